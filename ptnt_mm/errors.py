@@ -1,0 +1,26 @@
+"""Errors that a user can mend, and their wording."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+_LISTED = 20
+"""Up to so many known names are listed."""
+
+
+class UserError(Exception):
+    """What the user gave cannot work: the message says what, and what to do.
+
+    The tools print it without a traceback and exit with status 1.
+    """
+
+
+def unknown_name(what: str, name: object, known: Iterable[str]) -> str:
+    """Say that a name is unknown and which one is nearest; list what is known if that is short."""
+    known = list(known)
+    near = get_close_matches(str(name), known, n=1)
+    parts = [f'unknown {what} {name!r}']
+    if near:
+        parts.append(f'did you mean {near[0]!r}?')
+    if len(known) <= _LISTED or not near:
+        parts.append(f'expected one of {", ".join(known)}')
+    return ': '.join(parts[:2]) + ''.join(f' {part}' for part in parts[2:])

@@ -1,0 +1,166 @@
+"""Attention inside a sentence (inner) and between sentences (outer)."""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+
+from ptnt_mm.models.layers.position import Grid, RelativePosition
+from ptnt_mm.models.layers.shapes import map_to_tokens, tokens_to_map
+
+
+class Attention(nn.Module):
+    """Multi-head attention with the projections that inner and outer attention share.
+
+    Args:
+        dim: Channels of a token.
+        num_heads: Heads; ``dim`` divides by it.
+        attn_drop: Dropout on the attention weights.
+        proj_drop: Dropout after the output projection.
+    """
+
+    def __init__(self, dim: int, num_heads: int, attn_drop: float, proj_drop: float):
+        super().__init__()
+        self.num_heads = num_heads
+        self.attn_drop = attn_drop
+        self.q = nn.Linear(dim, dim, bias=False)
+        self.kv = nn.Linear(dim, dim * 2, bias=False)
+        self.proj = nn.Linear(dim, dim)
+        self.proj_drop = nn.Dropout(proj_drop)
+
+    def project(self, query_tokens: Tensor, key_tokens: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """(B, N, C), (B, M, C) -> q (B, heads, N, d), k and v (B, heads, M, d)."""
+        keys, values = self.kv(key_tokens).chunk(2, dim=-1)
+        return tuple(self._split(tokens) for tokens in (self.q(query_tokens), keys, values))
+
+    def join(self, heads: Tensor) -> Tensor:
+        """(B, heads, N, d) -> (B, N, C), projected."""
+        return self.proj_drop(self.proj(heads.transpose(1, 2).flatten(2)))
+
+    @property
+    def drop_now(self) -> float:
+        """The dropout rate of the attention weights in the present mode."""
+        return self.attn_drop if self.training else 0.0
+
+    def _split(self, tokens: Tensor) -> Tensor:
+        return tokens.unflatten(2, (self.num_heads, -1)).transpose(1, 2)
+
+
+class InnerAttention(Attention):
+    """Between the 16 words of a sentence, without a position table."""
+
+    def forward(self, inner: Tensor) -> Tensor:
+        """(B*N, 16, c) -> (B*N, 16, c)."""
+        q, k, v = self.project(inner, inner)
+        return self.join(F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop_now))
+
+
+class OuterAttention(Attention):
+    """Between all sentences of an image, with a relative position.
+
+    Keys and values come from averages of r x r sentences (spatial reduction, arXiv 2102.12122). A
+    window that reaches over the border averages its real sentences only, so that none is dropped
+    (ours; the same as the authors' wherever r divides the grid).
+
+    A subclass says what becomes of the position table (:meth:`prepare`, once per stage and
+    forward) and how queries meet keys (:meth:`attend`, in every block).
+
+    Args:
+        dim: Channels of an outer token.
+        num_heads: Heads; ``dim`` divides by it.
+        sr_ratio: The side r of the averaged windows, in tokens.
+        attn_drop: Dropout on the attention weights.
+        proj_drop: Dropout after the output projection.
+    """
+
+    def __init__(self, dim: int, num_heads: int, sr_ratio: int, attn_drop: float, proj_drop: float):
+        super().__init__(dim, num_heads, attn_drop, proj_drop)
+        self.sr_ratio = sr_ratio
+        if sr_ratio > 1:
+            self.pool = nn.AvgPool2d(sr_ratio, ceil_mode=True)
+            self.linear = nn.Linear(dim, dim)
+            self.norm = nn.LayerNorm(dim)
+
+    def forward(self, outer: Tensor, hw: Grid, position: Any) -> Tensor:
+        """(B, h*w, C) -> (B, h*w, C); ``position`` is what :meth:`prepare` returned, or None."""
+        q, k, v = self.project(outer, self.key_tokens(outer, hw))
+        return self.join(self.attend(q, k, v, position))
+
+    def key_tokens(self, outer: Tensor, hw: Grid) -> Tensor:
+        """(B, h*w, C) -> (B, ceil(h/r)*ceil(w/r), C)."""
+        if self.sr_ratio == 1:
+            return outer
+        pooled = map_to_tokens(self.pool(tokens_to_map(outer, hw)))
+        return self.norm(self.linear(pooled))
+
+    @staticmethod
+    def prepare(position: RelativePosition, table: Tensor, query_hw: Grid, key_hw: Grid) -> Any:
+        """Bring the table (1, heads, N_pre, M_pre) to the image's grids, for all of a stage."""
+        raise NotImplementedError
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, position: Any) -> Tensor:
+        """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
+        raise NotImplementedError
+
+
+class EagerOuterAttention(OuterAttention):
+    """As published: every logit is written down, the bias added, the softmax taken.
+
+    The plain form that others are compared with; it needs memory for N x M logits per head.
+    """
+
+    @staticmethod
+    def prepare(position: RelativePosition, table: Tensor, query_hw: Grid, key_hw: Grid) -> Tensor:
+        """The bias (1, heads, N, M)."""
+        return position.bias(table, query_hw, key_hw)
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, position: Tensor | None) -> Tensor:
+        """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
+        logits = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
+        if position is not None:
+            logits = logits + position
+        weights = F.dropout(logits.softmax(dim=-1), self.attn_drop, self.training)
+        return weights @ v
+
+
+class Factors(NamedTuple):
+    """A resized table as the product of its factors."""
+
+    queries: Tensor
+    """Q R, (1, heads, N, M_pre)."""
+
+    keys: Tensor
+    """K, (M, M_pre)."""
+
+
+class FusedOuterAttention(OuterAttention):
+    """The same numbers without the N x M matrices (ours).
+
+    ``q k^T / sqrt(d) + Q R K^T`` is one product of longer vectors,
+    ``[q / sqrt(d), Q R] [k, K]^T``, so torch's fused kernels run unchanged, forward and backward.
+    The values are padded to the same width, which those kernels ask for.
+    """
+
+    @staticmethod
+    def prepare(position: RelativePosition, table: Tensor, query_hw: Grid, key_hw: Grid) -> Factors:
+        """The two factors of the bias."""
+        return Factors(*position.factors(table, query_hw, key_hw))
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, position: Factors | None) -> Tensor:
+        """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
+        if position is None:
+            return F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop_now)
+        batch, heads, _, width = q.shape
+        queries, keys = (factor.to(q.dtype) for factor in position)
+        q = torch.cat([q * width**-0.5, queries.expand(batch, -1, -1, -1)], dim=-1)
+        k = torch.cat([k, keys.expand(batch, heads, -1, -1)], dim=-1)
+        v = F.pad(v, (0, keys.shape[-1]))
+        joined = F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop_now, scale=1.0)
+        return joined[..., :width]
+
+
+OUTER_ATTENTIONS: dict[str, type[OuterAttention]] = {
+    'fused': FusedOuterAttention,
+    'eager': EagerOuterAttention,
+}

@@ -1,0 +1,167 @@
+"""The blocks of a stage: an outer transformer, with or without an inner one in front."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+
+from ptnt_mm.models.layers.attention import InnerAttention, OuterAttention
+from ptnt_mm.models.layers.drop import DropPath
+from ptnt_mm.models.layers.position import Grid
+from ptnt_mm.models.layers.shapes import WORDS
+
+
+@dataclass(frozen=True)
+class BlockOptions:
+    """What all blocks of a backbone have in common."""
+
+    attention: type[OuterAttention]
+    """How sentences attend to each other."""
+
+    mlp_ratio: int
+    """Hidden width of an MLP in widths of its token."""
+
+    with_se: bool
+    """Whether the outer MLP's output is gated by channel (squeeze and excitation)."""
+
+    drop_rate: float
+    """Dropout inside the MLPs and after the attention's projection."""
+
+    attn_drop_rate: float
+    """Dropout on attention weights."""
+
+
+class Mlp(nn.Module):
+    """Two linear layers with an exact GELU between."""
+
+    def __init__(self, dim: int, hidden_dim: int, drop: float):
+        super().__init__()
+        self.fc1 = nn.Linear(dim, hidden_dim)
+        self.act = nn.GELU()
+        self.fc2 = nn.Linear(hidden_dim, dim)
+        self.drop = nn.Dropout(drop)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """(B, N, C) -> (B, N, C)."""
+        return self.drop(self.fc2(self.drop(self.act(self.fc1(tokens)))))
+
+
+class SqueezeExcite(nn.Module):
+    """Gate the channels of a sentence map by their mean over the image, and add it to itself.
+
+    Off in every published variant (arXiv 2103.00112, section 3.3, describes it for TNT).
+    """
+
+    def __init__(self, dim: int, reduction: int = 4):
+        super().__init__()
+        self.fc = nn.Sequential(
+            nn.LayerNorm(dim),
+            nn.Linear(dim, dim // reduction),
+            nn.ReLU(inplace=True),
+            nn.Linear(dim // reduction, dim),
+            nn.Tanh(),
+        )
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """(B, N, C) -> (B, N, C)."""
+        gate = self.fc(tokens.mean(dim=1, keepdim=True))
+        return tokens + gate * tokens
+
+
+class OuterBlock(nn.Module):
+    """A transformer over the sentences of an image; words pass untouched.
+
+    Args:
+        outer_dim: Channels of an outer token.
+        outer_heads: Heads of the outer attention.
+        sr_ratio: Side of the windows that outer keys are averaged over, in tokens.
+        drop_path: Rate of dropping a residual branch.
+        options: What all blocks of a backbone have in common.
+    """
+
+    def __init__(
+        self,
+        outer_dim: int,
+        outer_heads: int,
+        sr_ratio: int,
+        drop_path: float,
+        options: BlockOptions,
+    ):
+        super().__init__()
+        self.outer_norm1 = nn.LayerNorm(outer_dim)
+        self.outer_attn = options.attention(
+            outer_dim, outer_heads, sr_ratio, options.attn_drop_rate, options.drop_rate
+        )
+        self.outer_norm2 = nn.LayerNorm(outer_dim)
+        self.outer_mlp = Mlp(outer_dim, outer_dim * options.mlp_ratio, options.drop_rate)
+        self.se_layer = SqueezeExcite(outer_dim) if options.with_se else nn.Identity()
+        self.drop_path = DropPath(drop_path)
+
+    def forward(
+        self, inner: Tensor, outer: Tensor, hw: Grid, position: Any
+    ) -> tuple[Tensor, Tensor]:
+        """Inner (B*N, 16, c), outer (B, N, C) -> the same.
+
+        Args:
+            inner: Words.
+            outer: Sentences.
+            hw: Grid of the sentences, in tokens.
+            position: What the attention's ``prepare`` made of the stage's table, or None.
+        """
+        attended = self.outer_attn(self.outer_norm1(outer), hw, position)
+        outer = outer + self.drop_path(attended)
+        outer = outer + self.drop_path(self.se_layer(self.outer_mlp(self.outer_norm2(outer))))
+        return inner, outer
+
+
+class NestedBlock(OuterBlock):
+    """A transformer inside each sentence, whose words are then added to the sentence.
+
+    Args:
+        inner_dim: Channels of an inner token.
+        outer_dim: Channels of an outer token.
+        inner_heads: Heads of the inner attention.
+        outer_heads: Heads of the outer attention.
+        sr_ratio: Side of the windows that outer keys are averaged over, in tokens.
+        drop_path: Rate of dropping a residual branch.
+        options: What all blocks of a backbone have in common.
+    """
+
+    def __init__(
+        self,
+        inner_dim: int,
+        outer_dim: int,
+        inner_heads: int,
+        outer_heads: int,
+        sr_ratio: int,
+        drop_path: float,
+        options: BlockOptions,
+    ):
+        super().__init__(outer_dim, outer_heads, sr_ratio, drop_path, options)
+        sentence_dim = WORDS * inner_dim
+        self.inner_norm1 = nn.LayerNorm(sentence_dim)
+        self.inner_attn = InnerAttention(
+            inner_dim, inner_heads, options.attn_drop_rate, options.drop_rate
+        )
+        self.inner_norm2 = nn.LayerNorm(sentence_dim)
+        self.inner_mlp = Mlp(inner_dim, inner_dim * options.mlp_ratio, options.drop_rate)
+        self.proj_norm1 = nn.LayerNorm(sentence_dim)
+        self.proj = nn.Linear(sentence_dim, outer_dim, bias=False)
+        self.proj_norm2 = nn.LayerNorm(outer_dim)
+
+    def forward(
+        self, inner: Tensor, outer: Tensor, hw: Grid, position: Any
+    ) -> tuple[Tensor, Tensor]:
+        """Inner (B*N, 16, c), outer (B, N, C) -> the same."""
+        inner = inner + self.drop_path(self.inner_attn(_norm_sentence(inner, self.inner_norm1)))
+        inner = inner + self.drop_path(self.inner_mlp(_norm_sentence(inner, self.inner_norm2)))
+        # The words reach their sentence without drop path, as published.
+        outer = outer + self.proj_norm2(
+            self.proj(self.proj_norm1(inner.reshape(*outer.shape[:2], -1)))
+        )
+        return super().forward(inner, outer, hw, position)
+
+
+def _norm_sentence(inner: Tensor, norm: nn.LayerNorm) -> Tensor:
+    """Normalise all words of a sentence together: (B*N, 16, c) -> (B*N, 16, c)."""
+    return norm(inner.flatten(1)).view_as(inner)

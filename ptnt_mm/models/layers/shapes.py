@@ -1,0 +1,74 @@
+"""Every change of view between token sequences and maps, as named inverse pairs.
+
+``B`` images, a grid of ``h * w`` outer tokens, each of which holds 4 x 4 inner tokens, all counted
+row by row. An inner sequence keeps its outer tokens on the batch axis: ``(B*h*w, 16, c)``.
+"""
+
+from torch import Tensor
+
+WORD_SIDE = 4
+"""Inner tokens along one side of an outer token."""
+
+WORDS = WORD_SIDE**2
+"""Inner tokens of one outer token."""
+
+
+def tokens_to_map(tokens: Tensor, hw: tuple[int, int]) -> Tensor:
+    """(B, h*w, C) -> (B, C, h, w)."""
+    batch, length, channels = tokens.shape
+    _check_grid(length, hw)
+    return tokens.transpose(1, 2).reshape(batch, channels, *hw)
+
+
+def map_to_tokens(feature: Tensor) -> Tensor:
+    """(B, C, h, w) -> (B, h*w, C)."""
+    return feature.flatten(2).transpose(1, 2)
+
+
+def words_to_map(words: Tensor, hw: tuple[int, int]) -> Tensor:
+    """(B*h*w, 16, c) -> (B, c, 4h, 4w): all inner tokens of an image on one grid."""
+    h, w = hw
+    channels = words.shape[2]
+    batch = _images(words, hw)
+    grid = words.reshape(batch, h, w, WORD_SIDE, WORD_SIDE, channels)
+    return grid.permute(0, 5, 1, 3, 2, 4).reshape(batch, channels, h * WORD_SIDE, w * WORD_SIDE)
+
+
+def map_to_words(feature: Tensor) -> Tensor:
+    """(B, c, 4h, 4w) -> (B*h*w, 16, c): cut into 4 x 4 windows, one for each outer token."""
+    batch, channels, height, width = feature.shape
+    h, w = height // WORD_SIDE, width // WORD_SIDE
+    if (h * WORD_SIDE, w * WORD_SIDE) != (height, width):
+        raise ValueError(f'a map of {height}x{width} does not divide into 4x4 windows')
+    grid = feature.reshape(batch, channels, h, WORD_SIDE, w, WORD_SIDE)
+    return grid.permute(0, 2, 4, 3, 5, 1).reshape(batch * h * w, WORDS, channels)
+
+
+def words_to_quads(words: Tensor, hw: tuple[int, int]) -> Tensor:
+    """(B*h*w, 16, c) -> (B*(h/2)*(w/2), c, 8, 8): the words of 2 x 2 neighbours on one map.
+
+    ``h`` and ``w`` have to be even.
+    """
+    h, w = hw
+    if h % 2 or w % 2:
+        raise ValueError(f'a grid of {h}x{w} outer tokens does not divide into 2x2 neighbours')
+    channels = words.shape[2]
+    grid = words.reshape(_images(words, hw), h // 2, 2, w // 2, 2, WORD_SIDE, WORD_SIDE, channels)
+    quads = grid.permute(0, 1, 3, 7, 2, 5, 4, 6)
+    return quads.reshape(-1, channels, 2 * WORD_SIDE, 2 * WORD_SIDE)
+
+
+def _images(words: Tensor, hw: tuple[int, int]) -> int:
+    """How many images the inner tokens belong to."""
+    outer_tokens = hw[0] * hw[1]
+    if words.shape[0] % outer_tokens or words.shape[1] != WORDS:
+        raise ValueError(
+            f'inner tokens {tuple(words.shape)} do not fit a grid of {hw[0]}x{hw[1]} outer tokens '
+            f'with {WORDS} inner tokens each'
+        )
+    return words.shape[0] // outer_tokens
+
+
+def _check_grid(length: int, hw: tuple[int, int]) -> None:
+    if length != hw[0] * hw[1]:
+        raise ValueError(f'{length} tokens do not fill a grid of {hw[0]}x{hw[1]}')

@@ -1,0 +1,78 @@
+"""A stage: blocks that share one relative position table."""
+
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from ptnt_mm.models.layers.block import BlockOptions, NestedBlock, OuterBlock
+from ptnt_mm.models.layers.position import Grid
+
+
+class Stage(nn.Module):
+    """Blocks on one grid. The first ``inner_depth`` of them have an inner transformer.
+
+    Args:
+        inner_dim: Channels of an inner token.
+        outer_dim: Channels of an outer token.
+        inner_heads: Heads of the inner attention.
+        outer_heads: Heads of the outer attention.
+        inner_depth: How many blocks, from the first, have an inner transformer.
+        sr_ratio: Side of the windows that outer keys are averaged over, in tokens.
+        drop_paths: Rate of dropping a residual branch, for each block.
+        pretrain_hw: Grid that the position table belongs to, in tokens.
+        relative_position: How the table is resized (a class of ``position.py``), or None for
+            attention without a table.
+        options: What all blocks of a backbone have in common.
+        with_cp: Recompute each block in the backward pass instead of keeping its activations.
+    """
+
+    def __init__(
+        self,
+        inner_dim: int,
+        outer_dim: int,
+        inner_heads: int,
+        outer_heads: int,
+        inner_depth: int,
+        sr_ratio: int,
+        drop_paths: list[float],
+        pretrain_hw: Grid,
+        relative_position: type | None,
+        options: BlockOptions,
+        with_cp: bool,
+    ):
+        super().__init__()
+        self.sr_ratio = sr_ratio
+        self.with_cp = with_cp
+        self.prepare = options.attention.prepare
+        outer = partial(OuterBlock, outer_dim, outer_heads, sr_ratio, options=options)
+        nested = partial(
+            NestedBlock, inner_dim, outer_dim, inner_heads, outer_heads, sr_ratio, options=options
+        )
+        self.blocks = nn.ModuleList(
+            (nested if index < inner_depth else outer)(drop_path=rate)
+            for index, rate in enumerate(drop_paths)
+        )
+        self.position = None
+        if relative_position is not None:
+            key_hw = self.key_hw(pretrain_hw)
+            self.position = relative_position(pretrain_hw, key_hw)
+            queries, keys = pretrain_hw[0] * pretrain_hw[1], key_hw[0] * key_hw[1]
+            self.relative_pos = nn.Parameter(torch.randn(1, outer_heads, queries, keys))
+
+    def key_hw(self, hw: Grid) -> Grid:
+        """The grid of the keys, in tokens, for a grid of sentences."""
+        return -(-hw[0] // self.sr_ratio), -(-hw[1] // self.sr_ratio)
+
+    def forward(self, inner: Tensor, outer: Tensor, hw: Grid) -> tuple[Tensor, Tensor]:
+        """Inner (B*N, 16, c), outer (B, N, C) -> the same; ``hw`` in tokens."""
+        position = None
+        if self.position is not None:
+            position = self.prepare(self.position, self.relative_pos, hw, self.key_hw(hw))
+        for block in self.blocks:
+            if self.with_cp and torch.is_grad_enabled():
+                inner, outer = checkpoint(block, inner, outer, hw, position, use_reentrant=False)
+            else:
+                inner, outer = block(inner, outer, hw, position)
+        return inner, outer

@@ -1,0 +1,47 @@
+"""The convolutional stem: an image becomes inner and outer tokens."""
+
+from torch import Tensor, nn
+
+from ptnt_mm.models.layers.norm import build_norm
+from ptnt_mm.models.layers.shapes import map_to_tokens, map_to_words
+
+
+class Stem(nn.Module):
+    """Cut an image into outer tokens of 8 x 8 pixels and their 4 x 4 inner tokens.
+
+    Two stacks of 3 x 3 convolutions over a shared first one (arXiv 2201.00978, section 3.2).
+
+    Args:
+        inner_dim: Channels of an inner token.
+        outer_dim: Channels of an outer token.
+        norm_cfg: Normalisation after every convolution, see :func:`build_norm`.
+    """
+
+    def __init__(self, inner_dim: int, outer_dim: int, norm_cfg: dict):
+        super().__init__()
+        self.common_conv = nn.Sequential(*_conv_norm_relu(3, inner_dim * 2, 2, norm_cfg))
+        self.inner_convs = nn.Sequential(*_conv_norm_relu(inner_dim * 2, inner_dim, 1, norm_cfg))
+        self.outer_convs = nn.Sequential(
+            *_conv_norm_relu(inner_dim * 2, inner_dim * 4, 2, norm_cfg),
+            *_conv_norm_relu(inner_dim * 4, inner_dim * 8, 2, norm_cfg),
+            *_conv_norm_relu(inner_dim * 8, outer_dim, 1, norm_cfg),
+        )
+
+    def forward(self, image: Tensor) -> tuple[Tensor, Tensor, tuple[int, int]]:
+        """(B, 3, H, W) -> inner (B*N, 16, c), outer (B, N, C), outer_hw (H/8, W/8).
+
+        ``H`` and ``W``, in pixels, are multiples of 8.
+        """
+        common = self.common_conv(image)
+        outer = self.outer_convs(common)
+        return map_to_words(self.inner_convs(common)), map_to_tokens(outer), outer.shape[2:]
+
+
+def _conv_norm_relu(
+    in_channels: int, out_channels: int, stride: int, norm_cfg: dict
+) -> tuple[nn.Module, ...]:
+    return (
+        nn.Conv2d(in_channels, out_channels, 3, stride, padding=1),
+        build_norm(norm_cfg, out_channels),
+        nn.ReLU(inplace=True),
+    )
