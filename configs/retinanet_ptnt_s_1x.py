@@ -1,0 +1,9 @@
+# RetinaNet with PyramidTNT-S, COCO 1x, as published: 42.0 AP (arXiv 2201.00978).
+# 8 GPUs x 2 images; the backbone's ImageNet weights come with `tools/train.py --pretrained FILE`.
+_base_ = [
+    '_base_/models/retinanet_ptnt.py',
+    'mmdet::_base_/datasets/coco_detection.py',
+    '_base_/schedules/adamw_1x.py',
+    '_base_/tta/detection.py',
+    '_base_/default_runtime.py',
+]

@@ -1,0 +1,36 @@
+"""The configs of this package from the command line.
+
+Print their names with ``python -m ptnt_mm list``; copy one with its bases into a folder of your own
+with ``python -m ptnt_mm copy retinanet_ptnt_s_1x my_configs``.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from ptnt_mm.errors import UserError
+from ptnt_mm.zoo import config_names, copy_config
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; the exit status."""
+    parser = argparse.ArgumentParser(
+        prog='python -m ptnt_mm', description=__doc__.splitlines()[0]
+    )
+    commands = parser.add_subparsers(dest='command', required=True)
+    commands.add_parser('list', help='print the names of all configs')
+    copy = commands.add_parser('copy', help='copy a config and its bases into a folder')
+    copy.add_argument('name', help='such as retinanet_ptnt_s_1x')
+    copy.add_argument('folder', type=Path, help='where to')
+    args = parser.parse_args(argv)
+    try:
+        lines = config_names() if args.command == 'list' else copy_config(args.name, args.folder)
+    except UserError as error:
+        print(f'error: {error}', file=sys.stderr)
+        return 1
+    print(*lines, sep='\n')
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""The configs that come with the package: find, read and copy them.
+
+python -m ptnt_mm.zoo list
+python -m ptnt_mm.zoo copy retinanet_ptnt_s_1x my_configs
+"""
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+from mmengine.config import Config
+
+from ptnt_mm.errors import UserError, unknown_name
+
+_PACKAGE = Path(__file__).parent
+
+
+def config_root() -> Path:
+    """The folder of the configs: in the wheel, or beside the package in a checkout.
+
+    Raises:
+        UserError: if there is neither.
+    """
+    for folder in (_PACKAGE / '.mim' / 'configs', _PACKAGE.parent / 'configs'):
+        if (folder / '_base_').is_dir():
+            return folder
+    raise UserError(f'no configs were installed beside {_PACKAGE}: install ptnt_mm again')
+
+
+def config_names() -> list[str]:
+    """The names that :func:`get_config` takes."""
+    return sorted(path.stem for path in config_root().glob('*.py'))
+
+
+def config_path(name: str) -> Path:
+    """The file of a config, by its name without folder and ending.
+
+    Raises:
+        UserError: if there is no such config; names the nearest.
+    """
+    path = config_root() / f'{name}.py'
+    if not path.is_file():
+        raise UserError(unknown_name('config', name, config_names()))
+    return path
+
+
+def get_config(name: str) -> Config:
+    """Read a config by its name, such as ``'retinanet_ptnt_s_1x'``.
+
+    Raises:
+        UserError: if there is no such config; names the nearest.
+    """
+    return Config.fromfile(config_path(name))
+
+
+def copy_config(name: str, folder: Path) -> list[Path]:
+    """Copy a config with all of its bases into a folder, as one that can be edited.
+
+    Bases inside other packages (``mmdet::...``) stay where they are.
+
+    Args:
+        name: The config's name.
+        folder: Where to; made if absent.
+
+    Returns:
+        The files written: first the config, then its bases.
+
+    Raises:
+        UserError: for an unknown name, or if one of the files exists already with other content.
+    """
+    root = config_root()
+    sources = _with_bases(config_path(name))
+    targets = [folder / source.relative_to(root) for source in sources]
+    for source, target in zip(sources, targets, strict=True):
+        if target.exists() and target.read_bytes() != source.read_bytes():
+            raise UserError(f'{target} exists and differs: choose another folder, or move it away')
+    for source, target in zip(sources, targets, strict=True):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+    return targets
+
+
+def _with_bases(path: Path) -> list[Path]:
+    """A config file and, each once, the files it inherits inside its own package."""
+    files = [path]
+    for base in Config._get_base_files(path):
+        if '::' not in base:
+            inherited = _with_bases((path.parent / base).resolve())
+            files += [file for file in inherited if file not in files]
+    return files

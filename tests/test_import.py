@@ -1,0 +1,46 @@
+"""What `import ptnt_mm` needs and costs."""
+
+import json
+import subprocess
+import sys
+
+
+def _run(code: str) -> dict:
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_no_host_and_no_compiled_operator_is_imported():
+    code = """
+import json, sys
+import ptnt_mm, ptnt_mm.models
+heavy = 'mmcv mmdet mmseg mmpretrain matplotlib.pyplot pycocotools skimage scipy safetensors'
+print(json.dumps([name for name in heavy.split() if name in sys.modules]))
+"""
+    assert _run(code) == []
+
+
+def test_importing_costs_little_beyond_torch_and_mmengine():
+    # Processor time, and the best of three, because machines are busy.
+    code = """
+import json, time
+import torch, mmengine.model
+start = time.process_time()
+import ptnt_mm
+print(json.dumps(time.process_time() - start))
+"""
+    assert min(_run(code) for _ in range(3)) < 0.5
+
+
+def test_importing_twice_registers_once():
+    code = """
+import importlib, json, sys
+import ptnt_mm
+from mmengine.registry import MODELS
+first = MODELS.get('PyramidTNT')
+importlib.import_module('ptnt_mm')
+from mmengine.utils import import_modules_from_strings
+import_modules_from_strings(['ptnt_mm'], allow_failed_imports=False)
+print(json.dumps(MODELS.get('PyramidTNT') is first))
+"""
+    assert _run(code) is True
