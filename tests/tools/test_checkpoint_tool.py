@@ -1,0 +1,194 @@
+import hashlib
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import attacks
+import pytest
+import torch
+
+from ptnt_mm.checkpoint import load_pretrained, read
+from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
+
+TOOL = Path(__file__).parents[2] / 'tools' / 'checkpoint.py'
+spec = importlib.util.spec_from_file_location('checkpoint_tool', TOOL)
+tool = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(tool)
+
+
+@pytest.fixture(scope='module')
+def authors(tmp_path_factory):
+    """The authors' training checkpoint of arch tiny, and its averaged weights."""
+    weights = PyramidTNTClassifier('tiny').state_dict()
+    averaged = {key: weight + 1 for key, weight in weights.items()}
+    path = tmp_path_factory.mktemp('authors') / 'ptnt_ti.pth.tar'
+    return attacks.write_authors_checkpoint(path, weights, averaged), averaged
+
+
+def run(capsys, *arguments):
+    """The tool's exit status and what it printed, as (status, out, err)."""
+    status = tool.main([str(argument) for argument in arguments])
+    return status, *capsys.readouterr()
+
+
+def table(out):
+    return dict(line.split(':', 1) for line in out.splitlines())
+
+
+def test_inspect_arch_small_as_a_user_does(tmp_path):
+    weights = PyramidTNTClassifier('small').state_dict()
+    path = attacks.write_authors_checkpoint(tmp_path / 'ptnt_s.pth.tar', weights, weights)
+    done = subprocess.run(
+        [sys.executable, TOOL, 'inspect', path],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=TOOL.parents[1],
+        env={**__import__('os').environ, 'PYTHONPATH': str(TOOL.parents[1])},
+    )
+    found = {name: value.strip() for name, value in table(done.stdout).items()}
+    assert found['arch'] == 'small'
+    assert found['pretraining'] == '256 px'
+    assert found['coverage'].startswith('complete')
+    assert found['unused'] == 'norm (2), head (2), state_dict, optimizer, args'
+    assert found['sha256'] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert found['weights'].endswith('from state_dict_ema')
+    assert (found['epoch'], found['metric']) == ('299', '82.0')
+
+
+def test_inspect_a_detector_of_another_size(tmp_path, capsys):
+    state = {
+        f'backbone.{k}': w
+        for k, w in PyramidTNT('tiny', pretrain_img_size=320).state_dict().items()
+    }
+    state['bbox_head.weight'] = torch.zeros(1)
+    meta = dict(epoch=12, iter=600, cfg='raise SystemExit')
+    torch.save({'meta': meta, 'state_dict': state, 'optimizer': {}}, tmp_path / 'epoch_12.pth')
+    status, out, _ = run(capsys, 'inspect', tmp_path / 'epoch_12.pth')
+    found = table(out)
+    assert status == 0
+    assert 'tiny' in found['arch'] and '320 px' in found['pretraining']
+    assert 'complete' in found['coverage'] and 'bbox_head (1)' in found['unused']
+    assert found['epoch'].strip() == '12' and 'SystemExit' not in out
+
+
+def test_inspect_names_what_is_missing(tmp_path, capsys):
+    state = PyramidTNT('tiny').state_dict()
+    del state['stages.3.blocks.1.outer_norm2.bias']
+    state['inner_pos'][0, 0, 0] = float('nan')
+    torch.save(state, tmp_path / 'part.pth')
+    _, out, _ = run(capsys, 'inspect', tmp_path / 'part.pth')
+    assert '1 of 321 missing or misshapen: stages.3.blocks.1.outer_norm2.bias' in out
+    assert 'NaN or infinity in inner_pos' in out
+
+
+def test_inspect_another_model(tmp_path, capsys):
+    torch.save({'layer1.0.conv1.weight': torch.zeros(1)}, tmp_path / 'r50.pth')
+    status, out, _ = run(capsys, 'inspect', tmp_path / 'r50.pth')
+    assert status == 0
+    assert 'none of ours; it looks like a ResNet' in out
+    assert 'coverage' not in out
+
+
+@pytest.mark.parametrize('suffix', ['.safetensors', '.pth'])
+def test_convert_writes_plain_tensors(tmp_path, capsys, authors, suffix):
+    path, averaged = authors
+    out = tmp_path / f'weights{suffix}'
+    assert run(capsys, 'convert', path, out)[:2] == (0, f'wrote {out}\n')
+    plain = read(out) if suffix == '.safetensors' else torch.load(out, weights_only=True)
+    assert plain.keys() == averaged.keys()
+    assert all(torch.equal(plain[key], averaged[key]) for key in averaged)
+    load_pretrained(PyramidTNT('tiny'), out)
+    assert not list(tmp_path.glob('.*'))
+
+
+def test_publish(tmp_path, capsys, authors):
+    path, averaged = authors
+    status, out, _ = run(capsys, 'publish', path, tmp_path)
+    (published,) = tmp_path.glob('*')
+    digest = hashlib.sha256(published.read_bytes()).hexdigest()
+    assert published.name == f'ptnt_ti-{digest[:8]}.pth' and str(published) in out
+    content = read(published)
+    assert content.keys() == {'meta', 'state_dict'}
+    assert content['meta'] == dict(epoch=299, arch='ptnt_s_patch16_256', metric=82.0)
+    assert torch.equal(content['state_dict']['outer_pos'], averaged['outer_pos'])
+
+
+def test_publish_keeps_class_names_and_drops_the_config(tmp_path, capsys):
+    meta = dict(epoch=12, cfg='x=1', dataset_meta=dict(classes=('cat', 'dog')))
+    state = {'backbone.w': torch.zeros(1)}
+    checkpoint = dict(meta=meta, state_dict=state, optimizer={}, message_hub=attacks.honest_log())
+    torch.save(checkpoint, tmp_path / 'epoch_12.pth')
+    run(capsys, 'publish', tmp_path / 'epoch_12.pth')
+    (published,) = tmp_path.glob('epoch_12-*.pth')
+    assert read(published)['meta'] == dict(epoch=12, dataset_meta=dict(classes=('cat', 'dog')))
+
+
+def test_publish_twice_gives_the_same_name(tmp_path, capsys, authors):
+    assert run(capsys, 'publish', authors[0], tmp_path)[0] == 0
+    status, _, err = run(capsys, 'publish', authors[0], tmp_path)
+    assert status == 1 and 'exists: choose another name, or give --overwrite' in err
+    assert run(capsys, 'publish', authors[0], tmp_path, '--overwrite')[0] == 0
+    assert len(list(tmp_path.glob('*'))) == 1
+
+
+def test_convert_overwrites_only_when_asked(tmp_path, capsys, authors):
+    out = tmp_path / 'mine.pth'
+    out.write_text('mine')
+    status, _, err = run(capsys, 'convert', authors[0], out)
+    assert status == 1 and 'exists' in err and out.read_text() == 'mine'
+    assert run(capsys, 'convert', authors[0], out, '--overwrite')[0] == 0
+    assert 'outer_pos' in read(out)
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (('inspect', 'gone.pth'), 'gone.pth: no such file'),
+        (('inspect', 'text.pth'), 'is a text file'),
+        (('inspect', 'none.pth'), 'none.pth: holds no weights'),
+        (('convert', 'good.pth', 'out.onnx'), 'end the name in .safetensors or .pth'),
+        (('convert', 'good.pth', 'nowhere/out.pth'), 'there is no folder nowhere'),
+        (('convert', 'none.pth', 'out.pth'), 'none.pth: holds no weights'),
+        (('publish', 'good.pth', 'nowhere'), 'nowhere is no folder'),
+        (('publish', 'none.pth'), 'none.pth: holds no weights'),
+    ],
+)
+def test_errors_are_one_line(tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    Path('text.pth').write_text('hello')
+    torch.save({'epoch': 1}, 'none.pth')
+    torch.save({'w': torch.zeros(1)}, 'good.pth')
+    status, out, err = run(capsys, *arguments)
+    assert status == 1 and out == ''
+    assert err.startswith('error: ') and message in err and err.count('\n') == 1
+
+
+@pytest.mark.parametrize('command', ['inspect', 'convert', 'publish'])
+def test_attack(tmp_path, capsys, command):
+    canary = tmp_path / 'canary'
+    path = attacks.write_zip(tmp_path / 'bad.pth', attacks.os_system(canary))
+    out = [tmp_path / 'out.pth'] if command == 'convert' else []
+    status, _, err = run(capsys, command, path, *out)
+    assert status == 1 and "refused, it asks for 'os.system'" in err
+    assert not canary.exists()
+
+
+def test_forced_unsafe_loading(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv('TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD', '1')
+    canary = tmp_path / 'canary'
+    path = attacks.write_zip(tmp_path / 'bad.pth', attacks.os_system(canary))
+    status, _, err = run(capsys, 'inspect', path)
+    assert status == 1 and 'unset TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD' in err
+    assert not canary.exists()
+
+
+def test_system_refuses_to_write(tmp_path, capsys, authors, monkeypatch):
+    def full(self, content):
+        raise OSError(28, 'No space left on device')
+
+    monkeypatch.setattr(Path, 'write_bytes', full)
+    status, _, err = run(capsys, 'convert', authors[0], tmp_path / 'out.pth')
+    assert status == 1 and 'No space left' in err
+    assert not list(tmp_path.iterdir())
