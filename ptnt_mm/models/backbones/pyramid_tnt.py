@@ -200,10 +200,12 @@ class PyramidTNT(BaseModule):
         Raises:
             CheckpointError: if the file cannot be read or leaves weights of the trunk unset.
         """
-        if self.init_cfg and self.init_cfg.get('type') == 'Pretrained':
-            load_pretrained(self, self.init_cfg['checkpoint'])
-        else:
+        configs = self.init_cfg if isinstance(self.init_cfg, list) else [self.init_cfg]
+        pretrained = [init for init in configs if init and init['type'] == 'Pretrained']
+        if not pretrained:
             super().init_weights()
+        for init in pretrained:
+            load_pretrained(self, init['checkpoint'], init.get('prefix'))
 
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
         """(B, 3, H, W) -> one map (B, C_i, ceil(H / stride_i), ceil(W / stride_i)) per output.

@@ -1,0 +1,282 @@
+"""MMEngine's checkpoint loading, made safe and loud.
+
+Safe: whatever MMEngine loads, for ``init_cfg``, ``load_from``, resume, test or an inferencer, goes
+through our reader, which runs nothing of the file. The config that MMEngine stores as Python text
+is dropped on the way: ``Runner.resume`` and the inferencers would execute it.
+
+Loud: MMEngine loads with ``strict=False`` and warns. :class:`CheckpointGuardHook` raises before a
+model is trained or tested with weights that are not the checkpoint's.
+"""
+
+import functools
+import re
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mmengine.hooks import Hook
+from mmengine.model import BaseTTAModel, is_model_wrapper
+from mmengine.optim import OptimWrapper, OptimWrapperDict
+from mmengine.runner.checkpoint import CheckpointLoader
+from torch import Tensor, nn
+
+from ptnt_mm.checkpoint import (
+    CheckpointError,
+    LoadReport,
+    Weights,
+    adapt,
+    check_finite,
+    identify,
+    is_mmengine,
+    looks_like,
+    name_some,
+    read,
+)
+from ptnt_mm.registry import HOOKS
+from ptnt_mm.safe_pickle import allow_mmengine_checkpoints, refuse_forced_unsafe_loading
+
+_CONFIG_KEYS = ('cfg', 'config')
+_BACKBONE = 'backbone.'
+
+
+class _WithoutConfig(dict):
+    """What a checkpoint tells about its training; asking for the config says why it is gone."""
+
+    def __missing__(self, key: Any) -> Any:
+        if key in _CONFIG_KEYS:
+            raise CheckpointError(
+                'the config that a checkpoint stores is Python, which could run anything, and is '
+                'never executed here. Give the config yourself: '
+                "DetInferencer(model='my_config.py', weights='my_checkpoint.pth')"
+            )
+        raise KeyError(key)
+
+    def __reduce__(self) -> tuple:
+        """Be saved as what any reader of checkpoints knows."""
+        return OrderedDict, (), None, None, iter(self.items())
+
+
+def without_config(checkpoint: Any) -> Any:
+    """Drop the stored config text of a checkpoint; its other entries are shared, not copied.
+
+    Raises:
+        CheckpointError: What should describe the training is no dict.
+    """
+    if not isinstance(checkpoint, dict) or not is_mmengine(checkpoint):
+        return checkpoint
+    clean = dict(checkpoint)
+    if 'meta' in clean:
+        clean['meta'] = _drop_config('meta', clean['meta'])
+    if 'message_hub' in clean:
+        hub = dict(_drop_config('message_hub', clean['message_hub']))
+        if 'runtime_info' in hub:
+            hub['runtime_info'] = _drop_config('message_hub.runtime_info', hub['runtime_info'])
+        clean['message_hub'] = hub
+    return clean
+
+
+def make_loading_safe() -> None:
+    """Put our reader under all that MMEngine loads in this process.
+
+    Importing this module does it; doing it again is harmless.
+    """
+    allow_mmengine_checkpoints()
+    CheckpointLoader.register_scheme(['', 'http://', 'https://'], load_from_file, force=True)
+    for scheme, loader in list(CheckpointLoader._schemes.items()):
+        if loader is not load_from_file and not hasattr(loader, 'drops_config'):
+            CheckpointLoader.register_scheme(scheme, _dropping_config(loader), force=True)
+
+
+def load_from_file(filename: str, map_location: Any = 'cpu') -> dict:
+    """Read a file or an http(s) address for MMEngine, without its stored config.
+
+    Raises:
+        CheckpointError: As ``ptnt_mm.checkpoint.read``.
+    """
+    return without_config(read(filename, map_location))
+
+
+@HOOKS.register_module()
+class CheckpointGuardHook(Hook):
+    """Refuse a checkpoint that does not fit the model, before any weight is copied.
+
+    To resume and to test, every weight of the model must be in the checkpoint with its shape. To
+    fine-tune from one (``load_from``), the backbone's must; position tables of another pretraining
+    size are converted, and heads and necks may differ.
+    """
+
+    # EMAHook (NORMAL) copies from the checkpoint: the check comes first.
+    priority = 'HIGH'
+
+    def after_load_checkpoint(self, runner: Any, checkpoint: dict) -> None:
+        """Check a checkpoint that was read and not yet copied.
+
+        Raises:
+            CheckpointError: It does not fit, or holds NaN or infinity.
+        """
+        checkpoint.update(without_config(checkpoint))
+        model = _unwrapped(runner.model)
+        if runner._resume:
+            _keep_to_work_dir(runner, checkpoint)
+        training = isinstance(runner.optim_wrapper, (OptimWrapper, OptimWrapperDict))
+        if training and not runner._resume:
+            _fit_backbone(checkpoint, model.state_dict())
+        else:
+            _require_all(checkpoint, model.state_dict())
+
+
+def _require_all(checkpoint: dict, own: Weights) -> None:
+    """Raise unless the checkpoint has each weight of the model in its shape."""
+    weights = {_bare(key): w for key, w in _tensors(_state_dict(checkpoint)).items()}
+    report = LoadReport()
+    for key, weight in _tensors(own).items():
+        if key not in weights:
+            # Counters that older checkpoints lack; MMEngine lets them be, too.
+            if not key.endswith('num_batches_tracked'):
+                report.missing.append(key)
+        elif weights[key].shape != weight.shape:
+            report.mismatched[key] = (tuple(weights[key].shape), tuple(weight.shape))
+        else:
+            report.loaded.append(key)
+    _raise_unless_fitting(report, weights, own)
+    check_finite({key: weights[key] for key in report.loaded}, 'the checkpoint')
+
+
+def _fit_backbone(checkpoint: dict, own: Weights) -> None:
+    """Raise unless the checkpoint has the model's backbone; convert its tables in place."""
+    state = _state_dict(checkpoint)
+    names = {_bare(key): key for key in _tensors(state)}
+    weights = {bare: state[key] for bare, key in names.items()}
+    ready, report = adapt(_part(weights), _part(own))
+    _raise_unless_fitting(_prefixed(report), weights, own)
+    check_finite(ready, 'the checkpoint')
+    for key in report.resized:
+        state[names[_BACKBONE + key]] = ready[key]
+
+
+def _raise_unless_fitting(report: LoadReport, weights: Weights, own: Weights) -> None:
+    if not report.missing and not report.mismatched:
+        return
+    shapes = [
+        f'{key} is {found}, the model has {wanted}'
+        for key, (found, wanted) in report.mismatched.items()
+    ]
+    lacks = f'it lacks {len(report.missing)} weights: {name_some(report.missing)}'
+    differs = f'{len(shapes)} weights have another shape: {name_some(shapes)}'
+    problems = [lacks] * bool(report.missing) + [differs] * bool(shapes)
+    raise CheckpointError(
+        f'the checkpoint does not fit the model: {"; ".join(problems)}. '
+        f'{_likely_cause(report, weights, own)}'
+    )
+
+
+def _likely_cause(report: LoadReport, weights: Weights, own: Weights) -> str:
+    """What the user most likely did, and what to do about it."""
+    if not report.loaded and not report.mismatched:
+        if any(key.split('.')[0] in ('outer_pos', 'stages') for key in weights):
+            return (
+                'It holds a backbone alone: give it to tools/train.py as --pretrained, or as '
+                "model.backbone.init_cfg=dict(type='Pretrained', checkpoint=...)"
+            )
+        other = looks_like(_part(weights) or weights)
+        return f'It looks like {other}: give a checkpoint of this model'
+    (arch, size), (own_arch, own_size) = identify(_part(weights)), identify(_part(own))
+    if arch != own_arch:
+        return (
+            f'Its backbone is {looks_like(_part(weights))}, the model has '
+            f'{looks_like(_part(own))}: give a checkpoint of this model, or set model.backbone'
+        )
+    if size != own_size:
+        return (
+            f'Its position tables belong to images of {size} pixels, the model to {own_size}: '
+            f'set model.backbone.pretrain_img_size={size}'
+        )
+    wrong = [*report.missing, *report.mismatched]
+    if report.mismatched and not any(key.startswith((_BACKBONE, 'neck.')) for key in wrong):
+        return 'Its heads probably predict another number of classes: set num_classes to its own'
+    return 'It was trained with another config: give that config, or another checkpoint'
+
+
+def _keep_to_work_dir(runner: Any, checkpoint: dict) -> None:
+    """Forget files outside the work_dir that a checkpoint claims as its own.
+
+    MMEngine deletes the file or folder that a resumed checkpoint calls its best one as soon as
+    there is a better one, and those that it says to have kept.
+    """
+    info = checkpoint.get('message_hub', {}).get('runtime_info', {})
+    work_dir = Path(runner.work_dir).resolve()
+    for key, value in list(info.items()):
+        if str(key).startswith('best_ckpt'):
+            ours = isinstance(value, str) and Path(value).resolve().parent == work_dir
+        elif key == 'keep_ckpt_ids':
+            ours = isinstance(value, list) and all(type(step) is int for step in value)
+        else:
+            continue
+        if not ours:
+            del info[key]
+            runner.logger.warning(f'{key} of the checkpoint is not in {work_dir}: forgotten')
+
+
+def _dropping_config(loader: Callable) -> Callable:
+    """Wrap one of MMEngine's loaders, for a scheme that we do not read ourselves."""
+
+    @functools.wraps(loader)
+    def load(*args: Any, **kwargs: Any) -> Any:
+        refuse_forced_unsafe_loading()
+        return without_config(loader(*args, **kwargs))
+
+    load.drops_config = True
+    return load
+
+
+def _drop_config(name: str, entry: Any) -> _WithoutConfig:
+    if not isinstance(entry, dict):
+        raise CheckpointError(f"the checkpoint's {name} is a {type(entry).__name__}, not a dict")
+    return _WithoutConfig((key, entry[key]) for key in entry if key not in _CONFIG_KEYS)
+
+
+def _unwrapped(model: nn.Module) -> nn.Module:
+    """The model inside DistributedDataParallel or test-time augmentation."""
+    while is_model_wrapper(model) or isinstance(model, BaseTTAModel):
+        model = model.module
+    return model
+
+
+def _state_dict(checkpoint: dict) -> dict[str, Tensor]:
+    """The weights that MMEngine will copy."""
+    state = checkpoint.get('state_dict', checkpoint)
+    if not isinstance(state, dict) or not any(isinstance(w, Tensor) for w in state.values()):
+        raise CheckpointError('the checkpoint holds no weights')
+    return state
+
+
+def _tensors(state: dict) -> dict[str, Tensor]:
+    """Without the extra state that some modules store."""
+    return {key: weight for key, weight in state.items() if isinstance(weight, Tensor)}
+
+
+def _bare(key: str) -> str:
+    """A key without the prefix that MMEngine takes off."""
+    return re.sub(r'^module\.', '', key)
+
+
+def _part(weights: Weights) -> Weights:
+    """The backbone's weights by its own names."""
+    return {
+        key[len(_BACKBONE) :]: weight
+        for key, weight in weights.items()
+        if key.startswith(_BACKBONE)
+    }
+
+
+def _prefixed(report: LoadReport) -> LoadReport:
+    """A backbone's report with the whole model's names."""
+    return LoadReport(
+        loaded=[_BACKBONE + key for key in report.loaded],
+        missing=[_BACKBONE + key for key in report.missing],
+        mismatched={_BACKBONE + key: shapes for key, shapes in report.mismatched.items()},
+    )
+
+
+make_loading_safe()

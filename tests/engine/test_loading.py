@@ -1,0 +1,506 @@
+import copy
+from collections import OrderedDict
+
+import attacks
+import numpy as np
+import pytest
+import torch
+from mmengine.config import Config
+from mmengine.evaluator import BaseMetric, Evaluator
+from mmengine.infer import BaseInferencer
+from mmengine.logging import HistoryBuffer
+from mmengine.model import BaseModel, BaseTTAModel
+from mmengine.runner import Runner
+from mmengine.runner.checkpoint import CheckpointLoader, load_checkpoint
+from torch import nn
+from torch.utils.data import Dataset
+
+from ptnt_mm.checkpoint import CheckpointError, load_pretrained, read
+from ptnt_mm.engine.loading import make_loading_safe, without_config
+from ptnt_mm.models import PyramidTNT
+
+ARCH = dict(
+    depths=(1, 1, 1, 1),
+    inner_depths=(1, 1, 1, 1),
+    outer_dims=(8, 8, 8, 8),
+    inner_dims=(2, 2, 2, 2),
+    outer_heads=(1, 1, 1, 1),
+    inner_heads=(1, 1, 1, 1),
+    pretrain_img_size=64,
+)
+
+
+class Detector(BaseModel):
+    """A backbone and a head, as small as they get."""
+
+    def __init__(self, pretrain_img_size=None, num_classes=2, arch=ARCH, extra=False):
+        super().__init__()
+        self.backbone = PyramidTNT(arch, pretrain_img_size=pretrain_img_size)
+        self.bbox_head = nn.Linear(self.backbone.out_channels[-1], num_classes)
+        if extra:
+            self.neck = nn.Linear(2, 2)
+
+    def forward(self, inputs, data_samples=None, mode='tensor'):
+        out = self.bbox_head(self.backbone(torch.stack(inputs))[-1].mean((2, 3)))
+        return {'loss': out.square().mean()} if mode == 'loss' else [out]
+
+
+class Averaged(BaseTTAModel):
+    def merge_preds(self, data_samples_list):
+        return [samples[0] for samples in data_samples_list]
+
+
+class Pictures(Dataset):
+    metainfo = dict(classes=('cat', 'dog'))
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, i):
+        return dict(inputs=torch.full((3, 64, 64), float(i)))
+
+
+class Score(BaseMetric):
+    """Better each time."""
+
+    calls = 0
+
+    def process(self, data_batch, data_samples):
+        self.results.append(0)
+
+    def compute_metrics(self, results):
+        Score.calls += 1
+        return {'score': float(Score.calls)}
+
+
+def make_runner(work_dir, model=None, hooks=(), guard=True, epochs=1, **settings):
+    """A runner as MMEngine builds it from a config, with data and a model of the tests."""
+    sampler = dict(type='DefaultSampler')
+    loader = dict(batch_size=2, dataset=Pictures(), sampler=sampler, num_workers=0)
+    guards = [dict(type='CheckpointGuardHook')] if guard else []
+    return Runner(
+        model=model or Detector(),
+        work_dir=str(work_dir),
+        train_dataloader=copy.copy(loader),
+        val_dataloader=copy.copy(loader),
+        test_dataloader=copy.copy(loader),
+        train_cfg=dict(by_epoch=True, max_epochs=epochs, val_interval=1),
+        val_cfg=dict(),
+        test_cfg=dict(),
+        val_evaluator=Evaluator(Score()),
+        test_evaluator=Evaluator(Score()),
+        optim_wrapper=dict(optimizer=dict(type='SGD', lr=0.01, momentum=0.9)),
+        param_scheduler=dict(type='MultiStepLR', milestones=[5]),
+        default_hooks=dict(
+            checkpoint=dict(type='CheckpointHook', interval=1, save_best='score', rule='greater'),
+            logger=dict(type='LoggerHook', interval=1),
+        ),
+        custom_hooks=[*guards, *hooks],
+        experiment_name=f'{work_dir.parent.name}_{work_dir.name}_{id(loader)}',
+        cfg=Config(dict(marker='current')),
+        default_scope='mmengine',
+        log_level='WARNING',
+        **settings,
+    )
+
+
+EMA = dict(type='EMAHook', momentum=0.5)
+
+
+@pytest.fixture(scope='module')
+def trained(tmp_path_factory):
+    """A checkpoint of one epoch, and the runner that wrote it."""
+    work_dir = tmp_path_factory.mktemp('trained') / 'run'
+    runner = make_runner(work_dir)
+    runner.train()
+    return work_dir / 'epoch_1.pth', runner
+
+
+@pytest.fixture(scope='module')
+def averaged(tmp_path_factory):
+    """A checkpoint of one epoch with moving averages."""
+    work_dir = tmp_path_factory.mktemp('averaged') / 'run'
+    runner = make_runner(work_dir, hooks=[EMA])
+    runner.train()
+    return work_dir / 'epoch_1.pth', runner
+
+
+def changed(path, source, change):
+    """Write a checkpoint's copy after ``change(checkpoint)``."""
+    checkpoint = read(source)
+    change(checkpoint)
+    torch.save(checkpoint, path)
+    return path
+
+
+def test_resume_gives_back_all_that_was_saved(tmp_path, trained):
+    path, first = trained
+    runner = make_runner(tmp_path / 'run', epochs=2, resume=True, load_from=str(path))
+    kept = {}
+
+    class Look(type(first.hooks[0]).__mro__[-2]):
+        def before_train(self, runner):
+            kept['weights'] = copy.deepcopy(runner.model.state_dict())
+            kept['log'] = copy.deepcopy(runner.message_hub.log_scalars)
+            kept['momentum'] = copy.deepcopy(runner.optim_wrapper.state_dict()['state'])
+            kept['epoch'] = runner.epoch
+
+    runner.register_hook(Look(), 'VERY_LOW')
+    runner.train()
+    saved = read(path)
+    assert kept['epoch'] == 1 and runner.epoch == 2
+    for key, weight in saved['state_dict'].items():
+        torch.testing.assert_close(kept['weights'][key].cpu(), weight, rtol=0, atol=0)
+    for index, state in saved['optimizer']['state'].items():
+        ours = kept['momentum'][index]['momentum_buffer'].cpu()
+        torch.testing.assert_close(ours, state['momentum_buffer'], rtol=0, atol=0)
+    for name, buffer in saved['message_hub']['log_scalars'].items():
+        assert type(kept['log'][name]) is HistoryBuffer
+        for ours, theirs in zip(kept['log'][name].data, buffer.data, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    before = first.message_hub.get_scalar('train/loss').data[0]
+    np.testing.assert_array_equal(kept['log']['train/loss'].data[0], before)
+
+
+def test_the_next_checkpoint_has_the_current_config(tmp_path, trained):
+    path, _ = trained
+    old = changed(tmp_path / 'old.pth', path, lambda c: c.update(attacks.store_config(c, 'old=1')))
+    make_runner(tmp_path / 'run', epochs=2, resume=True, load_from=str(old)).train()
+    after = read(tmp_path / 'run' / 'epoch_2.pth')
+    assert "marker = 'current'" in after['meta']['cfg']
+    assert "marker = 'current'" in after['message_hub']['runtime_info']['cfg']
+    assert 'config' not in after['meta']
+
+
+def stored_config_attacks(canary):
+    return attacks.command_config(canary), attacks.registry_config(canary)
+
+
+@pytest.mark.parametrize('guard', [True, False])
+@pytest.mark.parametrize('which', [0, 1])
+def test_resume_runs_no_stored_config(tmp_path, trained, which, guard):
+    canary = tmp_path / 'canary'
+    text = stored_config_attacks(canary)[which]
+    path = changed(
+        tmp_path / 'bad.pth', trained[0], lambda c: c.update(attacks.store_config(c, text))
+    )
+    runner = make_runner(tmp_path / 'run', guard=guard, epochs=2, resume=True, load_from=str(path))
+    runner.train()
+    assert runner.epoch == 2
+    assert not canary.exists()
+
+
+def test_the_guard_drops_the_config_even_behind_another_loader(tmp_path, trained):
+    """Another plugin may put its own loader in the place of ours."""
+    canary = tmp_path / 'canary'
+    checkpoint = attacks.store_config(read(trained[0]), attacks.command_config(canary))
+    ours = CheckpointLoader._schemes['']
+    CheckpointLoader.register_scheme('', lambda *args, **kw: checkpoint, force=True)
+    try:
+        CheckpointLoader._schemes[''].__name__ = 'load_from_elsewhere'
+        make_runner(tmp_path / 'run', epochs=2, resume=True, load_from='x.pth').train()
+    finally:
+        CheckpointLoader.register_scheme('', ours, force=True)
+    assert not canary.exists()
+
+
+def test_hidden_config_is_dropped_too():
+    """An OrderedDict of a file may carry attributes that stand before its methods."""
+    meta = OrderedDict(cfg='bad', epoch=1)
+    meta.pop = meta.get = lambda *args: None
+    clean = without_config({'meta': meta, 'state_dict': {}})
+    assert dict(clean['meta']) == {'epoch': 1}
+
+
+class Inferencer(BaseInferencer):
+    """MMEngine's inferencer, without its pictures."""
+
+    def _init_pipeline(self, cfg):
+        return lambda x: x
+
+    def visualize(self, inputs, preds, **kwargs):
+        pass
+
+    def postprocess(self, preds, visualization, **kwargs):
+        pass
+
+
+@pytest.mark.parametrize('which', [0, 1])
+def test_inferencer_runs_no_stored_config(tmp_path, trained, which):
+    canary = tmp_path / 'canary'
+    text = stored_config_attacks(canary)[which]
+    path = changed(
+        tmp_path / 'bad.pth', trained[0], lambda c: c.update(attacks.store_config(c, text))
+    )
+    with pytest.raises(CheckpointError, match='never executed here. Give the config yourself'):
+        Inferencer(weights=str(path))
+    without_hub = changed(tmp_path / 'old.pth', path, lambda c: c.pop('message_hub'))
+    with pytest.raises(ValueError, match='Cannot find the config'):
+        Inferencer(weights=str(without_hub))
+    assert not canary.exists()
+
+
+def det_inferencer(**arguments):
+    pytest.importorskip('mmdet')
+    from mmdet.apis import DetInferencer
+
+    return DetInferencer(**arguments, device='cpu', show_progress=False)
+
+
+@pytest.mark.parametrize('which', [0, 1])
+def test_det_inferencer_runs_no_stored_config(tmp_path, trained, which):
+    canary = tmp_path / 'canary'
+    text = stored_config_attacks(canary)[which]
+    path = changed(
+        tmp_path / 'bad.pth', trained[0], lambda c: c.update(attacks.store_config(c, text))
+    )
+    with pytest.raises(CheckpointError, match='never executed here'):
+        det_inferencer(weights=str(path))
+    assert not canary.exists()
+
+
+@pytest.mark.parametrize('attack', attacks.REFUSED[:8], ids=lambda attack: attack.__name__)
+def test_no_command_runs_through_mmengine(tmp_path, attack):
+    canary = tmp_path / 'canary'
+    path = str(attacks.write_zip(tmp_path / 'bad.pth', {'state_dict': {}, 'x': attack(canary)}))
+    for how in (dict(resume=True), dict(resume=False)):
+        with pytest.raises(CheckpointError, match='refused'):
+            make_runner(tmp_path / f'{how}', load_from=path, **how).train()
+    with pytest.raises(CheckpointError, match='refused'):
+        make_runner(tmp_path / 'test', load_from=path).test()
+    with pytest.raises(CheckpointError, match='refused'):
+        load_checkpoint(nn.Linear(1, 1), path)
+    with pytest.raises(CheckpointError, match='refused'):
+        Inferencer(weights=path)
+    with pytest.raises(CheckpointError, match='refused'):
+        det_inferencer(weights=path)
+    assert not canary.exists()
+
+
+def test_forced_unsafe_loading_is_refused_everywhere(tmp_path, monkeypatch):
+    monkeypatch.setenv('TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD', '1')
+    canary = tmp_path / 'canary'
+    path = str(attacks.write_zip(tmp_path / 'bad.pth', attacks.os_system(canary)))
+    for name in (path, 'torchvision://resnet18', 'https://127.0.0.1/x.pth', 's3://bucket/x.pth'):
+        with pytest.raises(CheckpointError, match='unset TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD'):
+            CheckpointLoader.load_checkpoint(name)
+    with pytest.raises(CheckpointError, match='unset TORCH_FORCE'):
+        make_runner(tmp_path / 'run', load_from=path).test()
+    assert not canary.exists()
+
+
+def test_other_schemes_lose_the_config_too():
+    CheckpointLoader.register_scheme(
+        'memory://', lambda name, map_location: {'meta': {'cfg': 'bad', 'epoch': 3}}, force=True
+    )
+    try:
+        CheckpointLoader._schemes['memory://'].__name__ = 'load_from_memory'
+        make_loading_safe()
+        make_loading_safe()
+        loaded = CheckpointLoader.load_checkpoint('memory://x')
+    finally:
+        del CheckpointLoader._schemes['memory://']
+    assert dict(loaded['meta']) == {'epoch': 3}
+
+
+def test_plain_weights_of_other_models_still_load(tmp_path):
+    other = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4))
+    torch.save(other.state_dict(), tmp_path / 'other.pth')
+    mine = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4))
+    loaded = load_checkpoint(mine, str(tmp_path / 'other.pth'), strict=True)
+    torch.testing.assert_close(mine[0].weight, other[0].weight)
+    # Modules find the version of their weights in the state dict's own attribute.
+    assert loaded._metadata['1']['version'] == 2
+
+
+def test_what_was_loaded_can_be_saved_and_loaded_again(tmp_path, trained):
+    """As MMEngine does when it publishes its best checkpoint."""
+    loaded = CheckpointLoader.load_checkpoint(str(trained[0]))
+    torch.save(loaded, tmp_path / 'again.pth')
+    again = read(tmp_path / 'again.pth')
+    assert dict(again['meta']) == dict(loaded['meta'])
+    assert copy.deepcopy(loaded)['meta'] == dict(loaded['meta'])
+
+
+@pytest.mark.parametrize(('entry', 'name'), [('meta', 'meta'), ('message_hub', 'message_hub')])
+def test_strange_descriptions_are_refused(entry, name):
+    with pytest.raises(CheckpointError, match=f'{name} is a list, not a dict'):
+        without_config({entry: [1]})
+
+
+def test_test_loads_all_weights(tmp_path, trained):
+    path, first = trained
+    runner = make_runner(tmp_path / 'run', load_from=str(path))
+    runner.test()
+    for key, weight in read(path)['state_dict'].items():
+        torch.testing.assert_close(runner.model.state_dict()[key], weight, rtol=0, atol=0)
+
+
+def test_test_with_tta_loads_all_weights(tmp_path, trained):
+    tta = Averaged(Detector())
+    make_runner(tmp_path / 'run', model=tta, load_from=str(trained[0])).load_or_resume()
+    for key, weight in read(trained[0])['state_dict'].items():
+        torch.testing.assert_close(tta.module.state_dict()[key], weight, rtol=0, atol=0)
+    bad = Averaged(Detector(num_classes=9))
+    with pytest.raises(CheckpointError, match='number of classes'):
+        make_runner(tmp_path / 'bad', model=bad, load_from=str(trained[0])).load_or_resume()
+
+
+MISFITS = (
+    (lambda: Detector(num_classes=5), 'bbox_head.weight is .2, 8., the model has .5, 8.'),
+    (lambda: Detector(num_classes=5), 'another number of classes: set num_classes'),
+    (lambda: Detector(pretrain_img_size=128), 'backbone.outer_pos is .1, 64, 8.'),
+    (lambda: Detector(pretrain_img_size=128), 'set model.backbone.pretrain_img_size=64'),
+    (lambda: Detector(arch='tiny'), 'of an unknown arch, 64 px, the model has PyramidTNT tiny'),
+    (lambda: Detector(extra=True), 'it lacks 2 weights: neck.weight, neck.bias'),
+)
+
+
+@pytest.mark.parametrize(('model', 'message'), MISFITS, ids=[m for _, m in MISFITS])
+def test_misfits_are_refused_by_test_and_resume(tmp_path, trained, model, message):
+    path = str(trained[0])
+    with pytest.raises(CheckpointError, match=message):
+        make_runner(tmp_path / 'test', model=model(), load_from=path).test()
+    with pytest.raises(CheckpointError, match=message):
+        make_runner(tmp_path / 'go', model=model(), load_from=path, resume=True, epochs=2).train()
+
+
+def test_without_the_guard_mmengine_tests_random_weights(tmp_path, trained):
+    """The reason for the hook: this passes in silence."""
+    model = Detector(pretrain_img_size=128)
+    make_runner(tmp_path / 'run', model=model, guard=False, load_from=str(trained[0])).test()
+
+
+def test_checkpoint_of_another_model(tmp_path):
+    torch.save({'state_dict': {'layer1.0.conv1.weight': torch.zeros(1)}}, tmp_path / 'r50.pth')
+    with pytest.raises(CheckpointError, match='looks like a ResNet: give a checkpoint of this'):
+        make_runner(tmp_path / 'run', load_from=str(tmp_path / 'r50.pth')).test()
+
+
+def test_checkpoint_without_weights(tmp_path):
+    torch.save({'meta': {}, 'state_dict': {}}, tmp_path / 'empty.pth')
+    with pytest.raises(CheckpointError, match='holds no weights'):
+        make_runner(tmp_path / 'run', load_from=str(tmp_path / 'empty.pth')).test()
+
+
+def test_infinite_weights_are_refused(tmp_path, trained):
+    def spoil(checkpoint):
+        checkpoint['state_dict']['bbox_head.bias'][0] = float('nan')
+
+    path = changed(tmp_path / 'nan.pth', trained[0], spoil)
+    with pytest.raises(CheckpointError, match='NaN or infinity: bbox_head.bias'):
+        make_runner(tmp_path / 'run', load_from=str(path)).test()
+
+
+def weights_at_start(runner):
+    """Load as training does, up to its first iteration."""
+    runner.train_loop  # noqa: B018  builds it
+    runner.optim_wrapper = runner.build_optim_wrapper(runner.optim_wrapper)
+    runner.call_hook('before_run')
+    runner.load_or_resume()
+    return runner.model.state_dict()
+
+
+def test_fine_tuning_allows_another_head(tmp_path, trained):
+    model = Detector(num_classes=7, extra=True)
+    runner = make_runner(tmp_path / 'run', model=model, load_from=str(trained[0]))
+    ours = weights_at_start(runner)
+    for key, weight in read(trained[0])['state_dict'].items():
+        if key.startswith('backbone.'):
+            torch.testing.assert_close(ours[key], weight, rtol=0, atol=0)
+
+
+# MMEngine's EMAHook does not take the prefix off.
+@pytest.mark.parametrize(('prefix', 'hooks'), [('', []), ('module.', []), ('', [EMA])])
+def test_fine_tuning_converts_position_tables(tmp_path, trained, prefix, hooks):
+    state = {prefix + key: w for key, w in read(trained[0])['state_dict'].items()}
+    torch.save({'meta': {}, 'state_dict': state}, tmp_path / 'start.pth')
+    expected = PyramidTNT(ARCH, pretrain_img_size=128)
+    load_pretrained(expected, tmp_path / 'start.pth')
+    model = Detector(pretrain_img_size=128)
+    runner = make_runner(
+        tmp_path / 'run', model=model, hooks=hooks, load_from=str(tmp_path / 'start.pth')
+    )
+    ours = weights_at_start(runner)
+    for key, weight in expected.state_dict().items():
+        torch.testing.assert_close(ours[f'backbone.{key}'], weight, rtol=0, atol=0)
+    if hooks:
+        ema = next(hook for hook in runner.hooks if hasattr(hook, 'ema_model')).ema_model.module
+        torch.testing.assert_close(ema.backbone.outer_pos, expected.outer_pos)
+
+
+def without_a_block(checkpoint):
+    state = checkpoint['state_dict']
+    for key in [key for key in state if key.startswith('backbone.stages.2.blocks.0.outer_mlp')]:
+        del state[key]
+
+
+def test_fine_tuning_needs_the_whole_backbone(tmp_path, trained):
+    path = changed(tmp_path / 'part.pth', trained[0], without_a_block)
+    with pytest.raises(CheckpointError, match=r'lacks 4 weights: backbone\.stages\.2\.blocks\.0'):
+        make_runner(tmp_path / 'run', load_from=str(path)).train()
+
+
+def test_fine_tuning_from_a_bare_backbone_says_how(tmp_path):
+    torch.save(PyramidTNT(ARCH).state_dict(), tmp_path / 'bare.pth')
+    with pytest.raises(CheckpointError, match='backbone alone: give it to .* as --pretrained'):
+        make_runner(tmp_path / 'run', load_from=str(tmp_path / 'bare.pth')).train()
+
+
+def test_guard_works_with_moving_averages(tmp_path, averaged):
+    path, first = averaged
+    saved = read(path)
+    ema = next(hook for hook in first.hooks if hasattr(hook, 'ema_model')).ema_model
+    key = 'bbox_head.weight'
+    torch.testing.assert_close(saved['state_dict'][key], ema.module.state_dict()[key])
+    # Resume: the averages go back to the hook, the weights to the model.
+    runner = make_runner(tmp_path / 'run', hooks=[EMA], epochs=2, resume=True, load_from=str(path))
+    kept = {}
+    original = runner.call_hook
+
+    def call_hook(name, **kwargs):
+        original(name, **kwargs)
+        if name == 'before_train':
+            kept.update(copy.deepcopy(runner.model.state_dict()))
+
+    runner.call_hook = call_hook
+    runner.train()
+    torch.testing.assert_close(kept[key], saved['ema_state_dict'][f'module.{key}'])
+    # Test: the averages are what is tested, with the hook or without it.
+    plain = make_runner(tmp_path / 'test', load_from=str(path))
+    plain.test()
+    torch.testing.assert_close(plain.model.state_dict()[key], saved['state_dict'][key])
+
+
+def test_misfit_is_refused_before_the_averages_are_copied(tmp_path, averaged):
+    model = Detector(num_classes=5)
+    runner = make_runner(
+        tmp_path / 'run', model, hooks=[EMA], epochs=2, resume=True, load_from=str(averaged[0])
+    )
+    with pytest.raises(CheckpointError, match='another number of classes'):
+        runner.train()
+
+
+def test_a_checkpoint_may_not_delete_files_elsewhere(tmp_path, trained):
+    victim = tmp_path / 'thesis.txt'
+    victim.write_text('years of work')
+
+    def claim(checkpoint):
+        info = checkpoint['message_hub']['runtime_info']
+        info.update(best_ckpt=str(victim), best_score=-1.0, keep_ckpt_ids=['../../thesis'])
+
+    path = changed(tmp_path / 'bad.pth', trained[0], claim)
+    make_runner(tmp_path / 'run', epochs=2, resume=True, load_from=str(path)).train()
+    assert victim.exists()
+    # Without the guard MMEngine deletes it: the test tests something.
+    make_runner(
+        tmp_path / 'unguarded', guard=False, epochs=2, resume=True, load_from=str(path)
+    ).train()
+    assert not victim.exists()
+
+
+def test_own_best_checkpoint_is_replaced_after_resume(tmp_path):
+    work_dir = tmp_path / 'run'
+    make_runner(work_dir).train()
+    make_runner(work_dir, epochs=2, resume=True, load_from=str(work_dir / 'epoch_1.pth')).train()
+    assert [path.name for path in work_dir.glob('best_*')] == ['best_score_epoch_2.pth']
