@@ -1,0 +1,172 @@
+"""Training curves from the scalars that MMEngine writes: losses, and metrics of evaluations."""
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ptnt_mm.errors import UserError
+from ptnt_mm.visualization.figures import FAINT, INK, check_out_file, colour, save
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# What MMEngine logs beside the losses and the metrics.
+_BOOKKEEPING = frozenset({'step', 'iter', 'epoch', 'time', 'data_time', 'memory', 'lr', 'base_lr'})
+
+
+class _Log(NamedTuple):
+    """The lines of one training, over all its resumes, in the order of their steps."""
+
+    train: list[dict[str, Any]]
+    val: list[dict[str, Any]]
+    resumed_at: list[int]
+
+
+def draw_curves(work_dir: str | Path, out_file: str | Path) -> Path:
+    """Draw the losses over iterations, and the metrics of the evaluations beside them.
+
+    Args:
+        work_dir: A run's folder, with `<timestamp>/vis_data/scalars.json` for the training and
+            for each resume. Where they overlap, the later one counts.
+        out_file: The figure, .png or another format that Matplotlib writes.
+
+    Returns:
+        The path of the figure.
+
+    Raises:
+        UserError: there is no log, it is empty or not MMEngine's, or the figure cannot be
+            written.
+    """
+    from matplotlib.figure import Figure
+
+    out_file = Path(out_file)
+    check_out_file(out_file)
+    log = _read(Path(work_dir))
+    figure = Figure(figsize=(12, 4.2), layout='constrained')
+    losses, metrics = figure.subplots(1, 2)
+    _draw_losses(losses, log)
+    _draw_metrics(metrics, log)
+    return save(figure, out_file)
+
+
+def _read(work_dir: Path) -> _Log:
+    paths = sorted(work_dir.glob('*/vis_data/scalars.json'))
+    if not paths:
+        raise UserError(
+            f'{work_dir} holds no training log (<timestamp>/vis_data/scalars.json). Give the '
+            '--work-dir of a training.'
+        )
+    log = _Log([], [], [])
+    for path in paths:  # timestamps sort by time
+        _continue(log, _lines(path))
+    if not log.train:
+        raise UserError(
+            f'The training log of {work_dir} holds no losses yet: the first line comes after '
+            "as many iterations as the logger hook's interval says."
+        )
+    return log
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    """Read one file of JSON lines; a last line that a killed process left unfinished is dropped."""
+    texts = [text for text in path.read_text().splitlines() if text.strip()]
+    lines = []
+    for number, text in enumerate(texts, start=1):
+        try:
+            line = json.loads(text)
+            line['step'] = int(line['step'])
+        except (ValueError, KeyError, TypeError) as error:
+            if number == len(texts):
+                break
+            raise UserError(
+                f'{path}, line {number}, is not what MMEngine logs, a JSON dictionary with a '
+                f'"step": {text[:60]!r}. Move this file away to draw the rest.'
+            ) from error
+        lines.append(line)
+    return lines
+
+
+def _continue(log: _Log, lines: list[dict[str, Any]]) -> None:
+    """Append a later run's lines; from its first step on they replace the earlier ones."""
+    train = [line for line in lines if 'loss' in line]
+    val = [line for line in lines if 'loss' not in line and _metrics(line)]
+    if train and log.train:
+        first = train[0]['step']
+        if first > log.train[0]['step']:
+            log.resumed_at.append(first)
+        else:
+            # A new training in an old folder: the earlier one's evaluations are not its own.
+            log.val.clear()
+            log.resumed_at.clear()
+    for earlier, later in ((log.train, train), (log.val, val)):
+        if later:
+            earlier[:] = [line for line in earlier if line['step'] < later[0]['step']] + later
+
+
+def _metrics(line: dict[str, Any]) -> dict[str, float]:
+    """Give the metrics of an evaluation; COCO's -1 for "no such object" is none."""
+    return {
+        name: float(value)
+        for name, value in line.items()
+        if name not in _BOOKKEEPING and isinstance(value, int | float) and value >= 0
+    }
+
+
+def _draw_losses(axes: 'Axes', log: _Log) -> None:
+    names = [name for name in log.train[-1] if 'loss' in name and name != 'loss']
+    styles = {name: dict(color=colour(index), linewidth=1.4) for index, name in enumerate(names)}
+    styles['loss'] = dict(color=INK, linewidth=2.0)
+    for name, style in styles.items():
+        points = [(line['step'], line[name]) for line in log.train if name in line]
+        points = [point for point in points if math.isfinite(point[1])]
+        label = 'sum of all' if name == 'loss' else name
+        axes.plot(*_columns(points), label=label, **_with_marker(style, points))
+    for number, step in enumerate(log.resumed_at):
+        label = 'resumed' if number == 0 else None
+        axes.axvline(step, color=FAINT, linewidth=1, linestyle=':', label=label)
+    _finish(axes, 'Training losses', 'iteration')
+
+
+def _draw_metrics(axes: 'Axes', log: _Log) -> None:
+    by_epoch = 'epoch' in log.train[-1]
+    if not log.val:
+        axes.text(
+            *(0.5, 0.5, 'no evaluation yet'),
+            color=FAINT,
+            horizontalalignment='center',
+            transform=axes.transAxes,
+        )
+    # The first metric is the one that ranks models: bbox_mAP in mmdet, aAcc or mIoU in mmseg.
+    names = list(dict.fromkeys(name for line in log.val for name in _metrics(line)))
+    for index, name in enumerate(names):
+        points = [(line['step'], line[name]) for line in log.val if name in _metrics(line)]
+        style: dict[str, Any] = dict(color=colour(index - 1), linewidth=1.4)
+        if index == 0:
+            style = dict(color=INK, linewidth=2.4)
+        label = f'{name.rpartition("/")[2]}  {points[-1][1]:.3f}'
+        axes.plot(*_columns(points), label=label, **_with_marker(style, points))
+    _finish(axes, 'Evaluation on the val split', 'epoch' if by_epoch else 'iteration')
+
+
+def _columns(points: list[tuple[int, float]]) -> tuple[list[int], list[float]]:
+    return [step for step, _ in points], [value for _, value in points]
+
+
+def _with_marker(style: dict[str, Any], points: list[tuple[int, float]]) -> dict[str, Any]:
+    """Mark single values where there are few: a line of one point would be invisible."""
+    return {**style, 'marker': 'o', 'markersize': 4} if len(points) <= 25 else style
+
+
+def _finish(axes: 'Axes', title: str, x_label: str) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axes.set_title(title, loc='left', fontsize=12, weight='bold', color=INK)
+    axes.set_xlabel(x_label)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.25)
+    axes.spines[['top', 'right']].set_visible(False)
+    if axes.get_legend_handles_labels()[0]:
+        # Beside the lines: inside, it would cover some of them.
+        axes.legend(frameon=False, fontsize=9, loc='upper left', bbox_to_anchor=(1, 1))

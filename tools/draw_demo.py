@@ -1,0 +1,53 @@
+"""Draw what the demo's detector found, and how it learnt: predictions.png and curves.png."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from ptnt_mm.errors import UserError
+from ptnt_mm.visualization.contact_sheet import draw_predictions
+from ptnt_mm.visualization.curves import draw_curves
+
+
+def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('work_dir', nargs='?', type=Path, default=Path('work_dirs/demo'))
+    parser.add_argument(
+        '--results',
+        type=Path,
+        help="COCO results, <outfile_prefix>.bbox.json of mmdet's CocoMetric; without them only "
+        'the curves are drawn',
+    )
+    parser.add_argument(
+        '--annotations', type=Path, default=Path('data/demo/annotations/instances_val.json')
+    )
+    parser.add_argument('--image-folder', type=Path, default=Path('data/demo/val'))
+    parser.add_argument('--score-thr', type=float, default=0.4)
+    parser.add_argument('--num-images', type=int, default=10)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; return its exit status."""
+    args = parse_args(arguments)
+    try:
+        print(f'Curves: {draw_curves(args.work_dir, args.work_dir / "curves.png")}')
+        if args.results:
+            sheet = draw_predictions(
+                args.annotations,
+                args.image_folder,
+                args.results,
+                args.work_dir / 'predictions.png',
+                args.score_thr,
+                args.num_images,
+            )
+            print(f'Contact sheet: {sheet}')
+    except UserError as error:
+        print(f'error: {error}', file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

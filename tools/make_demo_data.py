@@ -1,0 +1,51 @@
+"""Make the demo data set: a few hundred pictures in COCO's format, without any download."""
+
+import argparse
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from rich.progress import track
+
+from ptnt_mm.demo.dataset import DemoSpec, make
+from ptnt_mm.errors import UserError
+
+
+def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    defaults = DemoSpec()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('folder', nargs='?', type=Path, default=Path('data/demo'))
+    parser.add_argument('--train', type=int, default=defaults.train, help='number of pictures')
+    parser.add_argument('--val', type=int, default=defaults.val, help='number of pictures')
+    parser.add_argument('--seed', type=int, default=defaults.seed)
+    parser.add_argument(
+        '--overwrite',
+        action='store_true',
+        help='replace a demo data set that was made with other arguments or changed since',
+    )
+    return parser.parse_args(arguments)
+
+
+def show_progress(numbers: Iterable[int], title: str) -> Iterable[int]:
+    """Show a progress bar while the numbers are used up."""
+    return track(numbers, description=f'Composing {title:<5} pictures')
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; return its exit status."""
+    args = parse_args(arguments)
+    try:
+        spec = DemoSpec(args.train, args.val, args.seed)
+        print(make(args.folder, spec, args.overwrite, show_progress))
+    except UserError as error:
+        print(f'error: {error}', file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print('interrupted: nothing was written', file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
