@@ -3,7 +3,6 @@
 _base_ = [
     '_base_/models/retinanet_ptnt.py',
     '_base_/datasets/demo_detection.py',
-    '_base_/tta/detection.py',
     '_base_/default_runtime.py',
 ]
 

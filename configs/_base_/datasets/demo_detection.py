@@ -5,6 +5,7 @@ img_scale = (256, 192)
 loaders = dict(num_workers=1, persistent_workers=True)
 
 load = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations', with_bbox=True)]
+meta_keys = ('img_id', 'img_path', 'ori_shape', 'img_shape', 'scale_factor')
 resize = dict(type='Resize', scale=img_scale, keep_ratio=True)
 
 train_dataloader = dict(
@@ -36,10 +37,7 @@ val_dataloader = dict(
         pipeline=[
             *load,
             resize,
-            dict(
-                type='PackDetInputs',
-                meta_keys=('img_id', 'img_path', 'ori_shape', 'img_shape', 'scale_factor'),
-            ),
+            dict(type='PackDetInputs', meta_keys=meta_keys),
         ],
     ),
 )
@@ -49,3 +47,20 @@ val_evaluator = dict(
     type='CocoMetric', ann_file=data_root + 'annotations/instances_val.json', metric='bbox'
 )
 test_evaluator = val_evaluator
+
+tta_model = dict(
+    type='DetTTAModel',
+    tta_cfg=dict(nms=dict(type='nms', iou_threshold=0.5), max_per_img=100),
+)
+tta_pipeline = [
+    dict(type='LoadImageFromFile'),
+    dict(
+        type='TestTimeAug',
+        transforms=[
+            [resize],
+            [dict(type='RandomFlip', prob=1.0), dict(type='RandomFlip', prob=0.0)],
+            [dict(type='LoadAnnotations', with_bbox=True)],
+            [dict(type='PackDetInputs', meta_keys=(*meta_keys, 'flip', 'flip_direction'))],
+        ],
+    ),
+]

@@ -1,0 +1,114 @@
+"""The command lines of training and testing: their arguments, and errors without a traceback."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from mmengine.config import DictAction
+
+from ptnt_mm.errors import UserError
+
+
+def train_parser(description: str) -> argparse.ArgumentParser:
+    """The arguments of ``tools/train.py``."""
+    parser = _parser(description)
+    parser.add_argument(
+        '--pretrained',
+        type=Path,
+        metavar='PATH',
+        help="the backbone's weights; its stem's BatchNorm is then frozen",
+    )
+    parser.add_argument(
+        '--load-from',
+        metavar='PATH',
+        help='start from the weights of a whole model; heads may differ',
+    )
+    resume = parser.add_mutually_exclusive_group()
+    resume.add_argument(
+        '--resume',
+        nargs='?',
+        const='auto',
+        metavar='PATH',
+        help='continue from a checkpoint, by default the newest in the work dir',
+    )
+    resume.add_argument(
+        '--overwrite',
+        action='store_true',
+        help='throw away what an earlier run left in the work dir',
+    )
+    parser.add_argument('--amp', action='store_true', help='mixed precision, on an accelerator')
+    parser.add_argument(
+        '--auto-scale-lr', action='store_true', help='scale the learning rate with the batch'
+    )
+    parser.add_argument('--seed', type=int, help='of every random choice')
+    return parser
+
+
+def test_parser(description: str) -> argparse.ArgumentParser:
+    """The arguments of ``tools/test.py``."""
+    parser = _parser(description)
+    parser.add_argument('checkpoint', help='what training saved')
+    parser.add_argument('--out', type=Path, metavar='FILE.pkl', help='where predictions go')
+    parser.add_argument('--show-dir', type=Path, help='where pictures of predictions go')
+    parser.add_argument('--tta', action='store_true', help='average over scales and mirroring')
+    return parser
+
+
+def run(command: Callable[[argparse.Namespace], int], parser: argparse.ArgumentParser) -> int:
+    """Parse the arguments and run a command; its exit status, 1 for an error of the user's."""
+    args = parser.parse_args()
+    # torch.distributed.launch passes the rank as an argument, torchrun by the environment.
+    os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
+    try:
+        return command(args)
+    except UserError as error:
+        print(f'error: {error}', file=sys.stderr)
+        return 1
+
+
+def is_first_process() -> bool:
+    """Whether this is the process that prints and writes, before MMEngine has joined them."""
+    return int(os.environ.get('RANK', os.environ.get('SLURM_PROCID', 0))) == 0
+
+
+class Settings(DictAction):
+    """MMEngine's ``--cfg-options``, with an error in place of a traceback."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: list[str],
+        option_string: str | None = None,
+    ) -> None:
+        """Parse KEY=VALUE words."""
+        try:
+            super().__call__(parser, namespace, values, option_string)
+        except (AssertionError, IndexError, ValueError) as error:
+            parser.error(
+                f"{option_string} {' '.join(values)}: expected KEY=VALUE ..., with a number, a "
+                f"word, or a quoted list such as '[1,2]' as VALUE ({error})"
+            )
+
+
+def _parser(description: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument('config', help='a file, or the name of a config of this package')
+    parser.add_argument(
+        '--work-dir', type=Path, help='where logs and checkpoints go: work_dirs/CONFIG by default'
+    )
+    parser.add_argument(
+        '--cfg-options',
+        nargs='+',
+        action=Settings,
+        default={},
+        metavar='KEY=VALUE',
+        help="change settings: model.backbone.arch=tiny 'model.backbone.out_indices=(1,2)'",
+    )
+    parser.add_argument('--launcher', choices=['none', 'pytorch', 'slurm', 'mpi'], default='none')
+    parser.add_argument('--local_rank', '--local-rank', type=int, default=0, help=argparse.SUPPRESS)
+    return parser

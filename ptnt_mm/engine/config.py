@@ -1,0 +1,160 @@
+"""Reading a config for a command line, with errors that a user can act on."""
+
+import ast
+import inspect
+import re
+import traceback
+from pathlib import Path
+
+from mmengine.config import Config, ConfigDict
+from mmengine.registry import build_from_cfg
+from mmengine.runner import Runner
+
+from ptnt_mm.errors import UserError, unknown_name
+from ptnt_mm.zoo import config_names, config_path
+
+# Keys that MMEngine and the hosts read from the top of a config, beside the runner's arguments.
+_TOP_LEVEL = {
+    'activation_checkpointing',
+    'compile',
+    'custom_imports',
+    'efficient_conv_bn_eval',
+    'find_unused_parameters',
+    'model_wrapper_cfg',
+    'runner_type',
+    'sync_bn',
+    'tta_model',
+    'tta_pipeline',
+}
+
+_HOSTS = {'mmdet': 'mmdet', 'mmseg': 'mmsegmentation', 'mmpretrain': 'mmpretrain'}
+
+
+def read_config(path: str, options: dict | None = None) -> Config:
+    """Read a config file, or one of this package's by name, and apply ``--cfg-options``.
+
+    Raises:
+        UserError: if there is no such file, if it cannot be executed, if it needs a package that
+            is not installed, or if an option's first key is one that nothing reads.
+    """
+    file = _find_config(path)
+    try:
+        config = Config.fromfile(file)
+    except ModuleNotFoundError as error:
+        raise UserError(
+            f'{file} needs a package that is not installed: {error}. {_remedy(error)}'
+        ) from error
+    except ImportError as error:
+        raise UserError(
+            f'{file} could not import what it names in custom_imports: {error}'
+        ) from error
+    except (SyntaxError, NameError, FileNotFoundError, KeyError, TypeError, ValueError) as error:
+        raise UserError(f'{file} is not a valid config: {error}') from error
+    apply_options(config, options or {})
+    return config
+
+
+def apply_options(config: Config, options: dict) -> None:
+    """Merge ``--cfg-options``, dotted keys and values, into a config.
+
+    Raises:
+        UserError: if the first part of a key is neither in the config nor read by MMEngine, or if
+            a path leads through something that has no keys.
+    """
+    known = set(config) | set(inspect.signature(Runner).parameters) | _TOP_LEVEL
+    for key in options:
+        first = key.partition('.')[0]
+        if first not in known:
+            raise UserError(f'--cfg-options {key}: {unknown_name("key", first, sorted(known))}')
+    try:
+        config.merge_from_dict(options)
+    except (AssertionError, AttributeError, KeyError, TypeError) as error:
+        raise UserError(f'--cfg-options {" ".join(options)}: {error}') from error
+
+
+def explain_build_error(error: Exception) -> str:
+    """One line for what a constructor refused; names the nearest argument that it takes."""
+    refused = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+    cls = _class_being_built(error)
+    if not refused or cls is None:
+        return str(error)
+    return f'{cls.__name__}: {unknown_name("argument", refused[1], _arguments(cls))}'
+
+
+def stored_config(text: str) -> ConfigDict:
+    """The settings in a config text that a checkpoint holds, read as data and never executed.
+
+    Args:
+        text: What ``Config.pretty_text`` wrote: assignments of literals and ``dict(...)`` calls.
+
+    Returns:
+        The assignments that are literals; all else is left out.
+    """
+    settings = ConfigDict()
+    for statement in ast.parse(text).body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            try:
+                settings[statement.targets[0].id] = _literal(statement.value)
+            except ValueError:
+                continue
+    return settings
+
+
+def _literal(node: ast.expr) -> object:
+    """The value of a literal in which ``dict(key=value)`` counts as one.
+
+    Raises:
+        ValueError: for anything that would have to be executed.
+    """
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == 'dict':
+        if node.args or any(keyword.arg is None for keyword in node.keywords):
+            raise ValueError('dict() with other than keyword arguments')
+        return {keyword.arg: _literal(keyword.value) for keyword in node.keywords}
+    if isinstance(node, ast.Dict):
+        keys = [ast.literal_eval(key) for key in node.keys if key is not None]
+        return dict(zip(keys, map(_literal, node.values), strict=True))
+    if isinstance(node, ast.List):
+        return [_literal(item) for item in node.elts]
+    if isinstance(node, ast.Tuple):
+        return tuple(_literal(item) for item in node.elts)
+    return ast.literal_eval(node)
+
+
+def _find_config(path: str) -> Path:
+    if Path(path).is_file():
+        return Path(path)
+    if path in config_names():
+        return config_path(path)
+    near = unknown_name('config', Path(path).stem, config_names())
+    raise UserError(f'there is no config file {path}; {near}')
+
+
+def _remedy(error: ModuleNotFoundError) -> str:
+    """What to type when a package is missing."""
+    text = str(error)
+    if 'pkg_resources' in text:
+        return 'Install an older setuptools: pip install "setuptools<81"'
+    for module, package in _HOSTS.items():
+        if module in text:
+            return f'Install it: pip install {package}; then run python -m ptnt_mm.doctor'
+    return 'python -m ptnt_mm.doctor shows what is there'
+
+
+def _class_being_built(error: Exception) -> type | None:
+    """The class whose constructor MMEngine's registry had called, from the traceback."""
+    cls = None
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if frame.f_code is build_from_cfg.__code__:
+            cls = frame.f_locals.get('obj_cls')
+    return cls if isinstance(cls, type) else None
+
+
+def _arguments(cls: type) -> list[str]:
+    """The names of a constructor's arguments, those of its bases included."""
+    names: list[str] = []
+    for base in cls.__mro__[:-1]:
+        if '__init__' in vars(base):
+            names += [
+                name for name in inspect.signature(base.__init__).parameters if name not in names
+            ]
+    return [name for name in names if name not in ('self', 'args', 'kwargs')]

@@ -1,0 +1,92 @@
+"""The weights that a training starts from: pretrained ones, a whole model's, or its own so far."""
+
+from pathlib import Path
+
+from mmengine.config import Config
+
+from ptnt_mm.checkpoint import read
+from ptnt_mm.engine.config import stored_config
+from ptnt_mm.engine.work_dir import latest_checkpoint
+from ptnt_mm.errors import UserError
+
+
+def use_pretrained(config: Config, path: Path) -> None:
+    """Start the backbone from a file, and keep the statistics of its stem.
+
+    Raises:
+        UserError: if the config's model has no backbone.
+    """
+    backbone = config.model.get('backbone')
+    if backbone is None:
+        raise UserError(f"--pretrained: the config's model {config.model.type} has no backbone")
+    backbone.init_cfg = dict(type='Pretrained', checkpoint=str(path))
+    _freeze_stem(backbone)
+
+
+def use_resume(config: Config, resume: str, work_dir: Path) -> None:
+    """Continue from a checkpoint, which holds all weights: a pretrained file is not needed.
+
+    Args:
+        config: Is changed.
+        resume: A checkpoint, or 'auto' for the newest of the work dir. If there is none yet, the
+            training starts at its beginning.
+        work_dir: Where to look.
+
+    Raises:
+        UserError: if the checkpoint cannot be read or holds weights only.
+    """
+    config.resume = True
+    config.load_from = None
+    checkpoint = latest_checkpoint(work_dir) if resume == 'auto' else Path(resume)
+    if checkpoint is None:
+        return
+    content = read(checkpoint)
+    if 'meta' not in content:
+        raise UserError(
+            f'--resume {checkpoint}: holds weights only; start from them with --load-from'
+        )
+    config.load_from = str(checkpoint)
+    backbone = config.model.get('backbone')
+    if backbone is None:
+        return
+    backbone.init_cfg = None
+    stored = stored_config(content['meta'].get('cfg', '')).get('model', {}).get('backbone', {})
+    if stored.get('norm_eval') and not backbone.get('norm_eval'):
+        # The training was begun with --pretrained.
+        _freeze_stem(backbone)
+
+
+def check_start(config: Config) -> None:
+    """Look for the weights that training starts from.
+
+    Raises:
+        UserError: if a file is missing, or if what starts from random numbers is frozen.
+    """
+    backbone = config.model.get('backbone') or {}
+    weights = starting_weights(config)
+    if weights is not None:
+        if '://' not in weights and not Path(weights).is_file():
+            raise UserError(f'there is no file {weights} to start from')
+        return
+    trains = backbone.get('frozen_stages', -1) < 0 and not backbone.get('norm_eval')
+    trains = trains and (backbone.get('norm_cfg') or {}).get('requires_grad', True)
+    if backbone.get('type') == 'PyramidTNT' and not trains:
+        raise UserError(
+            'the stem is frozen but starts from random numbers, so it would never learn: give '
+            'weights with --pretrained PATH, or set model.backbone.norm_eval=False, '
+            'model.backbone.norm_cfg.requires_grad=True and model.backbone.frozen_stages=-1'
+        )
+
+
+def starting_weights(config: Config) -> str | None:
+    """The file that training starts from, or None for random numbers."""
+    init = (config.model.get('backbone') or {}).get('init_cfg') or {}
+    if config.get('load_from'):
+        return config.load_from
+    return init.get('checkpoint') if init.get('type') == 'Pretrained' else None
+
+
+def _freeze_stem(backbone: dict) -> None:
+    """A batch of 2 images is too small for statistics: keep those of the pretraining."""
+    backbone.norm_cfg = dict(backbone.get('norm_cfg') or dict(type='BN'), requires_grad=False)
+    backbone.norm_eval = True

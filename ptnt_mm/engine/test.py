@@ -1,0 +1,86 @@
+"""Evaluation from a command line: what ``tools/test.py`` does."""
+
+import argparse
+from pathlib import Path
+
+from mmengine.config import Config, ConfigDict
+from mmengine.dist import is_main_process
+
+from ptnt_mm.engine.build import build_runner, choose_work_dir
+from ptnt_mm.engine.config import read_config
+from ptnt_mm.engine.data_files import check_data_files
+from ptnt_mm.errors import UserError
+from ptnt_mm.safe_pickle import check_file, refuse_forced_unsafe_loading
+
+
+def test(args: argparse.Namespace) -> int:
+    """Evaluate as the command line says; the exit status.
+
+    Raises:
+        UserError: for everything that the user can mend.
+    """
+    refuse_forced_unsafe_loading()
+    config = read_config(args.config, args.cfg_options)
+    config.launcher = args.launcher
+    choose_work_dir(config, args.work_dir)
+    check_data_files(config, ('test',))
+    _use_checkpoint(config, args.checkpoint)
+    if args.show_dir is not None:
+        _draw(config, args.show_dir.absolute())
+    if args.out is not None:
+        _dump(config, args.out)
+    if args.tta:
+        _use_tta(config)
+    runner = build_runner(config)
+    metrics = runner.test()
+    if is_main_process():
+        print('\n'.join(f'{name}: {value}' for name, value in metrics.items()))
+        log = Path(runner.log_dir) / f'{runner.timestamp}.log'
+        pictures = f'  pictures: {args.show_dir}' if args.show_dir else ''
+        predictions = f'  predictions: {args.out}' if args.out else ''
+        print(f'Done. Log: {log}{predictions}{pictures}')
+    return 0
+
+
+def _use_checkpoint(config: Config, checkpoint: str) -> None:
+    if '://' not in checkpoint:
+        check_file(Path(checkpoint))
+    config.load_from = checkpoint
+    config.resume = False
+    if config.model.get('backbone'):
+        config.model.backbone.init_cfg = None
+
+
+def _draw(config: Config, folder: Path) -> None:
+    """Have the host's own hook draw ground truth beside predictions."""
+    hook = config.default_hooks.get('visualization')
+    if hook is None:
+        raise UserError("--show-dir needs default_hooks.visualization, the host's drawing hook")
+    hook.draw = True
+    if config.default_scope == 'mmseg':
+        config.visualizer.save_dir = str(folder)
+    else:
+        hook.test_out_dir = str(folder)
+
+
+def _dump(config: Config, file: Path) -> None:
+    """Have an evaluator of the host write all predictions into one file."""
+    if file.suffix not in ('.pkl', '.pickle'):
+        raise UserError(f'--out {file}: predictions are written as a pickle, so end it in .pkl')
+    evaluators = config.test_evaluator
+    if not isinstance(evaluators, list):
+        evaluators = [evaluators]
+    # mmdet's own packs masks into run lengths.
+    kind = 'DumpDetResults' if config.default_scope == 'mmdet' else 'DumpResults'
+    config.test_evaluator = [*evaluators, dict(type=kind, out_file_path=str(file))]
+
+
+def _use_tta(config: Config) -> None:
+    for key in ('tta_model', 'tta_pipeline'):
+        if key not in config:
+            raise UserError(f'--tta needs {key} in the config: see configs/_base_/tta/')
+    config.model = ConfigDict(**config.tta_model, module=config.model)
+    dataset = config.test_dataloader.dataset
+    while 'dataset' in dataset:
+        dataset = dataset.dataset
+    dataset.pipeline = config.tta_pipeline

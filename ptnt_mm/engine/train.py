@@ -1,0 +1,138 @@
+"""Training from a command line: what ``tools/train.py`` does."""
+
+import argparse
+import logging
+import shlex
+import sys
+from pathlib import Path
+
+import torch
+from mmengine.config import Config
+from mmengine.device import get_device
+from mmengine.dist import get_world_size, is_main_process
+from mmengine.runner import Runner
+
+from ptnt_mm.engine.build import build_runner, choose_work_dir
+from ptnt_mm.engine.cli import is_first_process
+from ptnt_mm.engine.config import explain_build_error, read_config
+from ptnt_mm.engine.data_files import check_data_files
+from ptnt_mm.engine.start import check_start, starting_weights, use_pretrained, use_resume
+from ptnt_mm.engine.work_dir import clear_run, latest_checkpoint, require_fresh
+from ptnt_mm.errors import UserError
+from ptnt_mm.safe_pickle import refuse_forced_unsafe_loading
+from ptnt_mm.visualization.curves import draw_curves
+
+_NO_WEIGHTS = (
+    'NO PRETRAINED WEIGHTS: training starts from random numbers, and published results are out of '
+    'reach. --pretrained PATH gives the backbone its ImageNet weights'
+)
+
+
+def train(args: argparse.Namespace) -> int:
+    """Train as the command line says; the exit status.
+
+    Raises:
+        UserError: for everything that the user can mend, before work is lost.
+    """
+    refuse_forced_unsafe_loading()
+    config = read_config(args.config, args.cfg_options)
+    config.launcher = args.launcher
+    work_dir = choose_work_dir(config, args.work_dir)
+    _apply(args, config, work_dir)
+    check_data_files(config, ('train', 'val'))
+    if is_first_process() and not config.resume:
+        clear_run(work_dir) if args.overwrite else require_fresh(work_dir)
+    runner = build_runner(config)
+    for level, line in _opening(config):
+        runner.logger.log(level, line)
+    return _run(runner, work_dir)
+
+
+def _run(runner: Runner, work_dir: Path) -> int:
+    try:
+        runner.train()
+    except TypeError as error:
+        # Data sets, optimizers and schedules are built late, by the runner itself.
+        if 'unexpected keyword argument' in str(error):
+            raise UserError(explain_build_error(error)) from error
+        raise
+    except KeyboardInterrupt:
+        if is_main_process():
+            print(_interrupted(work_dir), file=sys.stderr)
+        return 130
+    if is_main_process():
+        print(_closing(runner, work_dir))
+    return 0
+
+
+def _apply(args: argparse.Namespace, config: Config, work_dir: Path) -> None:
+    """Bring the flags into the config."""
+    if args.seed is not None:
+        config.randomness = dict(config.get('randomness') or {}, seed=args.seed)
+    if args.amp:
+        _use_mixed_precision(config)
+    if args.auto_scale_lr:
+        if 'base_batch_size' not in config.get('auto_scale_lr', {}):
+            raise UserError(
+                '--auto-scale-lr needs auto_scale_lr=dict(base_batch_size=...) in the config'
+            )
+        config.auto_scale_lr.enable = True
+    if args.pretrained is not None:
+        use_pretrained(config, args.pretrained)
+    if args.load_from is not None:
+        config.load_from = args.load_from
+    if args.resume is not None:
+        use_resume(config, args.resume, work_dir)
+    check_start(config)
+
+
+def _use_mixed_precision(config: Config) -> None:
+    if get_device() == 'cpu':
+        raise UserError('--amp needs an accelerator, and torch finds none: leave it out on a CPU')
+    config.optim_wrapper.type = 'AmpOptimWrapper'
+    # bfloat16 has the range of float32, so nothing overflows and nothing needs scaling.
+    if torch.cuda.is_bf16_supported():
+        config.optim_wrapper.dtype = 'bfloat16'
+    else:
+        config.optim_wrapper.loss_scale = 'dynamic'
+
+
+def _opening(config: Config) -> list[tuple[int, str]]:
+    """What one wants to know before the first iteration, by the level it is logged at."""
+    images = config.train_dataloader.batch_size
+    gpus = get_world_size()
+    steps = config.optim_wrapper.get('accumulative_counts', 1)
+    batch = images * gpus * steps
+    lr = config.optim_wrapper.optimizer.get('lr')
+    scale = config.get('auto_scale_lr') or {}
+    base = scale.get('base_batch_size', batch)
+    size = f'{images} images x {gpus} processes x {steps} steps = {batch}'
+    lines = [(logging.INFO, f'Effective batch: {size}')]
+    scaled = f'{lr * batch / base:.3g}'
+    if base == batch:
+        lines.append((logging.INFO, f'Learning rate: {lr}, the one for this batch'))
+    elif scale.get('enable'):
+        lines.append((logging.INFO, f'Learning rate: {lr} is for batch {base}, scaled to {scaled}'))
+    else:
+        advice = f'--auto-scale-lr would make it {scaled}'
+        lines.append((logging.WARNING, f'Learning rate: {lr} is for batch {base}; {advice}'))
+    if starting_weights(config) is None:
+        lines.append((logging.WARNING, _NO_WEIGHTS))
+    return lines
+
+
+def _interrupted(work_dir: Path) -> str:
+    again = [word for word in sys.argv if word != '--overwrite']
+    if '--resume' not in again:
+        again.append('--resume')
+    checkpoint = latest_checkpoint(work_dir)
+    kept = f'{checkpoint} is the last checkpoint' if checkpoint else 'no checkpoint was written yet'
+    return f'\nStopped. {kept}; continue with\n    python {shlex.join(again)}'
+
+
+def _closing(runner: Runner, work_dir: Path) -> str:
+    """Where everything is."""
+    curves = work_dir / 'curves.png'
+    draw_curves(work_dir, curves)
+    log = Path(runner.log_dir) / f'{runner.timestamp}.log'
+    return f'Done. Checkpoint: {latest_checkpoint(work_dir)}  log: {log}  pictures: {curves}'

@@ -1,0 +1,106 @@
+"""Reading configs: options, errors, and stored texts as data."""
+
+from pathlib import Path
+
+import pytest
+from mmengine.config import Config
+from mmengine.registry import MODELS
+from torch import nn
+
+from ptnt_mm.engine.config import apply_options, explain_build_error, read_config, stored_config
+from ptnt_mm.errors import UserError
+
+
+def _write(folder: Path, text: str) -> str:
+    file = folder / 'config.py'
+    file.write_text(text)
+    return str(file)
+
+
+def test_a_missing_file_names_the_nearest_config(tmp_path: Path):
+    with pytest.raises(UserError, match="no config file .*did you mean 'retinanet_ptnt_s_1x'"):
+        read_config(str(tmp_path / 'retinanet_ptnt_1x.py'))
+
+
+def test_a_name_is_as_good_as_a_path():
+    pytest.importorskip('mmdet')
+    assert read_config('retinanet_ptnt_s_1x').model.type == 'RetinaNet'
+
+
+@pytest.mark.parametrize(
+    ('text', 'message'),
+    [
+        ('model = dict(', 'not a valid config'),
+        ('a = b', 'not a valid config'),
+        ("_base_ = 'no_such_base.py'", 'not a valid config.*no_such_base'),
+        ("_base_ = 'mmnothing::base.py'", 'not a valid config.*package name'),
+        ("_base_ = 'mmrotate::_base_/default_runtime.py'", 'mmrotate is not installed'),
+        ("custom_imports = dict(imports=['no_such_module'])", 'no_such_module'),
+    ],
+)
+def test_a_broken_config_says_what_is_wrong(text: str, message: str, tmp_path: Path):
+    with pytest.raises(UserError, match=message):
+        read_config(_write(tmp_path, text))
+
+
+def test_options_reach_the_config(tmp_path: Path):
+    file = _write(tmp_path, 'model = dict(a=1, b=[1, 2])\n')
+    config = read_config(file, {'model.a': 3, 'model.b': [4], 'randomness.seed': 5})
+    assert (config.model.a, config.model.b, config.randomness.seed) == (3, [4], 5)
+
+
+def test_an_unknown_first_key_is_refused():
+    with pytest.raises(UserError, match="unknown key 'modle': did you mean 'model'"):
+        apply_options(Config(dict(model=dict(a=1))), {'modle.a': 2})
+
+
+def test_a_path_through_a_number_is_refused():
+    with pytest.raises(UserError, match='--cfg-options model.a.b'):
+        apply_options(Config(dict(model=dict(a=1))), {'model.a.b': 2})
+
+
+def test_a_refused_argument_names_the_nearest():
+    class Base(nn.Module):
+        def __init__(self, hidden_dim: int = 1):
+            super().__init__()
+
+    class Derived(Base):
+        def __init__(self, out_dim: int = 1, **kwargs):
+            super().__init__(**kwargs)
+
+    MODELS.register_module(name='RefusingDerived', module=Derived)
+    try:
+        with pytest.raises(TypeError) as caught:
+            MODELS.build(dict(type='RefusingDerived', hiden_dim=3))
+    finally:
+        MODELS._module_dict.pop('RefusingDerived')
+    explained = explain_build_error(caught.value)
+    assert explained.startswith("Derived: unknown argument 'hiden_dim': did you mean 'hidden_dim'?")
+
+
+def test_other_errors_keep_their_words():
+    assert explain_build_error(ValueError('as it was')) == 'as it was'
+
+
+def test_a_stored_config_is_read_as_data_and_never_run(tmp_path: Path):
+    canary = tmp_path / 'canary'
+    text = f"""
+import pathlib
+pathlib.Path({str(canary)!r}).touch()
+model = dict(backbone=dict(norm_eval=True, dims=[1, (2, -3)]), names={{'a': None}})
+evil = dict(a=pathlib.Path({str(canary)!r}).touch())
+lr = 0.1
+"""
+    settings = stored_config(text)
+    assert settings.model.backbone.norm_eval is True
+    assert settings.model.backbone.dims == [1, (2, -3)]
+    assert settings.lr == 0.1
+    assert 'evil' not in settings
+    assert not canary.exists()
+
+
+def test_a_stored_config_survives_mmengines_own_writing():
+    pytest.importorskip('mmdet')
+    config = read_config('retinanet_ptnt_s_1x')
+    stored = stored_config(config.pretty_text)
+    assert stored.model.to_dict() == config.to_dict()['model']

@@ -1,0 +1,46 @@
+"""Missing data sets are named before anything slow happens."""
+
+from pathlib import Path
+
+import pytest
+from mmengine.config import Config
+
+from ptnt_mm.engine.data_files import check_data_files
+from ptnt_mm.errors import UserError
+
+
+def _config(root: Path) -> Config:
+    dataset = dict(data_root=f'{root}/', ann_file='train.json', data_prefix=dict(img='train/'))
+    return Config(dict(train_dataloader=dict(dataset=dataset)))
+
+
+def test_nothing_is_said_when_all_is_there(tmp_path: Path):
+    (tmp_path / 'train.json').touch()
+    (tmp_path / 'train').mkdir()
+    check_data_files(_config(tmp_path), ('train', 'val'))
+
+
+def test_the_missing_file_the_layout_and_the_page_are_named(tmp_path: Path):
+    (tmp_path / 'train').mkdir()
+    with pytest.raises(UserError) as caught:
+        check_data_files(_config(tmp_path), ('train',))
+    message = str(caught.value)
+    assert message.startswith(f'{tmp_path}/train.json is not there')
+    assert f'found    {tmp_path}/train\n' in message
+    assert 'docs/data.md' in message
+
+
+def test_wrapped_and_joined_datasets_are_looked_into(tmp_path: Path):
+    inner = _config(tmp_path).train_dataloader.dataset.to_dict()
+    joined = dict(type='ConcatDataset', datasets=[dict(type='RepeatDataset', dataset=inner)])
+    with pytest.raises(UserError, match='train.json'):
+        check_data_files(Config(dict(train_dataloader=dict(dataset=joined))), ('train',))
+
+
+def test_remote_storage_is_left_to_mmengine():
+    remote = dict(data_root='s3://bucket/', ann_file='train.json')
+    check_data_files(Config(dict(val_dataloader=dict(dataset=remote))), ('val',))
+
+
+def test_the_page_that_the_message_names_exists():
+    assert (Path(__file__).parents[2] / 'docs' / 'data.md').is_file()

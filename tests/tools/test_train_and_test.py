@@ -1,0 +1,260 @@
+"""Training, evaluation and continuing, as a user types them."""
+
+import re
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+import torch
+
+from ptnt_mm.models import PyramidTNT
+
+from .workplace import CONFIG, Training, Workplace, figures, options, train_lines
+
+_BACKBONE = 'model.backbone.'
+_OPTIMIZER = 'optim_wrapper.optimizer.'
+
+
+def test_a_training_says_what_matters_and_keeps_the_rest_in_its_log(training: Training):
+    assert 'Effective batch: 4 images x 1 processes x 1 steps = 4' in training.output
+    assert 'Learning rate: 0.001 is for batch 8; --auto-scale-lr would make it 0.0005' in (
+        training.output
+    )
+    assert 'NO PRETRAINED WEIGHTS' in training.output
+    assert 'eta:' in training.output and 'loss_bbox:' in training.output
+    assert 'paramwise_options' not in training.output
+    assert 'System environment' not in training.output
+    log = next(training.run.glob('*/*.log')).read_text()
+    assert 'paramwise_options -- backbone.outer_pos:weight_decay=0.0' in log
+    assert 'Config:' in log
+
+
+def test_the_last_line_says_where_everything_is(training: Training):
+    last = training.output.strip().splitlines()[-1]
+    checkpoint, log, curves = re.match(
+        r'Done. Checkpoint: (\S+)  log: (\S+)  pictures: (\S+)', last
+    ).groups()
+    folder = training.run.parent
+    assert (folder / checkpoint).samefile(training.checkpoint)
+    assert (folder / log).is_file()
+    assert (folder / curves).read_bytes().startswith(b'\x89PNG')
+
+
+def test_test_gives_the_figures_of_the_training(workplace: Workplace, training: Training):
+    done = workplace.run(
+        'test.py', training.config, training.checkpoint, '--work-dir', 'test',
+        '--show-dir', 'shown', '--out', 'predictions.pkl',
+    )  # fmt: skip
+    assert figures(done.stdout) == figures(training.output)
+    assert len(figures(done.stdout)) == 6 and max(figures(done.stdout)) > 0
+    assert len(list((workplace.folder / 'shown').glob('*'))) == 16
+    assert (workplace.folder / 'predictions.pkl').is_file()
+
+
+def test_test_time_augmentation(workplace: Workplace, training: Training):
+    done = workplace.run(
+        'test.py', training.config, training.checkpoint, '--work-dir', 'tta', '--tta'
+    )
+    plain, averaged = figures(training.output), figures(done.stdout)
+    assert averaged != plain and abs(averaged[0] - plain[0]) < 0.1
+
+
+def test_a_finished_run_is_not_trained_over(workplace: Workplace, training: Training):
+    done = workplace.run('train.py', training.config, '--work-dir', 'run', check=False)
+    assert done.returncode == 1
+    assert done.stdout.startswith('error: run holds checkpoints of an earlier run (')
+    assert training.checkpoint.is_file()
+
+
+def test_a_killed_run_continues_from_its_last_checkpoint(workplace: Workplace):
+    args = (CONFIG, '--work-dir', 'killed', '--seed', 1, *options())
+    workplace.stop_in_second_epoch(signal.SIGKILL, *args)
+    run = workplace.folder / 'killed'
+    assert (run / 'epoch_1.pth').is_file() and not (run / 'epoch_2.pth').exists()
+    done = workplace.run('train.py', *args, '--resume')
+    assert 'resumed epoch: 1, iter: 4' in done.stdout
+    assert (run / 'epoch_2.pth').is_file()
+    assert [row['step'] for row in train_lines(run)][-4:] == [5, 6, 7, 8]
+
+
+def test_ctrl_c_says_how_to_continue(workplace: Workplace):
+    args = (CONFIG, '--work-dir', 'interrupted', '--overwrite', *options())
+    output = workplace.stop_in_second_epoch(signal.SIGINT, *args)
+    assert 'epoch_1.pth is the last checkpoint; continue with' in output
+    command = output.strip().splitlines()[-1]
+    assert command.endswith('--resume') and '--overwrite' not in command
+    assert 'Traceback' not in output
+
+
+def test_resuming_where_nothing_was_saved_starts_at_the_beginning(workplace: Workplace):
+    done = workplace.run(
+        'train.py', CONFIG, '--work-dir', 'fresh', '--resume', *options('train_cfg.max_epochs=1')
+    )
+    assert [row['step'] for row in train_lines(workplace.folder / 'fresh')] == [1, 2, 3, 4]
+    assert 'Done.' in done.stdout
+
+
+def test_a_training_begun_with_pretrained_weights_is_resumed_without_their_file(
+    workplace: Workplace,
+):
+    file = workplace.folder / 'authors.pth.tar'
+    torch.save({'state_dict': PyramidTNT('tiny').state_dict()}, file)
+    short = options('train_cfg.max_epochs=1')
+    done = workplace.run('train.py', CONFIG, '--work-dir', 'tuned', '--pretrained', file, *short)
+    assert 'NO PRETRAINED WEIGHTS' not in done.stdout
+    assert re.search(r'Weights from .*authors.pth.tar \(state_dict\)', done.stdout)
+    assert re.search(r'missing +0', done.stdout)
+    file.unlink()
+    done = workplace.run('train.py', CONFIG, '--work-dir', 'tuned', '--resume', *options())
+    assert 'resumed epoch: 1' in done.stdout
+    before, after = (
+        torch.load(workplace.folder / 'tuned' / f'epoch_{n}.pth', weights_only=True)['state_dict']
+        for n in (1, 2)
+    )
+    stem = [key for key in before if key.startswith('backbone.patch_embed') and 'running' in key]
+    assert stem and all(torch.equal(before[key], after[key]) for key in stem)
+
+
+def test_the_checkpoint_of_another_model_is_refused(workplace: Workplace, training: Training):
+    done = workplace.run(
+        'test.py', training.config, training.checkpoint, '--work-dir', 'other',
+        '--cfg-options', 'model.bbox_head.num_classes=7', check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert 'error: the checkpoint does not fit the model' in done.stdout
+    assert 'num_classes' in done.stdout and 'Traceback' not in done.stdout
+
+
+def test_a_config_of_ones_own_in_another_folder(workplace: Workplace):
+    file = workplace.folder / 'own' / 'mine.py'
+    file.parent.mkdir()
+    file.write_text("""
+_base_ = 'mmdet::retinanet/retinanet_r50_fpn_1x_coco.py'
+custom_imports = dict(imports=['ptnt_mm'], allow_failed_imports=False)
+model = dict(
+    backbone=dict(_delete_=True, type='PyramidTNT', arch='tiny', out_indices=(1, 2, 3)),
+    neck=[
+        dict(type='TransposedConvNeck', in_channels=[160, 320, 320]),
+        dict(type='FPN', in_channels=[160, 320, 320], out_channels=256, num_outs=5),
+    ],
+    bbox_head=dict(num_classes=4),
+)
+root = 'data/demo/'
+classes = dict(classes=('ball', 'coin', 'crate', 'cup'))
+train_dataloader = dict(
+    num_workers=0,
+    persistent_workers=False,
+    dataset=dict(
+        data_root=root, metainfo=classes, ann_file='annotations/instances_train.json',
+        data_prefix=dict(img='train/'), indices=2,
+        pipeline=[
+            dict(type='LoadImageFromFile'),
+            dict(type='LoadAnnotations', with_bbox=True),
+            dict(type='Resize', scale=(256, 192), keep_ratio=True),
+            dict(type='PackDetInputs'),
+        ],
+    ),
+)
+train_cfg = dict(max_epochs=1, val_interval=9)
+val_dataloader = dict(
+    dataset=dict(
+        data_root=root, metainfo=classes, ann_file='annotations/instances_val.json',
+        data_prefix=dict(img='val/'),
+    )
+)
+val_evaluator = dict(ann_file=root + 'annotations/instances_val.json')
+default_hooks = dict(logger=dict(interval=1))
+""")
+    done = workplace.run('train.py', file, '--work-dir', 'mine')
+    assert re.search(r'Epoch\(train\) *\[1\]\[1/1\].*loss_bbox', done.stdout)
+
+
+def _mmdet_tool(name: str) -> Path:
+    mmdet = pytest.importorskip('mmdet')
+    return Path(mmdet.__file__).parent / '.mim' / 'tools' / name
+
+
+def test_mmdets_own_tools_run_our_configs(workplace: Workplace, training: Training):
+    one = options('train_cfg.max_epochs=1')
+    workplace.run(_mmdet_tool('train.py'), CONFIG, '--work-dir', 'mmdet', *one)
+    assert (workplace.folder / 'mmdet' / 'epoch_1.pth').is_file()
+    tested = workplace.run(
+        _mmdet_tool('test.py'), training.config, training.checkpoint, '--work-dir', 'mmdet-test'
+    )
+    assert figures(tested.stdout) == figures(training.output)
+    scalars = next(training.run.glob('*/vis_data/scalars.json'))
+    workplace.run(
+        _mmdet_tool('analysis_tools/analyze_logs.py'), 'plot_curve', scalars,
+        '--keys', 'loss_cls', '--out', 'curve.png', MPLBACKEND='Agg',
+    )  # fmt: skip
+    assert (workplace.folder / 'curve.png').is_file()
+
+
+def test_coco_that_is_not_there_is_said_before_mmdet_is_imported(workplace: Workplace):
+    config = CONFIG.with_name('retinanet_ptnt_s_1x.py')
+    code = f"""
+import runpy, sys
+sys.argv = ['train.py', {str(config)!r}]
+try:
+    runpy.run_path({str(CONFIG.parents[1] / 'tools' / 'train.py')!r}, run_name='__main__')
+finally:
+    print('mmdet was imported:', 'mmdet' in sys.modules)
+"""
+    script = workplace.folder / 'probe.py'
+    script.write_text(code)
+    done = workplace.run(script, check=False)
+    assert done.returncode == 1
+    assert 'data/coco/annotations/instances_train2017.json is not there' in done.stdout
+    assert 'Traceback' not in done.stdout
+    assert 'mmdet was imported: False' in done.stdout
+
+
+def test_options_that_are_none_are_refused(workplace: Workplace):
+    done = workplace.run('train.py', CONFIG, '--cfg-options', 'work_dir', check=False)
+    assert done.returncode == 2
+    assert 'expected KEY=VALUE' in done.stdout and 'Traceback' not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ('args', 'message'),
+    [
+        (('no_such_config.py',), 'there is no config file no_such_config.py'),
+        ((CONFIG, '--cfg-options', 'trian_cfg.max_epochs=1'), "did you mean 'train_cfg'"),
+        ((CONFIG, '--cfg-options', _BACKBONE + 'drop_path_rat=1'), "did you mean 'drop_path_rate'"),
+        ((CONFIG, '--cfg-options', _BACKBONE + 'arch=tini'), "unknown arch 'tini': did you mean"),
+        ((CONFIG, '--cfg-options', _BACKBONE + 'norm_eval=True'), 'the stem is frozen but starts'),
+        ((CONFIG, '--cfg-options', _OPTIMIZER + 'weight_deca=1'), "did you mean 'weight_decay'"),
+        ((CONFIG, '--pretrained', 'absent.pth'), 'there is no file absent.pth to start from'),
+        ((CONFIG, '--resume', 'absent.pth'), 'absent.pth: no such file'),
+    ],
+)  # fmt: skip
+def test_bad_input_to_train(args: tuple, message: str, workplace: Workplace):
+    done = workplace.run('train.py', *args, '--work-dir', 'bad', check=False)
+    assert done.returncode == 1
+    error = done.stdout[done.stdout.index('error: ') :]
+    assert message in error
+    assert 'Traceback' not in done.stdout
+    shutil.rmtree(workplace.folder / 'bad', ignore_errors=True)
+
+
+def test_bad_input_to_test(workplace: Workplace):
+    text = workplace.folder / 'notes.pth'
+    text.write_text('these are no weights\n')
+    for checkpoint, message in (('absent.pth', 'no such file'), (text, 'is a text file')):
+        done = workplace.run('test.py', CONFIG, checkpoint, check=False)
+        assert done.returncode == 1
+        assert message in done.stdout and 'Traceback' not in done.stdout
+
+
+def test_unsafe_loading_is_refused(workplace: Workplace, training: Training):
+    for script, args in (('train.py', (CONFIG,)), ('test.py', (CONFIG, training.checkpoint))):
+        done = workplace.run(script, *args, check=False, TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD='1')
+        assert done.returncode == 1
+        assert done.stdout.startswith('error: TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1')
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason='with a GPU --amp is no error')
+def test_amp_without_an_accelerator(workplace: Workplace):
+    done = workplace.run('train.py', CONFIG, '--amp', '--work-dir', 'amp', check=False)
+    assert done.returncode == 1 and '--amp needs an accelerator' in done.stdout

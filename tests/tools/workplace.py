@@ -1,0 +1,114 @@
+"""Running the command lines as a user does, in a folder with a small data set."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+CONFIG = ROOT / 'configs' / 'demo_retinanet_ptnt_ti.py'
+
+# 16 images in batches of 4: epochs of 4 iterations, evaluated after each.
+SHORT = (
+    'train_cfg.max_epochs=2',
+    'train_cfg.val_interval=1',
+    'train_dataloader.batch_size=4',
+    'default_hooks.logger.interval=1',
+)
+
+# Long enough to find some of the training images' objects again, which are its validation set, too.
+LEARNING = f"""
+_base_ = {str(CONFIG)!r}
+train_cfg = dict(max_epochs=12, val_interval=6)
+train_dataloader = dict(batch_size=4)
+train_set = dict(ann_file='annotations/instances_train.json', data_prefix=dict(img='train/'))
+val_dataloader = dict(dataset=train_set)
+test_dataloader = dict(dataset=train_set)
+val_evaluator = dict(ann_file='data/demo/annotations/instances_train.json')
+test_evaluator = val_evaluator
+model = dict(test_cfg=dict(score_thr=0.01))
+default_hooks = dict(logger=dict(interval=2))
+"""
+
+
+@dataclass
+class Workplace:
+    """A folder with the demo data in it, in which commands are run."""
+
+    folder: Path
+
+    def command(self, script: str | Path, *args: object) -> list[str]:
+        script = ROOT / 'tools' / script if isinstance(script, str) else script
+        return [sys.executable, str(script), *map(str, args)]
+
+    def run(self, script: str | Path, *args: object, check: bool = True, **environment: str):
+        """Run a tool to its end; stdout and stderr come together in ``stdout``."""
+        done = subprocess.run(
+            self.command(script, *args),
+            cwd=self.folder,
+            env=self.environment(**environment),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert not check or done.returncode == 0, done.stdout
+        return done
+
+    def stop_in_second_epoch(self, signal_number: int, *args: object) -> str:
+        """Train until the second epoch's first iteration was logged, then send a signal."""
+        process = subprocess.Popen(
+            self.command('train.py', *args),
+            cwd=self.folder,
+            env=self.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        output = ''
+        for line in process.stdout:
+            output += line
+            if 'Epoch(train) [2]' in line:
+                os.kill(process.pid, signal_number)
+                break
+        rest, _ = process.communicate(timeout=60)
+        if signal_number == signal.SIGKILL:
+            assert process.returncode == -signal.SIGKILL, output + rest
+        return output + rest
+
+    def environment(self, **more: str) -> dict[str, str]:
+        return {**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '2', **more}
+
+
+def figures(output: str) -> list[float]:
+    """The six box figures of the last evaluation that an output shows."""
+    lines = [line for line in output.splitlines() if 'bbox_mAP_copypaste:' in line]
+    return [float(word) for word in lines[-1].split('bbox_mAP_copypaste:')[1].split()]
+
+
+def train_lines(run: Path) -> list[dict]:
+    """The scalars of every training iteration of a run, in the order they were logged."""
+    files = sorted(run.glob('*/vis_data/scalars.json'))
+    rows = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    return [row for row in rows if 'loss' in row]
+
+
+def options(*more: str) -> Sequence[str]:
+    return ('--cfg-options', *SHORT, *more)
+
+
+@dataclass
+class Training:
+    """What a finished training printed, and where it left its files."""
+
+    output: str
+    config: Path
+    run: Path
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.run / 'epoch_12.pth'

@@ -1,0 +1,12 @@
+"""Train a detector or segmenter from an MMEngine config.
+
+python tools/train.py configs/retinanet_ptnt_s_1x.py --pretrained ptnt_s.pth.tar
+"""
+
+import sys
+
+from ptnt_mm.engine.cli import run, train_parser
+from ptnt_mm.engine.train import train
+
+if __name__ == '__main__':
+    sys.exit(run(train, train_parser(__doc__)))
