@@ -32,7 +32,13 @@ class DropPath(nn.Module):
 
 
 def drop_path_rates(rate: float, depths: tuple[int, ...]) -> list[list[float]]:
-    """Rates that rise linearly from 0 at the first block to ``rate`` at the last, by stage."""
+    """Rates that rise linearly from 0 at the first block to ``rate`` at the last, by stage.
+
+    Raises:
+        ValueError: if the rate is none; at 1 the last block would divide by zero.
+    """
+    if not 0 <= rate < 1:
+        raise ValueError(f'drop_path_rate is {rate}: expected at least 0 and below 1')
     total = sum(depths)
     rates = [rate * block / max(total - 1, 1) for block in range(total)]
     starts = [sum(depths[:stage]) for stage in range(len(depths))]

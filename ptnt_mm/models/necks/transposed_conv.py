@@ -53,13 +53,13 @@ class TransposedConvNeck(BaseModule):
         levels line up at any image size: a grid of 7 merges into one of 4, which doubles to 8.
 
         Raises:
-            ValueError: if there are more or fewer levels than ``in_channels``.
+            ValueError: if the levels' channels are not ``in_channels``.
         """
-        if len(levels) != len(self.upsamplers):
+        channels = tuple(level.shape[1] for level in levels)
+        if channels != self.in_channels:
             raise ValueError(
-                f'TransposedConvNeck was built for {len(self.upsamplers)} levels, with channels '
-                f'{self.in_channels}, but got {len(levels)}: compare in_channels with the '
-                "backbone's out_indices"
+                f'TransposedConvNeck was built for levels with {self.in_channels} channels, but '
+                f"got {channels}: compare in_channels with the backbone's arch and out_indices"
             )
         doubled = [up(level) for up, level in zip(self.upsamplers, levels, strict=True)]
         cropped = [_crop(map_, finer) for map_, finer in zip(doubled[1:], levels[:-1], strict=True)]

@@ -1,0 +1,131 @@
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F  # noqa: N812
+
+from ptnt_mm.models.layers.attention import EagerOuterAttention, FusedOuterAttention
+from ptnt_mm.models.layers.block import BlockOptions, Mlp, NestedBlock, OuterBlock, SqueezeExcite
+
+from .. import golden
+
+HW = (4, 5)
+INNER_DIM, OUTER_DIM = 4, 8
+
+
+def options(**changes) -> BlockOptions:
+    default = dict(
+        attention=EagerOuterAttention, mlp_ratio=4, with_se=False, drop_rate=0.0, attn_drop_rate=0.0
+    )
+    return BlockOptions(**(default | changes))
+
+
+def nested(drop_path: float = 0.0, **changes) -> NestedBlock:
+    block = NestedBlock(INNER_DIM, OUTER_DIM, 2, 2, 1, drop_path, options(**changes))
+    return golden.filled(block)
+
+
+def tokens(batch: int) -> tuple[Tensor, Tensor]:
+    return torch.randn(batch * 20, 16, INNER_DIM), torch.randn(batch, 20, OUTER_DIM)
+
+
+def test_a_nested_block_is_what_the_spec_writes():
+    block, (inner, outer) = nested().eval(), tokens(2)
+
+    def over_sentences(norm, words):
+        return norm(words.reshape(40, 16 * INNER_DIM)).reshape(40, 16, INNER_DIM)
+
+    y = inner + block.inner_attn(over_sentences(block.inner_norm1, inner))
+    y = y + block.inner_mlp(over_sentences(block.inner_norm2, y))
+    sentence = block.proj_norm1(y.reshape(2, 20, 16 * INNER_DIM))
+    z = outer + block.proj_norm2(sentence @ block.proj.weight.T)
+    z = z + block.outer_attn(block.outer_norm1(z), HW, None)
+    z = z + block.outer_mlp(block.outer_norm2(z))
+    torch.testing.assert_close(block(inner, outer, HW, None), (y, z))
+
+
+def test_an_outer_block_leaves_the_words_alone():
+    block = golden.filled(OuterBlock(OUTER_DIM, 2, 1, 0.0, options())).eval()
+    inner, outer = tokens(2)
+    new_inner, new_outer = block(inner, outer, HW, None)
+    assert new_inner is inner
+    z = outer + block.outer_attn(block.outer_norm1(outer), HW, None)
+    torch.testing.assert_close(new_outer, z + block.outer_mlp(block.outer_norm2(z)))
+
+
+def test_squeeze_and_excitation():
+    se = golden.filled(SqueezeExcite(OUTER_DIM))
+    norm, squeeze, _, expand, _ = se.fc
+    t = torch.randn(3, 20, OUTER_DIM)
+    gate = torch.tanh(expand(F.relu(squeeze(norm(t.mean(dim=1))))))
+    assert squeeze.out_features == OUTER_DIM // 4
+    torch.testing.assert_close(se(t), t + gate[:, None] * t)
+
+
+def test_squeeze_and_excitation_comes_before_drop_path():
+    block, (inner, outer) = nested(with_se=True).eval(), tokens(2)
+    without = nested().eval()
+    without.load_state_dict(block.state_dict(), strict=False)
+    attended = without.outer_mlp.register_forward_hook(lambda _, args, out: block.se_layer(out))
+    expected = without(inner, outer, HW, None)
+    attended.remove()
+    torch.testing.assert_close(block(inner, outer, HW, None), expected)
+
+
+@pytest.mark.parametrize('attention', [EagerOuterAttention, FusedOuterAttention])
+def test_drop_path_acts_on_each_sentence_for_words_and_on_each_image_for_sentences(attention):
+    block = nested(drop_path=0.5, attention=attention)
+    branches = []
+    block.drop_path.register_forward_hook(lambda _, args, out: branches.append((args[0], out)))
+    inner, outer = tokens(32)
+    block(inner, outer, HW, None)
+    assert [len(branch) for branch, _ in branches] == [32 * 20, 32 * 20, 32, 32]
+    for branch, dropped in branches:
+        gone = (dropped == 0).flatten(1).all(dim=1)
+        assert 0 < gone.sum() < len(gone)
+        torch.testing.assert_close(dropped[~gone], 2 * branch[~gone])
+
+
+def test_words_reach_their_sentence_without_drop_path():
+    block, (inner, outer) = nested(drop_path=1 - 1e-9), tokens(2)
+    new_inner, new_outer = block(inner, outer, HW, None)
+    torch.testing.assert_close(new_inner, inner)
+    sentence = block.proj(block.proj_norm1(inner.reshape(2, 20, -1)))
+    torch.testing.assert_close(new_outer, outer + block.proj_norm2(sentence))
+
+
+def test_mlp_is_an_exact_gelu_between_linears_with_dropout_behind_both():
+    mlp = golden.filled(Mlp(4, 16, drop=0.0))
+    x = torch.randn(2, 3, 4)
+    hidden = x @ mlp.fc1.weight.T + mlp.fc1.bias
+    hidden = 0.5 * hidden * (1 + torch.erf(hidden / 2**0.5))
+    torch.testing.assert_close(mlp(x), hidden @ mlp.fc2.weight.T + mlp.fc2.bias)
+
+
+def test_dropout_of_an_mlp_acts_behind_both_linears():
+    mlp = Mlp(64, 256, drop=0.25)
+    shapes = []
+    mlp.drop.register_forward_hook(lambda _, args, out: shapes.append(out.shape))
+    dropped = mlp(torch.randn(50, 3, 64))
+    assert shapes == [(50, 3, 256), (50, 3, 64)]
+    # 9600 draws: five standard deviations are 0.022.
+    assert (dropped == 0).float().mean().item() == pytest.approx(0.25, abs=0.022)
+
+
+@pytest.mark.parametrize('rates', [dict(drop_rate=0.5), dict(attn_drop_rate=0.5)])
+def test_dropout_rates_reach_both_transformers(rates):
+    block, (inner, outer) = nested(**rates), tokens(2)
+    first, second = block(inner, outer, HW, None), block(inner, outer, HW, None)
+    assert not torch.equal(first[0], second[0])
+    assert not torch.equal(block.outer_attn(outer, HW, None), block.outer_attn(outer, HW, None))
+    block.eval()
+    torch.testing.assert_close(
+        block(inner, outer, HW, None), block(inner, outer, HW, None), rtol=0, atol=0
+    )
+
+
+def test_nothing_is_changed_in_place():
+    block, (inner, outer) = nested(drop_path=0.5, drop_rate=0.5, with_se=True), tokens(2)
+    before = inner.clone(), outer.clone()
+    block(inner, outer, HW, None)
+    assert torch.equal(inner, before[0])
+    assert torch.equal(outer, before[1])

@@ -1,0 +1,40 @@
+import pytest
+from torch import nn
+
+from ptnt_mm.models.layers.norm import build_norm, is_batch_norm
+
+
+@pytest.mark.parametrize(('name', 'cls'), [('BN', nn.BatchNorm2d), ('SyncBN', nn.SyncBatchNorm)])
+def test_types(name, cls):
+    norm = build_norm(dict(type=name), 6)
+    assert type(norm) is cls
+    assert norm.num_features == 6
+    assert norm.eps == 1e-5
+    assert is_batch_norm(norm)
+
+
+def test_other_options_reach_the_layer():
+    norm = build_norm(dict(type='BN', eps=1e-3, momentum=0.01), 6)
+    assert (norm.eps, norm.momentum) == (1e-3, 0.01)
+
+
+@pytest.mark.parametrize('requires_grad', [True, False])
+def test_requires_grad(requires_grad):
+    norm = build_norm(dict(type='BN', requires_grad=requires_grad), 6)
+    assert [p.requires_grad for p in norm.parameters()] == [requires_grad] * 2
+
+
+def test_the_config_is_only_read():
+    norm_cfg = dict(type='BN', requires_grad=False)
+    build_norm(norm_cfg, 6)
+    assert norm_cfg == dict(type='BN', requires_grad=False)
+
+
+@pytest.mark.parametrize('norm_cfg', [dict(type='GN', num_groups=2), dict(requires_grad=False)])
+def test_an_unknown_type(norm_cfg):
+    with pytest.raises(ValueError, match='norm_cfg type .* is unknown: use one of BN, SyncBN'):
+        build_norm(norm_cfg, 6)
+
+
+def test_a_layer_norm_keeps_no_statistics():
+    assert not is_batch_norm(nn.LayerNorm(6))

@@ -1,0 +1,131 @@
+"""Resizing by torch against weights of the bicubic kernel written out by hand."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from ptnt_mm.models.layers.position import (
+    FlatRelativePosition,
+    GridRelativePosition,
+    resize_grid,
+    resize_relative,
+)
+
+NATIVE = (6, 6)
+KEYS = (3, 3)
+GRIDS = [((6, 6), (3, 3)), ((4, 9), (2, 5)), ((11, 5), (6, 3)), ((1, 1), (1, 1)), ((13, 2), (7, 1))]
+POSITIONS = [GridRelativePosition, FlatRelativePosition]
+
+
+def kernel(distance: float) -> float:
+    """Keys' cubic convolution with a = -0.75."""
+    a, x = -0.75, abs(distance)
+    if x <= 1:
+        return (a + 2) * x**3 - (a + 3) * x**2 + 1
+    return a * (x**3 - 5 * x**2 + 8 * x - 4) if x < 2 else 0.0
+
+
+def line_matrix(length: int, new: int) -> Tensor:
+    """Weights (new, length) along one axis: corners not aligned, border places repeated."""
+    weights = torch.zeros(new, length, dtype=torch.float64)
+    for row in range(new):
+        centre = (row + 0.5) * length / new - 0.5
+        for place in range(math.floor(centre) - 1, math.floor(centre) + 3):
+            weights[row, min(max(place, 0), length - 1)] += kernel(centre - place)
+    return weights
+
+
+def grid_matrix(from_hw: tuple[int, int], to_hw: tuple[int, int]) -> Tensor:
+    """Weights (h'*w', h*w) over a grid whose places are counted row by row."""
+    return torch.kron(line_matrix(from_hw[0], to_hw[0]), line_matrix(from_hw[1], to_hw[1]))
+
+
+def matrices(position: type, query_hw: tuple, key_hw: tuple) -> tuple[Tensor, Tensor]:
+    """Q and K of the resized table Q R K^T."""
+    if position is GridRelativePosition:
+        return grid_matrix(NATIVE, query_hw), grid_matrix(KEYS, key_hw)
+    queries = line_matrix(math.prod(NATIVE), math.prod(query_hw))
+    return queries, line_matrix(math.prod(KEYS), math.prod(key_hw))
+
+
+def relative_table() -> Tensor:
+    return torch.randn(1, 2, math.prod(NATIVE), math.prod(KEYS), dtype=torch.float64)
+
+
+@pytest.mark.parametrize('to_hw', [(4, 9), (13, 6), (6, 13), (1, 1), (17, 2)])
+def test_resize_grid_is_bicubic(to_hw):
+    table = torch.randn(1, 36, 5, dtype=torch.float64)
+    torch.testing.assert_close(
+        resize_grid(table, NATIVE, to_hw), grid_matrix(NATIVE, to_hw) @ table
+    )
+
+
+def test_resize_grid_leaves_the_native_grid_alone():
+    table = torch.randn(1, 36, 5)
+    assert resize_grid(table, NATIVE, NATIVE) is table
+
+
+def test_a_grid_of_the_same_area_is_another_grid():
+    """16 x 64 places are as many as 32 x 32, and lie elsewhere."""
+    table = torch.randn(1, 1024, 2, dtype=torch.float64)
+    resized = resize_grid(table, (32, 32), (16, 64))
+    torch.testing.assert_close(resized, grid_matrix((32, 32), (16, 64)) @ table)
+    assert not torch.allclose(resized, table)
+
+
+@pytest.mark.parametrize(('query_hw', 'key_hw'), GRIDS)
+@pytest.mark.parametrize('position', POSITIONS)
+def test_bias_is_the_table_between_two_matrices(position, query_hw, key_hw):
+    table = relative_table()
+    queries, keys = matrices(position, query_hw, key_hw)
+    found = position(NATIVE, KEYS).bias(table, query_hw, key_hw)
+    torch.testing.assert_close(found, queries @ table @ keys.T)
+
+
+@pytest.mark.parametrize(('query_hw', 'key_hw'), GRIDS)
+@pytest.mark.parametrize('position', POSITIONS)
+def test_factors_multiply_to_the_bias(position, query_hw, key_hw):
+    table = relative_table()
+    position = position(NATIVE, KEYS)
+    queries, keys = position.factors(table, query_hw, key_hw)
+    assert queries.shape == (1, 2, math.prod(query_hw), math.prod(KEYS))
+    assert keys.shape == (math.prod(key_hw), math.prod(KEYS))
+    torch.testing.assert_close(queries @ keys.T, position.bias(table, query_hw, key_hw))
+
+
+@pytest.mark.parametrize('position', POSITIONS)
+def test_the_native_grid_changes_nothing(position):
+    table = relative_table()
+    position = position(NATIVE, KEYS)
+    queries, keys = position.factors(table, NATIVE, KEYS)
+    assert torch.equal(position.bias(table, NATIVE, KEYS), table)
+    assert torch.equal(queries, table)
+    assert torch.equal(keys, torch.eye(math.prod(KEYS), dtype=table.dtype))
+
+
+def test_only_the_grid_resize_tells_grids_of_one_area_apart():
+    table = relative_table()
+    assert torch.equal(FlatRelativePosition(NATIVE, KEYS).bias(table, (4, 9), (1, 9)), table)
+    assert not torch.allclose(GridRelativePosition(NATIVE, KEYS).bias(table, (4, 9), (1, 9)), table)
+
+
+def test_resize_relative_from_a_grid_that_is_no_square():
+    table = torch.randn(1, 2, 4 * 6, 2 * 3, dtype=torch.float64)
+    found = resize_relative(table, (4, 6), (5, 5), (2, 3), (3, 4))
+    queries, keys = grid_matrix((4, 6), (5, 5)), grid_matrix((2, 3), (3, 4))
+    torch.testing.assert_close(found, queries @ table @ keys.T)
+
+
+@pytest.mark.parametrize('position', POSITIONS)
+def test_the_table_gets_exact_gradients(position):
+    table = torch.randn(1, 1, 4, 4, dtype=torch.float64, requires_grad=True)
+    position = position((2, 2), (2, 2))
+    assert torch.autograd.gradcheck(lambda table: position.bias(table, (3, 5), (2, 3)), table)
+    assert torch.autograd.gradcheck(lambda table: position.factors(table, (3, 5), (2, 3))[0], table)
+
+
+def test_a_grid_table_gets_exact_gradients():
+    table = torch.randn(1, 4, 2, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda table: resize_grid(table, (2, 2), (3, 5)), table)

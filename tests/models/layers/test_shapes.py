@@ -1,0 +1,75 @@
+import itertools
+
+import pytest
+import torch
+
+from ptnt_mm.models.layers.shapes import (
+    map_to_tokens,
+    map_to_words,
+    tokens_to_map,
+    words_to_map,
+    words_to_quads,
+)
+
+BATCH, H, W, C = 2, 4, 6, 3
+
+
+def counted(*shape: int) -> torch.Tensor:
+    """A tensor of which no two entries are the same."""
+    return torch.arange(torch.Size(shape).numel()).reshape(shape)
+
+
+def test_tokens_are_counted_row_by_row():
+    tokens = counted(BATCH, H * W, C)
+    feature = tokens_to_map(tokens, (H, W))
+    assert feature.shape == (BATCH, C, H, W)
+    for y, x in itertools.product(range(H), range(W)):
+        assert torch.equal(feature[:, :, y, x], tokens[:, y * W + x])
+
+
+def test_tokens_survive_the_round_trip():
+    tokens = counted(BATCH, H * W, C)
+    assert torch.equal(map_to_tokens(tokens_to_map(tokens, (H, W))), tokens)
+
+
+def test_words_are_windows_of_the_map():
+    words = counted(BATCH * H * W, 16, C)
+    feature = words_to_map(words, (H, W))
+    assert feature.shape == (BATCH, C, 4 * H, 4 * W)
+    for b, y, x in itertools.product(range(BATCH), range(H), range(W)):
+        window = feature[b, :, 4 * y : 4 * y + 4, 4 * x : 4 * x + 4]
+        assert torch.equal(words[(b * H + y) * W + x], window.flatten(1).T)
+
+
+def test_words_survive_the_round_trip():
+    words = counted(BATCH * H * W, 16, C)
+    assert torch.equal(map_to_words(words_to_map(words, (H, W))), words)
+
+
+def test_quads_are_windows_of_twice_the_side():
+    words = counted(BATCH * H * W, 16, C)
+    quads = words_to_quads(words, (H, W))
+    windows = words_to_map(words, (H, W)).unfold(2, 8, 8).unfold(3, 8, 8)
+    assert torch.equal(quads, windows.permute(0, 2, 3, 1, 4, 5).reshape(-1, C, 8, 8))
+
+
+def test_tokens_that_do_not_fill_the_grid():
+    with pytest.raises(ValueError, match='24 tokens do not fill a grid of 4x5'):
+        tokens_to_map(counted(BATCH, H * W, C), (4, 5))
+
+
+def test_a_map_that_does_not_divide_into_windows():
+    with pytest.raises(ValueError, match='a map of 8x10 does not divide into 4x4 windows'):
+        map_to_words(counted(1, C, 8, 10))
+
+
+@pytest.mark.parametrize('hw', [(3, 8), (8, 3)])
+def test_an_odd_grid_has_no_quads(hw):
+    with pytest.raises(ValueError, match=f'{hw[0]}x{hw[1]} outer tokens does not divide into 2x2'):
+        words_to_quads(counted(24, 16, C), hw)
+
+
+@pytest.mark.parametrize('shape', [(25, 16, C), (24, 15, C)])
+def test_words_that_do_not_fit_the_grid(shape):
+    with pytest.raises(ValueError, match='do not fit a grid of 4x6 outer tokens'):
+        words_to_map(counted(*shape), (H, W))

@@ -1,0 +1,39 @@
+"""One class for every host: registered once, found from all of them."""
+
+import subprocess
+import sys
+
+import pytest
+from mmengine.registry import MODELS
+
+from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier, TransposedConvNeck
+
+FROM_THE_HOSTS = """
+import ptnt_mm.models
+from mmdet.registry import MODELS as DET
+from mmseg.registry import MODELS as SEG
+
+for registry in DET, SEG:
+    for name in 'PyramidTNT', 'PyramidTNTClassifier', 'TransposedConvNeck':
+        assert registry.get(name) is getattr(ptnt_mm.models, name), (registry, name)
+    model = registry.build(dict(type='PyramidTNT', arch='tiny', out_indices=(1, 2, 3)))
+    assert model.out_channels == (160, 320, 320)
+"""
+
+
+@pytest.mark.parametrize('cls', [PyramidTNT, PyramidTNTClassifier, TransposedConvNeck])
+def test_registered_in_the_root(cls):
+    assert MODELS.get(cls.__name__) is cls
+
+
+def test_built_from_a_config():
+    neck = MODELS.build(dict(type='TransposedConvNeck', in_channels=[8, 16]))
+    assert neck.out_channels == (8, 16)
+
+
+def test_found_from_mmdet_and_mmseg():
+    """In a process of its own: looking there imports all of mmdet and mmseg."""
+    run = subprocess.run(
+        [sys.executable, '-W', 'ignore', '-c', FROM_THE_HOSTS], capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
