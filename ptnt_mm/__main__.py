@@ -14,9 +14,7 @@ from ptnt_mm.zoo import config_names, copy_config
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; the exit status."""
-    parser = argparse.ArgumentParser(
-        prog='python -m ptnt_mm', description=__doc__.splitlines()[0]
-    )
+    parser = argparse.ArgumentParser(prog='python -m ptnt_mm', description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest='command', required=True)
     commands.add_parser('list', help='print the names of all configs')
     copy = commands.add_parser('copy', help='copy a config and its bases into a folder')

@@ -22,6 +22,7 @@ from mmengine.dist import barrier, get_rank
 from mmengine.logging import print_log
 from torch import Tensor, nn
 
+from ptnt_mm.archs import ARCHS, PATCH
 from ptnt_mm.safe_pickle import (
     CheckpointError,
     check_file,
@@ -192,9 +193,6 @@ def identify(weights: Mapping[str, Tensor]) -> tuple[str | None, int | None]:
     Returns:
         None for what cannot be told: an arch of another's making, position tables not square.
     """
-    # Imported here because the backbone loads its weights through this module.
-    from ptnt_mm.models.backbones.pyramid_tnt import ARCHS, PATCH
-
     widths = {}
     for i in range(4):
         norm = weights.get(f'stages.{i}.blocks.0.outer_norm1.weight')

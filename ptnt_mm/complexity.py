@@ -26,10 +26,10 @@ from rich.console import Console
 from rich.table import Table
 from torch import nn
 
+from ptnt_mm.archs import ARCHS, PATCH
 from ptnt_mm.engine.config import explain_build_error, read_config
 from ptnt_mm.errors import UserError, unknown_name
 from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
-from ptnt_mm.models.backbones.pyramid_tnt import ARCHS, PATCH
 from ptnt_mm.models.layers.attention import FusedOuterAttention
 from ptnt_mm.zoo import config_names
 

@@ -88,7 +88,7 @@ class Settings(DictAction):
             super().__call__(parser, namespace, values, option_string)
         except (AssertionError, IndexError, ValueError) as error:
             parser.error(
-                f"{option_string} {' '.join(values)}: expected KEY=VALUE ..., with a number, a "
+                f'{option_string} {" ".join(values)}: expected KEY=VALUE ..., with a number, a '
                 f"word, or a quoted list such as '[1,2]' as VALUE ({error})"
             )
 

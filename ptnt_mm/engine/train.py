@@ -17,7 +17,7 @@ from ptnt_mm.engine.cli import is_first_process
 from ptnt_mm.engine.config import explain_build_error, read_config
 from ptnt_mm.engine.data_files import check_data_files
 from ptnt_mm.engine.start import check_start, starting_weights, use_pretrained, use_resume
-from ptnt_mm.engine.work_dir import clear_run, latest_checkpoint, require_fresh
+from ptnt_mm.engine.work_dir import earlier_run, latest_checkpoint, remove, require_fresh
 from ptnt_mm.errors import UserError
 from ptnt_mm.safe_pickle import refuse_forced_unsafe_loading
 from ptnt_mm.visualization.curves import draw_curves
@@ -40,9 +40,12 @@ def train(args: argparse.Namespace) -> int:
     work_dir = choose_work_dir(config, args.work_dir)
     _apply(args, config, work_dir)
     check_data_files(config, ('train', 'val'))
-    if is_first_process() and not config.resume:
-        clear_run(work_dir) if args.overwrite else require_fresh(work_dir)
+    if not (config.resume or args.overwrite) and is_first_process():
+        require_fresh(work_dir)
+    leftovers = earlier_run(work_dir) if args.overwrite else []
     runner = build_runner(config)
+    if is_main_process():
+        remove(leftovers)
     for level, line in _opening(config):
         runner.logger.log(level, line)
     return _run(runner, work_dir)
@@ -99,26 +102,29 @@ def _use_mixed_precision(config: Config) -> None:
 
 def _opening(config: Config) -> list[tuple[int, str]]:
     """What one wants to know before the first iteration, by the level it is logged at."""
-    images = config.train_dataloader.batch_size
-    gpus = get_world_size()
+    images, gpus = config.train_dataloader.get('batch_size', 1), get_world_size()
     steps = config.optim_wrapper.get('accumulative_counts', 1)
     batch = images * gpus * steps
-    lr = config.optim_wrapper.optimizer.get('lr')
-    scale = config.get('auto_scale_lr') or {}
-    base = scale.get('base_batch_size', batch)
     size = f'{images} images x {gpus} processes x {steps} steps = {batch}'
-    lines = [(logging.INFO, f'Effective batch: {size}')]
-    scaled = f'{lr * batch / base:.3g}'
-    if base == batch:
-        lines.append((logging.INFO, f'Learning rate: {lr}, the one for this batch'))
-    elif scale.get('enable'):
-        lines.append((logging.INFO, f'Learning rate: {lr} is for batch {base}, scaled to {scaled}'))
-    else:
-        advice = f'--auto-scale-lr would make it {scaled}'
-        lines.append((logging.WARNING, f'Learning rate: {lr} is for batch {base}; {advice}'))
+    lines = [(logging.INFO, f'Effective batch: {size}'), _learning_rate(config, batch, steps)]
     if starting_weights(config) is None:
         lines.append((logging.WARNING, _NO_WEIGHTS))
     return lines
+
+
+def _learning_rate(config: Config, batch: int, steps: int) -> tuple[int, str]:
+    """The rate, and whether it is the one for the effective batch."""
+    lr = config.optim_wrapper.optimizer.lr
+    scale = config.get('auto_scale_lr') or {}
+    base = scale.get('base_batch_size', batch)
+    # MMEngine scales by what is loaded at once and leaves accumulated steps out.
+    scaled = f'{lr * batch / steps / base:.3g}'
+    if scale.get('enable'):
+        return logging.INFO, f'Learning rate: {lr} is for batch {base}, scaled to {scaled}'
+    if base == batch:
+        return logging.INFO, f'Learning rate: {lr}, the one for this batch'
+    advice = f'--auto-scale-lr would make it {scaled}'
+    return logging.WARNING, f'Learning rate: {lr} is for batch {base}; {advice}'
 
 
 def _interrupted(work_dir: Path) -> str:
@@ -132,7 +138,10 @@ def _interrupted(work_dir: Path) -> str:
 
 def _closing(runner: Runner, work_dir: Path) -> str:
     """Where everything is."""
-    curves = work_dir / 'curves.png'
-    draw_curves(work_dir, curves)
     log = Path(runner.log_dir) / f'{runner.timestamp}.log'
-    return f'Done. Checkpoint: {latest_checkpoint(work_dir)}  log: {log}  pictures: {curves}'
+    try:
+        pictures = draw_curves(work_dir, work_dir / 'curves.png')
+    except UserError as error:
+        # The weights are what counts: a run without scalars is a good run.
+        pictures = f'none ({error})'
+    return f'Done. Checkpoint: {latest_checkpoint(work_dir)}  log: {log}  pictures: {pictures}'

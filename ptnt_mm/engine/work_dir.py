@@ -21,13 +21,20 @@ def latest_checkpoint(work_dir: Path) -> Path | None:
     return checkpoint if checkpoint.is_file() else None
 
 
+def earlier_run(work_dir: Path) -> list[Path]:
+    """An earlier run's checkpoints and logs."""
+    folders = (path for path in work_dir.glob('*') if path.is_dir())
+    logs = [path for path in folders if _TIMESTAMP.fullmatch(path.name)]
+    return [*_checkpoints(work_dir), *work_dir.glob('last_checkpoint'), *logs]
+
+
 def require_fresh(work_dir: Path) -> None:
     """Refuse to train over another run's checkpoints.
 
     Raises:
         UserError: if the folder holds checkpoints.
     """
-    checkpoints = sorted(work_dir.glob('*.pth'))
+    checkpoints = _checkpoints(work_dir)
     if checkpoints:
         raise UserError(
             f'{work_dir} holds checkpoints of an earlier run ({checkpoints[-1].name}): continue it '
@@ -35,10 +42,11 @@ def require_fresh(work_dir: Path) -> None:
         )
 
 
-def clear_run(work_dir: Path) -> None:
-    """Remove an earlier run's checkpoints and logs, so that nothing of it is taken for the new."""
-    for path in (*work_dir.glob('*.pth'), work_dir / 'last_checkpoint'):
-        path.unlink(missing_ok=True)
-    for folder in work_dir.glob('*'):
-        if folder.is_dir() and _TIMESTAMP.fullmatch(folder.name):
-            shutil.rmtree(folder)
+def remove(paths: list[Path]) -> None:
+    """Remove files and whole folders."""
+    for path in paths:
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def _checkpoints(work_dir: Path) -> list[Path]:
+    return sorted(work_dir.glob('*.pth'))

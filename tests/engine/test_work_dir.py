@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.engine.work_dir import clear_run, latest_checkpoint, require_fresh
+from ptnt_mm.engine.work_dir import earlier_run, latest_checkpoint, remove, require_fresh
 from ptnt_mm.errors import UserError
 
 
@@ -32,10 +32,10 @@ def test_a_folder_with_checkpoints_is_not_trained_over(tmp_path: Path):
         require_fresh(tmp_path)
 
 
-def test_clearing_removes_the_run_and_nothing_else(tmp_path: Path):
+def test_removing_an_earlier_run_leaves_all_else(tmp_path: Path):
     _run(tmp_path, 'epoch_2.pth')
     (tmp_path / 'notes.txt').touch()
     (tmp_path / 'predictions').mkdir()
-    clear_run(tmp_path)
+    remove(earlier_run(tmp_path))
     assert sorted(path.name for path in tmp_path.iterdir()) == ['notes.txt', 'predictions']
     require_fresh(tmp_path)

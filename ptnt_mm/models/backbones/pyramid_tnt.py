@@ -7,6 +7,7 @@ from mmengine.model import BaseModule
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
+from ptnt_mm.archs import ARCHS, NUM_STAGES, PATCH, SR_RATIOS
 from ptnt_mm.checkpoint import load_pretrained
 from ptnt_mm.errors import unknown_name
 from ptnt_mm.models.layers.aggregation import SentenceAggregation, WordAggregation
@@ -20,58 +21,6 @@ from ptnt_mm.models.layers.shapes import WORDS, tokens_to_map
 from ptnt_mm.models.layers.stage import Stage
 from ptnt_mm.models.layers.stem import Stem
 from ptnt_mm.registry import MODELS
-
-PATCH = 8
-"""Side of an outer token of the first stage, in pixels."""
-
-NUM_STAGES = 4
-
-ARCHS = {
-    'tiny': dict(
-        depths=(2, 6, 3, 2),
-        inner_depths=(1, 1, 1, 1),
-        outer_dims=(80, 160, 320, 320),
-        inner_dims=(5, 10, 20, 20),
-        outer_heads=(2, 4, 8, 8),
-        inner_heads=(1, 2, 4, 4),
-        pretrain_img_size=192,
-    ),
-    'small': dict(
-        depths=(2, 8, 4, 2),
-        inner_depths=(1, 2, 1, 1),
-        outer_dims=(128, 256, 512, 512),
-        inner_dims=(8, 16, 32, 32),
-        outer_heads=(4, 8, 16, 16),
-        inner_heads=(2, 4, 8, 8),
-        pretrain_img_size=256,
-    ),
-    'medium': dict(
-        depths=(2, 8, 6, 2),
-        inner_depths=(1, 2, 1, 1),
-        outer_dims=(192, 384, 768, 768),
-        inner_dims=(12, 24, 48, 48),
-        outer_heads=(4, 8, 16, 16),
-        inner_heads=(2, 4, 8, 8),
-        pretrain_img_size=256,
-    ),
-    'base': dict(
-        depths=(2, 10, 6, 2),
-        inner_depths=(1, 2, 1, 1),
-        outer_dims=(256, 512, 1024, 1024),
-        inner_dims=(16, 32, 64, 64),
-        outer_heads=(4, 8, 16, 16),
-        inner_heads=(2, 4, 8, 8),
-        pretrain_img_size=256,
-    ),
-}
-"""The published variants, one value a stage.
-
-``inner_depths`` says how many blocks of a stage, from the first, have an inner transformer.
-``pretrain_img_size`` is the side, in pixels, of the images that the position tables belong to.
-"""
-
-SR_RATIOS = (4, 2, 1, 1)
-"""Side of the windows that a stage's outer keys are averaged over, in tokens."""
 
 
 @MODELS.register_module()

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812
 
+from ptnt_mm.archs import ARCHS
 from ptnt_mm.models import PyramidTNT
-from ptnt_mm.models.backbones.pyramid_tnt import ARCHS
 
 from .. import golden
 
