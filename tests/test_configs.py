@@ -68,7 +68,7 @@ def test_weight_decay_spares_what_the_authors_spared(config: Config, model: nn.M
 def test_a_step_of_training_reaches_every_parameter(model: nn.Module):
     data = demo_mm_inputs(1, [[3, 97, 131]], num_classes=4)
     model.train()
-    losses = model.loss(**model.data_preprocessor(data, training=True))
+    losses = model(**model.data_preprocessor(data, training=True), mode='loss')
     total, logged = model.parse_losses(losses)
     total.backward()
     assert torch.isfinite(total) and {'loss_cls', 'loss_bbox'} <= set(logged)
