@@ -1,0 +1,37 @@
+# The first Python here that runs and is 3.11 or 3.12; name another: make setup PYTHON=/path/to/python.
+# That of .venv comes first, so that an environment made with a named Python stays as it is.
+PYTHON ?= $(or $(shell for python in .venv/bin/python python3.12 python3.11 python3; do \
+	$$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null \
+	&& echo $$python && break; done), python3)
+
+DEMO = configs/demo_retinanet_ptnt_ti.py
+OUT = work_dirs/demo
+
+.PHONY: help setup demo test lint clean
+
+help:
+	@echo 'make setup   make .venv with the tested versions (the first time about 15 minutes)'
+	@echo 'make demo    setup, then train, evaluate and draw a small detector on the CPU'
+	@echo 'make test    setup, then the test suite'
+	@echo 'make lint    setup, then ruff'
+	@echo 'make clean   remove .venv; what the demo made stays'
+
+setup:
+	@$(PYTHON) tools/setup_env.py
+
+demo: setup
+	@.venv/bin/python tools/make_demo_data.py data/demo
+	.venv/bin/python tools/train.py $(DEMO) --work-dir $(OUT) --overwrite
+	.venv/bin/python tools/test.py $(DEMO) "$$(cat $(OUT)/last_checkpoint)" --work-dir $(OUT)/test \
+		--cfg-options test_evaluator.outfile_prefix=$(OUT)/predictions
+	@.venv/bin/python tools/draw_demo.py $(OUT) --results $(OUT)/predictions.bbox.json
+
+test: setup
+	@.venv/bin/python -m pytest
+
+lint: setup
+	@.venv/bin/ruff check
+	@.venv/bin/ruff format --check
+
+clean:
+	rm -rf .venv

@@ -1,0 +1,94 @@
+"""Metadata of ptnt_mm. The wheel carries configs and tools under ptnt_mm/.mim."""
+
+import atexit
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
+
+ROOT = Path(__file__).resolve().parent
+
+# mmcv is in no extra: its isolated build fails because torch is not there. `make setup` builds it,
+# and `python -m ptnt_mm.doctor` names the command for any other environment.
+# mmengine imports pkg_resources without asking for setuptools, and setuptools 82 dropped it. Only
+# `mmdet::` and `mmseg::` bases reach that import, so the bound belongs to the extras of the hosts;
+# the core runs without setuptools.
+PKG_RESOURCES = 'setuptools<81'
+
+EXTRAS = {
+    'det': ['mmdet>=3.3,<3.4', 'pycocotools>=2.0.8', PKG_RESOURCES],
+    # mmsegmentation imports ftfy and regex without asking for them.
+    'seg': ['mmsegmentation>=1.2.2,<1.3', 'ftfy', 'regex', PKG_RESOURCES],
+    'dev': [
+        'pytest>=8',
+        'pytest-timeout',
+        'ruff',
+        'safetensors',
+        'scikit-image>=0.22',
+        # mmdet's own log analysis imports seaborn.
+        'seaborn',
+    ],
+    'docs': ['furo', 'myst-parser>=4', 'sphinx>=8'],
+}
+
+
+def version() -> str:
+    """Read the version as written in ptnt_mm/version.py; importing it would need torch."""
+    text = (ROOT / 'ptnt_mm' / 'version.py').read_text(encoding='utf-8')
+    return re.search(r"^__version__ = '(.+)'$", text, re.MULTILINE).group(1)
+
+
+def scratch_options() -> dict:
+    """Let the build work outside the checkout: a stale build/ would ship deleted files."""
+    scratch = tempfile.mkdtemp(prefix='ptnt_mm-build-')
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    options = {'build': {'build_base': scratch}}
+    # An sdist carries its egg-info, which must lie in the tree for that.
+    if 'sdist' not in sys.argv:
+        options['egg_info'] = {'egg_base': scratch}
+    return options
+
+
+class BuildWithMim(build_py):
+    """Copy configs/ and tools/ to ptnt_mm/.mim of the build, never of the checkout.
+
+    As packages of their own they would land at the top of site-packages, where a `configs` breaks
+    mmdet's inference API.
+    """
+
+    def run(self) -> None:
+        """Build the package, then add `.mim`; an editable install reads the checkout instead."""
+        super().run()
+        if self.editable_mode:
+            return
+        for name in ('configs', 'tools'):
+            target = Path(self.build_lib, 'ptnt_mm', '.mim', name)
+            shutil.copytree(
+                ROOT / name,
+                target,
+                dirs_exist_ok=True,
+                ignore=shutil.ignore_patterns('__pycache__', '*.py[co]', '.*'),
+            )
+
+
+setup(
+    name='ptnt_mm',
+    version=version(),
+    description='PyramidTNT backbones for the OpenMMLab detectors and segmentors',
+    long_description=(ROOT / 'README.md').read_text(encoding='utf-8'),
+    long_description_content_type='text/markdown',
+    author='The ptnt_mm authors',
+    license='Apache-2.0',
+    python_requires='>=3.11,<3.13',
+    # Below 2.6 torch.load is unsafe by default. No upper bound: it would downgrade people's torch.
+    install_requires=['torch>=2.6', 'mmengine>=0.10.7,<0.11'],
+    extras_require=EXTRAS,
+    packages=find_packages(include=['ptnt_mm', 'ptnt_mm.*']),
+    cmdclass={'build_py': BuildWithMim},
+    options=scratch_options(),
+    zip_safe=False,
+)

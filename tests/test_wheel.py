@@ -1,0 +1,77 @@
+"""The wheel: what is in it, and that building it leaves the checkout as it was."""
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from ptnt_mm.version import __version__
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def build(source: Path, target: Path) -> zipfile.ZipFile:
+    """Build the wheel of a source tree without the network."""
+    options = ['--no-deps', '--no-build-isolation', '--no-index', '--quiet']
+    command = [sys.executable, '-m', 'pip', 'wheel', *options, '-w', str(target), str(source)]
+    subprocess.run(command, check=True)
+    return zipfile.ZipFile(next(target.glob('*.whl')))
+
+
+def files_of(folder: Path) -> set[Path]:
+    hidden = {'.git', '.venv', 'data', 'work_dirs', '__pycache__', '.pytest_cache', '.ruff_cache'}
+    return {
+        path.relative_to(folder)
+        for path in folder.rglob('*')
+        if not hidden.intersection(path.relative_to(folder).parts)
+    }
+
+
+@pytest.fixture(scope='module')
+def wheel(tmp_path_factory):
+    before = files_of(ROOT)
+    with build(ROOT, tmp_path_factory.mktemp('wheel')) as archive:
+        assert files_of(ROOT) == before
+        yield archive
+
+
+def test_top_level_is_the_package_alone(wheel):
+    top = {name.split('/')[0] for name in wheel.namelist()}
+    assert top == {'ptnt_mm', f'ptnt_mm-{__version__}.dist-info'}
+
+
+def test_carries_every_module_config_and_tool(wheel):
+    expected = {str(path.relative_to(ROOT)) for path in (ROOT / 'ptnt_mm').rglob('*.py')}
+    for folder in ('configs', 'tools'):
+        expected |= {
+            f'ptnt_mm/.mim/{path.relative_to(ROOT)}'
+            for path in (ROOT / folder).rglob('*')
+            if path.is_file() and '__pycache__' not in path.parts
+        }
+    assert 'ptnt_mm/.mim/tools/setup_env.py' in expected
+    packed = {name for name in wheel.namelist() if name.startswith('ptnt_mm/')}
+    assert packed == expected
+
+
+def test_metadata(wheel):
+    name = next(name for name in wheel.namelist() if name.endswith('.dist-info/METADATA'))
+    lines = wheel.read(name).decode().splitlines()
+    needed = [line for line in lines if line.startswith('Requires-Dist') and 'extra ==' not in line]
+    assert needed == ['Requires-Dist: torch>=2.6', 'Requires-Dist: mmengine<0.11,>=0.10.7']
+    assert not any(line.startswith('Requires-Dist: mmcv') for line in lines)
+    assert any(name.endswith('/LICENSE') for name in wheel.namelist())
+
+
+def test_the_source_distribution_builds_the_same_wheel(wheel, tmp_path):
+    copy = tmp_path / 'copy'
+    for path in files_of(ROOT):
+        if (ROOT / path).is_file():
+            (copy / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / path, copy / path)
+    command = [sys.executable, 'setup.py', '--quiet', 'sdist', '--dist-dir', str(tmp_path)]
+    subprocess.run(command, cwd=copy, check=True, capture_output=True)
+    with build(next(tmp_path.glob('*.tar.gz')), tmp_path / 'wheel') as again:
+        assert sorted(again.namelist()) == sorted(wheel.namelist())
