@@ -4,9 +4,7 @@ python -m ptnt_mm.zoo list
 python -m ptnt_mm.zoo copy retinanet_ptnt_s_1x my_configs
 """
 
-import argparse
 import shutil
-import sys
 from pathlib import Path
 
 from mmengine.config import Config
