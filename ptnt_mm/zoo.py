@@ -1,8 +1,4 @@
-"""The configs that come with the package: find, read and copy them.
-
-python -m ptnt_mm.zoo list
-python -m ptnt_mm.zoo copy retinanet_ptnt_s_1x my_configs
-"""
+"""The configs that come with the package: find, read and copy them."""
 
 import shutil
 from pathlib import Path

@@ -1,6 +1,7 @@
 """PyramidTNT (arXiv 2201.00978) as a backbone for dense prediction."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from mmengine.model import BaseModule
@@ -16,8 +17,8 @@ from ptnt_mm.models.layers.block import BlockOptions
 from ptnt_mm.models.layers.drop import drop_path_rates
 from ptnt_mm.models.layers.init import init_weights
 from ptnt_mm.models.layers.norm import is_batch_norm
-from ptnt_mm.models.layers.position import RELATIVE_POSITIONS, Grid, resize_grid
-from ptnt_mm.models.layers.shapes import WORDS, tokens_to_map
+from ptnt_mm.models.layers.position import RELATIVE_POSITIONS, resize_grid
+from ptnt_mm.models.layers.shapes import WORDS, Grid, tokens_to_map
 from ptnt_mm.models.layers.stage import Stage
 from ptnt_mm.models.layers.stem import Stem
 from ptnt_mm.registry import MODELS
@@ -148,13 +149,16 @@ class PyramidTNT(BaseModule):
 
         Raises:
             CheckpointError: if the file cannot be read or leaves weights of the trunk unset.
+            ValueError: if a list names other initialisations beside pretrained weights.
         """
         configs = self.init_cfg if isinstance(self.init_cfg, list) else [self.init_cfg]
-        pretrained = [init for init in configs if init and init['type'] == 'Pretrained']
+        pretrained = [init for init in configs if init and init.get('type') == 'Pretrained']
         if not pretrained:
             super().init_weights()
-        for init in pretrained:
-            load_pretrained(self, init['checkpoint'], init.get('prefix'))
+        elif len(configs) > 1:
+            raise ValueError('init_cfg: a Pretrained dict stands alone, it gives all weights')
+        else:
+            load_pretrained(self, pretrained[0]['checkpoint'], pretrained[0].get('prefix'))
 
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
         """(B, 3, H, W) -> one map (B, C_i, ceil(H / stride_i), ceil(W / stride_i)) per output.
@@ -176,13 +180,12 @@ class PyramidTNT(BaseModule):
         """
         inner, outer, hw = self.patch_embed(_pad(_check_image(image)))
         inner = inner + self.inner_pos
-        outer = outer + self.pos_drop(resize_grid(self.outer_pos, self.pretrain_hw, tuple(hw)))
+        outer = outer + self.pos_drop(resize_grid(self.outer_pos, self.pretrain_hw, hw))
         levels = []
         for i, stage in enumerate(self.stages):
             if i > 0:
                 inner = self.word_merges[i - 1](inner, hw)
                 outer, hw = self.sentence_merges[i - 1](outer, hw)
-            hw = tuple(hw)
             inner, outer = stage(inner, outer, hw)
             levels.append((inner, outer, hw))
         return levels
@@ -249,15 +252,17 @@ def _check_image(image: Tensor) -> Tensor:
 
 def _check_arch(arch: str | dict) -> dict:
     """The row of an arch, checked."""
-    if isinstance(arch, str):
+    if not isinstance(arch, dict):
         return _choose('arch', arch, ARCHS)
     keys = set(ARCHS['small'])
     if set(arch) != keys:
         missing, unknown = sorted(keys - set(arch)), sorted(set(arch) - keys)
         raise ValueError(f'an arch dict has the keys {sorted(keys)}: {missing=}, {unknown=}')
-    for key in keys - {'pretrain_img_size'}:
-        if len(arch[key]) != NUM_STAGES:
-            raise ValueError(f"arch['{key}'] is {arch[key]}: expected {NUM_STAGES} values")
+    for key in sorted(keys - {'pretrain_img_size'}):
+        if not _is_whole(arch[key], NUM_STAGES):
+            raise ValueError(
+                f"arch['{key}'] is {arch[key]!r}: expected {NUM_STAGES} whole numbers above 0"
+            )
     for kind in ('inner', 'outer'):
         for dim, heads in zip(arch[f'{kind}_dims'], arch[f'{kind}_heads'], strict=True):
             if dim % heads:
@@ -273,7 +278,16 @@ def _check_arch(arch: str | dict) -> dict:
     return arch
 
 
+def _is_whole(values: Any, number: int) -> bool:
+    """Whether these are so many whole numbers above 0."""
+    if not isinstance(values, Sequence) or len(values) != number:
+        return False
+    return all(isinstance(value, int) and value > 0 for value in values)
+
+
 def _check_out_indices(out_indices: Sequence[int]) -> tuple[int, ...]:
+    if not isinstance(out_indices, Sequence):
+        raise ValueError(f'out_indices is {out_indices!r}: expected stages such as (1, 2, 3)')
     indices = tuple(out_indices)
     in_range = indices and all(0 <= i < NUM_STAGES for i in indices)
     if not in_range or list(indices) != sorted(set(indices)):
@@ -285,15 +299,15 @@ def _check_out_indices(out_indices: Sequence[int]) -> tuple[int, ...]:
 
 
 def _check_pretrain_img_size(size: int) -> int:
-    if size <= 0 or size % 64:
+    if not isinstance(size, int) or size <= 0 or size % 64:
         raise ValueError(
-            f'pretrain_img_size is {size} pixels: expected a multiple of 64, so that all four '
+            f'pretrain_img_size is {size!r}: expected a multiple of 64 pixels, so that all four '
             'grids of the position tables are whole'
         )
     return size
 
 
-def _choose(name: str, value: str, table: dict):
+def _choose(name: str, value: str, table: dict[str, Any]) -> Any:
     """The entry of a table, or an error that names the nearest."""
     if value not in table:
         raise ValueError(unknown_name(name, value, table))

@@ -5,6 +5,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from ptnt_mm.models.layers.shapes import (
     WORDS,
+    Grid,
     map_to_tokens,
     tokens_to_map,
     words_to_quads,
@@ -24,10 +25,10 @@ class SentenceAggregation(nn.Module):
         self.norm = nn.LayerNorm(in_dim)
         self.conv = nn.Sequential(nn.Conv2d(in_dim, out_dim, 3, stride=2, padding=1))
 
-    def forward(self, outer: Tensor, hw: tuple[int, int]) -> tuple[Tensor, tuple[int, int]]:
+    def forward(self, outer: Tensor, hw: Grid) -> tuple[Tensor, Grid]:
         """(B, h*w, C) -> (B, N', C') and the new grid (ceil(h/2), ceil(w/2)), in tokens."""
         merged = self.conv(tokens_to_map(self.norm(outer), hw))
-        return map_to_tokens(merged), merged.shape[2:]
+        return map_to_tokens(merged), tuple(merged.shape[2:])
 
 
 class WordAggregation(nn.Module):
@@ -43,7 +44,7 @@ class WordAggregation(nn.Module):
         self.norm = nn.LayerNorm(in_dim)
         self.conv = nn.Sequential(nn.Conv2d(in_dim, out_dim, 3, stride=2, padding=1))
 
-    def forward(self, inner: Tensor, hw: tuple[int, int]) -> Tensor:
+    def forward(self, inner: Tensor, hw: Grid) -> Tensor:
         """(B*h*w, 16, c) -> (B*ceil(h/2)*ceil(w/2), 16, c'); ``hw`` in outer tokens.
 
         A grid with an odd side is padded at the bottom and right with zero words.
@@ -52,7 +53,7 @@ class WordAggregation(nn.Module):
         return self.conv(words_to_quads(inner, hw)).flatten(2).transpose(1, 2)
 
 
-def _pad_to_even(inner: Tensor, hw: tuple[int, int]) -> tuple[Tensor, tuple[int, int]]:
+def _pad_to_even(inner: Tensor, hw: Grid) -> tuple[Tensor, Grid]:
     """Add a row and a column of zero sentences where the grid's side is odd."""
     h, w = hw
     if h % 2 == 0 and w % 2 == 0:

@@ -1,13 +1,14 @@
 """Attention inside a sentence (inner) and between sentences (outer)."""
 
-from typing import Any, NamedTuple
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from ptnt_mm.models.layers.position import Grid, RelativePosition
-from ptnt_mm.models.layers.shapes import map_to_tokens, tokens_to_map
+from ptnt_mm.models.layers.position import Factors, RelativePosition
+from ptnt_mm.models.layers.shapes import Grid, map_to_tokens, tokens_to_map
+
+Position = Tensor | Factors | None
+"""What becomes of a table: the bias, its factors, or nothing."""
 
 
 class Attention(nn.Module):
@@ -50,10 +51,16 @@ class Attention(nn.Module):
 class InnerAttention(Attention):
     """Between the 16 words of a sentence, without a position table."""
 
+    max_batch = 65535
+    """What CUDA's fused kernels take at once: 4 images of 800 x 1344 are 67,200 sentences."""
+
     def forward(self, inner: Tensor) -> Tensor:
         """(B*N, 16, c) -> (B*N, 16, c)."""
-        q, k, v = self.project(inner, inner)
-        return self.join(F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop_now))
+        parts = zip(*(x.split(self.max_batch) for x in self.project(inner, inner)), strict=True)
+        joined = [
+            F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop_now) for q, k, v in parts
+        ]
+        return self.join(joined[0] if len(joined) == 1 else torch.cat(joined))
 
 
 class OuterAttention(Attention):
@@ -82,7 +89,7 @@ class OuterAttention(Attention):
             self.linear = nn.Linear(dim, dim)
             self.norm = nn.LayerNorm(dim)
 
-    def forward(self, outer: Tensor, hw: Grid, position: Any) -> Tensor:
+    def forward(self, outer: Tensor, hw: Grid, position: Position) -> Tensor:
         """(B, h*w, C) -> (B, h*w, C); ``position`` is what :meth:`prepare` returned, or None."""
         q, k, v = self.project(outer, self.key_tokens(outer, hw))
         return self.join(self.attend(q, k, v, position))
@@ -95,11 +102,13 @@ class OuterAttention(Attention):
         return self.norm(self.linear(pooled))
 
     @staticmethod
-    def prepare(position: RelativePosition, table: Tensor, query_hw: Grid, key_hw: Grid) -> Any:
+    def prepare(
+        position: RelativePosition, table: Tensor | None, query_hw: Grid, key_hw: Grid
+    ) -> Position:
         """Bring the table (1, heads, N_pre, M_pre) to the image's grids, for all of a stage."""
         raise NotImplementedError
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, position: Any) -> Tensor:
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, position: Position) -> Tensor:
         """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
         raise NotImplementedError
 
@@ -111,7 +120,9 @@ class EagerOuterAttention(OuterAttention):
     """
 
     @staticmethod
-    def prepare(position: RelativePosition, table: Tensor, query_hw: Grid, key_hw: Grid) -> Tensor:
+    def prepare(
+        position: RelativePosition, table: Tensor | None, query_hw: Grid, key_hw: Grid
+    ) -> Tensor | None:
         """The bias (1, heads, N, M)."""
         return position.bias(table, query_hw, key_hw)
 
@@ -124,16 +135,6 @@ class EagerOuterAttention(OuterAttention):
         return weights @ v
 
 
-class Factors(NamedTuple):
-    """A resized table as the product of its factors."""
-
-    queries: Tensor
-    """Q R, (1, heads, N, M_pre)."""
-
-    keys: Tensor
-    """K, (M, M_pre)."""
-
-
 class FusedOuterAttention(OuterAttention):
     """The same numbers without the N x M matrices (ours).
 
@@ -143,9 +144,11 @@ class FusedOuterAttention(OuterAttention):
     """
 
     @staticmethod
-    def prepare(position: RelativePosition, table: Tensor, query_hw: Grid, key_hw: Grid) -> Factors:
+    def prepare(
+        position: RelativePosition, table: Tensor | None, query_hw: Grid, key_hw: Grid
+    ) -> Factors | None:
         """The two factors of the bias."""
-        return Factors(*position.factors(table, query_hw, key_hw))
+        return position.factors(table, query_hw, key_hw)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, position: Factors | None) -> Tensor:
         """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""

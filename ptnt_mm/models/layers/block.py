@@ -1,14 +1,12 @@
 """The blocks of a stage: an outer transformer, with or without an inner one in front."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from torch import Tensor, nn
 
-from ptnt_mm.models.layers.attention import InnerAttention, OuterAttention
+from ptnt_mm.models.layers.attention import InnerAttention, OuterAttention, Position
 from ptnt_mm.models.layers.drop import DropPath
-from ptnt_mm.models.layers.position import Grid
-from ptnt_mm.models.layers.shapes import WORDS
+from ptnt_mm.models.layers.shapes import WORDS, Grid
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ class OuterBlock(nn.Module):
         self.drop_path = DropPath(drop_path)
 
     def forward(
-        self, inner: Tensor, outer: Tensor, hw: Grid, position: Any
+        self, inner: Tensor, outer: Tensor, hw: Grid, position: Position
     ) -> tuple[Tensor, Tensor]:
         """Inner (B*N, 16, c), outer (B, N, C) -> the same.
 
@@ -150,7 +148,7 @@ class NestedBlock(OuterBlock):
         self.proj_norm2 = nn.LayerNorm(outer_dim)
 
     def forward(
-        self, inner: Tensor, outer: Tensor, hw: Grid, position: Any
+        self, inner: Tensor, outer: Tensor, hw: Grid, position: Position
     ) -> tuple[Tensor, Tensor]:
         """Inner (B*N, 16, c), outer (B, N, C) -> the same."""
         inner = inner + self.drop_path(self.inner_attn(_norm_sentence(inner, self.inner_norm1)))

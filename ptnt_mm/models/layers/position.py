@@ -7,22 +7,36 @@ product, for an attention that adds it to its logits, or the two factors ``Q R``
 attention that folds them into queries and keys. They hold no weights: the table is the stage's.
 """
 
-from typing import Protocol
+from contextlib import AbstractContextManager, nullcontext
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-Grid = tuple[int, int]
+from ptnt_mm.models.layers.shapes import Grid
+
+
+class Factors(NamedTuple):
+    """A resized table as the product of its factors."""
+
+    queries: Tensor
+    """Q R, (1, heads, N, M_pre)."""
+
+    keys: Tensor
+    """K, (M, M_pre)."""
 
 
 class RelativePosition(Protocol):
     """How a table becomes the bias between N queries and M keys; grids (h, w) in tokens."""
 
-    def bias(self, table: Tensor, query_hw: Grid, key_hw: Grid) -> Tensor:
+    def new_table(self, heads: int) -> Tensor | None:
+        """Draw a table (1, heads, N_pre, M_pre), or None for attention without one."""
+
+    def bias(self, table: Tensor | None, query_hw: Grid, key_hw: Grid) -> Tensor | None:
         """(1, heads, N_pre, M_pre) -> (1, heads, N, M)."""
 
-    def factors(self, table: Tensor, query_hw: Grid, key_hw: Grid) -> tuple[Tensor, Tensor]:
+    def factors(self, table: Tensor | None, query_hw: Grid, key_hw: Grid) -> Factors | None:
         """(1, heads, N_pre, M_pre) -> Q R (1, heads, N, M_pre) and K (M, M_pre)."""
 
 
@@ -41,14 +55,18 @@ class GridRelativePosition:
         self.query_hw = query_hw
         self.key_hw = key_hw
 
+    def new_table(self, heads: int) -> Tensor:
+        """Draw a table (1, heads, N_pre, M_pre) from N(0, 1), as published."""
+        return torch.randn(1, heads, _area(self.query_hw), _area(self.key_hw))
+
     def bias(self, table: Tensor, query_hw: Grid, key_hw: Grid) -> Tensor:
         """(1, heads, N_pre, M_pre) -> (1, heads, N, M)."""
         return resize_relative(table, self.query_hw, query_hw, self.key_hw, key_hw)
 
-    def factors(self, table: Tensor, query_hw: Grid, key_hw: Grid) -> tuple[Tensor, Tensor]:
+    def factors(self, table: Tensor, query_hw: Grid, key_hw: Grid) -> Factors:
         """(1, heads, N_pre, M_pre) -> Q R (1, heads, N, M_pre) and K (M, M_pre)."""
         queries = _resize_rows(table, self.query_hw, query_hw)
-        return queries, _interpolation_matrix(self.key_hw, key_hw, table)
+        return Factors(queries, _interpolation_matrix(self.key_hw, key_hw, table))
 
 
 class FlatRelativePosition:
@@ -66,20 +84,46 @@ class FlatRelativePosition:
         self.queries = query_hw[0] * query_hw[1]
         self.keys = key_hw[0] * key_hw[1]
 
+    def new_table(self, heads: int) -> Tensor:
+        """Draw a table (1, heads, N_pre, M_pre) from N(0, 1), as published."""
+        return torch.randn(1, heads, self.queries, self.keys)
+
     def bias(self, table: Tensor, query_hw: Grid, key_hw: Grid) -> Tensor:
         """(1, heads, N_pre, M_pre) -> (1, heads, N, M)."""
         return _bicubic(table, (_area(query_hw), _area(key_hw)))
 
-    def factors(self, table: Tensor, query_hw: Grid, key_hw: Grid) -> tuple[Tensor, Tensor]:
+    def factors(self, table: Tensor, query_hw: Grid, key_hw: Grid) -> Factors:
         """(1, heads, N_pre, M_pre) -> Q R (1, heads, N, M_pre) and K (M, M_pre)."""
         queries = _bicubic(table, (_area(query_hw), self.keys))
-        return queries, _interpolation_matrix((self.keys, 1), (_area(key_hw), 1), table)
+        keys = _interpolation_matrix((self.keys, 1), (_area(key_hw), 1), table)
+        return Factors(queries, keys)
 
 
-RELATIVE_POSITIONS: dict[str, type | None] = {
+class NoRelativePosition:
+    """Attention without a position table, as the detector CFDT was released.
+
+    Args:
+        query_hw: Not used.
+        key_hw: Not used.
+    """
+
+    def __init__(self, query_hw: Grid, key_hw: Grid):
+        pass
+
+    def new_table(self, heads: int) -> None:
+        """No table."""
+
+    def bias(self, table: None, query_hw: Grid, key_hw: Grid) -> None:
+        """No bias."""
+
+    def factors(self, table: None, query_hw: Grid, key_hw: Grid) -> None:
+        """No factors."""
+
+
+RELATIVE_POSITIONS: dict[str, type[RelativePosition]] = {
     'grid': GridRelativePosition,
     'flat': FlatRelativePosition,
-    'none': None,
+    'none': NoRelativePosition,
 }
 
 
@@ -123,8 +167,26 @@ def _interpolation_matrix(from_hw: Grid, to_hw: Grid, like: Tensor) -> Tensor:
 
 
 def _bicubic(feature: Tensor, to_hw: Grid) -> Tensor:
-    """(B, C, h, w) -> (B, C, h', w')."""
-    return F.interpolate(feature, size=to_hw, mode='bicubic', align_corners=False)
+    """(B, C, h, w) -> (B, C, h', w').
+
+    The same numbers as ``F.interpolate``, by one matrix for each axis: faster in both directions,
+    and its backward pass has a deterministic form on every device. Autocast would round the tables.
+    """
+    rows, columns = (_weights(n, m, feature) for n, m in zip(feature.shape[2:], to_hw, strict=True))
+    with _without_autocast(feature):
+        return rows @ feature @ columns.mT
+
+
+def _without_autocast(like: Tensor) -> AbstractContextManager:
+    """Full precision for what follows; the meta device has no autocast to switch off."""
+    return nullcontext() if like.is_meta else torch.autocast(like.device.type, enabled=False)
+
+
+def _weights(places: int, to_places: int, like: Tensor) -> Tensor:
+    """What each of ``to_places`` places takes from each of ``places``: (to_places, places)."""
+    identity = torch.eye(places, dtype=like.dtype, device=like.device)[None, None]
+    size = (to_places, places)
+    return F.interpolate(identity, size=size, mode='bicubic', align_corners=False)[0, 0]
 
 
 def _area(hw: Grid) -> int:

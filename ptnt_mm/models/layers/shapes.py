@@ -6,6 +6,9 @@ row by row. An inner sequence keeps its outer tokens on the batch axis: ``(B*h*w
 
 from torch import Tensor
 
+Grid = tuple[int, int]
+"""Height and width of a grid, in tokens."""
+
 WORD_SIDE = 4
 """Inner tokens along one side of an outer token."""
 
@@ -13,7 +16,7 @@ WORDS = WORD_SIDE**2
 """Inner tokens of one outer token."""
 
 
-def tokens_to_map(tokens: Tensor, hw: tuple[int, int]) -> Tensor:
+def tokens_to_map(tokens: Tensor, hw: Grid) -> Tensor:
     """(B, h*w, C) -> (B, C, h, w)."""
     batch, length, channels = tokens.shape
     _check_grid(length, hw)
@@ -25,7 +28,7 @@ def map_to_tokens(feature: Tensor) -> Tensor:
     return feature.flatten(2).transpose(1, 2)
 
 
-def words_to_map(words: Tensor, hw: tuple[int, int]) -> Tensor:
+def words_to_map(words: Tensor, hw: Grid) -> Tensor:
     """(B*h*w, 16, c) -> (B, c, 4h, 4w): all inner tokens of an image on one grid."""
     h, w = hw
     channels = words.shape[2]
@@ -44,7 +47,7 @@ def map_to_words(feature: Tensor) -> Tensor:
     return grid.permute(0, 2, 4, 3, 5, 1).reshape(batch * h * w, WORDS, channels)
 
 
-def words_to_quads(words: Tensor, hw: tuple[int, int]) -> Tensor:
+def words_to_quads(words: Tensor, hw: Grid) -> Tensor:
     """(B*h*w, 16, c) -> (B*(h/2)*(w/2), c, 8, 8): the words of 2 x 2 neighbours on one map.
 
     ``h`` and ``w`` have to be even.
@@ -58,7 +61,7 @@ def words_to_quads(words: Tensor, hw: tuple[int, int]) -> Tensor:
     return quads.reshape(-1, channels, 2 * WORD_SIDE, 2 * WORD_SIDE)
 
 
-def _images(words: Tensor, hw: tuple[int, int]) -> int:
+def _images(words: Tensor, hw: Grid) -> int:
     """How many images the inner tokens belong to."""
     outer_tokens = hw[0] * hw[1]
     if words.shape[0] % outer_tokens or words.shape[1] != WORDS:
@@ -69,6 +72,6 @@ def _images(words: Tensor, hw: tuple[int, int]) -> int:
     return words.shape[0] // outer_tokens
 
 
-def _check_grid(length: int, hw: tuple[int, int]) -> None:
+def _check_grid(length: int, hw: Grid) -> None:
     if length != hw[0] * hw[1]:
         raise ValueError(f'{length} tokens do not fill a grid of {hw[0]}x{hw[1]}')

@@ -7,7 +7,8 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from ptnt_mm.models.layers.block import BlockOptions, NestedBlock, OuterBlock
-from ptnt_mm.models.layers.position import Grid
+from ptnt_mm.models.layers.position import RelativePosition
+from ptnt_mm.models.layers.shapes import Grid
 
 
 class Stage(nn.Module):
@@ -22,8 +23,7 @@ class Stage(nn.Module):
         sr_ratio: Side of the windows that outer keys are averaged over, in tokens.
         drop_paths: Rate of dropping a residual branch, for each block.
         pretrain_hw: Grid that the position table belongs to, in tokens.
-        relative_position: How the table is resized (a class of ``position.py``), or None for
-            attention without a table.
+        relative_position: How the table is resized, a class of ``position.py``.
         options: What all blocks of a backbone have in common.
         with_cp: Recompute each block in the backward pass instead of keeping its activations.
     """
@@ -38,7 +38,7 @@ class Stage(nn.Module):
         sr_ratio: int,
         drop_paths: list[float],
         pretrain_hw: Grid,
-        relative_position: type | None,
+        relative_position: type[RelativePosition],
         options: BlockOptions,
         with_cp: bool,
     ):
@@ -54,12 +54,9 @@ class Stage(nn.Module):
             (nested if index < inner_depth else outer)(drop_path=rate)
             for index, rate in enumerate(drop_paths)
         )
-        self.position = None
-        if relative_position is not None:
-            key_hw = self.key_hw(pretrain_hw)
-            self.position = relative_position(pretrain_hw, key_hw)
-            queries, keys = pretrain_hw[0] * pretrain_hw[1], key_hw[0] * key_hw[1]
-            self.relative_pos = nn.Parameter(torch.randn(1, outer_heads, queries, keys))
+        self.position = relative_position(pretrain_hw, self.key_hw(pretrain_hw))
+        table = self.position.new_table(outer_heads)
+        self.register_parameter('relative_pos', None if table is None else nn.Parameter(table))
 
     def key_hw(self, hw: Grid) -> Grid:
         """The grid of the keys, in tokens, for a grid of sentences."""
@@ -67,9 +64,7 @@ class Stage(nn.Module):
 
     def forward(self, inner: Tensor, outer: Tensor, hw: Grid) -> tuple[Tensor, Tensor]:
         """Inner (B*N, 16, c), outer (B, N, C) -> the same; ``hw`` in tokens."""
-        position = None
-        if self.position is not None:
-            position = self.prepare(self.position, self.relative_pos, hw, self.key_hw(hw))
+        position = self.prepare(self.position, self.relative_pos, hw, self.key_hw(hw))
         for block in self.blocks:
             if self.with_cp and torch.is_grad_enabled():
                 inner, outer = checkpoint(block, inner, outer, hw, position, use_reentrant=False)

@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 
 from ptnt_mm.models.layers.norm import build_norm
-from ptnt_mm.models.layers.shapes import map_to_tokens, map_to_words
+from ptnt_mm.models.layers.shapes import Grid, map_to_tokens, map_to_words
 
 
 class Stem(nn.Module):
@@ -27,14 +27,14 @@ class Stem(nn.Module):
             *_conv_norm_relu(inner_dim * 8, outer_dim, 1, norm_cfg),
         )
 
-    def forward(self, image: Tensor) -> tuple[Tensor, Tensor, tuple[int, int]]:
+    def forward(self, image: Tensor) -> tuple[Tensor, Tensor, Grid]:
         """(B, 3, H, W) -> inner (B*N, 16, c), outer (B, N, C), outer_hw (H/8, W/8).
 
         ``H`` and ``W``, in pixels, are multiples of 8.
         """
         common = self.common_conv(image)
         outer = self.outer_convs(common)
-        return map_to_words(self.inner_convs(common)), map_to_tokens(outer), outer.shape[2:]
+        return map_to_words(self.inner_convs(common)), map_to_tokens(outer), tuple(outer.shape[2:])
 
 
 def _conv_norm_relu(

@@ -144,6 +144,7 @@ def test_output_norms(micro_arch, build_micro, out_indices):
     for i, normed, output in zip(out_indices, model(image), plain(image), strict=True):
         expected = model.get_submodule(f'norm{i}')(output.permute(0, 2, 3, 1))
         torch.testing.assert_close(normed, expected.permute(0, 3, 1, 2))
+        assert normed.is_contiguous()
 
 
 @pytest.mark.parametrize('arch', ARCHS)

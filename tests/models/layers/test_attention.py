@@ -143,3 +143,11 @@ def test_evaluation_drops_nothing(cls):
     assert torch.equal(attn(*where), attn(*where))
     attn.train()
     assert not torch.equal(attn(*where), attn(*where))
+
+
+def test_inner_attention_in_parts_is_the_same(monkeypatch):
+    attn = golden.filled(InnerAttention(DIM, HEADS, 0.0, 0.0)).double()
+    words = torch.randn(10, 16, DIM, dtype=torch.float64)
+    whole = attn(words)
+    monkeypatch.setattr(InnerAttention, 'max_batch', 4)
+    assert torch.allclose(attn(words), whole, rtol=0, atol=1e-12)

@@ -129,3 +129,10 @@ def test_the_table_gets_exact_gradients(position):
 def test_a_grid_table_gets_exact_gradients():
     table = torch.randn(1, 4, 2, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda table: resize_grid(table, (2, 2), (3, 5)), table)
+
+
+def test_resizing_is_exact_under_autocast():
+    table = torch.randn(1, 36, 8)
+    plain = resize_grid(table, (6, 6), (5, 9))
+    with torch.autocast('cpu', dtype=torch.bfloat16):
+        assert torch.equal(resize_grid(table, (6, 6), (5, 9)), plain)

@@ -4,7 +4,11 @@ from torch import Tensor
 
 from ptnt_mm.models.layers.attention import EagerOuterAttention, FusedOuterAttention
 from ptnt_mm.models.layers.block import BlockOptions, NestedBlock
-from ptnt_mm.models.layers.position import FlatRelativePosition, GridRelativePosition
+from ptnt_mm.models.layers.position import (
+    FlatRelativePosition,
+    GridRelativePosition,
+    NoRelativePosition,
+)
 from ptnt_mm.models.layers.stage import Stage
 
 from .. import golden
@@ -14,7 +18,7 @@ ATTENTIONS = [EagerOuterAttention, FusedOuterAttention]
 
 def fresh(
     attention: type = FusedOuterAttention,
-    position: type | None = GridRelativePosition,
+    position: type = GridRelativePosition,
     with_cp: bool = False,
     drop: float = 0.0,
     pretrain_hw: tuple[int, int] = (8, 8),
@@ -80,7 +84,7 @@ def test_the_table_is_one_standard_normal_parameter():
 
 @pytest.mark.parametrize('attention', ATTENTIONS)
 def test_without_a_position_there_is_no_table(attention):
-    stage = build(attention, position=None)
+    stage = build(attention, position=NoRelativePosition)
     assert not [name for name, _ in stage.named_parameters() if 'pos' in name]
     inner, outer = tokens((3, 5))
     assert stage(inner, outer, (3, 5))[1].shape == outer.shape
@@ -91,7 +95,7 @@ def test_the_position_matters_and_each_class_in_its_way(hw):
     inner, outer = tokens(hw)
     grid, flat, none = (
         build(position=position)(inner, outer, hw)[1]
-        for position in (GridRelativePosition, FlatRelativePosition, None)
+        for position in (GridRelativePosition, FlatRelativePosition, NoRelativePosition)
     )
     assert not torch.allclose(grid, none, atol=1e-3)
     assert torch.allclose(grid, flat, atol=1e-5) == (hw == (8, 8))
