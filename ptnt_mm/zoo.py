@@ -7,7 +7,7 @@ from mmengine.config import Config
 
 from ptnt_mm.errors import UserError, unknown_name
 
-_PACKAGE = Path(__file__).parent
+_PACKAGE = Path(__file__).resolve().parent
 
 
 def config_root() -> Path:
@@ -33,10 +33,9 @@ def config_path(name: str) -> Path:
     Raises:
         UserError: if there is no such config; names the nearest.
     """
-    path = config_root() / f'{name}.py'
-    if not path.is_file():
+    if name not in config_names():
         raise UserError(unknown_name('config', name, config_names()))
-    return path
+    return config_root() / f'{name}.py'
 
 
 def get_config(name: str) -> Config:
@@ -61,7 +60,8 @@ def copy_config(name: str, folder: Path) -> list[Path]:
         The files written: first the config, then its bases.
 
     Raises:
-        UserError: for an unknown name, or if one of the files exists already with other content.
+        UserError: for an unknown name, or if one of the files exists already with other
+            content, or if the folder cannot be written to.
     """
     root = config_root()
     sources = _with_bases(config_path(name))
@@ -69,9 +69,12 @@ def copy_config(name: str, folder: Path) -> list[Path]:
     for source, target in zip(sources, targets, strict=True):
         if target.exists() and target.read_bytes() != source.read_bytes():
             raise UserError(f'{target} exists and differs: choose another folder, or move it away')
-    for source, target in zip(sources, targets, strict=True):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, target)
+    try:
+        for source, target in zip(sources, targets, strict=True):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+    except OSError as error:
+        raise UserError(f'{folder} cannot be written to: {error.strerror}') from error
     return targets
 
 

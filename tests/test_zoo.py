@@ -43,6 +43,18 @@ def test_a_copy_keeps_what_was_edited(tmp_path: Path):
     assert files[-1].read_text() == 'my_own = 1\n'
 
 
+def test_a_folder_that_is_a_file(tmp_path: Path):
+    (tmp_path / 'file').touch()
+    with pytest.raises(UserError, match='cannot be written to'):
+        zoo.copy_config('retinanet_ptnt_s_1x', tmp_path / 'file')
+
+
+@pytest.mark.parametrize('name', ['../setup', '_base_/default_runtime', ''])
+def test_names_are_no_paths(name: str):
+    with pytest.raises(UserError, match='unknown config'):
+        zoo.config_path(name)
+
+
 def test_command_line(tmp_path: Path):
     command = [sys.executable, '-m', 'ptnt_mm']
     listed = subprocess.run([*command, 'list'], capture_output=True, text=True, cwd=tmp_path)

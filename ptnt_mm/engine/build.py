@@ -1,25 +1,49 @@
 """From a config to a runner, the same for training and testing."""
 
 import importlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from mmengine.config import Config
 from mmengine.registry import RUNNERS
 from mmengine.runner import Runner
 
-from ptnt_mm.engine.config import explain_build_error
+from ptnt_mm.engine.config import explain_build_error, is_about_the_config
 from ptnt_mm.engine.runner import QuietRunner
+from ptnt_mm.engine.work_dir import make_work_dir
 from ptnt_mm.errors import UserError
 
 _GUARD = 'CheckpointGuardHook'
 
+# What a launcher sets in the environment of every process that it starts.
+_RANKS = {'pytorch': 'RANK', 'slurm': 'SLURM_PROCID', 'mpi': 'OMPI_COMM_WORLD_RANK'}
+
 
 def choose_work_dir(config: Config, asked: Path | None) -> Path:
-    """The work dir: as asked, or as the config says, or ``work_dirs/<config>``."""
-    config.work_dir = str(
-        asked or config.get('work_dir') or Path('work_dirs', Path(config.filename).stem)
-    )
-    return Path(config.work_dir)
+    """The work dir, made: as asked, or as the config says, or ``work_dirs/<config>``.
+
+    Raises:
+        UserError: if it cannot be written to.
+    """
+    default = Path('work_dirs', Path(config.filename).stem)
+    work_dir = Path(asked or config.get('work_dir') or default)
+    make_work_dir(work_dir)
+    config.work_dir = str(work_dir)
+    return work_dir
+
+
+def choose_launcher(config: Config, launcher: str) -> None:
+    """Set the launcher.
+
+    Raises:
+        UserError: if it did not start this process.
+    """
+    if launcher != 'none' and _RANKS[launcher] not in os.environ:
+        starter = {'pytorch': 'torchrun', 'slurm': 'srun', 'mpi': 'mpirun'}[launcher]
+        raise UserError(f'--launcher {launcher}: start the processes with {starter}')
+    config.launcher = launcher
 
 
 def build_runner(config: Config) -> Runner:
@@ -28,19 +52,41 @@ def build_runner(config: Config) -> Runner:
     Raises:
         UserError: if the host cannot be imported, or a constructor refuses its arguments.
     """
-    _import_host(config.get('default_scope') or 'mmengine')
+    import_host(config.get('default_scope') or 'mmengine')
     hooks = config.get('custom_hooks') or []
     if all(hook.get('type') != _GUARD for hook in hooks):
         config.custom_hooks = [*hooks, dict(type=_GUARD)]
     try:
         return RUNNERS.build(config) if 'runner_type' in config else QuietRunner.from_cfg(config)
-    except (KeyError, TypeError, ValueError) as error:
+    except UserError:
+        raise
+    except Exception as error:  # constructors complain in every way there is
         raise UserError(
             f'{config.filename} cannot be built: {explain_build_error(error)}'
         ) from error
 
 
-def _import_host(scope: str) -> None:
+@contextmanager
+def late_building() -> Iterator[None]:
+    """Explain what the runner finds only when it starts: data sets, optimizers and schedules.
+
+    Raises:
+        UserError: if a constructor refuses an argument, or a type is not registered.
+    """
+    try:
+        yield
+    except (KeyError, TypeError) as error:
+        if is_about_the_config(error):
+            raise UserError(explain_build_error(error)) from error
+        raise
+
+
+def import_host(scope: str) -> None:
+    """Import the library that a config's default scope names.
+
+    Raises:
+        UserError: if that fails.
+    """
     try:
         importlib.import_module(scope)
     except (ImportError, AssertionError) as error:

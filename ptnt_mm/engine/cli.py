@@ -16,7 +16,6 @@ def train_parser(description: str) -> argparse.ArgumentParser:
     parser = _parser(description)
     parser.add_argument(
         '--pretrained',
-        type=Path,
         metavar='PATH',
         help="the backbone's weights; its stem's BatchNorm is then frozen",
     )
@@ -66,6 +65,9 @@ def run(command: Callable[[argparse.Namespace], int], parser: argparse.ArgumentP
     except UserError as error:
         print(f'error: {error}', file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print('\nStopped.', file=sys.stderr)
+        return 130
 
 
 def is_first_process() -> bool:
@@ -95,7 +97,9 @@ class Settings(DictAction):
 
 def _parser(description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument('config', help='a file, or the name of a config of this package')
     parser.add_argument(

@@ -4,10 +4,12 @@ import ast
 import inspect
 import re
 import traceback
+from collections.abc import Iterable
 from pathlib import Path
 
+import mmengine.registry
 from mmengine.config import Config, ConfigDict
-from mmengine.registry import build_from_cfg
+from mmengine.registry import Registry, build_from_cfg
 from mmengine.runner import Runner
 
 from ptnt_mm.errors import UserError, unknown_name
@@ -26,6 +28,10 @@ _TOP_LEVEL = {
     'tta_model',
     'tta_pipeline',
 }
+_READ = (set(inspect.signature(Runner).parameters) | _TOP_LEVEL) - {'cfg'}
+
+_NOT_REGISTERED = re.compile(r'(\w+) is not in the (\S+) registry')
+_REFUSED = re.compile(r"unexpected keyword argument '(\w+)'")
 
 _HOSTS = {'mmdet': 'mmdet', 'mmseg': 'mmsegmentation', 'mmpretrain': 'mmpretrain'}
 
@@ -48,8 +54,9 @@ def read_config(path: str, options: dict | None = None) -> Config:
         raise UserError(
             f'{file} could not import what it names in custom_imports: {error}'
         ) from error
-    except (SyntaxError, NameError, FileNotFoundError, KeyError, TypeError, ValueError) as error:
-        raise UserError(f'{file} is not a valid config: {error}') from error
+    except Exception as error:  # a config is a program: it may raise anything
+        kind = type(error).__name__
+        raise UserError(f'{file} is not a valid config: {kind}: {error}') from error
     apply_options(config, options or {})
     return config
 
@@ -58,27 +65,51 @@ def apply_options(config: Config, options: dict) -> None:
     """Merge ``--cfg-options``, dotted keys and values, into a config.
 
     Raises:
-        UserError: if the first part of a key is neither in the config nor read by MMEngine, or if
-            a path leads through something that has no keys.
+        UserError: if nothing reads the first part of a key, or if a path leads through something
+            that has no keys.
     """
-    known = set(config) | set(inspect.signature(Runner).parameters) | _TOP_LEVEL
     for key in options:
         first = key.partition('.')[0]
-        if first not in known:
-            raise UserError(f'--cfg-options {key}: {unknown_name("key", first, sorted(known))}')
+        if first in _READ:
+            continue
+        if first in config:
+            raise UserError(
+                f'--cfg-options {key}: {first} was used while the file was read, and to change it '
+                'now would do nothing: set what it was used for, such as '
+                'train_cfg.max_epochs or train_dataloader.dataset.data_root'
+            )
+        raise UserError(f'--cfg-options {key}: {unknown_name("key", first, sorted(_READ))}')
     try:
         config.merge_from_dict(options)
     except (AssertionError, AttributeError, KeyError, TypeError) as error:
         raise UserError(f'--cfg-options {" ".join(options)}: {error}') from error
 
 
+def require_keys(config: Config, keys: Iterable[str]) -> None:
+    """Look for what a command needs.
+
+    Raises:
+        UserError: if the config lacks a key, or says None.
+    """
+    missing = [key for key in keys if config.get(key) is None]
+    if missing:
+        raise UserError(f'{config.filename} lacks {", ".join(missing)}: give a whole config')
+
+
+def is_about_the_config(error: Exception) -> bool:
+    """Whether an error says that a config names something which is not there."""
+    return bool(_REFUSED.search(str(error)) or _NOT_REGISTERED.search(str(error)))
+
+
 def explain_build_error(error: Exception) -> str:
-    """One line for what a constructor refused; names the nearest argument that it takes."""
-    refused = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+    """One line for what a constructor refused; names the nearest argument or class."""
+    refused, absent = _REFUSED.search(str(error)), _NOT_REGISTERED.search(str(error))
     cls = _class_being_built(error)
-    if not refused or cls is None:
-        return str(error)
-    return f'{cls.__name__}: {unknown_name("argument", refused[1], _arguments(cls))}'
+    if refused and cls is not None:
+        return f'{cls.__name__}: {unknown_name("argument", refused[1], _arguments(cls))}'
+    if absent:
+        return unknown_name('type', absent[1], _registered(absent[2]))
+    return str(error) or type(error).__name__
 
 
 def stored_config(text: str) -> ConfigDict:
@@ -91,11 +122,15 @@ def stored_config(text: str) -> ConfigDict:
         The assignments that are literals; all else is left out.
     """
     settings = ConfigDict()
-    for statement in ast.parse(text).body:
+    try:
+        statements = ast.parse(text).body
+    except (SyntaxError, TypeError, ValueError, RecursionError):
+        return settings
+    for statement in statements:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             try:
                 settings[statement.targets[0].id] = _literal(statement.value)
-            except ValueError:
+            except (ValueError, TypeError, RecursionError):
                 continue
     return settings
 
@@ -147,6 +182,17 @@ def _class_being_built(error: Exception) -> type | None:
         if frame.f_code is build_from_cfg.__code__:
             cls = frame.f_locals.get('obj_cls')
     return cls if isinstance(cls, type) else None
+
+
+def _registered(kind: str) -> list[str]:
+    """The names in MMEngine's registry of a kind ('dataset', 'mmdet::model') and its children."""
+    names: set[str] = set()
+    for registry in vars(mmengine.registry).values():
+        if isinstance(registry, Registry) and registry.name == kind.rpartition('::')[2]:
+            names.update(registry.module_dict)
+            for child in registry.children.values():
+                names.update(child.module_dict)
+    return sorted(names)
 
 
 def _arguments(cls: type) -> list[str]:

@@ -32,9 +32,11 @@ def check_data_files(config: Config, splits: tuple[str, ...]) -> None:
 
 
 def _split_paths(config: Config, split: str) -> Iterator[Path]:
-    loader = config.get(f'{split}_dataloader')
-    if loader:
-        yield from _dataset_paths(loader.get('dataset', {}))
+    loader = config.get(f'{split}_dataloader') or {}
+    yield from _dataset_paths(loader.get('dataset') or {})
+    evaluators = config.get(f'{split}_evaluator') or []
+    for evaluator in evaluators if isinstance(evaluators, list) else [evaluators]:
+        yield from _dataset_paths(dict(ann_file=evaluator.get('ann_file')))
 
 
 def _dataset_paths(dataset: dict) -> Iterator[Path]:

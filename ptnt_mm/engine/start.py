@@ -10,7 +10,7 @@ from ptnt_mm.engine.work_dir import latest_checkpoint
 from ptnt_mm.errors import UserError
 
 
-def use_pretrained(config: Config, path: Path) -> None:
+def use_pretrained(config: Config, path: str) -> None:
     """Start the backbone from a file, and keep the statistics of its stem.
 
     Raises:
@@ -19,7 +19,7 @@ def use_pretrained(config: Config, path: Path) -> None:
     backbone = config.model.get('backbone')
     if backbone is None:
         raise UserError(f"--pretrained: the config's model {config.model.type} has no backbone")
-    backbone.init_cfg = dict(type='Pretrained', checkpoint=str(path))
+    backbone.init_cfg = dict(type='Pretrained', checkpoint=path)
     _freeze_stem(backbone)
 
 
@@ -37,11 +37,11 @@ def use_resume(config: Config, resume: str, work_dir: Path) -> None:
     """
     config.resume = True
     config.load_from = None
-    checkpoint = latest_checkpoint(work_dir) if resume == 'auto' else Path(resume)
+    checkpoint = latest_checkpoint(work_dir) if resume == 'auto' else resume
     if checkpoint is None:
         return
     content = read(checkpoint)
-    if 'meta' not in content:
+    if not isinstance(content.get('meta'), dict):
         raise UserError(
             f'--resume {checkpoint}: holds weights only; start from them with --load-from'
         )
@@ -50,8 +50,7 @@ def use_resume(config: Config, resume: str, work_dir: Path) -> None:
     if backbone is None:
         return
     backbone.init_cfg = None
-    stored = stored_config(content['meta'].get('cfg', '')).get('model', {}).get('backbone', {})
-    if stored.get('norm_eval') and not backbone.get('norm_eval'):
+    if _froze_stem(content['meta']) and not backbone.get('norm_eval'):
         # The training was begun with --pretrained.
         _freeze_stem(backbone)
 
@@ -65,7 +64,7 @@ def check_start(config: Config) -> None:
     backbone = config.model.get('backbone') or {}
     weights = starting_weights(config)
     if weights is not None:
-        if '://' not in weights and not Path(weights).is_file():
+        if '://' not in weights and not Path(weights).expanduser().is_file():
             raise UserError(f'there is no file {weights} to start from')
         return
     trains = backbone.get('frozen_stages', -1) < 0 and not backbone.get('norm_eval')
@@ -80,10 +79,20 @@ def check_start(config: Config) -> None:
 
 def starting_weights(config: Config) -> str | None:
     """The file that training starts from, or None for random numbers."""
-    init = (config.model.get('backbone') or {}).get('init_cfg') or {}
     if config.get('load_from'):
         return config.load_from
-    return init.get('checkpoint') if init.get('type') == 'Pretrained' else None
+    inits = (config.model.get('backbone') or {}).get('init_cfg') or []
+    for init in inits if isinstance(inits, list) else [inits]:
+        if init.get('type') == 'Pretrained':
+            return init.get('checkpoint')
+    return None
+
+
+def _froze_stem(meta: dict) -> bool:
+    """Whether the training that wrote a checkpoint kept the statistics of its stem."""
+    model = stored_config(meta.get('cfg', '')).get('model')
+    backbone = model.get('backbone') if isinstance(model, dict) else None
+    return isinstance(backbone, dict) and bool(backbone.get('norm_eval'))
 
 
 def _freeze_stem(backbone: dict) -> None:

@@ -6,8 +6,13 @@ from pathlib import Path
 from mmengine.config import Config, ConfigDict
 from mmengine.dist import is_main_process
 
-from ptnt_mm.engine.build import build_runner, choose_work_dir
-from ptnt_mm.engine.config import read_config
+from ptnt_mm.engine.build import (
+    build_runner,
+    choose_launcher,
+    choose_work_dir,
+    late_building,
+)
+from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.engine.data_files import check_data_files
 from ptnt_mm.errors import UserError
 from ptnt_mm.safe_pickle import check_file, refuse_forced_unsafe_loading
@@ -21,7 +26,8 @@ def test(args: argparse.Namespace) -> int:
     """
     refuse_forced_unsafe_loading()
     config = read_config(args.config, args.cfg_options)
-    config.launcher = args.launcher
+    require_keys(config, ('model', 'test_dataloader', 'test_cfg', 'test_evaluator'))
+    choose_launcher(config, args.launcher)
     choose_work_dir(config, args.work_dir)
     check_data_files(config, ('test',))
     _use_checkpoint(config, args.checkpoint)
@@ -32,7 +38,8 @@ def test(args: argparse.Namespace) -> int:
     if args.tta:
         _use_tta(config)
     runner = build_runner(config)
-    metrics = runner.test()
+    with late_building():
+        metrics = runner.test()
     if is_main_process():
         print('\n'.join(f'{name}: {value}' for name, value in metrics.items()))
         log = Path(runner.log_dir) / f'{runner.timestamp}.log'
@@ -53,7 +60,7 @@ def _use_checkpoint(config: Config, checkpoint: str) -> None:
 
 def _draw(config: Config, folder: Path) -> None:
     """Have the host's own hook draw ground truth beside predictions."""
-    hook = config.default_hooks.get('visualization')
+    hook = (config.get('default_hooks') or {}).get('visualization')
     if hook is None:
         raise UserError("--show-dir needs default_hooks.visualization, the host's drawing hook")
     hook.draw = True

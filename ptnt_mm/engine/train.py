@@ -12,12 +12,17 @@ from mmengine.device import get_device
 from mmengine.dist import get_world_size, is_main_process
 from mmengine.runner import Runner
 
-from ptnt_mm.engine.build import build_runner, choose_work_dir
+from ptnt_mm.engine.build import (
+    build_runner,
+    choose_launcher,
+    choose_work_dir,
+    late_building,
+)
 from ptnt_mm.engine.cli import is_first_process
-from ptnt_mm.engine.config import explain_build_error, read_config
+from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.engine.data_files import check_data_files
 from ptnt_mm.engine.start import check_start, starting_weights, use_pretrained, use_resume
-from ptnt_mm.engine.work_dir import earlier_run, latest_checkpoint, remove, require_fresh
+from ptnt_mm.engine.work_dir import RemoveHook, earlier_run, latest_checkpoint, require_fresh
 from ptnt_mm.errors import UserError
 from ptnt_mm.safe_pickle import refuse_forced_unsafe_loading
 from ptnt_mm.visualization.curves import draw_curves
@@ -36,36 +41,45 @@ def train(args: argparse.Namespace) -> int:
     """
     refuse_forced_unsafe_loading()
     config = read_config(args.config, args.cfg_options)
-    config.launcher = args.launcher
+    require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
+    choose_launcher(config, args.launcher)
     work_dir = choose_work_dir(config, args.work_dir)
     _apply(args, config, work_dir)
     check_data_files(config, ('train', 'val'))
-    if not (config.resume or args.overwrite) and is_first_process():
-        require_fresh(work_dir)
-    leftovers = earlier_run(work_dir) if args.overwrite else []
+    leftovers = _leftovers(args, config, work_dir)
     runner = build_runner(config)
-    if is_main_process():
-        remove(leftovers)
+    runner.register_hook(RemoveHook(leftovers))
     for level, line in _opening(config):
         runner.logger.log(level, line)
-    return _run(runner, work_dir)
-
-
-def _run(runner: Runner, work_dir: Path) -> int:
     try:
-        runner.train()
-    except TypeError as error:
-        # Data sets, optimizers and schedules are built late, by the runner itself.
-        if 'unexpected keyword argument' in str(error):
-            raise UserError(explain_build_error(error)) from error
-        raise
+        with late_building():
+            runner.train()
     except KeyboardInterrupt:
         if is_main_process():
-            print(_interrupted(work_dir), file=sys.stderr)
+            print(_interrupted(args, work_dir), file=sys.stderr)
         return 130
     if is_main_process():
         print(_closing(runner, work_dir))
     return 0
+
+
+def _leftovers(args: argparse.Namespace, config: Config, work_dir: Path) -> list[Path]:
+    """What an earlier run left and may be thrown away.
+
+    Raises:
+        UserError: if it may not: unasked, or because training starts from it.
+    """
+    if config.resume:
+        return []
+    if not args.overwrite:
+        if is_first_process():
+            require_fresh(work_dir)
+        return []
+    leftovers = earlier_run(work_dir)
+    start = starting_weights(config)
+    if start is not None and Path(start).resolve() in [path.resolve() for path in leftovers]:
+        raise UserError(f'--overwrite would remove {start}, which training starts from: move it')
+    return leftovers
 
 
 def _apply(args: argparse.Namespace, config: Config, work_dir: Path) -> None:
@@ -75,7 +89,7 @@ def _apply(args: argparse.Namespace, config: Config, work_dir: Path) -> None:
     if args.amp:
         _use_mixed_precision(config)
     if args.auto_scale_lr:
-        if 'base_batch_size' not in config.get('auto_scale_lr', {}):
+        if 'base_batch_size' not in (config.get('auto_scale_lr') or {}):
             raise UserError(
                 '--auto-scale-lr needs auto_scale_lr=dict(base_batch_size=...) in the config'
             )
@@ -92,12 +106,10 @@ def _apply(args: argparse.Namespace, config: Config, work_dir: Path) -> None:
 def _use_mixed_precision(config: Config) -> None:
     if get_device() == 'cpu':
         raise UserError('--amp needs an accelerator, and torch finds none: leave it out on a CPU')
+    # bfloat16 has the range of float32: nothing overflows, as it can in float16.
+    has_bfloat16 = torch.cuda.is_bf16_supported(including_emulation=False)
     config.optim_wrapper.type = 'AmpOptimWrapper'
-    # bfloat16 has the range of float32, so nothing overflows and nothing needs scaling.
-    if torch.cuda.is_bf16_supported():
-        config.optim_wrapper.dtype = 'bfloat16'
-    else:
-        config.optim_wrapper.loss_scale = 'dynamic'
+    config.optim_wrapper.dtype = 'bfloat16' if has_bfloat16 else 'float16'
 
 
 def _opening(config: Config) -> list[tuple[int, str]]:
@@ -114,7 +126,9 @@ def _opening(config: Config) -> list[tuple[int, str]]:
 
 def _learning_rate(config: Config, batch: int, steps: int) -> tuple[int, str]:
     """The rate, and whether it is the one for the effective batch."""
-    lr = config.optim_wrapper.optimizer.lr
+    lr = (config.optim_wrapper.get('optimizer') or {}).get('lr')
+    if lr is None:
+        return logging.INFO, "Learning rate: the optimizer's own default"
     scale = config.get('auto_scale_lr') or {}
     base = scale.get('base_batch_size', batch)
     # MMEngine scales by what is loaded at once and leaves accumulated steps out.
@@ -127,13 +141,14 @@ def _learning_rate(config: Config, batch: int, steps: int) -> tuple[int, str]:
     return logging.WARNING, f'Learning rate: {lr} is for batch {base}; {advice}'
 
 
-def _interrupted(work_dir: Path) -> str:
-    again = [word for word in sys.argv if word != '--overwrite']
-    if '--resume' not in again:
-        again.append('--resume')
+def _interrupted(args: argparse.Namespace, work_dir: Path) -> str:
+    """What is kept, and the command that continues."""
+    dropped = {'--overwrite', '--resume', f'--resume={args.resume}', args.resume}
+    words = [word for word in sys.argv if word not in dropped]
+    starter = 'python' if args.launcher == 'none' else '(your launcher)'
     checkpoint = latest_checkpoint(work_dir)
     kept = f'{checkpoint} is the last checkpoint' if checkpoint else 'no checkpoint was written yet'
-    return f'\nStopped. {kept}; continue with\n    python {shlex.join(again)}'
+    return f'\nStopped. {kept}; continue with\n    {starter} {shlex.join([*words, "--resume"])}'
 
 
 def _closing(runner: Runner, work_dir: Path) -> str:
@@ -141,7 +156,8 @@ def _closing(runner: Runner, work_dir: Path) -> str:
     log = Path(runner.log_dir) / f'{runner.timestamp}.log'
     try:
         pictures = draw_curves(work_dir, work_dir / 'curves.png')
-    except UserError as error:
-        # The weights are what counts: a run without scalars is a good run.
+    except (ImportError, OSError, UserError) as error:
+        # The weights are what counts: a run that cannot be drawn is a good run.
         pictures = f'none ({error})'
-    return f'Done. Checkpoint: {latest_checkpoint(work_dir)}  log: {log}  pictures: {pictures}'
+    checkpoint = latest_checkpoint(work_dir) or 'none'
+    return f'Done. Checkpoint: {checkpoint}  log: {log}  pictures: {pictures}'

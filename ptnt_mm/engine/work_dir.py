@@ -4,21 +4,46 @@ import re
 import shutil
 from pathlib import Path
 
+from mmengine.dist import master_only
+from mmengine.hooks import Hook
+from mmengine.runner import Runner
+
 from ptnt_mm.errors import UserError
 
 _TIMESTAMP = re.compile(r'\d{8}_\d{6}')
+_CHECKPOINT = re.compile(r'(epoch|iter|best_.+)_(\d+)\.pth')
+
+
+def make_work_dir(work_dir: Path) -> None:
+    """Make the folder of a run.
+
+    Raises:
+        UserError: if it cannot be made or written to.
+    """
+    try:
+        work_dir.mkdir(parents=True, exist_ok=True)
+        probe = work_dir / '.writable'
+        probe.touch()
+        probe.unlink(missing_ok=True)
+    except OSError as error:
+        raise UserError(
+            f'{work_dir} cannot be written to ({error.strerror}): choose another --work-dir'
+        ) from error
 
 
 def latest_checkpoint(work_dir: Path) -> Path | None:
-    """The checkpoint that MMEngine's ``--resume`` would take, or None if there is none."""
+    """The checkpoint to continue from, or None if there is none.
+
+    The one that MMEngine's pointer names, or where that is lost the one of the most steps.
+    """
     pointer = work_dir / 'last_checkpoint'
-    if not pointer.is_file():
-        return None
-    checkpoint = Path(pointer.read_text().strip())
-    # The path was written as it was typed: look beside the pointer if it was relative.
-    if not checkpoint.is_file():
-        checkpoint = work_dir / checkpoint.name
-    return checkpoint if checkpoint.is_file() else None
+    if pointer.is_file():
+        # The path was written as it was typed: the file lies beside the pointer.
+        checkpoint = work_dir / Path(pointer.read_text().strip()).name
+        if checkpoint.is_file():
+            return checkpoint
+    steps = [path for path in _checkpoints(work_dir) if not path.name.startswith('best_')]
+    return max(steps, key=lambda path: int(_CHECKPOINT.fullmatch(path.name)[2]), default=None)
 
 
 def earlier_run(work_dir: Path) -> list[Path]:
@@ -42,11 +67,23 @@ def require_fresh(work_dir: Path) -> None:
         )
 
 
-def remove(paths: list[Path]) -> None:
-    """Remove files and whole folders."""
-    for path in paths:
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+class RemoveHook(Hook):
+    """Throw files and folders away when training begins: everything was built and loaded by then.
+
+    Args:
+        paths: What to remove.
+    """
+
+    def __init__(self, paths: list[Path]):
+        self.paths = paths
+
+    @master_only
+    def before_train(self, runner: Runner) -> None:
+        """Remove them."""
+        for path in self.paths:
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def _checkpoints(work_dir: Path) -> list[Path]:
-    return sorted(work_dir.glob('*.pth'))
+    """The files that MMEngine's checkpoint hook wrote."""
+    return sorted(path for path in work_dir.glob('*.pth') if _CHECKPOINT.fullmatch(path.name))

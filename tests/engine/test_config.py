@@ -7,7 +7,14 @@ from mmengine.config import Config
 from mmengine.registry import MODELS
 from torch import nn
 
-from ptnt_mm.engine.config import apply_options, explain_build_error, read_config, stored_config
+from ptnt_mm.engine.config import (
+    apply_options,
+    explain_build_error,
+    is_about_the_config,
+    read_config,
+    require_keys,
+    stored_config,
+)
 from ptnt_mm.errors import UserError
 
 
@@ -20,6 +27,13 @@ def _write(folder: Path, text: str) -> str:
 def test_a_missing_file_names_the_nearest_config(tmp_path: Path):
     with pytest.raises(UserError, match="no config file .*did you mean 'retinanet_ptnt_s_1x'"):
         read_config(str(tmp_path / 'retinanet_ptnt_1x.py'))
+
+
+def test_a_file_that_is_no_config(tmp_path: Path):
+    text = tmp_path / 'README.md'
+    text.write_text('# not a config')
+    with pytest.raises(UserError, match='README.md is not a valid config'):
+        read_config(str(text))
 
 
 def test_a_name_is_as_good_as_a_path():
@@ -35,6 +49,7 @@ def test_a_name_is_as_good_as_a_path():
         ("_base_ = 'no_such_base.py'", 'not a valid config.*no_such_base'),
         ("_base_ = 'mmnothing::base.py'", 'not a valid config.*package name'),
         ("_base_ = 'mmrotate::_base_/default_runtime.py'", 'mmrotate is not installed'),
+        ('raise RuntimeError("of its own")', 'not a valid config: RuntimeError: of its own'),
         ("custom_imports = dict(imports=['no_such_module'])", 'no_such_module'),
     ],
 )
@@ -52,6 +67,30 @@ def test_options_reach_the_config(tmp_path: Path):
 def test_an_unknown_first_key_is_refused():
     with pytest.raises(UserError, match="unknown key 'modle': did you mean 'model'"):
         apply_options(Config(dict(model=dict(a=1))), {'modle.a': 2})
+
+
+def test_a_variable_of_the_file_cannot_be_changed_any_more():
+    with pytest.raises(UserError, match='max_epochs was used while the file was read'):
+        apply_options(Config(dict(max_epochs=20, train_cfg=dict(max_epochs=20))), {'max_epochs': 1})
+
+
+def test_what_a_config_lacks_is_named(tmp_path: Path):
+    config = Config.fromfile(_write(tmp_path, 'model = dict()\ntest_cfg = None\n'))
+    with pytest.raises(UserError, match='config.py lacks test_cfg, test_dataloader'):
+        require_keys(config, ('model', 'test_cfg', 'test_dataloader'))
+
+
+def test_an_absent_class_names_the_nearest():
+    with pytest.raises(KeyError) as caught:
+        MODELS.build(dict(type='PyramidTMT'))
+    assert is_about_the_config(caught.value)
+    explained = explain_build_error(caught.value)
+    assert explained.startswith("unknown type 'PyramidTMT': did you mean 'PyramidTNT'?")
+
+
+@pytest.mark.parametrize('text', ['not python (', 3, 'a = dict(**b)', 'a = {[]: 1}', 'a = -b'])
+def test_a_stored_text_that_is_no_config_holds_nothing(text: object):
+    assert stored_config(text) == {}
 
 
 def test_a_path_through_a_number_is_refused():
@@ -80,6 +119,7 @@ def test_a_refused_argument_names_the_nearest():
 
 def test_other_errors_keep_their_words():
     assert explain_build_error(ValueError('as it was')) == 'as it was'
+    assert explain_build_error(AssertionError()) == 'AssertionError'
 
 
 def test_a_stored_config_is_read_as_data_and_never_run(tmp_path: Path):

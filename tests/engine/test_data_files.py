@@ -37,6 +37,12 @@ def test_wrapped_and_joined_datasets_are_looked_into(tmp_path: Path):
         check_data_files(Config(dict(train_dataloader=dict(dataset=joined))), ('train',))
 
 
+def test_evaluators_are_looked_into(tmp_path: Path):
+    evaluators = [dict(type='Other'), dict(type='CocoMetric', ann_file=str(tmp_path / 'val.json'))]
+    with pytest.raises(UserError, match='val.json'):
+        check_data_files(Config(dict(val_evaluator=evaluators)), ('val',))
+
+
 def test_remote_storage_is_left_to_mmengine():
     remote = dict(data_root='s3://bucket/', ann_file='train.json')
     check_data_files(Config(dict(val_dataloader=dict(dataset=remote))), ('val',))

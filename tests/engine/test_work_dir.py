@@ -4,7 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.engine.work_dir import earlier_run, latest_checkpoint, remove, require_fresh
+from ptnt_mm.engine.work_dir import (
+    RemoveHook,
+    earlier_run,
+    latest_checkpoint,
+    make_work_dir,
+    require_fresh,
+)
 from ptnt_mm.errors import UserError
 
 
@@ -16,12 +22,21 @@ def _run(folder: Path, pointer: str) -> Path:
     return checkpoint
 
 
-def test_the_latest_checkpoint_is_found_even_if_the_pointer_was_relative(tmp_path: Path):
+def test_the_latest_checkpoint_is_found_whatever_the_pointer_says(tmp_path: Path):
     assert latest_checkpoint(tmp_path) is None
     checkpoint = _run(tmp_path, 'somewhere/else/epoch_2.pth')
+    (tmp_path / 'epoch_10.pth').touch()
     assert latest_checkpoint(tmp_path) == checkpoint
-    checkpoint.unlink()
-    assert latest_checkpoint(tmp_path) is None
+
+
+@pytest.mark.parametrize('pointer', ['', 'epoch_99.pth', None])
+def test_a_lost_pointer_does_not_lose_the_run(tmp_path: Path, pointer: str | None):
+    _run(tmp_path, pointer or '')
+    if pointer is None:
+        (tmp_path / 'last_checkpoint').unlink()
+    for name in ('epoch_10.pth', 'epoch_9.pth', 'best_coco_bbox_mAP_epoch_30.pth', 'mine.pth'):
+        (tmp_path / name).touch()
+    assert latest_checkpoint(tmp_path) == tmp_path / 'epoch_10.pth'
 
 
 def test_a_folder_with_checkpoints_is_not_trained_over(tmp_path: Path):
@@ -34,8 +49,23 @@ def test_a_folder_with_checkpoints_is_not_trained_over(tmp_path: Path):
 
 def test_removing_an_earlier_run_leaves_all_else(tmp_path: Path):
     _run(tmp_path, 'epoch_2.pth')
-    (tmp_path / 'notes.txt').touch()
+    for name in ('notes.txt', 'mine.pth'):
+        (tmp_path / name).touch()
     (tmp_path / 'predictions').mkdir()
-    remove(earlier_run(tmp_path))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ['notes.txt', 'predictions']
+    hook = RemoveHook(earlier_run(tmp_path))
+    assert (tmp_path / 'epoch_2.pth').exists()
+    hook.before_train(runner=None)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        'mine.pth',
+        'notes.txt',
+        'predictions',
+    ]
     require_fresh(tmp_path)
+
+
+def test_a_work_dir_that_cannot_be_made(tmp_path: Path):
+    (tmp_path / 'file').touch()
+    with pytest.raises(UserError, match='cannot be written to .*another --work-dir'):
+        make_work_dir(tmp_path / 'file')
+    with pytest.raises(UserError, match='cannot be written to'):
+        make_work_dir(tmp_path / 'file' / 'below')

@@ -225,6 +225,11 @@ def test_options_that_are_none_are_refused(workplace: Workplace):
         ((CONFIG, '--cfg-options', _BACKBONE + 'arch=tini'), "unknown arch 'tini': did you mean"),
         ((CONFIG, '--cfg-options', _BACKBONE + 'norm_eval=True'), 'the stem is frozen but starts'),
         ((CONFIG, '--cfg-options', _OPTIMIZER + 'weight_deca=1'), "did you mean 'weight_decay'"),
+        (
+            (CONFIG, '--cfg-options', 'train_dataloader.dataset.type=CocoDatset'),
+            "unknown type 'CocoDatset': did you mean 'CocoDataset'?",
+        ),
+        ((CONFIG, '--launcher', 'pytorch'), 'start the processes with torchrun'),
         ((CONFIG, '--pretrained', 'absent.pth'), 'there is no file absent.pth to start from'),
         ((CONFIG, '--resume', 'absent.pth'), 'absent.pth: no such file'),
     ],
@@ -238,13 +243,32 @@ def test_bad_input_to_train(args: tuple, message: str, workplace: Workplace):
     shutil.rmtree(workplace.folder / 'bad', ignore_errors=True)
 
 
-def test_bad_input_to_test(workplace: Workplace):
+def test_a_run_that_cannot_start_throws_nothing_away(workplace: Workplace, training: Training):
+    kept = workplace.folder / 'kept'
+    kept.mkdir()
+    shutil.copyfile(training.checkpoint, kept / 'epoch_1.pth')
+    wrong = workplace.folder / 'small.pth'
+    torch.save(PyramidTNT('small', out_indices=(0,)).state_dict(), wrong)
+    args = (CONFIG, '--work-dir', kept, '--overwrite')
+    for more, message in (
+        (('--pretrained', wrong), 'weights of another shape'),
+        (('--load-from', kept / 'epoch_1.pth'), '--overwrite would remove'),
+    ):
+        done = workplace.run('train.py', *args, *more, check=False)
+        assert done.returncode == 1 and message in done.stdout
+        assert (kept / 'epoch_1.pth').is_file()
+
+
+def test_bad_input_to_test(workplace: Workplace, training: Training):
     text = workplace.folder / 'notes.pth'
     text.write_text('these are no weights\n')
     for checkpoint, message in (('absent.pth', 'no such file'), (text, 'is a text file')):
         done = workplace.run('test.py', CONFIG, checkpoint, check=False)
         assert done.returncode == 1
         assert message in done.stdout and 'Traceback' not in done.stdout
+    options = ('--cfg-options', 'test_evaluator.metrik=bbox')
+    done = workplace.run('test.py', CONFIG, training.checkpoint, *options, check=False)
+    assert "did you mean 'metric'" in done.stdout and 'Traceback' not in done.stdout
 
 
 def test_unsafe_loading_is_refused(workplace: Workplace, training: Training):

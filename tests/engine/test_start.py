@@ -1,0 +1,84 @@
+"""The weights that a training starts from."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from mmengine.config import Config
+
+from ptnt_mm.engine.start import check_start, starting_weights, use_pretrained, use_resume
+from ptnt_mm.errors import UserError
+
+
+def _config(**backbone: object) -> Config:
+    return Config(dict(model=dict(type='Any', backbone=dict(type='PyramidTNT', **backbone))))
+
+
+def _checkpoint(folder: Path, meta: object) -> str:
+    file = folder / 'epoch_1.pth'
+    torch.save(dict(meta=meta, state_dict=dict(a=torch.ones(1))), file)
+    return str(file)
+
+
+def test_pretrained_weights_keep_the_statistics_of_the_stem():
+    config = _config(norm_cfg=dict(type='SyncBN'))
+    use_pretrained(config, '~/weights.pth')
+    backbone = config.model.backbone
+    assert backbone.init_cfg == dict(type='Pretrained', checkpoint='~/weights.pth')
+    assert backbone.norm_cfg == dict(type='SyncBN', requires_grad=False) and backbone.norm_eval
+
+
+def test_pretrained_weights_need_a_backbone():
+    with pytest.raises(UserError, match='Any has no backbone'):
+        use_pretrained(Config(dict(model=dict(type='Any'))), 'weights.pth')
+
+
+@pytest.mark.parametrize(
+    'init',
+    [
+        dict(type='Pretrained', checkpoint='weights.pth'),
+        [dict(type='Pretrained', checkpoint='weights.pth')],
+    ],
+)
+def test_where_training_starts(init: dict | list):
+    assert starting_weights(_config(init_cfg=init)) == 'weights.pth'
+    assert starting_weights(_config(init_cfg=None)) is None
+    assert starting_weights(_config(init_cfg=dict(type='Kaiming'))) is None
+
+
+def test_a_missing_file_is_named_and_an_address_is_left_to_the_reader():
+    with pytest.raises(UserError, match='there is no file weights.pth to start from'):
+        check_start(_config(init_cfg=dict(type='Pretrained', checkpoint='weights.pth')))
+    check_start(_config(init_cfg=dict(type='Pretrained', checkpoint='https://a.invalid/w.pth')))
+
+
+@pytest.mark.parametrize(
+    'frozen',
+    [dict(norm_eval=True), dict(frozen_stages=0), dict(norm_cfg=dict(requires_grad=False))],
+)
+def test_a_frozen_stem_does_not_start_from_random_numbers(frozen: dict):
+    check_start(_config())
+    with pytest.raises(UserError, match='frozen but starts from random numbers.*--pretrained'):
+        check_start(_config(**frozen))
+
+
+def test_resuming_forgets_the_pretrained_file_and_stays_frozen_as_begun(tmp_path: Path):
+    stored = 'model = dict(backbone=dict(norm_eval=True))'
+    config = _config(init_cfg=dict(type='Pretrained', checkpoint='gone.pth'))
+    use_resume(config, _checkpoint(tmp_path, dict(cfg=stored)), tmp_path)
+    assert config.resume and config.load_from and config.model.backbone.init_cfg is None
+    assert config.model.backbone.norm_eval
+    check_start(config)
+
+
+@pytest.mark.parametrize('stored', ['', 'model = 3', 'model = dict(backbone=[])', 'no python ('])
+def test_resuming_survives_a_stored_config_of_another_kind(stored: str, tmp_path: Path):
+    config = _config()
+    use_resume(config, _checkpoint(tmp_path, dict(cfg=stored)), tmp_path)
+    assert 'norm_eval' not in config.model.backbone
+
+
+@pytest.mark.parametrize('meta', [None, 'text', [1]])
+def test_weights_alone_cannot_be_resumed(meta: object, tmp_path: Path):
+    with pytest.raises(UserError):
+        use_resume(_config(), _checkpoint(tmp_path, meta), tmp_path)
