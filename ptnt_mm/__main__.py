@@ -8,7 +8,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from ptnt_mm.errors import UserError
+from ptnt_mm.errors import exit_status
 from ptnt_mm.zoo import config_names, copy_config
 
 
@@ -21,13 +21,17 @@ def main(argv: list[str] | None = None) -> int:
     copy.add_argument('name', help='such as retinanet_ptnt_s_1x')
     copy.add_argument('folder', type=Path, help='where to')
     args = parser.parse_args(argv)
-    try:
-        lines = config_names() if args.command == 'list' else copy_config(args.name, args.folder)
-    except UserError as error:
-        print(f'error: {error}', file=sys.stderr)
-        return 1
-    print(*lines, sep='\n')
-    return 0
+    return exit_status(lambda: run(args))
+
+
+def run(args: argparse.Namespace) -> None:
+    """List or copy.
+
+    Raises:
+        UserError: for an unknown name, or a folder that cannot take the files.
+    """
+    names = config_names() if args.command == 'list' else copy_config(args.name, args.folder)
+    print(*names, sep='\n')
 
 
 if __name__ == '__main__':

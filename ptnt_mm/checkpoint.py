@@ -5,6 +5,7 @@ then starts from random numbers; here a weight of the trunk that the file does n
 that names it, and one table says what was loaded, resized, unused and new.
 """
 
+import hashlib
 import math
 import os
 import re
@@ -35,6 +36,8 @@ __all__ = [
     'LoadReport',
     'Weights',
     'adapt',
+    'cache_path',
+    'check_described',
     'check_finite',
     'find_state_dict',
     'identify',
@@ -42,6 +45,7 @@ __all__ = [
     'load_pretrained',
     'looks_like',
     'name_some',
+    'only_tensors',
     'read',
     'split_prefix',
 ]
@@ -108,6 +112,16 @@ class LoadReport:
         )
         return '\n'.join(f'  {name:<8}{len(keys):>5}  {some}'.rstrip() for name, keys, some in rows)
 
+    def problems(self) -> list[str]:
+        """Why the file does not fit, as ends of a sentence about it; none if it does."""
+        shapes = [
+            f'{key} is {found}, the model has {wanted}'
+            for key, (found, wanted) in self.mismatched.items()
+        ]
+        lacks = f'lacks {len(self.missing)} weights: {name_some(self.missing)}'
+        differs = f'has {len(shapes)} weights of another shape: {name_some(shapes)}'
+        return [lacks] * bool(self.missing) + [differs] * bool(shapes)
+
 
 def read(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
     """Read a ``.pth``, ``.pth.tar``, ``.pt`` or ``.safetensors`` file, or one from http(s).
@@ -132,7 +146,7 @@ def read(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
     try:
         if file.suffix == '.safetensors':
             return _read_safetensors(file, map_location)
-        return safe_load(file, map_location)
+        return _described(file, safe_load(file, map_location))
     except CheckpointError as error:
         if not scheme:
             raise
@@ -146,6 +160,24 @@ def is_mmengine(checkpoint: Mapping) -> bool:
     return 'meta' in checkpoint or 'message_hub' in checkpoint
 
 
+def check_described(checkpoint: Mapping) -> None:
+    """Check the kind of what MMEngine tells about a training, as far as anybody looks into it.
+
+    Raises:
+        CheckpointError: ``meta``, ``message_hub`` or its ``runtime_info`` is no dict.
+    """
+    hub = checkpoint.get('message_hub', {})
+    entries = {'meta': checkpoint.get('meta', {}), 'message_hub': hub}
+    if isinstance(hub, dict):
+        entries['message_hub.runtime_info'] = hub.get('runtime_info', {})
+    for name, entry in entries.items():
+        if not isinstance(entry, dict):
+            raise CheckpointError(
+                f"the checkpoint's {name} is a {type(entry).__name__}, not a dict as MMEngine "
+                'writes it: save its weights alone, read by torch.load(..., weights_only=True)'
+            )
+
+
 def find_state_dict(checkpoint: Mapping) -> tuple[Weights, str]:
     """Find the weights in a checkpoint, averaged ones first: its tensors, and under which entry.
 
@@ -153,16 +185,23 @@ def find_state_dict(checkpoint: Mapping) -> tuple[Weights, str]:
         CheckpointError: There are none.
     """
     for entry in _MMENGINE_ENTRIES if is_mmengine(checkpoint) else _ENTRIES:
-        weights = _tensors(checkpoint.get(entry))
+        weights = only_tensors(checkpoint.get(entry))
         if weights:
             return weights, entry
-    weights = _tensors(checkpoint)
+    weights = only_tensors(checkpoint)
     if weights:
         return weights, 'the file itself'
     raise CheckpointError(
         f'holds no weights: expected one of {", ".join(_ENTRIES)}, or tensors by name, '
         f'but found {name_some(map(str, checkpoint)) or "nothing"}'
     )
+
+
+def only_tensors(entry: Any) -> Weights:
+    """The tensors of a dict, without what else modules store; of anything else, none."""
+    if not isinstance(entry, Mapping):
+        return {}
+    return {key: w for key, w in entry.items() if isinstance(key, str) and isinstance(w, Tensor)}
 
 
 def split_prefix(weights: Weights, roots: Iterable[str] = TRUNK_ROOTS) -> tuple[Weights, list[str]]:
@@ -319,21 +358,12 @@ def _take(weights: Weights, prefix: str) -> tuple[Weights, list[str]]:
 
 def _check(report: LoadReport, trunk: Weights, own: Weights, source: str) -> None:
     """Raise if the trunk would stay unset somewhere."""
-    if not report.missing and not report.mismatched:
-        return
-    problems = []
-    if report.missing:
-        problems.append(f'lacks {len(report.missing)} weights: {name_some(report.missing)}')
-    if report.mismatched:
-        shapes = [
-            f'{key} is {found}, expected {wanted}'
-            for key, (found, wanted) in report.mismatched.items()
-        ]
-        problems.append(f'has {len(shapes)} weights of another shape: {name_some(shapes)}')
-    raise CheckpointError(
-        f'{source}: {"; and ".join(problems)}. The file looks like {looks_like(trunk)}; '
-        f'the model is {looks_like(own)}. Give a file of this model, or build the model of the file'
-    )
+    problems = report.problems()
+    if problems:
+        raise CheckpointError(
+            f'{source}: {" and ".join(problems)}. The file looks like {looks_like(trunk)}; the '
+            f'model is {looks_like(own)}. Give a file of this model, or build the model of the file'
+        )
 
 
 def check_finite(weights: Mapping[str, Tensor], source: str) -> None:
@@ -377,17 +407,19 @@ def _side(places: int) -> int | None:
     return side if side and side * side == places else None
 
 
-def _tensors(entry: Any) -> Weights:
-    if not isinstance(entry, Mapping):
-        return {}
-    return {key: w for key, w in entry.items() if isinstance(key, str) and isinstance(w, Tensor)}
-
-
 def _cut(key: str) -> tuple[str, str]:
     """Divide a key behind its leading ``module.``, ``backbone.`` and ``model.``."""
     parts = key.split('.')
     n = next((i for i, part in enumerate(parts) if part not in _PREFIXES), 0)
     return ''.join(f'{part}.' for part in parts[:n]), '.'.join(parts[n:])
+
+
+def _described(file: Path, checkpoint: dict) -> dict:
+    try:
+        check_described(checkpoint)
+    except CheckpointError as error:
+        raise CheckpointError(f'{file}: {error}') from None
+    return checkpoint
 
 
 def _read_safetensors(file: Path, map_location: Any) -> Weights:
@@ -417,13 +449,37 @@ def _download(url: str) -> Path:
         barrier()
 
 
-def _fetch(url: str) -> Path:
+def cache_path(url: str) -> Path:
+    """Where an address's file is kept: files of one name come from many addresses.
+
+    Raises:
+        CheckpointError: The address ends in a folder.
+    """
     name = Path(urlparse(url).path).name
     if not name:
         raise CheckpointError(f'{url}: names no file')
+    digest = hashlib.sha256(url.encode()).hexdigest()
+    return Path(torch.hub.get_dir(), 'checkpoints', f'{digest[:12]}-{name}')
+
+
+def _fetched_by_torch(url: str) -> Path | None:
+    """The file as torch's hub keeps it, if the digest in its name says that it is the right one."""
+    name = Path(urlparse(url).path).name
     file = Path(torch.hub.get_dir(), 'checkpoints', name)
+    digest = re.search(r'-([0-9a-f]{8,64})\.', name)
+    if not digest or not file.is_file():
+        return None
+    with file.open('rb') as content:
+        found = hashlib.file_digest(content, 'sha256').hexdigest()
+    return file if found.startswith(digest[1]) else None
+
+
+def _fetch(url: str) -> Path:
+    file = cache_path(url)
     if file.is_file():
         return file
+    if same := _fetched_by_torch(url):
+        return same
     file.parent.mkdir(parents=True, exist_ok=True)
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(_TIMEOUT)

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ptnt_mm.doctor_probes import PROBES, Finding, ask, cpu_is_wanted, nvidia_driver
+from ptnt_mm.unsafe_switch import UNSAFE_SWITCH, is_on
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 
@@ -35,7 +36,6 @@ HOSTS = {'mmdet': '', 'mmsegmentation': ' ftfy regex'}
 NEED_TORCH = ('CUDA', 'mmengine', 'mmcv operators', *HOSTS, 'ptnt_mm')
 
 OK, ABSENT, BROKEN = 'ok', 'optional', 'BROKEN'
-FORCED_UNSAFE = 'TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD'
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def examine() -> list[Row]:
             host_row('mmsegmentation', findings['mmsegmentation']),
             setuptools_row(findings['pkg_resources']),
             opencv_row(findings['opencv']),
-            safe_loading_row(os.environ.get(FORCED_UNSAFE, '')),
+            safe_loading_row(os.environ.get(UNSAFE_SWITCH, '')),
             ptnt_mm_row(findings['ptnt_mm']),
         ]
     )
@@ -191,10 +191,10 @@ def opencv_row(finding: Finding) -> Row:
 
 def safe_loading_row(value: str) -> Row:
     """Judge the variable that switches torch's safe loading off."""
-    row = Row('safe loading', f'off, {FORCED_UNSAFE}={value}', 'on', 'on')
-    if value in ('', '0'):
+    row = Row('safe loading', f'off, {UNSAFE_SWITCH}={value}', 'on', 'on')
+    if not is_on(value):
         return replace(row, found='on')
-    return row.broken('torch.load runs the code that checkpoints carry', f'unset {FORCED_UNSAFE}')
+    return row.broken('torch.load runs the code that checkpoints carry', f'unset {UNSAFE_SWITCH}')
 
 
 def ptnt_mm_row(finding: Finding) -> Row:

@@ -1,6 +1,7 @@
 """Errors that a user can mend, and their wording."""
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 
 _LISTED = 20
@@ -12,6 +13,18 @@ class UserError(Exception):
 
     The tools print it without a traceback and exit with status 1.
     """
+
+
+def exit_status(command: Callable[[], int | None]) -> int:
+    """Run a command line: its exit status, 1 for an error of the user's, 130 for Ctrl-C."""
+    try:
+        return command() or 0
+    except UserError as error:
+        print(f'error: {error}', file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print('\nStopped.', file=sys.stderr)
+        return 130
 
 
 def unknown_name(what: str, name: object, known: Iterable[str]) -> str:

@@ -33,8 +33,10 @@ from mmengine.logging import HistoryBuffer
 from torch.serialization import add_safe_globals, clear_safe_globals, get_safe_globals
 
 from ptnt_mm.errors import UserError
+from ptnt_mm.unsafe_switch import UNSAFE_SWITCH, is_on
 
-UNSAFE_SWITCH = 'TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD'
+# Torch's own: stands above a weights_only=False of whoever calls torch.load.
+_SAFE_SWITCH = 'TORCH_FORCE_WEIGHTS_ONLY_LOAD'
 
 # What an honest log of numbers is made of. No objects, no strings, no structures.
 PLAIN_DTYPES = frozenset(('b1', 'i1', 'i2', 'i4', 'i8', 'u1', 'u2', 'u4', 'u8', 'f2', 'f4', 'f8'))
@@ -42,7 +44,8 @@ PLAIN_DTYPES = frozenset(('b1', 'i1', 'i2', 'i4', 'i8', 'u1', 'u2', 'u4', 'u8', 
 # The table that HistoryBuffer stores is made of these, its own methods.
 HISTORY_METHODS = frozenset(('min', 'max', 'current', 'mean'))
 
-_lock = threading.Lock()
+# A loader of MMEngine's holds it while it calls our reader.
+_lock = threading.RLock()
 
 
 class CheckpointError(UserError):
@@ -193,9 +196,8 @@ def refuse_forced_unsafe_loading() -> None:
     Raises:
         CheckpointError: ``TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD`` is on.
     """
-    # Anything that could be meant as "on"; torch itself takes 1, y, yes and true.
-    value = os.environ.get(UNSAFE_SWITCH, '').strip().lower()
-    if value not in ('', '0', 'n', 'no', 'false', 'off'):
+    value = os.environ.get(UNSAFE_SWITCH, '')
+    if is_on(value):
         raise CheckpointError(
             f'{UNSAFE_SWITCH}={value} makes torch run whatever code a checkpoint contains. '
             f'Checkpoints load here without it: unset {UNSAFE_SWITCH} and start again'
@@ -220,16 +222,35 @@ def safe_load(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
         name = path.with_suffix('.safetensors').name
         raise CheckpointError(f'{path}: is a safetensors file; rename it to {name}')
     try:
-        with _lock, _names_while_reading():
+        with reading_safely():
             checkpoint = torch.load(path, map_location=map_location, weights_only=True)
     except CheckpointError as error:
         raise CheckpointError(f'{path}: {error}; nothing of the file was run') from None
     except Exception as error:  # a crafted or damaged file can make the reader raise anything
-        raise CheckpointError(f'{path}: {_explain(error)}') from error
+        raise CheckpointError(f'{path}: {explain(error)}') from error
     if not isinstance(checkpoint, dict):
         kind = type(checkpoint).__name__
         raise CheckpointError(f'{path}: holds a {kind}, expected a dict of weights')
     return checkpoint
+
+
+@contextmanager
+def reading_safely() -> Iterator[None]:
+    """Make every ``torch.load`` inside safe, whoever calls it and whatever he asks for.
+
+    For code of others, which may ask for ``weights_only=False``. While it runs, the whole process
+    loads safely.
+    """
+    with _lock, _names_while_reading():
+        before = os.environ.get(_SAFE_SWITCH)
+        os.environ[_SAFE_SWITCH] = '1'
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ[_SAFE_SWITCH]
+            else:
+                os.environ[_SAFE_SWITCH] = before
 
 
 @contextmanager
@@ -291,7 +312,7 @@ def _is_text(head: bytes) -> bool:
     return all(character.isprintable() or character.isspace() for character in text)
 
 
-def _explain(error: Exception) -> str:
+def explain(error: Exception) -> str:
     """What a failure of ``torch.load`` means for the one who has the file."""
     name = re.search(r'GLOBAL (\S+)', str(error))
     if isinstance(error, pickle.UnpicklingError) and name:

@@ -1,4 +1,5 @@
 import copy
+import hashlib
 import http.server
 import json
 import threading
@@ -13,6 +14,7 @@ from torch import nn
 from ptnt_mm.checkpoint import (
     CheckpointError,
     adapt,
+    cache_path,
     find_state_dict,
     identify,
     load_pretrained,
@@ -110,6 +112,22 @@ def test_entries_in_order():
 def test_no_weights_at_all():
     with pytest.raises(CheckpointError, match='holds no weights.*found epoch, optimizer'):
         find_state_dict({'epoch': 3, 'optimizer': {}})
+
+
+@pytest.mark.parametrize('strange', ['text', 3, [1], None])
+def test_entries_of_another_kind(tmp_path, strange):
+    with pytest.raises(CheckpointError, match='holds no weights'):
+        find_state_dict({'model': strange, 'state_dict': strange})
+    hub = {'runtime_info': strange}
+    for name, entries in {
+        'meta': {'meta': strange},
+        'message_hub': {'message_hub': strange},
+        'message_hub.runtime_info': {'message_hub': hub},
+    }.items():
+        path = saved(tmp_path / 'a.pth', {'state_dict': {'w': torch.ones(1)}, **entries})
+        kind = type(strange).__name__
+        with pytest.raises(CheckpointError, match=rf'a\.pth: .*{name} is a {kind}, not a dict'):
+            read(path)
 
 
 @pytest.mark.parametrize(
@@ -281,7 +299,7 @@ def test_another_arch_is_named(tiny):
     with pytest.raises(CheckpointError) as error:
         load_pretrained(model, tiny)
     assert 'looks like PyramidTNT tiny, 192 px; the model is PyramidTNT small' in str(error.value)
-    assert 'is (1, 576, 80), expected (1, 1024, 128)' in str(error.value)
+    assert 'is (1, 576, 80), the model has (1, 1024, 128)' in str(error.value)
 
 
 def test_another_model_is_named(tmp_path, backbone):
@@ -391,7 +409,37 @@ def test_address_is_fetched_once(server):
     path = saved(folder / 'w.pth', {'w': torch.ones(2)})
     assert read(f'{address}/w.pth?download=1')['w'].eq(1).all()
     path.unlink()
-    assert read(f'{address}/w.pth')['w'].eq(1).all()
+    assert read(f'{address}/w.pth?download=1')['w'].eq(1).all()
+
+
+def test_one_name_at_two_addresses(server):
+    address, folder, _ = server
+    for number, name in enumerate(('one', 'two')):
+        (folder / name).mkdir()
+        saved(folder / name / 'epoch_12.pth', {'w': torch.full((2,), float(number))})
+    for number, name in enumerate(('one', 'two')):
+        assert read(f'{address}/{name}/epoch_12.pth')['w'].eq(number).all()
+
+
+def in_torchs_hub(hub, weights):
+    """Put a file where torch.hub keeps what it fetched; its name with the digest."""
+    folder = hub / 'checkpoints'
+    folder.mkdir(parents=True)
+    digest = hashlib.sha256(saved(folder / 'w.pth', weights).read_bytes()).hexdigest()
+    return (folder / 'w.pth').rename(folder / f'w-{digest[:8]}.pth').name
+
+
+def test_file_that_torch_fetched_is_used(server):
+    name = in_torchs_hub(server[2], {'w': torch.ones(2)})
+    assert read(f'{server[0]}/{name}')['w'].eq(1).all()
+
+
+def test_file_of_another_digest_is_not_used(server):
+    address, folder, hub = server
+    name = in_torchs_hub(hub, {'w': torch.ones(2)})
+    saved(hub / 'checkpoints' / name, {'w': torch.zeros(3)})
+    saved(folder / name, {'w': torch.ones(2)})
+    assert read(f'{address}/{name}')['w'].eq(1).all()
 
 
 def test_attack_from_an_address(server, tmp_path):
@@ -410,6 +458,8 @@ def test_unreachable_address_says_what_to_do(server, path):
         address = 'http://127.0.0.1'  # where nobody listens
     with pytest.raises(CheckpointError, match=rf'cannot be downloaded.*put it at {hub}'):
         read(address + path)
+    saved(cache_path(address + path), {'w': torch.ones(1)})
+    assert 'w' in read(address + path)
 
 
 def test_address_without_a_file(server):

@@ -249,7 +249,7 @@ def test_tool_prints_json_and_replaces_a_file_only_when_told(tmp_path, capsys):
     command = ('tiny', '--shape', 64, 64, '--format', 'json', '--json', file)
     assert run(*command) == 1
     assert file.read_text() == 'mine'
-    assert 'exists: choose another file, or give --overwrite' in capsys.readouterr().err
+    assert 'exists: choose another name, or give --overwrite' in capsys.readouterr().err
     assert run(*command, '--overwrite') == 0
     assert json.loads(capsys.readouterr().out) == json.loads(file.read_text())
 

@@ -11,6 +11,7 @@ import pytest
 from ptnt_mm import doctor, doctor_probes
 from ptnt_mm.doctor import ABSENT, BROKEN, EXPECTED, OK, Row
 from ptnt_mm.doctor_probes import PROBES, Finding
+from ptnt_mm.unsafe_switch import UNSAFE_SWITCH
 
 ROOT = Path(__file__).resolve().parents[1]
 FINE = Finding(True, 'imports')
@@ -33,7 +34,7 @@ def findings(monkeypatch):
     """What the probes find, as a dict to change; everything works."""
     found = dict.fromkeys(PROBES, FINE)
     monkeypatch.setattr(doctor, 'ask', found.get)
-    monkeypatch.delenv(doctor.FORCED_UNSAFE, raising=False)
+    monkeypatch.delenv(UNSAFE_SWITCH, raising=False)
     return found
 
 
@@ -187,10 +188,28 @@ def test_a_gpu_that_torch_cannot_use(here, findings, error, advice):
 
 
 def test_unsafe_loading_is_broken(here, findings, monkeypatch):
-    monkeypatch.setenv(doctor.FORCED_UNSAFE, '1')
+    monkeypatch.setenv(UNSAFE_SWITCH, '1')
     assert doctor.main() == 1
     row = row_of(doctor.examine(), 'safe loading')
-    assert (row.verdict, row.fix) == (BROKEN, f'unset {doctor.FORCED_UNSAFE}')
+    assert (row.verdict, row.fix) == (BROKEN, f'unset {UNSAFE_SWITCH}')
+
+
+VALUES = ('', '0', 'n', 'no', 'False', 'off', ' off ', '1', 'y', 'yes', 'True', 'on', '2', '?')
+
+
+@pytest.mark.parametrize('value', VALUES)
+def test_doctor_and_reader_agree_on_unsafe_loading(monkeypatch, value):
+    from ptnt_mm.safe_pickle import CheckpointError, refuse_forced_unsafe_loading
+
+    monkeypatch.setenv(UNSAFE_SWITCH, value)
+    try:
+        refuse_forced_unsafe_loading()
+    except CheckpointError:
+        refused = True
+    else:
+        refused = False
+    assert (doctor.safe_loading_row(value).verdict == BROKEN) == refused
+    assert refused == (VALUES.index(value) > 6)
 
 
 def test_ranges_are_those_of_the_metadata():

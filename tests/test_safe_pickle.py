@@ -2,6 +2,7 @@ import argparse
 import builtins
 import copy
 import functools
+import os
 import pickle
 import zipfile
 
@@ -16,6 +17,7 @@ from ptnt_mm.safe_pickle import (
     ALLOWED,
     CheckpointError,
     allow_mmengine_checkpoints,
+    reading_safely,
     refuse_forced_unsafe_loading,
     safe_load,
 )
@@ -175,6 +177,20 @@ def test_forced_unsafe_loading_is_refused(tmp_path, canary, monkeypatch, value):
     with pytest.raises(CheckpointError, match='unset TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD'):
         safe_load(path)
     assert not canary.exists()
+
+
+@pytest.mark.parametrize('before', [None, '0'])
+def test_others_read_safely_inside(tmp_path, canary, monkeypatch, before):
+    monkeypatch.delenv('TORCH_FORCE_WEIGHTS_ONLY_LOAD', raising=False)
+    if before is not None:
+        monkeypatch.setenv('TORCH_FORCE_WEIGHTS_ONLY_LOAD', before)
+    path = attacks.write_zip(tmp_path / 'bad.pth', attacks.os_system(canary))
+    with pytest.raises(pickle.UnpicklingError), reading_safely():
+        torch.load(path, weights_only=False)
+    with pytest.raises(RuntimeError, match='pickle_module'), reading_safely():
+        torch.load(path, weights_only=False, pickle_module=pickle)
+    assert not canary.exists()
+    assert os.environ.get('TORCH_FORCE_WEIGHTS_ONLY_LOAD') == before
 
 
 @pytest.mark.parametrize('value', ['', '0', 'false'])

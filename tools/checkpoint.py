@@ -8,18 +8,21 @@ python tools/checkpoint.py publish work_dirs/my_run/epoch_12.pth zoo/
 import argparse
 import hashlib
 import io
-import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlparse
 
 import torch
 
+from ptnt_mm.archs import NUM_STAGES, PATCH
 from ptnt_mm.checkpoint import (
     TRUNK_ROOTS,
     CheckpointError,
+    LoadReport,
     Weights,
     adapt,
     find_state_dict,
@@ -29,11 +32,15 @@ from ptnt_mm.checkpoint import (
     read,
     split_prefix,
 )
-from ptnt_mm.errors import UserError
+from ptnt_mm.errors import UserError, exit_status
+from ptnt_mm.files import check_new, written_whole
 from ptnt_mm.models import PyramidTNT
 
 # What a published checkpoint tells about its training. Class names are what inferencers print.
 _PUBLISHED = ('epoch', 'iter', 'time', 'seed', 'mmengine_version', 'dataset_meta', 'arch', 'metric')
+
+# Of images, in pixels: all four grids of position tables are whole.
+_SIZE_STEP = PATCH * 2 ** (NUM_STAGES - 1)
 
 
 def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -57,18 +64,22 @@ def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit status."""
     args = parse_args(arguments)
-    try:
-        if args.command == 'inspect':
-            for name, value in describe(args.file):
-                print(f'{name + ":":<13} {value}')
-        elif args.command == 'convert':
-            print(f'wrote {convert_file(args.file, args.out, args.overwrite)}')
-        else:
-            print(f'wrote {publish_file(args.file, args.out, args.overwrite)}')
-    except UserError as error:
-        print(f'error: {error}', file=sys.stderr)
-        return 1
-    return 0
+    return exit_status(lambda: run(args))
+
+
+def run(args: argparse.Namespace) -> None:
+    """Do what was asked for and say what was written.
+
+    Raises:
+        UserError: The file cannot be read, or a new one cannot be written.
+    """
+    if args.command == 'inspect':
+        for name, value in describe(args.file):
+            print(f'{name + ":":<13} {value}')
+    elif args.command == 'convert':
+        print(f'wrote {convert_file(args.file, args.out, args.overwrite)}')
+    else:
+        print(f'wrote {publish_file(args.file, args.out, args.overwrite)}')
 
 
 def describe(file: str) -> Iterator[tuple[str, Any]]:
@@ -86,15 +97,18 @@ def describe(file: str) -> Iterator[tuple[str, Any]]:
         yield 'bytes', Path(file).stat().st_size
         yield 'sha256', _sha256(Path(file).read_bytes())
     yield 'weights', f'{len(weights)} tensors, from {entry}'
-    yield 'arch', arch or f'none of ours; it looks like {looks_like(weights)}'
+    report = _compare(trunk, arch, size) if arch else None
+    yield 'arch', _arch(trunk, arch)
     if size:
-        yield 'pretraining', f'{size} px'
-    if arch:
-        yield 'coverage', _coverage(trunk, arch, size)
+        odd = f', no multiple of {_SIZE_STEP}: its tables have to be converted'
+        yield 'pretraining', f'{size} px{odd if size % _SIZE_STEP else ""}'
+    if report:
+        yield 'coverage', _coverage(report)
     bad = [key for key, w in weights.items() if w.is_floating_point() and not w.isfinite().all()]
     if bad:
         yield 'broken', f'NaN or infinity in {name_some(bad)}'
-    yield 'unused', ', '.join(_unused(checkpoint, entry, trunk, others)) or 'nothing'
+    unused = (report.unused if report else _strangers(trunk)) + others
+    yield 'unused', ', '.join(_unused(checkpoint, entry, unused)) or 'nothing'
     yield from _told(checkpoint).items()
 
 
@@ -106,7 +120,7 @@ def convert_file(file: str, out: Path, overwrite: bool = False) -> Path:
     """
     if out.suffix not in ('.pth', '.safetensors'):
         raise UserError(f'{out}: end the name in .safetensors or .pth, to say which is wanted')
-    _check_target(out, overwrite)
+    check_new(out, overwrite)
     weights, _ = _weights(read(file), file)
     # Some are views of others, which would be written whole.
     weights = {key: weight.clone().contiguous() for key, weight in weights.items()}
@@ -121,6 +135,8 @@ def publish_file(file: str, folder: Path | None = None, overwrite: bool = False)
     Raises:
         UserError: The file cannot be read, or the new one cannot be written.
     """
+    if folder is None and '://' in file:
+        raise UserError(f'{file} is an address: name a folder for the new file')
     folder = folder or Path(file).parent
     if not folder.is_dir():
         raise UserError(f'{folder} is no folder: make it, or name another')
@@ -130,10 +146,15 @@ def publish_file(file: str, folder: Path | None = None, overwrite: bool = False)
     meta = checkpoint.get('meta', checkpoint)
     told = {key: meta[key] for key in _PUBLISHED if key in meta}
     content = _saved({'meta': told, 'state_dict': weights})
-    stem = Path(file).name.split('.pth')[0].split('.safetensors')[0]
-    out = folder / f'{stem}-{_sha256(content)[:8]}.pth'
-    _check_target(out, overwrite)
+    out = folder / f'{_stem(file)}-{_sha256(content)[:8]}.pth'
+    check_new(out, overwrite)
     return _write(out, content)
+
+
+def _stem(file: str) -> str:
+    """The name of a file or of an address, without what says its format."""
+    name = Path(urlparse(file).path if '://' in file else file).name
+    return re.sub(r'\.(pth\.tar|pth|pt|safetensors)$', '', name)
 
 
 def _weights(checkpoint: dict, file: str) -> tuple[Weights, str]:
@@ -143,20 +164,41 @@ def _weights(checkpoint: dict, file: str) -> tuple[Weights, str]:
         raise CheckpointError(f'{file}: {error}') from None
 
 
-def _coverage(trunk: Weights, arch: str, size: int | None) -> str:
-    """Compare with the whole backbone of an arch."""
+def _with_se(trunk: Weights) -> bool:
+    return any('.se_layer.' in key for key in trunk)
+
+
+def _arch(trunk: Weights, arch: str | None) -> str:
+    if arch is None:
+        return f'none of ours; it looks like {looks_like(trunk)}'
+    return f'{arch}, with_se=True' if _with_se(trunk) else arch
+
+
+def _compare(trunk: Weights, arch: str, size: int | None) -> LoadReport:
+    """Compare with the whole backbone of an arch; of its own size where no other is possible."""
+    if size and size % _SIZE_STEP:
+        size = None
     with torch.device('meta'):
-        own = PyramidTNT(arch, pretrain_img_size=size).state_dict()
-    _, report = adapt(trunk, own)
+        own = PyramidTNT(arch, pretrain_img_size=size, with_se=_with_se(trunk)).state_dict()
+    return adapt(trunk, own)[1]
+
+
+def _coverage(report: LoadReport) -> str:
+    """How much of a backbone is there."""
     problems = [*report.missing, *report.mismatched]
+    number = len(problems) + len(report.loaded) + len(report.resized)
     if not problems:
-        return f'complete, all {len(own)} of the trunk'
-    return f'{len(problems)} of {len(own)} missing or misshapen: {name_some(problems)}'
+        return f'complete, all {number} of the trunk'
+    return f'{len(problems)} of {number} missing or misshapen: {name_some(problems)}'
 
 
-def _unused(checkpoint: dict, entry: str, trunk: Weights, others: list[str]) -> list[str]:
+def _strangers(trunk: Weights) -> list[str]:
+    """Keys that no PyramidTNT has, of whatever arch."""
+    return [key for key in trunk if key.split('.')[0] not in TRUNK_ROOTS]
+
+
+def _unused(checkpoint: dict, entry: str, keys: list[str]) -> list[str]:
     """What a backbone has no use for: other weights by their first name, other entries."""
-    keys = [key for key in trunk if key.split('.')[0] not in TRUNK_ROOTS] + others
     heads = Counter(key.split('.')[0] for key in keys)
     unused = [f'{name} ({number})' for name, number in heads.items()]
     if entry in checkpoint:
@@ -193,23 +235,9 @@ def _as_safetensors(weights: Weights) -> bytes:
     return save(weights)
 
 
-def _check_target(out: Path, overwrite: bool) -> None:
-    if out.exists() and not overwrite:
-        raise UserError(f'{out} exists: choose another name, or give --overwrite')
-    if not out.parent.is_dir():
-        raise UserError(f'{out} cannot be written: there is no folder {out.parent}')
-
-
 def _write(out: Path, content: bytes) -> Path:
-    """Write a file under its name only when it is whole."""
-    partial = out.with_name(f'.{out.name}.partial-{os.getpid()}')
-    try:
+    with written_whole(out) as partial:
         partial.write_bytes(content)
-        os.replace(partial, out)
-    except OSError as error:
-        raise UserError(f'{out} cannot be written: {error}') from error
-    finally:
-        partial.unlink(missing_ok=True)
     return out
 
 

@@ -7,12 +7,12 @@ Examples:
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 
 from ptnt_mm.complexity import build, measure
-from ptnt_mm.errors import UserError
+from ptnt_mm.errors import UserError, exit_status
+from ptnt_mm.files import check_new, written_whole
 
 
 def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -33,46 +33,27 @@ def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit status."""
     args = parse_args(arguments)
+    return exit_status(lambda: run(args))
+
+
+def run(args: argparse.Namespace) -> None:
+    """Count and print.
+
+    Raises:
+        UserError: for an unknown model, an impossible shape, or a file that cannot be written.
+    """
+    if args.json:
+        check_new(args.json, args.overwrite)
     try:
-        if args.json:
-            check_target(args.json, args.overwrite)
         found = measure(build(args.model), tuple(args.shape))
-        text = json.dumps({'model': args.model, **found.to_dict()}, indent=2)
-        if args.json:
-            write(args.json, text + '\n')
-    except UserError as error:
-        print(f'error: {error}', file=sys.stderr)
-        return 1
+    except (MemoryError, RuntimeError) as error:
+        height, width = args.shape
+        raise UserError(f'{args.model} cannot be run at {height}x{width}: {error}') from error
+    text = json.dumps({'model': args.model, **found.to_dict()}, indent=2)
+    if args.json:
+        with written_whole(args.json) as partial:
+            partial.write_text(text + '\n', encoding='utf-8')
     print(text if args.format == 'json' else found.to_table())
-    return 0
-
-
-def check_target(file: Path, overwrite: bool) -> None:
-    """Find out before the counting whether its result can be written.
-
-    Raises:
-        UserError: if the file exists and may not be replaced, or its folder does not exist.
-    """
-    if file.exists() and not overwrite:
-        raise UserError(f'{file} exists: choose another file, or give --overwrite')
-    if not file.parent.is_dir():
-        raise UserError(f'{file} cannot be written: there is no folder {file.parent}')
-
-
-def write(file: Path, text: str) -> None:
-    """Write a text under its name only when it is whole.
-
-    Raises:
-        UserError: if the system refuses.
-    """
-    partial = file.with_name(f'.{file.name}.partial-{os.getpid()}')
-    try:
-        partial.write_text(text, encoding='utf-8')
-        os.replace(partial, file)
-    except OSError as error:
-        raise UserError(f'{file} cannot be written: {error.strerror}') from error
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 if __name__ == '__main__':

@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from ptnt_mm.errors import UserError
+from ptnt_mm.errors import exit_status
 from ptnt_mm.visualization.contact_sheet import draw_predictions
 from ptnt_mm.visualization.curves import draw_curves
 
@@ -31,22 +31,26 @@ def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit status."""
     args = parse_args(arguments)
-    try:
-        print(f'Curves: {draw_curves(args.work_dir, args.work_dir / "curves.png")}')
-        if args.results:
-            sheet = draw_predictions(
-                args.annotations,
-                args.image_folder,
-                args.results,
-                args.work_dir / 'predictions.png',
-                args.score_thr,
-                args.num_images,
-            )
-            print(f'Contact sheet: {sheet}')
-    except UserError as error:
-        print(f'error: {error}', file=sys.stderr)
-        return 1
-    return 0
+    return exit_status(lambda: draw(args))
+
+
+def draw(args: argparse.Namespace) -> None:
+    """Draw and say where.
+
+    Raises:
+        UserError: if there is nothing to draw, or a figure cannot be written.
+    """
+    print(f'Curves: {draw_curves(args.work_dir, args.work_dir / "curves.png")}')
+    if args.results:
+        sheet = draw_predictions(
+            args.annotations,
+            args.image_folder,
+            args.results,
+            args.work_dir / 'predictions.png',
+            args.score_thr,
+            args.num_images,
+        )
+        print(f'Contact sheet: {sheet}')
 
 
 if __name__ == '__main__':

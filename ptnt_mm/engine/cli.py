@@ -2,13 +2,12 @@
 
 import argparse
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from mmengine.config import DictAction
 
-from ptnt_mm.errors import UserError
+from ptnt_mm.errors import exit_status
 
 
 def train_parser(description: str) -> argparse.ArgumentParser:
@@ -60,14 +59,7 @@ def run(command: Callable[[argparse.Namespace], int], parser: argparse.ArgumentP
     args = parser.parse_args()
     # torch.distributed.launch passes the rank as an argument, torchrun by the environment.
     os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
-    try:
-        return command(args)
-    except UserError as error:
-        print(f'error: {error}', file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print('\nStopped.', file=sys.stderr)
-        return 130
+    return exit_status(lambda: command(args))
 
 
 def is_first_process() -> bool:

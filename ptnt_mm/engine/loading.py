@@ -9,6 +9,7 @@ model is trained or tested with weights that are not the checkpoint's.
 """
 
 import functools
+import pickle
 import re
 from collections import OrderedDict
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from typing import Any
 from mmengine.hooks import Hook
 from mmengine.model import BaseTTAModel, is_model_wrapper
 from mmengine.optim import OptimWrapper, OptimWrapperDict
+from mmengine.runner import checkpoint as mmengine_checkpoint
 from mmengine.runner.checkpoint import CheckpointLoader
 from torch import Tensor, nn
 
@@ -26,15 +28,21 @@ from ptnt_mm.checkpoint import (
     LoadReport,
     Weights,
     adapt,
+    check_described,
     check_finite,
     identify,
     is_mmengine,
     looks_like,
-    name_some,
+    only_tensors,
     read,
 )
 from ptnt_mm.registry import HOOKS
-from ptnt_mm.safe_pickle import allow_mmengine_checkpoints, refuse_forced_unsafe_loading
+from ptnt_mm.safe_pickle import (
+    allow_mmengine_checkpoints,
+    explain,
+    reading_safely,
+    refuse_forced_unsafe_loading,
+)
 
 _CONFIG_KEYS = ('cfg', 'config')
 _BACKBONE = 'backbone.'
@@ -65,13 +73,14 @@ def without_config(checkpoint: Any) -> Any:
     """
     if not isinstance(checkpoint, dict) or not is_mmengine(checkpoint):
         return checkpoint
+    check_described(checkpoint)
     clean = dict(checkpoint)
     if 'meta' in clean:
-        clean['meta'] = _drop_config('meta', clean['meta'])
+        clean['meta'] = _drop_config(clean['meta'])
     if 'message_hub' in clean:
-        hub = dict(_drop_config('message_hub', clean['message_hub']))
+        hub = dict(_drop_config(clean['message_hub']))
         if 'runtime_info' in hub:
-            hub['runtime_info'] = _drop_config('message_hub.runtime_info', hub['runtime_info'])
+            hub['runtime_info'] = _drop_config(hub['runtime_info'])
         clean['message_hub'] = hub
     return clean
 
@@ -82,10 +91,13 @@ def make_loading_safe() -> None:
     Importing this module does it; doing it again is harmless.
     """
     allow_mmengine_checkpoints()
+    # What torchvision://, open-mmlab:// and mmcls:// look up goes through it; MMEngine's own asks
+    # torch.hub, which runs what it finds in its folder.
+    mmengine_checkpoint.load_from_http = load_from_file
     CheckpointLoader.register_scheme(['', 'http://', 'https://'], load_from_file, force=True)
     for scheme, loader in list(CheckpointLoader._schemes.items()):
-        if loader is not load_from_file and not hasattr(loader, 'drops_config'):
-            CheckpointLoader.register_scheme(scheme, _dropping_config(loader), force=True)
+        if loader is not load_from_file and not hasattr(loader, 'made_safe'):
+            CheckpointLoader.register_scheme(scheme, _made_safe(loader), force=True)
 
 
 def load_from_file(filename: str, map_location: Any = 'cpu') -> dict:
@@ -128,9 +140,9 @@ class CheckpointGuardHook(Hook):
 
 def _require_all(checkpoint: dict, own: Weights) -> None:
     """Raise unless the checkpoint has each weight of the model in its shape."""
-    weights = {_bare(key): w for key, w in _tensors(_state_dict(checkpoint)).items()}
+    weights = {_bare(key): w for key, w in only_tensors(_state_dict(checkpoint)).items()}
     report = LoadReport()
-    for key, weight in _tensors(own).items():
+    for key, weight in only_tensors(own).items():
         if key not in weights:
             # Counters that older checkpoints lack; MMEngine lets them be, too.
             if not key.endswith('num_batches_tracked'):
@@ -146,7 +158,7 @@ def _require_all(checkpoint: dict, own: Weights) -> None:
 def _fit_backbone(checkpoint: dict, own: Weights) -> None:
     """Raise unless the checkpoint has the model's backbone; convert its tables in place."""
     state = _state_dict(checkpoint)
-    names = {_bare(key): key for key in _tensors(state)}
+    names = {_bare(key): key for key in only_tensors(state)}
     weights = {bare: state[key] for bare, key in names.items()}
     ready, report = adapt(_part(weights), _part(own))
     _raise_unless_fitting(_prefixed(report), weights, own)
@@ -156,19 +168,12 @@ def _fit_backbone(checkpoint: dict, own: Weights) -> None:
 
 
 def _raise_unless_fitting(report: LoadReport, weights: Weights, own: Weights) -> None:
-    if not report.missing and not report.mismatched:
-        return
-    shapes = [
-        f'{key} is {found}, the model has {wanted}'
-        for key, (found, wanted) in report.mismatched.items()
-    ]
-    lacks = f'it lacks {len(report.missing)} weights: {name_some(report.missing)}'
-    differs = f'{len(shapes)} weights have another shape: {name_some(shapes)}'
-    problems = [lacks] * bool(report.missing) + [differs] * bool(shapes)
-    raise CheckpointError(
-        f'the checkpoint does not fit the model: {"; ".join(problems)}. '
-        f'{_likely_cause(report, weights, own)}'
-    )
+    problems = report.problems()
+    if problems:
+        raise CheckpointError(
+            f'the checkpoint does not fit the model: it {" and ".join(problems)}. '
+            f'{_likely_cause(report, weights, own)}'
+        )
 
 
 def _likely_cause(report: LoadReport, weights: Weights, own: Weights) -> str:
@@ -218,21 +223,25 @@ def _keep_to_work_dir(runner: Any, checkpoint: dict) -> None:
             runner.logger.warning(f'{key} of the checkpoint is not in {work_dir}: forgotten')
 
 
-def _dropping_config(loader: Callable) -> Callable:
-    """Wrap one of MMEngine's loaders, for a scheme that we do not read ourselves."""
+def _made_safe(loader: Callable) -> Callable:
+    """Wrap a loader of MMEngine's or of a plugin's, for a scheme that we do not read ourselves."""
 
     @functools.wraps(loader)
-    def load(*args: Any, **kwargs: Any) -> Any:
+    def load(filename: str, *args: Any, **kwargs: Any) -> Any:
         refuse_forced_unsafe_loading()
-        return without_config(loader(*args, **kwargs))
+        try:
+            with reading_safely():
+                checkpoint = loader(filename, *args, **kwargs)
+        except pickle.UnpicklingError as error:
+            # Torch's own words say how to read the file unsafely.
+            raise CheckpointError(f'{filename}: {explain(error)}') from error
+        return without_config(checkpoint)
 
-    load.drops_config = True
+    load.made_safe = True
     return load
 
 
-def _drop_config(name: str, entry: Any) -> _WithoutConfig:
-    if not isinstance(entry, dict):
-        raise CheckpointError(f"the checkpoint's {name} is a {type(entry).__name__}, not a dict")
+def _drop_config(entry: dict) -> _WithoutConfig:
     return _WithoutConfig((key, entry[key]) for key in entry if key not in _CONFIG_KEYS)
 
 
@@ -249,11 +258,6 @@ def _state_dict(checkpoint: dict) -> dict[str, Tensor]:
     if not isinstance(state, dict) or not any(isinstance(w, Tensor) for w in state.values()):
         raise CheckpointError('the checkpoint holds no weights')
     return state
-
-
-def _tensors(state: dict) -> dict[str, Tensor]:
-    """Without the extra state that some modules store."""
-    return {key: weight for key, weight in state.items() if isinstance(weight, Tensor)}
 
 
 def _bare(key: str) -> str:

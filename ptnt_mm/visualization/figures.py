@@ -1,10 +1,10 @@
 """What all figures share: colours, checks before the work, and atomic saving."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ptnt_mm.errors import UserError
+from ptnt_mm.files import written_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,14 +51,6 @@ def save(figure: 'Figure', out_file: Path) -> Path:
     Raises:
         UserError: the folder cannot be written to.
     """
-    partial = out_file.with_name(f'.{out_file.name}.partial-{os.getpid()}')
-    try:
-        out_file.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            figure.savefig(partial, format=out_file.suffix[1:].lower(), dpi=_DPI, facecolor='white')
-            os.replace(partial, out_file)
-        finally:
-            partial.unlink(missing_ok=True)
-    except OSError as error:
-        raise UserError(f'{out_file} cannot be written: {error.strerror}.') from error
+    with written_whole(out_file) as partial:
+        figure.savefig(partial, format=out_file.suffix[1:].lower(), dpi=_DPI, facecolor='white')
     return out_file

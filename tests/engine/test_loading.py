@@ -1,5 +1,9 @@
 import copy
+import json
+import sys
 from collections import OrderedDict
+from pathlib import Path
+from types import SimpleNamespace
 
 import attacks
 import numpy as np
@@ -11,11 +15,12 @@ from mmengine.infer import BaseInferencer
 from mmengine.logging import HistoryBuffer
 from mmengine.model import BaseModel, BaseTTAModel
 from mmengine.runner import Runner
+from mmengine.runner import checkpoint as mmengine_checkpoint
 from mmengine.runner.checkpoint import CheckpointLoader, load_checkpoint
 from torch import nn
 from torch.utils.data import Dataset
 
-from ptnt_mm.checkpoint import CheckpointError, load_pretrained, read
+from ptnt_mm.checkpoint import CheckpointError, cache_path, load_pretrained, read
 from ptnt_mm.engine.loading import make_loading_safe, without_config
 from ptnt_mm.models import PyramidTNT
 
@@ -301,6 +306,119 @@ def test_other_schemes_lose_the_config_too():
     finally:
         del CheckpointLoader._schemes['memory://']
     assert dict(loaded['meta']) == {'epoch': 3}
+
+
+# Where the loader of each scheme finds the address for a name.
+LISTS = {
+    'torchvision://': 'get_torchvision_models',
+    'modelzoo://': 'get_torchvision_models',
+    'open-mmlab://': 'get_external_models',
+    'openmmlab://': 'get_external_models',
+    'mmcls://': 'get_mmcls_models',
+}
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """An empty hub folder, for what its addresses name."""
+    monkeypatch.setenv('TORCH_HOME', str(tmp_path / 'torch'))
+    monkeypatch.setattr(torch.hub, '_hub_dir', None)
+    folder = tmp_path / 'torch' / 'hub' / 'checkpoints'
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ('scheme', 'name'),
+    [
+        ('torchvision://', 'resnet50'),
+        ('modelzoo://', 'resnet50'),
+        ('open-mmlab://', 'detectron2/resnet50_caffe'),
+        ('openmmlab://', 'detectron2/resnet50_caffe'),
+        ('mmcls://', 'resnet50_v1d'),
+    ],
+)
+def test_a_file_planted_in_the_hub_is_not_run(tmp_path, hub, scheme, name):
+    pytest.importorskip('torchvision')
+    canary = tmp_path / 'canary'
+    models = getattr(mmengine_checkpoint, LISTS[scheme])()
+    url = models[name]
+    # Under torch's name for it and under ours.
+    for path in (hub / Path(url).name, cache_path(url)):
+        attacks.write_legacy(path, {'state_dict': attacks.os_system(canary)})
+    with pytest.raises(CheckpointError, match=r"refused, it asks for 'os\.system'"):
+        CheckpointLoader.load_checkpoint(f'{scheme}{name}')
+    assert not canary.exists()
+
+
+@pytest.mark.parametrize('scheme', LISTS)
+def test_honest_files_of_the_hub_load(hub, monkeypatch, scheme):
+    url = 'https://127.0.0.1/weights.pth'
+    monkeypatch.setattr(mmengine_checkpoint, LISTS[scheme], lambda: {'model': url})
+    torch.save({'backbone.w': torch.ones(2)}, cache_path(url))
+    loaded = CheckpointLoader.load_checkpoint(f'{scheme}model')
+    (weight,) = loaded.get('state_dict', loaded).values()
+    assert weight.eq(1).all()
+
+
+def from_s3(path, monkeypatch):
+    backend = SimpleNamespace(get=lambda name: path.read_bytes())
+    monkeypatch.setattr(mmengine_checkpoint, 'get_file_backend', lambda *a, **kw: backend)
+    return 's3://bucket/w.pth'
+
+
+def from_petrel(path, monkeypatch):
+    from_s3(path, monkeypatch)
+    return 'petrel://bucket/w.pth'
+
+
+def from_pavi(path, monkeypatch):
+    model = SimpleNamespace(
+        name='w.pth', download=lambda to: Path(to).write_bytes(path.read_bytes())
+    )
+    cloud = SimpleNamespace(get=lambda name: model)
+    monkeypatch.setitem(sys.modules, 'pavi', SimpleNamespace(modelcloud=cloud))
+    return 'pavi://w'
+
+
+def from_the_folder_of_mmengine(path, monkeypatch):
+    monkeypatch.setenv('MMENGINE_HOME', str(path.parent))
+    path.with_name('open_mmlab.json').write_text(json.dumps({'mine': path.name}))
+    return 'open-mmlab://mine'
+
+
+def from_a_plugin(path, monkeypatch):
+    """A loader that was registered by another package, before ours was."""
+
+    def load_from_plugin(name, map_location=None):
+        return torch.load(path, map_location, weights_only=False)
+
+    monkeypatch.setattr(CheckpointLoader, '_schemes', dict(CheckpointLoader._schemes))
+    CheckpointLoader.register_scheme('plugin://', load_from_plugin)
+    make_loading_safe()
+    return 'plugin://x'
+
+
+OTHER_LOADERS = (from_s3, from_petrel, from_pavi, from_the_folder_of_mmengine, from_a_plugin)
+
+
+@pytest.mark.parametrize('source', OTHER_LOADERS)
+def test_other_loaders_run_nothing(tmp_path, monkeypatch, source):
+    canary = tmp_path / 'canary'
+    path = attacks.write_legacy(tmp_path / 'w.pth', {'state_dict': attacks.os_system(canary)})
+    name = source(path, monkeypatch)
+    with pytest.raises(CheckpointError, match=f"^{name}: refused, it asks for 'os.system'"):
+        CheckpointLoader.load_checkpoint(name)
+    assert not canary.exists()
+
+
+@pytest.mark.parametrize('source', OTHER_LOADERS)
+def test_other_loaders_load_what_is_honest(tmp_path, monkeypatch, trained, source):
+    path = changed(tmp_path / 'w.pth', trained[0], lambda checkpoint: None)
+    loaded = CheckpointLoader.load_checkpoint(source(path, monkeypatch))
+    assert loaded['state_dict'].keys() == read(path)['state_dict'].keys()
+    assert type(loaded['message_hub']['log_scalars']['train/loss']) is HistoryBuffer
+    assert 'cfg' not in loaded['meta']
 
 
 def test_plain_weights_of_other_models_still_load(tmp_path):

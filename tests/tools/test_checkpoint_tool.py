@@ -91,6 +91,41 @@ def test_inspect_another_model(tmp_path, capsys):
     assert 'coverage' not in out
 
 
+def test_inspect_another_arch_inside_a_detector(tmp_path, capsys):
+    state = {'backbone.outer_pos': torch.zeros(1, 64, 8), 'backbone.stages.0.x': torch.zeros(1)}
+    torch.save(state, tmp_path / 'mine.pth')
+    _, out, _ = run(capsys, 'inspect', tmp_path / 'mine.pth')
+    assert 'it looks like PyramidTNT of an unknown arch, 64 px' in out
+
+
+def test_inspect_a_size_that_is_no_multiple_of_64(tmp_path, capsys):
+    state = PyramidTNT('tiny').state_dict()
+    state['outer_pos'] = torch.zeros(1, 28 * 28, 80)
+    torch.save(state, tmp_path / 'odd.pth')
+    status, out, _ = run(capsys, 'inspect', tmp_path / 'odd.pth')
+    assert status == 0
+    assert '224 px, no multiple of 64: its tables have to be converted' in out
+    assert 'complete, all 321' in out
+
+
+def test_inspect_squeeze_and_excitation(tmp_path, capsys):
+    model = PyramidTNT('tiny', with_se=True)
+    state = dict(model.state_dict(), **{'stages.0.extra': torch.zeros(1)})
+    torch.save(state, tmp_path / 'se.pth')
+    _, out, _ = run(capsys, 'inspect', tmp_path / 'se.pth')
+    found = {name: value.strip() for name, value in table(out).items()}
+    assert found['arch'] == 'tiny, with_se=True'
+    assert found['coverage'] == f'complete, all {len(model.state_dict())} of the trunk'
+    assert found['unused'] == 'stages (1)'
+
+
+@pytest.mark.parametrize('command', ['inspect', 'publish'])
+def test_meta_that_is_text(tmp_path, capsys, command):
+    torch.save({'state_dict': {'w': torch.zeros(1)}, 'meta': 'mine'}, tmp_path / 'm.pth')
+    status, _, err = run(capsys, command, tmp_path / 'm.pth')
+    assert status == 1 and "m.pth: the checkpoint's meta is a str, not a dict" in err
+
+
 @pytest.mark.parametrize('suffix', ['.safetensors', '.pth'])
 def test_convert_writes_plain_tensors(tmp_path, capsys, authors, suffix):
     path, averaged = authors
@@ -113,6 +148,36 @@ def test_publish(tmp_path, capsys, authors):
     assert content.keys() == {'meta', 'state_dict'}
     assert content['meta'] == dict(epoch=299, arch='ptnt_s_patch16_256', metric=82.0)
     assert torch.equal(content['state_dict']['outer_pos'], averaged['outer_pos'])
+
+
+@pytest.mark.parametrize('name', ['m.pt', 'm.pth', 'm.pth.tar', 'm.safetensors'])
+def test_published_name(tmp_path, capsys, name):
+    source = tmp_path / 'in' / name
+    source.parent.mkdir()
+    torch.save({'w': torch.zeros(1)}, tmp_path / 'w.pth')
+    if name == 'm.safetensors':
+        run(capsys, 'convert', tmp_path / 'w.pth', source)
+    else:
+        (tmp_path / 'w.pth').rename(source)
+    assert run(capsys, 'publish', source, tmp_path / 'in')[0] == 0
+    (published,) = source.parent.glob('m-*')
+    digest = hashlib.sha256(published.read_bytes()).hexdigest()
+    assert published.name == f'm-{digest[:8]}.pth'
+
+
+def test_published_name_of_an_address(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(tool, 'read', lambda file: {'w': torch.zeros(1)})
+    assert run(capsys, 'publish', 'https://127.0.0.1/x/m.pth?raw=1', tmp_path)[0] == 0
+    (published,) = tmp_path.glob('m-*.pth')
+    assert len(published.name) == len('m-12345678.pth')
+
+
+def test_interrupted(capsys, monkeypatch):
+    def interrupt(file):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tool, 'read', interrupt)
+    assert run(capsys, 'inspect', 'm.pth') == (130, '', '\nStopped.\n')
 
 
 def test_publish_keeps_class_names_and_drops_the_config(tmp_path, capsys):
@@ -152,6 +217,7 @@ def test_convert_overwrites_only_when_asked(tmp_path, capsys, authors):
         (('convert', 'good.pth', 'nowhere/out.pth'), 'there is no folder nowhere'),
         (('convert', 'none.pth', 'out.pth'), 'none.pth: holds no weights'),
         (('publish', 'good.pth', 'nowhere'), 'nowhere is no folder'),
+        (('publish', 'https://127.0.0.1/w.pth'), 'is an address: name a folder'),
         (('publish', 'none.pth'), 'none.pth: holds no weights'),
     ],
 )
