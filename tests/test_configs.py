@@ -1,10 +1,16 @@
 """Every config of the package: built, its channels compared, run forward and back once."""
 
+from argparse import Namespace
+from pathlib import Path
+
 import pytest
 import torch
 
 import ptnt_mm
 from ptnt_mm import zoo
+from ptnt_mm.checkpoint import CheckpointError
+from ptnt_mm.engine.start import use_pretrained
+from ptnt_mm.models import PyramidTNTClassifier
 
 mmdet = pytest.importorskip('mmdet')
 
@@ -104,3 +110,24 @@ def test_the_published_recipe():
     resize = next(t for t in config.train_dataloader.dataset.pipeline if t.type == 'Resize')
     assert resize.scale == (1333, 800)
     assert config.model.backbone.drop_path_rate == 0.1
+
+
+def test_the_authors_weights_reach_the_detector_whole_or_not_at_all(tmp_path: Path):
+    weights = PyramidTNTClassifier('small').state_dict()
+    training = dict(epoch=299, arch='ptnt_s', optimizer={}, args=Namespace(lr=1e-3), metric=82.0)
+    file = tmp_path / 'authors.pth.tar'
+    config = ptnt_mm.get_config('retinanet_ptnt_s_1x')
+    use_pretrained(config, str(file))
+
+    torch.save(dict(training, state_dict=weights), file)
+    detector = _build(config)
+    detector.init_weights()
+    trunk = detector.backbone.state_dict()
+    assert all(torch.equal(trunk[key], weights[key]) for key in trunk)
+    assert not detector.backbone.patch_embed.common_conv[1].weight.requires_grad
+
+    lost = 'stages.2.blocks.1.'
+    kept = {key: weight for key, weight in weights.items() if not key.startswith(lost)}
+    torch.save(dict(training, state_dict=kept), file)
+    with pytest.raises(CheckpointError, match=f'lacks 12 weights: {lost}.*PyramidTNT small, 256'):
+        _build(config).init_weights()

@@ -1,5 +1,7 @@
 """Attention inside a sentence (inner) and between sentences (outer)."""
 
+from abc import ABC, abstractmethod
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
@@ -63,7 +65,7 @@ class InnerAttention(Attention):
         return self.join(joined[0] if len(joined) == 1 else torch.cat(joined))
 
 
-class OuterAttention(Attention):
+class OuterAttention(Attention, ABC):
     """Between all sentences of an image, with a relative position.
 
     Keys and values come from averages of r x r sentences (spatial reduction, arXiv 2102.12122). A
@@ -102,15 +104,15 @@ class OuterAttention(Attention):
         return self.norm(self.linear(pooled))
 
     @staticmethod
+    @abstractmethod
     def prepare(
         position: RelativePosition, table: Tensor | None, query_hw: Grid, key_hw: Grid
     ) -> Position:
         """Bring the table (1, heads, N_pre, M_pre) to the image's grids, for all of a stage."""
-        raise NotImplementedError
 
+    @abstractmethod
     def attend(self, q: Tensor, k: Tensor, v: Tensor, position: Position) -> Tensor:
         """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
-        raise NotImplementedError
 
 
 class EagerOuterAttention(OuterAttention):
