@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -57,6 +58,8 @@ def test_parser(description: str) -> argparse.ArgumentParser:
 def run(command: Callable[[argparse.Namespace], int], parser: argparse.ArgumentParser) -> int:
     """Parse the arguments and run a command; its exit status, 1 for an error of the user's."""
     args = parser.parse_args()
+    # MMEngine imports pkg_resources for every `mmdet::` base; a user can do nothing about it.
+    warnings.filterwarnings('ignore', 'pkg_resources is deprecated', UserWarning)
     # torch.distributed.launch passes the rank as an argument, torchrun by the environment.
     os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
     return exit_status(lambda: command(args))
