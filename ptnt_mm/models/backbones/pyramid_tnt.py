@@ -204,7 +204,7 @@ class PyramidTNT(BaseModule):
         """Outer (B, N, C) -> (B, C, h, w)."""
         if self.out_norms:
             outer = self.get_submodule(f'norm{i}')(outer)
-        return tokens_to_map(outer, hw).contiguous()
+        return tokens_to_map(outer, hw)
 
     def _frozen_modules(self) -> list[nn.Module]:
         """The stem for 0, and the first k stages with the merges between them for k."""
@@ -230,8 +230,8 @@ class PyramidTNT(BaseModule):
 
 def _pad(image: Tensor) -> Tensor:
     """Pad bottom and right with zeros to multiples of 8 pixels."""
-    height, width = image.shape[2:]
-    return F.pad(image, (0, -width % PATCH, 0, -height % PATCH))
+    bottom, right = (-side % PATCH for side in image.shape[2:])
+    return F.pad(image, (0, right, 0, bottom)) if bottom or right else image
 
 
 def _check_image(image: Tensor) -> Tensor:

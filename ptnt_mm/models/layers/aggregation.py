@@ -50,7 +50,7 @@ class WordAggregation(nn.Module):
         A grid with an odd side is padded at the bottom and right with zero words.
         """
         inner, hw = _pad_to_even(self.norm(inner), hw)
-        return self.conv(words_to_quads(inner, hw)).flatten(2).transpose(1, 2)
+        return map_to_tokens(self.conv(words_to_quads(inner, hw)))
 
 
 def _pad_to_even(inner: Tensor, hw: Grid) -> tuple[Tensor, Grid]:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
+from ptnt_mm.models.layers.biased_attention import fold, runs_slicewise, slicewise
 from ptnt_mm.models.layers.position import Factors, RelativePosition
 from ptnt_mm.models.layers.shapes import Grid, map_to_tokens, tokens_to_map
 
@@ -126,7 +127,8 @@ class EagerOuterAttention(OuterAttention):
         position: RelativePosition, table: Tensor | None, query_hw: Grid, key_hw: Grid
     ) -> Tensor | None:
         """The bias (1, heads, N, M)."""
-        return position.bias(table, query_hw, key_hw)
+        factors = position.factors(table, query_hw, key_hw)
+        return None if factors is None else factors.bias()
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, position: Tensor | None) -> Tensor:
         """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
@@ -156,13 +158,9 @@ class FusedOuterAttention(OuterAttention):
         """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
         if position is None:
             return F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop_now)
-        batch, heads, _, width = q.shape
-        queries, keys = (factor.to(q.dtype) for factor in position)
-        q = torch.cat([q * width**-0.5, queries.expand(batch, -1, -1, -1)], dim=-1)
-        k = torch.cat([k, keys.expand(batch, heads, -1, -1)], dim=-1)
-        v = F.pad(v, (0, keys.shape[-1]))
-        joined = F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop_now, scale=1.0)
-        return joined[..., :width]
+        if runs_slicewise(q) and self.drop_now == 0.0:
+            return slicewise(q, k, v, position)
+        return fold(q, k, v, position, self.drop_now)
 
 
 OUTER_ATTENTIONS: dict[str, type[OuterAttention]] = {

@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
 from ptnt_mm.models.layers.attention import InnerAttention, OuterAttention, Position
 from ptnt_mm.models.layers.drop import DropPath
 from ptnt_mm.models.layers.shapes import WORDS, Grid
+from ptnt_mm.models.layers.slices import in_slices
 
 
 @dataclass(frozen=True)
@@ -107,9 +109,14 @@ class OuterBlock(nn.Module):
             position: What the attention's ``prepare`` made of the stage's table, or None.
         """
         attended = self.outer_attn(self.outer_norm1(outer), hw, position)
-        outer = outer + self.drop_path(attended)
-        outer = outer + self.drop_path(self.se_layer(self.outer_mlp(self.outer_norm2(outer))))
+        outer = _add(outer, self.drop_path(attended))
+        widened = in_slices(self._widen, outer.flatten(0, 1), self.outer_mlp.fc1.out_features)
+        outer = _add(outer, self.drop_path(self.se_layer(widened[0].view_as(outer))))
         return inner, outer
+
+    def _widen(self, outer: Tensor) -> tuple[Tensor]:
+        """(n, C) -> (n, C)."""
+        return (self.outer_mlp(self.outer_norm2(outer)),)
 
 
 class NestedBlock(OuterBlock):
@@ -151,13 +158,22 @@ class NestedBlock(OuterBlock):
         self, inner: Tensor, outer: Tensor, hw: Grid, position: Position
     ) -> tuple[Tensor, Tensor]:
         """Inner (B*N, 16, c), outer (B, N, C) -> the same."""
+        inner, summary = in_slices(self._inner, inner, WORDS * self.inner_mlp.fc1.out_features)
+        return super().forward(inner, _add(outer, summary.view_as(outer)), hw, position)
+
+    def _inner(self, inner: Tensor) -> tuple[Tensor, Tensor]:
+        """Words of n sentences (n, 16, c) -> the same and what each adds to its sentence (n, C)."""
         inner = inner + self.drop_path(self.inner_attn(_norm_sentence(inner, self.inner_norm1)))
         inner = inner + self.drop_path(self.inner_mlp(_norm_sentence(inner, self.inner_norm2)))
         # The words reach their sentence without drop path, as published.
-        outer = outer + self.proj_norm2(
-            self.proj(self.proj_norm1(inner.reshape(*outer.shape[:2], -1)))
-        )
-        return super().forward(inner, outer, hw, position)
+        return inner, self.proj_norm2(self.proj(self.proj_norm1(inner.flatten(1))))
+
+
+def _add(tokens: Tensor, branch: Tensor) -> Tensor:
+    """The sum, in the memory of the branch where nobody can want that: fresh pages are slow."""
+    if torch.is_grad_enabled() or branch.dtype != tokens.dtype:
+        return tokens + branch
+    return branch.add_(tokens)
 
 
 def _norm_sentence(inner: Tensor, norm: nn.LayerNorm) -> Tensor:

@@ -2,9 +2,9 @@
 
 A relative position is a table ``R`` of shape (1, heads, N_pre, M_pre): one bias for each pair of a
 query and a (pooled) key of the pretraining grid. Resizing is linear, so the table of another grid
-is ``Q R K^T`` with two matrices that depend on the grids alone. The classes below give either the
-product, for an attention that adds it to its logits, or the two factors ``Q R`` and ``K``, for an
-attention that folds them into queries and keys. They hold no weights: the table is the stage's.
+is ``Q R K^T`` with two matrices that depend on the grids alone. The classes below give its
+factors: an attention may multiply them and add the product to its logits, or fold them into queries
+and keys. They hold no weights: the table is the stage's.
 """
 
 from contextlib import AbstractContextManager, nullcontext
@@ -23,8 +23,27 @@ class Factors(NamedTuple):
     queries: Tensor
     """Q R, (1, heads, N, M_pre)."""
 
-    keys: Tensor
-    """K, (M, M_pre)."""
+    rows: Tensor
+    """What each row of keys takes from each row of the table, (h, h_pre)."""
+
+    columns: Tensor
+    """What each column of keys takes from each column of the table, (w, w_pre)."""
+
+    @property
+    def keys(self) -> Tensor:
+        """K, (M, M_pre): the two of them as one matrix."""
+        pairs = self.rows[:, None, :, None] * self.columns[None, :, None, :]
+        return pairs.flatten(2).flatten(0, 1)
+
+    def bias(self) -> Tensor:
+        """Q R K^T, (1, heads, N, M), one axis after the other."""
+        with _without_autocast(self.queries):
+            return (self.rows @ self.grids @ self.columns.mT).flatten(-2)
+
+    @property
+    def grids(self) -> Tensor:
+        """The queries' factor as maps over the keys, (1, heads, N, h_pre, w_pre)."""
+        return self.queries.unflatten(-1, (self.rows.shape[1], self.columns.shape[1]))
 
 
 class RelativePosition(Protocol):
@@ -32,9 +51,6 @@ class RelativePosition(Protocol):
 
     def new_table(self, heads: int) -> Tensor | None:
         """Draw a table (1, heads, N_pre, M_pre), or None for attention without one."""
-
-    def bias(self, table: Tensor | None, query_hw: Grid, key_hw: Grid) -> Tensor | None:
-        """(1, heads, N_pre, M_pre) -> (1, heads, N, M)."""
 
     def factors(self, table: Tensor | None, query_hw: Grid, key_hw: Grid) -> Factors | None:
         """(1, heads, N_pre, M_pre) -> Q R (1, heads, N, M_pre) and K (M, M_pre)."""
@@ -59,14 +75,10 @@ class GridRelativePosition:
         """Draw a table (1, heads, N_pre, M_pre) from N(0, 1), as published."""
         return torch.randn(1, heads, _area(self.query_hw), _area(self.key_hw))
 
-    def bias(self, table: Tensor, query_hw: Grid, key_hw: Grid) -> Tensor:
-        """(1, heads, N_pre, M_pre) -> (1, heads, N, M)."""
-        return resize_relative(table, self.query_hw, query_hw, self.key_hw, key_hw)
-
     def factors(self, table: Tensor, query_hw: Grid, key_hw: Grid) -> Factors:
         """(1, heads, N_pre, M_pre) -> Q R (1, heads, N, M_pre) and K (M, M_pre)."""
-        queries = _resize_rows(table, self.query_hw, query_hw)
-        return Factors(queries, _interpolation_matrix(self.key_hw, key_hw, table))
+        queries = resize_grid(table, self.query_hw, query_hw)
+        return Factors(queries, *_axes(self.key_hw, key_hw, table))
 
 
 class FlatRelativePosition:
@@ -88,15 +100,10 @@ class FlatRelativePosition:
         """Draw a table (1, heads, N_pre, M_pre) from N(0, 1), as published."""
         return torch.randn(1, heads, self.queries, self.keys)
 
-    def bias(self, table: Tensor, query_hw: Grid, key_hw: Grid) -> Tensor:
-        """(1, heads, N_pre, M_pre) -> (1, heads, N, M)."""
-        return _bicubic(table, (_area(query_hw), _area(key_hw)))
-
     def factors(self, table: Tensor, query_hw: Grid, key_hw: Grid) -> Factors:
         """(1, heads, N_pre, M_pre) -> Q R (1, heads, N, M_pre) and K (M, M_pre)."""
-        queries = _bicubic(table, (_area(query_hw), self.keys))
-        keys = _interpolation_matrix((self.keys, 1), (_area(key_hw), 1), table)
-        return Factors(queries, keys)
+        queries = resize_grid(table, (self.queries, 1), (_area(query_hw), 1))
+        return Factors(queries, *_axes((self.keys, 1), (_area(key_hw), 1), table))
 
 
 class NoRelativePosition:
@@ -113,9 +120,6 @@ class NoRelativePosition:
     def new_table(self, heads: int) -> None:
         """No table."""
 
-    def bias(self, table: None, query_hw: Grid, key_hw: Grid) -> None:
-        """No bias."""
-
     def factors(self, table: None, query_hw: Grid, key_hw: Grid) -> None:
         """No factors."""
 
@@ -128,58 +132,32 @@ RELATIVE_POSITIONS: dict[str, type[RelativePosition]] = {
 
 
 def resize_grid(table: Tensor, from_hw: Grid, to_hw: Grid) -> Tensor:
-    """Resize a table of grid places, differentiably: (1, h*w, C) -> (1, h'*w', C).
+    """Resize a table of grid places, differentiably: (..., h*w, C) -> (..., h'*w', C).
 
-    Bicubic without antialiasing, corners not aligned; the identity where the grids are equal.
+    Bicubic without antialiasing, corners not aligned; the identity where the grids are equal. The
+    same numbers as ``F.interpolate``, by one matrix for each axis: faster in both directions, and
+    its backward pass has a deterministic form on every device. Autocast would round the tables.
     """
     if from_hw == to_hw:
         return table
-    return _resize_columns(table.transpose(1, 2), from_hw, to_hw).transpose(1, 2)
+    rows, columns = _axes(from_hw, to_hw, table)
+    with _without_autocast(table):
+        tall = rows @ table.unflatten(-2, from_hw).flatten(-2)  # (..., h', w*C)
+        return (columns @ tall.unflatten(-1, (from_hw[1], -1))).flatten(-3, -2)
 
 
 def resize_relative(
     table: Tensor, from_query_hw: Grid, to_query_hw: Grid, from_key_hw: Grid, to_key_hw: Grid
 ) -> Tensor:
     """Resize a relative table over both grids: (1, heads, N_pre, M_pre) -> (1, heads, N, M)."""
-    rows = _resize_rows(table, from_query_hw, to_query_hw)
-    return _resize_columns(rows, from_key_hw, to_key_hw)
+    queries = resize_grid(table, from_query_hw, to_query_hw)
+    return Factors(queries, *_axes(from_key_hw, to_key_hw, table)).bias()
 
 
-def _resize_rows(table: Tensor, from_hw: Grid, to_hw: Grid) -> Tensor:
-    """(..., h*w, M) -> (..., h'*w', M)."""
-    if from_hw == to_hw:
-        return table
-    return _resize_columns(table.transpose(-1, -2), from_hw, to_hw).transpose(-1, -2)
-
-
-def _resize_columns(table: Tensor, from_hw: Grid, to_hw: Grid) -> Tensor:
-    """(..., M, h*w) -> (..., M, h'*w')."""
-    if from_hw == to_hw:
-        return table
-    resized = _bicubic(table.reshape(1, -1, *from_hw), to_hw)
-    return resized.reshape(*table.shape[:-1], _area(to_hw))
-
-
-def _interpolation_matrix(from_hw: Grid, to_hw: Grid, like: Tensor) -> Tensor:
-    """The matrix K of shape (h'*w', h*w) with ``resized = K @ places``."""
-    identity = torch.eye(_area(from_hw), dtype=like.dtype, device=like.device)
-    return _resize_rows(identity, from_hw, to_hw)
-
-
-def _bicubic(feature: Tensor, to_hw: Grid) -> Tensor:
-    """(B, C, h, w) -> (B, C, h', w').
-
-    The same numbers as ``F.interpolate``, by one matrix for each axis: faster in both directions,
-    and its backward pass has a deterministic form on every device. Autocast would round the tables.
-    """
-    rows, columns = (_weights(n, m, feature) for n, m in zip(feature.shape[2:], to_hw, strict=True))
-    with _without_autocast(feature):
-        return rows @ feature @ columns.mT
-
-
-def _without_autocast(like: Tensor) -> AbstractContextManager:
-    """Full precision for what follows; the meta device has no autocast to switch off."""
-    return nullcontext() if like.is_meta else torch.autocast(like.device.type, enabled=False)
+def _axes(from_hw: Grid, to_hw: Grid, like: Tensor) -> tuple[Tensor, Tensor]:
+    """What places take from places, along each axis: (h', h) and (w', w)."""
+    rows, columns = (_weights(n, m, like) for n, m in zip(from_hw, to_hw, strict=True))
+    return rows, columns
 
 
 def _weights(places: int, to_places: int, like: Tensor) -> Tensor:
@@ -187,6 +165,11 @@ def _weights(places: int, to_places: int, like: Tensor) -> Tensor:
     identity = torch.eye(places, dtype=like.dtype, device=like.device)[None, None]
     size = (to_places, places)
     return F.interpolate(identity, size=size, mode='bicubic', align_corners=False)[0, 0]
+
+
+def _without_autocast(like: Tensor) -> AbstractContextManager:
+    """Full precision for what follows; the meta device has no autocast to switch off."""
+    return nullcontext() if like.is_meta else torch.autocast(like.device.type, enabled=False)
 
 
 def _area(hw: Grid) -> int:

@@ -17,15 +17,14 @@ WORDS = WORD_SIDE**2
 
 
 def tokens_to_map(tokens: Tensor, hw: Grid) -> Tensor:
-    """(B, h*w, C) -> (B, C, h, w)."""
-    batch, length, channels = tokens.shape
-    _check_grid(length, hw)
-    return tokens.transpose(1, 2).reshape(batch, channels, *hw)
+    """(B, h*w, C) -> (B, C, h, w), a view in channels-last order."""
+    _check_grid(tokens.shape[1], hw)
+    return tokens.unflatten(1, hw).permute(0, 3, 1, 2)
 
 
 def map_to_tokens(feature: Tensor) -> Tensor:
-    """(B, C, h, w) -> (B, h*w, C)."""
-    return feature.flatten(2).transpose(1, 2)
+    """(B, C, h, w) -> (B, h*w, C), a view where the map is in channels-last order."""
+    return feature.permute(0, 2, 3, 1).flatten(1, 2)
 
 
 def words_to_map(words: Tensor, hw: Grid) -> Tensor:
@@ -43,22 +42,22 @@ def map_to_words(feature: Tensor) -> Tensor:
     h, w = height // WORD_SIDE, width // WORD_SIDE
     if (h * WORD_SIDE, w * WORD_SIDE) != (height, width):
         raise ValueError(f'a map of {height}x{width} does not divide into 4x4 windows')
-    grid = feature.reshape(batch, channels, h, WORD_SIDE, w, WORD_SIDE)
-    return grid.permute(0, 2, 4, 3, 5, 1).reshape(batch * h * w, WORDS, channels)
+    grid = feature.permute(0, 2, 3, 1).reshape(batch, h, WORD_SIDE, w, WORD_SIDE, channels)
+    return grid.transpose(2, 3).reshape(batch * h * w, WORDS, channels)
 
 
 def words_to_quads(words: Tensor, hw: Grid) -> Tensor:
     """(B*h*w, 16, c) -> (B*(h/2)*(w/2), c, 8, 8): the words of 2 x 2 neighbours on one map.
 
-    ``h`` and ``w`` have to be even.
+    In channels-last order; ``h`` and ``w`` have to be even.
     """
     h, w = hw
     if h % 2 or w % 2:
         raise ValueError(f'a grid of {h}x{w} outer tokens does not divide into 2x2 neighbours')
     channels = words.shape[2]
     grid = words.reshape(_images(words, hw), h // 2, 2, w // 2, 2, WORD_SIDE, WORD_SIDE, channels)
-    quads = grid.permute(0, 1, 3, 7, 2, 5, 4, 6)
-    return quads.reshape(-1, channels, 2 * WORD_SIDE, 2 * WORD_SIDE)
+    quads = grid.permute(0, 1, 3, 2, 5, 4, 6, 7)
+    return quads.reshape(-1, 2 * WORD_SIDE, 2 * WORD_SIDE, channels).permute(0, 3, 1, 2)
 
 
 def _images(words: Tensor, hw: Grid) -> int:

@@ -1,5 +1,6 @@
 """The convolutional stem: an image becomes inner and outer tokens."""
 
+import torch
 from torch import Tensor, nn
 
 from ptnt_mm.models.layers.norm import build_norm
@@ -32,7 +33,7 @@ class Stem(nn.Module):
 
         ``H`` and ``W``, in pixels, are multiples of 8.
         """
-        common = self.common_conv(image)
+        common = self.common_conv(image.contiguous(memory_format=torch.channels_last))
         outer = self.outer_convs(common)
         return map_to_words(self.inner_convs(common)), map_to_tokens(outer), tuple(outer.shape[2:])
 

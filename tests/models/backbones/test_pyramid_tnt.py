@@ -41,7 +41,7 @@ def test_any_size(build_micro, height, width, attention):
         outputs, model.out_channels, model.out_strides, strict=True
     ):
         assert output.shape == (1, channels, *sides(height, width, stride))
-        assert output.is_contiguous()
+        assert output.is_contiguous(memory_format=torch.channels_last)
         assert output.isfinite().all()
 
 
@@ -144,7 +144,6 @@ def test_output_norms(micro_arch, build_micro, out_indices):
     for i, normed, output in zip(out_indices, model(image), plain(image), strict=True):
         expected = model.get_submodule(f'norm{i}')(output.permute(0, 2, 3, 1))
         torch.testing.assert_close(normed, expected.permute(0, 3, 1, 2))
-        assert normed.is_contiguous()
 
 
 @pytest.mark.parametrize('arch', ARCHS)

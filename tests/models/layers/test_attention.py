@@ -76,7 +76,7 @@ def test_outer_attention_is_what_the_spec_writes(cls, hw):
     attn, outer, table = build(cls), tokens(hw), relative_table()
     position = GridRelativePosition(NATIVE, NATIVE_KEYS)
     found = attn(outer, hw, attn.prepare(position, table, hw, key_hw(hw)))
-    bias = position.bias(table, hw, key_hw(hw))[0]
+    bias = position.factors(table, hw, key_hw(hw)).bias()[0]
     torch.testing.assert_close(found, by_hand(attn, outer, attn.key_tokens(outer, hw), bias))
 
 

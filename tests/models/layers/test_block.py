@@ -65,7 +65,9 @@ def test_squeeze_and_excitation_comes_before_drop_path():
     block, (inner, outer) = nested(with_se=True).eval(), tokens(2)
     without = nested().eval()
     without.load_state_dict(block.state_dict(), strict=False)
-    attended = without.outer_mlp.register_forward_hook(lambda _, args, out: block.se_layer(out))
+    attended = without.outer_mlp.register_forward_hook(
+        lambda _, args, out: block.se_layer(out.view_as(outer)).flatten(0, 1)
+    )
     expected = without(inner, outer, HW, None)
     attended.remove()
     torch.testing.assert_close(block(inner, outer, HW, None), expected)

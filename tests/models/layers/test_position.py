@@ -80,35 +80,35 @@ def test_a_grid_of_the_same_area_is_another_grid():
 def test_bias_is_the_table_between_two_matrices(position, query_hw, key_hw):
     table = relative_table()
     queries, keys = matrices(position, query_hw, key_hw)
-    found = position(NATIVE, KEYS).bias(table, query_hw, key_hw)
+    found = position(NATIVE, KEYS).factors(table, query_hw, key_hw).bias()
     torch.testing.assert_close(found, queries @ table @ keys.T)
 
 
 @pytest.mark.parametrize(('query_hw', 'key_hw'), GRIDS)
 @pytest.mark.parametrize('position', POSITIONS)
 def test_factors_multiply_to_the_bias(position, query_hw, key_hw):
-    table = relative_table()
-    position = position(NATIVE, KEYS)
-    queries, keys = position.factors(table, query_hw, key_hw)
-    assert queries.shape == (1, 2, math.prod(query_hw), math.prod(KEYS))
-    assert keys.shape == (math.prod(key_hw), math.prod(KEYS))
-    torch.testing.assert_close(queries @ keys.T, position.bias(table, query_hw, key_hw))
+    factors = position(NATIVE, KEYS).factors(relative_table(), query_hw, key_hw)
+    assert factors.queries.shape == (1, 2, math.prod(query_hw), math.prod(KEYS))
+    assert factors.keys.shape == (math.prod(key_hw), math.prod(KEYS))
+    torch.testing.assert_close(factors.queries @ factors.keys.T, factors.bias())
 
 
 @pytest.mark.parametrize('position', POSITIONS)
 def test_the_native_grid_changes_nothing(position):
     table = relative_table()
-    position = position(NATIVE, KEYS)
-    queries, keys = position.factors(table, NATIVE, KEYS)
-    assert torch.equal(position.bias(table, NATIVE, KEYS), table)
-    assert torch.equal(queries, table)
-    assert torch.equal(keys, torch.eye(math.prod(KEYS), dtype=table.dtype))
+    factors = position(NATIVE, KEYS).factors(table, NATIVE, KEYS)
+    assert torch.equal(factors.bias(), table)
+    assert torch.equal(factors.queries, table)
+    assert torch.equal(factors.keys, torch.eye(math.prod(KEYS), dtype=table.dtype))
 
 
 def test_only_the_grid_resize_tells_grids_of_one_area_apart():
     table = relative_table()
-    assert torch.equal(FlatRelativePosition(NATIVE, KEYS).bias(table, (4, 9), (1, 9)), table)
-    assert not torch.allclose(GridRelativePosition(NATIVE, KEYS).bias(table, (4, 9), (1, 9)), table)
+    flat, grid = (
+        cls(NATIVE, KEYS).factors(table, (4, 9), (1, 9)).bias() for cls in reversed(POSITIONS)
+    )
+    assert torch.equal(flat, table)
+    assert not torch.allclose(grid, table)
 
 
 def test_resize_relative_from_a_grid_that_is_no_square():
@@ -122,8 +122,8 @@ def test_resize_relative_from_a_grid_that_is_no_square():
 def test_the_table_gets_exact_gradients(position):
     table = torch.randn(1, 1, 4, 4, dtype=torch.float64, requires_grad=True)
     position = position((2, 2), (2, 2))
-    assert torch.autograd.gradcheck(lambda table: position.bias(table, (3, 5), (2, 3)), table)
-    assert torch.autograd.gradcheck(lambda table: position.factors(table, (3, 5), (2, 3))[0], table)
+    assert torch.autograd.gradcheck(lambda t: position.factors(t, (3, 5), (2, 3)).bias(), table)
+    assert torch.autograd.gradcheck(lambda t: position.factors(t, (3, 5), (2, 3))[0], table)
 
 
 def test_a_grid_table_gets_exact_gradients():

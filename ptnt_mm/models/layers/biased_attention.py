@@ -1,0 +1,162 @@
+"""softmax(q k^T / sqrt(d) + Q R K^T) v without the N x M matrices, in two exact forms (ours).
+
+``Q R K^T`` is a resized position table, given by its factors. :func:`fold` makes longer vectors of
+them, for any device and kernel. :func:`slicewise` is for a CPU in full precision: it spares the
+products with the padded columns by writing the bias of a few queries at a time, in the cache.
+"""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F  # noqa: N812
+
+from ptnt_mm.models.layers.position import Factors
+
+SLICE_LOGITS = 2**22
+"""Logits of one slice (measured, see ``docs/performance.md``)."""
+
+STEP = 32
+"""Queries that the CPU's kernel takes at a time."""
+
+KERNEL_MULTIPLE = 8
+"""Fused kernels on GPUs want head widths that are multiples of this."""
+
+
+def fold(q: Tensor, k: Tensor, v: Tensor, position: Factors, dropout: float = 0.0) -> Tensor:
+    """``[q / sqrt(d), Q R] [k, K]^T`` is the biased product, so any fused kernel runs unchanged.
+
+    The values are padded to the same width, which those kernels ask for.
+
+    Args:
+        q: Queries (B, heads, N, d).
+        k: Keys (B, heads, M, d).
+        v: Values (B, heads, M, d).
+        position: Factors of the bias.
+        dropout: Rate of dropping attention weights.
+    """
+    batch, heads, _, width = q.shape
+    queries, keys = position.queries.to(q.dtype), position.keys.to(q.dtype)
+    padding = -(width + keys.shape[-1]) % KERNEL_MULTIPLE
+    keys = F.pad(keys, (0, padding))
+    q = torch.cat([q * width**-0.5, F.pad(queries, (0, padding)).expand(batch, -1, -1, -1)], dim=-1)
+    k = torch.cat([k, keys.expand(batch, heads, -1, -1)], dim=-1)
+    v = F.pad(v, (0, keys.shape[-1]))
+    joined = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, scale=1.0)
+    return joined[..., :width]
+
+
+def runs_slicewise(q: Tensor) -> bool:
+    """Whether :func:`slicewise` takes these queries; lower precisions have faster products."""
+    return q.device.type == 'cpu' and q.dtype in (torch.float32, torch.float64)
+
+
+def slicewise(q: Tensor, k: Tensor, v: Tensor, position: Factors) -> Tensor:
+    """(B, heads, N, d) and two times (B, heads, M, d) -> (B, heads, N, d), differentiable once."""
+    return _attend(q, k, v, *position)[0]
+
+
+@torch.library.custom_op('ptnt_mm::biased_attention', mutates_args=())
+def _attend(
+    q: Tensor, k: Tensor, v: Tensor, queries: Tensor, rows: Tensor, columns: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The attention's output and its log-sum-exp (B, heads, N), which the backward pass needs.
+
+    An operator of its own, so that torch.compile takes the loop as it is.
+    """
+    kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    k, v = k.contiguous(), v.contiguous()
+    outputs, sums = torch.empty_like(q), q.new_empty(q.shape[:-1])
+    slices = _Slices(q, k)
+    bias = slices.buffer()
+    for image, part in slices:
+        mask = _write_bias(Factors(queries[0, :, part], rows, columns), bias)[None]
+        outputs[image, :, part], sums[image, :, part] = kernel(
+            q[None, image, :, part], k[None, image], v[None, image], attn_mask=mask
+        )
+    return outputs, sums
+
+
+@_attend.register_fake
+def _(q, k, v, queries, rows, columns):
+    return torch.empty_like(q), q.new_empty(q.shape[:-1])
+
+
+@torch.library.custom_op('ptnt_mm::biased_attention_backward', mutates_args=())
+def _attend_backward(
+    grad: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    queries: Tensor,
+    rows: Tensor,
+    columns: Tensor,
+    outputs: Tensor,
+    sums: Tensor,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Gradients of q, k, v and ``queries``: the weights are made again from their log-sum-exp."""
+    scale = q.shape[-1] ** -0.5
+    k_t, v_t = k.mT.contiguous(), v.mT.contiguous()
+    mean_grad = (grad * outputs).sum(-1)
+    grad_q, grad_queries = torch.empty_like(q), torch.zeros_like(queries)
+    grad_k_t, grad_v_t = torch.zeros_like(k_t), torch.zeros_like(v_t)
+    slices = _Slices(q, k)
+    weights_buffer, logits_buffer = slices.buffer(), slices.buffer()
+    for image, part in slices:
+        q_part, grad_part = q[image, :, part], grad[image, :, part]
+        weights = _write_bias(Factors(queries[0, :, part], rows, columns), weights_buffer)
+        weights.baddbmm_(q_part, k_t[image], alpha=scale).sub_(sums[image, :, part, None]).exp_()
+        grad_logits = logits_buffer[: weights.numel()].view_as(weights)
+        torch.bmm(grad_part, v_t[image], out=grad_logits)
+        grad_logits.sub_(mean_grad[image, :, part, None]).mul_(weights)
+        grad_q[image, :, part] = grad_logits @ k[image]
+        grad_k_t[image].baddbmm_(q_part.mT, grad_logits, alpha=scale)
+        grad_v_t[image].baddbmm_(grad_part.mT, weights)
+        grids = grad_logits.unflatten(-1, (len(rows), len(columns)))
+        grad_queries[0, :, part] += (rows.mT @ (grids @ columns)).flatten(-2)
+    return grad_q.mul_(scale), grad_k_t.mT, grad_v_t.mT, grad_queries
+
+
+@_attend_backward.register_fake
+def _(grad, q, k, v, queries, rows, columns, outputs, sums):
+    grad_k, grad_v = (x.new_empty(x.mT.shape).mT for x in (k, v))
+    return torch.empty_like(q), grad_k, grad_v, torch.empty_like(queries)
+
+
+def _keep_for_backward(ctx, inputs, output):
+    ctx.save_for_backward(*inputs, *output)
+    ctx.mark_non_differentiable(output[1])
+
+
+def _backward(ctx, grad, _grad_sums):
+    return (*_attend_backward(grad, *ctx.saved_tensors), None, None)
+
+
+_attend.register_autograd(_backward, setup_context=_keep_for_backward)
+
+
+class _Slices:
+    """Queries of one image after the other, a few at a time, so that their logits fit the cache."""
+
+    def __init__(self, q: Tensor, k: Tensor):
+        self.images, self.heads, self.length, _ = q.shape
+        self.keys = k.shape[2]
+        self.size = max(STEP, SLICE_LOGITS // (self.heads * self.keys) // STEP * STEP)
+        self.new_empty = q.new_empty
+
+    def __iter__(self) -> Iterator[tuple[int, slice]]:
+        for image in range(self.images):
+            for start in range(0, self.length, self.size):
+                yield image, slice(start, start + self.size)
+
+    def buffer(self) -> Tensor:
+        """Memory for a slice's logits, used again and again: fresh pages cost more than sums."""
+        return self.new_empty(self.heads * min(self.size, self.length) * self.keys)
+
+
+def _write_bias(factors: Factors, buffer: Tensor) -> Tensor:
+    """Factors with queries (heads, n, M_pre) -> the bias (heads, n, M) in the buffer's memory."""
+    tall = factors.rows @ factors.grids  # (heads, n, h, w_pre)
+    bias = buffer[: tall[..., 0].numel() * len(factors.columns)]
+    torch.mm(tall.flatten(0, 2), factors.columns.mT, out=bias.view(-1, len(factors.columns)))
+    return bias.view(*tall.shape[:2], -1)

@@ -1,0 +1,84 @@
+"""Both forms of biased attention against every logit written down."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from ptnt_mm.models.layers import biased_attention
+from ptnt_mm.models.layers.biased_attention import fold, runs_slicewise, slicewise
+from ptnt_mm.models.layers.position import Factors
+
+HEADS, WIDTH = 3, 5
+
+
+def inputs(batch: int = 2, queries: int = 70, hw: tuple[int, int] = (3, 4)) -> list[Tensor]:
+    """q, k, v and the three factors, in double precision, with gradients where they matter."""
+    torch.manual_seed(0)
+    shapes = [(batch, HEADS, n, WIDTH) for n in (queries, math.prod(hw), math.prod(hw))]
+    shapes += [(1, HEADS, queries, 6), (hw[0], 2), (hw[1], 3)]
+    tensors = [torch.randn(shape, dtype=torch.float64) for shape in shapes]
+    return [tensor.requires_grad_(i < 4) for i, tensor in enumerate(tensors)]
+
+
+def written_down(q: Tensor, k: Tensor, v: Tensor, position: Factors) -> Tensor:
+    bias = position.queries @ torch.kron(position.rows, position.columns).T
+    return (q @ k.mT / math.sqrt(WIDTH) + bias).softmax(dim=-1) @ v
+
+
+def results(form, tensors: list[Tensor]) -> list[Tensor]:
+    """The output, and the gradients of q, k, v and the table's factor."""
+    found = form(*tensors[:3], Factors(*tensors[3:]))
+    weights = torch.linspace(-1, 1, found.numel(), dtype=found.dtype).view_as(found)
+    return [found, *torch.autograd.grad((found * weights).sum(), tensors[:4])]
+
+
+@pytest.mark.parametrize('logits', [1, 40 * HEADS * 12, 2**22])
+@pytest.mark.parametrize('batch', [1, 2])
+@pytest.mark.parametrize('queries', [1, 32, 70])
+def test_slicewise(monkeypatch, batch, queries, logits):
+    """One slice of 32 queries after the other, or all at once."""
+    monkeypatch.setattr(biased_attention, 'SLICE_LOGITS', logits)
+    tensors = inputs(batch, queries)
+    torch.testing.assert_close(results(slicewise, tensors), results(written_down, tensors))
+
+
+def test_slicewise_with_heads_behind_tokens():
+    """Queries as the projections make them: (B, N, heads, d), seen as (B, heads, N, d)."""
+    tensors = inputs()
+    expected = results(written_down, tensors)
+    strided = [t.transpose(1, 2).contiguous().transpose(1, 2) for t in tensors[:3]]
+    found = slicewise(*strided, Factors(*tensors[3:]))
+    torch.testing.assert_close(found, expected[0])
+    assert found.transpose(1, 2).is_contiguous(), 'joining heads should copy nothing'
+
+
+@pytest.mark.parametrize('batch', [1, 2])
+def test_fold(batch):
+    tensors = inputs(batch)
+    torch.testing.assert_close(results(fold, tensors), results(written_down, tensors))
+
+
+def test_fold_pads_widths_for_kernels(monkeypatch):
+    widths = []
+    kernel = torch.nn.functional.scaled_dot_product_attention
+
+    def spy(q, k, v, **options):
+        widths.append((q.shape[-1], k.shape[-1], v.shape[-1]))
+        return kernel(q, k, v, **options)
+
+    monkeypatch.setattr(biased_attention.F, 'scaled_dot_product_attention', spy)
+    fold(*inputs()[:3], Factors(*inputs()[3:]))
+    assert widths == [(16, 16, 16)], '5 of the head and 6 of the table, on to a multiple of 8'
+
+
+def test_the_operator_keeps_the_rules_of_torch():
+    """Shapes for symbolic tensors, registration of gradients, no hidden aliases."""
+    torch.library.opcheck(biased_attention._attend, inputs(queries=5))
+
+
+def test_who_runs_slicewise():
+    assert runs_slicewise(torch.zeros(1)) and runs_slicewise(torch.zeros(1, dtype=torch.float64))
+    assert not runs_slicewise(torch.zeros(1, dtype=torch.bfloat16))
+    assert not runs_slicewise(torch.zeros(1, device='meta'))

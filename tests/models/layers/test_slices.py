@@ -1,0 +1,77 @@
+"""A function in slices against the function of the whole."""
+
+import pytest
+import torch
+from torch import nn
+
+from ptnt_mm.models.layers import slices
+from ptnt_mm.models.layers.slices import in_slices
+
+ROWS, WIDTH = 100, 8
+
+
+@pytest.fixture
+def calls(monkeypatch) -> list[int]:
+    """Lengths that the function was called with; slices of 12 rows pay from 13 rows on."""
+    monkeypatch.setattr(slices, 'SLICE_BYTES', 12 * 4 * WIDTH)
+    monkeypatch.setattr(slices, 'RECOMPUTE_BYTES', 12 * 4 * WIDTH)
+    return []
+
+
+@pytest.fixture
+def both(calls):
+    """A function of rows with two results and weights of its own."""
+    torch.manual_seed(0)
+    linear = nn.Linear(3, WIDTH)
+
+    def function(rows):
+        calls.append(len(rows))
+        widened = linear(rows)
+        return widened.relu(), widened.sum(dim=1)
+
+    function.weights = list(linear.parameters())
+    return function
+
+
+def test_without_gradients(both, calls):
+    rows = torch.randn(ROWS, 3)
+    with torch.no_grad():
+        expected = both(rows)
+        calls.clear()
+        found = in_slices(both, rows, WIDTH)
+    assert calls == [12] * 8 + [4]
+    torch.testing.assert_close(found, expected)
+
+
+def test_gradients_of_rows_and_weights(both, calls):
+    rows = torch.randn(ROWS, 3, requires_grad=True)
+
+    def gradients(first, second):
+        loss = first.square().sum() + (second * torch.arange(ROWS)).sum()
+        return torch.autograd.grad(loss, [rows, *both.weights])
+
+    expected = gradients(*both(rows))
+    calls.clear()
+    found = gradients(*in_slices(both, rows, WIDTH))
+    assert sorted(calls) == sorted(([12] * 8 + [4]) * 2), 'every slice, forward and backward'
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-4)
+
+
+def test_what_is_random_repeats_in_the_backward_pass(calls):
+    rows = torch.ones(ROWS, 3, requires_grad=True)
+    (found,) = in_slices(lambda part: (nn.functional.dropout(part, 0.5),), rows, WIDTH)
+    (gradient,) = torch.autograd.grad(found.sum(), rows)
+    assert torch.equal(gradient, found)
+    assert 0.3 < (found == 0).float().mean() < 0.7
+
+
+def test_few_rows_stay_whole(both, calls):
+    in_slices(both, torch.randn(12, 3), WIDTH)
+    assert calls == [12]
+
+
+def test_compiled_code_stays_whole(both, calls):
+    rows = torch.randn(ROWS, 3)
+    compiled = torch.compile(lambda x: in_slices(both, x, WIDTH), backend='eager')
+    torch.testing.assert_close(compiled(rows), both(rows))
+    assert set(calls) == {ROWS}
