@@ -1,0 +1,142 @@
+"""What a benchmark found: a table to read, JSON to keep."""
+
+import datetime
+import importlib.metadata
+import platform
+import statistics
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from ptnt_mm.benchmark.contenders import BASELINE
+from ptnt_mm.benchmark.timing import Setting, Times
+
+_PACKAGES = ('torch', 'mmengine', 'mmcv', 'mmdet', 'numpy')
+
+
+@dataclass(frozen=True)
+class Row:
+    """One contender under one setting."""
+
+    name: str
+    setting: Setting
+    times: Times
+    peak_bytes: int | None
+    multiply_adds: int | None
+    """Of one image's forward pass, attention products included."""
+
+    @property
+    def images_per_second(self) -> float:
+        """By the median time."""
+        return self.setting.batch / self.times.median
+
+    @property
+    def multiply_adds_per_second(self) -> float | None:
+        """The published arithmetic over the time; a training step counts three forward passes."""
+        if self.multiply_adds is None:
+            return None
+        passes = 1 if self.setting.mode == 'forward' else 3
+        return passes * self.multiply_adds * self.images_per_second
+
+
+@dataclass(frozen=True)
+class Report:
+    """All rows, and where they were measured."""
+
+    rows: tuple[Row, ...]
+    machine: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers, ready for JSON."""
+        rows = [
+            {
+                'name': row.name,
+                **asdict(row.setting),
+                'seconds': list(row.times.rounds),
+                'median_seconds': row.times.median,
+                'images_per_second': row.images_per_second,
+                'ratio': _ratio(row, self.rows),
+                'peak_bytes': row.peak_bytes,
+                'multiply_adds': row.multiply_adds,
+                'multiply_adds_per_second': row.multiply_adds_per_second,
+            }
+            for row in self.rows
+        ]
+        return {'machine': self.machine, 'baseline': BASELINE, 'rows': rows}
+
+    def to_text(self) -> str:
+        """The numbers as one Markdown table for each setting."""
+        settings = dict.fromkeys(row.setting for row in self.rows)
+        machine = ', '.join(f'{key} {value}' for key, value in self.machine.items())
+        return '\n\n'.join([machine, *(self._table(setting) for setting in settings)])
+
+    def _table(self, setting: Setting) -> str:
+        table = Table(box=box.MARKDOWN)
+        table.add_column('model')
+        headings = ('seconds', 'min to max', 'images/s', f'to {BASELINE}', 'peak MiB', 'G, G/s')
+        for heading in headings:
+            table.add_column(heading, justify='right')
+        for row in self.rows:
+            if row.setting == setting:
+                table.add_row(row.name, *self._cells(row))
+        console = Console(width=110)
+        with console.capture() as capture:
+            console.print(table)
+        return f'{setting}\n\n{capture.get().strip()}'
+
+    def _cells(self, row: Row) -> tuple[str, ...]:
+        ratio = _ratio(row, self.rows)
+        rate = row.multiply_adds_per_second
+        return (
+            f'{row.times.median:.3f}',
+            f'{min(row.times.rounds):.3f} to {max(row.times.rounds):.3f}',
+            f'{row.images_per_second:.2f}',
+            '' if ratio is None else f'{ratio:.2f}',
+            '' if row.peak_bytes is None else f'{row.peak_bytes / 2**20:.0f}',
+            '' if rate is None else f'{row.multiply_adds / 1e9:.1f}, {rate / 1e9:.0f}',
+        )
+
+
+def spread(rows: list[Row]) -> float:
+    """How much slower the slowest round was than the median, at the median contender."""
+    return statistics.median(max(row.times.rounds) / row.times.median for row in rows)
+
+
+def machine(device: str, threads: int) -> dict[str, Any]:
+    """Hardware and versions that the numbers belong to."""
+    found = {
+        'date': datetime.date.today().isoformat(),
+        'device': _processor() if device == 'cpu' else torch.cuda.get_device_name(device),
+        'threads': threads,
+        'python': platform.python_version(),
+    }
+    for package in _PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _ratio(row: Row, rows: tuple[Row, ...]) -> float | None:
+    """The row's time by that of the baseline under the same setting."""
+    for other in rows:
+        if other.name == BASELINE and other.setting == row.setting:
+            return row.times.ratio(other.times)
+    return None
+
+
+def _processor() -> str:
+    """The processor's own name with its vector extensions, as far as the system tells."""
+    cpuinfo = Path('/proc/cpuinfo')
+    lines = cpuinfo.read_text(encoding='utf-8').splitlines() if cpuinfo.exists() else []
+    values = dict(map(str.strip, line.split(':', 1)) for line in lines if ':' in line)
+    name = values.get('model name', platform.processor() or platform.machine())
+    flags = values.get('flags', '').split()
+    known = {'avx2': 'AVX2', 'avx512f': 'AVX-512', 'amx_bf16': 'AMX bfloat16'}
+    return ' '.join([name, *(label for flag, label in known.items() if flag in flags)])

@@ -1,0 +1,135 @@
+"""A whole benchmark: every contender under every setting."""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+
+from ptnt_mm.benchmark import memory
+from ptnt_mm.benchmark.contenders import COMPILED, build_for_counting
+from ptnt_mm.benchmark.report import Report, Row, machine, spread
+from ptnt_mm.benchmark.timing import FORWARD, Setting, interleave, load, prepare
+from ptnt_mm.complexity import measure
+from ptnt_mm.errors import UserError
+
+QUIET_LOAD = 0.5
+"""Other work that a figure bears; the published attention suffers first, from memory bandwidth."""
+
+STEADY_SPREAD = 1.25
+"""Slowest round by the median, up to which a run counts as quiet."""
+
+SIDES_MODELS = ('ptnt_s', 'ptnt_s_eager', 'swin_t', 'resnet50')
+"""Contenders of the figure over image sizes."""
+
+EAGER_LIMIT = 1024
+"""Side beyond which the published form is left out: at 2048 its logits alone are 17 GiB."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure."""
+
+    models: tuple[str, ...]
+    modes: tuple[str, ...]
+    sizes: tuple[tuple[int, int], ...]
+    batches: tuple[int, ...]
+    dtypes: tuple[str, ...]
+    device: str
+    threads: int
+    rounds: int
+    sides: tuple[int, ...]
+    """Sides of square images, in pixels, for times of a forward pass."""
+
+    def settings(self) -> list[Setting]:
+        """Every combination."""
+        combinations = itertools.product(self.sizes, self.batches, self.dtypes, self.modes)
+        return [
+            Setting(mode, size, batch, dtype, self.device)
+            for size, batch, dtype, mode in combinations
+        ]
+
+
+def run(plan: Plan, tell: Callable[[str], None]) -> tuple[Report, Report]:
+    """Measure a plan: the settings, and the sizes of square images.
+
+    Args:
+        plan: What to measure.
+        tell: Called with a line of progress or a warning now and then.
+
+    Raises:
+        UserError: the device is not there.
+    """
+    _check_device(plan.device)
+    torch.set_num_threads(plan.threads)
+    if load() > QUIET_LOAD:
+        tell(f'WARNING: the machine is busy (load {load():.1f}): ratios will be off')
+    multiply_adds = _count(plan, tell)
+    rows = []
+    for setting in plan.settings():
+        rows += _rows(plan.models, setting, plan, tell, multiply_adds)
+    sizes = []
+    for side in plan.sides:
+        models = [name for name in SIDES_MODELS if name in plan.models]
+        if side > EAGER_LIMIT:
+            models = [name for name in models if not name.endswith('_eager')]
+        setting = Setting(FORWARD, (side, side), plan.batches[0], plan.dtypes[0], plan.device)
+        sizes += _rows(models, setting, plan, tell)
+    if rows and spread(rows) > STEADY_SPREAD:
+        tell(
+            f'WARNING: rounds differ by {spread(rows):.2f}: other work ran on the machine; '
+            'stop it and run again before quoting a figure'
+        )
+    where = machine(plan.device, plan.threads)
+    return Report(tuple(rows), where), Report(tuple(sizes), where)
+
+
+def _rows(
+    models: list[str] | tuple[str, ...],
+    setting: Setting,
+    plan: Plan,
+    tell: Callable[[str], None],
+    multiply_adds: dict | None = None,
+) -> list[Row]:
+    """Time the contenders in turn; with counts given, measure the memory of each, too."""
+    works = {}
+    for name in models:
+        tell(f'{setting}: {name}')
+        try:
+            works[name] = prepare(name, setting)
+        except UserError as error:
+            tell(f'LEFT OUT: {error}')
+    times = interleave(works, plan.rounds)
+    works.clear()
+    rows = []
+    for name, found in times.items():
+        row = Row(name, setting, found, None, None)
+        if multiply_adds is not None:
+            tell(f'memory of {name}')
+            row = replace(
+                row,
+                peak_bytes=memory.peak(name, setting, plan.threads),
+                multiply_adds=multiply_adds.get((name.removesuffix(COMPILED), setting.size)),
+            )
+        rows.append(row)
+    return rows
+
+
+def _count(plan: Plan, tell: Callable[[str], None]) -> dict[tuple[str, tuple[int, int]], int]:
+    """Multiply-adds of one image, by contender and size."""
+    found = {}
+    for name in dict.fromkeys(name.removesuffix(COMPILED) for name in plan.models):
+        for size in plan.sizes:
+            tell(f'multiply-adds of {name} at {size[0]}x{size[1]}')
+            try:
+                found[name, size] = measure(build_for_counting(name), size).total.multiply_adds
+            except UserError as error:
+                tell(f'NOT COUNTED: {error}')
+    return found
+
+
+def _check_device(device: str) -> None:
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise UserError(f'device {device!r} cannot be used here: {error}') from error

@@ -1,0 +1,109 @@
+"""Times of contenders, taken in turn, so that the machine's moods meet all of them alike."""
+
+import os
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from ptnt_mm.benchmark.contenders import COMPILED, build
+from ptnt_mm.errors import UserError
+
+FORWARD, TRAINING = 'forward', 'training step'
+MODES = (FORWARD, TRAINING)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a contender is asked to do."""
+
+    mode: str
+    """One of :data:`MODES`; a training step is a forward and a backward pass."""
+
+    size: tuple[int, int]
+    """Height and width of the images, in pixels."""
+
+    batch: int = 1
+    dtype: str = 'float32'
+    """Autocast to this type; the weights stay float32."""
+
+    device: str = 'cpu'
+
+    def __str__(self) -> str:
+        height, width = self.size
+        return f'{self.mode}, {height}x{width}, batch {self.batch}, {self.dtype}, {self.device}'
+
+
+@dataclass(frozen=True)
+class Times:
+    """Seconds of each round."""
+
+    rounds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """The figure to quote."""
+        return statistics.median(self.rounds)
+
+    def ratio(self, other: 'Times') -> float:
+        """The median over the rounds of this time by the other's."""
+        return statistics.median(a / b for a, b in zip(self.rounds, other.rounds, strict=True))
+
+
+def prepare(name: str, setting: Setting) -> Callable[[], None]:
+    """Build a contender and give back the function to time, warmed up once.
+
+    Raises:
+        UserError: the contender cannot run here: it lacks a package, or the memory.
+    """
+    torch.manual_seed(0)
+    model = build(name).to(setting.device)
+    model.train(setting.mode == TRAINING)
+    if name.endswith(COMPILED):
+        model.compile(dynamic=False)
+    image = torch.randn(setting.batch, 3, *setting.size, device=setting.device)
+    work = _train if setting.mode == TRAINING else _forward
+
+    def run() -> None:
+        lower = setting.dtype != 'float32'
+        dtype = getattr(torch, setting.dtype)
+        with torch.autocast(torch.device(setting.device).type, dtype=dtype, enabled=lower):
+            work(model, image)
+        if setting.device != 'cpu':
+            torch.cuda.synchronize(setting.device)
+
+    try:
+        run()
+    except (torch.OutOfMemoryError, MemoryError) as error:
+        raise UserError(f'{name} does not fit into memory: {setting}') from error
+    return run
+
+
+def interleave(works: dict[str, Callable[[], None]], rounds: int) -> dict[str, Times]:
+    """Run all contenders once a round, and that many rounds."""
+    seconds: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(rounds):
+        for name, work in works.items():
+            start = time.perf_counter()
+            work()
+            seconds[name].append(time.perf_counter() - start)
+    return {name: Times(tuple(found)) for name, found in seconds.items()}
+
+
+def load() -> float:
+    """Processes that wanted a core over the last minute, on average; 0 where nobody counts."""
+    return os.getloadavg()[0] if hasattr(os, 'getloadavg') else 0.0
+
+
+@torch.no_grad()
+def _forward(model: nn.Module, image: Tensor) -> None:
+    model(image)
+
+
+def _train(model: nn.Module, image: Tensor) -> None:
+    loss = sum(output.float().mean() for output in model(image))
+    loss.backward()
+    model.zero_grad(set_to_none=True)

@@ -1,0 +1,110 @@
+"""Time backbones side by side, measure their memory, and draw both.
+
+Examples:
+    python tools/benchmark.py                                   # what docs/performance.md shows
+    python tools/benchmark.py --models ptnt_s swin_t --sizes 512x512 --modes forward
+    python tools/benchmark.py --device cuda --dtypes bfloat16 --batches 2 --out docs/benchmarks/cuda
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from ptnt_mm.benchmark.contenders import COMPILED, check_name, names
+from ptnt_mm.benchmark.run import Plan, run
+from ptnt_mm.benchmark.timing import MODES
+from ptnt_mm.errors import exit_status
+from ptnt_mm.files import check_new, written_whole
+from ptnt_mm.visualization.benchmark import draw_sizes, draw_speed_and_memory
+
+MODELS = ('ptnt_s', 'ptnt_s_eager', 'ptnt_s_cp', 'swin_t', 'pvt_v2_b1', 'pvt_v2_b2', 'resnet50')
+COMPILED_MODELS = ('ptnt_s+compile', 'swin_t+compile')
+FILES = ('benchmark.json', 'speed_memory.png', 'size.png')
+
+
+def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        '--models', nargs='+', default=[*MODELS, *COMPILED_MODELS], metavar='NAME',
+        help=f'{", ".join(names())}; each may end in {COMPILED}',
+    )  # fmt: skip
+    parser.add_argument('--modes', nargs='+', choices=MODES, default=list(MODES))
+    parser.add_argument(
+        '--sizes', nargs='+', type=_size, default=[(800, 1344)], metavar='HxW', help='in pixels'
+    )
+    parser.add_argument('--batches', nargs='+', type=_whole, default=[1], metavar='B')
+    parser.add_argument(
+        '--dtypes', nargs='+', choices=['float32', 'bfloat16', 'float16'], default=['float32'],
+        help='autocast to it',
+    )  # fmt: skip
+    parser.add_argument('--device', default='cpu', help='cpu, cuda or cuda:1')
+    parser.add_argument('--threads', type=_whole, default=2, help='on a CPU')
+    parser.add_argument('--rounds', type=_whole, default=3, help='after one for warming up')
+    parser.add_argument(
+        '--sides', nargs='*', type=_whole, default=[256, 512, 1024, 2048], metavar='PIXELS',
+        help='sides of the square images of the second figure; none leaves it out',
+    )  # fmt: skip
+    parser.add_argument('--out', type=Path, metavar='FOLDER', help=f'for {", ".join(FILES)}')
+    parser.add_argument('--overwrite', action='store_true', help='replace those files')
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; return its exit status."""
+    args = parse_args(arguments)
+    return exit_status(lambda: benchmark(args))
+
+
+def benchmark(args: argparse.Namespace) -> None:
+    """Measure, print, write.
+
+    Raises:
+        UserError: for an unknown model, a device that is not there, or files that exist already.
+    """
+    for name in args.models:
+        check_name(name)
+    if args.out:
+        for name in FILES:
+            check_new(args.out / name, args.overwrite)
+    plan = Plan(
+        models=tuple(args.models),
+        modes=tuple(args.modes),
+        sizes=tuple(args.sizes),
+        batches=tuple(args.batches),
+        dtypes=tuple(args.dtypes),
+        device=args.device,
+        threads=args.threads,
+        rounds=args.rounds,
+        sides=tuple(args.sides),
+    )
+    report, sizes = run(plan, tell=lambda text: print(text, file=sys.stderr, flush=True))
+    print(report.to_text())
+    if sizes.rows:
+        print('\n' + sizes.to_text().partition('\n\n')[2])
+    if args.out:
+        args.out.mkdir(parents=True, exist_ok=True)
+        found = {**report.to_dict(), 'sizes': sizes.to_dict()['rows']}
+        with written_whole(args.out / FILES[0]) as partial:
+            partial.write_text(json.dumps(found, indent=1) + '\n', encoding='utf-8')
+        draw_speed_and_memory(report, args.out / FILES[1])
+        if sizes.rows:
+            draw_sizes(sizes, args.out / FILES[2])
+
+
+def _size(text: str) -> tuple[int, int]:
+    height, _, width = text.partition('x')
+    return _whole(height), _whole(width)
+
+
+def _whole(text: str) -> int:
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f'{text!r} is not a whole number above 0')
+    return int(text)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
