@@ -7,13 +7,14 @@ PYTHON ?= $(or $(shell for python in .venv/bin/python python3.12 python3.11 pyth
 DEMO = configs/demo_retinanet_ptnt_ti.py
 OUT = work_dirs/demo
 
-.PHONY: help setup demo test lint clean
+.PHONY: help setup demo test lint bench clean
 
 help:
 	@echo 'make setup   make .venv with the tested versions (the first time about 15 minutes)'
 	@echo 'make demo    setup, then train, evaluate and draw a small detector on the CPU'
 	@echo 'make test    setup, then the test suite'
 	@echo 'make lint    setup, then ruff'
+	@echo 'make bench   setup, then time the backbones side by side on the CPU (15 minutes)'
 	@echo 'make clean   remove .venv; what the demo made stays'
 
 setup:
@@ -32,6 +33,9 @@ test: setup
 lint: setup
 	@.venv/bin/ruff check
 	@.venv/bin/ruff format --check
+
+bench: setup
+	.venv/bin/python tools/benchmark.py --out docs/benchmarks --overwrite
 
 clean:
 	rm -rf .venv

@@ -18,7 +18,7 @@ from ptnt_mm.models.layers.drop import drop_path_rates
 from ptnt_mm.models.layers.init import init_weights
 from ptnt_mm.models.layers.norm import is_batch_norm
 from ptnt_mm.models.layers.position import RELATIVE_POSITIONS, resize_grid
-from ptnt_mm.models.layers.shapes import WORDS, Grid, tokens_to_map
+from ptnt_mm.models.layers.shapes import WORDS, Grid, reduced, tokens_to_map
 from ptnt_mm.models.layers.stage import Stage
 from ptnt_mm.models.layers.stem import Stem
 from ptnt_mm.registry import MODELS
@@ -230,8 +230,13 @@ class PyramidTNT(BaseModule):
 
 def _pad(image: Tensor) -> Tensor:
     """Pad bottom and right with zeros to multiples of 8 pixels."""
-    bottom, right = (-side % PATCH for side in image.shape[2:])
-    return F.pad(image, (0, right, 0, bottom)) if bottom or right else image
+    height, width = image.shape[2:]
+    h, w = reduced((height, width), PATCH)
+    bottom, right = PATCH * h - height, PATCH * w - width
+    # Compiled code pads by 0 instead: a branch here would compile once for each remainder.
+    if torch.compiler.is_compiling() or bottom or right:
+        return F.pad(image, (0, right, 0, bottom))
+    return image
 
 
 def _check_image(image: Tensor) -> Tensor:

@@ -1,12 +1,15 @@
 """Merging between stages: a quarter of the sentences, the same number of words in each."""
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from ptnt_mm.models.layers.shapes import (
     WORDS,
     Grid,
+    crop,
     map_to_tokens,
+    reduced,
     tokens_to_map,
     words_to_quads,
 )
@@ -27,8 +30,9 @@ class SentenceAggregation(nn.Module):
 
     def forward(self, outer: Tensor, hw: Grid) -> tuple[Tensor, Grid]:
         """(B, h*w, C) -> (B, N', C') and the new grid (ceil(h/2), ceil(w/2)), in tokens."""
+        merged_hw = reduced(hw, 2)
         merged = self.conv(tokens_to_map(self.norm(outer), hw))
-        return map_to_tokens(merged), tuple(merged.shape[2:])
+        return map_to_tokens(crop(merged, merged_hw)), merged_hw
 
 
 class WordAggregation(nn.Module):
@@ -55,8 +59,11 @@ class WordAggregation(nn.Module):
 
 def _pad_to_even(inner: Tensor, hw: Grid) -> tuple[Tensor, Grid]:
     """Add a row and a column of zero sentences where the grid's side is odd."""
-    h, w = hw
-    if h % 2 == 0 and w % 2 == 0:
+    (h, w), (half_h, half_w) = hw, reduced(hw, 2)
+    even = 2 * half_h, 2 * half_w
+    # Compiled code pads by 0 instead: a branch here would compile once for each parity.
+    if not torch.compiler.is_compiling() and even == (h, w):
         return inner, hw
-    padded = F.pad(inner.reshape(-1, h, w, WORDS * inner.shape[2]), (0, 0, 0, w % 2, 0, h % 2))
-    return padded.reshape(-1, WORDS, inner.shape[2]), (h + h % 2, w + w % 2)
+    grids = inner.reshape(-1, h, w, WORDS * inner.shape[2])
+    padded = F.pad(grids, (0, 0, 0, even[1] - w, 0, even[0] - h))
+    return padded.reshape(-1, WORDS, inner.shape[2]), even

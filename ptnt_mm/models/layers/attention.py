@@ -8,7 +8,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from ptnt_mm.models.layers.biased_attention import fold, runs_slicewise, slicewise
 from ptnt_mm.models.layers.position import Factors, RelativePosition
-from ptnt_mm.models.layers.shapes import Grid, map_to_tokens, tokens_to_map
+from ptnt_mm.models.layers.shapes import Grid, crop, map_to_tokens, reduced, tokens_to_map
 
 Position = Tensor | Factors | None
 """What becomes of a table: the bias, its factors, or nothing."""
@@ -101,8 +101,8 @@ class OuterAttention(Attention, ABC):
         """(B, h*w, C) -> (B, ceil(h/r)*ceil(w/r), C)."""
         if self.sr_ratio == 1:
             return outer
-        pooled = map_to_tokens(self.pool(tokens_to_map(outer, hw)))
-        return self.norm(self.linear(pooled))
+        pooled = crop(self.pool(tokens_to_map(outer, hw)), reduced(hw, self.sr_ratio))
+        return self.norm(self.linear(map_to_tokens(pooled)))
 
     @staticmethod
     @abstractmethod

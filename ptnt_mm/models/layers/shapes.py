@@ -16,6 +16,20 @@ WORDS = WORD_SIDE**2
 """Inner tokens of one outer token."""
 
 
+def reduced(hw: Grid, ratio: int) -> Grid:
+    """The grid of the windows of ratio x ratio tokens, those that reach over the border included.
+
+    A map's own size says the same, but through the formulas of convolutions, which torch.compile
+    cannot see through where sizes are symbols; so grids come from grids, and maps are cropped.
+    """
+    return -(-hw[0] // ratio), -(-hw[1] // ratio)
+
+
+def crop(feature: Tensor, hw: Grid) -> Tensor:
+    """(B, C, H, W) -> (B, C, h, w), cut at the bottom and right."""
+    return feature.narrow(2, 0, hw[0]).narrow(3, 0, hw[1])
+
+
 def tokens_to_map(tokens: Tensor, hw: Grid) -> Tensor:
     """(B, h*w, C) -> (B, C, h, w), a view in channels-last order."""
     _check_grid(tokens.shape[1], hw)

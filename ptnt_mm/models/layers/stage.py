@@ -8,7 +8,7 @@ from torch.utils.checkpoint import checkpoint
 
 from ptnt_mm.models.layers.block import BlockOptions, NestedBlock, OuterBlock
 from ptnt_mm.models.layers.position import RelativePosition
-from ptnt_mm.models.layers.shapes import Grid
+from ptnt_mm.models.layers.shapes import Grid, reduced
 
 
 class Stage(nn.Module):
@@ -60,7 +60,7 @@ class Stage(nn.Module):
 
     def key_hw(self, hw: Grid) -> Grid:
         """The grid of the keys, in tokens, for a grid of sentences."""
-        return -(-hw[0] // self.sr_ratio), -(-hw[1] // self.sr_ratio)
+        return reduced(hw, self.sr_ratio)
 
     def forward(self, inner: Tensor, outer: Tensor, hw: Grid) -> tuple[Tensor, Tensor]:
         """Inner (B*N, 16, c), outer (B, N, C) -> the same; ``hw`` in tokens."""

@@ -3,8 +3,9 @@
 import torch
 from torch import Tensor, nn
 
+from ptnt_mm.archs import PATCH
 from ptnt_mm.models.layers.norm import build_norm
-from ptnt_mm.models.layers.shapes import Grid, map_to_tokens, map_to_words
+from ptnt_mm.models.layers.shapes import Grid, crop, map_to_tokens, map_to_words, reduced
 
 
 class Stem(nn.Module):
@@ -33,9 +34,12 @@ class Stem(nn.Module):
 
         ``H`` and ``W``, in pixels, are multiples of 8.
         """
-        common = self.common_conv(image.contiguous(memory_format=torch.channels_last))
-        outer = self.outer_convs(common)
-        return map_to_words(self.inner_convs(common)), map_to_tokens(outer), tuple(outer.shape[2:])
+        h, w = hw = reduced(image.shape[2:], PATCH)
+        image = image.contiguous(memory_format=torch.channels_last)
+        common = crop(self.common_conv(image), (4 * h, 4 * w))
+        inner = crop(self.inner_convs(common), (4 * h, 4 * w))
+        outer = crop(self.outer_convs(common), hw)
+        return map_to_words(inner), map_to_tokens(outer), hw
 
 
 def _conv_norm_relu(

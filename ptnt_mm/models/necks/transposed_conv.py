@@ -6,6 +6,7 @@ from mmengine.model import BaseModule
 from torch import Tensor, nn
 
 from ptnt_mm.models.layers.norm import build_norm
+from ptnt_mm.models.layers.shapes import crop
 from ptnt_mm.registry import MODELS
 
 
@@ -62,7 +63,8 @@ class TransposedConvNeck(BaseModule):
                 f"got {channels}: compare in_channels with the backbone's arch and out_indices"
             )
         doubled = [up(level) for up, level in zip(self.upsamplers, levels, strict=True)]
-        cropped = [_crop(map_, finer) for map_, finer in zip(doubled[1:], levels[:-1], strict=True)]
+        sides = [finer.shape[2:] for finer in levels[:-1]]
+        cropped = [crop(map_, hw) for map_, hw in zip(doubled[1:], sides, strict=True)]
         return (doubled[0], *cropped)
 
 
@@ -82,9 +84,3 @@ def _upsampler(channels: int, kernel_size: int, norm_cfg: dict) -> nn.Sequential
         up, build_norm(norm_cfg, channels), nn.GELU(),
         smooth, build_norm(norm_cfg, channels), nn.GELU(),
     )  # fmt: skip
-
-
-def _crop(map_: Tensor, like: Tensor) -> Tensor:
-    """Crop a map (B, C, H, W) at the bottom and right to the height and width of another."""
-    height, width = like.shape[2:]
-    return map_[..., :height, :width]

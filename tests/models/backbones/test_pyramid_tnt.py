@@ -218,12 +218,3 @@ def test_channels_last_images(build_micro):
     expected = model(image)
     found = model.to(memory_format=torch.channels_last)(image.to(memory_format=torch.channels_last))
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
-
-
-@torch.inference_mode()
-def test_it_compiles_to_one_graph(build_micro):
-    """For one image size at a time: of symbolic sizes torch thinks for minutes."""
-    model = build_micro().eval()
-    image = golden.image(1, 61, 93)
-    compiled = torch.compile(model, backend='eager', fullgraph=True, dynamic=False)
-    torch.testing.assert_close(compiled(image), model(image))
