@@ -19,7 +19,7 @@ from ptnt_mm.files import check_new, written_whole
 from ptnt_mm.visualization.benchmark import draw_sizes, draw_speed_and_memory
 
 MODELS = ('ptnt_s', 'ptnt_s_eager', 'ptnt_s_cp', 'swin_t', 'pvt_v2_b1', 'pvt_v2_b2', 'resnet50')
-COMPILED_MODELS = ('ptnt_s+compile', 'swin_t+compile')
+COMPILED_MODELS = ('ptnt_s+compile',)
 FILES = ('benchmark.json', 'speed_memory.png', 'size.png')
 
 
@@ -68,6 +68,7 @@ def benchmark(args: argparse.Namespace) -> None:
     for name in args.models:
         check_name(name)
     if args.out:
+        args.out.mkdir(parents=True, exist_ok=True)
         for name in FILES:
             check_new(args.out / name, args.overwrite)
     plan = Plan(
@@ -86,7 +87,6 @@ def benchmark(args: argparse.Namespace) -> None:
     if sizes.rows:
         print('\n' + sizes.to_text().partition('\n\n')[2])
     if args.out:
-        args.out.mkdir(parents=True, exist_ok=True)
         found = {**report.to_dict(), 'sizes': sizes.to_dict()['rows']}
         with written_whole(args.out / FILES[0]) as partial:
             partial.write_text(json.dumps(found, indent=1) + '\n', encoding='utf-8')

@@ -8,7 +8,11 @@ from pathlib import Path
 
 import torch
 
+from ptnt_mm.benchmark.contenders import COMPILED
 from ptnt_mm.benchmark.timing import Setting, prepare
+
+_SMALL = (64, 64)
+"""Pixels that warm up all but compiled code, which belongs to one size."""
 
 _STATUS = Path('/proc/self/status')
 _CLEAR_REFS = Path('/proc/self/clear_refs')
@@ -39,7 +43,7 @@ def _allocated(name: str, setting: Setting) -> int:
 
 def _resident(name: str, setting: Setting, threads: int) -> int:
     torch.set_num_threads(threads)
-    run = prepare(name, setting)
+    run = prepare(name, setting, None if name.endswith(COMPILED) else _SMALL)
     gc.collect()
     _give_back_free_memory()
     before = _from_status('VmRSS')

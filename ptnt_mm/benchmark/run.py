@@ -74,7 +74,7 @@ def run(plan: Plan, tell: Callable[[str], None]) -> tuple[Report, Report]:
         if side > EAGER_LIMIT:
             models = [name for name in models if not name.endswith('_eager')]
         setting = Setting(FORWARD, (side, side), plan.batches[0], plan.dtypes[0], plan.device)
-        sizes += _rows(models, setting, plan, tell)
+        sizes += _rows(models, setting, replace(plan, rounds=min(plan.rounds, 2)), tell)
     if rows and spread(rows) > STEADY_SPREAD:
         tell(
             f'WARNING: rounds differ by {spread(rows):.2f}: other work ran on the machine; '

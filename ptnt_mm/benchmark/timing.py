@@ -53,8 +53,15 @@ class Times:
         return statistics.median(a / b for a, b in zip(self.rounds, other.rounds, strict=True))
 
 
-def prepare(name: str, setting: Setting) -> Callable[[], None]:
+def prepare(
+    name: str, setting: Setting, warm_up: tuple[int, int] | None = None
+) -> Callable[[], None]:
     """Build a contender and give back the function to time, warmed up once.
+
+    Args:
+        name: The contender.
+        setting: What it is asked to do.
+        warm_up: Height and width of the image to warm up with, in pixels; the setting's by default.
 
     Raises:
         UserError: the contender cannot run here: it lacks a package, or the memory.
@@ -64,21 +71,26 @@ def prepare(name: str, setting: Setting) -> Callable[[], None]:
     model.train(setting.mode == TRAINING)
     if name.endswith(COMPILED):
         model.compile(dynamic=False)
-    image = torch.randn(setting.batch, 3, *setting.size, device=setting.device)
     work = _train if setting.mode == TRAINING else _forward
+    lower = setting.dtype != 'float32'
+    dtype = getattr(torch, setting.dtype)
 
-    def run() -> None:
-        lower = setting.dtype != 'float32'
-        dtype = getattr(torch, setting.dtype)
+    image = torch.randn(setting.batch, 3, *setting.size, device=setting.device)
+
+    def run(image: Tensor = image) -> None:
         with torch.autocast(torch.device(setting.device).type, dtype=dtype, enabled=lower):
             work(model, image)
         if setting.device != 'cpu':
             torch.cuda.synchronize(setting.device)
 
     try:
-        run()
+        run(image if warm_up is None else image[..., : warm_up[0], : warm_up[1]])
     except (torch.OutOfMemoryError, MemoryError) as error:
         raise UserError(f'{name} does not fit into memory: {setting}') from error
+    except RuntimeError as error:
+        if not name.endswith(COMPILED):
+            raise
+        raise UserError(f'torch.compile fails on {name}: {type(error).__name__}') from error
     return run
 
 

@@ -24,7 +24,8 @@ def draw_speed_and_memory(report: Report, out_file: str | Path) -> Path:
     for index, row in enumerate(rows):
         point = row.times.median, row.peak_bytes / 2**30
         axes.plot(*point, 'o', color=colour(index), markersize=9)
-        axes.annotate(row.name, point, xytext=(7, 5), textcoords='offset points', color=INK)
+        where = (7, 5) if index % 2 else (7, -14)  # neighbours' names would overlap
+        axes.annotate(row.name, point, xytext=where, textcoords='offset points', color=INK)
     _label(axes, 'seconds of a training step', 'GiB above the loaded model', report)
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)

@@ -1,0 +1,127 @@
+"""The benchmark, on images so small that it takes seconds."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from ptnt_mm.benchmark import contenders, memory, timing
+from ptnt_mm.benchmark.contenders import build, build_for_counting, names
+from ptnt_mm.benchmark.report import Report, Row
+from ptnt_mm.benchmark.timing import FORWARD, TRAINING, Setting, Times
+from ptnt_mm.models.layers.attention import EagerOuterAttention, FusedOuterAttention
+
+TOOL = Path(__file__).parents[2] / 'tools' / 'benchmark.py'
+spec = importlib.util.spec_from_file_location('benchmark_tool', TOOL)
+tool = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(tool)
+
+SMALL = ['--sizes', '64x96', '--rounds', '2', '--threads', '1']
+
+
+def run(capsys, *arguments) -> tuple[int, str, str]:
+    status = tool.main([*map(str, arguments)])
+    return status, *capsys.readouterr()
+
+
+def test_table_json_and_figures(capsys, tmp_path):
+    models = ['ptnt_s', 'ptnt_s_eager', 'resnet50']
+    out = tmp_path / 'benchmarks'
+    status, printed, _ = run(
+        capsys, '--models', *models, *SMALL, '--sides', 64, 96, '--out', out
+    )
+    assert status == 0
+    assert f'{FORWARD}, 64x96' in printed and f'{TRAINING}, 64x96' in printed
+    found = json.loads((out / 'benchmark.json').read_text())
+    assert [row['name'] for row in found['rows']] == models * 2
+    assert len(found['sizes']) == 2 * len(models)
+    for row in found['rows']:
+        assert len(row['seconds']) == 2 and min(row['seconds']) > 0
+        assert row['peak_bytes'] > 0, 'measured in a process of its own'
+        assert (row['ratio'] == 1) or row['name'] != 'ptnt_s'
+    # Three passes' work in a training step; the fused form counts as the published one.
+    ours, published, _ = found['rows'][:3]
+    assert ours['multiply_adds'] == published['multiply_adds'] > 4e8
+    assert found['machine']['torch'] == torch.__version__
+    for name in ('speed_memory.png', 'size.png'):
+        assert (out / name).read_bytes().startswith(b'\x89PNG')
+    status, _, errors = run(capsys, '--models', 'ptnt_ti', *SMALL, '--out', out)
+    assert status != 0 and '--overwrite' in errors
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (['--models', 'swin_tt'], "did you mean 'swin_t'"),
+        (['--models', 'ptnt_ti', '--device', 'cuda:99'], "device 'cuda:99' cannot be used here"),
+    ],
+)
+def test_bad_input(capsys, arguments, message):
+    status, _, errors = run(capsys, *arguments, *SMALL)
+    assert status != 0
+    assert message in errors
+
+
+def test_what_cannot_run_is_left_out(capsys, monkeypatch):
+    class Hungry(nn.Module):
+        def forward(self, image):
+            raise torch.OutOfMemoryError('no room')
+
+    monkeypatch.setitem(contenders._BUILDERS, 'resnet50', Hungry)
+    monkeypatch.setattr(memory, 'peak', lambda *_: None)
+    status, printed, progress = run(
+        capsys, '--models', 'ptnt_ti', 'resnet50', '--modes', FORWARD, *SMALL, '--sides'
+    )
+    assert status == 0
+    assert 'LEFT OUT: resnet50 does not fit into memory' in progress
+    assert 'ptnt_ti' in printed and 'resnet50' not in printed
+
+
+def test_a_busy_machine_is_named(capsys, monkeypatch):
+    monkeypatch.setattr('ptnt_mm.benchmark.run.load', lambda: 3.0)
+    monkeypatch.setattr(memory, 'peak', lambda *_: None)
+    _, _, progress = run(
+        capsys, '--models', 'ptnt_ti', '--modes', FORWARD, *SMALL, '--sides'
+    )
+    assert 'the machine is busy (load 3.0)' in progress
+
+
+def test_forms_of_ours():
+    def attention(model):
+        return type(model.stages[0].blocks[0].outer_attn)
+
+    assert attention(build('ptnt_ti')) is FusedOuterAttention
+    assert attention(build('ptnt_ti_eager')) is EagerOuterAttention
+    assert build('ptnt_ti_cp').stages[0].with_cp
+    for name in ('ptnt_ti', 'ptnt_ti_cp', 'ptnt_ti+compile'):
+        assert attention(build_for_counting(name)) is EagerOuterAttention
+    assert {'swin_t', 'pvt_v2_b1', 'pvt_v2_b2', 'resnet50'} < set(names())
+
+
+@pytest.mark.parametrize('name', ['swin_t', 'pvt_v2_b1', 'pvt_v2_b2', 'resnet50'])
+def test_peers_are_the_published_ones(name):
+    """Parameters in millions, of the backbones without their classifiers, by their papers."""
+    published = dict(swin_t=27.5, pvt_v2_b1=13.5, pvt_v2_b2=24.9, resnet50=23.5)
+    millions = sum(parameter.numel() for parameter in build(name).parameters()) / 1e6
+    assert millions == pytest.approx(published[name], rel=0.02)
+
+
+def test_ratios_are_taken_round_by_round():
+    setting = Setting(FORWARD, (8, 8))
+    rows = tuple(
+        Row(name, setting, Times(seconds), None, 10)
+        for name, seconds in {'ptnt_s': (1.0, 2.0, 4.0), 'other': (2.0, 2.0, 8.0)}.items()
+    )
+    found = Report(rows, {'torch': '0'}).to_dict()['rows']
+    assert [row['ratio'] for row in found] == [1, 2]
+    assert found[0]['multiply_adds_per_second'] == 10 / 2.0
+
+
+def test_contenders_run_in_turn():
+    order = []
+    works = {name: lambda name=name: order.append(name) for name in 'ab'}
+    assert set(timing.interleave(works, rounds=3)) == {'a', 'b'}
+    assert order == list('ababab')
