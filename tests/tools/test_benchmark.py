@@ -30,9 +30,7 @@ def run(capsys, *arguments) -> tuple[int, str, str]:
 def test_table_json_and_figures(capsys, tmp_path):
     models = ['ptnt_s', 'ptnt_s_eager', 'resnet50']
     out = tmp_path / 'benchmarks'
-    status, printed, _ = run(
-        capsys, '--models', *models, *SMALL, '--sides', 64, 96, '--out', out
-    )
+    status, printed, _ = run(capsys, '--models', *models, *SMALL, '--sides', 64, 96, '--out', out)
     assert status == 0
     assert f'{FORWARD}, 64x96' in printed and f'{TRAINING}, 64x96' in printed
     found = json.loads((out / 'benchmark.json').read_text())
@@ -83,9 +81,7 @@ def test_what_cannot_run_is_left_out(capsys, monkeypatch):
 def test_a_busy_machine_is_named(capsys, monkeypatch):
     monkeypatch.setattr('ptnt_mm.benchmark.run.load', lambda: 3.0)
     monkeypatch.setattr(memory, 'peak', lambda *_: None)
-    _, _, progress = run(
-        capsys, '--models', 'ptnt_ti', '--modes', FORWARD, *SMALL, '--sides'
-    )
+    _, _, progress = run(capsys, '--models', 'ptnt_ti', '--modes', FORWARD, *SMALL, '--sides')
     assert 'the machine is busy (load 3.0)' in progress
 
 
