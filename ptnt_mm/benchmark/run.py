@@ -123,8 +123,8 @@ def _count(plan: Plan, tell: Callable[[str], None]) -> dict[tuple[str, tuple[int
             tell(f'multiply-adds of {name} at {size[0]}x{size[1]}')
             try:
                 found[name, size] = measure(build_for_counting(name), size).total.multiply_adds
-            except UserError as error:
-                tell(f'NOT COUNTED: {error}')
+            except (UserError, MemoryError, torch.OutOfMemoryError) as error:
+                tell(f'NOT COUNTED: {name}: {error}')
     return found
 
 

@@ -42,8 +42,8 @@ def test_table_json_and_figures(capsys, tmp_path):
         assert (row['ratio'] == 1) or row['name'] != 'ptnt_s'
     # Three passes' work in a training step; the fused form counts as the published one.
     ours, published, _ = found['rows'][:3]
-    assert ours['multiply_adds'] == published['multiply_adds'] > 4e8
-    assert found['machine']['torch'] == torch.__version__
+    assert ours['multiply_adds'] == published['multiply_adds'] > 2e8
+    assert torch.__version__.startswith(found['machine']['torch'])
     for name in ('speed_memory.png', 'size.png'):
         assert (out / name).read_bytes().startswith(b'\x89PNG')
     status, _, errors = run(capsys, '--models', 'ptnt_ti', *SMALL, '--out', out)
