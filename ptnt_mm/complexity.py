@@ -21,9 +21,6 @@ from mmengine.analysis import FlopAnalyzer
 from mmengine.model import BaseModel
 from mmengine.registry import MODELS, DefaultScope
 from mmengine.structures import BaseDataElement
-from rich import box
-from rich.console import Console
-from rich.table import Table
 from torch import nn
 
 from ptnt_mm.archs import ARCHS, PATCH
@@ -32,6 +29,7 @@ from ptnt_mm.errors import UserError, unknown_name
 from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.models.layers.attention import FusedOuterAttention
 from ptnt_mm.models.layers.stage import Stage
+from ptnt_mm.tables import new_table, to_text
 from ptnt_mm.zoo import config_names
 
 ATTENTION_PRODUCTS = ('scaled_dot_product_attention', 'matmul', 'bmm', 'einsum')
@@ -117,10 +115,7 @@ class Complexity:
 
     def to_table(self) -> str:
         """The numbers as a Markdown table."""
-        table = Table(box=box.MARKDOWN)
-        table.add_column('part')
-        for title in ('parameters', 'multiply-adds', 'without attention products'):
-            table.add_column(title, justify='right')
+        table = new_table('part', 'parameters', 'multiply-adds', 'without attention products')
         for part in (*self.parts, self.total):
             table.add_row(
                 part.name,
@@ -128,10 +123,7 @@ class Complexity:
                 f'{part.multiply_adds / 1e9:.2f} G',
                 f'{part.without_attention_products / 1e9:.2f} G',
             )
-        console = Console(width=100)
-        with console.capture() as capture:
-            console.print(table)
-        return capture.get().strip()
+        return to_text(table)
 
 
 def build(name: str) -> nn.Module:

@@ -5,6 +5,7 @@ from functools import partial
 
 from torch import nn
 
+from ptnt_mm.engine.build import import_host
 from ptnt_mm.errors import UserError, unknown_name
 from ptnt_mm.models import PyramidTNT
 
@@ -17,13 +18,9 @@ BASELINE = 'ptnt_s'
 
 def _peer(name: str, **options) -> nn.Module:
     """Build one of mmdet's backbones; they need mmcv's compiled operators to be imported."""
-    try:
-        from mmdet.models import backbones
-    except ImportError as error:
-        raise UserError(
-            f"{name} is one of mmdet's backbones, and mmdet cannot be imported here ({error}); "
-            'see docs/install.md, or name the models to run with --models'
-        ) from error
+    import_host('mmdet.models')
+    from mmdet.models import backbones
+
     return getattr(backbones, name)(**options)
 
 
@@ -75,8 +72,8 @@ def build(name: str) -> nn.Module:
     return _BUILDERS[check_name(name).removesuffix(COMPILED)]()
 
 
-def build_for_counting(name: str) -> nn.Module:
-    """Build a contender in the form whose multiply-adds are those of the published arithmetic."""
+def counted_as(name: str) -> str:
+    """The contender whose multiply-adds are this one's: of ours, the published form for all."""
     plain = check_name(name).removesuffix(COMPILED).removesuffix('_cp')
     eager = f'{plain}_eager'
-    return build(eager if eager in _BUILDERS else plain)
+    return eager if eager in _BUILDERS else plain

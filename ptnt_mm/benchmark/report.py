@@ -1,7 +1,6 @@
 """What a benchmark found: a table to read, JSON to keep."""
 
 import datetime
-import importlib.metadata
 import platform
 import statistics
 from dataclasses import asdict, dataclass
@@ -9,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from ptnt_mm.benchmark.contenders import BASELINE
-from ptnt_mm.benchmark.timing import Setting, Times
+from ptnt_mm.benchmark.timing import FORWARD, Setting, Times
+from ptnt_mm.doctor import installed
+from ptnt_mm.tables import new_table, to_text
 
 _PACKAGES = ('torch', 'mmengine', 'mmcv', 'mmdet', 'numpy')
 
@@ -40,7 +38,7 @@ class Row:
         """The published arithmetic over the time; a training step counts three forward passes."""
         if self.multiply_adds is None:
             return None
-        passes = 1 if self.setting.mode == 'forward' else 3
+        passes = 1 if self.setting.mode == FORWARD else 3
         return passes * self.multiply_adds * self.images_per_second
 
 
@@ -76,18 +74,12 @@ class Report:
         return '\n\n'.join([machine, *(self._table(setting) for setting in settings)])
 
     def _table(self, setting: Setting) -> str:
-        table = Table(box=box.MARKDOWN)
-        table.add_column('model')
         headings = ('seconds', 'min to max', 'images/s', f'to {BASELINE}', 'peak MiB', 'G, G/s')
-        for heading in headings:
-            table.add_column(heading, justify='right')
+        table = new_table('model', *headings)
         for row in self.rows:
             if row.setting == setting:
                 table.add_row(row.name, *self._cells(row))
-        console = Console(width=110)
-        with console.capture() as capture:
-            console.print(table)
-        return f'{setting}\n\n{capture.get().strip()}'
+        return f'{setting}\n\n{to_text(table)}'
 
     def _cells(self, row: Row) -> tuple[str, ...]:
         ratio = _ratio(row, self.rows)
@@ -109,18 +101,14 @@ def spread(rows: list[Row]) -> float:
 
 def machine(device: str, threads: int) -> dict[str, Any]:
     """Hardware and versions that the numbers belong to."""
-    found = {
+    versions = {package: installed(package) for package in _PACKAGES}
+    return {
         'date': datetime.date.today().isoformat(),
         'device': _processor() if device == 'cpu' else torch.cuda.get_device_name(device),
         'threads': threads,
         'python': platform.python_version(),
+        **{package: version for package, version in versions.items() if version},
     }
-    for package in _PACKAGES:
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def _ratio(row: Row, rows: tuple[Row, ...]) -> float | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from ptnt_mm.benchmark import memory
-from ptnt_mm.benchmark.contenders import COMPILED, build_for_counting
+from ptnt_mm.benchmark.contenders import build, counted_as
 from ptnt_mm.benchmark.report import Report, Row, machine, spread
 from ptnt_mm.benchmark.timing import FORWARD, Setting, interleave, load, prepare
 from ptnt_mm.complexity import measure
@@ -109,20 +109,20 @@ def _rows(
             row = replace(
                 row,
                 peak_bytes=memory.peak(name, setting, plan.threads),
-                multiply_adds=multiply_adds.get((name.removesuffix(COMPILED), setting.size)),
+                multiply_adds=multiply_adds.get((counted_as(name), setting.size)),
             )
         rows.append(row)
     return rows
 
 
 def _count(plan: Plan, tell: Callable[[str], None]) -> dict[tuple[str, tuple[int, int]], int]:
-    """Multiply-adds of one image, by contender and size."""
+    """Multiply-adds of one image, by contender as counted and size."""
     found = {}
-    for name in dict.fromkeys(name.removesuffix(COMPILED) for name in plan.models):
+    for name in dict.fromkeys(map(counted_as, plan.models)):
         for size in plan.sizes:
             tell(f'multiply-adds of {name} at {size[0]}x{size[1]}')
             try:
-                found[name, size] = measure(build_for_counting(name), size).total.multiply_adds
+                found[name, size] = measure(build(name), size).total.multiply_adds
             except (UserError, MemoryError, torch.OutOfMemoryError) as error:
                 tell(f'NOT COUNTED: {name}: {error}')
     return found

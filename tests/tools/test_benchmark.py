@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ptnt_mm.benchmark import contenders, memory, timing
-from ptnt_mm.benchmark.contenders import build, build_for_counting, names
+from ptnt_mm.benchmark.contenders import build, counted_as, names
 from ptnt_mm.benchmark.report import Report, Row
 from ptnt_mm.benchmark.timing import FORWARD, TRAINING, Setting, Times
 from ptnt_mm.models.layers.attention import EagerOuterAttention, FusedOuterAttention
@@ -93,7 +93,7 @@ def test_forms_of_ours():
     assert attention(build('ptnt_ti_eager')) is EagerOuterAttention
     assert build('ptnt_ti_cp').stages[0].with_cp
     for name in ('ptnt_ti', 'ptnt_ti_cp', 'ptnt_ti+compile'):
-        assert attention(build_for_counting(name)) is EagerOuterAttention
+        assert attention(build(counted_as(name))) is EagerOuterAttention
     assert {'swin_t', 'pvt_v2_b1', 'pvt_v2_b2', 'resnet50'} < set(names())
 
 

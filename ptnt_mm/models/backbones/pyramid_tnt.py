@@ -6,7 +6,6 @@ from typing import Any
 import torch
 from mmengine.model import BaseModule
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812
 
 from ptnt_mm.archs import ARCHS, NUM_STAGES, PATCH, SR_RATIOS
 from ptnt_mm.checkpoint import load_pretrained
@@ -18,7 +17,7 @@ from ptnt_mm.models.layers.drop import drop_path_rates
 from ptnt_mm.models.layers.init import init_weights
 from ptnt_mm.models.layers.norm import is_batch_norm
 from ptnt_mm.models.layers.position import RELATIVE_POSITIONS, resize_grid
-from ptnt_mm.models.layers.shapes import WORDS, Grid, reduced, tokens_to_map
+from ptnt_mm.models.layers.shapes import WORDS, Grid, pad, reduced, tokens_to_map
 from ptnt_mm.models.layers.stage import Stage
 from ptnt_mm.models.layers.stem import Stem
 from ptnt_mm.registry import MODELS
@@ -230,13 +229,8 @@ class PyramidTNT(BaseModule):
 
 def _pad(image: Tensor) -> Tensor:
     """Pad bottom and right with zeros to multiples of 8 pixels."""
-    height, width = image.shape[2:]
-    h, w = reduced((height, width), PATCH)
-    bottom, right = PATCH * h - height, PATCH * w - width
-    # Compiled code pads by 0 instead: a branch here would compile once for each remainder.
-    if torch.compiler.is_compiling() or bottom or right:
-        return F.pad(image, (0, right, 0, bottom))
-    return image
+    h, w = reduced(image.shape[2:], PATCH)
+    return pad(image, (PATCH * h, PATCH * w))
 
 
 def _check_image(image: Tensor) -> Tensor:

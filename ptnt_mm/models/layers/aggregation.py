@@ -1,14 +1,13 @@
 """Merging between stages: a quarter of the sentences, the same number of words in each."""
 
-import torch
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812
 
 from ptnt_mm.models.layers.shapes import (
     WORDS,
     Grid,
     crop,
     map_to_tokens,
+    pad,
     reduced,
     tokens_to_map,
     words_to_quads,
@@ -59,11 +58,7 @@ class WordAggregation(nn.Module):
 
 def _pad_to_even(inner: Tensor, hw: Grid) -> tuple[Tensor, Grid]:
     """Add a row and a column of zero sentences where the grid's side is odd."""
-    (h, w), (half_h, half_w) = hw, reduced(hw, 2)
-    even = 2 * half_h, 2 * half_w
-    # Compiled code pads by 0 instead: a branch here would compile once for each parity.
-    if not torch.compiler.is_compiling() and even == (h, w):
-        return inner, hw
-    grids = inner.reshape(-1, h, w, WORDS * inner.shape[2])
-    padded = F.pad(grids, (0, 0, 0, even[1] - w, 0, even[0] - h))
-    return padded.reshape(-1, WORDS, inner.shape[2]), even
+    even = tuple(2 * side for side in reduced(hw, 2))
+    sentences = inner.reshape(-1, hw[0] * hw[1], WORDS * inner.shape[2])
+    padded = pad(tokens_to_map(sentences, hw), even)
+    return map_to_tokens(padded).reshape(-1, WORDS, inner.shape[2]), even

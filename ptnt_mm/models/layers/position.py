@@ -150,8 +150,8 @@ def resize_relative(
     table: Tensor, from_query_hw: Grid, to_query_hw: Grid, from_key_hw: Grid, to_key_hw: Grid
 ) -> Tensor:
     """Resize a relative table over both grids: (1, heads, N_pre, M_pre) -> (1, heads, N, M)."""
-    queries = resize_grid(table, from_query_hw, to_query_hw)
-    return Factors(queries, *_axes(from_key_hw, to_key_hw, table)).bias()
+    position = GridRelativePosition(from_query_hw, from_key_hw)
+    return position.factors(table, to_query_hw, to_key_hw).bias()
 
 
 def _axes(from_hw: Grid, to_hw: Grid, like: Tensor) -> tuple[Tensor, Tensor]:

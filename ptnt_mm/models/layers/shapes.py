@@ -4,7 +4,9 @@
 row by row. An inner sequence keeps its outer tokens on the batch axis: ``(B*h*w, 16, c)``.
 """
 
+import torch
 from torch import Tensor
+from torch.nn import functional as F  # noqa: N812
 
 Grid = tuple[int, int]
 """Height and width of a grid, in tokens."""
@@ -28,6 +30,17 @@ def reduced(hw: Grid, ratio: int) -> Grid:
 def crop(feature: Tensor, hw: Grid) -> Tensor:
     """(B, C, H, W) -> (B, C, h, w), cut at the bottom and right."""
     return feature.narrow(2, 0, hw[0]).narrow(3, 0, hw[1])
+
+
+def pad(feature: Tensor, hw: Grid) -> Tensor:
+    """(B, C, H, W) -> (B, C, h, w), with zeros at the bottom and right; itself if none are needed.
+
+    Compiled code pads by 0 instead: a branch would compile once for each remainder.
+    """
+    bottom, right = hw[0] - feature.shape[2], hw[1] - feature.shape[3]
+    if torch.compiler.is_compiling() or bottom or right:
+        return F.pad(feature, (0, right, 0, bottom))
+    return feature
 
 
 def tokens_to_map(tokens: Tensor, hw: Grid) -> Tensor:

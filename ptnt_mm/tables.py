@@ -1,0 +1,24 @@
+"""Tables for the terminal that can be pasted into a page as they are."""
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+_WIDTH = 110
+
+
+def new_table(first: str, *numbers: str) -> Table:
+    """Start a Markdown table: one column of names, the others of numbers."""
+    table = Table(box=box.MARKDOWN)
+    table.add_column(first)
+    for heading in numbers:
+        table.add_column(heading, justify='right')
+    return table
+
+
+def to_text(table: Table) -> str:
+    """Render a table."""
+    console = Console(width=_WIDTH)
+    with console.capture() as capture:
+        console.print(table)
+    return capture.get().strip()
