@@ -1,7 +1,7 @@
 # RetinaNet with PyramidTNT-S, COCO 1x, as published: 42.0 AP (arXiv 2201.00978).
 # 8 GPUs x 2 images; the backbone's ImageNet weights come with `tools/train.py --pretrained FILE`.
 _base_ = [
-    '_base_/models/retinanet_ptnt.py',
+    '_base_/models/retinanet_ptnt_s.py',
     'mmdet::_base_/datasets/coco_detection.py',
     '_base_/schedules/adamw_1x.py',
     '_base_/tta/detection.py',

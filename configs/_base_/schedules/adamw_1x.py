@@ -3,6 +3,8 @@
 _base_ = 'mmdet::_base_/schedules/schedule_1x.py'
 
 optim_wrapper = dict(
+    # Refuses a custom key that matches no parameter.
+    constructor='CheckedOptimWrapperConstructor',
     optimizer=dict(_delete_=True, type='AdamW', lr=1e-4, weight_decay=0.05),
     # No decay where the authors had none: biases, one-dimensional weights, the two tables behind
     # the stem. The relative position tables are decayed, as theirs.

@@ -1,6 +1,7 @@
 """PyramidTNT (arXiv 2201.00978) as a backbone for dense prediction."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -198,6 +199,28 @@ class PyramidTNT(BaseModule):
             for module in filter(is_batch_norm, self.modules()):
                 module.eval()
         return self
+
+    def get_layer_depth(self, param_name: str, prefix: str = '') -> tuple[int, int]:
+        """The depth of a parameter and the number of depths, for layer-wise learning rates.
+
+        0 is the stem with its tables, each block is a depth of its own, and the last are the
+        output norms. Merges and a stage's position table go with the stage's first block.
+
+        Args:
+            param_name: Its name, as of ``named_parameters()``.
+            prefix: What stands before it in a larger model, such as ``'backbone.'``.
+        """
+        blocks = (len(stage.blocks) for stage in self.stages)
+        *first, last = accumulate(blocks, initial=1)
+        kind, *path = param_name.removeprefix(prefix).split('.')
+        if kind == 'stages':
+            stage, block = int(path[0]), int(path[2]) if path[1] == 'blocks' else 0
+            depth = first[stage] + block
+        elif kind in ('word_merges', 'sentence_merges'):
+            depth = first[int(path[0]) + 1]
+        else:
+            depth = last if kind.startswith('norm') else 0
+        return depth, last + 1
 
     def _output(self, i: int, outer: Tensor, hw: Grid) -> Tensor:
         """Outer (B, N, C) -> (B, C, h, w)."""

@@ -1,0 +1,25 @@
+# DINO with PyramidTNT-S, mmdet's recipe of 12 epochs as it is. The four levels of the backbone, at
+# strides 8, 16, 32, 64, are those that DINO wants: no upsampling, no extra level. Ours.
+_base_ = ['mmdet::dino/dino-4scale_r50_8xb2-12e_coco.py', '_base_/tta/detection.py']
+
+custom_imports = dict(imports=['ptnt_mm'], allow_failed_imports=False)
+custom_hooks = [dict(type='CheckpointGuardHook')]
+
+model = dict(
+    # The published weights were trained on images scaled to [-1, 1], not on ImageNet's mean.
+    data_preprocessor=dict(mean=[127.5, 127.5, 127.5], std=[127.5, 127.5, 127.5]),
+    backbone=dict(_delete_=True, type='PyramidTNT', arch='small', drop_path_rate=0.1),
+    neck=dict(in_channels=[128, 256, 512, 512]),
+)
+
+optim_wrapper = dict(
+    constructor='CheckedOptimWrapperConstructor',
+    paramwise_cfg=dict(
+        flat_decay_mult=0.0,
+        custom_keys={
+            'backbone.outer_pos': dict(lr_mult=0.1, decay_mult=0.0),
+            'backbone.inner_pos': dict(lr_mult=0.1, decay_mult=0.0),
+        },
+    ),
+)
+default_hooks = dict(checkpoint=dict(max_keep_ckpts=3))

@@ -1,0 +1,10 @@
+# RetinaNet with PyramidTNT-B, COCO 3x.
+_base_ = [
+    '_base_/models/retinanet_ptnt_b.py',
+    'mmdet::_base_/datasets/coco_detection.py',
+    '_base_/schedules/adamw_3x.py',
+    '_base_/tta/detection.py',
+    '_base_/default_runtime.py',
+]
+
+model = dict(backbone=dict(drop_path_rate=0.2))

@@ -1,0 +1,111 @@
+"""Which parameters an optimizer treats alike: few groups, checked, and by depth if asked."""
+
+from typing import Any
+
+from mmengine.optim import DefaultOptimWrapperConstructor
+from torch import nn
+
+from ptnt_mm.errors import UserError
+from ptnt_mm.registry import OPTIM_WRAPPER_CONSTRUCTORS
+
+Group = dict[str, Any]
+"""Parameters, under 'params', and their settings, such as 'lr' and 'weight_decay'."""
+
+
+@OPTIM_WRAPPER_CONSTRUCTORS.register_module()
+class CheckedOptimWrapperConstructor(DefaultOptimWrapperConstructor):
+    """MMEngine's default constructor, with custom keys checked and groups joined.
+
+    MMEngine makes one group of every parameter, which keeps fused and foreach optimizers from
+    working on many at once. Its ``paramwise_cfg`` is taken as it is, but for one thing: where a
+    custom key says nothing of weight decay, ``flat_decay_mult`` holds there too.
+    """
+
+    def add_params(
+        self,
+        params: list[Group],
+        module: nn.Module,
+        prefix: str = '',
+        is_dcn_module: bool | None = None,
+    ) -> None:
+        """Append the groups of a module; MMEngine calls this again for each of its children.
+
+        Raises:
+            UserError: if a custom key is part of no parameter's name.
+        """
+        super().add_params(params, module, prefix, is_dcn_module)
+        if not prefix:
+            self._check_custom_keys(module)
+            self._spare_flat(params)
+            params[:] = _joined(self.adjust(params, module))
+
+    def adjust(self, groups: list[Group], model: nn.Module) -> list[Group]:
+        """What a subclass changes in the groups, of one parameter each, before they are joined."""
+        return groups
+
+    def _spare_flat(self, groups: list[Group]) -> None:
+        multiplier = self.paramwise_cfg.get('flat_decay_mult')
+        for group in groups:
+            custom = 'lr_mult' in group and 'decay_mult' not in group
+            if custom and multiplier is not None and group['params'][0].dim() == 1:
+                group['weight_decay'] = self.base_wd * multiplier
+
+    def _check_custom_keys(self, model: nn.Module) -> None:
+        names = [f'.{name}' for name, _ in model.named_parameters()]
+        for key in self.paramwise_cfg.get('custom_keys', {}):
+            if not any(key in name for name in names):
+                raise UserError(
+                    f'optim_wrapper.paramwise_cfg.custom_keys: {key!r} is part of no '
+                    f"parameter's name, so it would do nothing. Names look like {names[0][1:]}, "
+                    f'{names[-1][1:]}'
+                )
+
+
+@OPTIM_WRAPPER_CONSTRUCTORS.register_module()
+class LayerDecayOptimWrapperConstructor(CheckedOptimWrapperConstructor):
+    """Lower learning rates for layers nearer the image.
+
+    A parameter of the backbone at depth d of D learns at ``lr * decay_rate ** (D - 1 - d)``;
+    ``paramwise_cfg=dict(decay_rate=...)`` sets the rate, beside MMEngine's other keys. Depths are
+    the backbone's own: it has ``get_layer_depth(name, prefix) -> (d, D)``, as PyramidTNT and the
+    backbones of mmpretrain do.
+    """
+
+    def adjust(self, groups: list[Group], model: nn.Module) -> list[Group]:
+        """Scale the learning rates of the backbone.
+
+        Raises:
+            UserError: if ``decay_rate`` is missing or not in (0, 1], or if the model's backbone
+                does not tell its depths.
+        """
+        decay_rate = self.paramwise_cfg.get('decay_rate')
+        if not isinstance(decay_rate, (int, float)) or not 0 < decay_rate <= 1:
+            raise UserError(
+                f'optim_wrapper.paramwise_cfg.decay_rate is {decay_rate!r}: expected a number '
+                'above 0 and at most 1, such as 0.9'
+            )
+        backbone = getattr(model, 'backbone', None)
+        if not hasattr(backbone, 'get_layer_depth'):
+            raise UserError(
+                f'{type(backbone).__name__} does not tell the depth of its layers: give it '
+                'get_layer_depth(name, prefix), or use another optim_wrapper.constructor'
+            )
+        prefix = 'backbone.'
+        names = {id(parameter): name for name, parameter in model.named_parameters()}
+        for group in groups:
+            name = names[id(group['params'][0])]
+            if name.startswith(prefix):
+                depth, depths = backbone.get_layer_depth(name, prefix)
+                group['lr'] = group.get('lr', self.base_lr) * decay_rate ** (depths - 1 - depth)
+        return groups
+
+
+def _joined(groups: list[Group]) -> list[Group]:
+    """One group for all parameters of the same settings, in the order of their first ones."""
+    joined: dict[tuple, Group] = {}
+    for group in groups:
+        settings = {key: value for key, value in group.items() if key != 'params'}
+        key = tuple(sorted((name, repr(value)) for name, value in settings.items()))
+        same = joined.setdefault(key, dict(params=[], **settings))
+        same['params'] += group['params']
+    return list(joined.values())
