@@ -19,9 +19,10 @@ model = dict(
         anchor_generator=dict(scales=[4]),
     ),
     roi_head=dict(
-        bbox_roi_extractor=dict(out_channels=width),
+        # Objects are taken from deeper levels than their pixels would be in photographs of COCO.
+        bbox_roi_extractor=dict(out_channels=width, finest_scale=14),
         bbox_head=dict(in_channels=width, fc_out_channels=256, num_classes=num_classes),
-        mask_roi_extractor=dict(out_channels=width),
+        mask_roi_extractor=dict(out_channels=width, finest_scale=14),
         mask_head=dict(
             num_convs=2, in_channels=width, conv_out_channels=width, num_classes=num_classes
         ),

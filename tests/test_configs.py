@@ -1,5 +1,6 @@
-"""Every config of the package: built, its channels compared, run forward and back once."""
+"""Every config of the package: built, compared with its backbone, run forward and back once."""
 
+import copy
 from argparse import Namespace
 from pathlib import Path
 
@@ -7,7 +8,8 @@ import pytest
 import torch
 
 import ptnt_mm
-from ptnt_mm import zoo
+from ptnt_mm import complexity, zoo
+from ptnt_mm.archs import ARCHS
 from ptnt_mm.checkpoint import CheckpointError
 from ptnt_mm.engine.start import use_pretrained
 from ptnt_mm.models import PyramidTNTClassifier
@@ -16,17 +18,50 @@ mmdet = pytest.importorskip('mmdet')
 
 from mmdet.structures import DetDataSample  # noqa: E402
 from mmdet.testing import demo_mm_inputs  # noqa: E402
-from mmengine.config import Config  # noqa: E402
+from mmengine.config import Config, ConfigDict  # noqa: E402
 from mmengine.optim import build_optim_wrapper  # noqa: E402
-from mmengine.registry import MODELS, init_default_scope  # noqa: E402
+from mmengine.registry import HOOKS, MODELS, init_default_scope  # noqa: E402
 from torch import nn  # noqa: E402
 
 NAMES = zoo.config_names()
+SIZES = dict(ti='tiny', s='small', m='medium', b='base')
+DETECTORS = ('retinanet', 'mask_rcnn', 'cascade_mask_rcnn')
+GRID = [f'{d}_ptnt_{s}_{t}' for d in DETECTORS for s in SIZES for t in ('1x', '3x', '3x_ms')]
+OPTIONS = [f'retinanet_ptnt_s_1x_{option}' for option in ('amp', 'clip', 'ema', 'lld', 'low_mem')]
+OTHERS = ['dino_ptnt_s_1x', 'rtmdet_ptnt_s_1x', 'custom_coco']
+DEMOS = ['demo_retinanet_ptnt_ti', 'demo_mask_rcnn_ptnt_ti']
+SPARED = ('backbone.outer_pos', 'backbone.inner_pos')
 
 
-def _build(config: Config) -> nn.Module:
-    init_default_scope(config.default_scope)
-    return MODELS.build(config.model)
+def _build(model: ConfigDict) -> nn.Module:
+    init_default_scope('mmdet')
+    return MODELS.build(copy.deepcopy(model))
+
+
+def _narrow(model: ConfigDict, arch: dict) -> ConfigDict:
+    """The same model with a backbone of a thousandth of the cost, and few proposals."""
+    model = copy.deepcopy(model)
+    model.backbone.arch = arch
+    _set_everywhere([model], dict(fc_out_channels=16, max_per_img=20, num=16, num_queries=20))
+    widths = [arch['outer_dims'][i] for i in model.backbone.get('out_indices', (0, 1, 2, 3))]
+    for neck in model.neck if isinstance(model.neck, list) else [model.neck]:
+        neck.in_channels = widths
+    return model
+
+
+def _set_everywhere(settings: dict | list, values: dict) -> None:
+    children = settings.values() if isinstance(settings, dict) else settings
+    for child in children:
+        if isinstance(child, dict):
+            child.update({key: values[key] for key in values.keys() & child.keys()})
+        if isinstance(child, (dict, list)):
+            _set_everywhere(child, values)
+
+
+def _decays(wrapper, model: nn.Module) -> dict[str, float]:
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    groups = wrapper.optimizer.param_groups
+    return {names[id(p)]: group['weight_decay'] for group in groups for p in group['params']}
 
 
 @pytest.fixture(scope='module', params=NAMES)
@@ -35,55 +70,98 @@ def config(request: pytest.FixtureRequest) -> Config:
 
 
 @pytest.fixture(scope='module')
-def model(config: Config) -> nn.Module:
+def blueprint(config: Config) -> nn.Module:
+    """The model in its real widths, without memory for its weights."""
+    with torch.device('meta'):
+        return _build(config.model)
+
+
+@pytest.fixture(scope='module')
+def model(config: Config, micro_arch: dict) -> nn.Module:
+    """The model with a narrow backbone."""
     torch.manual_seed(0)
-    return _build(config)
+    return _build(_narrow(config.model, micro_arch))
 
 
-def test_the_necks_channels_are_the_backbones(model: nn.Module):
-    upsampler, pyramid = model.neck
-    assert upsampler.in_channels == model.backbone.out_channels
-    assert tuple(pyramid.in_channels) == upsampler.out_channels
+def test_the_grid_is_complete():
+    assert sorted(GRID + OPTIONS + OTHERS + DEMOS) == NAMES
 
 
-def test_the_anchors_strides_are_the_maps(model: nn.Module):
-    assert [stride // 2 for stride in model.backbone.out_strides] == [
-        stride[0] for stride in model.bbox_head.prior_generator.strides[:3]
-    ]
+def test_names_say_what_is_inside(config: Config):
+    name = Path(config.filename).stem
+    if name not in GRID:
+        pytest.skip('a name outside the grid')
+    detector, _, rest = name.partition('_ptnt_')
+    size, _, schedule = rest.partition('_')
+    types = dict(zip(DETECTORS, ('RetinaNet', 'MaskRCNN', 'CascadeRCNN'), strict=True))
+    assert config.model.type == types[detector]
+    assert config.model.backbone.arch == SIZES[size]
+    short = schedule == '1x'
+    assert config.train_cfg.max_epochs == (12 if short else 36)
+    assert config.model.backbone.drop_path_rate == (0.1 if short else 0.2)
+    steps = config.param_scheduler[1]
+    assert (steps.end, steps.milestones) == ((12, [8, 11]) if short else (36, [27, 33]))
+    choices = [t for t in config.train_dataloader.dataset.pipeline if t.type == 'RandomChoice']
+    assert len(choices) == schedule.endswith('_ms')
 
 
-def test_images_are_scaled_as_for_the_published_weights(model: nn.Module):
-    scale = model.data_preprocessor
-    assert scale.mean.flatten().tolist() == scale.std.flatten().tolist() == [127.5] * 3
-    assert scale._channel_conversion and scale.pad_size_divisor % 32 == 0
+def test_the_necks_channels_are_the_backbones(config: Config, blueprint: nn.Module):
+    dims = ARCHS[config.model.backbone.arch]['outer_dims']
+    widths = [dims[i] for i in blueprint.backbone.out_indices]
+    assert list(blueprint.backbone.out_channels) == widths
+    necks = config.model.neck if isinstance(config.model.neck, list) else [config.model.neck]
+    assert all(neck.in_channels == widths for neck in necks)
 
 
-def test_weight_decay_spares_what_the_authors_spared(config: Config, model: nn.Module):
+def test_images_are_scaled_as_for_the_published_weights(config: Config):
+    scale = config.model.data_preprocessor
+    assert scale.mean == scale.std == [127.5] * 3
+    assert scale.bgr_to_rgb
+    assert scale.pad_size_divisor in (1, 32)
+
+
+def test_weight_decay_spares_what_the_authors_spared(config: Config, blueprint: nn.Module):
     decay = config.optim_wrapper.optimizer.weight_decay
-    wrapper = build_optim_wrapper(model, config.optim_wrapper)
-    names = {id(parameter): name for name, parameter in model.named_parameters()}
-    groups = wrapper.optimizer.param_groups
-    decays = {names[id(p)]: g['weight_decay'] for g in groups for p in g['params']}
-    assert decays.keys() == {name for name, p in model.named_parameters() if p.requires_grad}
-    for name, parameter in model.named_parameters():
-        spared = parameter.dim() == 1 or name in ('backbone.outer_pos', 'backbone.inner_pos')
+    settings = copy.deepcopy(config.optim_wrapper)
+    settings.type = 'OptimWrapper'  # the one for mixed precision wants an accelerator
+    settings.pop('dtype', None)
+    decays = _decays(build_optim_wrapper(blueprint, settings), blueprint)
+    assert decays.keys() == {name for name, p in blueprint.named_parameters() if p.requires_grad}
+    for name, parameter in blueprint.named_parameters():
+        spared = parameter.dim() == 1 or name in SPARED
         assert decays[name] == (0.0 if spared else decay), name
     assert decays['backbone.stages.0.relative_pos'] == decay
 
 
-def test_a_step_of_training_reaches_every_parameter(model: nn.Module):
-    data = demo_mm_inputs(1, [[3, 97, 131]], num_classes=4)
+def test_the_batch_that_the_learning_rate_is_for_is_stated(config: Config):
+    assert config.auto_scale_lr.base_batch_size == (8 if 'demo' in config.filename else 16)
+    assert not config.auto_scale_lr.get('enable')
+
+
+def test_loading_is_guarded_and_views_can_be_averaged(config: Config):
+    assert dict(type='CheckpointGuardHook') in config.custom_hooks
+    assert config.custom_imports.imports == ['ptnt_mm']
+    assert config.default_scope == 'mmdet'
+    with_masks = 'mask' in config.filename
+    assert config.tta_model.type.endswith('InstanceTTAModel' if with_masks else 'DetTTAModel')
+    metrics = config.val_evaluator.metric
+    assert metrics == (['bbox', 'segm'] if with_masks else 'bbox')
+    load = next(t for t in config.train_dataloader.dataset.pipeline if 'Annot' in t.type)
+    assert load.get('with_mask', False) == with_masks
+
+
+def test_a_step_of_training_reaches_every_parameter(config: Config, model: nn.Module):
+    data = demo_mm_inputs(1, [[3, 97, 131]], num_classes=4, with_mask='mask' in config.filename)
     model.train()
     losses = model(**model.data_preprocessor(data, training=True), mode='loss')
-    total, logged = model.parse_losses(losses)
+    total, _ = model.parse_losses(losses)
     total.backward()
-    assert torch.isfinite(total) and {'loss_cls', 'loss_bbox'} <= set(logged)
-    without = [name for name, p in model.named_parameters() if p.grad is None]
-    assert without == []
+    assert torch.isfinite(total)
+    assert [name for name, p in model.named_parameters() if p.grad is None] == []
     model.zero_grad()
 
 
-def test_predictions_at_an_odd_size(model: nn.Module):
+def test_predictions_at_an_odd_size(config: Config, model: nn.Module):
     data = demo_mm_inputs(1, [[3, 75, 203]], num_classes=4)
     model.eval()
     with torch.no_grad():
@@ -91,25 +169,89 @@ def test_predictions_at_an_odd_size(model: nn.Module):
     assert isinstance(sample, DetDataSample)
     boxes = sample.pred_instances.bboxes
     assert boxes.shape[1] == 4 and torch.isfinite(boxes).all()
+    if 'mask' in config.filename:
+        assert sample.pred_instances.masks.shape[1:] == (75, 203)
 
 
-def test_the_batch_that_the_learning_rate_is_for_is_stated(config: Config):
-    assert config.auto_scale_lr.base_batch_size in (8, 16)
-    assert not config.auto_scale_lr.enable
+@pytest.mark.parametrize('name', [*(f'{d}_ptnt_s_1x' for d in DETECTORS), *OTHERS[:2]])
+def test_the_real_widths_run_and_are_counted(name: str):
+    model = complexity.build(name)
+    counted = complexity.measure(model, (288, 256)).total
+    assert counted.parameters == sum(parameter.numel() for parameter in model.parameters())
+    assert counted.multiply_adds > 0
 
 
 def test_the_published_recipe():
     config = ptnt_mm.get_config('retinanet_ptnt_s_1x')
     optimizer = config.optim_wrapper.optimizer
     assert (optimizer.type, optimizer.lr, optimizer.weight_decay) == ('AdamW', 1e-4, 0.05)
-    assert config.train_cfg.max_epochs == 12
     warmup, steps = config.param_scheduler
-    assert (warmup.end, steps.milestones, steps.gamma) == (500, [8, 11], 0.1)
-    assert config.auto_scale_lr.base_batch_size == 16
+    assert (warmup.end, steps.gamma) == (500, 0.1)
     assert config.train_dataloader.batch_size == 2
     resize = next(t for t in config.train_dataloader.dataset.pipeline if t.type == 'Resize')
     assert resize.scale == (1333, 800)
-    assert config.model.backbone.drop_path_rate == 0.1
+
+
+def test_the_anchors_strides_are_the_maps():
+    for detector in DETECTORS:
+        with torch.device('meta'):
+            model = _build(ptnt_mm.get_config(f'{detector}_ptnt_s_1x').model)
+        head = model.bbox_head if detector == 'retinanet' else model.rpn_head
+        strides = [stride // 2 for stride in model.backbone.out_strides]
+        anchors = [stride[0] for stride in head.prior_generator.strides]
+        assert anchors[: len(strides)] == strides
+
+
+def test_images_of_many_sizes():
+    config = ptnt_mm.get_config('mask_rcnn_ptnt_s_3x_ms')
+    _, annotations, _, choice, _ = config.train_dataloader.dataset.pipeline
+    (resize,), (_, _, again) = choice.transforms
+    assert resize == again and annotations.with_mask
+    assert [short for _, short in resize.scales] == list(range(480, 801, 32))
+    assert {long for long, _ in resize.scales} == {1333}
+    plain = ptnt_mm.get_config('mask_rcnn_ptnt_s_3x')
+    assert plain.val_dataloader.dataset.ann_file == config.val_dataloader.dataset.ann_file
+
+
+def test_averaged_weights_are_of_the_whole_model():
+    config = ptnt_mm.get_config('retinanet_ptnt_s_1x_ema')
+    hook = HOOKS.build(config.custom_hooks[1])
+    assert hook.ema_cfg['update_buffers'] and hook.ema_cfg['type'] == 'ExpMomentumEMA'
+
+
+def test_mixed_precision_gives_finite_losses(micro_arch: dict):
+    config = ptnt_mm.get_config('retinanet_ptnt_s_1x_amp')
+    assert config.optim_wrapper.type == 'AmpOptimWrapper'
+    assert config.optim_wrapper.dtype == 'bfloat16'
+    model = _build(_narrow(config.model, micro_arch)).train()
+    data = model.data_preprocessor(demo_mm_inputs(1, [[3, 97, 131]]), training=True)
+    with torch.autocast('cpu', dtype=torch.bfloat16):
+        total, _ = model.parse_losses(model(**data, mode='loss'))
+    total.backward()
+    assert all(torch.isfinite(p.grad).all() for p in model.parameters())
+
+
+def test_little_memory_is_the_same_batch_and_model():
+    plain, low = (ptnt_mm.get_config(f'retinanet_ptnt_s_1x{name}') for name in ('', '_low_mem'))
+    steps = low.optim_wrapper.accumulative_counts
+    assert low.train_dataloader.batch_size * steps == plain.train_dataloader.batch_size
+    assert low.model.backbone.pop('with_cp')
+    assert low.model == plain.model
+
+
+def test_own_classes_and_folder_feed_everything(tmp_path: Path):
+    own = tmp_path / 'custom_coco.py'
+    zoo.copy_config('custom_coco', tmp_path)
+    text = own.read_text().replace("'data/custom/'", "'elsewhere/'")
+    own.write_text(text.replace("('ball', 'coin', 'crate', 'cup')", "('ship', 'sheep')"))
+    config = Config.fromfile(own)
+    assert config.model.bbox_head.num_classes == 2
+    for split in ('train', 'val', 'test'):
+        dataset = config[f'{split}_dataloader'].dataset
+        assert dataset.metainfo.classes == ('ship', 'sheep')
+        assert dataset.data_root == 'elsewhere/'
+    for evaluator in (config.val_evaluator, config.test_evaluator):
+        assert evaluator.ann_file == 'elsewhere/annotations/instances_val.json'
 
 
 def test_the_authors_weights_reach_the_detector_whole_or_not_at_all(tmp_path: Path):
@@ -120,7 +262,7 @@ def test_the_authors_weights_reach_the_detector_whole_or_not_at_all(tmp_path: Pa
     use_pretrained(config, str(file))
 
     torch.save(dict(training, state_dict=weights), file)
-    detector = _build(config)
+    detector = _build(config.model)
     detector.init_weights()
     trunk = detector.backbone.state_dict()
     assert all(torch.equal(trunk[key], weights[key]) for key in trunk)
@@ -130,4 +272,4 @@ def test_the_authors_weights_reach_the_detector_whole_or_not_at_all(tmp_path: Pa
     kept = {key: weight for key, weight in weights.items() if not key.startswith(lost)}
     torch.save(dict(training, state_dict=kept), file)
     with pytest.raises(CheckpointError, match=f'lacks 12 weights: {lost}.*PyramidTNT small, 256'):
-        _build(config).init_weights()
+        _build(config.model).init_weights()

@@ -1,0 +1,132 @@
+"""Optimizer groups: MMEngine's rules, few groups, checked keys, rates by depth."""
+
+import pytest
+from mmengine.optim import build_optim_wrapper
+from torch import nn
+
+from ptnt_mm.errors import UserError
+from ptnt_mm.models import PyramidTNT
+
+RATE, DECAY = 1e-3, 0.05
+
+
+class Detector(nn.Module):
+    """A backbone with something behind it."""
+
+    def __init__(self, backbone: nn.Module):
+        super().__init__()
+        self.backbone = backbone
+        self.head = nn.Linear(4, 2)
+
+
+@pytest.fixture
+def detector(micro_arch: dict) -> Detector:
+    return Detector(PyramidTNT(micro_arch, out_norms=True))
+
+
+def groups_of(model: nn.Module, kind: str, **paramwise) -> list[dict]:
+    settings = dict(
+        type='OptimWrapper',
+        constructor=f'{kind}OptimWrapperConstructor',
+        optimizer=dict(type='AdamW', lr=RATE, weight_decay=DECAY),
+        paramwise_cfg=paramwise,
+    )
+    return build_optim_wrapper(model, settings).optimizer.param_groups
+
+
+def by_name(model: nn.Module, groups: list[dict], setting: str) -> dict[str, float]:
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    return {names[id(p)]: group[setting] for group in groups for p in group['params']}
+
+
+def test_equal_settings_share_a_group(detector: Detector):
+    groups = groups_of(detector, 'Checked', flat_decay_mult=0.0)
+    assert len(groups) == 2
+    decays = by_name(detector, groups, 'weight_decay')
+    assert decays == {
+        name: 0.0 if parameter.dim() == 1 else DECAY
+        for name, parameter in detector.named_parameters()
+    }
+
+
+def test_without_rules_there_is_one_group(detector: Detector):
+    assert len(groups_of(detector, 'Checked')) == 1
+
+
+def test_groups_are_those_of_mmengine(detector: Detector):
+    rules = dict(
+        norm_decay_mult=0.0,
+        bias_lr_mult=2.0,
+        custom_keys={'outer_attn': dict(lr_mult=0.5), 'head': dict(decay_mult=0.1)},
+    )
+    ours, theirs = (groups_of(detector, kind, **rules) for kind in ('Checked', 'Default'))
+    assert len(ours) < 10 < len(theirs)
+    for setting in ('lr', 'weight_decay'):
+        assert by_name(detector, ours, setting) == by_name(detector, theirs, setting)
+
+
+def test_a_custom_key_that_leaves_decay_alone_spares_flat_weights_too(detector: Detector):
+    groups = groups_of(
+        detector, 'Checked', flat_decay_mult=0.0, custom_keys={'backbone': dict(lr_mult=0.1)}
+    )
+    decays, rates = (by_name(detector, groups, setting) for setting in ('weight_decay', 'lr'))
+    assert decays['backbone.norm0.weight'] == 0.0
+    assert decays['backbone.stages.0.blocks.0.outer_attn.q.weight'] == DECAY
+    assert rates['backbone.norm0.weight'] == pytest.approx(0.1 * RATE)
+
+
+def test_frozen_parameters_are_left_out(micro_arch: dict):
+    detector = Detector(PyramidTNT(micro_arch, frozen_stages=1))
+    rates = by_name(detector, groups_of(detector, 'Checked', flat_decay_mult=0.0), 'lr')
+    assert rates.keys() == {n for n, p in detector.named_parameters() if p.requires_grad}
+
+
+@pytest.mark.parametrize('kind', ['Checked', 'LayerDecay'])
+def test_a_key_that_matches_nothing_is_an_error(detector: Detector, kind: str):
+    keys = {'outer_pos': dict(decay_mult=0.0), 'absolute_pos_embed': dict(decay_mult=0.0)}
+    with pytest.raises(UserError, match="'absolute_pos_embed' is part of no parameter's name"):
+        groups_of(detector, kind, decay_rate=0.9, custom_keys=keys)
+
+
+def test_rates_fall_towards_the_image(detector: Detector):
+    groups = groups_of(detector, 'LayerDecay', decay_rate=0.5, flat_decay_mult=0.0)
+    rates = by_name(detector, groups, 'lr')
+    # Five blocks in stages of 1, 2, 1, 1: depths 1 to 5; 0 is the stem, 6 what comes after.
+    depths = {
+        'backbone.patch_embed.common_conv.0.weight': 0,
+        'backbone.outer_pos': 0,
+        'backbone.inner_pos': 0,
+        'backbone.stages.0.relative_pos': 1,
+        'backbone.stages.0.blocks.0.outer_norm1.weight': 1,
+        'backbone.stages.1.blocks.0.outer_attn.q.weight': 2,
+        'backbone.stages.1.blocks.1.outer_attn.q.weight': 3,
+        'backbone.stages.1.relative_pos': 2,
+        'backbone.stages.3.blocks.0.outer_mlp.fc1.bias': 5,
+        'backbone.norm0.weight': 6,
+    }
+    for name, depth in depths.items():
+        assert rates[name] == pytest.approx(RATE * 0.5 ** (6 - depth)), name
+    merges = {name: rate for name, rate in rates.items() if '_merges.0.' in name}
+    assert set(merges.values()) == {rates['backbone.stages.1.blocks.0.outer_attn.q.weight']}
+    assert rates['head.weight'] == RATE
+    decays = by_name(detector, groups, 'weight_decay')
+    assert decays['backbone.norm0.weight'] == 0.0 and decays['head.weight'] == DECAY
+
+
+def test_depths_of_the_published_archs_end_at_the_last_block():
+    for arch, blocks in dict(tiny=13, small=16).items():
+        backbone = PyramidTNT(arch)
+        depths = [backbone.get_layer_depth(name) for name, _ in backbone.named_parameters()]
+        assert {of for _, of in depths} == {blocks + 2}
+        assert {depth for depth, _ in depths} == set(range(blocks + 1))
+
+
+@pytest.mark.parametrize('rate', [None, 0, -0.5, 1.5, 'much'])
+def test_a_rate_that_makes_no_sense_is_an_error(detector: Detector, rate: object):
+    with pytest.raises(UserError, match='decay_rate is .*expected a number above 0'):
+        groups_of(detector, 'LayerDecay', decay_rate=rate)
+
+
+def test_a_backbone_without_depths_is_an_error():
+    with pytest.raises(UserError, match='Linear does not tell the depth of its layers'):
+        groups_of(Detector(nn.Linear(4, 4)), 'LayerDecay', decay_rate=0.9)
