@@ -200,3 +200,14 @@ def test_lower_precisions_stay_finite(attention, dtype):
     with torch.no_grad(), torch.autocast('cpu', dtype=dtype):
         outputs = model(golden.image(1, 800, 1333))
     assert all(output.isfinite().all() for output in outputs)
+
+
+@pytest.mark.parametrize('dtype', [torch.bfloat16, torch.float16])
+def test_gradients_of_lower_precisions_stay_finite(dtype):
+    """A training step at the size of detection; the smallest arch."""
+    torch.set_num_threads(2)
+    model = golden.filled(PyramidTNT('tiny')).train()
+    with torch.autocast('cpu', dtype=dtype):
+        outputs = model(golden.image(1, 800, 1333))
+    sum(output.float().mean() for output in outputs).backward()
+    assert all(parameter.grad.isfinite().all() for parameter in model.parameters())

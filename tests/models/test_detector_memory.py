@@ -1,0 +1,35 @@
+"""What the whole published detector takes on a CPU, in a process of its own."""
+
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip('mmdet')
+
+STEP = """
+import resource, torch, ptnt_mm
+from mmdet.testing import demo_mm_inputs
+from mmengine.registry import MODELS, init_default_scope
+
+config = ptnt_mm.get_config('retinanet_ptnt_s_1x')
+init_default_scope('mmdet')
+model = MODELS.build(config.model).train()
+data = model.data_preprocessor(demo_mm_inputs(1, [[3, 800, 1344]]), training=True)
+losses = model(**data, mode='loss')
+total, _ = model.parse_losses(losses)
+total.backward()
+assert torch.isfinite(total)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.timeout(300)
+def test_a_training_step_stays_below_7_gib():
+    """Resident set at the worst moment; 3.2 GiB were seen, weights and libraries included."""
+    done = subprocess.run(
+        [sys.executable, '-W', 'ignore', '-c', STEP], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    kilobytes = int(done.stdout.split()[-1])
+    assert 0.5 * 2**20 < kilobytes < 7 * 2**20
