@@ -16,6 +16,7 @@ from ptnt_mm.models import PyramidTNTClassifier
 
 mmdet = pytest.importorskip('mmdet')
 
+from mmcv.ops import RoIAlign  # noqa: E402
 from mmdet.structures import DetDataSample  # noqa: E402
 from mmdet.testing import demo_mm_inputs  # noqa: E402
 from mmengine.config import Config, ConfigDict  # noqa: E402
@@ -159,6 +160,23 @@ def test_a_step_of_training_reaches_every_parameter(config: Config, model: nn.Mo
     assert torch.isfinite(total)
     assert [name for name, p in model.named_parameters() if p.grad is None] == []
     model.zero_grad()
+
+
+def test_regions_are_cut_from_contiguous_maps(config: Config, model: nn.Module):
+    """mmcv's RoIAlign takes a map in channels-last order for one in the usual order."""
+    extractors = [module for module in model.modules() if isinstance(module, RoIAlign)]
+    if not extractors:
+        pytest.skip('no regions are cut')
+    seen = []
+    handles = [
+        extractor.register_forward_pre_hook(lambda _, args: seen.append(args[0].is_contiguous()))
+        for extractor in extractors
+    ]
+    with torch.no_grad():
+        model.eval().test_step(demo_mm_inputs(1, [[3, 75, 203]], num_classes=4))
+    for handle in handles:
+        handle.remove()
+    assert seen and all(seen)
 
 
 def test_predictions_at_an_odd_size(config: Config, model: nn.Module):

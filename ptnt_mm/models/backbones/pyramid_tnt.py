@@ -163,6 +163,8 @@ class PyramidTNT(BaseModule):
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
         """(B, 3, H, W) -> one map (B, C_i, ceil(H / stride_i), ceil(W / stride_i)) per output.
 
+        Maps are contiguous.
+
         Args:
             image: Normalised RGB images, in pixels of any number.
 
@@ -223,10 +225,14 @@ class PyramidTNT(BaseModule):
         return depth, last + 1
 
     def _output(self, i: int, outer: Tensor, hw: Grid) -> Tensor:
-        """Outer (B, N, C) -> (B, C, h, w)."""
+        """Outer (B, N, C) -> (B, C, h, w), in the order that any operator of a host reads.
+
+        Several of mmcv's, RoIAlign among them, take a map in channels-last order for one in the
+        usual order, without an error.
+        """
         if self.out_norms:
             outer = self.get_submodule(f'norm{i}')(outer)
-        return tokens_to_map(outer, hw)
+        return tokens_to_map(outer, hw).contiguous()
 
     def _frozen_modules(self) -> list[nn.Module]:
         """The stem for 0, and the first k stages with the merges between them for k."""

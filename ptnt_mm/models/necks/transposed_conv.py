@@ -52,6 +52,7 @@ class TransposedConvNeck(BaseModule):
 
         Every level but the finest is cropped to the size of the next finer input level, so that
         levels line up at any image size: a grid of 7 merges into one of 4, which doubles to 8.
+        All are contiguous.
 
         Raises:
             ValueError: if the levels' channels are not ``in_channels``.
@@ -65,7 +66,8 @@ class TransposedConvNeck(BaseModule):
         doubled = [up(level) for up, level in zip(self.upsamplers, levels, strict=True)]
         sides = [finer.shape[2:] for finer in levels[:-1]]
         cropped = [crop(map_, hw) for map_, hw in zip(doubled[1:], sides, strict=True)]
-        return (doubled[0], *cropped)
+        # Whoever reads them may not look at strides: mmcv's RoIAlign does not.
+        return tuple(level.contiguous() for level in (doubled[0], *cropped))
 
 
 def _upsampler(channels: int, kernel_size: int, norm_cfg: dict) -> nn.Sequential:

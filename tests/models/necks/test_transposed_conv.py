@@ -33,6 +33,7 @@ def test_levels_line_up_at_any_size(height, width):
     assert doubled[0].shape[2:] == tuple(2 * side for side in levels[0].shape[2:])
     for finer, output, channels in zip(levels[:-1], doubled[1:], CHANNELS[1:], strict=True):
         assert output.shape == (1, channels, *finer.shape[2:])
+        assert output.is_contiguous()
 
 
 @pytest.mark.parametrize(('height', 'width'), [(32, 96), (224, 352), (800, 1344)])
