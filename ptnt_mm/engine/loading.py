@@ -109,6 +109,25 @@ def load_from_file(filename: str, map_location: Any = 'cpu') -> dict:
     return without_config(read(filename, map_location))
 
 
+def load_whole(model: nn.Module, filename: str) -> dict:
+    """Load a model's weights, every one of them, or raise and change nothing.
+
+    Args:
+        model: Gets the weights.
+        filename: A file or an address, as MMEngine takes them.
+
+    Returns:
+        What the checkpoint tells about its training, without the config; empty if it tells nothing.
+
+    Raises:
+        CheckpointError: It cannot be read, does not fit the model, or holds NaN or infinity.
+    """
+    checkpoint = CheckpointLoader.load_checkpoint(filename, 'cpu', logger='silent')
+    _require_all(checkpoint, model.state_dict())
+    mmengine_checkpoint._load_checkpoint_to_model(model, checkpoint)
+    return checkpoint.get('meta') or {}
+
+
 @HOOKS.register_module()
 class CheckpointGuardHook(Hook):
     """Refuse a checkpoint that does not fit the model, before any weight is copied.

@@ -1,0 +1,61 @@
+"""What a model calls its classes, and the colours that they are drawn in."""
+
+from typing import Any
+
+from mmengine.config import Config, ConfigDict
+from mmengine.registry import DATASETS
+from torch import nn
+
+from ptnt_mm.visualization.figures import PALETTE
+
+
+def find_classes(meta: dict, config: Config, model: nn.Module) -> dict[str, Any]:
+    """Find the names of a model's classes: in its checkpoint, or else in its config.
+
+    Names that are not as many as the model's classes are another data set's, and no names.
+
+    Args:
+        meta: What the checkpoint tells about its training.
+        config: The model's.
+        model: Some module of it has a ``num_classes``.
+
+    Returns:
+        ``classes``, a tuple of names or None, and ``palette``, a list of RGB colours for them or
+        'random': the ``dataset_meta`` of a host's visualizer.
+    """
+    # A region proposal head has one class; the head behind it has all of them.
+    counts = [getattr(module, 'num_classes', None) for module in model.modules()]
+    number = max((count for count in counts if isinstance(count, int)), default=None)
+    for known in (_of_checkpoint(meta), _of_config(config)):
+        names = known.get('classes')
+        if isinstance(names, (list, tuple)) and number in (None, len(names)):
+            return dict(classes=tuple(names), palette=_colours(known.get('palette'), len(names)))
+    return dict(classes=None, palette='random')
+
+
+def _of_checkpoint(meta: dict) -> dict:
+    """The ``dataset_meta`` of a checkpoint; mmdet 2 and mmseg 0 wrote it in capitals."""
+    known = meta.get('dataset_meta') or meta
+    return {str(key).lower(): value for key, value in known.items()}
+
+
+def _of_config(config: Config) -> dict:
+    """What the test data set of a config says, or else its class."""
+    dataset = _innermost(config.test_dataloader.dataset)
+    with DATASETS.switch_scope_and_registry(None) as registry:
+        kind = registry.get(dataset.type) if isinstance(dataset.type, str) else dataset.type
+    return {**getattr(kind, 'METAINFO', {}), **(dataset.get('metainfo') or {})}
+
+
+def _innermost(dataset: ConfigDict) -> ConfigDict:
+    """The data set in wrappers, the first one of several."""
+    while 'dataset' in dataset or 'datasets' in dataset:
+        dataset = dataset['dataset'] if 'dataset' in dataset else dataset['datasets'][0]
+    return dataset
+
+
+def _colours(palette: Any, number: int) -> list[tuple[int, int, int]]:
+    """A data set's own colours; those of another one, inherited with its class, are left."""
+    if isinstance(palette, (list, tuple)) and len(palette) == number:
+        return [tuple(colour) for colour in palette]
+    return [PALETTE[index % len(PALETTE)] for index in range(number)]

@@ -1,0 +1,90 @@
+"""Detectors of mmdet."""
+
+import copy
+import warnings
+
+import numpy as np
+from mmcv.transforms import Compose
+from mmdet.apis import inference_detector
+from mmdet.structures import DetDataSample
+from mmdet.structures.mask import encode_mask_results, mask2bbox
+from mmdet.utils import get_test_pipeline_cfg
+from mmdet.visualization import DetLocalVisualizer
+from mmengine.config import Config
+from mmengine.structures import InstanceData
+from torch import nn
+
+from ptnt_mm.inference.predictor import Predictor
+
+_DPI = 100
+_PIXELS = 1000
+"""The longer side of an image on which mmdet's lines and letters look right at that many dpi."""
+
+
+class Detector(Predictor):
+    """A detector, with or without masks."""
+
+    def __init__(self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float):
+        super().__init__(model, config, dataset_meta, score_thr)
+        model.cfg = config
+        pipeline = copy.deepcopy(get_test_pipeline_cfg(config))
+        pipeline[0].type = 'mmdet.LoadImageFromNDArray'
+        self._pipeline = Compose(pipeline)
+        self._visualizer = DetLocalVisualizer()
+        self._visualizer.dataset_meta = dataset_meta
+
+    def predict(self, image: np.ndarray) -> DetDataSample:
+        """Detect, the best first; boxes and masks belong to the image as it was given."""
+        sample = inference_detector(self._model, image, self._pipeline).cpu()
+        found = sample.pred_instances
+        found = found[found.scores >= self._score_thr]
+        sample.pred_instances = found[found.scores.argsort(descending=True, stable=True)]
+        return sample
+
+    def describe(self, sample: DetDataSample) -> dict:
+        """List the detections; boxes are [x1, y1, x2, y2] in pixels, masks COCO's run lengths."""
+        found = sample.pred_instances
+        detections = [
+            dict(label=self._name(label), score=round(score, 4), box=box)
+            for label, score, box in zip(
+                found.labels.tolist(), found.scores.tolist(), _boxes(found), strict=True
+            )
+        ]
+        if 'masks' in found:
+            masks = encode_mask_results(found.masks.numpy())
+            for detection, mask in zip(detections, masks, strict=True):
+                detection['mask'] = dict(size=mask['size'], counts=mask['counts'].decode())
+        return dict(detections=detections)
+
+    def draw(self, image: np.ndarray, sample: DetDataSample) -> np.ndarray:
+        """Draw boxes, masks, names and scores in per cent, the best on top."""
+        found = sample.pred_instances
+        if len(found) == 0:
+            return image
+        # Lines and letters are measured in points: more dots per inch let them grow with an image.
+        dpi = _DPI * max(1, max(image.shape) / _PIXELS)
+        self._visualizer.dpi = dpi
+        self._visualizer.fig_save.set_dpi(dpi)
+        with warnings.catch_warnings():
+            # It is said of every box that touches the border, and nobody can act on it.
+            warnings.filterwarnings('ignore', '.*out of bounds', UserWarning)
+            # What has a low score was left out before.
+            self._visualizer.add_datasample(
+                '',
+                image[..., ::-1],
+                DetDataSample(pred_instances=found[found.scores.argsort()]),
+                draw_gt=False,
+                pred_score_thr=-1,
+            )
+        return self._visualizer.get_image()[..., ::-1]
+
+    def _name(self, label: int) -> str:
+        return f'class {label}' if self.classes is None else self.classes[label]
+
+
+def _boxes(found: InstanceData) -> list[list[float]]:
+    """The boxes, to a hundredth of a pixel; around the masks of a detector that gives none."""
+    boxes = found.get('bboxes')
+    if 'masks' in found and (boxes is None or not boxes.any()):
+        boxes = mask2bbox(found.masks)
+    return [[round(value, 2) for value in box] for box in boxes.tolist()]

@@ -1,0 +1,95 @@
+"""A model that looks at images: what all hosts share, and where a host's own part is."""
+
+import importlib
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from mmengine.config import Config
+from mmengine.device import get_device
+from mmengine.model import revert_sync_batchnorm
+from mmengine.registry import MODELS, init_default_scope
+from torch import nn
+
+from ptnt_mm.engine.build import import_host
+from ptnt_mm.engine.config import explain_build_error
+from ptnt_mm.engine.loading import load_whole
+from ptnt_mm.errors import UserError
+from ptnt_mm.inference.classes import find_classes
+
+# By a config's default scope: the module and the class that know how.
+_HOSTS = {'mmdet': ('ptnt_mm.inference.detection', 'Detector')}
+
+
+class Predictor(ABC):
+    """A model with its weights, for one image at a time. Every host has its own.
+
+    Args:
+        model: With its weights, where it shall run.
+        config: The model's.
+        dataset_meta: The names and colours of its classes, see ``find_classes``.
+        score_thr: What has a lower score is left out.
+    """
+
+    def __init__(self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float):
+        self.classes = dataset_meta['classes']
+        self._model = model
+        self._score_thr = score_thr
+
+    @abstractmethod
+    def predict(self, image: np.ndarray) -> Any:
+        """Look at an image, (H, W, 3) uint8, BGR; the host's sample, on the CPU."""
+
+    @abstractmethod
+    def describe(self, sample: Any) -> dict:
+        """What a sample says, as JSON takes it."""
+
+    @abstractmethod
+    def draw(self, image: np.ndarray, sample: Any) -> np.ndarray:
+        """Draw a sample on its image; both (H, W, 3) uint8, BGR."""
+
+
+def load_predictor(
+    config: Config, checkpoint: str, device: str | None, score_thr: float
+) -> Predictor:
+    """Build a config's model and load all of its weights.
+
+    Args:
+        config: A whole config: the model, and the test data set with its pipeline.
+        checkpoint: What training saved.
+        device: Such as 'cpu' or 'cuda:1'; None for the best that is there.
+        score_thr: What has a lower score is left out.
+
+    Raises:
+        UserError: if the host cannot be imported or is not known here, the model cannot be built,
+            the checkpoint does not fit it, or the device is not there.
+    """
+    scope = config.get('default_scope')
+    if scope not in _HOSTS:
+        raise UserError(
+            f'{config.filename} has default_scope={scope!r}: expected one of {", ".join(_HOSTS)}'
+        )
+    import_host(scope)
+    init_default_scope(scope)
+    module, name = _HOSTS[scope]
+    predictor_class = getattr(importlib.import_module(module), name)
+    try:
+        model = revert_sync_batchnorm(MODELS.build(config.model)).eval()
+        meta = load_whole(model, checkpoint)
+        dataset_meta = find_classes(meta, config, model)
+        predictor = predictor_class(model, config, dataset_meta, score_thr)
+    except UserError:
+        raise
+    except Exception as error:  # constructors complain in every way there is
+        raise UserError(
+            f'{config.filename} cannot be built: {explain_build_error(error)}'
+        ) from error
+    _move(model, device or get_device())
+    return predictor
+
+
+def _move(model: nn.Module, device: str) -> None:
+    try:
+        model.to(device)
+    except (AssertionError, RuntimeError) as error:
+        raise UserError(f'device {device!r} cannot be used here: {error}') from error

@@ -1,0 +1,171 @@
+"""Videos and webcams: reading frames, writing and showing them."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from ptnt_mm.errors import UserError
+
+VIDEO_SUFFIXES = ('.avi', '.m4v', '.mkv', '.mov', '.mp4', '.mpeg', '.mpg', '.webm', '.wmv')
+
+_FPS = 25.0
+"""Of a webcam that does not tell."""
+
+_WHOLE = 0.95
+"""Of the announced frames. Some formats announce only how long they last, which is rounded."""
+
+_ESCAPE = 27
+
+
+class Video:
+    """The frames of a video, one after the other, each (H, W, 3) uint8, BGR.
+
+    Args:
+        name: What to call it.
+        capture: Opened.
+        ends: Whether it is a file, and no webcam.
+
+    Attributes:
+        name: Of the file or the webcam.
+        fps: Frames in a second.
+        announced: How many frames there should be; None if nobody knows.
+    """
+
+    def __init__(self, name: str, capture: cv2.VideoCapture, ends: bool):
+        self.name = name
+        self.fps = capture.get(cv2.CAP_PROP_FPS)
+        if not 0 < self.fps < 1000:
+            self.fps = _FPS
+        frames = int(capture.get(cv2.CAP_PROP_FRAME_COUNT))
+        self.announced = frames if ends and frames > 0 else None
+        self._capture = capture
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        """Read on to the end."""
+        while True:
+            read, frame = self._capture.read()
+            if not read:
+                return
+            yield frame
+
+    def check_end(self, frames: int) -> None:
+        """Find out whether a video that ended after so many frames is whole.
+
+        Raises:
+            UserError: if it is not.
+        """
+        if frames == 0:
+            raise UserError(f'{self.name} gives no frame: it is cut off, or damaged')
+        if self.announced and frames < _WHOLE * self.announced:
+            raise UserError(
+                f'{self.name} ends after {frames} of {self.announced} frames: it is cut off, or '
+                'damaged'
+            )
+
+
+def open_video(file: Path) -> Video:
+    """Open a video file.
+
+    Raises:
+        UserError: if it is none, or damaged.
+    """
+    capture = _open(str(file))
+    if not capture.isOpened():
+        raise UserError(f'{file} cannot be read as a video: it is cut off, damaged, or none')
+    return Video(str(file), capture, ends=True)
+
+
+def open_webcam(number: int) -> Video:
+    """Open a webcam by its number, which is 0 for the first.
+
+    Raises:
+        UserError: if there is no such webcam, or it is in use.
+    """
+    capture = _open(number)
+    if not capture.isOpened():
+        raise UserError(f'there is no webcam {number}, or another program uses it')
+    return Video(f'webcam_{number}', capture, ends=False)
+
+
+class Movie:
+    """An .mp4 file in the making, as large as its first frame.
+
+    A context: at its end the file takes its name, shorter if something stopped us.
+
+    Args:
+        file: Where to write.
+        fps: Frames in a second.
+    """
+
+    def __init__(self, file: Path, fps: float):
+        self._file = file
+        # Not ``written_whole``: OpenCV tells the format by the ending, and a stopped video is kept.
+        self._partial = file.with_name(f'.{file.stem}.partial-{os.getpid()}{file.suffix}')
+        self._fps = fps
+        self._writer = None
+
+    def __enter__(self) -> 'Movie':
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._writer is not None:
+            self._writer.release()
+            os.replace(self._partial, self._file)
+
+    def add(self, frame: np.ndarray) -> None:
+        """Append a frame, (H, W, 3) uint8, BGR.
+
+        Raises:
+            UserError: if it cannot be written.
+        """
+        if self._writer is None:
+            self._writer = self._open(frame.shape[1], frame.shape[0])
+        self._writer.write(frame)
+
+    def _open(self, width: int, height: int) -> cv2.VideoWriter:
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f'{self._file} cannot be written: {error.strerror}') from error
+        code = cv2.VideoWriter_fourcc(*'mp4v')
+        writer = cv2.VideoWriter(str(self._partial), code, self._fps, (width, height))
+        if not writer.isOpened():
+            self._partial.unlink(missing_ok=True)
+            raise UserError(
+                f'{self._file}: OpenCV cannot write a video of {width} x {height} pixels there; '
+                '--no-draw does without'
+            )
+        return writer
+
+
+class Window:
+    """A window for frames; q or Esc ends the show.
+
+    Args:
+        title: Of the window.
+
+    Raises:
+        UserError: if there is no screen.
+    """
+
+    def __init__(self, title: str):
+        # Without one OpenCV ends the whole process.
+        if sys.platform == 'linux' and not {'DISPLAY', 'WAYLAND_DISPLAY'} & os.environ.keys():
+            raise UserError('--show needs a screen, and there is none here: leave it out')
+        self._title = title
+
+    def show(self, frame: np.ndarray) -> bool:
+        """Show a frame, (H, W, 3) uint8, BGR; whether to go on."""
+        cv2.imshow(self._title, frame)
+        return cv2.waitKey(1) & 0xFF not in (_ESCAPE, ord('q'))
+
+
+def _open(source: str | int) -> cv2.VideoCapture:
+    # OpenCV and FFmpeg tell at length which of their parts failed; we say it in a line.
+    os.environ.setdefault('OPENCV_FFMPEG_LOGLEVEL', '-8')
+    cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
+    return cv2.VideoCapture(source)

@@ -1,0 +1,13 @@
+"""The checkpoint that several files of tests look through."""
+
+from pathlib import Path
+
+import pytest
+
+from .samples import write_checkpoint
+
+
+@pytest.fixture(scope='session')
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip('mmdet')
+    return write_checkpoint(tmp_path_factory.mktemp('checkpoint') / 'epoch_1.pth')

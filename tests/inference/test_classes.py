@@ -1,0 +1,59 @@
+"""Which names a model's classes get."""
+
+import pytest
+from mmengine.config import Config
+from mmengine.registry import init_default_scope
+from torch import nn
+
+from ptnt_mm.inference.classes import find_classes
+from ptnt_mm.visualization.figures import PALETTE
+
+pytest.importorskip('mmdet')
+
+PAIR = ('cat', 'dog')
+
+
+class Head(nn.Module):
+    def __init__(self, num_classes: int):
+        super().__init__()
+        self.num_classes = num_classes
+
+
+def find(meta: dict, dataset: dict, num_classes: int = 2) -> dict:
+    init_default_scope('mmdet')
+    config = Config(dict(test_dataloader=dict(dataset=dataset)))
+    return find_classes(meta, config, nn.Sequential(Head(1), Head(num_classes)))
+
+
+COCO = dict(type='CocoDataset')
+NAMED = dict(type='CocoDataset', metainfo=dict(classes=('apple', 'pear')))
+
+
+def test_the_checkpoint_comes_first():
+    for meta in (dict(dataset_meta=dict(CLASSES=PAIR)), dict(CLASSES=PAIR, epoch=1)):
+        assert find(meta, NAMED)['classes'] == PAIR
+
+
+def test_then_the_config():
+    assert find({}, NAMED)['classes'] == ('apple', 'pear')
+    wrapped = dict(type='RepeatDataset', times=2, dataset=dict(type='Concat', datasets=[NAMED]))
+    assert find({}, wrapped)['classes'] == ('apple', 'pear')
+
+
+def test_then_the_kind_of_data_set():
+    found = find({}, COCO, num_classes=80)
+    assert found['classes'][:2] == ('person', 'bicycle')
+    assert found['palette'][0] == (220, 20, 60), "COCO's own colours"
+
+
+def test_names_of_another_data_set_are_no_names():
+    assert find({}, COCO, num_classes=4)['classes'] is None
+    assert find(dict(dataset_meta=dict(classes=PAIR)), COCO, 80)['classes'][0] == 'person'
+    assert find(dict(dataset_meta=dict(classes=('cat',))), NAMED)['classes'] == ('apple', 'pear')
+
+
+def test_colours_of_another_data_set_are_left():
+    meta = dict(dataset_meta=dict(classes=PAIR, palette=[(1, 2, 3)] * 80))
+    assert find(meta, COCO)['palette'] == [*PALETTE[:2]]
+    meta['dataset_meta']['palette'] = [[1, 2, 3], [4, 5, 6]]
+    assert find(meta, COCO)['palette'] == [(1, 2, 3), (4, 5, 6)]

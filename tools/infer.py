@@ -1,0 +1,56 @@
+"""Detect on an image, a folder, a video or a webcam: drawn pictures and JSON.
+
+python tools/infer.py photos configs/retinanet_ptnt_s_1x.py work_dirs/.../epoch_12.pth
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from ptnt_mm.engine.cli import Settings, run
+from ptnt_mm.inference.run import infer
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The arguments."""
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument('input', help='an image, a folder, a video, or 0 for the first webcam')
+    parser.add_argument('config', help='a file, or the name of a config of this package')
+    parser.add_argument('checkpoint', help='what training saved')
+    parser.add_argument(
+        '--out', type=Path, metavar='DIR', help='where results go: work_dirs/infer/INPUT by default'
+    )
+    parser.add_argument(
+        '--overwrite', action='store_true', help='replace the results of an earlier run'
+    )
+    parser.add_argument(
+        '--score-thr',
+        type=float,
+        default=0.3,
+        metavar='S',
+        help='leave out what has a lower score, from pictures and JSON',
+    )
+    parser.add_argument('--no-draw', action='store_true', help='write the JSON file alone')
+    parser.add_argument(
+        '--show', action='store_true', help='show a video or a webcam in a window; q ends it'
+    )
+    parser.add_argument('--device', help='cpu, cuda or cuda:1; by default the best there is')
+    parser.add_argument(
+        '--cfg-options',
+        nargs='+',
+        action=Settings,
+        default={},
+        metavar='KEY=VALUE',
+        help='change settings: model.test_cfg.max_per_img=20',
+    )
+    # It is one process, which no launcher starts.
+    parser.set_defaults(local_rank=0)
+    return parser
+
+
+if __name__ == '__main__':
+    sys.exit(run(infer, make_parser()))
