@@ -6,12 +6,14 @@ PYTHON ?= $(or $(shell for python in .venv/bin/python python3.12 python3.11 pyth
 
 DEMO = configs/demo_retinanet_ptnt_ti.py
 OUT = work_dirs/demo
+RESULTS = bbox
 
-.PHONY: help setup demo test lint bench clean
+.PHONY: help setup demo demo-masks test lint bench clean
 
 help:
 	@echo 'make setup   make .venv with the tested versions (the first time about 15 minutes)'
 	@echo 'make demo    setup, then train, evaluate and draw a small detector on the CPU'
+	@echo 'make demo-masks   the same with masks'
 	@echo 'make test    setup, then the test suite'
 	@echo 'make lint    setup, then ruff'
 	@echo 'make bench   setup, then time the backbones side by side on the CPU (15 minutes)'
@@ -20,12 +22,16 @@ help:
 setup:
 	@$(PYTHON) tools/setup_env.py
 
-demo: setup
+demo-masks: DEMO = configs/demo_mask_rcnn_ptnt_ti.py
+demo-masks: OUT = work_dirs/demo_masks
+demo-masks: RESULTS = segm
+
+demo demo-masks: setup
 	@.venv/bin/python tools/make_demo_data.py data/demo
 	.venv/bin/python tools/train.py $(DEMO) --work-dir $(OUT) --overwrite
 	.venv/bin/python tools/test.py $(DEMO) "$$(cat $(OUT)/last_checkpoint)" --work-dir $(OUT)/test \
 		--cfg-options test_evaluator.outfile_prefix=$(OUT)/predictions
-	@.venv/bin/python tools/draw_demo.py $(OUT) --results $(OUT)/predictions.bbox.json
+	@.venv/bin/python tools/draw_demo.py $(OUT) --results $(OUT)/predictions.$(RESULTS).json
 
 test: setup
 	@.venv/bin/python -m pytest

@@ -43,7 +43,8 @@ def draw_predictions(
         annotation_file: COCO detection annotations.
         image_folder: The folder that their `file_name`s start from.
         results_file: COCO results, a list of `{image_id, category_id, bbox, score}`, as mmdet's
-            CocoMetric writes them to `<outfile_prefix>.bbox.json`.
+            CocoMetric writes them to `<outfile_prefix>.bbox.json`; masks are drawn if each has a
+            `segmentation` too, as in `.segm.json`.
         out_file: The figure, .png or another format that Matplotlib writes.
         score_thr: Predictions of lower scores are left out.
         num_images: How many pictures are shown, if there are so many.
@@ -81,9 +82,12 @@ def _read(annotation_file: Path, results_file: Path, score_thr: float) -> _Sheet
     images = sorted(coco['images'], key=lambda image: image['id'])
     found = _load(results_file, 'results file')
     _check_results(found, results_file, {image['id'] for image in images}, names)
+    truths = coco['annotations']
+    if not all('segmentation' in one for one in found):
+        truths = [{key: one[key] for key in one if key != 'segmentation'} for one in truths]
     return _Sheet(
         images=images,
-        truths=_by_image(coco['annotations']),
+        truths=_by_image(truths),
         results=_by_image([one for one in found if one['score'] >= score_thr]),
         names=names,
         colours={category: colour(index) for index, category in enumerate(sorted(names))},
@@ -149,10 +153,10 @@ def _figure(sheet: _Sheet, image_folder: Path, score_thr: float) -> 'Figure':
         pixels = _pixels(image_folder / image['file_name'])
         truth = figure.add_subplot(grid[row, 3 * pair])
         _show(truth, pixels, f'{image["file_name"]}   ground truth')
-        _draw_boxes(truth, sheet.truths[image['id']], sheet)
+        _draw_objects(truth, sheet.truths[image['id']], sheet)
         prediction = figure.add_subplot(grid[row, 3 * pair + 1])
         _show(prediction, pixels, 'predictions')
-        _draw_boxes(prediction, sheet.results[image['id']], sheet)
+        _draw_objects(prediction, sheet.results[image['id']], sheet)
     _head(figure, sheet, height, score_thr)
     return figure
 
@@ -176,8 +180,8 @@ def _show(axes: 'Axes', pixels: np.ndarray, title: str) -> None:
     axes.set_title(title, fontsize=7.5, color=FAINT, pad=2.5, loc='left')
 
 
-def _draw_boxes(axes: 'Axes', entries: list[dict[str, Any]], sheet: _Sheet) -> None:
-    """Draw boxes in their classes' colours; those with a score carry it, the best on top."""
+def _draw_objects(axes: 'Axes', entries: list[dict[str, Any]], sheet: _Sheet) -> None:
+    """Draw boxes and masks in their classes' colours; a score is written, the best on top."""
     from matplotlib.patches import Rectangle
     from matplotlib.patheffects import Normal, Stroke
 
@@ -190,9 +194,23 @@ def _draw_boxes(axes: 'Axes', entries: list[dict[str, Any]], sheet: _Sheet) -> N
         )
         box.set_path_effects([Stroke(linewidth=3, foreground='white', alpha=0.85), Normal()])
         axes.add_patch(box)
+        if 'segmentation' in entry:
+            _draw_mask(axes, entry['segmentation'], tone)
         if 'score' in entry:
             name = sheet.names[entry['category_id']]
             _label(axes, entry['bbox'], f'{name} {entry["score"]:.2f}', tone)
+
+
+def _draw_mask(axes: 'Axes', segmentation: Any, tone: tuple[float, float, float]) -> None:
+    """Tint the pixels of a mask: COCO's polygons, or its run lengths."""
+    from pycocotools import mask as coco_mask
+
+    height, width = axes.images[0].get_size()
+    if isinstance(segmentation, list):
+        segmentation = coco_mask.merge(coco_mask.frPyObjects(segmentation, height, width))
+    tint = np.zeros((height, width, 4))
+    tint[coco_mask.decode(segmentation).astype(bool)] = (*tone, 0.45)
+    axes.imshow(tint, interpolation='nearest')
 
 
 def _label(axes: 'Axes', box: list[float], text: str, tone: tuple[float, float, float]) -> None:
