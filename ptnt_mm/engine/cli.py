@@ -1,4 +1,4 @@
-"""The command lines of training and testing: their arguments, and errors without a traceback."""
+"""The command lines of training, testing and checking: arguments, and errors without traceback."""
 
 import argparse
 import os
@@ -45,6 +45,19 @@ def train_parser(description: str) -> argparse.ArgumentParser:
     return parser
 
 
+def check_parser(description: str) -> argparse.ArgumentParser:
+    """The arguments of ``tools/check_config.py``."""
+    parser = _config_parser(description)
+    parser.add_argument('--pretrained', metavar='PATH', help="the backbone's weights")
+    parser.add_argument(
+        '--gpus', type=_positive, default=1, metavar='N', help='how many will train: 1 by default'
+    )
+    parser.add_argument(
+        '--quick', action='store_true', help='open no image and no weights, and build no model'
+    )
+    return parser
+
+
 def test_parser(description: str) -> argparse.ArgumentParser:
     """The arguments of ``tools/test.py``."""
     parser = _parser(description)
@@ -61,7 +74,7 @@ def run(command: Callable[[argparse.Namespace], int], parser: argparse.ArgumentP
     # MMEngine imports pkg_resources for every `mmdet::` base; a user can do nothing about it.
     warnings.filterwarnings('ignore', 'pkg_resources is deprecated', UserWarning)
     # torch.distributed.launch passes the rank as an argument, torchrun by the environment.
-    os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
+    os.environ.setdefault('LOCAL_RANK', str(getattr(args, 'local_rank', 0)))
     return exit_status(lambda: command(args))
 
 
@@ -91,15 +104,22 @@ class Settings(DictAction):
 
 
 def _parser(description: str) -> argparse.ArgumentParser:
+    parser = _config_parser(description)
+    parser.add_argument(
+        '--work-dir', type=Path, help='where logs and checkpoints go: work_dirs/CONFIG by default'
+    )
+    parser.add_argument('--launcher', choices=['none', 'pytorch', 'slurm', 'mpi'], default='none')
+    parser.add_argument('--local_rank', '--local-rank', type=int, default=0, help=argparse.SUPPRESS)
+    return parser
+
+
+def _config_parser(description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument('config', help='a file, or the name of a config of this package')
-    parser.add_argument(
-        '--work-dir', type=Path, help='where logs and checkpoints go: work_dirs/CONFIG by default'
-    )
     parser.add_argument(
         '--cfg-options',
         nargs='+',
@@ -108,6 +128,19 @@ def _parser(description: str) -> argparse.ArgumentParser:
         metavar='KEY=VALUE',
         help="change settings: model.backbone.arch=tiny 'model.backbone.out_indices=(1,2)'",
     )
-    parser.add_argument('--launcher', choices=['none', 'pytorch', 'slurm', 'mpi'], default='none')
-    parser.add_argument('--local_rank', '--local-rank', type=int, default=0, help=argparse.SUPPRESS)
     return parser
+
+
+def _positive(text: str) -> int:
+    """A whole number above 0.
+
+    Raises:
+        ValueError: for anything else; argparse says so.
+    """
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
+
+
+_positive.__name__ = 'number above 0'

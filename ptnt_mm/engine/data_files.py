@@ -1,11 +1,62 @@
-"""Whether the files that a config's datasets name are there, before anything slow is imported."""
+"""The data sets that a config names, and whether their files are there.
+
+Nothing slow is imported for it.
+"""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from mmengine.config import Config
 
 from ptnt_mm.errors import UserError
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set of a config, out of whatever repeats, mixes or joins it.
+
+    Attributes:
+        settings: Its own settings.
+        pipeline: The transforms that its images go through, those of wrappers last.
+    """
+
+    settings: dict
+    pipeline: tuple[dict, ...]
+
+    def path(self, name: str | None) -> Path | None:
+        """Where a file or folder of the data set is; None if it is not named, or remote."""
+        root = self.settings.get('data_root') or ''
+        if not isinstance(name, str) or not name or '://' in name or '://' in root:
+            return None
+        return Path(root) / name
+
+    def paths(self) -> Iterator[Path]:
+        """The annotation file and the image folders, as far as they are named and local."""
+        prefixes = (self.settings.get('data_prefix') or {}).values()
+        for name in (self.settings.get('ann_file'), *prefixes):
+            if (path := self.path(name)) is not None:
+                yield path
+
+
+def data_sets(config: Config, split: str) -> Iterator[DataSet]:
+    """The data sets of a split, 'train', 'val' or 'test': one, or all that are joined."""
+    loader = config.get(f'{split}_dataloader') or {}
+    yield from _unwrapped(loader.get('dataset') or {}, ())
+
+
+def evaluators(config: Config, split: str) -> list[dict]:
+    """The evaluators of a split."""
+    found = config.get(f'{split}_evaluator') or []
+    return list(found) if isinstance(found, (list, tuple)) else [found]
+
+
+def expected_files(config: Config, split: str) -> list[Path]:
+    """The annotation files and image folders that a split needs, each once."""
+    paths = [path for data_set in data_sets(config, split) for path in data_set.paths()]
+    for evaluator in evaluators(config, split):
+        paths += DataSet(dict(ann_file=evaluator.get('ann_file')), ()).paths()
+    return list(dict.fromkeys(paths))
 
 
 def check_data_files(config: Config, splits: tuple[str, ...]) -> None:
@@ -19,7 +70,7 @@ def check_data_files(config: Config, splits: tuple[str, ...]) -> None:
         UserError: if something is missing: names it, the layout that the config expects, and
             where to read how to get it.
     """
-    expected = list(dict.fromkeys(path for split in splits for path in _split_paths(config, split)))
+    expected = dict.fromkeys(path for split in splits for path in expected_files(config, split))
     missing = [path for path in expected if not path.exists()]
     if not missing:
         return
@@ -31,24 +82,16 @@ def check_data_files(config: Config, splits: tuple[str, ...]) -> None:
     )
 
 
-def _split_paths(config: Config, split: str) -> Iterator[Path]:
-    loader = config.get(f'{split}_dataloader') or {}
-    yield from _dataset_paths(loader.get('dataset') or {})
-    evaluators = config.get(f'{split}_evaluator') or []
-    for evaluator in evaluators if isinstance(evaluators, list) else [evaluators]:
-        yield from _dataset_paths(dict(ann_file=evaluator.get('ann_file')))
+def _unwrapped(settings: dict, pipeline: tuple[dict, ...]) -> Iterator[DataSet]:
+    """The data set, the one that it wraps, or all that it joins.
 
-
-def _dataset_paths(dataset: dict) -> Iterator[Path]:
-    """The files of a dataset, of the one that it wraps, or of all that it joins."""
-    if 'dataset' in dataset:
-        yield from _dataset_paths(dataset['dataset'])
-    for part in dataset.get('datasets', ()):
-        yield from _dataset_paths(part)
-    root = dataset.get('data_root') or ''
-    if '://' in root:
-        return
-    names = [dataset.get('ann_file'), *(dataset.get('data_prefix') or {}).values()]
-    for name in names:
-        if isinstance(name, str) and name and '://' not in name:
-            yield Path(root) / name
+    Args:
+        settings: Of a data set or a wrapper.
+        pipeline: The transforms that come after its own.
+    """
+    pipeline = (*(settings.get('pipeline') or ()), *pipeline)
+    inner = [settings['dataset']] if 'dataset' in settings else settings.get('datasets', ())
+    if not inner and settings:
+        yield DataSet(settings, pipeline)
+    for part in inner:
+        yield from _unwrapped(part, pipeline)

@@ -12,6 +12,9 @@ from mmengine.device import get_device
 from mmengine.dist import get_world_size, is_main_process
 from mmengine.runner import Runner
 
+from ptnt_mm.check.finding import Severity
+from ptnt_mm.check.inspection import check_before_training
+from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_there_are_weights
 from ptnt_mm.engine.build import (
     build_runner,
     choose_launcher,
@@ -26,11 +29,6 @@ from ptnt_mm.engine.work_dir import RemoveHook, earlier_run, latest_checkpoint, 
 from ptnt_mm.errors import UserError
 from ptnt_mm.safe_pickle import refuse_forced_unsafe_loading
 from ptnt_mm.visualization.curves import draw_curves
-
-_NO_WEIGHTS = (
-    'NO PRETRAINED WEIGHTS: training starts from random numbers, and published results are out of '
-    'reach. --pretrained PATH gives the backbone its ImageNet weights'
-)
 
 
 def train(args: argparse.Namespace) -> int:
@@ -47,9 +45,11 @@ def train(args: argparse.Namespace) -> int:
     _apply(args, config, work_dir)
     check_data_files(config, ('train', 'val'))
     leftovers = _leftovers(args, config, work_dir)
+    # Once is enough, and large annotation files take a while.
+    warnings = check_before_training(config) if is_first_process() else []
     runner = build_runner(config)
     runner.register_hook(RemoveHook(leftovers))
-    for level, line in _opening(config):
+    for level, line in [*((logging.WARNING, line) for line in warnings), *_opening(config)]:
         runner.logger.log(level, line)
     try:
         with late_building():
@@ -114,31 +114,13 @@ def _use_mixed_precision(config: Config) -> None:
 
 def _opening(config: Config) -> list[tuple[int, str]]:
     """What one wants to know before the first iteration, by the level it is logged at."""
-    images, gpus = config.train_dataloader.get('batch_size', 1), get_world_size()
-    steps = config.optim_wrapper.get('accumulative_counts', 1)
-    batch = images * gpus * steps
-    size = f'{images} images x {gpus} processes x {steps} steps = {batch}'
-    lines = [(logging.INFO, f'Effective batch: {size}'), _learning_rate(config, batch, steps)]
+    gpus = get_world_size()
+    levels = {Severity.ERROR: logging.ERROR, Severity.WARNING: logging.WARNING}
+    findings = [*check_batch(config, gpus), *check_learning_rate(config, gpus)]
+    lines = [(levels.get(finding.severity, logging.INFO), str(finding)) for finding in findings]
     if starting_weights(config) is None:
-        lines.append((logging.WARNING, _NO_WEIGHTS))
+        lines += [(logging.WARNING, str(finding)) for finding in check_there_are_weights(config)]
     return lines
-
-
-def _learning_rate(config: Config, batch: int, steps: int) -> tuple[int, str]:
-    """The rate, and whether it is the one for the effective batch."""
-    lr = (config.optim_wrapper.get('optimizer') or {}).get('lr')
-    if lr is None:
-        return logging.INFO, "Learning rate: the optimizer's own default"
-    scale = config.get('auto_scale_lr') or {}
-    base = scale.get('base_batch_size', batch)
-    # MMEngine scales by what is loaded at once and leaves accumulated steps out.
-    scaled = f'{lr * batch / steps / base:.3g}'
-    if scale.get('enable'):
-        return logging.INFO, f'Learning rate: {lr} is for batch {base}, scaled to {scaled}'
-    if base == batch:
-        return logging.INFO, f'Learning rate: {lr}, the one for this batch'
-    advice = f'--auto-scale-lr would make it {scaled}'
-    return logging.WARNING, f'Learning rate: {lr} is for batch {base}; {advice}'
 
 
 def _interrupted(args: argparse.Namespace, work_dir: Path) -> str:

@@ -1,0 +1,1 @@
+"""What would break a training, or silently go wrong, told before it starts."""

@@ -1,0 +1,180 @@
+"""COCO's annotation files, taken apart into entries that are whole."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ptnt_mm.check.finding import Finding, error, warning
+from ptnt_mm.check.wording import some
+from ptnt_mm.errors import UserError
+
+_KINDS = ('images', 'annotations', 'categories')
+
+
+@dataclass(frozen=True)
+class CocoFile:
+    """What an annotation file holds.
+
+    Attributes:
+        path: The file.
+        images: By their ids.
+        annotations: Those of known images.
+        categories: In the order of the file, which is the order of mmdet's labels.
+        problems: What is wrong with its form. The entries concerned are left out of the others.
+    """
+
+    path: Path
+    images: dict[int | str, dict]
+    annotations: list[dict]
+    categories: list[dict]
+    problems: list[Finding]
+
+    @property
+    def names(self) -> dict[int | str, str]:
+        """The names of the categories by their ids."""
+        return {category['id']: category['name'] for category in self.categories}
+
+
+def read(path: Path) -> CocoFile:
+    """Read an annotation file.
+
+    Raises:
+        UserError: if it cannot be read, is no JSON, or has no lists of images and categories.
+    """
+    where = str(path)
+    content = _lists(path)
+    problems = []
+    entries = {}
+    for kind in _KINDS:
+        entries[kind], found = _whole(content[kind], kind, where)
+        problems += [*found, *_repeated_ids(entries[kind], kind, where)]
+    images = {image['id']: image for image in entries['images']}
+    problems += _repeated_files(entries['images'], where)
+    categories = {category['id'] for category in entries['categories']}
+    problems += _strangers(entries['annotations'], 'image_id', images.keys(), where)
+    problems += _strangers(entries['annotations'], 'category_id', categories, where)
+    annotations = [entry for entry in entries['annotations'] if entry['image_id'] in images]
+    return CocoFile(path, images, annotations, entries['categories'], problems)
+
+
+def _lists(path: Path) -> dict[str, list]:
+    """The three lists of a file.
+
+    Raises:
+        UserError: if there are none.
+    """
+    try:
+        content = json.loads(path.read_text(encoding='utf-8'))
+    except OSError as err:
+        raise UserError(f'{path} cannot be read: {err.strerror}') from err
+    except (ValueError, RecursionError) as err:
+        raise UserError(f'{path} is no JSON, or is cut off: {err}') from err
+    if not isinstance(content, dict):
+        raise UserError(
+            f"{path} is not in COCO's format: expected a dict with {', '.join(_KINDS)}, "
+            f'found a {type(content).__name__}'
+        )
+    missing = [kind for kind in _KINDS if not isinstance(content.get(kind), list)]
+    if missing:
+        raise UserError(
+            f"{path} is not in COCO's format: it has no list {', '.join(missing)}, only "
+            f'{some(map(str, content)) or "nothing"}'
+        )
+    return {kind: content[kind] for kind in _KINDS}
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, (int, str))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and value != ''
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_length(value: object) -> bool:
+    return _is_number(value) and value > 0
+
+
+def _is_box(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 4 and all(map(_is_number, value))
+
+
+# What mmdet reads of each entry, all without a default.
+_EXPECTED: dict[str, dict[str, tuple[Callable[[object], bool], str]]] = {
+    'images': {
+        'id': (_is_id, 'a number'),
+        'file_name': (_is_text, 'a name'),
+        'height': (_is_length, 'a number of pixels'),
+        'width': (_is_length, 'a number of pixels'),
+    },
+    'annotations': {
+        'id': (_is_id, 'a number'),
+        'image_id': (_is_id, 'the id of an image'),
+        'category_id': (_is_id, 'the id of a category'),
+        'bbox': (_is_box, 'four numbers [x, y, width, height]'),
+        'area': (_is_number, 'a number of pixels'),
+    },
+    'categories': {'id': (_is_id, 'a number'), 'name': (_is_text, 'a name')},
+}
+
+
+def _whole(entries: list, kind: str, where: str) -> tuple[list[dict], list[Finding]]:
+    """The entries that have all that mmdet reads, and what the others lack."""
+    whole, problems = [entry for entry in entries if isinstance(entry, dict)], []
+    if len(whole) < len(entries):
+        wrong = len(entries) - len(whole)
+        problems.append(error(where, f'{wrong} of {len(entries)} {kind} that are no dicts'))
+    for key, (fits, expected) in _EXPECTED[kind].items():
+        wrong = [entry for entry in whole if not fits(entry.get(key))]
+        if wrong:
+            examples = some(_described(entry, key) for entry in wrong)
+            what = f'{len(wrong)} of {len(entries)} {kind} without a usable {key!r}: {examples}'
+            problems.append(error(where, what, f'mmdet needs {expected} there'))
+            whole = [entry for entry in whole if fits(entry.get(key))]
+    return whole, problems
+
+
+def _described(entry: dict, key: str) -> str:
+    """Name an entry, and what it has in a place."""
+    value = repr(entry[key]) if key in entry else 'nothing'
+    return f'{value} in {entry.get("file_name") or "id " + repr(entry.get("id"))}'
+
+
+def _repeated_ids(entries: list[dict], kind: str, where: str) -> Iterator[Finding]:
+    counts = Counter(entry['id'] for entry in entries)
+    repeated = [f'{number} ({count} times)' for number, count in counts.items() if count > 1]
+    if repeated:
+        what = f'ids of several {kind}: {some(repeated)}'
+        yield error(where, what, 'the later one replaces the earlier: number them anew')
+
+
+def _repeated_files(images: list[dict], where: str) -> Iterator[Finding]:
+    counts = Counter(image['file_name'] for image in images)
+    repeated = [name for name, count in counts.items() if count > 1]
+    if repeated:
+        what = f'files listed as several images: {some(repeated)}'
+        yield warning(where, what, 'put the boxes of a file under one image')
+
+
+def _strangers(
+    annotations: list[dict], key: str, known: Iterable[int | str], where: str
+) -> Iterator[Finding]:
+    """Annotations that refer to an image or a category which is not there."""
+    known = set(known)
+    lost = [entry for entry in annotations if entry[key] not in known]
+    if not lost:
+        return
+    values = dict.fromkeys(repr(entry[key]) for entry in lost)
+    what = f'{len(lost)} of {len(annotations)} annotations whose {key} is not in the file'
+    as_text = {str(value) for value in known}
+    if all(str(entry[key]) in as_text for entry in lost):
+        advice = 'the same ids are there as another type: write all as numbers, not as text'
+    else:
+        advice = 'their boxes are lost: add what is missing, or remove them'
+    yield error(where, f'{what}: {some(values)}', advice)

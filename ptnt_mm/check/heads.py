@@ -1,0 +1,108 @@
+"""The model's settings: the classes of its heads, and the channels of its neck."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from mmengine.config import Config
+from torch import nn
+
+from ptnt_mm.archs import ARCHS, NUM_STAGES
+from ptnt_mm.check.finding import Finding, error, note, sound
+from ptnt_mm.check.settings import kind_of, within
+from ptnt_mm.check.wording import some
+
+_COUNTS = ('num_classes', 'num_things_classes')
+
+# A region proposal head knows one class, a semantic head those of its maps, and what a backbone was
+# trained to classify is its own affair.
+_OTHER_CLASSES = ('backbone', 'rpn_head', 'semantic_head')
+
+
+def check_classes_of_heads(config: Config, classes: tuple[str, ...]) -> Iterator[Finding]:
+    """Compare every num_classes of the model with the number of class names.
+
+    Args:
+        config: The config.
+        classes: The class names of the training data; none if they are not known.
+    """
+    counts = list(_class_counts(config.model))
+    if not counts:
+        yield note('model', 'no head has a num_classes of its own in the config')
+        return
+    if not classes:
+        yield note('model', 'the class names are not known: num_classes was not compared')
+        return
+    wrong = [(path, count) for path, count in counts if count != len(classes)]
+    for path, count in wrong:
+        yield error(
+            path,
+            f'is {count}, the training data has {len(classes)} classes: {some(classes)}',
+            f'write {len(classes)}',
+        )
+    if not wrong:
+        yield sound('model', f'{len(counts)} x num_classes={len(classes)}')
+
+
+def check_built_heads(
+    config: Config, model: nn.Module, classes: tuple[str, ...]
+) -> Iterator[Finding]:
+    """Compare the numbers of classes that a built model has by default with that of the names."""
+    stated = {path for path, _ in _class_counts(config.model)}
+    for name, module in model.named_modules():
+        path = re.sub(r'\.(\d+)', r'[\1]', f'model.{name}') + '.num_classes'
+        count = getattr(module, 'num_classes', None)
+        if not isinstance(count, int) or path in stated or _is_other(path):
+            continue
+        if classes and count != len(classes):
+            yield error(
+                path,
+                f'is {count} by default, the training data has {len(classes)} classes',
+                f'write num_classes={len(classes)}',
+            )
+
+
+def check_neck(config: Config) -> Iterator[Finding]:
+    """Compare the channels that a neck takes with those that a PyramidTNT gives."""
+    channels = _backbone_channels(config.model.get('backbone') or {})
+    necks = config.model.get('neck') or []
+    for i, neck in enumerate(necks if isinstance(necks, (list, tuple)) else [necks]):
+        taken = neck.get('in_channels')
+        if channels is None or not isinstance(taken, (list, tuple)):
+            return
+        where = f'model.neck[{i}]' if isinstance(necks, (list, tuple)) else 'model.neck'
+        if list(taken) != channels:
+            yield error(
+                f'{where}.in_channels',
+                f'is {list(taken)}, the maps that come in have {channels} channels',
+                f'write in_channels={channels}, or change model.backbone.arch or out_indices',
+            )
+            return
+        yield sound(where, f'takes maps of {channels} channels')
+        if kind_of(neck) != 'TransposedConvNeck':
+            # It alone gives what it takes.
+            return
+
+
+def _class_counts(model: Mapping) -> Iterator[tuple[str, int]]:
+    """Each number of classes in a model's settings, with its path."""
+    for path, settings in within(model, 'model'):
+        for key in _COUNTS:
+            if isinstance(settings.get(key), int) and not _is_other(path):
+                yield f'{path}.{key}', settings[key]
+
+
+def _is_other(path: str) -> bool:
+    """Whether a path leads into a part of the model with classes of its own."""
+    return any(step.partition('[')[0] in _OTHER_CLASSES for step in path.split('.'))
+
+
+def _backbone_channels(backbone: Mapping) -> list[int] | None:
+    """The channels of a PyramidTNT's maps; None if it is another backbone or cannot be built."""
+    if kind_of(backbone) != 'PyramidTNT':
+        return None
+    arch = backbone.get('arch')
+    row = ARCHS.get(arch) if isinstance(arch, str) else arch
+    indices = backbone.get('out_indices', range(NUM_STAGES))
+    if not isinstance(row, Mapping) or not all(i in range(NUM_STAGES) for i in indices):
+        return None
+    return [row['outer_dims'][i] for i in indices]

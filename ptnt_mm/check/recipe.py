@@ -1,0 +1,75 @@
+"""The recipe of a training: its effective batch, its learning rate, where its weights come from."""
+
+from collections.abc import Iterator
+
+from mmengine.config import Config
+
+from ptnt_mm.check.finding import Finding, error, note, sound, warning
+from ptnt_mm.engine.start import starting_weights
+
+_ADAM_LIMIT = 3e-3
+"""A higher rate was meant for SGD: published ones for Adam and AdamW are 1e-4 to 1e-3."""
+
+
+def effective_batch(config: Config, gpus: int) -> int:
+    """Images that one step of the optimizer learns from.
+
+    Args:
+        config: The config.
+        gpus: The number of processes, one for each GPU.
+    """
+    return _images(config) * gpus * _steps(config)
+
+
+def check_batch(config: Config, gpus: int) -> Iterator[Finding]:
+    """Say the effective batch."""
+    steps = f'{_images(config)} images x {gpus} processes x {_steps(config)} steps'
+    yield sound('Effective batch', f'{steps} = {effective_batch(config, gpus)}')
+
+
+def check_learning_rate(config: Config, gpus: int) -> Iterator[Finding]:
+    """Compare the learning rate with the one that the effective batch asks for."""
+    optimizer = config.optim_wrapper.get('optimizer') or {}
+    lr, where = optimizer.get('lr'), 'Learning rate'
+    if lr is None:
+        yield note(where, "the optimizer's own default")
+        return
+    if isinstance(lr, bool) or not isinstance(lr, (int, float)) or not lr > 0:
+        yield error(where, f'{lr!r} is no number above 0', 'set optim_wrapper.optimizer.lr')
+        return
+    batch, scale = effective_batch(config, gpus), config.get('auto_scale_lr') or {}
+    base = scale.get('base_batch_size', batch)
+    # MMEngine scales by what is loaded at once and leaves accumulated steps out.
+    scaled = f'{lr * batch / _steps(config) / base:.3g}'
+    if scale.get('enable'):
+        yield sound(where, f'{lr} is for batch {base}, scaled to {scaled}')
+    elif base == batch:
+        yield sound(where, f'{lr}, the one for this batch')
+    else:
+        yield warning(where, f'{lr} is for batch {base}; --auto-scale-lr would make it {scaled}')
+    if 'Adam' in str(optimizer.get('type')) and lr > _ADAM_LIMIT:
+        what = f'{lr} is high for {optimizer.type}, and the loss may become NaN'
+        yield warning(where, what, 'published recipes have 1e-4 to 1e-3')
+
+
+def check_there_are_weights(config: Config) -> Iterator[Finding]:
+    """Say whether training starts from weights or from random numbers."""
+    weights = starting_weights(config)
+    if weights is not None:
+        yield sound('Weights', f'training starts from {weights}')
+    else:
+        yield note(
+            'NO PRETRAINED WEIGHTS',
+            'training starts from random numbers, and published results are out of reach. '
+            '--pretrained PATH gives the backbone its ImageNet weights',
+        )
+
+
+def _images(config: Config) -> int:
+    """Images that a process loads at once."""
+    return config.train_dataloader.get('batch_size', 1)
+
+
+def _steps(config: Config) -> int:
+    """Steps whose gradients are summed up."""
+    return config.optim_wrapper.get('accumulative_counts', 1)

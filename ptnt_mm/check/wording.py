@@ -1,0 +1,25 @@
+"""How findings count, list and compare."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from ptnt_mm.checkpoint import name_some
+
+_EXAMPLES = 5
+
+
+def some(names: Iterable[str]) -> str:
+    """The first five of many names, and how many more."""
+    return name_some(names, _EXAMPLES)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """What somebody probably meant, as the end of a sentence: ``; nearest is 'cup'``."""
+    by_fold = {other.casefold().strip(): other for other in known}
+    near = get_close_matches(name.casefold().strip(), list(by_fold), n=1)
+    return f'; nearest is {by_fold[near[0]]!r}' if near else ''
+
+
+def binary(number: int) -> str:
+    """A number of bytes in MiB or GiB."""
+    return f'{number / 2**30:.1f} GiB' if number >= 2**30 else f'{number / 2**20:.0f} MiB'

@@ -1,0 +1,23 @@
+"""A sound demo set, and copies of it to be spoilt."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ptnt_mm.demo.dataset import DemoSpec, make
+
+from .spoilt import Demo
+
+
+@pytest.fixture(scope='session')
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip('mmdet')
+    folder = tmp_path_factory.mktemp('data') / 'demo'
+    make(folder, DemoSpec(train=16, val=8))
+    return folder
+
+
+@pytest.fixture
+def demo(made: Path, tmp_path: Path) -> Demo:
+    return Demo(Path(shutil.copytree(made, tmp_path / 'demo')))

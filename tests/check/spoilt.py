@@ -1,0 +1,76 @@
+"""A copy of the demo set, changed by tests, and what the checks say of it."""
+
+import copy
+import functools
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mmengine.config import Config
+
+from ptnt_mm.check.finding import Finding, Severity
+from ptnt_mm.check.inspection import ALL, Inspection
+from ptnt_mm.engine.config import apply_options, read_config
+
+SPLITS = ('train', 'val', 'test')
+TRAIN_SET = 'train_dataloader.dataset.'
+
+
+@dataclass
+class Demo:
+    """A demo set in a folder, and the settings of the config that reads it."""
+
+    folder: Path
+    name: str = 'demo_retinanet_ptnt_ti'
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def file(self, split: str) -> Path:
+        return self.folder / 'annotations' / f'instances_{split}.json'
+
+    def image(self, split: str, number: int) -> Path:
+        return self.folder / split / f'{number:06d}.jpg'
+
+    def edit(self, split: str, change: Callable[[dict], None]) -> None:
+        """Change what an annotation file holds."""
+        content = json.loads(self.file(split).read_text())
+        change(content)
+        self.file(split).write_text(json.dumps(content))
+
+    def edit_both(self, change: Callable[[dict], None]) -> None:
+        for split in ('train', 'val'):
+            self.edit(split, change)
+
+    def set(self, **options: Any) -> None:
+        """Set the training data set's own settings."""
+        self.options |= {TRAIN_SET + key: value for key, value in options.items()}
+
+    def settings(self) -> dict[str, Any]:
+        """All that is given as --cfg-options."""
+        roots = {f'{s}_dataloader.dataset.data_root': f'{self.folder}/' for s in SPLITS}
+        files = {f'{s}_evaluator.ann_file': str(self.file('val')) for s in ('val', 'test')}
+        return {**roots, **files, **self.options}
+
+    def config(self) -> Config:
+        config = copy.deepcopy(_read(self.name))
+        apply_options(config, self.settings())
+        return config
+
+    def findings(self, *thorough: str, gpus: int = 1) -> list[Finding]:
+        """What the quick checks find, and the thorough ones of some subjects."""
+        inspection = Inspection(self.config(), SPLITS, gpus)
+        for check in ALL:
+            list(inspection.run((check,), thorough=check.subject in thorough))
+        return inspection.findings
+
+
+@functools.cache
+def _read(name: str) -> Config:
+    """Read a config once: its bases are searched for in mmdet each time."""
+    return read_config(name)
+
+
+def counted(findings: list[Finding]) -> list[Finding]:
+    """The errors and warnings."""
+    return [one for one in findings if one.severity in (Severity.ERROR, Severity.WARNING)]

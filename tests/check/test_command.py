@@ -1,0 +1,91 @@
+"""The command line: its flags, what it prints, and its exit status."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from ptnt_mm.check.command import check
+from ptnt_mm.check.inspection import check_before_training
+from ptnt_mm.engine.cli import check_parser
+from ptnt_mm.errors import UserError, exit_status
+from ptnt_mm.models import PyramidTNT
+
+from .spoilt import TRAIN_SET, Demo
+
+HEAD = 'model.bbox_head.num_classes'
+
+
+def _status(demo: Demo, *args: object) -> int:
+    """Check from a command line; the exit status."""
+    options = [f'{key}={value}' for key, value in demo.settings().items()]
+    args = (demo.name, *args, '--cfg-options', *options)
+    parsed = check_parser('').parse_args([str(arg) for arg in args])
+    return exit_status(lambda: check(parsed))
+
+
+@pytest.mark.parametrize(
+    ('key', 'value', 'words'),
+    [
+        (HEAD, 80, 'model.bbox_head.num_classes: is 80, the training data has 4 classes'),
+        (TRAIN_SET + 'ann_file', 'absent.json', 'absent.json is not there'),
+        (TRAIN_SET + 'metainfo.classes', 'ball', "a single class needs its comma: classes=('ball'"),
+    ],
+)
+def test_errors_make_the_exit_status_1(demo: Demo, capsys, key: str, value: object, words: str):
+    demo.options[key] = value
+    assert _status(demo, '--quick') == 1
+    output = capsys.readouterr().out
+    assert words in output and '1 error' in output.splitlines()[-1]
+
+
+def test_warnings_alone_are_no_failure(demo: Demo, capsys):
+    assert _status(demo, '--quick', '--gpus', 4) == 0
+    output = capsys.readouterr().out
+    assert '8 images x 4 processes x 1 steps = 32' in output
+    assert 'Learning rate: 0.001 is for batch 8; --auto-scale-lr would make it 0.004' in output
+    assert output.splitlines()[-1] == '0 errors, 1 warning'
+
+
+def test_pretrained_weights_are_read(demo: Demo, tmp_path: Path, capsys):
+    file = tmp_path / 'small.pth'
+    torch.save(PyramidTNT('small', out_indices=(0,)).state_dict(), file)
+    assert _status(demo, '--pretrained', file) == 1
+    assert 'weights of another shape' in capsys.readouterr().out
+
+
+def test_a_pretrained_file_that_is_missing(demo: Demo, capsys):
+    assert _status(demo, '--quick', '--pretrained', 'absent.pth') == 1
+    output = capsys.readouterr().out
+    assert 'there is no file absent.pth to start from' in output
+    assert 'training starts from absent.pth' not in output
+
+
+def test_a_setting_that_nothing_reads(demo: Demo, capsys):
+    demo.options['modle.a'] = 1
+    assert _status(demo, '--quick') == 1
+    assert "did you mean 'model'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('number', ['0', '-1', 'two'])
+def test_a_number_of_gpus_that_is_none(number: str, capsys):
+    with pytest.raises(SystemExit, match='2'):
+        check_parser('').parse_args(['config.py', '--gpus', number])
+    assert f"invalid number above 0 value: '{number}'" in capsys.readouterr().err
+
+
+def test_training_is_told_of_warnings_and_stopped_by_errors(demo: Demo):
+    assert check_before_training(demo.config()) == []
+    demo.edit('train', lambda content: content['annotations'][1].update(bbox=[5, 5, 900, 20]))
+    (line,) = check_before_training(demo.config())
+    assert line.startswith('train: 1 of ')
+    demo.options[HEAD] = 80
+    with pytest.raises(UserError, match=r'num_classes: is 80'):
+        check_before_training(demo.config())
+
+
+def test_what_a_check_stumbles_over_does_not_stop_a_training(demo: Demo):
+    config = demo.config()
+    config.model.data_preprocessor.mean = 'grey'
+    (line,) = check_before_training(config)
+    assert 'this could not be checked to its end' in line

@@ -1,0 +1,91 @@
+"""Which data sets are found in a config, and how they are read."""
+
+from pathlib import Path
+
+import pytest
+
+from ptnt_mm.check.detection.data import load
+from ptnt_mm.check.finding import Severity
+from ptnt_mm.engine.build import import_host
+
+from .spoilt import SPLITS, Demo, counted
+
+
+@pytest.fixture(autouse=True)
+def _host():
+    pytest.importorskip('mmdet')
+    import_host('mmdet')
+
+
+@pytest.mark.parametrize(
+    'wrapped',
+    [
+        lambda inner: dict(type='RepeatDataset', times=2, dataset=inner),
+        lambda inner: dict(type='ConcatDataset', datasets=[inner, inner]),
+        lambda inner: dict(
+            type='RepeatDataset', times=2, dataset=dict(type='ConcatDataset', datasets=[inner])
+        ),
+        lambda inner: dict(type='ClassBalancedDataset', oversample_thr=0.1, dataset=inner),
+    ],
+)
+def test_wrapped_data_sets_are_looked_into(demo: Demo, wrapped):
+    config = demo.config()
+    config.train_dataloader.dataset = wrapped(config.train_dataloader.dataset)
+    data, findings = load(config, ('train',))
+    assert findings == [] and len(data) == 1
+    assert len(data[0].file.images) == 16 and data[0].data_set.pipeline
+
+
+def test_one_file_is_read_once_for_all_splits(demo: Demo):
+    train, val = load(demo.config(), SPLITS)[0]
+    assert (train.name, val.name) == ('train', 'val and test')
+
+
+def test_another_kind_of_data_set_is_left_out_and_said_so(demo: Demo):
+    demo.set(type='VOCDataset', ann_file='val.txt')
+    data, findings = load(demo.config(), ('train',))
+    assert data[0].file is None
+    assert [finding.severity for finding in findings] == [Severity.NOTE]
+    assert 'VOCDataset does not read as CocoDataset does: its annotations' in str(findings[0])
+
+
+def test_an_unknown_class_names_the_nearest(demo: Demo):
+    demo.set(type='CocoDatset')
+    assert "did you mean 'CocoDataset'?" in str(counted(demo.findings())[0])
+
+
+def test_remote_data_is_left_out_and_said_so(demo: Demo):
+    demo.set(data_root='s3://bucket/')
+    findings = demo.findings()
+    assert not [one for one in counted(findings) if 'train' in one.where]
+    assert any('is not a local file' in str(one) for one in findings)
+
+
+def test_class_names_come_from_a_file(demo: Demo, tmp_path: Path):
+    names = tmp_path / 'names.txt'
+    names.write_text('ball\ncoin\ncrate\ncup\n')
+    demo.set(metainfo=dict(classes=str(names)))
+    assert counted(demo.findings()) == []
+
+
+def test_what_only_testing_needs_is_a_warning(demo: Demo):
+    demo.options['test_dataloader.dataset.ann_file'] = 'annotations/absent.json'
+    (finding,) = counted(demo.findings())
+    assert finding.severity is Severity.WARNING and finding.where == 'test'
+
+
+def test_images_of_an_empty_filter_are_all_kept(demo: Demo):
+    demo.edit('train', lambda content: content['annotations'].clear())
+    demo.set(filter_cfg=None)
+    said = '\n'.join(map(str, counted(demo.findings())))
+    assert '16 of 16 images are used, 16 of them without an object' in said
+
+
+def test_labels_are_mmdets(demo: Demo):
+    from mmengine.registry import DATASETS, DefaultScope
+
+    demo.edit_both(lambda content: content['categories'].insert(1, dict(id=9, name='other')))
+    config = demo.config()
+    (data,) = load(config, ('train',))[0]
+    with DefaultScope.overwrite_default_scope('mmdet'):
+        assert DATASETS.build(config.train_dataloader.dataset).cat2label == data.labels

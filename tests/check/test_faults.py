@@ -1,0 +1,459 @@
+"""Every fault that a data set or a config may have, planted one at a time in the demo set."""
+
+import json
+from collections.abc import Callable
+
+import cv2
+import pytest
+from PIL import Image
+
+from ptnt_mm.check.finding import Severity
+
+from .spoilt import TRAIN_SET, Demo, counted
+
+ERROR, WARNING = Severity.ERROR, Severity.WARNING
+CLASSES = ('ball', 'coin', 'crate', 'cup')
+HEAD = 'model.bbox_head.num_classes'
+SCALE = 'model.data_preprocessor.'
+
+
+def test_nothing_is_found_in_the_sound_set(demo: Demo):
+    assert counted(demo.findings('images', 'heads', 'weights', 'memory')) == []
+
+
+def test_nothing_is_found_in_the_sound_set_with_masks(demo: Demo):
+    demo.name = 'demo_mask_rcnn_ptnt_ti'
+    assert counted(demo.findings('heads')) == []
+
+
+def _all(split: str, kind: str, **changes: object) -> Callable[[Demo], None]:
+    """Change all entries of a kind."""
+    return lambda demo: demo.edit(split, lambda c: [entry.update(changes) for entry in c[kind]])
+
+
+def _one(split: str, kind: str, **changes: object) -> Callable[[Demo], None]:
+    """Change the second entry of a kind."""
+    return lambda demo: demo.edit(split, lambda content: content[kind][1].update(changes))
+
+
+def _without(split: str, kind: str, key: str) -> Callable[[Demo], None]:
+    """Take a key out of the second entry of a kind."""
+    return lambda demo: demo.edit(split, lambda content: content[kind][1].pop(key))
+
+
+def _options(**options: object) -> Callable[[Demo], None]:
+    return lambda demo: demo.set(**options)
+
+
+def _settings(settings: dict) -> Callable[[Demo], None]:
+    return lambda demo: demo.options.update(settings)
+
+
+def _rename_everywhere(demo: Demo) -> None:
+    demo.edit_both(lambda content: content['categories'][1].update(name='coins'))
+
+
+def _reverse_categories(demo: Demo) -> None:
+    demo.edit_both(lambda content: content['categories'].reverse())
+
+
+def _double_category(demo: Demo) -> None:
+    demo.edit('train', lambda content: content['categories'].append(dict(id=9, name='cup')))
+
+
+def _forget_class(demo: Demo) -> None:
+    def forget(content: dict) -> None:
+        content['annotations'] = [a for a in content['annotations'] if a['category_id'] != 3]
+
+    demo.edit('train', forget)
+
+
+def _as_corners(demo: Demo) -> None:
+    def turn(content: dict) -> None:
+        for entry in content['annotations']:
+            x, y, width, height = entry['bbox']
+            entry['bbox'] = [x, y, x + width, y + height]
+
+    demo.edit('train', turn)
+
+
+def _as_fractions(demo: Demo) -> None:
+    def scale(content: dict) -> None:
+        for entry in content['annotations']:
+            entry['bbox'] = [value / 1000 for value in entry['bbox']]
+
+    demo.edit('train', scale)
+
+
+def _repeat(kind: str) -> Callable[[Demo], None]:
+    return lambda demo: demo.edit('train', lambda content: content[kind].append(content[kind][0]))
+
+
+def _truncate(demo: Demo) -> None:
+    file = demo.image('train', 3)
+    file.write_bytes(file.read_bytes()[:-4000])
+
+
+def _turn_by_exif(demo: Demo) -> None:
+    file = demo.image('train', 3)
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.open(file).save(file, exif=exif)
+
+
+def _shrink(demo: Demo) -> None:
+    file = str(demo.image('val', 3))
+    cv2.imwrite(file, cv2.imread(file)[:50, :60])
+
+
+def _empty(demo: Demo) -> None:
+    demo.edit('train', lambda content: content['annotations'].clear())
+
+
+def _train_is_val(demo: Demo) -> None:
+    for split in ('val', 'test'):
+        dataset = f'{split}_dataloader.dataset.'
+        demo.options[dataset + 'ann_file'] = 'annotations/instances_train.json'
+        demo.options[dataset + 'data_prefix.img'] = 'train/'
+        demo.options[f'{split}_evaluator.ann_file'] = str(demo.file('train'))
+
+
+def _no_annotations(demo: Demo) -> None:
+    demo.edit('train', lambda content: content.pop('annotations'))
+
+
+FAULTS = {
+    # Files
+    'annotation file missing': (
+        _options(ann_file='annotations/instances_trian.json'),
+        ERROR,
+        ("instances_trian.json is not there; nearest is 'instances_train.json'",),
+    ),
+    'image folder missing': (
+        _settings({TRAIN_SET + 'data_prefix.img': 'trian/'}),
+        ERROR,
+        ("demo/trian is not there; nearest is 'train'",),
+    ),
+    'not JSON': (
+        lambda demo: demo.file('train').write_text('{"images": ['),
+        ERROR,
+        ('instances_train.json is no JSON, or is cut off',),
+    ),
+    'not COCO': (_no_annotations, ERROR, ("not in COCO's format: it has no list annotations",)),
+    'a list in place of a dict': (
+        lambda demo: demo.file('val').write_text('[1]'),
+        ERROR,
+        ('expected a dict with images, annotations, categories, found a list',),
+    ),
+    'image folder not named': (
+        _options(data_prefix=dict(_delete_=True, img_path='train/')),
+        ERROR,
+        ('data_prefix names no folder of images',),
+    ),
+    # Images
+    'image missing': (
+        lambda demo: demo.image('train', 3).unlink(),
+        ERROR,
+        ('1 of 16 images not there', '000003.jpg'),
+    ),
+    'image with another ending': (
+        lambda demo: demo.image('train', 3).rename(demo.image('train', 3).with_suffix('.jpeg')),
+        ERROR,
+        ('there is 000003.jpeg instead',),
+    ),
+    'folder twice in the path': (
+        lambda demo: demo.edit(
+            'train', lambda c: [i.update(file_name=f'train/{i["file_name"]}') for i in c['images']]
+        ),
+        ERROR,
+        ('16 of 16 images not there', 'train/train/000001.jpg', 'data_prefix.img'),
+    ),
+    'image truncated': (
+        _truncate,
+        ERROR,
+        ('1 of 16 images not readable', '000003.jpg (', 'truncated'),
+    ),
+    'image that is none': (
+        lambda demo: demo.image('val', 3).write_text('no picture'),
+        ERROR,
+        ('000003.jpg (no image)',),
+    ),
+    'image of another size': (
+        _shrink,
+        ERROR,
+        ('not of the size annotated', '000003.jpg is 60x50, annotated'),
+    ),
+    'image turned by EXIF': (_turn_by_exif, ERROR, ('turned as its EXIF data says, annotated',)),
+    'images in both splits': (_train_is_val, WARNING, ('16 of 16 images also trained on',)),
+    # Form
+    'no height': (
+        _without('train', 'images', 'height'),
+        ERROR,
+        ("1 of 16 images without a usable 'height': nothing in 000002.jpg",),
+    ),
+    'no area': (
+        _without('train', 'annotations', 'area'),
+        ERROR,
+        ("annotations without a usable 'area'",),
+    ),
+    'three numbers for a box': (
+        _one('train', 'annotations', bbox=[1, 2, 3]),
+        ERROR,
+        ("without a usable 'bbox': [1, 2, 3] in id 2", 'four numbers'),
+    ),
+    'no iscrowd': (
+        _without('val', 'annotations', 'iscrowd'),
+        ERROR,
+        ('annotations without iscrowd: id 2', 'evaluation breaks off'),
+    ),
+    'image ids twice': (_repeat('images'), ERROR, ('ids of several images: 1 (2 times)',)),
+    'annotation ids twice': (
+        _repeat('annotations'),
+        ERROR,
+        ('ids of several annotations: 1 (2 times)',),
+    ),
+    'unknown image': (
+        _one('train', 'annotations', image_id=999),
+        ERROR,
+        ('annotations whose image_id is not in the file: 999',),
+    ),
+    'unknown category': (
+        _one('train', 'annotations', category_id=77),
+        ERROR,
+        ('annotations whose category_id is not in the file: 77',),
+    ),
+    'ids as text': (
+        _one('train', 'annotations', image_id='1'),
+        ERROR,
+        ("image_id is not in the file: '1'", 'not as text'),
+    ),
+    'annotation 0': (_one('val', 'annotations', id=0), WARNING, ('takes for "not found"',)),
+    # Classes
+    'category misspelt': (
+        _rename_everywhere,
+        ERROR,
+        ('what is no category of', "'coin'; nearest is 'coins'"),
+    ),
+    'class misspelt': (
+        _options(metainfo=dict(classes=('ball', 'coin', 'crate', 'Cup'))),
+        ERROR,
+        ("'Cup'; nearest is 'cup'", 'the classes are ball, coin, crate, cup; those of train'),
+    ),
+    'classes left out': (
+        _options(metainfo=dict(_delete_=True)),
+        ERROR,
+        (
+            "metainfo names no classes, and of the 80 of the data set's class 79 are not in",
+            'ball, coin',
+        ),
+    ),
+    'classes of old': (
+        _options(metainfo=dict(_delete_=True, CLASSES=CLASSES)),
+        ERROR,
+        ('metainfo.CLASSES is read by nothing',),
+    ),
+    'no comma': (
+        _options(metainfo=dict(classes='ball')),
+        ERROR,
+        ("is the text 'ball', not a tuple", "classes=('ball',)"),
+    ),
+    'class twice': (
+        _options(metainfo=dict(classes=(*CLASSES, 'cup'))),
+        ERROR,
+        ('metainfo.classes has names twice: cup',),
+    ),
+    'class too few': (
+        _options(metainfo=dict(classes=CLASSES[:3])),
+        WARNING,
+        ("objects left out, as their categories are no classes: 'cup' (",),
+    ),
+    'other order': (
+        _reverse_categories,
+        ERROR,
+        ('categories come as cup, crate, coin, ball, metainfo.classes as ball, coin', 'order'),
+    ),
+    'category twice': (_double_category, ERROR, ('several categories', 'have one name: cup')),
+    'class without objects': (_forget_class, WARNING, ('no object of crate',)),
+    'order of val': (
+        _settings({'val_dataloader.dataset.metainfo': dict(classes=CLASSES[::-1])}),
+        ERROR,
+        ('the classes are cup, crate, coin, ball; those of train are ball, coin, crate, cup',),
+    ),
+    # Model
+    'heads of another number': (
+        _settings({HEAD: 80}),
+        ERROR,
+        ('bbox_head.num_classes: is 80, the training data has 4 classes', 'write 4'),
+    ),
+    'neck of another backbone': (
+        _settings({'model.backbone.arch': 'small'}),
+        ERROR,
+        ('neck[0].in_channels: is [160, 320, 320]', '[256, 512, 512] channels'),
+    ),
+    # Filtering
+    'all images too small': (
+        _settings({TRAIN_SET + 'filter_cfg.min_size': 1000}),
+        ERROR,
+        ("'min_size': 1000", 'leaves none of 16 images', 'need at least one array'),
+    ),
+    'nothing annotated': (_empty, ERROR, ('leaves none of 16 images',)),
+    # Boxes
+    'box of negative width': (
+        _one('train', 'annotations', bbox=[50, 50, -20, 30]),
+        ERROR,
+        ('boxes of negative size: id 2 [50, 50, -20, 30] in 000001.jpg',),
+    ),
+    'box of no height': (
+        _one('train', 'annotations', bbox=[50, 50, 20, 0]),
+        WARNING,
+        ('boxes less than 1 pixel wide or high: id 2',),
+    ),
+    'box that is NaN': (
+        _one('train', 'annotations', bbox=[50, 50, float('nan'), 20]),
+        ERROR,
+        ('boxes not finite: id 2', 'NaN'),
+    ),
+    'box outside': (
+        _one('val', 'annotations', bbox=[5000, 50, 20, 20]),
+        ERROR,
+        ('boxes outside of their images: id 2',),
+    ),
+    'box that leaves its image': (
+        _one('train', 'annotations', bbox=[5, 5, 900, 20]),
+        WARNING,
+        ('boxes not wholly inside their images: id 2 [5, 5, 900, 20]', 'clips'),
+    ),
+    'boxes as corners': (
+        _as_corners,
+        ERROR,
+        ('boxes not inside their images, and all would be as', 'x2, y2'),
+    ),
+    'boxes as fractions': (_as_fractions, ERROR, ('lie between 0 and 1, as fractions',)),
+    'no areas': (_all('train', 'annotations', area=0), ERROR, ('areas 0 or less: id 1',)),
+    # Evaluation
+    "another evaluator's file": (
+        lambda demo: demo.options.update({'val_evaluator.ann_file': str(demo.file('train'))}),
+        ERROR,
+        ('val_evaluator.ann_file is', 'measured against other images'),
+    ),
+    'masks measured without a head': (
+        _settings({'val_evaluator.metric': ['bbox', 'segm']}),
+        ERROR,
+        ("metric 'segm' needs masks, and the model has no mask head",),
+    ),
+    # Recipe
+    'another batch': (
+        _settings({'train_dataloader.batch_size': 2}),
+        WARNING,
+        ('0.001 is for batch 8; --auto-scale-lr would make it 0.00025',),
+    ),
+    'accumulated steps': (
+        _settings({'optim_wrapper.accumulative_counts': 4}),
+        WARNING,
+        ('0.001 is for batch 8',),
+    ),
+    'rate of SGD': (_settings({'optim_wrapper.optimizer.lr': 0.02}), WARNING, ('high for AdamW',)),
+    'rate that is none': (
+        _settings({'optim_wrapper.optimizer.lr': '1e-3'}),
+        ERROR,
+        ("'1e-3' is no number above 0",),
+    ),
+    'weights missing': (
+        _settings({'model.backbone.init_cfg': dict(type='Pretrained', checkpoint='no.pth')}),
+        ERROR,
+        ('there is no file no.pth to start from',),
+    ),
+    'stem frozen': (
+        _settings({'model.backbone.norm_eval': True}),
+        ERROR,
+        ('the stem is frozen but starts from random numbers',),
+    ),
+    'mean and std for images from 0 to 1': (
+        _settings({SCALE + 'mean': [0.485, 0.456, 0.406], SCALE + 'std': [0.229, 0.224, 0.225]}),
+        ERROR,
+        ('are for images from 0 to 1', 'multiply both by 255'),
+    ),
+    'no mean': (_settings({SCALE + 'mean': None}), WARNING, ('has mean=None',)),
+}
+"""What is planted, how bad it is, and words that must be said."""
+
+
+@pytest.mark.parametrize('name', FAULTS)
+def test_a_planted_fault_is_found(demo: Demo, name: str):
+    plant, severity, words = FAULTS[name]
+    plant(demo)
+    found = counted(demo.findings('images'))
+    said = '\n'.join(f'{finding}\n{finding.advice}' for finding in found)
+    assert all(word in said for word in words), said
+    assert severity in [finding.severity for finding in found]
+    assert 'could not be checked' not in said
+
+
+MASK_FAULTS = {
+    'no mask': (_without('train', 'annotations', 'segmentation'), 'objects without mask: id 2'),
+    'empty mask': (_one('train', 'annotations', segmentation=[]), 'objects without mask: id 2'),
+    'no mask to measure': (
+        _without('val', 'annotations', 'segmentation'),
+        'objects without mask: id 2',
+    ),
+    'two points': (
+        _one('train', 'annotations', segmentation=[[1, 2, 3, 4]]),
+        'polygons of less than 3 points: id 2',
+    ),
+    'turned run lengths': (
+        _one('train', 'annotations', segmentation=dict(counts='x', size=[1, 2])),
+        'masks not of the size of their images: id 2',
+    ),
+    'masks that are not loaded': (
+        _settings({TRAIN_SET + 'pipeline.1.with_mask': False}),
+        'model.roi_head.mask_head needs masks, which the pipeline does not load',
+    ),
+    'another number of mask classes': (
+        _settings({'model.roi_head.mask_head.num_classes': 80}),
+        'model.roi_head.mask_head.num_classes: is 80',
+    ),
+}
+
+
+@pytest.mark.parametrize('name', MASK_FAULTS)
+def test_a_planted_fault_of_masks_is_found(demo: Demo, name: str):
+    plant, words = MASK_FAULTS[name]
+    demo.name = 'demo_mask_rcnn_ptnt_ti'
+    plant(demo)
+    said = '\n'.join(map(str, counted(demo.findings())))
+    assert words in said, said
+
+
+def test_broken_boxes_of_masks_are_no_matter_without_a_mask_head(demo: Demo):
+    _without('train', 'annotations', 'segmentation')(demo)
+    assert counted(demo.findings()) == []
+
+
+@pytest.mark.parametrize('content', [{}, [], None, 3, {'images': 1}, {'images': [3], 'a': {}}])
+def test_whatever_a_file_holds_there_is_no_traceback(demo: Demo, content: object):
+    demo.file('train').write_text(json.dumps(content))
+    said = '\n'.join(map(str, counted(demo.findings())))
+    assert "not in COCO's format" in said and 'could not be checked' not in said
+
+
+@pytest.mark.parametrize('kind', ['images', 'annotations', 'categories'])
+@pytest.mark.parametrize('value', [None, 3, [], {}, 'text', -1, float('inf')])
+def test_whatever_an_entry_holds_there_is_no_traceback(demo: Demo, kind: str, value: object):
+    def spoil(content: dict) -> None:
+        content[kind].append(value)
+        for i, key in enumerate(list(content[kind][0])):
+            content[kind][i][key] = value
+
+    demo.edit('train', spoil)
+    said = '\n'.join(map(str, counted(demo.findings())))
+    assert said and 'could not be checked' not in said
+
+
+def test_one_fault_is_one_finding(demo: Demo):
+    demo.options[HEAD] = 80
+    assert len(counted(demo.findings())) == 1
+
+
+def test_heads_are_not_to_follow_class_names_that_are_none(demo: Demo):
+    demo.set(metainfo=dict(classes='ball'))
+    assert not any('num_classes: is' in str(finding) for finding in demo.findings())

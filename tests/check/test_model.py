@@ -1,0 +1,177 @@
+"""Heads, necks, weights and memory: what takes a model."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from mmengine.config import Config
+from torch import nn
+
+from ptnt_mm.check.finding import Severity
+from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads, check_neck
+from ptnt_mm.check.memory import StepMemory, check_memory, measure
+from ptnt_mm.check.weights import check_normalisation, check_weights_fit
+from ptnt_mm.engine.start import use_pretrained
+from ptnt_mm.models import PyramidTNT
+
+from .spoilt import Demo, counted
+
+NAMES = ('ball', 'cup')
+ERROR, WARNING = Severity.ERROR, Severity.WARNING
+
+
+def _model(**settings: object) -> Config:
+    return Config(dict(model=dict(type='Any', **settings)))
+
+
+def _one_micro(micro_arch: dict) -> nn.Module:
+    return nn.ModuleDict({'backbone': PyramidTNT(micro_arch)})
+
+
+def test_every_head_is_looked_at_and_other_classes_are_not():
+    config = _model(
+        backbone=dict(num_classes=1000),
+        rpn_head=dict(num_classes=1),
+        roi_head=dict(
+            bbox_head=[dict(num_classes=2), dict(num_classes=80)],
+            mask_head=dict(num_classes=3),
+            semantic_head=dict(num_classes=183),
+        ),
+        panoptic_head=dict(num_things_classes=5, num_stuff_classes=0),
+    )
+    assert [finding.where for finding in check_classes_of_heads(config, NAMES)] == [
+        'model.roi_head.bbox_head[1].num_classes',
+        'model.roi_head.mask_head.num_classes',
+        'model.panoptic_head.num_things_classes',
+    ]
+
+
+def test_numbers_of_classes_by_default_are_looked_at():
+    head = nn.Module()
+    head.num_classes = 80
+    model = nn.ModuleDict({'roi_head': nn.ModuleDict({'bbox_head': nn.ModuleList([head])})})
+    (finding,) = check_built_heads(_model(), model, NAMES)
+    assert str(finding).startswith('model.roi_head.bbox_head[0].num_classes: is 80 by default')
+    stated = _model(roi_head=dict(bbox_head=[dict(num_classes=80)]))
+    assert not list(check_built_heads(stated, model, NAMES))
+
+
+@pytest.mark.parametrize(
+    ('neck', 'where'),
+    [
+        (dict(type='FPN', in_channels=[80, 160]), 'model.neck.in_channels'),
+        (
+            [
+                dict(type='TransposedConvNeck', in_channels=[160, 320]),
+                dict(type='FPN', in_channels=[160, 160]),
+            ],
+            'model.neck[1].in_channels',
+        ),
+    ],
+)
+def test_the_channels_of_necks_are_those_of_the_backbone(neck: dict | list, where: str):
+    config = _model(backbone=dict(type='PyramidTNT', arch='tiny', out_indices=(1, 2)), neck=neck)
+    (finding,) = [one for one in check_neck(config) if one.severity is ERROR]
+    assert finding.where == where and '[160, 320] channels' in finding.what
+
+
+@pytest.mark.parametrize('backbone', [dict(type='ResNet'), dict(type='PyramidTNT', arch='none')])
+def test_channels_that_are_not_known_are_not_compared(backbone: dict):
+    assert not list(check_neck(_model(backbone=backbone, neck=dict(in_channels=[1]))))
+
+
+@pytest.mark.parametrize(
+    ('write', 'words'),
+    [
+        (lambda file: file.write_text('no weights'), 'is a text file'),
+        (lambda file: torch.save({'a': torch.ones(1)}, file), 'lacks'),
+        (lambda file: torch.save({'a': print}, file), 'refused'),
+        (lambda file: torch.save(PyramidTNT('tiny', out_indices=(0,)).state_dict(), file), 'lacks'),
+    ],
+)
+def test_weights_that_do_not_fit_are_named(micro_arch: dict, tmp_path: Path, write, words: str):
+    file = tmp_path / 'weights.pth'
+    write(file)
+    config = _model(backbone=dict(type='PyramidTNT', arch=micro_arch))
+    use_pretrained(config, str(file))
+    (finding,) = check_weights_fit(config, _one_micro(micro_arch))
+    assert finding.severity is ERROR and words in finding.what
+
+
+def test_weights_that_fit(micro_arch: dict, tmp_path: Path):
+    model = _one_micro(micro_arch)
+    torch.save({'state_dict': model.backbone.state_dict()}, tmp_path / 'weights.pth')
+    config = _model(backbone=dict(type='PyramidTNT', arch=micro_arch))
+    use_pretrained(config, str(tmp_path / 'weights.pth'))
+    assert [one.severity for one in check_weights_fit(config, model)] == [Severity.OK]
+
+
+@pytest.mark.parametrize(
+    ('kind', 'weights'), [('PyramidTNT', 'https://a.invalid/w.pth'), ('ResNet', 'resnet.pth')]
+)
+def test_weights_that_are_not_looked_into(kind: str, weights: str):
+    init = dict(type='Pretrained', checkpoint=weights)
+    (finding,) = check_weights_fit(_model(backbone=dict(type=kind, init_cfg=init)), nn.Module())
+    assert finding.severity is Severity.NOTE
+
+
+@pytest.mark.parametrize(
+    ('scale', 'where'),
+    [
+        (dict(mean=[127.5] * 3, std=[127.5] * 3, bgr_to_rgb=True), []),
+        (dict(mean=[127.5] * 3, std=[127.5] * 3), ['bgr_to_rgb']),
+        (dict(mean=[123.675, 116.28, 103.53], std=[127.5] * 3, bgr_to_rgb=True), ['mean']),
+        (
+            dict(mean=[123.675, 116.28, 103.53], std=[58.395, 57.12, 57.375], bgr_to_rgb=True),
+            ['mean', 'std'],
+        ),
+    ],
+)
+def test_images_are_to_be_scaled_as_for_the_authors_weights(scale: dict, where: list[str]):
+    init = dict(type='Pretrained', checkpoint='weights.pth')
+    config = _model(backbone=dict(type='PyramidTNT', init_cfg=init), data_preprocessor=scale)
+    found = counted(list(check_normalisation(config)))
+    assert [one.where.rpartition('.')[2] for one in found] == where
+    config.load_from = 'whole_model.pth'
+    assert not counted(list(check_normalisation(config)))
+
+
+def test_memory_is_counted_as_autograd_keeps_it():
+    model = nn.Conv2d(3, 8, 1, bias=False)
+    optimizer = dict(type='AdamW', lr=1e-3)
+    config = Config(dict(optim_wrapper=dict(optimizer=optimizer), train_dataloader={}))
+
+    def losses(side: int):
+        # A convolution keeps its input, tanh its output: 3 + 8 numbers of 4 bytes for each pixel.
+        return model(torch.ones(1, 3, 16, 16)).tanh().sum(), 256
+
+    step = measure(config, model, losses, area=512)
+    assert step.image == (3 + 8) * 4 * 512
+    # Weights, gradients, two averages of AdamW, and its counter of steps.
+    assert step.weights == 4 * 24 * 4 + 4
+
+
+@pytest.mark.parametrize(('image', 'severity'), [(1000, Severity.OK), (2**60, WARNING)])
+def test_memory_that_the_device_does_not_have(image: int, severity: Severity):
+    config = Config(dict(train_dataloader=dict(batch_size=2)))
+    (finding,) = check_memory(config, StepMemory(weights=1000, image=image, area=10**6))
+    assert finding.severity is severity
+    assert 'images of 1.00 megapixels' in finding.what
+
+
+def test_a_model_that_cannot_be_built_is_a_finding(demo: Demo):
+    demo.options['model.bbox_head.stacked_convz'] = 3
+    said = '\n'.join(map(str, counted(demo.findings('heads', 'memory'))))
+    assert 'the model cannot be built' in said and "did you mean 'stacked_convs'?" in said
+
+
+def test_a_pipeline_that_fails_is_a_finding(demo: Demo):
+    demo.set(**{'pipeline.2.scale': 'large'})
+    said = '\n'.join(map(str, counted(demo.findings('heads', 'memory'))))
+    assert 'the training data set or its pipeline fails' in said
+
+
+def test_a_step_that_fails_is_a_finding(demo: Demo):
+    demo.options['model.bbox_head.in_channels'] = 32
+    said = '\n'.join(map(str, counted(demo.findings('heads', 'memory'))))
+    assert 'a step of training fails' in said

@@ -1,0 +1,31 @@
+"""Checking a config, as a user types it, and as training does it first."""
+
+import shutil
+
+from .workplace import CONFIG, Workplace
+
+HEAD = 'model.bbox_head.num_classes=80'
+
+
+def test_a_sound_config(workplace: Workplace):
+    done = workplace.run('check_config.py', CONFIG)
+    assert done.stdout.splitlines()[-1] == 'nothing found'
+    assert 'ok       train: 16 images open, all of the size annotated' in done.stdout
+    assert 'ok       Memory: a step takes about' in done.stdout
+
+
+def test_errors_make_the_exit_status_1(workplace: Workplace):
+    done = workplace.run('check_config.py', CONFIG, '--cfg-options', HEAD, check=False)
+    assert done.returncode == 1
+    assert 'model.bbox_head.num_classes: is 80, the training data has 4 classes' in done.stdout
+    assert done.stdout.splitlines()[-1] == '1 error, 0 warnings'
+
+
+def test_training_does_not_begin_with_errors(workplace: Workplace):
+    args = ('--work-dir', 'faulty', '--cfg-options', HEAD)
+    done = workplace.run('train.py', CONFIG, *args, check=False)
+    assert done.returncode == 1 and 'Traceback' not in done.stdout
+    error = done.stdout[done.stdout.index('error: ') :]
+    assert 'model.bbox_head.num_classes: is 80' in error
+    assert 'tools/check_config.py' in error
+    shutil.rmtree(workplace.folder / 'faulty')
