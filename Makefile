@@ -8,20 +8,23 @@ DEMO = configs/demo_retinanet_ptnt_ti.py
 OUT = work_dirs/demo
 RESULTS = bbox
 
-.PHONY: help setup demo demo-masks test lint bench clean
+.PHONY: help setup demo demo-masks test lint bench soak clean
 
 help:
 	@echo 'make setup   make .venv with the tested versions (the first time about 15 minutes)'
 	@echo 'make demo    setup, then train, evaluate and draw a small detector on the CPU'
-	@echo 'make demo-masks   the same with masks'
+	@echo 'make demo-masks  the same with masks'
 	@echo 'make test    setup, then the test suite'
 	@echo 'make lint    setup, then ruff'
 	@echo 'make bench   setup, then time the backbones side by side on the CPU (15 minutes)'
+	@echo 'make soak    setup, then kill trainings in every way and see what is left (20 minutes)'
 	@echo 'make clean   remove .venv; what the demo made stays'
 
 setup:
 	@$(PYTHON) tools/setup_env.py
 
+# Threads that wait for each other give way to other programs: beside one, spinning takes ten times as long.
+demo demo-masks: export OMP_WAIT_POLICY = passive
 demo-masks: DEMO = configs/demo_mask_rcnn_ptnt_ti.py
 demo-masks: OUT = work_dirs/demo_masks
 demo-masks: RESULTS = segm
@@ -42,6 +45,9 @@ lint: setup
 
 bench: setup
 	.venv/bin/python tools/benchmark.py --out docs/benchmarks --overwrite
+
+soak: setup
+	OMP_NUM_THREADS=1 .venv/bin/python tests/soak.py
 
 clean:
 	rm -rf .venv

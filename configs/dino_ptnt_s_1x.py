@@ -1,9 +1,10 @@
 # DINO with PyramidTNT-S, mmdet's recipe of 12 epochs as it is. The four levels of the backbone, at
 # strides 8, 16, 32, 64, are those that DINO wants: no upsampling, no extra level. Ours.
-_base_ = ['mmdet::dino/dino-4scale_r50_8xb2-12e_coco.py', '_base_/tta/detection.py']
-
-custom_imports = dict(imports=['ptnt_mm'], allow_failed_imports=False)
-custom_hooks = [dict(type='CheckpointGuardHook')]
+_base_ = [
+    'mmdet::dino/dino-4scale_r50_8xb2-12e_coco.py',
+    '_base_/tta/detection.py',
+    '_base_/hooks.py',
+]
 
 model = dict(
     # The published weights were trained on images scaled to [-1, 1], not on ImageNet's mean.
@@ -22,4 +23,4 @@ optim_wrapper = dict(
         },
     ),
 )
-default_hooks = dict(checkpoint=dict(max_keep_ckpts=3))
+default_hooks = dict(checkpoint=dict(type='WholeCheckpointHook', max_keep_ckpts=3))

@@ -2,6 +2,6 @@
 _base_ = './retinanet_ptnt_s_1x.py'
 
 custom_hooks = [
-    dict(type='CheckpointGuardHook'),
+    *_base_.custom_hooks,
     dict(type='EMAHook', ema_type='ExpMomentumEMA', momentum=0.0002, update_buffers=True),
 ]

@@ -1,11 +1,14 @@
 """Writing files so that nobody ever finds half of one."""
 
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from ptnt_mm.errors import UserError
+
+_PARTIAL = '.partial-'
 
 
 @contextmanager
@@ -15,16 +18,35 @@ def written_whole(file: Path) -> Iterator[Path]:
     Raises:
         UserError: if the system refuses to write.
     """
-    partial = file.with_name(f'.{file.name}.partial-{os.getpid()}')
+    partial = file.with_name(f'.{file.name}{_PARTIAL}{os.getpid()}')
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         try:
             yield partial
+            _flush(partial)
             os.replace(partial, file)
         finally:
             partial.unlink(missing_ok=True)
     except OSError as error:
         raise UserError(f'{file} cannot be written: {error.strerror}') from error
+
+
+def remove_partials(folder: Path) -> None:
+    """Remove what a process that was killed while writing left; nobody else may be writing."""
+    for partial in folder.glob(f'.*{_PARTIAL}*'):
+        partial.unlink(missing_ok=True)
+
+
+def _flush(file: Path) -> None:
+    """Wait until a file's bytes are on the disk: a name must not get there before them."""
+    with file.open('rb') as stream:
+        os.fsync(stream.fileno())
+
+
+def sha256(file: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits."""
+    with file.open('rb') as stream:
+        return hashlib.file_digest(stream, 'sha256').hexdigest()
 
 
 def check_new(file: Path, overwrite: bool) -> None:

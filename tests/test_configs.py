@@ -11,6 +11,7 @@ import ptnt_mm
 from ptnt_mm import complexity, zoo
 from ptnt_mm.archs import ARCHS
 from ptnt_mm.checkpoint import CheckpointError
+from ptnt_mm.engine import safeguards
 from ptnt_mm.engine.start import use_pretrained
 from ptnt_mm.models import PyramidTNTClassifier
 
@@ -140,7 +141,8 @@ def test_the_batch_that_the_learning_rate_is_for_is_stated(config: Config):
 
 
 def test_loading_is_guarded_and_views_can_be_averaged(config: Config):
-    assert dict(type='CheckpointGuardHook') in config.custom_hooks
+    assert {hook.type for hook in config.custom_hooks} >= set(safeguards.HOOKS)
+    assert config.default_hooks.checkpoint.type == 'WholeCheckpointHook'
     assert config.custom_imports.imports == ['ptnt_mm']
     assert config.default_scope == 'mmdet'
     with_masks = 'mask' in config.filename
@@ -233,7 +235,7 @@ def test_images_of_many_sizes():
 
 def test_averaged_weights_are_of_the_whole_model():
     config = ptnt_mm.get_config('retinanet_ptnt_s_1x_ema')
-    hook = HOOKS.build(config.custom_hooks[1])
+    hook = HOOKS.build(config.custom_hooks[-1])
     assert hook.ema_cfg['update_buffers'] and hook.ema_cfg['type'] == 'ExpMomentumEMA'
 
 

@@ -1,7 +1,6 @@
 """From a config to a runner, the same for training and testing."""
 
 import importlib
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,9 +16,6 @@ from ptnt_mm.errors import UserError
 
 _GUARD = 'CheckpointGuardHook'
 
-# What a launcher sets in the environment of every process that it starts.
-_RANKS = {'pytorch': 'RANK', 'slurm': 'SLURM_PROCID', 'mpi': 'OMPI_COMM_WORLD_RANK'}
-
 
 def choose_work_dir(config: Config, asked: Path | None) -> Path:
     """The work dir, made: as asked, or as the config says, or ``work_dirs/<config>``.
@@ -32,18 +28,6 @@ def choose_work_dir(config: Config, asked: Path | None) -> Path:
     make_work_dir(work_dir)
     config.work_dir = str(work_dir)
     return work_dir
-
-
-def choose_launcher(config: Config, launcher: str) -> None:
-    """Set the launcher.
-
-    Raises:
-        UserError: if it did not start this process.
-    """
-    if launcher != 'none' and _RANKS[launcher] not in os.environ:
-        starter = {'pytorch': 'torchrun', 'slurm': 'srun', 'mpi': 'mpirun'}[launcher]
-        raise UserError(f'--launcher {launcher}: start the processes with {starter}')
-    config.launcher = launcher
 
 
 def build_runner(config: Config) -> Runner:

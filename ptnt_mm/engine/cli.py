@@ -41,7 +41,15 @@ def train_parser(description: str) -> argparse.ArgumentParser:
     parser.add_argument(
         '--auto-scale-lr', action='store_true', help='scale the learning rate with the batch'
     )
+    parser.add_argument(
+        '--sync-bn', action='store_true', help='BatchNorm over the images of all GPUs'
+    )
     parser.add_argument('--seed', type=int, help='of every random choice')
+    parser.add_argument(
+        '--deterministic',
+        action='store_true',
+        help='choose operations that always give the same numbers; slower on a GPU',
+    )
     return parser
 
 
@@ -76,11 +84,6 @@ def run(command: Callable[[argparse.Namespace], int], parser: argparse.ArgumentP
     # torch.distributed.launch passes the rank as an argument, torchrun by the environment.
     os.environ.setdefault('LOCAL_RANK', str(getattr(args, 'local_rank', 0)))
     return exit_status(lambda: command(args))
-
-
-def is_first_process() -> bool:
-    """Whether this is the process that prints and writes, before MMEngine has joined them."""
-    return int(os.environ.get('RANK', os.environ.get('SLURM_PROCID', 0))) == 0
 
 
 class Settings(DictAction):

@@ -5,12 +5,16 @@ import logging
 from mmengine.logging import MMLogger
 from mmengine.runner import Runner
 
+TRACEBACK = 'What failed:'
+"""Begins a message for the log file, whose gist the console has in one line."""
+
 # By the first words of a message: one line per parameter, or pages that are in the log file too.
 _BULK = (
     'paramwise_options -- ',
     'Config:\n',
     'Hooks will be executed in the following order',
     'Distributed training is not used',
+    TRACEBACK,
 )
 
 

@@ -1,13 +1,17 @@
 """The weights that a training starts from: pretrained ones, a whole model's, or its own so far."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
-from mmengine.config import Config
+from mmengine.config import Config, ConfigDict
 
 from ptnt_mm.checkpoint import read
 from ptnt_mm.engine.config import stored_config
 from ptnt_mm.engine.work_dir import latest_checkpoint
 from ptnt_mm.errors import UserError
+
+# What belongs to a start, and not to the experiment.
+_OF_A_START = ('load_from', 'resume', 'work_dir', 'launcher', 'model.backbone.init_cfg', 'env_cfg')
 
 
 def use_pretrained(config: Config, path: str) -> None:
@@ -23,14 +27,19 @@ def use_pretrained(config: Config, path: str) -> None:
     _freeze_stem(backbone)
 
 
-def use_resume(config: Config, resume: str, work_dir: Path) -> None:
+def use_resume(config: Config, resume: str, work_dir: Path) -> ConfigDict:
     """Continue from a checkpoint, which holds all weights: a pretrained file is not needed.
+
+    The seed goes on too, unless the config names one.
 
     Args:
         config: Is changed.
         resume: A checkpoint, or 'auto' for the newest of the work dir. If there is none yet, the
             training starts at its beginning.
         work_dir: Where to look.
+
+    Returns:
+        The settings of the run that wrote the checkpoint; none if there is no checkpoint.
 
     Raises:
         UserError: if the checkpoint cannot be read or holds weights only.
@@ -39,20 +48,39 @@ def use_resume(config: Config, resume: str, work_dir: Path) -> None:
     config.load_from = None
     checkpoint = latest_checkpoint(work_dir) if resume == 'auto' else resume
     if checkpoint is None:
-        return
+        return ConfigDict()
     content = read(checkpoint)
     if not isinstance(content.get('meta'), dict):
         raise UserError(
             f'--resume {checkpoint}: holds weights only; start from them with --load-from'
         )
     config.load_from = str(checkpoint)
+    randomness = config.get('randomness') or {}
+    if randomness.get('seed') is None and isinstance(content['meta'].get('seed'), int):
+        config.randomness = dict(randomness, seed=content['meta']['seed'])
+    stored = stored_config(content['meta'].get('cfg', ''))
     backbone = config.model.get('backbone')
-    if backbone is None:
+    if backbone is not None:
+        backbone.init_cfg = None
+        if _froze_stem(stored) and not backbone.get('norm_eval'):
+            # The training was begun with --pretrained.
+            _freeze_stem(backbone)
+    return stored
+
+
+def changes(stored: ConfigDict, config: Config) -> Iterator[str]:
+    """What differs from the settings that a checkpoint was written with, a line each.
+
+    Args:
+        stored: Those settings, as :func:`use_resume` returns them; none if they are not known.
+        config: The present ones, of the runner.
+    """
+    if not stored:
         return
-    backbone.init_cfg = None
-    if _froze_stem(content['meta']) and not backbone.get('norm_eval'):
-        # The training was begun with --pretrained.
-        _freeze_stem(backbone)
+    before, now = _flat(stored), _flat(stored_config(config.pretty_text))
+    for key in sorted(before.keys() | now.keys()):
+        if before.get(key) != now.get(key) and not key.startswith(_OF_A_START):
+            yield f'{key} was {before.get(key, "not set")}, is {now.get(key, "not set")}'
 
 
 def check_start(config: Config) -> None:
@@ -88,9 +116,20 @@ def starting_weights(config: Config) -> str | None:
     return None
 
 
-def _froze_stem(meta: dict) -> bool:
-    """Whether the training that wrote a checkpoint kept the statistics of its stem."""
-    model = stored_config(meta.get('cfg', '')).get('model')
+def _flat(settings: dict, prefix: str = '') -> dict[str, str]:
+    """Settings by their dotted keys; lists count as one."""
+    flat = {}
+    for key, value in settings.items():
+        if isinstance(value, dict) and value:
+            flat.update(_flat(value, f'{prefix}{key}.'))
+        else:
+            flat[f'{prefix}{key}'] = repr(value)
+    return flat
+
+
+def _froze_stem(stored: ConfigDict) -> bool:
+    """Whether a training kept the statistics of its stem."""
+    model = stored.get('model')
     backbone = model.get('backbone') if isinstance(model, dict) else None
     return isinstance(backbone, dict) and bool(backbone.get('norm_eval'))
 

@@ -6,14 +6,10 @@ from pathlib import Path
 from mmengine.config import Config, ConfigDict
 from mmengine.dist import is_main_process
 
-from ptnt_mm.engine.build import (
-    build_runner,
-    choose_launcher,
-    choose_work_dir,
-    late_building,
-)
+from ptnt_mm.engine.build import build_runner, choose_work_dir, late_building
 from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.engine.data_files import check_data_files
+from ptnt_mm.engine.processes import choose_launcher
 from ptnt_mm.errors import UserError
 from ptnt_mm.safe_pickle import check_file, refuse_forced_unsafe_loading
 

@@ -4,27 +4,26 @@ import argparse
 import logging
 import shlex
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
-import torch
 from mmengine.config import Config
-from mmengine.device import get_device
 from mmengine.dist import get_world_size, is_main_process
 from mmengine.runner import Runner
 
 from ptnt_mm.check.finding import Severity
 from ptnt_mm.check.inspection import check_before_training
 from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_there_are_weights
-from ptnt_mm.engine.build import (
-    build_runner,
-    choose_launcher,
-    choose_work_dir,
-    late_building,
-)
-from ptnt_mm.engine.cli import is_first_process
+from ptnt_mm.engine.build import build_runner, choose_work_dir, late_building
 from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.engine.data_files import check_data_files
-from ptnt_mm.engine.start import check_start, starting_weights, use_pretrained, use_resume
+from ptnt_mm.engine.failure import failures_explained
+from ptnt_mm.engine.flags import apply_flags
+from ptnt_mm.engine.header import header
+from ptnt_mm.engine.lock import locked
+from ptnt_mm.engine.processes import choose_launcher, is_first_process
+from ptnt_mm.engine.safeguards import use_safeguards
+from ptnt_mm.engine.start import changes, starting_weights
 from ptnt_mm.engine.work_dir import RemoveHook, earlier_run, latest_checkpoint, require_fresh
 from ptnt_mm.errors import UserError
 from ptnt_mm.safe_pickle import refuse_forced_unsafe_loading
@@ -42,17 +41,25 @@ def train(args: argparse.Namespace) -> int:
     require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
     choose_launcher(config, args.launcher)
     work_dir = choose_work_dir(config, args.work_dir)
-    _apply(args, config, work_dir)
+    with locked(work_dir) if is_first_process() else nullcontext():
+        return _train(args, config, work_dir)
+
+
+def _train(args: argparse.Namespace, config: Config, work_dir: Path) -> int:
+    """Train in a work dir that nobody else trains in."""
+    stored = apply_flags(args, config, work_dir)
     check_data_files(config, ('train', 'val'))
     leftovers = _leftovers(args, config, work_dir)
     # Once is enough, and large annotation files take a while.
     warnings = check_before_training(config) if is_first_process() else []
+    use_safeguards(config)
     runner = build_runner(config)
     runner.register_hook(RemoveHook(leftovers))
+    warnings += [f'Since the checkpoint {line}' for line in changes(stored, runner.cfg)]
     for level, line in [*((logging.WARNING, line) for line in warnings), *_opening(config)]:
         runner.logger.log(level, line)
     try:
-        with late_building():
+        with late_building(), failures_explained(runner.logger):
             runner.train()
     except KeyboardInterrupt:
         if is_main_process():
@@ -82,42 +89,13 @@ def _leftovers(args: argparse.Namespace, config: Config, work_dir: Path) -> list
     return leftovers
 
 
-def _apply(args: argparse.Namespace, config: Config, work_dir: Path) -> None:
-    """Bring the flags into the config."""
-    if args.seed is not None:
-        config.randomness = dict(config.get('randomness') or {}, seed=args.seed)
-    if args.amp:
-        _use_mixed_precision(config)
-    if args.auto_scale_lr:
-        if 'base_batch_size' not in (config.get('auto_scale_lr') or {}):
-            raise UserError(
-                '--auto-scale-lr needs auto_scale_lr=dict(base_batch_size=...) in the config'
-            )
-        config.auto_scale_lr.enable = True
-    if args.pretrained is not None:
-        use_pretrained(config, args.pretrained)
-    if args.load_from is not None:
-        config.load_from = args.load_from
-    if args.resume is not None:
-        use_resume(config, args.resume, work_dir)
-    check_start(config)
-
-
-def _use_mixed_precision(config: Config) -> None:
-    if get_device() == 'cpu':
-        raise UserError('--amp needs an accelerator, and torch finds none: leave it out on a CPU')
-    # bfloat16 has the range of float32: nothing overflows, as it can in float16.
-    has_bfloat16 = torch.cuda.is_bf16_supported(including_emulation=False)
-    config.optim_wrapper.type = 'AmpOptimWrapper'
-    config.optim_wrapper.dtype = 'bfloat16' if has_bfloat16 else 'float16'
-
-
 def _opening(config: Config) -> list[tuple[int, str]]:
     """What one wants to know before the first iteration, by the level it is logged at."""
     gpus = get_world_size()
+    lines = [(logging.INFO, line) for line in header(starting_weights(config))]
     levels = {Severity.ERROR: logging.ERROR, Severity.WARNING: logging.WARNING}
     findings = [*check_batch(config, gpus), *check_learning_rate(config, gpus)]
-    lines = [(levels.get(finding.severity, logging.INFO), str(finding)) for finding in findings]
+    lines += [(levels.get(finding.severity, logging.INFO), str(finding)) for finding in findings]
     if starting_weights(config) is None:
         lines += [(logging.WARNING, str(finding)) for finding in check_there_are_weights(config)]
     return lines

@@ -1,7 +1,10 @@
 """The folder of a run: what it holds, and starting over in it."""
 
+import logging
 import re
 import shutil
+import zipfile
+import zlib
 from pathlib import Path
 
 from mmengine.dist import master_only
@@ -9,6 +12,8 @@ from mmengine.hooks import Hook
 from mmengine.runner import Runner
 
 from ptnt_mm.errors import UserError
+
+_logger = logging.getLogger(__name__)
 
 _TIMESTAMP = re.compile(r'\d{8}_\d{6}')
 _CHECKPOINT = re.compile(r'(epoch|iter|best_.+)_(\d+)\.pth')
@@ -32,18 +37,31 @@ def make_work_dir(work_dir: Path) -> None:
 
 
 def latest_checkpoint(work_dir: Path) -> Path | None:
-    """The checkpoint to continue from, or None if there is none.
+    """The newest checkpoint that is whole, or None if there is none; warns of those that are not.
 
-    The one that MMEngine's pointer names, or where that is lost the one of the most steps.
+    The one that MMEngine's pointer names comes first, then those of the most steps.
     """
+    steps = [path for path in _checkpoints(work_dir) if not path.name.startswith('best_')]
+    steps.sort(key=lambda path: int(_CHECKPOINT.fullmatch(path.name)[2]), reverse=True)
     pointer = work_dir / 'last_checkpoint'
     if pointer.is_file():
         # The path was written as it was typed: the file lies beside the pointer.
-        checkpoint = work_dir / Path(pointer.read_text().strip()).name
-        if checkpoint.is_file():
+        named = work_dir / Path(pointer.read_text().strip()).name
+        steps = [named, *steps] if named.is_file() else steps
+    for checkpoint in steps:
+        if _is_whole(checkpoint):
             return checkpoint
-    steps = [path for path in _checkpoints(work_dir) if not path.name.startswith('best_')]
-    return max(steps, key=lambda path: int(_CHECKPOINT.fullmatch(path.name)[2]), default=None)
+        _logger.warning('%s is damaged and left out: the next older one is taken', checkpoint)
+    return None
+
+
+def _is_whole(checkpoint: Path) -> bool:
+    """Whether every byte of what torch.save wrote is there and as it was."""
+    try:
+        with zipfile.ZipFile(checkpoint) as archive:
+            return archive.testzip() is None
+    except (OSError, zipfile.BadZipFile, zlib.error):
+        return False
 
 
 def earlier_run(work_dir: Path) -> list[Path]:

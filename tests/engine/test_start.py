@@ -4,9 +4,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from mmengine.config import Config
+from mmengine.config import Config, ConfigDict
 
-from ptnt_mm.engine.start import check_start, starting_weights, use_pretrained, use_resume
+from ptnt_mm.engine.start import (
+    changes,
+    check_start,
+    starting_weights,
+    use_pretrained,
+    use_resume,
+)
 from ptnt_mm.errors import UserError
 
 
@@ -82,3 +88,27 @@ def test_resuming_survives_a_stored_config_of_another_kind(stored: str, tmp_path
 def test_weights_alone_cannot_be_resumed(meta: object, tmp_path: Path):
     with pytest.raises(UserError):
         use_resume(_config(), _checkpoint(tmp_path, meta), tmp_path)
+
+
+def test_the_seed_goes_on_unless_another_is_asked_for(tmp_path: Path):
+    config = _config()
+    use_resume(config, _checkpoint(tmp_path, dict(cfg='', seed=7)), tmp_path)
+    assert config.randomness == dict(seed=7)
+    config.randomness = dict(seed=8)
+    use_resume(config, _checkpoint(tmp_path, dict(cfg='', seed=7)), tmp_path)
+    assert config.randomness == dict(seed=8)
+
+
+def test_changed_settings_are_named(tmp_path: Path):
+    before = _config(drop_path_rate=0.1)
+    before.merge_from_dict({'optim_wrapper.optimizer.lr': 1e-4, 'steps': [8, 11], 'resume': False})
+    now = _config(drop_path_rate=0.2)
+    now.merge_from_dict({'optim_wrapper.optimizer.lr': 1e-4, 'steps': [8, 10], 'gone': 1})
+    stored = use_resume(now, _checkpoint(tmp_path, dict(cfg=before.pretty_text)), tmp_path)
+    assert list(changes(stored, now)) == [
+        'gone was not set, is 1',
+        'model.backbone.drop_path_rate was 0.1, is 0.2',
+        'steps was [8, 11], is [8, 10]',
+    ]
+    assert not list(changes(stored, before))
+    assert not list(changes(ConfigDict(), now))

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import torch
 
 from ptnt_mm.engine.work_dir import (
     RemoveHook,
@@ -14,9 +15,13 @@ from ptnt_mm.engine.work_dir import (
 from ptnt_mm.errors import UserError
 
 
+def save(checkpoint: Path) -> Path:
+    torch.save({}, checkpoint)
+    return checkpoint
+
+
 def _run(folder: Path, pointer: str) -> Path:
-    checkpoint = folder / 'epoch_2.pth'
-    checkpoint.touch()
+    checkpoint = save(folder / 'epoch_2.pth')
     (folder / 'last_checkpoint').write_text(pointer)
     (folder / '20260101_120000').mkdir()
     return checkpoint
@@ -25,7 +30,7 @@ def _run(folder: Path, pointer: str) -> Path:
 def test_the_latest_checkpoint_is_found_whatever_the_pointer_says(tmp_path: Path):
     assert latest_checkpoint(tmp_path) is None
     checkpoint = _run(tmp_path, 'somewhere/else/epoch_2.pth')
-    (tmp_path / 'epoch_10.pth').touch()
+    save(tmp_path / 'epoch_10.pth')
     assert latest_checkpoint(tmp_path) == checkpoint
 
 
@@ -35,7 +40,7 @@ def test_a_lost_pointer_does_not_lose_the_run(tmp_path: Path, pointer: str | Non
     if pointer is None:
         (tmp_path / 'last_checkpoint').unlink()
     for name in ('epoch_10.pth', 'epoch_9.pth', 'best_coco_bbox_mAP_epoch_30.pth', 'mine.pth'):
-        (tmp_path / name).touch()
+        save(tmp_path / name)
     assert latest_checkpoint(tmp_path) == tmp_path / 'epoch_10.pth'
 
 

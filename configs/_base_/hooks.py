@@ -1,0 +1,14 @@
+# A config that sets custom_imports or custom_hooks itself has to list these again.
+custom_imports = dict(imports=['ptnt_mm'], allow_failed_imports=False)
+
+custom_hooks = [
+    # Refuses checkpoints of another model, where MMEngine would only warn, and never runs what a
+    # checkpoint stores as its config.
+    dict(type='CheckpointGuardHook'),
+    # A training that is resumed does what it would have done.
+    dict(type='RepeatableHook'),
+    dict(type='StopAtBadLossHook'),
+    dict(type='SkipCorruptImagesHook', limit=10),
+    dict(type='RememberAnnotationsHook'),
+    dict(type='HealthHook'),
+]

@@ -1,0 +1,90 @@
+"""Checkpoints that are whole or not there, and of which a good one always is."""
+
+from pathlib import Path
+from typing import Any
+
+from mmengine.dist import is_main_process
+from mmengine.fileio import LocalBackend, register_backend
+from mmengine.hooks import CheckpointHook
+
+from ptnt_mm.files import remove_partials, written_whole
+from ptnt_mm.registry import HOOKS
+
+WHOLE_FILES = 'whole_files'
+"""Name of :class:`WholeFileBackend` for MMEngine's ``backend_args``."""
+
+
+@register_backend(WHOLE_FILES)
+class WholeFileBackend(LocalBackend):
+    """Local files that take their names when all of their bytes are on the disk."""
+
+    def put(self, obj: bytes, filepath: str | Path) -> None:
+        """Write bytes.
+
+        Raises:
+            UserError: if the system refuses, as when the disk is full; what had the name before is
+                left as it was.
+        """
+        with written_whole(Path(filepath)) as partial:
+            partial.write_bytes(obj)
+
+    def put_text(self, obj: str, filepath: str | Path, encoding: str = 'utf-8') -> None:
+        """Write text, as :meth:`put`."""
+        self.put(obj.encode(encoding), filepath)
+
+
+@HOOKS.register_module()
+class WholeCheckpointHook(CheckpointHook):
+    """MMEngine's hook, but old files go only when the new ones are whole.
+
+    MMEngine's own removes the outdated checkpoint, or the former best, before it begins to write,
+    and writes in place. Takes the same arguments.
+    """
+
+    def before_train(self, runner: Any) -> None:
+        """Write through :class:`WholeFileBackend`, unless the config names another backend."""
+        if self.backend_args is None:
+            self.backend_args = dict(backend=WHOLE_FILES)
+        if is_main_process():
+            remove_partials(Path(self.out_dir or runner.work_dir))
+        super().before_train(runner)
+        self.file_backend = _PatientBackend(self.file_backend)
+
+    def _save_checkpoint_with_step(self, runner: Any, step: int, meta: dict) -> None:
+        super()._save_checkpoint_with_step(runner, step, meta)
+        self._remove_outdated()
+
+    def _save_best_checkpoint(self, runner: Any, metrics: dict) -> None:
+        super()._save_best_checkpoint(runner, metrics)
+        self._remove_outdated()
+
+    def _remove_outdated(self) -> None:
+        several = getattr(self, 'best_ckpt_path_dict', {}).values()
+        best = getattr(self, 'best_ckpt_path', None)
+        self.file_backend.remove_all_but({self.last_ckpt, best, *several})
+
+
+class _PatientBackend:
+    """A storage backend that removes files when told that it is time.
+
+    Args:
+        backend: The storage that does everything else.
+    """
+
+    def __init__(self, backend: Any):
+        self._backend = backend
+        self._outdated: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._backend, name)
+
+    def remove(self, filepath: str) -> None:
+        """Remember a file that is not wanted any more."""
+        self._outdated.append(filepath)
+
+    def remove_all_but(self, kept: set[str]) -> None:
+        """Remove what was remembered, except what was written again under the same name."""
+        while self._outdated:
+            outdated = self._outdated.pop()
+            if outdated not in kept and self._backend.isfile(outdated):
+                self._backend.remove(outdated)

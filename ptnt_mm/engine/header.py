@@ -1,0 +1,45 @@
+"""What a log has to hold so that its run can be done again."""
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from ptnt_mm.doctor import installed
+from ptnt_mm.files import sha256
+
+_PACKAGES = (
+    'ptnt_mm',
+    'torch',
+    'torchvision',
+    'mmengine',
+    'mmcv',
+    'mmdet',
+    'mmsegmentation',
+    'numpy',
+)
+
+
+def header(weights: str | None) -> Iterator[str]:
+    """Command, versions, revision and weights; MMEngine logs config, seed and machine itself.
+
+    Args:
+        weights: The file that training starts from, if any.
+    """
+    yield f'Command: {shlex.join([Path(sys.executable).name, *sys.argv])} in {Path.cwd()}'
+    found = ((package, installed(package)) for package in _PACKAGES)
+    yield 'Versions: ' + ', '.join(f'{package} {version}' for package, version in found if version)
+    yield f'Revision of {Path.cwd()}: {_revision(Path.cwd())}'
+    if weights is not None and Path(weights).is_file():
+        yield f'Weights: {weights}, SHA-256 {sha256(Path(weights))}'
+
+
+def _revision(folder: Path) -> str:
+    """Git's commit, and whether files differ from it."""
+    command = ['git', '-C', str(folder), 'describe', '--always', '--dirty', '--abbrev=40']
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return 'unknown (git did not answer)'
+    return done.stdout.strip() or 'none (no git checkout)'

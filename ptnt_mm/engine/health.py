@@ -1,0 +1,117 @@
+"""How well a long training runs: throughput, data loading, memory, gradients."""
+
+import logging
+import statistics
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import torch
+from mmengine.dist import get_world_size
+from mmengine.hooks import Hook
+from torch.optim import Optimizer
+
+from ptnt_mm.registry import HOOKS
+
+_PAGE = 4096
+_STATM = Path('/proc/self/statm')
+
+
+@HOOKS.register_module()
+class HealthHook(Hook):
+    """Log images a second, the share of data loading, memory and the norm of the gradients.
+
+    It warns, once for each reason, when data loading takes more than half of the time, when memory
+    grows by more than a tenth in each of three epochs, and when the norm of the gradients is more
+    than a hundred times its median so far. It looks at every ``interval``-th iteration, so that
+    its cost is a fraction of a step by then.
+
+    Args:
+        interval: Iterations between two looks.
+    """
+
+    # Before the hook that logs.
+    priority = 'NORMAL'
+
+    def __init__(self, interval: int = 50):
+        self.interval = interval
+        self._norms: deque[float] = deque(maxlen=100)
+        self._resident: list[int] = []
+        self._warned: set[str] = set()
+        self._iteration = 0
+
+    def before_train(self, runner: Any) -> None:
+        """See the gradients just before they are used."""
+        optimizer = runner.optim_wrapper.optimizer
+        optimizer.register_step_pre_hook(self._look_at_gradients)
+
+    def after_train_iter(
+        self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: dict | None = None
+    ) -> None:
+        """Add what was seen to the scalars that MMEngine logs."""
+        self._iteration = runner.iter + 1
+        if not self.every_n_train_iters(runner, self.interval):
+            return
+        scalars = runner.message_hub.log_scalars
+        times = (scalars.get(f'train/{name}') for name in ('time', 'data_time'))
+        whole, loading = (buffer.mean(self.interval) if buffer else 0.0 for buffer in times)
+        images = len(data_batch['inputs']) if isinstance(data_batch, dict) else 1
+        if whole > 0:
+            runner.message_hub.update_scalar(
+                'train/images_per_second', images * get_world_size() / whole
+            )
+            runner.message_hub.update_scalar('train/data_share', loading / whole)
+        runner.message_hub.update_scalar('train/memory_mib', _memory() / 2**20)
+        if self._norms:
+            runner.message_hub.update_scalar('train/gradient_norm', self._norms[-1])
+            self._check_norm(runner)
+        if loading > 0.5 * whole > 0:
+            self._warn(
+                runner,
+                f'data loading takes {loading / whole:.0%} of the time: more workers '
+                '(train_dataloader.num_workers), or faster storage, would speed training up',
+            )
+
+    def after_train_epoch(self, runner: Any) -> None:
+        """Compare memory with the epochs before."""
+        self._resident.append(_memory())
+        last = self._resident[-4:]
+        grows = [later > 1.1 * earlier for earlier, later in zip(last, last[1:], strict=False)]
+        if len(grows) == 3 and all(grows):
+            sizes = ', '.join(f'{size / 2**20:.0f}' for size in last)
+            self._warn(runner, f'memory grows from epoch to epoch: {sizes} MiB')
+
+    def _look_at_gradients(self, optimizer: Optimizer, *_: Any) -> None:
+        if (self._iteration + 1) % self.interval:
+            return
+        gradients = [
+            parameter.grad
+            for group in optimizer.param_groups
+            for parameter in group['params']
+            if parameter.grad is not None
+        ]
+        self._norms.append(float(torch.nn.utils.get_total_norm(gradients)))
+
+    def _check_norm(self, runner: Any) -> None:
+        usual = statistics.median(self._norms)
+        if len(self._norms) >= 5 and self._norms[-1] > 100 * usual:
+            self._warn(
+                runner,
+                f'the norm of the gradients is {self._norms[-1]:.3g}, usually {usual:.3g}: '
+                'clip it (optim_wrapper.clip_grad.max_norm) or lower the learning rate',
+            )
+
+    def _warn(self, runner: Any, message: str) -> None:
+        reason = message.partition(':')[0].rstrip('0123456789.%e+ ')[:20]
+        if reason not in self._warned:
+            self._warned.add(reason)
+            runner.logger.log(logging.WARNING, message)
+
+
+def _memory() -> int:
+    """Bytes: the most that torch gave out on a GPU, or the resident set of this process."""
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated()
+    if not _STATM.exists():
+        return 0
+    return int(_STATM.read_text().split()[1]) * _PAGE

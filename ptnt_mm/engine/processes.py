@@ -1,0 +1,43 @@
+"""Several processes that train together: who started them, and how they talk to each other."""
+
+import os
+
+import torch
+from mmengine.config import Config
+from mmengine.device import get_device
+
+from ptnt_mm.errors import UserError
+
+# What a launcher sets in the environment of every process that it starts.
+_RANKS = {'pytorch': 'RANK', 'slurm': 'SLURM_PROCID', 'mpi': 'OMPI_COMM_WORLD_RANK'}
+_STARTERS = {'pytorch': 'torchrun', 'slurm': 'srun', 'mpi': 'mpirun'}
+
+
+def choose_launcher(config: Config, launcher: str) -> None:
+    """Set the launcher, and how processes on a CPU find each other.
+
+    Raises:
+        UserError: if the launcher did not start this process, or is not for a CPU.
+    """
+    if launcher != 'none' and _RANKS[launcher] not in os.environ:
+        raise UserError(f'--launcher {launcher}: start the processes with {_STARTERS[launcher]}')
+    config.launcher = launcher
+    if launcher == 'none' or get_device() != 'cpu':
+        return
+    if launcher != 'pytorch':
+        raise UserError(f'--launcher {launcher} wants GPUs: on a CPU use torchrun')
+    _join_on_cpu(config)
+
+
+def is_first_process() -> bool:
+    """Whether this is the process that prints and writes, before MMEngine has joined them."""
+    return int(os.environ.get('RANK', os.environ.get('SLURM_PROCID', 0))) == 0
+
+
+def _join_on_cpu(config: Config) -> None:
+    """Join the processes by gloo; MMEngine asks CUDA for a device of each, whatever the backend."""
+    if not torch.distributed.is_initialized():
+        torch.distributed.init_process_group('gloo')
+    wrapper = dict(type='MMDistributedDataParallel', broadcast_buffers=False)
+    wrapper['find_unused_parameters'] = config.get('find_unused_parameters', False)
+    config.setdefault('model_wrapper_cfg', wrapper)

@@ -1,0 +1,62 @@
+"""Random numbers that depend on where a training is, not on how it got there."""
+
+import random
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from mmengine.dist import get_rank
+from mmengine.hooks import Hook
+from torch.utils.data import DataLoader
+
+from ptnt_mm.registry import HOOKS
+
+
+@HOOKS.register_module()
+class RepeatableHook(Hook):
+    """Draw all random numbers of an epoch from (seed, epoch) and of an iteration from (seed, iter).
+
+    So a training that was stopped and resumed does what it would have done otherwise: MMEngine
+    leaves generators as the process start left them, and its workers either live on from epoch to
+    epoch or start each with the same numbers. Workers are started anew for every epoch here.
+    Ours.
+    """
+
+    # The data loader starts its workers right after `before_train_epoch`.
+    priority = 'LOWEST'
+
+    def before_train(self, runner: Any) -> None:
+        """Let workers take their numbers from the epoch's."""
+        loader = runner.train_dataloader
+        loader.worker_init_fn = partial(_seed_worker, loader.worker_init_fn)
+
+    def before_train_epoch(self, runner: Any) -> None:
+        """Seed what the epoch's data comes from."""
+        _end_workers(runner.train_dataloader)
+        _seed_all(runner.seed, get_rank(), 0, runner.epoch)
+
+    def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
+        """Seed what the model draws: dropped paths, sampled anchors."""
+        _seed_all(runner.seed, get_rank(), 1, runner.iter)
+
+
+def _seed_all(*numbers: int) -> None:
+    """Seed every generator of this process with what distinguishes these numbers from others."""
+    words = np.random.SeedSequence(numbers).generate_state(4)
+    random.seed(int(words[0]))
+    np.random.seed(words[1])
+    torch.manual_seed(int(words[2]) << 32 | int(words[3]))
+
+
+def _seed_worker(mmengines: Any, worker: int) -> None:
+    """What a worker does when it starts; torch has seeded it from the main process by then."""
+    seed = torch.initial_seed()
+    if mmengines is not None:
+        mmengines(worker)
+    _seed_all(seed)
+
+
+def _end_workers(loader: DataLoader) -> None:
+    """End the workers that ``persistent_workers`` kept from the epoch before."""
+    loader._iterator = None

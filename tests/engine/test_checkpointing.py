@@ -1,0 +1,112 @@
+"""Checkpoints are whole or not there, and a good one always is."""
+
+import os
+from pathlib import Path
+
+import pytest
+from mmengine.fileio import get_file_backend
+
+from ptnt_mm.engine.checkpointing import WHOLE_FILES, WholeFileBackend
+from ptnt_mm.engine.work_dir import latest_checkpoint
+from ptnt_mm.errors import UserError
+
+from .toy import toy_config, train
+
+EVALUATED = dict(
+    val_cfg=dict(),
+    val_evaluator=dict(type='ToyMetric'),
+)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.glob('*.pth'))
+
+
+def evaluated(work_dir: Path, epochs: int):
+    config = toy_config(work_dir, epochs, **EVALUATED)
+    config.val_dataloader = dict(
+        config.train_dataloader, sampler=dict(type='DefaultSampler', shuffle=False)
+    )
+    config.default_hooks.checkpoint.update(save_best='score', rule='greater')
+    return config
+
+
+def test_what_is_outdated_goes_after_the_new_one_is_there(tmp_path: Path, monkeypatch):
+    seen = []
+    write = WholeFileBackend.put
+
+    def put(self, obj, filepath):
+        write(self, obj, filepath)
+        seen.append(names(tmp_path))
+
+    monkeypatch.setattr(WholeFileBackend, 'put', put)
+    train(toy_config(tmp_path, epochs=3))
+    assert seen == [
+        ['epoch_1.pth'],
+        ['epoch_1.pth', 'epoch_2.pth'],
+        ['epoch_2.pth', 'epoch_3.pth'],
+    ]
+    assert names(tmp_path) == ['epoch_3.pth']
+    assert latest_checkpoint(tmp_path) == tmp_path / 'epoch_3.pth'
+
+
+def test_the_former_best_stays_until_the_new_one_is_there(tmp_path: Path, monkeypatch):
+    bests = []
+    write = WholeFileBackend.put
+
+    def put(self, obj, filepath):
+        if 'best' in Path(filepath).name:
+            bests.append([name for name in names(tmp_path) if 'best' in name])
+        write(self, obj, filepath)
+
+    monkeypatch.setattr(WholeFileBackend, 'put', put)
+    train(evaluated(tmp_path, epochs=3))
+    assert bests == [[], ['best_score_epoch_1.pth'], ['best_score_epoch_2.pth']]
+    assert names(tmp_path) == ['best_score_epoch_3.pth', 'epoch_3.pth']
+
+
+@pytest.mark.parametrize('fails_at', [2, 3])
+def test_a_full_disk_leaves_the_last_good_one(tmp_path: Path, monkeypatch, fails_at: int):
+    count = 0
+    replace = os.replace
+
+    def full(source, target):
+        nonlocal count
+        if str(target).endswith('.pth'):
+            count += 1
+            if count == fails_at:
+                raise OSError(28, 'No space left on device')
+        replace(source, target)
+
+    monkeypatch.setattr('ptnt_mm.files.os.replace', full)
+    with pytest.raises(UserError, match=rf'epoch_{fails_at}\.pth cannot be written: No space left'):
+        train(toy_config(tmp_path))
+    assert latest_checkpoint(tmp_path).name == f'epoch_{fails_at - 1}.pth'
+    assert not list(tmp_path.glob('.*partial*'))
+
+
+def test_what_a_killed_process_left_half_written_is_removed(tmp_path: Path):
+    half = tmp_path / '.epoch_1.pth.partial-123'
+    half.write_bytes(b'half')
+    train(toy_config(tmp_path, epochs=1))
+    assert not half.exists()
+
+
+def test_damaged_checkpoints_are_passed_over(tmp_path: Path):
+    config = toy_config(tmp_path, epochs=3)
+    config.default_hooks.checkpoint.max_keep_ckpts = 3
+    train(config)
+    newest, second = tmp_path / 'epoch_3.pth', tmp_path / 'epoch_2.pth'
+    content = newest.read_bytes()
+    newest.write_bytes(content[: len(content) // 2])
+    assert latest_checkpoint(tmp_path) == second
+    second.write_bytes(second.read_bytes().replace(b'PK', b'QK', 1))
+    assert latest_checkpoint(tmp_path) == tmp_path / 'epoch_1.pth'
+
+
+def test_the_backend_replaces_text_too(tmp_path: Path):
+    backend = WholeFileBackend()
+    backend.put_text('one', tmp_path / 'below' / 'note.txt')
+    backend.put_text('two', tmp_path / 'below' / 'note.txt')
+    assert (tmp_path / 'below' / 'note.txt').read_text() == 'two'
+    assert isinstance(get_file_backend(backend_args=dict(backend=WHOLE_FILES)), WholeFileBackend)

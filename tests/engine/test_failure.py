@@ -1,0 +1,53 @@
+"""What the system does to a training, explained in a line."""
+
+import errno
+import logging
+
+import pytest
+import torch
+
+from ptnt_mm.engine.failure import explain_failure, failures_explained
+from ptnt_mm.errors import UserError
+
+
+@pytest.mark.parametrize(
+    ('error', 'words'),
+    [
+        (OSError(errno.ENOSPC, 'No space left on device'), 'the disk is full.*--resume'),
+        (OSError(errno.EDQUOT, 'Disk quota exceeded'), 'the disk is full'),
+        (
+            RuntimeError('DataLoader worker (pid 12) is killed by signal: Killed. '),
+            'a worker of the data loader was killed.*num_workers=1',
+        ),
+        (
+            RuntimeError('DataLoader worker (pid(s) 12, 13) exited unexpectedly'),
+            'a worker of the data loader was killed',
+        ),
+        (
+            RuntimeError(
+                'DataLoader worker (pid 7) is killed by signal: Bus error. It is possible that '
+                "dataloader's workers are out of shared memory."
+            ),
+            '/dev/shm is too small',
+        ),
+        (RuntimeError('unable to write to file </torch_1_2>: /dev/shm'), '/dev/shm'),
+        (torch.OutOfMemoryError('CUDA out of memory. Tried to allocate 2 GiB'), 'the GPU has no'),
+        (RuntimeError('[gloo] Connection closed by peer [127.0.0.1]:3'), 'another process of this'),
+    ],
+)
+def test_what_a_user_can_do(error: Exception, words: str):
+    with pytest.raises(UserError, match=words), failures_explained(logging.getLogger('quiet')):
+        raise error
+
+
+@pytest.mark.parametrize('error', [ValueError('shapes differ'), KeyError('bbox')])
+def test_what_is_the_programs_own_is_left(error: Exception):
+    assert explain_failure(error) is None
+    with pytest.raises(type(error)), failures_explained(logging.getLogger('quiet')):
+        raise error
+
+
+def test_the_log_keeps_the_traceback(caplog: pytest.LogCaptureFixture):
+    with pytest.raises(UserError), failures_explained(logging.getLogger('kept')):
+        raise OSError(errno.ENOSPC, 'No space left on device')
+    assert 'What failed:\nTraceback (most recent call last)' in caplog.text

@@ -1,0 +1,56 @@
+"""One training at a time in a work dir."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ptnt_mm.engine.lock import locked
+from ptnt_mm.errors import UserError
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from ptnt_mm.engine.lock import locked
+with locked(Path(sys.argv[1])):
+    print('held', flush=True)
+    if len(sys.argv) > 2:
+        import os
+        os.fork() or time.sleep(60)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def holder(tmp_path: Path):
+    process = subprocess.Popen(
+        [sys.executable, '-c', HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == 'held\n'
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_the_second_is_told_who_the_first_is(tmp_path: Path, holder):
+    with (
+        pytest.raises(UserError, match=f'process {holder.pid} on {socket.gethostname()}.*work-dir'),
+        locked(tmp_path),
+    ):
+        pass
+
+
+def test_a_killed_one_keeps_nobody_out(tmp_path: Path, holder):
+    holder.kill()
+    holder.wait()
+    with locked(tmp_path):
+        assert (tmp_path / '.lock').read_text().startswith(f'process {os.getpid()} on ')
+
+
+def test_the_next_one_may_come_when_the_first_is_done(tmp_path: Path):
+    for _ in range(2):
+        with locked(tmp_path):
+            pass

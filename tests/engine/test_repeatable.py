@@ -1,0 +1,52 @@
+"""A training that was stopped and resumed is the training that was not stopped."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from ptnt_mm.engine.work_dir import latest_checkpoint
+
+from .toy import ToyModel, toy_config, train
+
+
+def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+@pytest.mark.parametrize('workers', [0, 2])
+def test_resumed_weights_are_bit_identical(tmp_path: Path, workers: int):
+    def config(name: str, epochs: int):
+        made = toy_config(tmp_path / name, epochs)
+        loader = made.train_dataloader
+        loader.num_workers, loader.persistent_workers = workers, workers > 0
+        return made
+
+    whole = train(config('whole', 4))
+    train(config('parts', 2))
+    rest = config('parts', 4)
+    rest.resume, rest.load_from = True, str(latest_checkpoint(tmp_path / 'parts'))
+    assert same(train(rest), whole)
+
+
+def test_seeds_are_what_counts(tmp_path: Path):
+    one = train(toy_config(tmp_path / 'one', 2))
+    assert same(train(toy_config(tmp_path / 'two', 2)), one)
+    other = toy_config(tmp_path / 'other', 2, randomness=dict(seed=4))
+    assert not same(train(other), one)
+
+
+def test_epochs_differ(tmp_path: Path, monkeypatch):
+    """MMEngine's own workers begin every epoch with the same numbers."""
+    rows = []
+    forward = ToyModel.forward
+
+    def remember(self, inputs, data_samples, mode):
+        rows.append(torch.stack(list(inputs)))
+        return forward(self, inputs, data_samples, mode)
+
+    monkeypatch.setattr(ToyModel, 'forward', remember)
+    train(toy_config(tmp_path, 2))
+    first, second = torch.cat(rows[:3]), torch.cat(rows[3:])
+    assert not set(first[:, 1:].flatten().tolist()) & set(second[:, 1:].flatten().tolist())

@@ -1,0 +1,54 @@
+"""Run a tool in a process that dies where it hurts: `python faulty.py MOMENT NUMBER TOOL ...`.
+
+The process kills itself at the NUMBER-th checkpoint that it writes: MOMENT is `half` (half of its
+bytes are written), `before` or `after` it takes its name.
+"""
+
+import os
+import runpy
+import signal
+import sys
+from pathlib import Path
+
+_MOMENT, _NUMBER = sys.argv[1], int(sys.argv[2])
+_count = 0
+
+
+def _is_time(file: object) -> bool:
+    """Count the checkpoints; whether this is the one."""
+    global _count
+    _count += '.pth' in os.path.basename(str(file))
+    return '.pth' in os.path.basename(str(file)) and _count == _NUMBER
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _write_half(self: Path, data: bytes) -> int:
+    time = _is_time(self)
+    with open(self, 'wb') as file:
+        file.write(data[: len(data) // 2] if time else data)
+        file.flush()
+        if time:
+            _die()
+    return len(data)
+
+
+def _replace(source: object, target: object) -> None:
+    time = _is_time(target)
+    if time and _MOMENT == 'before':
+        _die()
+    _rename(source, target)
+    if time:
+        _die()
+
+
+_rename = os.replace
+if _MOMENT == 'half':
+    Path.write_bytes = _write_half
+else:
+    os.replace = _replace
+sys.argv = sys.argv[3:]
+sys.path[0] = os.path.dirname(sys.argv[0])
+runpy.run_path(sys.argv[0], run_name='__main__')

@@ -1,0 +1,185 @@
+"""Trainings that are killed, cut off and starved of space, and what is left of them.
+
+`make soak` runs all of it; the suite runs a part (tests/tools/test_soak.py).
+"""
+
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from ptnt_mm.engine.work_dir import latest_checkpoint
+from ptnt_mm.tables import new_table, to_text
+
+ROOT = Path(__file__).parents[1]
+FAULTY = Path(__file__).with_name('faulty.py')
+EPOCHS = 4
+
+# The demo's detector with a backbone of a thousandth of the cost: a run is mostly its start.
+SMALL = f"""
+_base_ = {str(ROOT / 'configs' / 'demo_retinanet_ptnt_ti.py')!r}
+_base_.model.backbone.arch = dict(
+    depths=(1, 2, 1, 1), inner_depths=(1, 2, 1, 1), outer_dims=(8, 16, 16, 8),
+    inner_dims=(2, 4, 4, 2), outer_heads=(2, 4, 4, 2), inner_heads=(1, 2, 2, 1),
+    pretrain_img_size=128,
+)
+model = dict(backbone=dict(drop_path_rate=0.1), test_cfg=dict(score_thr=0.0))
+_base_.model.neck[0].in_channels = _base_.model.neck[1].in_channels = [16, 16, 8]
+train_cfg = dict(max_epochs={EPOCHS}, val_interval=2)
+train_dataloader = dict(batch_size=4)
+default_hooks = dict(
+    logger=dict(interval=1),
+    checkpoint=dict(max_keep_ckpts=1, save_best='coco/bbox_mAP', rule='greater'),
+)
+"""
+
+
+@dataclass
+class Outcome:
+    """What became of the trainings of one kind of fault."""
+
+    fault: str
+    injected: int = 0
+    runs_lost: int = 0
+    checkpoints_lost: int = 0
+
+
+class Soak:
+    """A folder with a small data set and a training that others are compared with.
+
+    Args:
+        folder: Holds ``data/demo``.
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.config = folder / 'small.py'
+        self.config.write_text(SMALL)
+        start = time.monotonic()
+        self.finish('reference')
+        self.seconds = time.monotonic() - start
+        self.weights = self.final_weights('reference')
+
+    def kill_at_random(self, times: int, seed: int) -> Outcome:
+        """Kill at random moments and resume each time, until there were so many kills."""
+        outcome, moments = Outcome('killed at a random moment'), random.Random(seed)
+        run = 0
+        while outcome.injected < times:
+            run += 1
+            name, ended = f'random{run}', False
+            while not ended and outcome.injected < times:
+                process = self.start(name)
+                try:
+                    process.wait(moments.uniform(0.2, 1) * self.seconds)
+                    ended = True
+                except subprocess.TimeoutExpired:
+                    process.send_signal(signal.SIGKILL)
+                    process.wait()
+                    outcome.injected += 1
+                    outcome.checkpoints_lost += self.is_lost(name)
+            outcome.runs_lost += not self.continues_as_if_nothing_happened(name)
+        return outcome
+
+    def kill_while_writing(self, moment: str, nth: int) -> Outcome:
+        """Kill while the nth checkpoint is written; ``faulty.py`` has the moments."""
+        outcome, name = Outcome(f'killed while writing: {moment}'), f'{moment}{nth}'
+        process = self.start(name, FAULTY, moment, nth)
+        outcome.injected += process.wait() == -signal.SIGKILL
+        outcome.checkpoints_lost += nth > 1 and latest_checkpoint(self.folder / name) is None
+        outcome.runs_lost += not self.continues_as_if_nothing_happened(name)
+        return outcome
+
+    def fill_the_disk(self) -> Outcome:
+        """Train on a file system with room for one checkpoint and a half."""
+        outcome, name = Outcome('disk full'), 'full'
+        (self.folder / name).mkdir()
+        (self.folder / 'saved').mkdir()
+        size = max(file.stat().st_size for file in (self.folder / 'reference').glob('epoch*.pth'))
+        mount = f'mount -t tmpfs -o size={int(1.5 * size) // 1024}k tmpfs {name}'
+        script = f'{mount} || exit 99; "$@"; cp -r {name}/. saved'
+        unshare = ['unshare', '--user', '--map-root-user', '--mount', 'sh', '-c', script, 'sh']
+        done = subprocess.run(
+            [*unshare, *self.command(name)], cwd=self.folder, capture_output=True, text=True
+        )
+        if done.returncode == 99:
+            raise PermissionError(done.stderr)
+        outcome.injected += bool(re.search('cannot be written: No space left', done.stderr))
+        outcome.checkpoints_lost += self.is_lost('saved')
+        outcome.runs_lost += not self.continues_as_if_nothing_happened('saved')
+        return outcome
+
+    def is_lost(self, name: str) -> bool:
+        """Whether a run wrote a checkpoint once and has no whole one any more."""
+        work_dir = self.folder / name
+        logs = [re.sub(' +', ' ', log.read_text()) for log in work_dir.glob('*/*.log')]
+        # The second epoch begins when the checkpoint of the first is written.
+        began_again = any(f'Epoch(train) [{epoch}]' in log for log in logs for epoch in (2, 3, 4))
+        return began_again and latest_checkpoint(work_dir) is None
+
+    def continues_as_if_nothing_happened(self, name: str) -> bool:
+        """Whether a run, resumed to its end, has the weights of the undisturbed one."""
+        self.finish(name)
+        weights = self.final_weights(name)
+        return weights.keys() == self.weights.keys() and all(
+            torch.equal(weights[key], self.weights[key]) for key in weights
+        )
+
+    def finish(self, name: str) -> None:
+        """Train or resume to the end."""
+        if self.start(name).wait() != 0:
+            log = (self.folder / f'{name}.txt').read_text()
+            raise RuntimeError(f'{name} does not train: {log[-2000:]}')
+
+    def final_weights(self, name: str) -> dict[str, Tensor]:
+        """The weights after the last epoch."""
+        file = self.folder / name / f'epoch_{EPOCHS}.pth'
+        return torch.load(file, weights_only=True)['state_dict']
+
+    def command(self, name: str, *wrapper: object) -> list[str]:
+        """The command that trains, or continues if there is something to continue."""
+        train = ROOT / 'tools' / 'train.py'
+        words = [*wrapper, train, self.config, '--work-dir', name, '--seed', 1, '--resume']
+        return [sys.executable, '-W', 'ignore', *map(str, words)]
+
+    def start(self, name: str, *wrapper: object) -> subprocess.Popen:
+        """Start it."""
+        with (self.folder / f'{name}.txt').open('a') as output:
+            return subprocess.Popen(
+                self.command(name, *wrapper), cwd=self.folder, stdout=output, stderr=output
+            )
+
+
+def to_table(outcomes: list[Outcome]) -> str:
+    """The outcomes as a Markdown table."""
+    table = new_table('fault', 'injected', 'runs lost', 'checkpoints lost')
+    for one in outcomes:
+        table.add_row(one.fault, *map(str, (one.injected, one.runs_lost, one.checkpoints_lost)))
+    return to_text(table)
+
+
+def main() -> int:
+    """Run everything in a new folder, and print the table; the exit status."""
+    with tempfile.TemporaryDirectory(prefix='soak-') as name:
+        folder = Path(name)
+        make = [ROOT / 'tools' / 'make_demo_data.py', folder / 'data' / 'demo']
+        numbers = ['--train', '16', '--val', '4']
+        subprocess.run([sys.executable, *map(str, make), *numbers], check=True)
+        soak = Soak(folder)
+        outcomes = [soak.kill_at_random(20, seed=0)]
+        for moment in ('half', 'before', 'after'):
+            outcomes += [soak.kill_while_writing(moment, nth) for nth in (1, 2, 3)]
+        outcomes.append(soak.fill_the_disk())
+    print(to_table(outcomes))
+    return int(any(one.runs_lost or one.checkpoints_lost for one in outcomes))
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,77 @@
+"""Two processes on a CPU, started by torchrun."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from soak import SMALL
+
+from .workplace import ROOT, Workplace
+
+TESTS = Path(__file__).parents[1]
+
+
+def environment(workplace: Workplace, port: int) -> dict[str, str]:
+    paths = f'{ROOT}{os.pathsep}{TESTS}'
+    more = dict(PYTHONPATH=paths, OMP_NUM_THREADS='1', PORT=str(port), PYTHON=sys.executable)
+    return workplace.environment(**more)
+
+
+@pytest.fixture
+def small(workplace: Workplace) -> Path:
+    file = workplace.folder / 'small_distributed.py'
+    file.write_text(SMALL)
+    return file
+
+
+@pytest.mark.timeout(300)
+def test_gradients_are_the_mean_of_those_of_the_images(workplace: Workplace, tmp_path: Path):
+    file = tmp_path / 'difference.txt'
+    command = ['-m', 'torch.distributed.run', '--nproc_per_node', '2', '--master_port', '29611']
+    subprocess.run(
+        [sys.executable, '-W', 'ignore', *command, str(TESTS / 'two_processes.py'), str(file)],
+        env=environment(workplace, 29611), cwd=tmp_path, check=True,
+    )  # fmt: skip
+    assert float(file.read_text()) < 1e-6
+
+
+def start(workplace: Workplace, config: Path, port: int, *flags: str) -> subprocess.Popen:
+    return subprocess.Popen(
+        [ROOT / 'tools' / 'dist_train.sh', config, '2', '--work-dir', f'dist{port}', *flags],
+        env=environment(workplace, port), cwd=workplace.folder, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+    )  # fmt: skip
+
+
+@pytest.mark.timeout(600)
+def test_one_process_is_killed_and_the_run_resumes(workplace: Workplace, small: Path):
+    process = start(workplace, small, 29612, '--seed', '1')
+    output = ''
+    for line in process.stdout:
+        output += line
+        if re.search(r'Epoch\(train\) +\[2\]', line):
+            break
+    children = Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text().split()
+    os.kill(int(children[-1]), signal.SIGKILL)
+    killed = time.monotonic()
+    rest, _ = process.communicate(timeout=120)
+    assert time.monotonic() - killed < 60 and process.returncode != 0
+    assert 'SIGKILL' in rest or 'another process of this training stopped' in rest
+    resumed = start(workplace, small, 29613, '--resume', f'dist{29612}/epoch_1.pth')
+    output, _ = resumed.communicate(timeout=400)
+    assert resumed.returncode == 0, output
+    assert '4 images x 2 processes x 1 steps = 8' in output and 'bbox_mAP' in output
+    assert (workplace.folder / f'dist{29613}' / 'epoch_4.pth').is_file()
+
+
+@pytest.mark.parametrize('words', [[], ['c.py'], ['c.py', 'no'], ['c.py', '0']])
+def test_the_script_wants_a_config_and_a_number(workplace: Workplace, words: list[str]):
+    done = subprocess.run(
+        [ROOT / 'tools' / 'dist_train.sh', *words], capture_output=True, text=True
+    )
+    assert done.returncode == 2 and 'GPUS is a number' in done.stderr
