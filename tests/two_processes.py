@@ -42,8 +42,7 @@ def main() -> None:
     settings.backbone.drop_path_rate = 0.0
     init_default_scope('mmdet')
     torch.manual_seed(0)
-    model = MODELS.build(settings).double()
-    model.data_preprocessor.float()
+    model = MODELS.build(settings)
     for module in model.modules():
         if isinstance(module, nn.BatchNorm2d):
             module.eval()

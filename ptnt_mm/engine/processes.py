@@ -38,6 +38,10 @@ def _join_on_cpu(config: Config) -> None:
     """Join the processes by gloo; MMEngine asks CUDA for a device of each, whatever the backend."""
     if not torch.distributed.is_initialized():
         torch.distributed.init_process_group('gloo')
-    wrapper = dict(type='MMDistributedDataParallel', broadcast_buffers=False)
-    wrapper['find_unused_parameters'] = config.get('find_unused_parameters', False)
-    config.setdefault('model_wrapper_cfg', wrapper)
+    if config.get('model_wrapper_cfg') is None:
+        config.model_wrapper_cfg = dict(
+            type='MMDistributedDataParallel',
+            device_ids=None,
+            broadcast_buffers=False,
+            find_unused_parameters=config.get('find_unused_parameters', False),
+        )

@@ -37,7 +37,7 @@ def test_gradients_are_the_mean_of_those_of_the_images(workplace: Workplace, tmp
         [sys.executable, '-W', 'ignore', *command, str(TESTS / 'two_processes.py'), str(file)],
         env=environment(workplace, 29611), cwd=tmp_path, check=True,
     )  # fmt: skip
-    assert float(file.read_text()) < 1e-6
+    assert float(file.read_text()) < 1e-4
 
 
 def start(workplace: Workplace, config: Path, port: int, *flags: str) -> subprocess.Popen:
@@ -50,14 +50,16 @@ def start(workplace: Workplace, config: Path, port: int, *flags: str) -> subproc
 
 @pytest.mark.timeout(600)
 def test_one_process_is_killed_and_the_run_resumes(workplace: Workplace, small: Path):
-    process = start(workplace, small, 29612, '--seed', '1')
-    output = ''
-    for line in process.stdout:
-        output += line
+    process = start(
+        workplace, small, 29612, '--seed', '1', '--cfg-options', 'train_cfg.max_epochs=99'
+    )
+    # Iterating would read ahead.
+    for line in iter(process.stdout.readline, ''):
         if re.search(r'Epoch\(train\) +\[2\]', line):
             break
-    children = Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text().split()
-    os.kill(int(children[-1]), signal.SIGKILL)
+    threads = Path(f'/proc/{process.pid}/task').glob('*/children')
+    children = [int(child) for thread in threads for child in thread.read_text().split()]
+    os.kill(max(children), signal.SIGKILL)
     killed = time.monotonic()
     rest, _ = process.communicate(timeout=120)
     assert time.monotonic() - killed < 60 and process.returncode != 0

@@ -28,6 +28,8 @@ def test_a_training_says_what_matters_and_keeps_the_rest_in_its_log(training: Tr
     log = next(training.run.glob('*/*.log')).read_text()
     assert 'paramwise_options -- backbone.outer_pos:weight_decay=0.0' in log
     assert 'Config:' in log
+    for what in ('Command: ', 'Versions: ', 'Revision of ', 'seed: 1'):
+        assert what in log
 
 
 def test_the_last_line_says_where_everything_is(training: Training):
