@@ -36,8 +36,9 @@ demo demo-masks: setup
 		--cfg-options test_evaluator.outfile_prefix=$(OUT)/predictions
 	@.venv/bin/python tools/draw_demo.py $(OUT) --results $(OUT)/predictions.$(RESULTS).json
 
+# Two files at a time with a thread each: most of the suite is one process waiting for another.
 test: setup
-	@.venv/bin/python -m pytest
+	@OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive .venv/bin/python -m pytest -n 2 --dist loadfile
 
 lint: setup
 	@.venv/bin/ruff check

@@ -26,6 +26,7 @@ EXTRAS = {
     'dev': [
         'pytest>=8',
         'pytest-timeout',
+        'pytest-xdist',
         'ruff',
         'safetensors',
         'scikit-image>=0.22',

@@ -1,25 +1,15 @@
 # RetinaNet with PyramidTNT-Ti on the demo set, from random weights: minutes on two CPU cores.
 # A tour of the code, not a benchmark: narrow pyramid and head, small images, short schedule.
 _base_ = [
-    '_base_/models/retinanet_ptnt_s.py',
+    '_base_/models/retinanet_ptnt_ti.py',
     '_base_/datasets/demo_detection.py',
     '_base_/schedules/demo.py',
     '_base_/default_runtime.py',
 ]
 
+_base_.model.neck[1].out_channels = 64
 model = dict(
-    backbone=dict(arch='tiny', drop_path_rate=0.0),
-    neck=[
-        dict(type='TransposedConvNeck', in_channels=[160, 320, 320]),
-        dict(
-            type='FPN',
-            in_channels=[160, 320, 320],
-            out_channels=64,
-            start_level=0,
-            add_extra_convs='on_input',
-            num_outs=5,
-        ),
-    ],
+    backbone=dict(drop_path_rate=0.0),
     bbox_head=dict(num_classes=4, in_channels=64, feat_channels=64, stacked_convs=2),
 )
 
