@@ -1,16 +1,16 @@
 """What MMEngine lacks: safe loading, whole checkpoints, optimizer groups, command lines."""
 
-from ptnt_mm.engine.annotations import RememberAnnotationsHook
-from ptnt_mm.engine.bad_loss import StopAtBadLossHook
-from ptnt_mm.engine.checkpointing import WholeCheckpointHook
-from ptnt_mm.engine.corrupt_images import SkipCorruptImagesHook
-from ptnt_mm.engine.health import HealthHook
+from ptnt_mm.engine.hooks.annotations import RememberAnnotationsHook
+from ptnt_mm.engine.hooks.bad_loss import StopAtBadLossHook
+from ptnt_mm.engine.hooks.checkpointing import WholeCheckpointHook
+from ptnt_mm.engine.hooks.corrupt_images import SkipCorruptImagesHook
+from ptnt_mm.engine.hooks.health import HealthHook
+from ptnt_mm.engine.hooks.repeatable import RepeatableHook
 from ptnt_mm.engine.loading import CheckpointGuardHook
 from ptnt_mm.engine.optimizer import (
     CheckedOptimWrapperConstructor,
     LayerDecayOptimWrapperConstructor,
 )
-from ptnt_mm.engine.repeatable import RepeatableHook
 
 __all__ = [
     'CheckedOptimWrapperConstructor',

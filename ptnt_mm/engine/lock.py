@@ -1,5 +1,6 @@
 """One training at a time in a work dir."""
 
+import errno
 import fcntl
 import os
 import socket
@@ -18,8 +19,8 @@ def locked(work_dir: Path) -> Iterator[None]:
 
     The system gives the lock back when the process ends, however it ends: a file that a killed run
     left keeps nobody out. A record lock, which the workers of data loaders do not inherit: they
-    outlive a killed training by seconds. Shared file systems carry it to other machines where they
-    support locks at all.
+    outlive a killed training by seconds. Shared file systems carry it to other machines; where one
+    knows no locks, nobody is kept out.
 
     Raises:
         UserError: if another process trains there; names its machine and process id.
@@ -28,11 +29,12 @@ def locked(work_dir: Path) -> Iterator[None]:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            file.seek(0)
-            raise UserError(
-                f'{work_dir} is in use by {file.read().strip() or "another process"}: wait for it, '
-                'stop it, or choose another --work-dir'
-            ) from error
+            if error.errno in (errno.EACCES, errno.EAGAIN):
+                file.seek(0)
+                raise UserError(
+                    f'{work_dir} is in use by {file.read().strip() or "another process"}: wait for '
+                    'it, stop it, or choose another --work-dir'
+                ) from error
         file.truncate(0)
         file.write(f'process {os.getpid()} on {socket.gethostname()}\n')
         file.flush()

@@ -31,7 +31,8 @@ def choose_launcher(config: Config, launcher: str) -> None:
 
 def is_first_process() -> bool:
     """Whether this is the process that prints and writes, before MMEngine has joined them."""
-    return int(os.environ.get('RANK', os.environ.get('SLURM_PROCID', 0))) == 0
+    ranks = (os.environ.get(name) for name in _RANKS.values())
+    return int(next(filter(None, ranks), 0)) == 0
 
 
 def _join_on_cpu(config: Config) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from mmengine.fileio import get_file_backend
 
-from ptnt_mm.engine.checkpointing import WHOLE_FILES, WholeFileBackend
+from ptnt_mm.engine.hooks.checkpointing import WHOLE_FILES, WholeFileBackend
 from ptnt_mm.engine.work_dir import latest_checkpoint
 from ptnt_mm.errors import UserError
 

@@ -10,7 +10,7 @@ import torch
 from torch.utils.data import get_worker_info
 
 from ptnt_mm.engine.failure import failures_explained
-from ptnt_mm.engine.health import HealthHook
+from ptnt_mm.engine.hooks.health import HealthHook
 from ptnt_mm.errors import UserError
 
 from .toy import ToyModel, ToyNoise, toy_config, train
@@ -135,7 +135,7 @@ class Runner:
 
 def test_growing_memory_is_told_once(monkeypatch, caplog):
     hook, sizes = HealthHook(), iter([100, 120, 150, 190, 240, 300])
-    monkeypatch.setattr('ptnt_mm.engine.health._memory', lambda: next(sizes) * 2**20)
+    monkeypatch.setattr('ptnt_mm.engine.hooks.health._memory', lambda: next(sizes) * 2**20)
     for _ in range(6):
         hook.after_train_epoch(Runner())
     assert [record.message for record in caplog.records] == [
@@ -145,7 +145,7 @@ def test_growing_memory_is_told_once(monkeypatch, caplog):
 
 def test_steady_memory_is_not_told(monkeypatch, caplog):
     hook, sizes = HealthHook(), iter([100, 150, 151, 152, 150, 153])
-    monkeypatch.setattr('ptnt_mm.engine.health._memory', lambda: next(sizes) * 2**20)
+    monkeypatch.setattr('ptnt_mm.engine.hooks.health._memory', lambda: next(sizes) * 2**20)
     for _ in range(6):
         hook.after_train_epoch(Runner())
     assert not caplog.records

@@ -23,8 +23,7 @@ class HealthHook(Hook):
 
     It warns, once for each reason, when data loading takes more than half of the time, when memory
     grows by more than a tenth in each of three epochs, and when the norm of the gradients is more
-    than a hundred times its median so far. It looks at every ``interval``-th iteration, so that
-    its cost is a fraction of a step by then.
+    than a hundred times its median so far. It looks at every ``interval``-th iteration alone.
 
     Args:
         interval: Iterations between two looks.
@@ -41,9 +40,10 @@ class HealthHook(Hook):
         self._iteration = 0
 
     def before_train(self, runner: Any) -> None:
-        """See the gradients just before they are used."""
-        optimizer = runner.optim_wrapper.optimizer
-        optimizer.register_step_pre_hook(self._look_at_gradients)
+        """See the gradients just before they are used, if a single optimizer uses them."""
+        optimizer = getattr(runner.optim_wrapper, 'optimizer', None)
+        if optimizer is not None:
+            optimizer.register_step_pre_hook(self._look_at_gradients)
 
     def after_train_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: dict | None = None
@@ -68,6 +68,7 @@ class HealthHook(Hook):
         if loading > 0.5 * whole > 0:
             self._warn(
                 runner,
+                'loading',
                 f'data loading takes {loading / whole:.0%} of the time: more workers '
                 '(train_dataloader.num_workers), or faster storage, would speed training up',
             )
@@ -79,7 +80,7 @@ class HealthHook(Hook):
         grows = [later > 1.1 * earlier for earlier, later in zip(last, last[1:], strict=False)]
         if len(grows) == 3 and all(grows):
             sizes = ', '.join(f'{size / 2**20:.0f}' for size in last)
-            self._warn(runner, f'memory grows from epoch to epoch: {sizes} MiB')
+            self._warn(runner, 'memory', f'memory grows from epoch to epoch: {sizes} MiB')
 
     def _look_at_gradients(self, optimizer: Optimizer, *_: Any) -> None:
         if (self._iteration + 1) % self.interval:
@@ -97,12 +98,13 @@ class HealthHook(Hook):
         if len(self._norms) >= 5 and self._norms[-1] > 100 * usual:
             self._warn(
                 runner,
+                'norm',
                 f'the norm of the gradients is {self._norms[-1]:.3g}, usually {usual:.3g}: '
                 'clip it (optim_wrapper.clip_grad.max_norm) or lower the learning rate',
             )
 
-    def _warn(self, runner: Any, message: str) -> None:
-        reason = message.partition(':')[0].rstrip('0123456789.%e+ ')[:20]
+    def _warn(self, runner: Any, reason: str, message: str) -> None:
+        """Log a warning, unless there was one for the same reason."""
         if reason not in self._warned:
             self._warned.add(reason)
             runner.logger.log(logging.WARNING, message)

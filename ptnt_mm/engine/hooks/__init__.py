@@ -1,0 +1,1 @@
+"""Hooks for trainings that one can trust; MMEngine calls them, ``safeguards`` names them."""
