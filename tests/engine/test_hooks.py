@@ -67,7 +67,7 @@ def test_images_that_cannot_be_read_are_named_and_left_out(tmp_path, monkeypatch
     spoil(monkeypatch, {3, 7})
     config = toy_config(tmp_path, epochs=2)
     config.train_dataloader.update(num_workers=workers, persistent_workers=workers > 0)
-    config.custom_hooks = [dict(type='SkipCorruptImagesHook', limit=20)]
+    config.custom_hooks += [dict(type='SkipCorruptImagesHook', limit=20)]
     train(config)
     assert (tmp_path / 'epoch_2.pth').exists()
     # A process says the same thing once.
@@ -77,7 +77,7 @@ def test_images_that_cannot_be_read_are_named_and_left_out(tmp_path, monkeypatch
 def test_too_many_of_them_are_an_error(tmp_path: Path, monkeypatch):
     spoil(monkeypatch, {3, 7, 9})
     config = toy_config(tmp_path, epochs=2)
-    config.custom_hooks = [dict(type='SkipCorruptImagesHook', limit=2)]
+    config.custom_hooks += [dict(type='SkipCorruptImagesHook', limit=2)]
     with pytest.raises(UserError, match='images could not be read in this epoch.*limit='):
         train(config)
 
@@ -99,7 +99,7 @@ def test_a_worker_that_dies_is_explained(tmp_path: Path, monkeypatch):
 def annotated(work_dir: Path, file: Path, epochs: int):
     config = toy_config(work_dir, epochs)
     config.train_dataloader.dataset.ann_file = str(file)
-    config.custom_hooks = [dict(type='RememberAnnotationsHook')]
+    config.custom_hooks += [dict(type='RememberAnnotationsHook')]
     return config
 
 
@@ -119,7 +119,7 @@ def test_changed_annotations_are_noticed_on_resume(tmp_path: Path):
 
 def test_health_is_logged(tmp_path: Path):
     config = toy_config(tmp_path, epochs=2)
-    config.custom_hooks = [dict(type='HealthHook', interval=2)]
+    config.custom_hooks += [dict(type='HealthHook', interval=2)]
     train(config)
     log = log_of(tmp_path)
     for name in ('images_per_second', 'data_share', 'memory_mib', 'gradient_norm'):

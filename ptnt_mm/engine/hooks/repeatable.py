@@ -40,6 +40,10 @@ class RepeatableHook(Hook):
         """Seed what the model draws: dropped paths, sampled anchors."""
         _seed_all(runner.seed, get_rank(), 1, runner.iter)
 
+    def after_train(self, runner: Any) -> None:
+        """End the last workers here: when a process ends, each takes five seconds."""
+        _end_workers(runner.train_dataloader)
+
 
 def _seed_all(*numbers: int) -> None:
     """Seed every generator of this process with what distinguishes these numbers from others."""
