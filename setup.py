@@ -74,6 +74,9 @@ class BuildWithMim(build_py):
                 dirs_exist_ok=True,
                 ignore=shutil.ignore_patterns('__pycache__', '*.py[co]', '.*'),
             )
+        shutil.copyfile(
+            ROOT / 'model-index.yml', Path(self.build_lib, 'ptnt_mm', '.mim', 'model-index.yml')
+        )
 
 
 setup(

@@ -1,0 +1,142 @@
+"""How long a training step of a whole detector takes on the device at hand."""
+
+import datetime
+import json
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from mmengine.config import Config
+from mmengine.optim import build_optim_wrapper
+from mmengine.registry import MODELS, DefaultScope
+
+from ptnt_mm.engine.build import import_host
+from ptnt_mm.errors import UserError
+from ptnt_mm.files import written_whole
+from ptnt_mm.reproduce.entries import Entry
+from ptnt_mm.zoo import get_config
+
+WARM_UP = 2
+"""Steps before the clock starts: memory is found and kernels are chosen in them."""
+
+OBJECTS = 7
+"""Objects in an image: COCO has 7.3 on average."""
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """A measurement.
+
+    Attributes:
+        seconds: The median of a step.
+        images: In a batch.
+        size: Height x width of the images, in pixels.
+        device: Its name.
+        torch: Its version.
+        date: As ``YYYY-MM-DD``.
+    """
+
+    seconds: float
+    images: int
+    size: str
+    device: str
+    torch: str
+    date: str
+
+    @property
+    def seconds_per_image(self) -> float:
+        """Of one device."""
+        return self.seconds / self.images
+
+
+def measure(entry: Entry, device: str, size: tuple[int, int], steps: int) -> StepTime:
+    """Train on random images in the config's own batch, without loading or exchanging anything.
+
+    Args:
+        entry: Whose detector and optimizer.
+        device: 'cpu', 'cuda' or 'cuda:1'.
+        size: Height and width of the images, in pixels.
+        steps: How many to time.
+
+    Raises:
+        UserError: if the device is not there, is too small, or cannot do what the config asks for.
+    """
+    config = get_config(entry.name)
+    images = config.train_dataloader.batch_size
+    try:
+        step = _prepare(config, device, size, images)
+        seconds = [_timed(step, device) for _ in range(WARM_UP + steps)][WARM_UP:]
+    except (torch.OutOfMemoryError, MemoryError) as error:
+        raise UserError(f'{entry.name} does not fit into the memory of {device}') from error
+    except (AssertionError, RuntimeError) as error:
+        raise UserError(f'{entry.name} cannot be trained on {device}: {error}') from error
+    return StepTime(
+        seconds=round(statistics.median(seconds), 4),
+        images=images,
+        size=f'{size[0]}x{size[1]}',
+        device=device if device == 'cpu' else torch.cuda.get_device_name(device),
+        torch=torch.__version__,
+        date=datetime.date.today().isoformat(),
+    )
+
+
+def read(file: Path) -> dict[str, StepTime]:
+    """What was measured so far, by :attr:`Entry.step`; nothing if there is no such file.
+
+    Raises:
+        UserError: if the file is not one of ours.
+    """
+    if not file.is_file():
+        return {}
+    try:
+        content = json.loads(file.read_text(encoding='utf-8'))
+        return {name: StepTime(**fields) for name, fields in content.items()}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise UserError(f'{file} holds no step times ({error}): move it away') from error
+
+
+def add(file: Path, entry: Entry, found: StepTime) -> None:
+    """Keep a measurement beside the others, in place of an earlier one.
+
+    Raises:
+        UserError: if the file is not one of ours, or cannot be written.
+    """
+    times = {**read(file), entry.step: found}
+    content = {name: asdict(step) for name, step in sorted(times.items())}
+    with written_whole(file) as partial:
+        partial.write_text(json.dumps(content, indent=1) + '\n', encoding='utf-8')
+
+
+def _prepare(config: Config, device: str, size: tuple[int, int], images: int) -> Callable[[], None]:
+    """One step of a detector on random images and boxes, ready to run."""
+    import_host('mmdet.models')
+    from mmdet.testing import demo_mm_inputs
+
+    torch.manual_seed(0)
+    with DefaultScope.overwrite_default_scope('mmdet'):
+        model = MODELS.build(config.model).to(device).train()
+        optimizer = build_optim_wrapper(model, config.optim_wrapper)
+    data = demo_mm_inputs(
+        images,
+        [[3, *size]] * images,
+        num_items=[OBJECTS] * images,
+        with_mask=hasattr(model, 'roi_head') and model.roi_head.with_mask,
+        device=device,
+    )
+
+    def step() -> None:
+        # The preprocessor changes the dictionary, not what is in it.
+        model.train_step(dict(data), optimizer)
+
+    return step
+
+
+def _timed(step: Callable[[], None], device: str) -> float:
+    start = time.perf_counter()
+    step()
+    if device != 'cpu':
+        torch.cuda.synchronize(device)
+    return time.perf_counter() - start

@@ -1,0 +1,53 @@
+"""Reading what trainings left."""
+
+from pathlib import Path
+
+import pytest
+
+from ptnt_mm.errors import UserError
+from ptnt_mm.reproduce.collect import collect
+from ptnt_mm.reproduce.entries import NO_FIGURES, Figures, choose
+
+from .logs import evaluation, write_log
+
+pytest.importorskip('mmdet')
+
+RETINANET, MASK_RCNN = choose(['retinanet_ptnt_s_1x', 'mask_rcnn_ptnt_s_1x'])
+
+
+def test_nothing_was_run(tmp_path: Path):
+    progress = collect(RETINANET, tmp_path)
+    assert (progress.epoch, progress.figures) == (0, NO_FIGURES)
+    assert str(progress) == 'retinanet_ptnt_s_1x: nothing yet'
+
+
+def test_an_unfinished_training_has_figures_that_do_not_count(tmp_path: Path):
+    write_log(tmp_path / RETINANET.name, '20260101_120000', evaluation(7, 0.3))
+    progress = collect(RETINANET, tmp_path)
+    assert not progress.finished and progress.measured == NO_FIGURES
+    assert str(progress) == 'retinanet_ptnt_s_1x: epoch 7 of 12, box AP 30.0'
+
+
+def test_the_last_epoch_counts_over_all_resumes(tmp_path: Path):
+    folder = tmp_path / MASK_RCNN.name
+    write_log(folder, '20260102_120000', evaluation(11, 0.5, 0.4), evaluation(12, 0.4312, 0.3987))
+    write_log(folder, '20260101_120000', evaluation(10, 0.9, 0.9), evaluation(11, 0.1, 0.1))
+    progress = collect(MASK_RCNN, tmp_path)
+    assert progress.finished
+    assert progress.measured == Figures(box_ap=43.1, mask_ap=39.9)
+
+
+def test_a_line_that_a_killed_process_left_unfinished(tmp_path: Path):
+    log = write_log(tmp_path / RETINANET.name, '20260101_120000', evaluation(3, 0.2))
+    with log.open('a') as stream:
+        stream.write('{"coco/bbox_mAP": 0.')
+    assert collect(RETINANET, tmp_path).epoch == 3
+    with log.open('a') as stream:
+        stream.write('\n{"step": 1}\n')
+    with pytest.raises(UserError, match='scalars.json, line 3, is not what MMEngine logs'):
+        collect(RETINANET, tmp_path)
+
+
+def test_cocos_mark_for_no_object_is_no_figure(tmp_path: Path):
+    write_log(tmp_path / RETINANET.name, '20260101_120000', evaluation(12, -1.0))
+    assert collect(RETINANET, tmp_path).measured == NO_FIGURES

@@ -1,0 +1,64 @@
+"""What training takes."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from ptnt_mm.errors import UserError
+from ptnt_mm.reproduce import plan, steps
+from ptnt_mm.reproduce.entries import choose
+from ptnt_mm.reproduce.steps import StepTime
+from ptnt_mm.reproduce.weights import find
+
+pytest.importorskip('mmdet')
+
+NAMES = ['retinanet_ptnt_ti_1x', 'retinanet_ptnt_ti_3x']
+STEP = StepTime(0.36, 2, '800x1333', 'a GPU', '2.11.0', '2026-01-01')
+
+
+def test_gpu_hours_are_epochs_times_images_times_seconds():
+    short, long = choose(NAMES)
+    # 12 epochs x 117,266 images x 0.18 s
+    assert plan.gpu_hours(short, STEP) == pytest.approx(70.36, abs=0.01)
+    assert plan.gpu_hours(long, STEP) == pytest.approx(3 * 70.36, abs=0.03)
+
+
+def test_one_measurement_serves_all_lengths():
+    text = plan.plan(choose(NAMES), {'retinanet_ptnt_ti': STEP})
+    assert '|        70 |       a GPU | ptnt_ti_75.2.pth.tar |' in text
+    assert 'Together: 281 GPU hours in 2 rows.' in text
+    assert 'no step was measured' not in text
+
+
+def test_without_a_measurement_the_column_is_empty_and_says_why():
+    text = plan.plan(choose(NAMES), {})
+    assert '2 of 2 rows are empty: no step was measured' in text
+    assert 'reproduce.py measure CONFIG --device cuda' in text
+    assert 'Together' not in text and 'github.com/huawei-noah' in text
+
+
+def test_measurements_are_kept_beside_each_other(tmp_path: Path):
+    file = tmp_path / 'times.json'
+    (dino,), slower = choose(['dino_ptnt_s_1x']), dataclasses.replace(STEP, seconds=0.5)
+    for entry, step in ((dino, STEP), (choose(NAMES)[0], STEP), (choose(NAMES)[1], slower)):
+        steps.add(file, entry, step)
+    assert steps.read(file) == {'dino_ptnt_s': STEP, 'retinanet_ptnt_ti': slower}
+
+
+def test_a_device_that_is_not_there():
+    with pytest.raises(UserError, match='cannot be trained on cuda:99'):
+        steps.measure(choose(NAMES)[0], 'cuda:99', (64, 96), steps=1)
+
+
+@pytest.mark.parametrize('content', ['{', '[]', '{"a": {"seconds": 1}}'])
+def test_a_file_of_something_else(tmp_path: Path, content: str):
+    file = tmp_path / 'times.json'
+    file.write_text(content)
+    with pytest.raises(UserError, match='times.json holds no step times'):
+        steps.read(file)
+
+
+def test_missing_weights_say_who_has_them(tmp_path: Path):
+    with pytest.raises(UserError, match=r'ptnt_b_84\.1\.pth\.tar is not there: .*Backbones'):
+        find('b', tmp_path)

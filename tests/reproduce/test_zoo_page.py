@@ -1,0 +1,59 @@
+"""The model zoo: what is committed, and what results make of it."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from mmengine.infer import BaseInferencer
+
+from ptnt_mm.reproduce.collect import Progress
+from ptnt_mm.reproduce.entries import NO_FIGURES, Figures, entries
+from ptnt_mm.reproduce.zoo_page import metafile, page
+
+pytest.importorskip('mmdet')
+
+ROOT = Path(__file__).parents[2]
+
+
+def rows(**measured: Figures) -> list[Progress]:
+    """All rows, with the figures of some; the rest was not run."""
+    return [
+        Progress(e, e.epochs if e.name in measured else 0, measured.get(e.name, NO_FIGURES))
+        for e in entries()
+    ]
+
+
+def test_what_is_committed_is_made_of_no_results():
+    assert (ROOT / 'docs' / 'model_zoo.md').read_text() == page(rows())
+    assert (ROOT / 'configs' / 'metafile.yml').read_text() == metafile(rows())
+
+
+def test_every_link_leads_to_a_config():
+    for entry in entries():
+        assert f'(../configs/{entry.name}.py)' in page(rows())
+        assert (ROOT / 'configs' / f'{entry.name}.py').is_file()
+
+
+def test_results_stand_beside_what_was_published():
+    text = page(rows(retinanet_ptnt_s_1x=Figures(41.5), mask_rcnn_ptnt_s_1x=Figures(43.0, 39.0)))
+    lines = {line.split('`')[1]: line for line in text.splitlines() if line.startswith('| [')}
+    assert lines['retinanet_ptnt_s_1x'].endswith('| 12 | 42.0 | 41.5 |  |  |')
+    assert lines['mask_rcnn_ptnt_s_1x'].endswith('| 12 |  | 43.0 |  | 39.0 |')
+    assert lines['retinanet_ptnt_m_1x'].endswith('| 12 |  |  |  |  |')
+
+
+def test_mmengine_reads_the_metafile():
+    models = list(BaseInferencer._get_models_from_metafile(str(ROOT)))
+    assert [model['Name'] for model in models] == [entry.name for entry in entries()]
+    for model in models:
+        assert (ROOT / model['Config']).is_file()
+        assert 'Weights' not in model and 'Results' not in model
+
+
+def test_the_metafile_holds_what_was_measured_alone():
+    text = metafile(rows(mask_rcnn_ptnt_s_1x=Figures(43.0, 39.0)))
+    models = {model['Name']: model for model in yaml.safe_load(text)['Models']}
+    box, mask = models['mask_rcnn_ptnt_s_1x']['Results']
+    assert box == dict(Task='Object Detection', Dataset='COCO', Metrics={'box AP': 43.0})
+    assert mask['Metrics'] == {'mask AP': 39.0}
+    assert 'Results' not in models['retinanet_ptnt_s_1x']

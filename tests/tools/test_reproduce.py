@@ -1,0 +1,105 @@
+"""The command line of the model zoo, up to one short training."""
+
+import importlib.util
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from ptnt_mm.complexity import Part
+from ptnt_mm.reproduce import comparison_report, steps
+from ptnt_mm.reproduce.comparison import CONTENDERS, Contender
+
+from .workplace import ROOT, Workplace
+
+spec = importlib.util.spec_from_file_location('reproduce_tool', ROOT / 'tools' / 'reproduce.py')
+tool = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(tool)
+
+pytest.importorskip('mmdet')
+
+
+def run(capsys, *arguments) -> tuple[int, str, str]:
+    status = tool.main([*map(str, arguments)])
+    return status, *capsys.readouterr()
+
+
+def test_measure_then_plan(capsys, tmp_path: Path):
+    file = tmp_path / 'times.json'
+    times = ('--times', file)
+    measure = ('measure', 'retinanet_ptnt_ti_1x', '--device', 'cpu', '--size', '64x64')
+    status, printed, _ = run(capsys, *measure, '--steps', 1, *times)
+    assert status == 0
+    assert 's for 2 images of 64x64 on cpu; 12 epochs: ' in printed
+    (found,) = steps.read(file).values()
+    assert (found.images, found.size, found.device) == (2, '64x64', 'cpu')
+    assert 0 < found.seconds_per_image < 60
+    _, printed, _ = run(capsys, 'plan', 'retinanet_ptnt_ti_1x', 'mask_rcnn_ptnt_b_3x', *times)
+    assert '1 of 2 rows are empty' in printed and 'ptnt_b_84.1.pth.tar' in printed
+
+
+def test_plan_of_everything(capsys, tmp_path: Path):
+    status, printed, _ = run(capsys, 'plan', '--times', tmp_path / 'none.json')
+    assert status == 0
+    assert printed.count('_ptnt_') == len(tool.entries())
+
+
+def test_collect(capsys, tmp_path: Path):
+    status, printed, _ = run(capsys, 'collect', '--work-dirs', tmp_path, '--out', tmp_path)
+    assert status == 0
+    for name in ('docs/model_zoo.md', 'configs/metafile.yml'):
+        assert (tmp_path / name).read_text() == (ROOT / name).read_text()
+        assert f'wrote {tmp_path / name}' in printed
+
+
+def test_dry_run(capsys, tmp_path: Path):
+    (tmp_path / 'ptnt_s_82.0.pth.tar').touch()
+    places = ('--weights', tmp_path, '--work-dirs', tmp_path / 'runs')
+    status, printed, _ = run(
+        capsys, 'run', 'retinanet_ptnt_s_1x', '--gpus', 8, '--dry-run', *places
+    )
+    assert status == 0 and '--nproc_per_node 8' in printed
+    assert not (tmp_path / 'runs').exists()
+
+
+def test_compare(capsys, workplace: Workplace, tmp_path: Path, monkeypatch):
+    """All runs but one are there; that one is trained, and the report is of all."""
+    monkeypatch.chdir(workplace.folder)
+    monkeypatch.setenv('PYTHONPATH', str(ROOT))
+    (tmp_path / 'docs').mkdir()
+    shutil.copy(ROOT / 'docs' / 'comparison.md', tmp_path / 'docs')
+    runs = tmp_path / 'runs'
+    missing = Contender('retinanet', 'pvt_v2_b0')
+    for contender in CONTENDERS:
+        if contender == missing:
+            continue
+        folder = runs / contender.name / 'seed_0'
+        folder.mkdir(parents=True)
+        mask_ap = 0.4 if contender.detector == 'mask_rcnn' else None
+        made_up = dict(name=contender.name, seed=0, box_ap=0.5, mask_ap=mask_ap)
+        made_up |= dict(seconds=1, machine={})
+        (folder / 'outcome.json').write_text(json.dumps(made_up))
+    monkeypatch.setattr(comparison_report, '_cost', lambda *_: Part('total', 1, Counter()))
+    places = ('--work-dirs', runs, '--out', tmp_path)
+    status, printed, _ = run(capsys, 'compare', '--seeds', 0, *places)
+    assert status == 0
+    assert '7 of 8 runs are done' in printed and f'{missing.name}, seed 0: ' in printed
+    numbers = json.loads((tmp_path / 'docs' / 'benchmarks' / 'comparison.json').read_text())
+    assert len(numbers['runs']) == 8 and numbers['runs'][2]['machine']['threads'] == 1
+    assert '8 of 24 runs were done.' in (tmp_path / 'docs' / 'comparison.md').read_text()
+    assert (tmp_path / 'docs' / 'images' / 'comparison.png').is_file()
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (('plan', 'retinanet_s_1x'), "did you mean 'retinanet_ptnt_s_1x'"),
+        (('run', 'retinanet_ptnt_s_1x', '--weights', 'nowhere'), 'nowhere/ptnt_s_82.0.pth.tar is'),
+        (('compare', '--out', 'nowhere'), 'nowhere/docs/comparison.md lacks the lines'),
+    ],
+)
+def test_bad_input(capsys, arguments, message):
+    status, _, errors = run(capsys, *arguments)
+    assert status == 1 and message in errors
