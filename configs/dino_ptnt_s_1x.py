@@ -1,5 +1,6 @@
-# DINO with PyramidTNT-S, mmdet's recipe of 12 epochs as it is. The four levels of the backbone, at
-# strides 8, 16, 32, 64, are those that DINO wants: no upsampling, no extra level. Ours.
+# DINO with PyramidTNT-S, mmdet's recipe of 12 epochs, but no decay on one-dimensional weights. The
+# four levels of the backbone, at strides 8, 16, 32, 64, are those that DINO wants: no upsampling,
+# no extra level. Ours.
 _base_ = [
     'mmdet::dino/dino-4scale_r50_8xb2-12e_coco.py',
     '_base_/tta/detection.py',

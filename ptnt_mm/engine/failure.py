@@ -7,6 +7,8 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from mmengine.dist import get_world_size
+
 from ptnt_mm.engine.runner import TRACEBACK
 from ptnt_mm.errors import UserError
 
@@ -56,6 +58,8 @@ def explain_failure(error: BaseException) -> str | None:
         return _DEAD_WORKER
     if type(error).__name__ == 'OutOfMemoryError' or 'CUDA out of memory' in text:
         return _NO_GPU_MEMORY
-    if re.search(r'Connection (closed|reset) by peer|Connection reset|gloo.*timeout', text, re.I):
+    if get_world_size() > 1 and re.search(
+        r'Connection (closed|reset) by peer|Connection reset|gloo.*timeout', text, re.I
+    ):
         return _OTHER_PROCESS
     return None

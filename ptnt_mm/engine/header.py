@@ -31,8 +31,9 @@ def header(weights: str | None) -> Iterator[str]:
     found = ((package, installed(package)) for package in _PACKAGES)
     yield 'Versions: ' + ', '.join(f'{package} {version}' for package, version in found if version)
     yield f'Revision of {Path.cwd()}: {_revision(Path.cwd())}'
-    if weights is not None and Path(weights).is_file():
-        yield f'Weights: {weights}, SHA-256 {sha256(Path(weights))}'
+    file = None if weights is None else Path(weights).expanduser()
+    if file is not None and file.is_file():
+        yield f'Weights: {weights}, SHA-256 {sha256(file)}'
 
 
 def _revision(folder: Path) -> str:

@@ -29,10 +29,9 @@ def choose_launcher(config: Config, launcher: str) -> None:
     _join_on_cpu(config)
 
 
-def is_first_process() -> bool:
+def is_first_process(config: Config) -> bool:
     """Whether this is the process that prints and writes, before MMEngine has joined them."""
-    ranks = (os.environ.get(name) for name in _RANKS.values())
-    return int(next(filter(None, ranks), 0)) == 0
+    return config.launcher == 'none' or int(os.environ[_RANKS[config.launcher]]) == 0
 
 
 def _join_on_cpu(config: Config) -> None:

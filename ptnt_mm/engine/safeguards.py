@@ -1,5 +1,7 @@
 """The hooks that every training gets, whatever its config says."""
 
+from collections.abc import Mapping
+
 from mmengine.config import Config
 
 HOOKS = (
@@ -16,8 +18,17 @@ HOOKS = (
 def use_safeguards(config: Config) -> None:
     """Add what a config of another package does not name; what it names keeps its settings."""
     hooks = list(config.get('custom_hooks') or [])
-    named = {hook.get('type') for hook in hooks}
+    named = {_name(hook) for hook in hooks if isinstance(hook, Mapping)}
     config.custom_hooks = hooks + [dict(type=name) for name in HOOKS if name not in named]
-    checkpoint = (config.get('default_hooks') or {}).get('checkpoint')
-    if checkpoint is not None and checkpoint.get('type') == 'CheckpointHook':
-        checkpoint.type = 'WholeCheckpointHook'
+    defaults = config.get('default_hooks') or {}
+    # MMEngine adds its own where there is none; None says that no checkpoints are wanted.
+    checkpoint = defaults.get('checkpoint', dict(type='CheckpointHook', interval=1))
+    if checkpoint is not None and _name(checkpoint) == 'CheckpointHook':
+        checkpoint = dict(checkpoint, type='WholeCheckpointHook')
+        config.default_hooks = dict(defaults, checkpoint=checkpoint)
+
+
+def _name(hook: Mapping) -> str:
+    """The name of a hook's class, without its scope."""
+    kind = hook.get('type')
+    return getattr(kind, '__name__', str(kind)).rpartition('.')[2]

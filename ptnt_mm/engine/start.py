@@ -44,21 +44,24 @@ def use_resume(config: Config, resume: str, work_dir: Path) -> ConfigDict:
     Raises:
         UserError: if the checkpoint cannot be read or holds weights only.
     """
-    config.resume = True
-    config.load_from = None
+    config.resume = False
     checkpoint = latest_checkpoint(work_dir) if resume == 'auto' else resume
     if checkpoint is None:
         return ConfigDict()
     content = read(checkpoint)
-    if not isinstance(content.get('meta'), dict):
+    # MMEngine saves the best ones without an optimizer, and would go on with a fresh one.
+    if not isinstance(content.get('meta'), dict) or 'optimizer' not in content:
         raise UserError(
             f'--resume {checkpoint}: holds weights only; start from them with --load-from'
         )
+    config.resume = True
     config.load_from = str(checkpoint)
-    randomness = config.get('randomness') or {}
-    if randomness.get('seed') is None and isinstance(content['meta'].get('seed'), int):
-        config.randomness = dict(randomness, seed=content['meta']['seed'])
     stored = stored_config(content['meta'].get('cfg', ''))
+    randomness, seed = config.get('randomness') or {}, content['meta'].get('seed')
+    if randomness.get('seed') is None and isinstance(seed, int):
+        config.randomness = dict(randomness, seed=seed)
+        if stored:
+            stored.randomness = dict(stored.get('randomness') or {}, seed=seed)
     backbone = config.model.get('backbone')
     if backbone is not None:
         backbone.init_cfg = None

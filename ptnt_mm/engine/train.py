@@ -41,7 +41,7 @@ def train(args: argparse.Namespace) -> int:
     require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
     choose_launcher(config, args.launcher)
     work_dir = choose_work_dir(config, args.work_dir)
-    with locked(work_dir) if is_first_process() else nullcontext():
+    with locked(work_dir) if is_first_process(config) else nullcontext():
         return _train(args, config, work_dir)
 
 
@@ -51,7 +51,7 @@ def _train(args: argparse.Namespace, config: Config, work_dir: Path) -> int:
     check_data_files(config, ('train', 'val'))
     leftovers = _leftovers(args, config, work_dir)
     # Once is enough, and large annotation files take a while.
-    warnings = check_before_training(config) if is_first_process() else []
+    warnings = check_before_training(config) if is_first_process(config) else []
     use_safeguards(config)
     runner = build_runner(config)
     runner.register_hook(RemoveHook(leftovers))
@@ -76,10 +76,10 @@ def _leftovers(args: argparse.Namespace, config: Config, work_dir: Path) -> list
     Raises:
         UserError: if it may not: unasked, or because training starts from it.
     """
-    if config.resume:
+    if args.resume is not None:
         return []
     if not args.overwrite:
-        if is_first_process():
+        if is_first_process(config):
             require_fresh(work_dir)
         return []
     leftovers = earlier_run(work_dir)

@@ -35,12 +35,16 @@ from ptnt_mm.errors import UserError
         (RuntimeError('[gloo] Connection closed by peer [127.0.0.1]:3'), 'another process of this'),
     ],
 )
-def test_what_a_user_can_do(error: Exception, words: str):
+def test_what_a_user_can_do(monkeypatch, error: Exception, words: str):
+    monkeypatch.setattr('ptnt_mm.engine.failure.get_world_size', lambda: 2)
     with pytest.raises(UserError, match=words), failures_explained(logging.getLogger('quiet')):
         raise error
 
 
-@pytest.mark.parametrize('error', [ValueError('shapes differ'), KeyError('bbox')])
+@pytest.mark.parametrize(
+    'error',
+    [ValueError('shapes differ'), KeyError('bbox'), ConnectionError('Connection reset by peer')],
+)
 def test_what_is_the_programs_own_is_left(error: Exception):
     assert explain_failure(error) is None
     with pytest.raises(type(error)), failures_explained(logging.getLogger('quiet')):

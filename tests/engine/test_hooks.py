@@ -4,12 +4,15 @@ import logging
 import os
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
+from torch.optim import AdamW
 from torch.utils.data import get_worker_info
 
 from ptnt_mm.engine.failure import failures_explained
+from ptnt_mm.engine.hooks.bad_loss import StopAtBadLossHook
 from ptnt_mm.engine.hooks.health import HealthHook
 from ptnt_mm.errors import UserError
 
@@ -43,11 +46,31 @@ def test_a_bad_loss_stops_at_once_and_names_the_images(tmp_path: Path, monkeypat
 
 
 def test_infinite_gradients_alone_do_not_stop(tmp_path: Path, monkeypatch):
-    """float16's scaling meets them as a matter of course."""
+    """float16's scaling meets them as a matter of course, and leaves such a step out."""
+    left_out, step = [], AdamW.step
+
+    def scaled_step(self, *args):
+        gradients = [p.grad for group in self.param_groups for p in group['params']]
+        if len(left_out) < 2:
+            gradients[0].fill_(float('inf'))
+        if all(gradient.isfinite().all() for gradient in gradients):
+            step(self, *args)
+        else:
+            left_out.append(True)
+
+    monkeypatch.setattr(AdamW, 'step', scaled_step)
     config = toy_config(tmp_path, epochs=1)
-    config.optim_wrapper.clip_grad = dict(max_norm=float('inf'))
     train(config)
-    assert (tmp_path / 'epoch_1.pth').exists()
+    assert len(left_out) == 2 and (tmp_path / 'epoch_1.pth').exists()
+
+
+def test_a_batch_of_several_branches_has_no_names():
+    """As of semi-supervised training."""
+    batch = dict(inputs=dict(sup=[]), data_samples=dict(sup=[]))
+    with pytest.raises(UserError, match='The batch was without names'):
+        StopAtBadLossHook().after_train_iter(
+            SimpleNamespace(epoch=0, iter=0), 0, batch, dict(loss=torch.tensor(float('nan')))
+        )
 
 
 def spoil(monkeypatch, rows: set[int]) -> None:

@@ -22,7 +22,7 @@ def _config(**backbone: object) -> Config:
 
 def _checkpoint(folder: Path, meta: object) -> str:
     file = folder / 'epoch_1.pth'
-    torch.save(dict(meta=meta, state_dict=dict(a=torch.ones(1))), file)
+    torch.save(dict(meta=meta, state_dict=dict(a=torch.ones(1)), optimizer={}), file)
     return str(file)
 
 
@@ -88,6 +88,27 @@ def test_resuming_survives_a_stored_config_of_another_kind(stored: str, tmp_path
 def test_weights_alone_cannot_be_resumed(meta: object, tmp_path: Path):
     with pytest.raises(UserError):
         use_resume(_config(), _checkpoint(tmp_path, meta), tmp_path)
+
+
+def test_resuming_where_nothing_is_keeps_what_training_starts_from(tmp_path: Path):
+    config = _config(init_cfg=dict(type='Pretrained', checkpoint='backbone.pth'))
+    config.load_from = 'whole.pth'
+    assert not use_resume(config, 'auto', tmp_path)
+    assert not config.resume and config.load_from == 'whole.pth'
+    assert config.model.backbone.init_cfg.checkpoint == 'backbone.pth'
+
+
+def test_the_best_checkpoint_has_no_optimizer_to_go_on_with(tmp_path: Path):
+    file = tmp_path / 'best_coco_bbox_mAP_epoch_3.pth'
+    torch.save(dict(meta=dict(epoch=3), state_dict=dict(a=torch.ones(1))), file)
+    with pytest.raises(UserError, match='holds weights only; start from them with --load-from'):
+        use_resume(_config(), str(file), tmp_path)
+
+
+def test_a_seed_that_goes_on_is_no_change(tmp_path: Path):
+    before, now = _config(), _config()
+    meta = dict(cfg=before.pretty_text, seed=7)
+    assert not list(changes(use_resume(now, _checkpoint(tmp_path, meta), tmp_path), now))
 
 
 def test_the_seed_goes_on_unless_another_is_asked_for(tmp_path: Path):

@@ -1,1 +1,1 @@
-"""Hooks for trainings that one can trust; MMEngine calls them, ``safeguards`` names them."""
+"""Hooks for trainings that one can trust; ``safeguards`` gives them to every training."""

@@ -1,6 +1,5 @@
 """Notice when annotations change between a run and its continuation."""
 
-import logging
 from typing import Any
 
 from mmengine.hooks import Hook
@@ -20,13 +19,12 @@ class RememberAnnotationsHook(Hook):
         """Warn of what changed since the checkpoint that training continues from."""
         hashes = _hashes(runner.cfg)
         known = runner.message_hub.runtime_info.get(_KEY, {})
-        for file in sorted(known.keys() | hashes.keys()):
-            if known and known.get(file) != hashes.get(file):
-                runner.logger.log(
-                    logging.WARNING,
-                    f'{file} is not what this training began with: from here on it is another '
-                    'experiment',
-                )
+        # The same files may lie elsewhere on another machine.
+        changed = [file for file, digest in hashes.items() if digest not in known.values()]
+        for file in changed if known else []:
+            runner.logger.warning(
+                f'{file} is not what this training began with: this is another experiment now'
+            )
         runner.message_hub.update_info(_KEY, hashes)
 
 

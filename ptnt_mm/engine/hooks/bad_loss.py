@@ -46,5 +46,7 @@ class StopAtBadLossHook(Hook):
 
 def _images(data_batch: Any) -> list[str]:
     """The files that a batch was made of."""
-    samples = data_batch.get('data_samples', []) if isinstance(data_batch, dict) else []
-    return [sample.get('img_path', '?') for sample in samples]
+    samples = data_batch.get('data_samples') if isinstance(data_batch, dict) else None
+    if not isinstance(samples, (list, tuple)):  # several branches, as of semi-supervised training
+        return []
+    return [sample.get('img_path', '?') for sample in samples if hasattr(sample, 'get')]

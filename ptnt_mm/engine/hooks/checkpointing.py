@@ -42,12 +42,13 @@ class WholeCheckpointHook(CheckpointHook):
     """
 
     def before_train(self, runner: Any) -> None:
-        """Write through :class:`WholeFileBackend`, unless the config names another backend."""
-        if self.backend_args is None:
+        """Write local files through :class:`WholeFileBackend`, unless another backend is named."""
+        is_local = '://' not in str(self.out_dir or runner.work_dir)
+        if is_local and self.backend_args is None and self.file_client_args is None:
             self.backend_args = dict(backend=WHOLE_FILES)
-        if is_main_process():
-            remove_partials(Path(self.out_dir or runner.work_dir))
         super().before_train(runner)
+        if is_local and is_main_process():
+            remove_partials(Path(self.out_dir))
         self.file_backend = _PatientBackend(self.file_backend)
 
     def _save_checkpoint_with_step(self, runner: Any, step: int, meta: dict) -> None:

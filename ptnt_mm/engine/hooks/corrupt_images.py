@@ -17,27 +17,32 @@ class SkipCorruptImagesHook(Hook):
     """Take another image in place of one that cannot be read; stop when there are too many.
 
     Each is named in the log. MMEngine's data sets do the replacing; mmdet's and mmseg's training
-    would end at the first of them.
+    would end at the first of them. Processes count for themselves. It is for epoch-based training:
+    MMEngine's iteration-based loop starts its workers before any hook is called.
 
     Args:
         limit: How many may be left out in an epoch; 0 stops at the first.
     """
+
+    # After hooks that change the pipeline, and before workers are started.
+    priority = 'LOW'
 
     def __init__(self, limit: int = 10):
         self.limit = limit
         # The workers of data loaders count together.
         self._count = multiprocessing.Value('i', 0)
 
-    def before_train(self, runner: Any) -> None:
+    def before_train_epoch(self, runner: Any) -> None:
+        """Count from 0: the same images come again."""
+        self._watch(runner)
+        self._count.value = 0
+
+    def _watch(self, runner: Any) -> None:
         """Watch over the first step of every training pipeline, which reads the image."""
-        for data_set in _unwrapped(runner.train_dataloader.dataset):
+        for data_set in _with_pipelines(runner.train_dataloader.dataset):
             steps = data_set.pipeline.transforms
             if steps and not isinstance(steps[0], _Watched):
                 steps[0] = _Watched(steps[0], self._count)
-
-    def before_train_epoch(self, runner: Any) -> None:
-        """Count from 0: the same images come again."""
-        self._count.value = 0
 
     def after_train_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: dict | None = None
@@ -82,11 +87,11 @@ class _Watched:
             return None
 
 
-def _unwrapped(data_set: Any) -> Iterator[Any]:
+def _with_pipelines(data_set: Any) -> Iterator[Any]:
     """The data sets with pipelines inside of what repeats or joins them."""
     parts = getattr(data_set, 'datasets', None) or [getattr(data_set, 'dataset', None)]
     if parts != [None]:
         for part in parts:
-            yield from _unwrapped(part)
+            yield from _with_pipelines(part)
     elif hasattr(data_set, 'pipeline'):
         yield data_set

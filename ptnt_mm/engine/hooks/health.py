@@ -1,6 +1,7 @@
 """How well a long training runs: throughput, data loading, memory, gradients."""
 
-import logging
+import math
+import os
 import statistics
 from collections import deque
 from pathlib import Path
@@ -9,11 +10,11 @@ from typing import Any
 import torch
 from mmengine.dist import get_world_size
 from mmengine.hooks import Hook
+from torch import Tensor
 from torch.optim import Optimizer
 
 from ptnt_mm.registry import HOOKS
 
-_PAGE = 4096
 _STATM = Path('/proc/self/statm')
 
 
@@ -23,7 +24,8 @@ class HealthHook(Hook):
 
     It warns, once for each reason, when data loading takes more than half of the time, when memory
     grows by more than a tenth in each of three epochs, and when the norm of the gradients is more
-    than a hundred times its median so far. It looks at every ``interval``-th iteration alone.
+    than a hundred times its median so far. It looks at every ``interval``-th iteration alone. Where
+    gradients are clipped, the norm is that after clipping; MMEngine logs the other as grad_norm.
 
     Args:
         interval: Iterations between two looks.
@@ -42,7 +44,7 @@ class HealthHook(Hook):
     def before_train(self, runner: Any) -> None:
         """See the gradients just before they are used, if a single optimizer uses them."""
         optimizer = getattr(runner.optim_wrapper, 'optimizer', None)
-        if optimizer is not None:
+        if isinstance(optimizer, Optimizer):
             optimizer.register_step_pre_hook(self._look_at_gradients)
 
     def after_train_iter(
@@ -55,12 +57,12 @@ class HealthHook(Hook):
         scalars = runner.message_hub.log_scalars
         times = (scalars.get(f'train/{name}') for name in ('time', 'data_time'))
         whole, loading = (buffer.mean(self.interval) if buffer else 0.0 for buffer in times)
-        images = len(data_batch['inputs']) if isinstance(data_batch, dict) else 1
+        inputs = data_batch.get('inputs') if isinstance(data_batch, dict) else None
         if whole > 0:
-            runner.message_hub.update_scalar(
-                'train/images_per_second', images * get_world_size() / whole
-            )
             runner.message_hub.update_scalar('train/data_share', loading / whole)
+        if whole > 0 and isinstance(inputs, (list, Tensor)):
+            images = len(inputs) * get_world_size()
+            runner.message_hub.update_scalar('train/images_per_second', images / whole)
         runner.message_hub.update_scalar('train/memory_mib', _memory() / 2**20)
         if self._norms:
             runner.message_hub.update_scalar('train/gradient_norm', self._norms[-1])
@@ -91,7 +93,11 @@ class HealthHook(Hook):
             for parameter in group['params']
             if parameter.grad is not None
         ]
-        self._norms.append(float(torch.nn.utils.get_total_norm(gradients)))
+        norm = float(torch.nn.utils.get_total_norm(gradients))
+        # A fused optimizer takes the scale of float16's gradients away itself.
+        norm /= float(getattr(optimizer, 'grad_scale', None) or 1)
+        if math.isfinite(norm):
+            self._norms.append(norm)
 
     def _check_norm(self, runner: Any) -> None:
         usual = statistics.median(self._norms)
@@ -107,7 +113,7 @@ class HealthHook(Hook):
         """Log a warning, unless there was one for the same reason."""
         if reason not in self._warned:
             self._warned.add(reason)
-            runner.logger.log(logging.WARNING, message)
+            runner.logger.warning(message)
 
 
 def _memory() -> int:
@@ -116,4 +122,4 @@ def _memory() -> int:
         return torch.cuda.max_memory_allocated()
     if not _STATM.exists():
         return 0
-    return int(_STATM.read_text().split()[1]) * _PAGE
+    return int(_STATM.read_text().split()[1]) * os.sysconf('SC_PAGE_SIZE')

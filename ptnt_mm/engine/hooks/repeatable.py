@@ -20,7 +20,6 @@ class RepeatableHook(Hook):
     So a training that was stopped and resumed does what it would have done otherwise: MMEngine
     leaves generators as the process start left them, and its workers either live on from epoch to
     epoch or start each with the same numbers. Workers are started anew for every epoch here.
-    Ours.
     """
 
     # The data loader starts its workers right after `before_train_epoch`.

@@ -1,0 +1,44 @@
+"""The hooks that every training gets."""
+
+from mmengine.config import Config
+from mmengine.hooks import CheckpointHook
+
+from ptnt_mm.engine.hooks.health import HealthHook
+from ptnt_mm.engine.safeguards import HOOKS, use_safeguards
+
+
+def names(config: Config) -> list:
+    return [hook['type'] for hook in config.custom_hooks]
+
+
+def test_a_config_of_another_package_gets_all_of_them():
+    config = Config(dict(custom_hooks=[dict(type='NumClassCheckHook')]))
+    use_safeguards(config)
+    assert names(config) == ['NumClassCheckHook', *HOOKS]
+    assert config.default_hooks.checkpoint == dict(type='WholeCheckpointHook', interval=1)
+
+
+def test_what_is_named_keeps_its_settings():
+    config = Config(dict(custom_hooks=[dict(type='SkipCorruptImagesHook', limit=3)]))
+    use_safeguards(config)
+    assert config.custom_hooks[0] == dict(type='SkipCorruptImagesHook', limit=3)
+    assert len(names(config)) == len(HOOKS)
+
+
+def test_classes_and_scopes_are_names_too():
+    for kind in (CheckpointHook, 'mmengine.CheckpointHook', 'CheckpointHook'):
+        config = Config(
+            dict(
+                custom_hooks=[dict(type=HealthHook)],
+                default_hooks=dict(checkpoint=dict(type=kind, interval=7)),
+            )
+        )
+        use_safeguards(config)
+        assert 'HealthHook' not in names(config)
+        assert config.default_hooks.checkpoint == dict(type='WholeCheckpointHook', interval=7)
+
+
+def test_who_wants_no_checkpoints_gets_none():
+    config = Config(dict(default_hooks=dict(checkpoint=None)))
+    use_safeguards(config)
+    assert config.default_hooks.checkpoint is None
