@@ -1,4 +1,6 @@
-"""Tables for the terminal that can be pasted into a page as they are."""
+"""Markdown tables, aligned for the terminal or of any width for a page."""
+
+from collections.abc import Iterable
 
 from rich import box
 from rich.console import Console
@@ -22,3 +24,10 @@ def to_text(table: Table) -> str:
     with console.capture() as capture:
         console.print(table)
     return capture.get().strip()
+
+
+def markdown(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A Markdown table of any width, its first column of names."""
+    columns = list(columns)
+    rules = ['---', *['---:'] * (len(columns) - 1)]
+    return '\n'.join('| ' + ' | '.join(cells) + ' |' for cells in (columns, rules, *rows))

@@ -11,6 +11,7 @@ import json
 import sys
 from pathlib import Path
 
+from ptnt_mm.arguments import size, whole
 from ptnt_mm.benchmark.contenders import COMPILED, check_name, names
 from ptnt_mm.benchmark.run import Plan, run
 from ptnt_mm.benchmark.timing import MODES
@@ -34,18 +35,18 @@ def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument('--modes', nargs='+', choices=MODES, default=list(MODES))
     parser.add_argument(
-        '--sizes', nargs='+', type=_size, default=[(800, 1344)], metavar='HxW', help='in pixels'
+        '--sizes', nargs='+', type=size, default=[(800, 1344)], metavar='HxW', help='in pixels'
     )
-    parser.add_argument('--batches', nargs='+', type=_whole, default=[1], metavar='B')
+    parser.add_argument('--batches', nargs='+', type=whole, default=[1], metavar='B')
     parser.add_argument(
         '--dtypes', nargs='+', choices=['float32', 'bfloat16', 'float16'], default=['float32'],
         help='autocast to it',
     )  # fmt: skip
     parser.add_argument('--device', default='cpu', help='cpu, cuda or cuda:1')
-    parser.add_argument('--threads', type=_whole, default=2, help='on a CPU')
-    parser.add_argument('--rounds', type=_whole, default=3, help='after one for warming up')
+    parser.add_argument('--threads', type=whole, default=2, help='on a CPU')
+    parser.add_argument('--rounds', type=whole, default=3, help='after one for warming up')
     parser.add_argument(
-        '--sides', nargs='*', type=_whole, default=[256, 512, 1024, 2048], metavar='PIXELS',
+        '--sides', nargs='*', type=whole, default=[256, 512, 1024, 2048], metavar='PIXELS',
         help='sides of the square images of the second figure; none leaves it out',
     )  # fmt: skip
     parser.add_argument('--out', type=Path, metavar='FOLDER', help=f'for {", ".join(FILES)}')
@@ -93,17 +94,6 @@ def benchmark(args: argparse.Namespace) -> None:
         draw_speed_and_memory(report, args.out / FILES[1])
         if sizes.rows:
             draw_sizes(sizes, args.out / FILES[2])
-
-
-def _size(text: str) -> tuple[int, int]:
-    height, _, width = text.partition('x')
-    return _whole(height), _whole(width)
-
-
-def _whole(text: str) -> int:
-    if not text.isdigit() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f'{text!r} is not a whole number above 0')
-    return int(text)
 
 
 if __name__ == '__main__':

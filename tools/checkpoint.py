@@ -33,7 +33,7 @@ from ptnt_mm.checkpoint import (
     split_prefix,
 )
 from ptnt_mm.errors import UserError, exit_status
-from ptnt_mm.files import check_new, written_whole
+from ptnt_mm.files import check_new, sha256, written_whole
 from ptnt_mm.models import PyramidTNT
 
 # What a published checkpoint tells about its training. Class names are what inferencers print.
@@ -95,7 +95,7 @@ def describe(file: str) -> Iterator[tuple[str, Any]]:
     yield 'file', file
     if Path(file).is_file():
         yield 'bytes', Path(file).stat().st_size
-        yield 'sha256', _sha256(Path(file).read_bytes())
+        yield 'sha256', sha256(Path(file))
     yield 'weights', f'{len(weights)} tensors, from {entry}'
     report = _compare(trunk, arch, size) if arch else None
     yield 'arch', _arch(trunk, arch)

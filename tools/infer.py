@@ -7,7 +7,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from ptnt_mm.engine.cli import Settings, run
+from ptnt_mm.engine.cli import add_config, run
 from ptnt_mm.inference.run import infer
 
 
@@ -19,7 +19,7 @@ def make_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument('input', help='an image, a folder, a video, or 0 for the first webcam')
-    parser.add_argument('config', help='a file, or the name of a config of this package')
+    add_config(parser, 'model.test_cfg.max_per_img=20')
     parser.add_argument('checkpoint', help='what training saved')
     parser.add_argument(
         '--out', type=Path, metavar='DIR', help='where results go: work_dirs/infer/INPUT by default'
@@ -39,16 +39,6 @@ def make_parser() -> argparse.ArgumentParser:
         '--show', action='store_true', help='show a video or a webcam in a window; q ends it'
     )
     parser.add_argument('--device', help='cpu, cuda or cuda:1; by default the best there is')
-    parser.add_argument(
-        '--cfg-options',
-        nargs='+',
-        action=Settings,
-        default={},
-        metavar='KEY=VALUE',
-        help='change settings: model.test_cfg.max_per_img=20',
-    )
-    # It is one process, which no launcher starts.
-    parser.set_defaults(local_rank=0)
     return parser
 
 

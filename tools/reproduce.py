@@ -14,6 +14,7 @@ import shlex
 import sys
 from pathlib import Path
 
+from ptnt_mm.arguments import size, whole
 from ptnt_mm.errors import exit_status
 from ptnt_mm.files import written_whole
 from ptnt_mm.reproduce import plan, run, steps, zoo_page
@@ -138,9 +139,9 @@ def _add_measure(commands: Commands) -> None:
     parser.add_argument('names', nargs='+', metavar='CONFIG')
     parser.add_argument('--device', default='cuda', help='cpu, cuda or cuda:1')
     parser.add_argument(
-        '--size', type=_size, default=(800, 1333), metavar='HxW', help='of the images, in pixels'
+        '--size', type=size, default=(800, 1333), metavar='HxW', help='of the images, in pixels'
     )
-    parser.add_argument('--steps', type=_whole, default=20, help='after two for warming up')
+    parser.add_argument('--steps', type=whole, default=20, help='after two for warming up')
     _add_times(parser)
     parser.set_defaults(command=measure_steps)
 
@@ -148,7 +149,7 @@ def _add_measure(commands: Commands) -> None:
 def _add_run(commands: Commands) -> None:
     parser = commands.add_parser('run', help='train, or go on with it; what is finished is left')
     parser.add_argument('names', nargs='+', metavar='CONFIG')
-    parser.add_argument('--gpus', type=_whole, default=1, help='of this machine')
+    parser.add_argument('--gpus', type=whole, default=1, help='of this machine')
     parser.add_argument(
         '--weights', type=Path, default=Path('pretrained'), metavar='FOLDER',
         help="of the authors' files: pretrained by default",
@@ -170,8 +171,8 @@ def _add_compare(commands: Commands) -> None:
     parser.add_argument(
         '--seeds', nargs='*', type=int, default=list(SEEDS), help='none: report what is there'
     )
-    parser.add_argument('--jobs', type=_whole, default=2, help='runs at a time')
-    parser.add_argument('--threads', type=_whole, default=1, help='of each run')
+    parser.add_argument('--jobs', type=whole, default=2, help='runs at a time')
+    parser.add_argument('--threads', type=whole, default=1, help='of each run')
     _add_work_dirs(parser, Path('work_dirs/comparison'))
     _add_out(parser)
     parser.set_defaults(command=compare_backbones)
@@ -207,17 +208,6 @@ def _write(file: Path, text: str) -> None:
 def _tell(text: str) -> None:
     """Progress; flushed, since what is started writes to the same terminal."""
     print(text, flush=True)
-
-
-def _size(text: str) -> tuple[int, int]:
-    height, _, width = text.partition('x')
-    return _whole(height), _whole(width)
-
-
-def _whole(text: str) -> int:
-    if not text.isdigit() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f'{text!r} is not a whole number above 0')
-    return int(text)
 
 
 if __name__ == '__main__':

@@ -11,10 +11,11 @@ from mmengine.runner import Runner
 
 from ptnt_mm.engine.config import explain_build_error, is_about_the_config
 from ptnt_mm.engine.runner import QuietRunner
+from ptnt_mm.engine.safeguards import add_hooks
 from ptnt_mm.engine.work_dir import make_work_dir
 from ptnt_mm.errors import UserError
 
-_GUARD = 'CheckpointGuardHook'
+_GUARD = ('CheckpointGuardHook',)
 
 
 def choose_work_dir(config: Config, asked: Path | None) -> Path:
@@ -37,11 +38,20 @@ def build_runner(config: Config) -> Runner:
         UserError: if the host cannot be imported, or a constructor refuses its arguments.
     """
     import_host(config.get('default_scope') or 'mmengine')
-    hooks = config.get('custom_hooks') or []
-    if all(hook.get('type') != _GUARD for hook in hooks):
-        config.custom_hooks = [*hooks, dict(type=_GUARD)]
-    try:
+    add_hooks(config, _GUARD)
+    with explained_building(config):
         return RUNNERS.build(config) if 'runner_type' in config else QuietRunner.from_cfg(config)
+
+
+@contextmanager
+def explained_building(config: Config) -> Iterator[None]:
+    """Explain what a constructor refuses of a config.
+
+    Raises:
+        UserError: in place of whatever it raises.
+    """
+    try:
+        yield
     except UserError:
         raise
     except Exception as error:  # constructors complain in every way there is

@@ -86,6 +86,19 @@ def run(command: Callable[[argparse.Namespace], int], parser: argparse.ArgumentP
     return exit_status(lambda: command(args))
 
 
+def add_config(parser: argparse.ArgumentParser, example: str) -> None:
+    """Add the config, and the settings of it to change, of which an example is shown."""
+    parser.add_argument('config', help='a file, or the name of a config of this package')
+    parser.add_argument(
+        '--cfg-options',
+        nargs='+',
+        action=Settings,
+        default={},
+        metavar='KEY=VALUE',
+        help=f'change settings: {example}',
+    )
+
+
 class Settings(DictAction):
     """MMEngine's ``--cfg-options``, with an error in place of a traceback."""
 
@@ -122,15 +135,7 @@ def _config_parser(description: str) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument('config', help='a file, or the name of a config of this package')
-    parser.add_argument(
-        '--cfg-options',
-        nargs='+',
-        action=Settings,
-        default={},
-        metavar='KEY=VALUE',
-        help="change settings: model.backbone.arch=tiny 'model.backbone.out_indices=(1,2)'",
-    )
+    add_config(parser, "model.backbone.arch=tiny 'model.backbone.out_indices=(1,2)'")
     return parser
 
 

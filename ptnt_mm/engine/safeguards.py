@@ -1,6 +1,6 @@
 """The hooks that every training gets, whatever its config says."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from mmengine.config import Config
 
@@ -17,15 +17,20 @@ HOOKS = (
 
 def use_safeguards(config: Config) -> None:
     """Add what a config of another package does not name; what it names keeps its settings."""
-    hooks = list(config.get('custom_hooks') or [])
-    named = {_name(hook) for hook in hooks if isinstance(hook, Mapping)}
-    config.custom_hooks = hooks + [dict(type=name) for name in HOOKS if name not in named]
+    add_hooks(config, HOOKS)
     defaults = config.get('default_hooks') or {}
     # MMEngine adds its own where there is none; None says that no checkpoints are wanted.
     checkpoint = defaults.get('checkpoint', dict(type='CheckpointHook', interval=1))
     if checkpoint is not None and _name(checkpoint) == 'CheckpointHook':
         checkpoint = dict(checkpoint, type='WholeCheckpointHook')
         config.default_hooks = dict(defaults, checkpoint=checkpoint)
+
+
+def add_hooks(config: Config, names: Iterable[str]) -> None:
+    """Add hooks without settings, but for those that the config names already."""
+    hooks = list(config.get('custom_hooks') or [])
+    named = {_name(hook) for hook in hooks if isinstance(hook, Mapping)}
+    config.custom_hooks = hooks + [dict(type=name) for name in names if name not in named]
 
 
 def _name(hook: Mapping) -> str:

@@ -8,7 +8,7 @@ from mmengine.dist import is_main_process
 
 from ptnt_mm.engine.build import build_runner, choose_work_dir, late_building
 from ptnt_mm.engine.config import read_config, require_keys
-from ptnt_mm.engine.data_files import check_data_files
+from ptnt_mm.engine.data_files import check_data_files, data_sets
 from ptnt_mm.engine.processes import choose_launcher
 from ptnt_mm.errors import UserError
 from ptnt_mm.safe_pickle import check_file, refuse_forced_unsafe_loading
@@ -83,7 +83,5 @@ def _use_tta(config: Config) -> None:
         if key not in config:
             raise UserError(f'--tta needs {key} in the config: see configs/_base_/tta/')
     config.model = ConfigDict(**config.tta_model, module=config.model)
-    dataset = config.test_dataloader.dataset
-    while 'dataset' in dataset:
-        dataset = dataset.dataset
-    dataset.pipeline = config.tta_pipeline
+    for data_set in data_sets(config, 'test'):
+        data_set.settings['pipeline'] = config.tta_pipeline

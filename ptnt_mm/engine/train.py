@@ -92,7 +92,9 @@ def _leftovers(args: argparse.Namespace, config: Config, work_dir: Path) -> list
 def _opening(config: Config) -> list[tuple[int, str]]:
     """What one wants to know before the first iteration, by the level it is logged at."""
     gpus = get_world_size()
-    lines = [(logging.INFO, line) for line in header(starting_weights(config))]
+    # Hashing weights is for the process that logs.
+    about = header(starting_weights(config)) if is_main_process() else []
+    lines = [(logging.INFO, line) for line in about]
     levels = {Severity.ERROR: logging.ERROR, Severity.WARNING: logging.WARNING}
     findings = [*check_batch(config, gpus), *check_learning_rate(config, gpus)]
     lines += [(levels.get(finding.severity, logging.INFO), str(finding)) for finding in findings]

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from mmengine.config import Config, ConfigDict
+from mmengine.config import Config
 from mmengine.registry import DATASETS
 from torch import nn
 
+from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.visualization.figures import PALETTE
 
 
@@ -41,17 +42,10 @@ def _of_checkpoint(meta: dict) -> dict:
 
 def _of_config(config: Config) -> dict:
     """What the test data set of a config says, or else its class."""
-    dataset = _innermost(config.test_dataloader.dataset)
+    dataset = next(data_sets(config, 'test')).settings
     with DATASETS.switch_scope_and_registry(None) as registry:
         kind = registry.get(dataset.type) if isinstance(dataset.type, str) else dataset.type
     return {**getattr(kind, 'METAINFO', {}), **(dataset.get('metainfo') or {})}
-
-
-def _innermost(dataset: ConfigDict) -> ConfigDict:
-    """The data set in wrappers, the first one of several."""
-    while 'dataset' in dataset or 'datasets' in dataset:
-        dataset = dataset['dataset'] if 'dataset' in dataset else dataset['datasets'][0]
-    return dataset
 
 
 def _colours(palette: Any, number: int) -> list[tuple[int, int, int]]:

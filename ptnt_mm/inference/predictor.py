@@ -11,8 +11,7 @@ from mmengine.model import revert_sync_batchnorm
 from mmengine.registry import MODELS, init_default_scope
 from torch import nn
 
-from ptnt_mm.engine.build import import_host
-from ptnt_mm.engine.config import explain_build_error
+from ptnt_mm.engine.build import explained_building, import_host
 from ptnt_mm.engine.loading import load_whole
 from ptnt_mm.errors import UserError
 from ptnt_mm.inference.classes import find_classes
@@ -73,17 +72,11 @@ def load_predictor(
     init_default_scope(scope)
     module, name = _HOSTS[scope]
     predictor_class = getattr(importlib.import_module(module), name)
-    try:
+    with explained_building(config):
         model = revert_sync_batchnorm(MODELS.build(config.model)).eval()
         meta = load_whole(model, checkpoint)
         dataset_meta = find_classes(meta, config, model)
         predictor = predictor_class(model, config, dataset_meta, score_thr)
-    except UserError:
-        raise
-    except Exception as error:  # constructors complain in every way there is
-        raise UserError(
-            f'{config.filename} cannot be built: {explain_build_error(error)}'
-        ) from error
     _move(model, device or get_device())
     return predictor
 

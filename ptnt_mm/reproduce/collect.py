@@ -1,12 +1,10 @@
 """What trainings left in their work dirs: how far they came, and their last evaluation."""
 
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ptnt_mm.errors import UserError
+from ptnt_mm.logs import read_scalars, scalar_files
 from ptnt_mm.reproduce.entries import NO_FIGURES, Entry, Figures
 
 BOX, MASK = 'coco/bbox_mAP', 'coco/segm_mAP'
@@ -62,26 +60,9 @@ def last_evaluation(work_dir: Path) -> dict[str, Any] | None:
     Raises:
         UserError: if a log is not MMEngine's.
     """
-    # Timestamps sort by time; a later run's evaluations replace the earlier ones'.
-    lines = [
-        line
-        for path in sorted(work_dir.glob('*/vis_data/scalars.json'))
-        for line in _lines(path)
-        if BOX in line
-    ]
+    # A later run's evaluations replace the earlier ones'.
+    lines = [line for path in scalar_files(work_dir) for line in read_scalars(path) if BOX in line]
     return lines[-1] if lines else None
-
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    texts = path.read_text(encoding='utf-8').splitlines()
-    for number, text in enumerate(texts, start=1):
-        try:
-            yield json.loads(text)
-        except ValueError as error:
-            if number < len(texts):  # else a killed process left it unfinished
-                raise UserError(
-                    f'{path}, line {number}, is not what MMEngine logs: {text[:60]!r}'
-                ) from error
 
 
 def _percent(line: dict[str, Any], metric: str) -> float | None:

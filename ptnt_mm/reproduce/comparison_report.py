@@ -14,7 +14,7 @@ from ptnt_mm.complexity import Part, build, measure
 from ptnt_mm.errors import UserError
 from ptnt_mm.files import written_whole
 from ptnt_mm.reproduce.comparison import BACKBONES, CONTENDERS, DETECTORS, SEEDS, Contender, Outcome
-from ptnt_mm.reproduce.zoo_page import markdown
+from ptnt_mm.tables import markdown
 
 _BEGIN, _END = '<!-- made by tools/reproduce.py compare -->', '<!-- until here -->'
 

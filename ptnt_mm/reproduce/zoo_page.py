@@ -8,6 +8,7 @@ import yaml
 
 from ptnt_mm.reproduce.collect import Progress
 from ptnt_mm.reproduce.entries import PAPER, PAPER_URL
+from ptnt_mm.tables import markdown
 
 _TITLE = 'PyramidTNT: Improved Transformer-in-Transformer Baselines with Pyramid Architecture'
 
@@ -55,13 +56,6 @@ def metafile(rows: list[Progress]) -> str:
     }
     content = {'Collections': [collection], 'Models': [_model(row) for row in rows]}
     return yaml.safe_dump(content, sort_keys=False, width=100)
-
-
-def markdown(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A Markdown table of any width, its first column of names."""
-    columns = list(columns)
-    rules = ['---', *['---:'] * (len(columns) - 1)]
-    return '\n'.join('| ' + ' | '.join(cells) + ' |' for cells in (columns, rules, *rows))
 
 
 def _cells(row: Progress) -> tuple[str, ...]:

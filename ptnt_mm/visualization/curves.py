@@ -1,11 +1,11 @@
 """Training curves from the scalars that MMEngine writes: losses, and metrics of evaluations."""
 
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ptnt_mm.errors import UserError
+from ptnt_mm.logs import read_scalars, scalar_files
 from ptnt_mm.visualization.figures import FAINT, INK, check_out_file, colour, save
 
 if TYPE_CHECKING:
@@ -51,40 +51,21 @@ def draw_curves(work_dir: str | Path, out_file: str | Path) -> Path:
 
 
 def _read(work_dir: Path) -> _Log:
-    paths = sorted(work_dir.glob('*/vis_data/scalars.json'))
+    paths = scalar_files(work_dir)
     if not paths:
         raise UserError(
             f'{work_dir} holds no training log (<timestamp>/vis_data/scalars.json). Give the '
             '--work-dir of a training.'
         )
     log = _Log([], [], [])
-    for path in paths:  # timestamps sort by time
-        _continue(log, _lines(path))
+    for path in paths:
+        _continue(log, read_scalars(path))
     if not log.train:
         raise UserError(
             f'The training log of {work_dir} holds no losses yet: the first line comes after '
             "as many iterations as the logger hook's interval says."
         )
     return log
-
-
-def _lines(path: Path) -> list[dict[str, Any]]:
-    """Read one file of JSON lines; a last line that a killed process left unfinished is dropped."""
-    texts = [text for text in path.read_text().splitlines() if text.strip()]
-    lines = []
-    for number, text in enumerate(texts, start=1):
-        try:
-            line = json.loads(text)
-            line['step'] = int(line['step'])
-        except (ValueError, KeyError, TypeError) as error:
-            if number == len(texts):
-                break
-            raise UserError(
-                f'{path}, line {number}, is not what MMEngine logs, a JSON dictionary with a '
-                f'"step": {text[:60]!r}. Move this file away to draw the rest.'
-            ) from error
-        lines.append(line)
-    return lines
 
 
 def _continue(log: _Log, lines: list[dict[str, Any]]) -> None:

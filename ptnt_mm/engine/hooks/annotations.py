@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from mmengine.dist import master_only
 from mmengine.hooks import Hook
 
 from ptnt_mm.engine.data_files import data_sets
@@ -15,6 +16,7 @@ _KEY = 'annotations_sha256'
 class RememberAnnotationsHook(Hook):
     """Keep the hashes of the training annotations in every checkpoint, and compare on resume."""
 
+    @master_only
     def before_train(self, runner: Any) -> None:
         """Warn of what changed since the checkpoint that training continues from."""
         hashes = _hashes(runner.cfg)

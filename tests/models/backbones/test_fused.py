@@ -3,6 +3,7 @@
 import copy
 import gc
 import pickle
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -89,40 +90,36 @@ def test_attention_dropout_has_the_same_statistics(build_micro):
         assert (b.std(dim=0).mean() / spread.mean()).item() == pytest.approx(1, abs=0.1)
 
 
-@torch.no_grad()
-def agree(model: PyramidTNT, image: Tensor) -> bool:
-    """Whether a model computes what a published one with its present weights does."""
-    twin = PyramidTNT(MICRO, attention='eager').eval()
-    twin.load_state_dict(model.state_dict())
-    model.eval()
-    return all(
-        torch.allclose(a, b, rtol=1e-4, atol=1e-4)
-        for a, b in zip(model(image), twin(image), strict=True)
-    )
-
-
-MICRO = dict(
-    depths=(1, 1, 1, 1),
-    inner_depths=(1, 1, 1, 1),
-    outer_dims=(8, 16, 16, 8),
-    inner_dims=(2, 4, 4, 2),
-    outer_heads=(2, 4, 4, 2),
-    inner_heads=(1, 2, 2, 1),
-    pretrain_img_size=64,
-)
 IMAGE = golden.image(2, 72, 104)
 
 
 @pytest.fixture
-def warm() -> PyramidTNT:
+def agree(micro_arch) -> Callable[[PyramidTNT, Tensor], bool]:
+    """Whether a model computes what a published one with its present weights does."""
+
+    @torch.no_grad()
+    def agree(model: PyramidTNT, image: Tensor) -> bool:
+        twin = PyramidTNT(micro_arch, attention='eager').eval()
+        twin.load_state_dict(model.state_dict())
+        model.eval()
+        return all(
+            torch.allclose(a, b, rtol=1e-4, atol=1e-4)
+            for a, b in zip(model(image), twin(image), strict=True)
+        )
+
+    return agree
+
+
+@pytest.fixture
+def warm(build_micro) -> PyramidTNT:
     """A model that has evaluated the image before."""
-    model = golden.filled(PyramidTNT(MICRO, drop_path_rate=0.0)).eval()
+    model = build_micro(drop_path_rate=0.0).eval()
     with torch.no_grad():
         model(IMAGE)
     return model
 
 
-def test_weights_changed_by_a_fused_optimizer_step(warm):
+def test_weights_changed_by_a_fused_optimizer_step(warm, agree):
     """Such a step does not count as a change of the tensor, and there is no train() before it."""
     optimizer = torch.optim.AdamW(warm.parameters(), lr=0.1, fused=True)
     sum(output.square().mean() for output in warm(IMAGE)).backward()
@@ -132,7 +129,7 @@ def test_weights_changed_by_a_fused_optimizer_step(warm):
     assert agree(warm, IMAGE)
 
 
-def test_weights_swapped_as_mmengine_swaps_averages(warm):
+def test_weights_swapped_as_mmengine_swaps_averages(warm, agree):
     """EMAHook exchanges ``.data`` before validation."""
     average = ExponentialMovingAverage(warm, momentum=0.5)
     for parameter in warm.parameters():
@@ -145,20 +142,20 @@ def test_weights_swapped_as_mmengine_swaps_averages(warm):
     assert agree(warm, IMAGE)
 
 
-def test_weights_loaded(warm):
+def test_weights_loaded(warm, agree):
     state = {name: value * 1.3 for name, value in warm.state_dict().items()}
     warm.load_state_dict(state)
     assert agree(warm, IMAGE)
 
 
-def test_copies_live_their_own_lives(warm):
+def test_copies_live_their_own_lives(warm, agree):
     for twin in (copy.deepcopy(warm), pickle.loads(pickle.dumps(warm))):
         with torch.no_grad():
             twin.stages[0].relative_pos.mul_(2)
         assert agree(twin, IMAGE) and agree(warm, IMAGE)
 
 
-def test_two_sizes_in_turn(warm):
+def test_two_sizes_in_turn(warm, agree):
     other = golden.image(1, 96, 40)
     for _ in range(3):
         assert agree(warm, IMAGE) and agree(warm, other)
