@@ -82,7 +82,9 @@ def blueprint(config: Config) -> nn.Module:
 def model(config: Config, micro_arch: dict) -> nn.Module:
     """The model with a narrow backbone."""
     torch.manual_seed(0)
-    return _build(_narrow(config.model, micro_arch))
+    model = _build(_narrow(config.model, micro_arch))
+    model.init_weights()  # some heads of mmdet hold whatever was in memory until then
+    return model
 
 
 def test_the_grid_is_complete():
