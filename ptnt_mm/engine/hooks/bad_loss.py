@@ -36,7 +36,7 @@ class StopAtBadLossHook(Hook):
         """
         values = {name: value for name, value in (outputs or {}).items() if 'loss' in name}
         # One look at all of them: each makes a GPU wait.
-        if math.isfinite(float(torch.as_tensor(sum(values.values())))):
+        if math.isfinite(torch.as_tensor(sum(values.values())).item()):
             return
         losses = {name: torch.as_tensor(value).item() for name, value in values.items()}
         bad = [f'{name} is {value}' for name, value in losses.items() if not math.isfinite(value)]

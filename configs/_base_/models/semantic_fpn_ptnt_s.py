@@ -1,0 +1,22 @@
+# Semantic FPN for ADE20K. Ours: the paper has no segmentation.
+_base_ = 'mmseg::_base_/models/fpn_r50.py'
+
+data_preprocessor = dict(
+    # The published weights were trained on images scaled to [-1, 1], not on ImageNet's mean.
+    mean=[127.5, 127.5, 127.5],
+    std=[127.5, 127.5, 127.5],
+    size=(512, 512),
+)
+model = dict(
+    data_preprocessor=data_preprocessor,
+    pretrained=None,
+    backbone=dict(_delete_=True, type='PyramidTNT', arch='small', drop_path_rate=0.1),
+    neck=[
+        # From strides 8, 16, 32, 64 to 4, 8, 16, 32.
+        dict(type='TransposedConvNeck', in_channels=[128, 256, 512, 512]),
+        dict(type='FPN', in_channels=[128, 256, 512, 512], out_channels=256, num_outs=4),
+    ],
+    decode_head=dict(num_classes=150),
+    # Sliding windows: --cfg-options model.test_cfg.mode=slide
+    test_cfg=dict(crop_size=(512, 512), stride=(341, 341)),
+)

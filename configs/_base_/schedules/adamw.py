@@ -1,0 +1,15 @@
+# AdamW as the paper trains (arXiv 2201.00978, section 4.2); rates and lengths are the schedules'.
+optim_wrapper = dict(
+    type='OptimWrapper',
+    # Refuses a custom key that matches no parameter.
+    constructor='CheckedOptimWrapperConstructor',
+    optimizer=dict(type='AdamW', lr=1e-4, weight_decay=0.05),
+    # No decay where the authors had none: biases, one-dimensional weights, the two tables behind
+    # the stem. The relative position tables are decayed, as theirs.
+    paramwise_cfg=dict(
+        flat_decay_mult=0.0,
+        custom_keys={'outer_pos': dict(decay_mult=0.0), 'inner_pos': dict(decay_mult=0.0)},
+    ),
+)
+val_cfg = dict(type='ValLoop')
+test_cfg = dict(type='TestLoop')

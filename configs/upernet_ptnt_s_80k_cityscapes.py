@@ -1,0 +1,15 @@
+# UPerNet with PyramidTNT-S, Cityscapes in crops of 512 x 1024, 4 GPUs x 2 images. Ours: the paper
+# has no segmentation.
+_base_ = [
+    '_base_/models/upernet_ptnt_s.py',
+    'mmseg::_base_/datasets/cityscapes.py',
+    '_base_/schedules/adamw_80k.py',
+    '_base_/default_runtime_mmseg.py',
+]
+
+model = dict(
+    data_preprocessor=dict(size=(512, 1024)),
+    decode_head=dict(num_classes=19),
+    auxiliary_head=dict(num_classes=19),
+    test_cfg=dict(crop_size=(512, 1024), stride=(341, 683)),
+)
