@@ -30,6 +30,7 @@ val_dataloader = dict(
 # ADE20K's masks begin at 1, and 0 does not count there.
 _base_.train_dataloader.dataset.pipeline[1].reduce_zero_label = False
 _base_.val_dataloader.dataset.pipeline[2].reduce_zero_label = False
+_base_.test_dataloader.dataset.pipeline[2].reduce_zero_label = False
 test_dataloader = val_dataloader
 
 model = dict(decode_head=dict(num_classes=len(classes)))

@@ -1,6 +1,5 @@
-"""Every config of the package: built, compared with its backbone, run forward and back once."""
+"""The configs of detectors: what they set, and a step of training and of testing."""
 
-import copy
 from argparse import Namespace
 from pathlib import Path
 
@@ -9,86 +8,36 @@ import torch
 
 import ptnt_mm
 from ptnt_mm import complexity, zoo
-from ptnt_mm.archs import ARCHS
 from ptnt_mm.checkpoint import CheckpointError
-from ptnt_mm.engine import safeguards
 from ptnt_mm.engine.start import use_pretrained
 from ptnt_mm.models import PyramidTNTClassifier
 
-mmdet = pytest.importorskip('mmdet')
+pytest.importorskip('mmdet')
 
 from mmcv.ops import RoIAlign  # noqa: E402
 from mmdet.structures import DetDataSample  # noqa: E402
 from mmdet.testing import demo_mm_inputs  # noqa: E402
-from mmengine.config import Config, ConfigDict  # noqa: E402
-from mmengine.optim import build_optim_wrapper  # noqa: E402
-from mmengine.registry import HOOKS, MODELS, init_default_scope  # noqa: E402
+from mmengine.config import Config  # noqa: E402
+from mmengine.registry import HOOKS  # noqa: E402
 from torch import nn  # noqa: E402
 
-NAMES = zoo.config_names()
-SIZES = dict(ti='tiny', s='small', m='medium', b='base')
+from .models import SIZES, build, narrow  # noqa: E402
+
 DETECTORS = ('retinanet', 'mask_rcnn', 'cascade_mask_rcnn')
 GRID = [f'{d}_ptnt_{s}_{t}' for d in DETECTORS for s in SIZES for t in ('1x', '3x', '3x_ms')]
 OPTIONS = [f'retinanet_ptnt_s_1x_{option}' for option in ('amp', 'clip', 'ema', 'lld', 'low_mem')]
 OTHERS = ['dino_ptnt_s_1x', 'rtmdet_ptnt_s_1x', 'custom_coco']
 DEMOS = ['demo_retinanet_ptnt_ti', 'demo_mask_rcnn_ptnt_ti']
-SPARED = ('backbone.outer_pos', 'backbone.inner_pos')
-
-
-def _build(model: ConfigDict) -> nn.Module:
-    init_default_scope('mmdet')
-    return MODELS.build(copy.deepcopy(model))
-
-
-def _narrow(model: ConfigDict, arch: dict) -> ConfigDict:
-    """The same model with a backbone of a thousandth of the cost, and few proposals."""
-    model = copy.deepcopy(model)
-    model.backbone.arch = arch
-    _set_everywhere([model], dict(fc_out_channels=16, max_per_img=20, num=16, num_queries=20))
-    widths = [arch['outer_dims'][i] for i in model.backbone.get('out_indices', (0, 1, 2, 3))]
-    for neck in model.neck if isinstance(model.neck, list) else [model.neck]:
-        neck.in_channels = widths
-    return model
-
-
-def _set_everywhere(settings: dict | list, values: dict) -> None:
-    children = settings.values() if isinstance(settings, dict) else settings
-    for child in children:
-        if isinstance(child, dict):
-            child.update({key: values[key] for key in values.keys() & child.keys()})
-        if isinstance(child, (dict, list)):
-            _set_everywhere(child, values)
-
-
-def _decays(wrapper, model: nn.Module) -> dict[str, float]:
-    names = {id(parameter): name for name, parameter in model.named_parameters()}
-    groups = wrapper.optimizer.param_groups
-    return {names[id(p)]: group['weight_decay'] for group in groups for p in group['params']}
-
-
-@pytest.fixture(scope='module', params=NAMES)
-def config(request: pytest.FixtureRequest) -> Config:
-    return ptnt_mm.get_config(request.param)
-
-
-@pytest.fixture(scope='module')
-def blueprint(config: Config) -> nn.Module:
-    """The model in its real widths, without memory for its weights."""
-    with torch.device('meta'):
-        return _build(config.model)
+NAMES = GRID + OPTIONS + OTHERS + DEMOS
 
 
 @pytest.fixture(scope='module')
 def model(config: Config, micro_arch: dict) -> nn.Module:
     """The model with a narrow backbone."""
     torch.manual_seed(0)
-    model = _build(_narrow(config.model, micro_arch))
+    model = build(narrow(config, micro_arch))
     model.init_weights()  # some heads of mmdet hold whatever was in memory until then
     return model
-
-
-def test_the_grid_is_complete():
-    assert sorted(GRID + OPTIONS + OTHERS + DEMOS) == NAMES
 
 
 def test_names_say_what_is_inside(config: Config):
@@ -109,44 +58,13 @@ def test_names_say_what_is_inside(config: Config):
     assert len(choices) == schedule.endswith('_ms')
 
 
-def test_the_necks_channels_are_the_backbones(config: Config, blueprint: nn.Module):
-    dims = ARCHS[config.model.backbone.arch]['outer_dims']
-    widths = [dims[i] for i in blueprint.backbone.out_indices]
-    assert list(blueprint.backbone.out_channels) == widths
-    necks = config.model.neck if isinstance(config.model.neck, list) else [config.model.neck]
-    assert all(neck.in_channels == widths for neck in necks)
-
-
-def test_images_are_scaled_as_for_the_published_weights(config: Config):
-    scale = config.model.data_preprocessor
-    assert scale.mean == scale.std == [127.5] * 3
-    assert scale.bgr_to_rgb
-    assert scale.pad_size_divisor in (1, 32)
-
-
-def test_weight_decay_spares_what_the_authors_spared(config: Config, blueprint: nn.Module):
-    decay = config.optim_wrapper.optimizer.weight_decay
-    settings = copy.deepcopy(config.optim_wrapper)
-    settings.type = 'OptimWrapper'  # the one for mixed precision wants an accelerator
-    settings.pop('dtype', None)
-    decays = _decays(build_optim_wrapper(blueprint, settings), blueprint)
-    assert decays.keys() == {name for name, p in blueprint.named_parameters() if p.requires_grad}
-    for name, parameter in blueprint.named_parameters():
-        spared = parameter.dim() == 1 or name in SPARED
-        assert decays[name] == (0.0 if spared else decay), name
-    assert decays['backbone.stages.0.relative_pos'] == decay
-
-
 def test_the_batch_that_the_learning_rate_is_for_is_stated(config: Config):
     assert config.auto_scale_lr.base_batch_size == (8 if 'demo' in config.filename else 16)
-    assert not config.auto_scale_lr.get('enable')
 
 
-def test_loading_is_guarded_and_views_can_be_averaged(config: Config):
-    assert {hook.type for hook in config.custom_hooks} >= set(safeguards.HOOKS)
-    assert config.default_hooks.checkpoint.type == 'WholeCheckpointHook'
-    assert config.custom_imports.imports == ['ptnt_mm']
+def test_masks_are_loaded_and_measured_where_there_is_a_head_for_them(config: Config):
     assert config.default_scope == 'mmdet'
+    assert config.model.data_preprocessor.pad_size_divisor in (1, 32)
     with_masks = 'mask' in config.filename
     assert config.tta_model.type.endswith('InstanceTTAModel' if with_masks else 'DetTTAModel')
     metrics = config.val_evaluator.metric
@@ -217,7 +135,7 @@ def test_the_published_recipe():
 def test_the_anchors_strides_are_the_maps():
     for detector in DETECTORS:
         with torch.device('meta'):
-            model = _build(ptnt_mm.get_config(f'{detector}_ptnt_s_1x').model)
+            model = build(ptnt_mm.get_config(f'{detector}_ptnt_s_1x'))
         head = model.bbox_head if detector == 'retinanet' else model.rpn_head
         strides = [stride // 2 for stride in model.backbone.out_strides]
         anchors = [stride[0] for stride in head.prior_generator.strides]
@@ -245,7 +163,7 @@ def test_mixed_precision_gives_finite_losses(micro_arch: dict):
     config = ptnt_mm.get_config('retinanet_ptnt_s_1x_amp')
     assert config.optim_wrapper.type == 'AmpOptimWrapper'
     assert config.optim_wrapper.dtype == 'bfloat16'
-    model = _build(_narrow(config.model, micro_arch)).train()
+    model = build(narrow(config, micro_arch)).train()
     data = model.data_preprocessor(demo_mm_inputs(1, [[3, 97, 131]]), training=True)
     with torch.autocast('cpu', dtype=torch.bfloat16):
         total, _ = model.parse_losses(model(**data, mode='loss'))
@@ -284,7 +202,7 @@ def test_the_authors_weights_reach_the_detector_whole_or_not_at_all(tmp_path: Pa
     use_pretrained(config, str(file))
 
     torch.save(dict(training, state_dict=weights), file)
-    detector = _build(config.model)
+    detector = build(config)
     detector.init_weights()
     trunk = detector.backbone.state_dict()
     assert all(torch.equal(trunk[key], weights[key]) for key in trunk)
@@ -294,4 +212,4 @@ def test_the_authors_weights_reach_the_detector_whole_or_not_at_all(tmp_path: Pa
     kept = {key: weight for key, weight in weights.items() if not key.startswith(lost)}
     torch.save(dict(training, state_dict=kept), file)
     with pytest.raises(CheckpointError, match=f'lacks 12 weights: {lost}.*PyramidTNT small, 256'):
-        _build(config.model).init_weights()
+        build(config).init_weights()

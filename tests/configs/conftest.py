@@ -1,0 +1,17 @@
+"""What the tests of configs share: each runs for all of its file's ``NAMES``."""
+
+import pytest
+from mmengine.config import Config
+
+import ptnt_mm
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test that takes a config once for each."""
+    if 'config' in metafunc.fixturenames:
+        metafunc.parametrize('config', metafunc.module.NAMES, indirect=True, scope='module')
+
+
+@pytest.fixture(scope='module')
+def config(request: pytest.FixtureRequest) -> Config:
+    return ptnt_mm.get_config(request.param)

@@ -1,0 +1,43 @@
+"""Models of configs: in full, and with a backbone of a thousandth of the cost."""
+
+import copy
+
+from mmengine.config import Config, ConfigDict
+from mmengine.registry import MODELS, init_default_scope
+from torch import nn
+
+SIZES = dict(ti='tiny', s='small', m='medium', b='base')
+
+# Widths, and numbers of regions and queries, that only make a test slow.
+_SMALL = dict(fc_out_channels=16, max_per_img=20, num=16, num_queries=20)
+
+
+def build(config: Config) -> nn.Module:
+    """The model, with its host's registry."""
+    init_default_scope(config.default_scope)
+    return MODELS.build(copy.deepcopy(config.model))
+
+
+def necks(config: Config) -> list[ConfigDict]:
+    """The settings of the neck, or of the necks that follow each other."""
+    return config.model.neck if isinstance(config.model.neck, list) else [config.model.neck]
+
+
+def narrow(config: Config, arch: dict) -> Config:
+    """The same config with another arch in its backbone, and few regions and queries."""
+    config = copy.deepcopy(config)
+    config.model.backbone.arch = arch
+    _set_everywhere(config.model, _SMALL)
+    widths = [arch['outer_dims'][i] for i in config.model.backbone.get('out_indices', range(4))]
+    for neck in necks(config):
+        neck.in_channels = widths
+    return config
+
+
+def _set_everywhere(settings: dict | list, values: dict) -> None:
+    if isinstance(settings, dict):
+        settings.update({key: values[key] for key in values.keys() & settings.keys()})
+        settings = settings.values()
+    for child in settings:
+        if isinstance(child, (dict, list)):
+            _set_everywhere(child, values)

@@ -1,0 +1,73 @@
+"""Every config of the package: what holds for all of them, whatever their host."""
+
+import copy
+
+import pytest
+import torch
+
+from ptnt_mm import zoo
+from ptnt_mm.archs import ARCHS
+from ptnt_mm.engine import safeguards
+
+pytest.importorskip('mmdet')
+pytest.importorskip('mmseg')
+
+from mmengine.config import Config  # noqa: E402
+from mmengine.optim import build_optim_wrapper  # noqa: E402
+from torch import nn  # noqa: E402
+
+from . import test_detection, test_segmentation  # noqa: E402
+from .models import build, necks  # noqa: E402
+
+NAMES = zoo.config_names()
+SPARED = ('backbone.outer_pos', 'backbone.inner_pos')
+
+
+def _decays(wrapper, model: nn.Module) -> dict[str, float]:
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    groups = wrapper.optimizer.param_groups
+    return {names[id(p)]: group['weight_decay'] for group in groups for p in group['params']}
+
+
+@pytest.fixture(scope='module')
+def blueprint(config: Config) -> nn.Module:
+    """The model in its real widths, without memory for its weights."""
+    with torch.device('meta'):
+        return build(config)
+
+
+def test_each_has_the_tests_of_its_host():
+    assert sorted(test_detection.NAMES + test_segmentation.NAMES) == NAMES
+
+
+def test_the_necks_channels_are_the_backbones(config: Config, blueprint: nn.Module):
+    dims = ARCHS[config.model.backbone.arch]['outer_dims']
+    widths = [dims[i] for i in blueprint.backbone.out_indices]
+    assert list(blueprint.backbone.out_channels) == widths
+    assert all(neck.in_channels == widths for neck in necks(config))
+
+
+def test_images_are_scaled_as_for_the_published_weights(config: Config):
+    scale = config.model.data_preprocessor
+    assert scale.mean == scale.std == [127.5] * 3
+    assert scale.bgr_to_rgb
+
+
+def test_weight_decay_spares_what_the_authors_spared(config: Config, blueprint: nn.Module):
+    decay = config.optim_wrapper.optimizer.weight_decay
+    settings = copy.deepcopy(config.optim_wrapper)
+    settings.type = 'OptimWrapper'  # the one for mixed precision wants an accelerator
+    settings.pop('dtype', None)
+    decays = _decays(build_optim_wrapper(blueprint, settings), blueprint)
+    assert decays.keys() == {name for name, p in blueprint.named_parameters() if p.requires_grad}
+    for name, parameter in blueprint.named_parameters():
+        spared = parameter.dim() == 1 or name in SPARED
+        assert decays[name] == (0.0 if spared else decay), name
+    assert decays['backbone.stages.0.relative_pos'] == decay
+
+
+def test_loading_is_guarded_and_checkpoints_are_whole(config: Config):
+    assert {hook.type for hook in config.custom_hooks} >= set(safeguards.HOOKS)
+    assert config.default_hooks.checkpoint.type == 'WholeCheckpointHook'
+    assert config.custom_imports.imports == ['ptnt_mm']
+    assert not config.auto_scale_lr.get('enable')
