@@ -6,14 +6,16 @@ PYTHON ?= $(or $(shell for python in .venv/bin/python python3.12 python3.11 pyth
 
 DEMO = configs/demo_retinanet_ptnt_ti.py
 OUT = work_dirs/demo
-RESULTS = bbox
+PREDICTIONS = outfile_prefix=$(OUT)/predictions
+RESULTS = $(OUT)/predictions.bbox.json
 
-.PHONY: help setup demo demo-masks test lint bench soak clean
+.PHONY: help setup demo demo-masks demo-seg test lint bench soak clean
 
 help:
 	@echo 'make setup   make .venv with the tested versions (the first time about 15 minutes)'
 	@echo 'make demo    setup, then train, evaluate and draw a small detector on the CPU'
 	@echo 'make demo-masks  the same with masks'
+	@echo 'make demo-seg    the same with a segmenter'
 	@echo 'make test    setup, then the test suite'
 	@echo 'make lint    setup, then ruff'
 	@echo 'make bench   setup, then time the backbones side by side on the CPU (15 minutes)'
@@ -24,17 +26,21 @@ setup:
 	@$(PYTHON) tools/setup_env.py
 
 # Threads that wait for each other give way to other programs: beside one, spinning takes ten times as long.
-demo demo-masks: export OMP_WAIT_POLICY = passive
+demo demo-masks demo-seg: export OMP_WAIT_POLICY = passive
 demo-masks: DEMO = configs/demo_mask_rcnn_ptnt_ti.py
 demo-masks: OUT = work_dirs/demo_masks
-demo-masks: RESULTS = segm
+demo-masks: RESULTS = $(OUT)/predictions.segm.json
+demo-seg: DEMO = configs/demo_semantic_fpn_ptnt_ti.py
+demo-seg: OUT = work_dirs/demo_seg
+demo-seg: PREDICTIONS = output_dir=$(OUT)/predictions
+demo-seg: RESULTS = $(OUT)/predictions
 
-demo demo-masks: setup
+demo demo-masks demo-seg: setup
 	@.venv/bin/python tools/make_demo_data.py data/demo
 	.venv/bin/python tools/train.py $(DEMO) --work-dir $(OUT) --overwrite
 	.venv/bin/python tools/test.py $(DEMO) "$$(cat $(OUT)/last_checkpoint)" --work-dir $(OUT)/test \
-		--cfg-options test_evaluator.outfile_prefix=$(OUT)/predictions
-	@.venv/bin/python tools/draw_demo.py $(OUT) --results $(OUT)/predictions.$(RESULTS).json
+		--cfg-options test_evaluator.$(PREDICTIONS)
+	@.venv/bin/python tools/draw_demo.py $(OUT) --results $(RESULTS)
 
 # Two files at a time with a thread each: most of the suite is one process waiting for another.
 test: setup

@@ -12,8 +12,9 @@ from PIL import Image
 
 from ptnt_mm.errors import UserError
 from ptnt_mm.visualization import contact_sheet, curves, figures
-from ptnt_mm.visualization.contact_sheet import draw_predictions
 from ptnt_mm.visualization.curves import draw_curves
+from ptnt_mm.visualization.detection_sheet import draw_predictions
+from ptnt_mm.visualization.segmentation_sheet import draw_maps
 
 TOOL = Path(__file__).parents[1] / 'tools' / 'draw_demo.py'
 
@@ -67,7 +68,7 @@ def drawn_figure(monkeypatch, module):
     return caught
 
 
-# ---- Contact sheet
+# ---- Contact sheet of a detector
 
 
 def test_sheet_shows_truth_beside_predictions_above_the_threshold(coco, monkeypatch):
@@ -142,6 +143,86 @@ def test_senseless_settings_are_refused(coco, settings, message):
         draw(coco, **settings)
 
 
+# ---- Contact sheet of a segmenter
+
+COLOURS = {'ground': (0.0, 0.0, 0.0), 'cup': (1.0, 0.5, 0.0)}
+
+
+@pytest.fixture
+def maps(tmp_path):
+    """Five pictures whose lower half is a cup; the last column does not count."""
+    truth = np.zeros((40, 60), np.uint8)
+    truth[20:] = 1
+    found = truth.copy()
+    found[:10] = 1
+    truth[:, -1] = 255
+    for number in range(5):
+        save(tmp_path / 'val' / f'{number}.jpg', np.full((40, 60, 3), 90, np.uint8))
+        save(tmp_path / 'truth' / f'{number}.png', truth)
+        save(tmp_path / 'found' / f'{number}.png', truth if number == 4 else found)
+    return tmp_path
+
+
+def save(path, pixels):
+    path.parent.mkdir(exist_ok=True)
+    Image.fromarray(pixels).save(path)
+
+
+def draw_segmentation(folder, **settings):
+    return draw_maps(
+        *(folder / name for name in ('val', 'truth', 'found')),
+        COLOURS,
+        folder / 'a.png',
+        **settings,
+    )
+
+
+def test_sheet_shows_maps_over_pictures(maps, monkeypatch):
+    caught = drawn_figure(monkeypatch, contact_sheet)
+    assert draw_segmentation(maps) == maps / 'a.png'
+    truth, found = (axes.images[1].get_array() for axes in caught[0].axes[:2])
+    assert np.array_equal(truth[30, 0, :3], COLOURS['cup'])
+    assert np.array_equal(truth[5, 0, :3], COLOURS['ground'])
+    assert np.array_equal(found[5, 0, :3], COLOURS['cup'])
+    assert truth[0, -1, 3] == 0 < truth[0, 0, 3], 'what is ignored shows the picture'
+    titles = [axes.get_title(loc='left') for axes in caught[0].axes]
+    assert titles[:2] == ['0.jpg   ground truth', 'predictions   75.0 %']
+    assert titles[-1] == 'predictions   100.0 %'
+    assert [text.get_text() for text in caught[0].legends[0].get_texts()] == list(COLOURS)
+
+
+def test_sheet_of_maps_spreads_over_the_data_set(maps, monkeypatch):
+    caught = drawn_figure(monkeypatch, contact_sheet)
+    draw_segmentation(maps, num_images=2)
+    titles = [axes.get_title(loc='left') for axes in caught[0].axes[0::2]]
+    assert titles == ['0.jpg   ground truth', '4.jpg   ground truth']
+
+
+@pytest.mark.parametrize(
+    ('file', 'pixels', 'message'),
+    [
+        ('found/5.png', np.zeros((40, 60), np.uint8), 'found/5.png is of no picture in'),
+        ('found/0.png', np.zeros((4, 6), np.uint8), '0.png is 6x4, its ground truth 60x40'),
+        ('found/0.png', np.zeros((40, 60, 3), np.uint8), 'no map of indices: it has 3 channels'),
+        ('truth/0.png', None, 'map .*truth/0.png cannot be read'),
+        ('val/0.jpg', None, 'found/0.png is of no picture'),
+    ],
+)
+def test_bad_maps_are_named(maps, file, pixels, message):
+    if pixels is None:
+        (maps / file).unlink()
+    else:
+        save(maps / file, pixels)
+    with pytest.raises(UserError, match=message):
+        draw_segmentation(maps)
+    assert not (maps / 'a.png').exists()
+
+
+def test_a_folder_without_maps_says_how_to_get_them(maps):
+    with pytest.raises(UserError, match='holds no .png maps: .*test_evaluator.output_dir=.*absent'):
+        draw_maps(maps / 'val', maps / 'truth', maps / 'absent', COLOURS, maps / 'a.png')
+
+
 # ---- Curves
 
 
@@ -184,6 +265,17 @@ def test_curves_join_resumes_and_the_later_run_wins(tmp_path, monkeypatch):
     assert set(drawn) == {'sum of all', 'loss_cls', 'resumed'}, 'no lr and no time among losses'
     assert lines_of(metrics) == {'bbox_mAP  0.300': [(1, 0.1), (2, 0.3)]}
     assert (losses.get_xlabel(), metrics.get_xlabel()) == ('iteration', 'epoch')
+
+
+def test_the_metric_that_ranks_segmenters_comes_first(tmp_path, monkeypatch):
+    lines = [dict(step=10, loss=1.0), dict(aAcc=70.0, mIoU=40.0, mAcc=50.0, time=0.1, step=10)]
+    write_log(tmp_path, '20260101', lines)
+    caught = drawn_figure(monkeypatch, curves)
+    draw_curves(tmp_path, tmp_path / 'curves.png')
+    metrics = caught[0].axes[1]
+    labels = [line.get_label() for line in metrics.lines]
+    assert labels == ['mIoU  40.000', 'aAcc  70.000', 'mAcc  50.000']
+    assert metrics.get_xlabel() == 'iteration'
 
 
 def test_training_from_the_start_again_replaces_the_old_curves(tmp_path, monkeypatch):
@@ -238,12 +330,23 @@ def test_command_draws_both_and_reports_errors(coco, capsys):
     assert 'absent.json cannot be read' in capsys.readouterr().err
 
 
+def test_command_draws_maps_of_a_folder(maps, capsys):
+    main = runpy.run_path(str(TOOL))['main']
+    write_log(maps / 'work', '20260101', [dict(train_line(10, 4.0)), val_line(1, 0.5)])
+    arguments = [str(maps / 'work'), '--maps', str(maps / 'truth')]
+    arguments += ['--image-folder', str(maps / 'val'), '--results', str(maps / 'found')]
+    assert main(arguments) == 0
+    assert 'Contact sheet: ' in capsys.readouterr().out
+    assert np.asarray(Image.open(maps / 'work' / 'predictions.png').convert('RGB')).std() > 5
+
+
 def test_importing_loads_no_plotting_library():
     code = (
         'import sys, ptnt_mm\n'
         'assert not [n for n in sys.modules if n.startswith(("ptnt_mm.demo", "ptnt_mm.vis"))]\n'
         'before = set(sys.modules)\n'
-        'import ptnt_mm.visualization.contact_sheet, ptnt_mm.visualization.curves\n'
+        'import ptnt_mm.visualization.detection_sheet, ptnt_mm.visualization.curves\n'
+        'import ptnt_mm.visualization.segmentation_sheet\n'
         'new = {name.partition(".")[0] for name in set(sys.modules) - before}\n'
         'assert not new & {"matplotlib", "cv2", "pycocotools", "PIL"}, new\n'
     )

@@ -1,12 +1,15 @@
-"""Draw what the demo's detector found, and how it learnt: predictions.png and curves.png."""
+"""Draw what the demo's detector or segmenter found, and how it learnt."""
 
 import argparse
 import sys
 from pathlib import Path
 
+from ptnt_mm.demo.dataset import PALETTE
+from ptnt_mm.demo.scenes import CLASSES
 from ptnt_mm.errors import exit_status
-from ptnt_mm.visualization.contact_sheet import draw_predictions
 from ptnt_mm.visualization.curves import draw_curves
+from ptnt_mm.visualization.detection_sheet import draw_predictions
+from ptnt_mm.visualization.segmentation_sheet import draw_maps
 
 
 def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -16,12 +19,13 @@ def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         '--results',
         type=Path,
-        help="COCO results, <outfile_prefix>.bbox.json of mmdet's CocoMetric; without them only "
-        'the curves are drawn',
+        help="COCO results, <outfile_prefix>.bbox.json of mmdet's CocoMetric, or a folder of maps, "
+        "output_dir of mmseg's IoUMetric; without them only the curves are drawn",
     )
     parser.add_argument(
         '--annotations', type=Path, default=Path('data/demo/annotations/instances_val.json')
     )
+    parser.add_argument('--maps', type=Path, default=Path('data/demo/semantic/val'))
     parser.add_argument('--image-folder', type=Path, default=Path('data/demo/val'))
     parser.add_argument('--score-thr', type=float, default=0.4)
     parser.add_argument('--num-images', type=int, default=10)
@@ -42,15 +46,27 @@ def draw(args: argparse.Namespace) -> None:
     """
     print(f'Curves: {draw_curves(args.work_dir, args.work_dir / "curves.png")}')
     if args.results:
-        sheet = draw_predictions(
-            args.annotations,
-            args.image_folder,
-            args.results,
-            args.work_dir / 'predictions.png',
-            args.score_thr,
-            args.num_images,
-        )
-        print(f'Contact sheet: {sheet}')
+        draw_sheet = _draw_maps if args.results.is_dir() else _draw_detections
+        print(f'Contact sheet: {draw_sheet(args, args.work_dir / "predictions.png")}')
+
+
+def _draw_detections(args: argparse.Namespace, out_file: Path) -> Path:
+    return draw_predictions(
+        args.annotations,
+        args.image_folder,
+        args.results,
+        out_file,
+        args.score_thr,
+        args.num_images,
+    )
+
+
+def _draw_maps(args: argparse.Namespace, out_file: Path) -> Path:
+    colours = {
+        name: (red / 255, green / 255, blue / 255)
+        for name, (red, green, blue) in zip(('background', *CLASSES), PALETTE, strict=True)
+    }
+    return draw_maps(args.image_folder, args.maps, args.results, colours, out_file, args.num_images)
 
 
 if __name__ == '__main__':

@@ -118,8 +118,9 @@ def _draw_metrics(axes: 'Axes', log: _Log) -> None:
             horizontalalignment='center',
             transform=axes.transAxes,
         )
-    # The first metric is the one that ranks models: bbox_mAP in mmdet, aAcc or mIoU in mmseg.
     names = list(dict.fromkeys(name for line in log.val for name in _metrics(line)))
+    # The one that ranks models comes first: in mmdet it does so itself, in mmseg it is the second.
+    names.sort(key=lambda name: name != 'mIoU')
     for index, name in enumerate(names):
         points = [(line['step'], line[name]) for line in log.val if name in _metrics(line)]
         style: dict[str, Any] = dict(color=colour(index - 1), linewidth=1.4)
