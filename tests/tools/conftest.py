@@ -2,7 +2,7 @@
 
 import pytest
 
-from .workplace import LEARNING, Training, Workplace
+from .workplace import LEARNING, LEARNING_MAPS, Training, Workplace
 
 
 @pytest.fixture(scope='session')
@@ -20,3 +20,12 @@ def training(workplace: Workplace) -> Training:
     args = ('--work-dir', 'run', '--seed', 1, '--cfg-options', 'param_scheduler.0.end=4')
     done = workplace.run('train.py', config, *args)
     return Training(done.stdout, config, workplace.folder / 'run')
+
+
+@pytest.fixture(scope='session')
+def segmentation(workplace: Workplace) -> Training:
+    pytest.importorskip('mmseg')
+    config = workplace.folder / 'learning_maps.py'
+    config.write_text(LEARNING_MAPS)
+    done = workplace.run('train.py', config, '--work-dir', 'maps', '--seed', 1)
+    return Training(done.stdout, config, workplace.folder / 'maps')

@@ -11,6 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / 'configs' / 'demo_retinanet_ptnt_ti.py'
+SEGMENTER = CONFIG.with_name('demo_semantic_fpn_ptnt_ti.py')
 
 # 16 images in batches of 4: epochs of 4 iterations, evaluated after each.
 SHORT = (
@@ -32,6 +33,21 @@ val_evaluator = dict(ann_file='data/demo/annotations/instances_train.json')
 test_evaluator = val_evaluator
 model = dict(test_cfg=dict(score_thr=0.01))
 default_hooks = dict(logger=dict(interval=2))
+"""
+
+# The same for a segmenter, in iterations.
+LEARNING_MAPS = f"""
+_base_ = {str(SEGMENTER)!r}
+train_cfg = dict(max_iters=40, val_interval=20)
+train_dataloader = dict(batch_size=4)
+train_set = dict(data_prefix=dict(img_path='train', seg_map_path='semantic/train'))
+val_dataloader = dict(dataset=train_set)
+test_dataloader = dict(dataset=train_set)
+param_scheduler = [
+    dict(type='LinearLR', start_factor=0.1, by_epoch=False, begin=0, end=4),
+    dict(type='PolyLR', power=0.9, eta_min=0.0, begin=4, end=40, by_epoch=False),
+]
+default_hooks = dict(logger=dict(interval=2), checkpoint=dict(interval=20))
 """
 
 
@@ -92,6 +108,13 @@ def figures(output: str) -> list[float]:
     return [float(word) for word in lines[-1].split('bbox_mAP_copypaste:')[1].split()]
 
 
+def ious(output: str) -> list[float]:
+    """aAcc, mIoU and mAcc of the last evaluation that an output shows."""
+    lines = [line for line in output.splitlines() if 'aAcc:' in line and 'mIoU:' in line]
+    words = lines[-1].split()
+    return [float(words[words.index(f'{name}:') + 1]) for name in ('aAcc', 'mIoU', 'mAcc')]
+
+
 def train_lines(run: Path) -> list[dict]:
     """The scalars of every training iteration of a run, in the order they were logged."""
     files = sorted(run.glob('*/vis_data/scalars.json'))
@@ -113,4 +136,5 @@ class Training:
 
     @property
     def checkpoint(self) -> Path:
-        return self.run / 'epoch_12.pth'
+        """The last one."""
+        return self.run / Path((self.run / 'last_checkpoint').read_text()).name

@@ -1,0 +1,63 @@
+"""Training and evaluating a segmenter, as a user types it."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from .workplace import SEGMENTER, Training, Workplace, ious
+
+mmseg = pytest.importorskip('mmseg')
+
+
+def _mmseg_tool(name: str) -> Path:
+    return Path(mmseg.__file__).parent / '.mim' / 'tools' / name
+
+
+def test_a_training_says_what_matters(segmentation: Training):
+    output = segmentation.output
+    assert 'Effective batch: 4 images x 1 processes x 1 steps = 4' in output
+    assert 'NO PRETRAINED WEIGHTS' in output
+    assert 'decode.loss_ce:' in output and 'eta:' in output
+    last = output.strip().splitlines()[-1]
+    assert re.match(
+        r'Done. Checkpoint: maps/iter_40.pth  log: \S+  pictures: maps/curves.png', last
+    )
+    assert (segmentation.run / 'curves.png').read_bytes().startswith(b'\x89PNG')
+
+
+def test_test_gives_the_figures_of_the_training(workplace: Workplace, segmentation: Training):
+    done = workplace.run(
+        'test.py', segmentation.config, segmentation.checkpoint, '--work-dir', 'maps-test',
+        '--show-dir', 'maps-shown', '--out', 'maps.pkl',
+        '--cfg-options', 'test_evaluator.output_dir=maps-found',
+    )  # fmt: skip
+    assert ious(done.stdout) == ious(segmentation.output)
+    assert ious(done.stdout)[1] > 25, 'of five classes, with some of four found'
+    assert len(list((workplace.folder / 'maps-shown').rglob('*.png'))) == 16
+    assert (workplace.folder / 'maps.pkl').is_file()
+    maps = sorted((workplace.folder / 'maps-found').glob('*.png'))
+    assert len(maps) == 16
+    assert np.asarray(Image.open(maps[0])).max() < 5
+
+
+def test_mmsegs_own_tools_run_our_configs(workplace: Workplace, segmentation: Training):
+    few = ('train_cfg.max_iters=2', 'train_cfg.val_interval=2', 'train_dataloader.batch_size=2')
+    workplace.run(_mmseg_tool('train.py'), SEGMENTER, '--work-dir', 'mmseg', '--cfg-options', *few)
+    assert (workplace.folder / 'mmseg' / 'iter_2.pth').is_file()
+    tested = workplace.run(
+        _mmseg_tool('test.py'), segmentation.config, segmentation.checkpoint,
+        '--work-dir', 'mmseg-test',
+    )  # fmt: skip
+    assert ious(tested.stdout) == ious(segmentation.output)
+
+
+def test_windows_slide_by_one_setting(workplace: Workplace, segmentation: Training):
+    done = workplace.run(
+        'test.py', segmentation.config, segmentation.checkpoint, '--work-dir', 'maps-slide',
+        '--cfg-options', 'model.test_cfg.mode=slide',
+    )  # fmt: skip
+    whole, slid = ious(segmentation.output), ious(done.stdout)
+    assert slid != whole and abs(slid[1] - whole[1]) < 15
