@@ -3,7 +3,7 @@
 import argparse
 
 from ptnt_mm.check.finding import Severity
-from ptnt_mm.check.inspection import ALL, Inspection
+from ptnt_mm.check.inspection import Inspection
 from ptnt_mm.check.report import closing, lines, of_kind
 from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.engine.start import use_pretrained
@@ -24,7 +24,7 @@ def check(args: argparse.Namespace) -> int:
     if args.pretrained is not None:
         use_pretrained(config, args.pretrained)
     inspection = Inspection(config, _SPLITS, args.gpus)
-    for subject, findings in inspection.run(ALL, thorough=not args.quick):
+    for subject, findings in inspection.run(inspection.checks, thorough=not args.quick):
         print('\n'.join((subject, *lines(findings))), flush=True)
     print(closing(inspection.findings))
     return int(bool(of_kind(inspection.findings, Severity.ERROR)))

@@ -49,6 +49,9 @@ def check_built_heads(
     """Compare the numbers of classes that a built model has by default with that of the names."""
     stated = {path for path, _ in _class_counts(config.model)}
     for name, module in model.named_modules():
+        if not name:
+            # A segmentor repeats the number of its head.
+            continue
         path = re.sub(r'\.(\d+)', r'[\1]', f'model.{name}') + '.num_classes'
         count = getattr(module, 'num_classes', None)
         if not isinstance(count, int) or path in stated or _is_other(path):

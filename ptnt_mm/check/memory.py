@@ -30,7 +30,7 @@ _SIDE = 512
 _MEMINFO = Path('/proc/meminfo')
 
 Losses = Callable[[int], tuple[Tensor, int]]
-"""Longer side of an image in pixels -> its loss, and its area, padded, in pixels."""
+"""Longer side of an image in pixels -> the loss of a batch, and its area, padded, in pixels."""
 
 
 @dataclass(frozen=True)

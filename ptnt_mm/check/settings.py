@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
+from mmengine.config import Config
+
 
 def kind_of(settings: Mapping) -> str:
     """The name of the class that settings are for, without its scope; empty if there is none."""
@@ -23,3 +25,8 @@ def within(settings: object, path: str) -> Iterator[tuple[str, Mapping]]:
     elif isinstance(settings, (list, tuple)):
         for i, value in enumerate(settings):
             yield from within(value, f'{path}[{i}]')
+
+
+def preprocessor_of(config: Config) -> Mapping:
+    """The settings of a model's preprocessor of images; none if the config has none."""
+    return config.model.get('data_preprocessor') or config.get('data_preprocessor') or {}

@@ -6,7 +6,7 @@ from mmengine.config import Config
 from torch import nn
 
 from ptnt_mm.check.finding import Finding, error, note, sound, warning
-from ptnt_mm.check.settings import kind_of
+from ptnt_mm.check.settings import kind_of, preprocessor_of
 from ptnt_mm.checkpoint import CheckpointError, load_pretrained
 from ptnt_mm.engine.start import check_start, starting_weights
 from ptnt_mm.errors import UserError
@@ -44,7 +44,7 @@ def check_weights_fit(config: Config, model: nn.Module) -> Iterator[Finding]:
 def check_normalisation(config: Config) -> Iterator[Finding]:
     """Compare the mean and standard deviation of images with those of the weights."""
     where = 'model.data_preprocessor'
-    scale = config.model.get('data_preprocessor') or config.get('data_preprocessor') or {}
+    scale = preprocessor_of(config)
     mean, std = scale.get('mean'), scale.get('std')
     if mean is None or std is None:
         what = f'has mean={mean} and std={std}: images come in with values from 0 to 255'

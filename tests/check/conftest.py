@@ -7,7 +7,7 @@ import pytest
 
 from ptnt_mm.demo.dataset import DemoSpec, make
 
-from .spoilt import Demo
+from .spoilt import Demo, MaskDemo
 
 
 @pytest.fixture(scope='session')
@@ -21,3 +21,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def demo(made: Path, tmp_path: Path) -> Demo:
     return Demo(Path(shutil.copytree(made, tmp_path / 'demo')))
+
+
+@pytest.fixture
+def masks(made: Path, tmp_path: Path) -> MaskDemo:
+    pytest.importorskip('mmseg')
+    return MaskDemo(Path(shutil.copytree(made, tmp_path / 'demo')))

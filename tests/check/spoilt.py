@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from mmengine.config import Config
+from PIL import Image
 
 from ptnt_mm.check.finding import Finding, Severity
-from ptnt_mm.check.inspection import ALL, Inspection
+from ptnt_mm.check.inspection import Inspection
 from ptnt_mm.engine.config import apply_options, read_config
 
 SPLITS = ('train', 'val', 'test')
@@ -60,9 +62,36 @@ class Demo:
     def findings(self, *thorough: str, gpus: int = 1) -> list[Finding]:
         """What the quick checks find, and the thorough ones of some subjects."""
         inspection = Inspection(self.config(), SPLITS, gpus)
-        for check in ALL:
+        for check in inspection.checks:
             list(inspection.run((check,), thorough=check.subject in thorough))
         return inspection.findings
+
+
+@dataclass
+class MaskDemo(Demo):
+    """The same with the semantic maps, for a segmentor."""
+
+    name: str = 'demo_semantic_fpn_ptnt_ti'
+
+    def mask(self, split: str, number: int) -> Path:
+        return self.folder / 'semantic' / split / f'{number:06d}.png'
+
+    def masks(self, split: str) -> list[Path]:
+        return sorted((self.folder / 'semantic' / split).iterdir())
+
+    def redraw(self, files: list[Path], change: Callable[[np.ndarray], np.ndarray]) -> None:
+        """Change the indices of masks."""
+        for file in files:
+            Image.fromarray(change(np.array(Image.open(file)))).save(file)
+
+    def set_everywhere(self, **options: Any) -> None:
+        """Set the same for the data sets of all splits."""
+        for split in SPLITS:
+            self.options |= {f'{split}_dataloader.dataset.{key}': options[key] for key in options}
+
+    def settings(self) -> dict[str, Any]:
+        roots = {f'{split}_dataloader.dataset.data_root': f'{self.folder}/' for split in SPLITS}
+        return {**roots, **self.options}
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from ptnt_mm.check.classes import repeated, unlike_the_first, wrong_kind
 from ptnt_mm.check.detection.data import DetectionData
 from ptnt_mm.check.finding import Finding, error, sound, warning
 from ptnt_mm.check.wording import nearest, some
@@ -13,50 +14,19 @@ _SPELLING = 'spell metainfo.classes as the categories: mmdet drops the boxes of 
 def check_classes(data: list[DetectionData]) -> Iterator[Finding]:
     """Compare class names with categories, and those of all data sets with each other."""
     for one in data:
-        found = [*_wrong_kind(one)] or [*_repeated(one), *_against_file(one)]
+        found = [*wrong_kind(one)] or [*repeated(one), *_against_file(one)]
         yield from found or [sound(one.name, f'{len(one.classes)} classes: {some(one.classes)}')]
-    for other in data[1:]:
-        if other.classes != data[0].classes and are_known(data[0]):
-            yield error(
-                other.name,
-                f'the classes are {some(other.classes)}; those of {data[0].name} are '
-                f'{some(data[0].classes)}',
-                'give all data sets the same names in the same order: labels are their places',
-            )
+    if data and are_known(data[0]):
+        yield from unlike_the_first(data)
 
 
 def are_known(data: DetectionData) -> bool:
     """Whether class names are those that the data set is about, however they are spelt."""
-    if any(_wrong_kind(data)):
+    if any(wrong_kind(data)):
         return False
     if data.stated is not None or data.file is None:
         return True
     return set(data.classes) <= set(data.file.names.values())
-
-
-def _wrong_kind(data: DetectionData) -> Iterator[Finding]:
-    """Names that MMEngine takes for something else, or does not see."""
-    metainfo = data.data_set.settings.get('metainfo') or {}
-    if 'CLASSES' in metainfo and 'classes' not in metainfo:
-        yield error(data.name, 'metainfo.CLASSES is read by nothing', 'write classes=(...)')
-    elif isinstance(data.stated, str):
-        yield error(
-            data.name,
-            f'metainfo.classes is the text {data.stated!r}, not a tuple of names',
-            f'a single class needs its comma: classes=({data.stated!r},)',
-        )
-    elif data.stated is not None and not isinstance(data.stated, (list, tuple)):
-        yield error(data.name, f'metainfo.classes is {data.stated!r}', 'expected names: (...,)')
-    elif not data.classes:
-        yield error(data.name, 'metainfo.classes names no class', "write classes=('name', ...)")
-
-
-def _repeated(data: DetectionData) -> Iterator[Finding]:
-    repeated = [name for name, count in Counter(data.classes).items() if count > 1]
-    if repeated:
-        yield error(
-            data.name, f'metainfo.classes has names twice: {some(repeated)}', 'name each class once'
-        )
 
 
 def _against_file(data: DetectionData) -> Iterator[Finding]:

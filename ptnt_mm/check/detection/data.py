@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mmengine.config import Config
-from mmengine.registry import DATASETS
 
+from ptnt_mm.check.data import Data, described
 from ptnt_mm.check.detection.coco_file import CocoFile, read
 from ptnt_mm.check.finding import Finding, error, note, sound
 from ptnt_mm.check.settings import kind_of
-from ptnt_mm.engine.data_files import DataSet, data_sets
-from ptnt_mm.errors import UserError, unknown_name
+from ptnt_mm.engine.data_files import DataSet
+from ptnt_mm.errors import UserError
 
 _READING = ('load_data_list', 'parse_data_info', 'filter_data')
 """What a class has from CocoDataset if it reads and filters as that does."""
@@ -21,32 +21,14 @@ _PREFIX = "write data_prefix=dict(img='train/'), or img='' if file names are who
 
 
 @dataclass(frozen=True)
-class DetectionData:
+class DetectionData(Data):
     """A data set, the classes it is asked for, and its annotation file.
 
     Attributes:
-        splits: Which splits use it: 'train', 'val', 'test'.
-        data_set: Its settings.
-        stated: The class names as the config states them, of whatever kind; None if it does not.
-        classes: The class names.
         file: What its annotation file holds; None if it was not read.
     """
 
-    splits: tuple[str, ...]
-    data_set: DataSet
-    stated: object
-    classes: tuple[str, ...]
     file: CocoFile | None = None
-
-    @property
-    def name(self) -> str:
-        """The splits, for a sentence."""
-        return ' and '.join(self.splits)
-
-    @property
-    def trains(self) -> bool:
-        """Whether a model learns from it."""
-        return 'train' in self.splits
 
     @property
     def labels(self) -> dict[int | str, int]:
@@ -71,26 +53,14 @@ def load(config: Config, splits: tuple[str, ...]) -> tuple[list[DetectionData], 
     Returns:
         The data sets, and what was wrong with them or was left out.
     """
-    found: dict[tuple, DetectionData] = {}
-    findings: list[Finding] = []
+    data, findings = described(DetectionData, config, splits, ('filter_cfg',))
     files: dict[Path, CocoFile | None] = {}
-    for split in splits:
-        for data_set in data_sets(config, split):
-            key = _identity(split, data_set)
-            if key not in found:
-                try:
-                    found[key] = _described(config, split, data_set)
-                except UserError as err:
-                    findings.append(error(split, str(err)))
-                    continue
-                if _reads_coco(_class_of(config, data_set.settings)):
-                    file = _read_once(data_set, files, findings)
-                    found[key] = replace(found[key], file=file)
-                else:
-                    findings.append(_left_out(split, data_set.settings))
-            elif split not in found[key].splits:
-                found[key] = replace(found[key], splits=(*found[key].splits, split))
-    return list(found.values()), findings
+    for i, one in enumerate(data):
+        if _reads_coco(one.cls):
+            data[i] = replace(one, file=_read_once(one.data_set, files, findings))
+        else:
+            findings.append(_left_out(one))
+    return data, findings
 
 
 def read_sound(data: list[DetectionData]) -> Iterator[Finding]:
@@ -129,64 +99,15 @@ def _read_once(
     return files[path]
 
 
-def _identity(split: str, data_set: DataSet) -> tuple:
-    """What makes two data sets one, whatever their pipelines; that of training is never another."""
-    keys = ('type', 'data_root', 'ann_file', 'data_prefix', 'metainfo', 'filter_cfg')
-    return split == 'train', *(repr(data_set.settings.get(key)) for key in keys)
-
-
-def _described(config: Config, split: str, data_set: DataSet) -> DetectionData:
-    """A data set with its class names.
-
-    Raises:
-        UserError: if its class is not there.
-    """
-    stated = _stated_classes(data_set.settings)
-    default = getattr(_class_of(config, data_set.settings), 'METAINFO', {}).get('classes', ())
-    return DetectionData((split,), data_set, stated, _names(default if stated is None else stated))
-
-
-def _class_of(config: Config, settings: Mapping) -> type:
-    """The class of a data set.
-
-    Raises:
-        UserError: if there is none of that name.
-    """
-    kind = settings.get('type')
-    if isinstance(kind, type):
-        return kind
-    scope = config.get('default_scope') or 'mmengine'
-    with DATASETS.switch_scope_and_registry(scope) as registry:
-        cls = registry.get(kind) if isinstance(kind, str) else None
-        if cls is None:
-            raise UserError(unknown_name('type', kind, sorted(registry.module_dict)))
-    return cls
-
-
 def _reads_coco(cls: type) -> bool:
     """Whether a class reads and filters annotation files as mmdet's CocoDataset does."""
     coco = next((base for base in cls.__mro__ if base.__name__ == 'CocoDataset'), None)
     return coco is not None and all(getattr(cls, m) is getattr(coco, m) for m in _READING)
 
 
-def _left_out(split: str, settings: Mapping) -> Finding:
+def _left_out(data: DetectionData) -> Finding:
     return note(
-        split,
-        f'{kind_of(settings)} does not read as CocoDataset does: its annotations, class names, '
-        'images, boxes and masks were not checked',
+        data.name,
+        f'{kind_of(data.data_set.settings)} does not read as CocoDataset does: its annotations, '
+        'class names, images, boxes and masks were not checked',
     )
-
-
-def _stated_classes(settings: Mapping) -> object:
-    """The class names that a config states; the lines of a file if it states a file's name."""
-    stated = (settings.get('metainfo') or {}).get('classes')
-    if isinstance(stated, str) and Path(stated).is_file():
-        return Path(stated).read_text(encoding='utf-8').splitlines()
-    return stated
-
-
-def _names(stated: object) -> tuple[str, ...]:
-    """Class names as a tuple, a single one for a text that should have been one."""
-    if isinstance(stated, str):
-        return (stated,)
-    return tuple(map(str, stated)) if isinstance(stated, (list, tuple)) else ()

@@ -1,0 +1,176 @@
+"""Mask files: opened as mmseg does, and found to be of one channel, of 8 bits, of their size."""
+
+import io
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from ptnt_mm.check.finding import Finding, error, warning
+from ptnt_mm.check.images import size_as_read, size_text
+from ptnt_mm.check.many_files import on_threads, reason
+from ptnt_mm.check.segmentation.data import Pair, SegmentationData, loading_of
+from ptnt_mm.check.segmentation.labels import VALUES
+from ptnt_mm.check.wording import some
+
+_COLOURS = 256
+"""A mask with more colours is no drawing of classes."""
+
+
+@dataclass(frozen=True)
+class Mask:
+    """What a mask file holds.
+
+    Attributes:
+        path: The file.
+        size: (width, height) in pixels.
+        image_size: That of its image as mmseg reads it; None if the image cannot be read.
+        mode: Pillow's name for its kind of pixels.
+        counts: Pixels of each value that mmseg reads, (256,); None if it has several channels.
+        wide: Values that do not fit into the 8 bits which mmseg reads.
+        is_wide: Whether it is of more than 8 bits, whatever its values.
+        colours: (R, G, B) of a mask with several channels; none if they are many.
+    """
+
+    path: Path
+    size: tuple[int, int]
+    image_size: tuple[int, int] | None
+    mode: str
+    counts: np.ndarray | None = None
+    wide: tuple[int, ...] = ()
+    is_wide: bool = False
+    colours: frozenset[tuple[int, int, int]] = frozenset()
+
+    @property
+    def holds_indices(self) -> bool:
+        """Whether mmseg reads its values as they are."""
+        return self.counts is not None and not self.wide
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A mask that cannot be read.
+
+    Attributes:
+        path: The file.
+        reason: Why not.
+    """
+
+    path: Path
+    reason: str
+
+
+def open_masks(data: SegmentationData) -> list[Mask | Broken]:
+    """Decode every mask that is there."""
+    there = [pair for pair in data.pairs if pair.mask is not None and pair.mask.is_file()]
+    loading = filter(None, map(loading_of, data.pipelines.values()))
+    backend = next(loading, {}).get('imdecode_backend', 'pillow')
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore', Image.DecompressionBombWarning)
+        title = f'Opening {data.name} masks'
+        return list(on_threads(partial(open_mask, backend=backend), there, title))
+
+
+def open_mask(pair: Pair, backend: str) -> Mask | Broken:
+    """Decode a mask.
+
+    Args:
+        pair: The mask, which is there, and its image.
+        backend: mmcv's decoder, as LoadAnnotations names it.
+    """
+    # mmseg reads with it: a palette's indices with Pillow, its colours with OpenCV.
+    from mmcv import imfrombytes
+
+    try:
+        content = pair.mask.read_bytes()
+        with Image.open(io.BytesIO(content)) as opened:
+            mode, size = opened.mode, opened.size
+        pixels = imfrombytes(content, flag='unchanged', backend=backend)
+        if pixels is None:
+            return Broken(pair.mask, 'no image')
+    except Exception as err:  # decoders complain in every way there is
+        return Broken(pair.mask, reason(err))
+    mask = partial(Mask, pair.mask, size, _size_of(pair.image), mode)
+    if pixels.ndim != 2:
+        return mask(colours=_colours(pixels))
+    fits = (pixels >= 0) & (pixels < VALUES)
+    wide = tuple(np.unique(pixels[~fits])[:_COLOURS].tolist())
+    counts = np.bincount(pixels.astype(np.uint8).ravel(), minlength=VALUES)
+    return mask(counts=counts, wide=wide, is_wide=pixels.itemsize > 1)
+
+
+def check_mask_files(data: SegmentationData, opened: list[Mask | Broken]) -> Iterator[Finding]:
+    """Look at the form of masks, whatever classes they hold."""
+    broken = [f'{mask.path} ({mask.reason})' for mask in opened if isinstance(mask, Broken)]
+    if broken:
+        what = f'{len(broken)} of {len(opened)} masks not readable: {some(broken)}'
+        yield error(data.name, what, 'copy or write them again')
+    masks = [mask for mask in opened if isinstance(mask, Mask)]
+    yield from _of_colours(data, masks)
+    yield from _of_more_bits(data, masks)
+    other = [mask for mask in masks if mask.image_size not in (None, mask.size)]
+    if other:
+        named = some(
+            f'{mask.path} is {size_text(mask.size)}, its image {size_text(mask.image_size)}'
+            for mask in other
+        )
+        what = f'{len(other)} of {len(masks)} masks not of the size of their images: {named}'
+        yield error(data.name, what, 'draw them on the images as they are, or resize to nearest')
+
+
+def _of_colours(data: SegmentationData, masks: list[Mask]) -> Iterator[Finding]:
+    coloured = [mask for mask in masks if mask.counts is None]
+    if not coloured:
+        return
+    modes = some(f'{mask.path} ({mask.mode})' for mask in coloured)
+    what = f'{len(coloured)} of {len(masks)} masks with several channels: {modes}'
+    colours = frozenset().union(*(mask.colours for mask in coloured))
+    palette = {tuple(colour) for colour in data.built.metainfo.get('palette') or ()}
+    if all(mask.mode == 'P' for mask in coloured):
+        advice = "take imdecode_backend out of LoadAnnotations: Pillow reads a palette's indices"
+    elif colours and all(red == green == blue for red, green, blue in colours):
+        advice = 'the channels are the same: keep one, as an 8-bit PNG in greys'
+    elif colours and colours <= palette:
+        advice = (
+            "the colours are those of metainfo.palette: write each colour's place in it, from 0, "
+            'into an 8-bit PNG of one channel'
+        )
+    else:
+        advice = 'write the index of the class, not a colour, into an 8-bit PNG of one channel'
+    yield error(data.name, what, advice)
+
+
+def _of_more_bits(data: SegmentationData, masks: list[Mask]) -> Iterator[Finding]:
+    wide = [mask for mask in masks if mask.wide]
+    if wide:
+        named = some(f'{mask.path} ({some(map(str, mask.wide))})' for mask in wide)
+        what = f'{len(wide)} of {len(masks)} masks with values that are no 8-bit numbers: {named}'
+        yield error(data.name, what, 'mmseg keeps their lowest 8 bits unsaid: 256 becomes 0')
+    elif more := [str(mask.path) for mask in masks if mask.is_wide]:
+        what = f'{len(more)} of {len(masks)} masks of more than 8 bits: {some(more)}'
+        advice = 'their values fit into 8 bits; write them so, or others will read them otherwise'
+        yield warning(data.name, what, advice)
+
+
+def _size_of(image: Path) -> tuple[int, int] | None:
+    """The size of an image as mmseg reads it; its pixels are not decoded."""
+    try:
+        with Image.open(image) as opened:
+            return size_as_read(opened)
+    except Exception:  # it is another check's to say so
+        return None
+
+
+def _colours(pixels: np.ndarray) -> frozenset[tuple[int, int, int]]:
+    """The colours of an image (H, W, C) in BGR order, as RGB; none if they are many."""
+    if pixels.shape[2] < 3 or pixels.dtype != np.uint8:
+        return frozenset()
+    blue, green, red = (pixels[..., i].astype(np.int64) for i in range(3))
+    packed = np.unique(red << 16 | green << 8 | blue)
+    if len(packed) > _COLOURS:
+        return frozenset()
+    return frozenset((number >> 16, number >> 8 & 255, number & 255) for number in packed.tolist())

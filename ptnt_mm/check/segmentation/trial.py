@@ -1,0 +1,42 @@
+"""A step of training a segmentor."""
+
+import torch
+from mmengine.structures import BaseDataElement
+from torch import Tensor
+from torch.nn import functional
+
+from ptnt_mm.check.trial import Trial
+
+
+class SegmentationTrial(Trial):
+    """A segmentor and the largest of a few training images, with its mask."""
+
+    def resize(self, annotated: BaseDataElement, size: tuple[int, int], scale: float) -> None:
+        """Bring the mask to another size."""
+        for name in ('gt_sem_seg', 'gt_edge_map'):
+            if name in annotated:
+                pixels = annotated.get(name).data[None].float()
+                smaller = functional.interpolate(pixels, size=size)[0].to(torch.int64)
+                annotated.set_field(type(annotated.get(name))(data=smaller), name)
+
+    def loss(self, side: int) -> tuple[Tensor, int]:
+        """Run the model on images padded to less than the preprocessor does, in proportion.
+
+        Args:
+            side: Longer side of the image, in pixels; a smaller image stays as it is.
+
+        Returns:
+            The sum of all losses, and the area of the padded images together in pixels.
+
+        Raises:
+            UserError: if the model fails.
+        """
+        preprocessor = self.model.data_preprocessor
+        size = preprocessor.size
+        if size is not None:
+            scale = min(side / max(size), 1.0)
+            preprocessor.size = tuple(round(length * scale) for length in size)
+        try:
+            return super().loss(side)
+        finally:
+            preprocessor.size = size

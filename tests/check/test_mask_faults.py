@@ -1,0 +1,688 @@
+"""Every fault of masks, and of the config that reads them, planted one at a time."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from ptnt_mm.check.command import check
+from ptnt_mm.check.finding import Severity
+from ptnt_mm.check.inspection import check_before_training
+from ptnt_mm.engine.cli import check_parser
+from ptnt_mm.errors import UserError, exit_status
+
+from .spoilt import TRAIN_SET, MaskDemo, counted
+
+ERROR, WARNING = Severity.ERROR, Severity.WARNING
+CLASSES = ('background', 'ball', 'coin', 'crate', 'cup')
+COLOURS = np.array(
+    [(0, 0, 0), (230, 159, 0), (86, 180, 233), (0, 158, 115), (204, 121, 167)], np.uint8
+)
+HEAD = 'model.decode_head.'
+SCALE = 'model.data_preprocessor.'
+VAL_SET = 'val_dataloader.dataset.'
+
+Plant = Callable[[MaskDemo], None]
+
+
+def _settings(settings: dict) -> Plant:
+    return lambda masks: masks.options.update(settings)
+
+
+def _train(**options: object) -> Plant:
+    return lambda masks: masks.set(**options)
+
+
+def _everywhere(**options: object) -> Plant:
+    return lambda masks: masks.set_everywhere(**options)
+
+
+def _redraw_all(change: Callable[[np.ndarray], np.ndarray]) -> Plant:
+    """Change the masks of both splits."""
+    return lambda masks: [masks.redraw(masks.masks(s), change) for s in ('train', 'val')]
+
+
+def _redraw_one(change: Callable[[np.ndarray], np.ndarray], split: str = 'train') -> Plant:
+    """Change the third mask."""
+    return lambda masks: masks.redraw([masks.mask(split, 3)], change)
+
+
+def _both(*plants: Plant) -> Plant:
+    return lambda masks: [plant(masks) for plant in plants]
+
+
+def _rename(split: str, ending: str, *numbers: int) -> Plant:
+    """Give masks another ending; all if none are named."""
+
+    def plant(masks: MaskDemo) -> None:
+        for file in [masks.mask(split, n) for n in numbers] or masks.masks(split):
+            file.rename(file.with_name(file.stem + ending))
+
+    return plant
+
+
+def _truncate(masks: MaskDemo) -> None:
+    file = masks.mask('train', 3)
+    file.write_bytes(file.read_bytes()[:-200])
+
+
+def _pixel(value: int) -> Callable[[np.ndarray], np.ndarray]:
+    """Set a block of pixels to a value."""
+
+    def change(pixels: np.ndarray) -> np.ndarray:
+        pixels[:4, :4] = value
+        return pixels
+
+    return change
+
+
+def _list(*lines: str) -> Plant:
+    def plant(masks: MaskDemo) -> None:
+        (masks.folder / 'train.txt').write_text('\n'.join(lines))
+        masks.set(ann_file='train.txt')
+
+    return plant
+
+
+def _train_is_val(masks: MaskDemo) -> None:
+    prefix = dict(img_path='train', seg_map_path='semantic/train')
+    masks.options |= {f'{s}_dataloader.dataset.data_prefix': prefix for s in ('val', 'test')}
+
+
+def _turn_by_exif(masks: MaskDemo) -> None:
+    file = masks.image('train', 3)
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.open(file).save(file, exif=exif)
+
+
+FAULTS = {
+    # Lists
+    'image folder missing': (
+        _train(data_prefix=dict(img_path='trian', seg_map_path='semantic/train')),
+        ERROR,
+        ("demo/trian is not there; nearest is 'train'",),
+    ),
+    'mask folder missing': (
+        _train(data_prefix=dict(img_path='train', seg_map_path='semantic/trian')),
+        ERROR,
+        ("semantic/trian is not there; nearest is 'train'",),
+    ),
+    'folders named as for detection': (
+        _train(data_prefix=dict(_delete_=True, img='train')),
+        ERROR,
+        ('data_prefix names no folder of images', 'img_path='),
+    ),
+    'mask folder not named': (
+        _train(data_prefix=dict(_delete_=True, img_path='train')),
+        ERROR,
+        ('data_prefix names no folder of masks',),
+    ),
+    'images with another ending': (
+        _train(img_suffix='.jpeg'),
+        ERROR,
+        ("demo/train ends in img_suffix='.jpeg'; there are .jpg (16)",),
+    ),
+    'list with endings': (
+        _list('000001.jpg', '000002.jpg'),
+        ERROR,
+        ('2 of 2 images not there', '000001.jpg.jpg', 'which have no ending'),
+    ),
+    'list with a name too many': (
+        _list('000001', '999999'),
+        ERROR,
+        ('1 of 2 images not there', '999999.jpg', '1 of 2 masks not there'),
+    ),
+    'empty list': (_list(), ERROR, ('train.txt names no image',)),
+    'list missing': (_train(ann_file='trian.txt'), ERROR, ('trian.txt is not there',)),
+    'unknown data set': (
+        _train(type='BaseSegDatset'),
+        ERROR,
+        ("did you mean 'BaseSegDataset'?",),
+    ),
+    'unknown setting of a data set': (
+        _train(seg_suffix='.png'),
+        ERROR,
+        ("unknown argument 'seg_suffix'", "did you mean 'seg_map_suffix'?"),
+    ),
+    # Images
+    'image that is none': (
+        lambda masks: masks.image('val', 3).write_text('no picture'),
+        ERROR,
+        ('1 of 8 images not readable', '000003.jpg (no image)', 'take them out, and their masks'),
+    ),
+    'images in both splits': (_train_is_val, WARNING, ('16 of 16 images also trained on',)),
+    # Masks missing
+    'mask missing': (
+        lambda masks: masks.mask('train', 3).unlink(),
+        ERROR,
+        ('1 of 16 masks not there', 'semantic/train/000003.png', 'take their images out'),
+    ),
+    'mask with another ending': (
+        _rename('val', '.PNG', 3),
+        ERROR,
+        ('1 of 8 masks not there', 'there is 000003.PNG instead'),
+    ),
+    'another suffix in the config': (
+        _train(seg_map_suffix='_labels.png'),
+        ERROR,
+        ('16 of 16 masks not there', "16 of the first 16 have one with seg_map_suffix='.png'"),
+    ),
+    'another suffix in the folder': (
+        _rename('train', '_labelTrainIds.png'),
+        ERROR,
+        ('16 of 16 masks not there', "seg_map_suffix='_labelTrainIds.png': set that"),
+    ),
+    'the wrong folder of masks': (
+        _train(data_prefix=dict(img_path='train', seg_map_path='annotations')),
+        ERROR,
+        ('16 of 16 masks not there', 'demo/annotations are .json (2)', 'must make one path'),
+    ),
+    'image missing': (
+        lambda masks: masks.image('train', 3).unlink(),
+        WARNING,
+        ('1 of 16 masks without image: 000003.png', 'copy their images'),
+    ),
+    'image with another ending': (
+        lambda masks: masks.image('train', 3).rename(masks.image('train', 3).with_suffix('.jpeg')),
+        WARNING,
+        ('1 of 16 masks without image', 'there is 000003.jpeg', "ends in '.jpg' alone"),
+    ),
+    # Form of masks
+    'mask of another size': (
+        _redraw_one(lambda pixels: pixels[:50, :60]),
+        ERROR,
+        ('1 of 16 masks not of the size', '000003.png is 60x50, its image'),
+    ),
+    'image turned by EXIF': (_turn_by_exif, ERROR, ('1 of 16 masks not of the size',)),
+    'mask cut off': (_truncate, ERROR, ('1 of 16 masks not readable', '000003.png (')),
+    'mask that is none': (
+        lambda masks: masks.mask('val', 3).write_text('no picture'),
+        ERROR,
+        ('1 of 8 masks not readable', '000003.png (no image)'),
+    ),
+    'mask in colours': (
+        _redraw_one(lambda pixels: COLOURS[pixels]),
+        ERROR,
+        (
+            '1 of 16 masks with several channels',
+            '000003.png (RGB)',
+            'those of metainfo.palette: write',
+        ),
+    ),
+    'mask in other colours': (
+        _redraw_one(lambda pixels: COLOURS[pixels] // 2),
+        ERROR,
+        ('1 of 16 masks with several channels', 'write the index of the class, not a colour'),
+    ),
+    'mask as grey RGBA': (
+        _redraw_one(lambda pixels: np.stack([pixels] * 3 + [pixels * 0 + 255], axis=-1)),
+        ERROR,
+        ('000003.png (RGBA)', 'the channels are the same: keep one'),
+    ),
+    'mask of 16 bits': (
+        _redraw_one(lambda pixels: pixels.astype(np.uint16)),
+        WARNING,
+        ('1 of 16 masks of more than 8 bits', '000003.png'),
+    ),
+    'mask of 16 bits and large values': (
+        _redraw_one(lambda pixels: pixels.astype(np.uint16) * 1000),
+        ERROR,
+        ('1 of 16 masks with values that are no 8-bit numbers', '1000', '256 becomes 0'),
+    ),
+    'palettes read with OpenCV': (
+        _both(
+            lambda masks: [_as_palette(file) for file in masks.masks('train')],
+            _settings({TRAIN_SET + 'pipeline.1.imdecode_backend': 'cv2'}),
+        ),
+        ERROR,
+        ('16 of 16 masks with several channels', '(P)', 'take imdecode_backend out'),
+    ),
+    # Values of masks
+    'a value that is no class': (
+        _redraw_one(_pixel(9)),
+        ERROR,
+        (
+            '1 of 16 masks with values that are no class',
+            '000003.png (9)',
+            'the classes are 0 to 4',
+            '255 is for pixels that do not count',
+        ),
+    ),
+    'masks that begin at 1': (
+        _redraw_all(lambda pixels: pixels + 1),
+        ERROR,
+        ('of 16 masks with values', '(5)', '0 never occurs', 'reduce_zero_label=True'),
+    ),
+    'background not named': (
+        _both(
+            _everywhere(metainfo=dict(_delete_=True, classes=CLASSES[1:])),
+            _settings({HEAD + 'num_classes': 4}),
+        ),
+        ERROR,
+        ('(4)', 'if 0 is background, name it first', 'num_classes=5', 'reduce_zero_label=True'),
+    ),
+    'black and white': (
+        _redraw_all(lambda pixels: (pixels > 0).astype(np.uint8) * 255),
+        ERROR,
+        ('all 16 masks hold 0 and 255 alone', 'write 1 in place of 255'),
+    ),
+    'black and white with zero label': (
+        _both(
+            _redraw_all(lambda pixels: (pixels > 0).astype(np.uint8) * 255),
+            _everywhere(reduce_zero_label=True),
+        ),
+        ERROR,
+        ('all 16 masks hold 0 and 255', 'write 1', 'set reduce_zero_label=False'),
+    ),
+    'greys': (
+        _redraw_all(lambda pixels: pixels * 60),
+        ERROR,
+        ('are no class', 'the values 0, 60, 120, 180, 240 may be greys'),
+    ),
+    'zero label where 0 is background': (
+        _everywhere(reduce_zero_label=True),
+        ERROR,
+        ('ignores the value 0,', 'no mask has 5, the value of cup', 'reduce_zero_label=False'),
+    ),
+    'zero label where 0 is a class': (
+        _everywhere(
+            reduce_zero_label=True,
+            metainfo=dict(classes=('road', *CLASSES[1:])),
+        ),
+        WARNING,
+        ('no mask has 5, the value of cup', 'if the masks begin at 0'),
+    ),
+    'zero label in one split': (
+        _settings({VAL_SET + 'reduce_zero_label': True}),
+        ERROR,
+        ('reduce_zero_label is True, that of train False', 'shifted'),
+    ),
+    'zero label in the pipeline': (
+        _settings({TRAIN_SET + 'pipeline.1.reduce_zero_label': True}),
+        ERROR,
+        ('reduce_zero_label is False for the data set, True for LoadAnnotations',),
+    ),
+    'mask without a class': (
+        _redraw_one(lambda pixels: pixels * 0 + 255),
+        WARNING,
+        ('1 of 16 masks without a pixel that counts', '000003.png (255)'),
+    ),
+    'mask of zeros alone with zero label': (
+        _both(
+            _redraw_all(lambda pixels: pixels + 1),
+            _everywhere(reduce_zero_label=True),
+            _redraw_one(lambda pixels: pixels * 0),
+        ),
+        WARNING,
+        ('1 of 16 masks without a pixel that counts', '000003.png (0)'),
+    ),
+    'masks without any class': (
+        _redraw_all(lambda pixels: pixels * 0 + 255),
+        ERROR,
+        ('16 of 16 masks without a pixel that counts', 'nothing to learn'),
+    ),
+    'class without pixels': (
+        _redraw_all(lambda pixels: np.where(pixels == 3, 0, pixels).astype(np.uint8)),
+        WARNING,
+        ('no pixel of crate', 'they cannot be learned', 'their IoU cannot be measured'),
+    ),
+    'first class without pixels': (
+        _redraw_all(lambda pixels: np.maximum(pixels, 1)),
+        WARNING,
+        ('no pixel of background', 'if the masks begin at 1'),
+    ),
+    # Classes and heads
+    'head of another number': (
+        _settings({HEAD + 'num_classes': 150}),
+        ERROR,
+        ('decode_head.num_classes: is 150, the training data has 5 classes', 'write 5'),
+    ),
+    'auxiliary head of another number': (
+        _settings({'model.auxiliary_head': [dict(type='FCNHead', num_classes=150)]}),
+        ERROR,
+        ('model.auxiliary_head[0].num_classes: is 150, the training data has 5 classes',),
+    ),
+    'colours of another number': (
+        _everywhere(**{'metainfo.palette': [(0, 0, 0), (1, 1, 1)]}),
+        ERROR,
+        ('metainfo.palette has 2 colours, there are 5 classes',),
+    ),
+    'names of a class that has others': (
+        _everywhere(type='ADE20KDataset'),
+        ERROR,
+        ("is no class of ADE20KDataset: 'background'", "type='BaseSegDataset' takes any names"),
+    ),
+    'no classes': (
+        _everywhere(metainfo=dict(_delete_=True)),
+        ERROR,
+        ('metainfo.classes names no class',),
+    ),
+    'no comma': (
+        _train(metainfo=dict(_delete_=True, classes='ball')),
+        ERROR,
+        ("is the text 'ball', not a tuple",),
+    ),
+    'class twice': (
+        _train(metainfo=dict(classes=('background', 'ball', 'ball', 'crate', 'cup'))),
+        ERROR,
+        ('metainfo.classes has names twice: ball', 'those of train are'),
+    ),
+    'order of val': (
+        _settings({VAL_SET + 'metainfo.classes': CLASSES[::-1]}),
+        ERROR,
+        ('the classes are cup, crate, coin, ball, background; those of train are background',),
+    ),
+    # Pipelines
+    'masks that are not loaded': (
+        _train(pipeline=[dict(type='LoadImageFromFile'), dict(type='PackSegInputs')]),
+        ERROR,
+        ('the pipeline loads no masks', "dict(type='LoadAnnotations')"),
+    ),
+    'masks that are not measured': (
+        _settings(
+            {VAL_SET + 'pipeline': [dict(type='LoadImageFromFile'), dict(type='PackSegInputs')]}
+        ),
+        ERROR,
+        ('val: the pipeline loads no masks',),
+    ),
+    'masks loaded too late': (
+        _train(
+            pipeline=[
+                dict(type='LoadImageFromFile'),
+                dict(type='Resize', scale=(192, 192)),
+                dict(type='LoadAnnotations'),
+                dict(type='PackSegInputs'),
+            ]
+        ),
+        ERROR,
+        ('Resize before LoadAnnotations',),
+    ),
+    'masks loaded too early': (
+        _settings(
+            {
+                VAL_SET + 'pipeline': [
+                    dict(type='LoadImageFromFile'),
+                    dict(type='LoadAnnotations'),
+                    dict(type='Resize', scale=(192, 192)),
+                    dict(type='PackSegInputs'),
+                ]
+            }
+        ),
+        ERROR,
+        ('Resize behind LoadAnnotations', 'evaluation would break off'),
+    ),
+    # Crops
+    'crops larger than the size': (
+        _settings({TRAIN_SET + 'pipeline.2.crop_size': (192, 256)}),
+        ERROR,
+        ('crops are 192x256 (height x width), larger than the 192x192',),
+    ),
+    'no size': (
+        _settings({SCALE + 'size': None}),
+        ERROR,
+        ('has neither size nor size_divisor', 'write size=(192, 192)'),
+    ),
+    'size twice': (
+        _settings({SCALE + 'size_divisor': 32}),
+        ERROR,
+        ('has size and size_divisor',),
+    ),
+    'size that is none': (
+        _settings({SCALE + 'size': 'large'}),
+        ERROR,
+        ("size is 'large', not (height, width)",),
+    ),
+    'no crops': (
+        _settings({TRAIN_SET + 'pipeline.2': dict(_delete_=True, type='RandomFlip', prob=0.5)}),
+        WARNING,
+        ('the pipeline cuts images to no size', 'RandomCrop'),
+    ),
+    # Ignored pixels
+    'padding that is a class': (
+        _settings({SCALE + 'seg_pad_val': 0}),
+        ERROR,
+        ('data_preprocessor: seg_pad_val is 0, the ignore_index of the loss 255',),
+    ),
+    'ignored by the head alone': (
+        _settings({HEAD + 'ignore_index': 0}),
+        ERROR,
+        (
+            "val: the evaluator's ignore_index is 255, the ignore_index of the loss 0",
+            'seg_pad_val is 255',
+        ),
+    ),
+    'ignored by the evaluator alone': (
+        _settings({'val_evaluator.ignore_index': 0}),
+        ERROR,
+        ("val: the evaluator's ignore_index is 0",),
+    ),
+    'ignored by the data set alone': (
+        _train(ignore_index=0),
+        ERROR,
+        ("train: the data set's ignore_index is 0",),
+    ),
+    'ignored by the crops alone': (
+        _settings({TRAIN_SET + 'pipeline.2.ignore_index': 0}),
+        ERROR,
+        ("train: RandomCrop's ignore_index is 0",),
+    ),
+    # Evaluation
+    "a detector's evaluator": (
+        _settings({'val_evaluator': dict(_delete_=True, type='CocoMetric')}),
+        ERROR,
+        ("unknown evaluator's type 'CocoMetric'", "type='IoUMetric'"),
+    ),
+    'a misspelt metric': (
+        _settings({'val_evaluator.iou_metrics': ['mIou']}),
+        ERROR,
+        ("unknown iou_metrics 'mIou': did you mean 'mIoU'?",),
+    ),
+    'no evaluator': (
+        _settings({'val_evaluator': None}),
+        ERROR,
+        ('val: there is no evaluator',),
+    ),
+    'another evaluator': (
+        _settings({'val_evaluator': dict(_delete_=True, type='DepthMetric')}),
+        WARNING,
+        ('measured by DepthMetric, not by IoUMetric',),
+    ),
+    # What is the same for every host
+    'another batch': (
+        _settings({'train_dataloader.batch_size': 2}),
+        WARNING,
+        ('--auto-scale-lr would make it 0.00025',),
+    ),
+    'neck of another backbone': (
+        _settings({'model.backbone.arch': 'small'}),
+        ERROR,
+        ('[128, 256, 512, 512] channels',),
+    ),
+    'no mean': (_settings({SCALE + 'mean': None}), WARNING, ('has mean=None',)),
+}
+"""What is planted, how bad it is, and words that must be said."""
+
+
+def _as_palette(file: Path) -> None:
+    """Save a mask as a PNG with colours to look at."""
+    mask = Image.fromarray(np.array(Image.open(file)), mode='P')
+    mask.putpalette(COLOURS.ravel().tolist())
+    mask.save(file)
+
+
+@pytest.mark.parametrize('name', FAULTS)
+def test_a_planted_fault_is_found(masks: MaskDemo, name: str):
+    plant, severity, words = FAULTS[name]
+    plant(masks)
+    found = counted(masks.findings('images', 'masks'))
+    said = '\n'.join(f'{finding}\n{finding.advice}' for finding in found)
+    assert all(word in said for word in words), said
+    assert severity in [finding.severity for finding in found]
+    assert 'could not be checked' not in said
+
+
+ALONE = (
+    'mask missing',
+    'another suffix in the folder',
+    'mask of another size',
+    'a value that is no class',
+    'masks that begin at 1',
+    'black and white',
+    'zero label where 0 is background',
+    'mask without a class',
+    'mask in colours',
+    'mask cut off',
+    'colours of another number',
+    'crops larger than the size',
+    'no size',
+)
+"""Faults that have one cause, and are said once: for each data set that has them."""
+
+
+@pytest.mark.parametrize('name', ALONE)
+def test_one_fault_is_one_finding(masks: MaskDemo, name: str):
+    FAULTS[name][0](masks)
+    found = counted(masks.findings('images', 'masks'))
+    assert len({finding.what.partition(' of ')[2] or finding.what for finding in found}) in (1, 2)
+    assert len(found) == len({finding.where for finding in found}), '\n'.join(map(str, found))
+
+
+def test_nothing_is_found_in_the_sound_set(masks: MaskDemo):
+    findings = masks.findings('images', 'masks', 'heads', 'weights', 'memory')
+    assert counted(findings) == []
+    said = '\n'.join(map(str, findings))
+    assert 'train: 16 masks open, values 0 to 4' in said
+    assert 'Memory: a step takes about' in said
+
+
+def test_nothing_is_found_in_masks_with_palettes(masks: MaskDemo):
+    for file in (*masks.masks('train'), *masks.masks('val')):
+        _as_palette(file)
+    assert counted(masks.findings('images', 'masks')) == []
+
+
+def test_nothing_is_found_in_masks_that_begin_at_1_with_zero_label(masks: MaskDemo):
+    _redraw_all(lambda pixels: pixels + 1)(masks)
+    _redraw_one(_pixel(0))(masks)
+    masks.set_everywhere(reduce_zero_label=True)
+    findings = masks.findings('images', 'masks')
+    assert counted(findings) == []
+    assert any('values 1 to 5, 0.' in str(finding) for finding in findings)
+
+
+def test_nothing_is_found_in_masks_of_one_bit(masks: MaskDemo):
+    _redraw_all(lambda pixels: pixels > 0)(masks)
+    masks.set_everywhere(metainfo=dict(_delete_=True, classes=('background', 'object')))
+    masks.options[HEAD + 'num_classes'] = 2
+    assert counted(masks.findings('images', 'masks')) == []
+
+
+def test_nothing_is_found_in_a_sound_list(masks: MaskDemo):
+    _list('000001', '000002', '000003', '000004')(masks)
+    findings = masks.findings('images', 'masks')
+    assert counted(findings) == [] and any('train: 4 masks' in str(one) for one in findings)
+
+
+def test_nothing_is_found_in_own_data(masks: MaskDemo):
+    own = masks.folder / 'own'
+    for split in ('train', 'val'):
+        for link, folder in ((f'images/{split}', split), (f'masks/{split}', f'semantic/{split}')):
+            (own / link).parent.mkdir(parents=True, exist_ok=True)
+            (own / link).symlink_to(masks.folder / folder)
+    masks.folder, masks.name = own, 'custom_seg'
+    findings = masks.findings('images', 'masks', 'heads', gpus=8)
+    assert counted(findings) == []
+    assert any('train: 16 masks open, values 0 to 4' in str(finding) for finding in findings)
+
+
+@pytest.mark.parametrize(
+    'wrapped',
+    [
+        lambda inner: dict(type='RepeatDataset', times=2, dataset=inner),
+        lambda inner: dict(type='ConcatDataset', datasets=[inner, inner]),
+    ],
+)
+def test_wrapped_data_sets_are_looked_into(masks: MaskDemo, wrapped):
+    masks.mask('train', 3).unlink()
+    train = masks.config().train_dataloader.dataset.to_dict()
+    masks.options['train_dataloader.dataset'] = dict(_delete_=True, **wrapped(train))
+    (finding,) = counted(masks.findings('images', 'masks'))
+    assert '1 of 16 masks not there' in str(finding)
+
+
+def test_one_part_of_joined_data_sets_is_at_fault(masks: MaskDemo):
+    train = masks.config().train_dataloader.dataset.to_dict()
+    other = dict(train, reduce_zero_label=True)
+    both = dict(_delete_=True, type='ConcatDataset', datasets=[train, other])
+    masks.options['train_dataloader.dataset'] = both
+    said = '\n'.join(map(str, counted(masks.findings())))
+    assert 'train: reduce_zero_label is True, that of train False' in said
+
+
+@pytest.mark.parametrize(
+    ('plant', 'words'),
+    [
+        (_train(type='LEVIRCDDataset'), 'LEVIRCDDataset is no BaseSegDataset'),
+        (_train(data_root='s3://bucket/'), 'is not local: its images and masks were not checked'),
+        (_settings({TRAIN_SET + 'pipeline.2.crop_size': 96}), 'crops are 96x96 (height x width)'),
+        (_settings({'model.data_preprocessor.type': 'Own'}), 'is no SegDataPreProcessor'),
+    ],
+)
+def test_what_is_worth_knowing_is_noted(masks: MaskDemo, plant: Plant, words: str):
+    plant(masks)
+    notes = [one for one in masks.findings() if one.severity is Severity.NOTE]
+    assert any(words in str(finding) for finding in notes)
+
+
+def test_a_test_split_without_masks_is_no_fault_if_it_only_writes_predictions(masks: MaskDemo):
+    masks.options |= {
+        'test_dataloader.dataset.data_prefix': dict(_delete_=True, img_path='val'),
+        'test_dataloader.dataset.pipeline': [
+            dict(type='LoadImageFromFile'),
+            dict(type='PackSegInputs'),
+        ],
+        'test_evaluator': dict(type='IoUMetric', format_only=True, output_dir='out'),
+    }
+    assert counted(masks.findings('images', 'masks')) == []
+
+
+def test_what_only_testing_needs_is_a_warning(masks: MaskDemo):
+    masks.options['test_evaluator.ignore_index'] = 0
+    (finding,) = counted(masks.findings())
+    assert finding.severity is WARNING and finding.where == 'test'
+
+
+@pytest.mark.parametrize('value', [None, 3, [], {}, 'text', -1])
+@pytest.mark.parametrize(
+    'key', ['img_suffix', 'seg_map_suffix', 'metainfo', 'data_prefix', 'pipeline', 'indices']
+)
+def test_whatever_a_setting_holds_there_is_no_traceback(masks: MaskDemo, key: str, value: object):
+    config = masks.config()
+    config.train_dataloader.dataset[key] = value
+    masks.config = lambda: config
+    assert masks.findings('images', 'masks')
+
+
+def test_training_is_told_of_warnings_and_stopped_by_errors(masks: MaskDemo):
+    assert check_before_training(masks.config()) == []
+    masks.image('train', 3).unlink()
+    (line,) = check_before_training(masks.config())
+    assert line.startswith('train: 1 of 16 masks without image')
+    masks.mask('train', 5).unlink()
+    with pytest.raises(UserError, match='1 of 15 masks not there'):
+        check_before_training(masks.config())
+
+
+def test_errors_make_the_exit_status_1(masks: MaskDemo, capsys):
+    masks.redraw([masks.mask('train', 3)], _pixel(9))
+    options = [f'{key}={value}' for key, value in masks.settings().items()]
+    args = check_parser('').parse_args([masks.name, '--cfg-options', *options])
+    assert exit_status(lambda: check(args)) == 1
+    output = capsys.readouterr().out
+    assert 'Memory: not estimated' in output and output.splitlines()[-1] == '1 error, 0 warnings'
+    args.quick = True
+    # Masks are not opened.
+    assert exit_status(lambda: check(args)) == 0

@@ -1,0 +1,175 @@
+"""What the checks of masks take over from mmseg, compared with mmseg itself."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mmengine.config import Config
+from PIL import Image
+from torch import nn
+
+from ptnt_mm.check.heads import check_built_heads
+from ptnt_mm.check.many_files import Folders, on_threads
+from ptnt_mm.check.segmentation.crops import check_crops
+from ptnt_mm.check.segmentation.data import Pair, load
+from ptnt_mm.check.segmentation.labels import VALUES, label_of_each_value
+from ptnt_mm.check.segmentation.mask_files import Broken, open_mask
+from ptnt_mm.check.segmentation.trial import SegmentationTrial
+from ptnt_mm.check.trial import build_model
+from ptnt_mm.engine.build import import_host
+from ptnt_mm.errors import UserError
+
+from .spoilt import MaskDemo
+
+
+@pytest.fixture(autouse=True)
+def _host():
+    pytest.importorskip('mmseg')
+    import_host('mmseg')
+
+
+@pytest.mark.parametrize('reduce_zero_label', [False, True])
+@pytest.mark.parametrize('label_map', [None, {0: 1, 1: 255, 2: 0}])
+def test_labels_are_mmsegs(tmp_path: Path, reduce_zero_label: bool, label_map: dict | None):
+    from mmseg.datasets.transforms import LoadAnnotations
+
+    file = tmp_path / 'mask.png'
+    values = np.arange(VALUES, dtype=np.uint8).reshape(16, 16)
+    Image.fromarray(values).save(file)
+    results = dict(
+        seg_map_path=str(file),
+        reduce_zero_label=reduce_zero_label,
+        label_map=label_map,
+        seg_fields=[],
+    )
+    labels = LoadAnnotations()(results)['gt_seg_map']
+    assert (label_of_each_value(reduce_zero_label, label_map)[values] == labels).all()
+
+
+@pytest.mark.parametrize('mode', ['L', 'P', '1', 'I;16'])
+def test_masks_are_read_as_mmseg_reads_them(tmp_path: Path, mode: str):
+    file = tmp_path / 'mask.png'
+    values = np.array([[0, 1, 1], [1, 0, 1]], bool if mode == '1' else np.uint8)
+    pixels = values.astype(np.uint16) if mode == 'I;16' else values
+    image = Image.fromarray(pixels)
+    if mode == 'P':
+        image.putpalette([9, 9, 9, 8, 8, 8])
+    image.save(file)
+    mask = open_mask(Pair(file, file), 'pillow')
+    assert mask.mode == mode and mask.size == mask.image_size == (3, 2)
+    assert mask.holds_indices and mask.counts[:3].tolist() == [2, 4, 0]
+
+
+def test_a_mask_in_grey_and_alpha_has_no_indices(tmp_path: Path):
+    file = tmp_path / 'mask.png'
+    Image.fromarray(np.zeros((2, 3, 2), np.uint8)).save(file)
+    mask = open_mask(Pair(file, file), 'pillow')
+    assert mask.mode == 'LA' and not mask.holds_indices
+
+
+@pytest.mark.parametrize('backend', ['pillow', 'cv2'])
+def test_a_mask_that_is_none_is_broken(tmp_path: Path, backend: str):
+    file = tmp_path / 'mask.png'
+    file.write_text('no picture')
+    assert open_mask(Pair(file, file), backend) == Broken(file, 'no image')
+
+
+def test_a_subset_of_a_classs_own_names_keeps_its_values(masks: MaskDemo):
+    masks.set_everywhere(
+        type='PascalVOCDataset',
+        ann_file='names.txt',
+        metainfo=dict(_delete_=True, classes=('bicycle', 'background')),
+    )
+    (masks.folder / 'names.txt').write_text('000001\n000002')
+    (data,), findings = load(masks.config(), ('train',))
+    assert not findings and not data.refusal and len(data.pairs) == 2
+    labels = label_of_each_value(data.built.reduce_zero_label, data.built.label_map)
+    # Of the 21 classes, background is the first, aeroplane the second, bicycle the third.
+    assert labels[[0, 1, 2, 20, 21]].tolist() == [1, 255, 0, 255, 21]
+
+
+@pytest.mark.parametrize(
+    ('steps', 'words'),
+    [
+        # A scale is (width, height), a size (height, width).
+        ([dict(type='Resize', scale=(64, 32))], 'crops are 32x64'),
+        ([dict(type='Resize', scale=(64, 32), keep_ratio=True)], 'is not known'),
+        ([dict(type='RandomCrop', crop_size=(32, 64))], 'crops are 32x64'),
+        ([dict(type='RandomCrop', crop_size=8), dict(type='RandomResize')], 'is not known'),
+        ([dict(type='OwnCrop')], 'is not known'),
+    ],
+)
+def test_the_size_of_crops_is_that_of_the_last_step(masks: MaskDemo, steps: list, words: str):
+    masks.set(pipeline=[dict(type='LoadAnnotations'), *steps])
+    masks.options['model.data_preprocessor.size'] = (32, 64)
+    config = masks.config()
+    (finding,) = check_crops(load(config, ('train',))[0], config)
+    assert words in str(finding)
+
+
+def _trial(masks: MaskDemo, micro_arch: dict, images: int, **settings: object) -> SegmentationTrial:
+    """A trial with a small model whose head normalises a map of a single pixel."""
+    widths = micro_arch['outer_dims']
+    masks.options |= {
+        'model.backbone.arch': dict(_delete_=True, **micro_arch),
+        'model.neck.0.in_channels': list(widths),
+        'model.neck.1.in_channels': list(widths),
+        'model.neck.1.out_channels': 8,
+        'model.decode_head': dict(
+            _delete_=True,
+            type='PSPHead',
+            in_channels=8,
+            in_index=3,
+            channels=8,
+            num_classes=5,
+            norm_cfg=dict(type='BN'),
+        ),
+        **settings,
+    }
+    config = masks.config()
+    return SegmentationTrial(config, build_model(config), images)
+
+
+def test_a_step_is_tried_with_two_images(masks: MaskDemo, micro_arch: dict):
+    trial = _trial(masks, micro_arch, images=2)
+    assert trial.area == 192 * 192
+    loss, area = trial.loss(side=64)
+    assert area == 2 * 64 * 64 and loss.isfinite()
+    # It is as it was.
+    assert trial.model.data_preprocessor.size == (192, 192)
+    assert trial.loss(side=1000)[1] == 2 * 192 * 192
+
+
+def test_a_single_image_has_nothing_to_normalise(masks: MaskDemo, micro_arch: dict):
+    trial = _trial(masks, micro_arch, images=1)
+    with pytest.raises(UserError, match='more than 1 value per channel'):
+        trial.loss(side=64)
+
+
+def test_a_step_is_tried_without_a_fixed_size(masks: MaskDemo, micro_arch: dict):
+    settings = {'model.data_preprocessor.size': None, 'model.data_preprocessor.size_divisor': 96}
+    assert _trial(masks, micro_arch, 2, **settings).loss(side=90)[1] == 2 * 96 * 96
+
+
+def test_a_segmentor_repeats_the_number_of_its_head():
+    model = nn.ModuleDict({'decode_head': nn.Module()})
+    model.num_classes = model['decode_head'].num_classes = 150
+    config = Config(dict(model=dict(decode_head=dict(num_classes=150))))
+    # What the config states is another check's.
+    assert not list(check_built_heads(config, model, ('a', 'b')))
+
+
+def test_folders_are_listed_once(tmp_path: Path):
+    (tmp_path / 'a.png').touch()
+    folders = Folders()
+    assert folders.missing([tmp_path / 'a.png', tmp_path / 'b.png']) == [tmp_path / 'b.png']
+    (tmp_path / 'b.png').touch()
+    assert folders.missing([tmp_path / 'b.png']) == [tmp_path / 'b.png']
+    assert folders.instead_of(tmp_path / 'A.jpg') == 'a.png'
+    assert folders.instead_of(tmp_path / 'c.jpg') == ''
+
+
+def test_threads_keep_the_order():
+    assert list(on_threads(lambda number: number**2, range(100), 'Squaring')) == [
+        number**2 for number in range(100)
+    ]
