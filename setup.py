@@ -22,7 +22,7 @@ PKG_RESOURCES = 'setuptools<81'
 EXTRAS = {
     'det': ['mmdet>=3.3,<3.4', 'pycocotools>=2.0.8', PKG_RESOURCES],
     # mmsegmentation imports ftfy and regex without asking for them.
-    'seg': ['mmsegmentation>=1.2.2,<1.3', 'ftfy', 'regex', PKG_RESOURCES],
+    'seg': ['mmsegmentation>=1.2.2,<1.3', 'ftfy', 'regex', 'pycocotools>=2.0.8', PKG_RESOURCES],
     'dev': [
         'pytest>=8',
         'pytest-timeout',

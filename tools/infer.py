@@ -1,4 +1,4 @@
-"""Detect on an image, a folder, a video or a webcam: drawn pictures and JSON.
+"""Detect or segment on an image, a folder, a video or a webcam: drawn pictures and JSON.
 
 python tools/infer.py photos configs/retinanet_ptnt_s_1x.py work_dirs/.../epoch_12.pth
 """
@@ -30,9 +30,9 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         '--score-thr',
         type=float,
-        default=0.3,
         metavar='S',
-        help='leave out what has a lower score, from pictures and JSON',
+        help='leave out what has a lower score, from pictures and JSON: 0.3 by default; '
+        'segmenters have no scores and refuse it',
     )
     parser.add_argument('--no-draw', action='store_true', help='write the JSON file alone')
     parser.add_argument(

@@ -10,6 +10,15 @@ from mmengine.config import DictAction
 
 from ptnt_mm.errors import exit_status
 
+# What the hosts warn of whenever they are used as they are meant to be, by its beginning: MMEngine
+# of its own import, mmseg of its own losses and of a hook that draws when asked to.
+_OF_HOSTS = (
+    'pkg_resources is deprecated',
+    '``build_loss`` would be deprecated',
+    'Default ``avg_non_ignore`` is False',
+    'The draw is False',
+)
+
 
 def train_parser(description: str) -> argparse.ArgumentParser:
     """The arguments of ``tools/train.py``."""
@@ -79,8 +88,8 @@ def test_parser(description: str) -> argparse.ArgumentParser:
 def run(command: Callable[[argparse.Namespace], int], parser: argparse.ArgumentParser) -> int:
     """Parse the arguments and run a command; its exit status, 1 for an error of the user's."""
     args = parser.parse_args()
-    # MMEngine imports pkg_resources for every `mmdet::` base; a user can do nothing about it.
-    warnings.filterwarnings('ignore', 'pkg_resources is deprecated', UserWarning)
+    for beginning in _OF_HOSTS:
+        warnings.filterwarnings('ignore', beginning, UserWarning)
     # torch.distributed.launch passes the rank as an argument, torchrun by the environment.
     os.environ.setdefault('LOCAL_RANK', str(getattr(args, 'local_rank', 0)))
     return exit_status(lambda: command(args))

@@ -9,6 +9,7 @@ from mmengine.dist import is_main_process
 from ptnt_mm.engine.build import build_runner, choose_work_dir, late_building
 from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.engine.data_files import check_data_files, data_sets
+from ptnt_mm.engine.outputs import draw, dump
 from ptnt_mm.engine.processes import choose_launcher
 from ptnt_mm.errors import UserError
 from ptnt_mm.safe_pickle import check_file, refuse_forced_unsafe_loading
@@ -28,9 +29,9 @@ def test(args: argparse.Namespace) -> int:
     check_data_files(config, ('test',))
     _use_checkpoint(config, args.checkpoint)
     if args.show_dir is not None:
-        _draw(config, args.show_dir.absolute())
+        draw(config, args.show_dir.absolute())
     if args.out is not None:
-        _dump(config, args.out)
+        dump(config, args.out)
     if args.tta:
         _use_tta(config)
     runner = build_runner(config)
@@ -52,30 +53,6 @@ def _use_checkpoint(config: Config, checkpoint: str) -> None:
     config.resume = False
     if config.model.get('backbone'):
         config.model.backbone.init_cfg = None
-
-
-def _draw(config: Config, folder: Path) -> None:
-    """Have the host's own hook draw ground truth beside predictions."""
-    hook = (config.get('default_hooks') or {}).get('visualization')
-    if hook is None:
-        raise UserError("--show-dir needs default_hooks.visualization, the host's drawing hook")
-    hook.draw = True
-    if config.default_scope == 'mmseg':
-        config.visualizer.save_dir = str(folder)
-    else:
-        hook.test_out_dir = str(folder)
-
-
-def _dump(config: Config, file: Path) -> None:
-    """Have an evaluator of the host write all predictions into one file."""
-    if file.suffix not in ('.pkl', '.pickle'):
-        raise UserError(f'--out {file}: predictions are written as a pickle, so end it in .pkl')
-    evaluators = config.test_evaluator
-    if not isinstance(evaluators, list):
-        evaluators = [evaluators]
-    # mmdet's own packs masks into run lengths.
-    kind = 'DumpDetResults' if config.default_scope == 'mmdet' else 'DumpResults'
-    config.test_evaluator = [*evaluators, dict(type=kind, out_file_path=str(file))]
 
 
 def _use_tta(config: Config) -> None:

@@ -1,5 +1,6 @@
 """What a model calls its classes, and the colours that they are drawn in."""
 
+from itertools import cycle
 from typing import Any
 
 from mmengine.config import Config
@@ -8,6 +9,8 @@ from torch import nn
 
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.visualization.figures import PALETTE
+
+_SHADES = (1.0, 0.65, 0.4)
 
 
 def find_classes(meta: dict, config: Config, model: nn.Module) -> dict[str, Any]:
@@ -30,7 +33,7 @@ def find_classes(meta: dict, config: Config, model: nn.Module) -> dict[str, Any]
     for known in (_of_checkpoint(meta), _of_config(config)):
         names = known.get('classes')
         if isinstance(names, (list, tuple)) and number in (None, len(names)):
-            return dict(classes=tuple(names), palette=_colours(known.get('palette'), len(names)))
+            return dict(classes=tuple(names), palette=_palette(known.get('palette'), len(names)))
     return dict(classes=None, palette='random')
 
 
@@ -48,8 +51,16 @@ def _of_config(config: Config) -> dict:
     return {**getattr(kind, 'METAINFO', {}), **(dataset.get('metainfo') or {})}
 
 
-def _colours(palette: Any, number: int) -> list[tuple[int, int, int]]:
+def colours(number: int) -> list[tuple[int, int, int]]:
+    """Colours for so many classes, RGB: ours, then the same ones darker, and darker again."""
+    return [
+        tuple(int(value * _SHADES[index // len(PALETTE) % len(_SHADES)]) for value in colour)
+        for index, colour in zip(range(number), cycle(PALETTE), strict=False)
+    ]
+
+
+def _palette(palette: Any, number: int) -> list[tuple[int, int, int]]:
     """A data set's own colours; those of another one, inherited with its class, are left."""
     if isinstance(palette, (list, tuple)) and len(palette) == number:
         return [tuple(colour) for colour in palette]
-    return [PALETTE[index % len(PALETTE)] for index in range(number)]
+    return colours(number)

@@ -7,14 +7,18 @@ import numpy as np
 from mmcv.transforms import Compose
 from mmdet.apis import inference_detector
 from mmdet.structures import DetDataSample
-from mmdet.structures.mask import encode_mask_results, mask2bbox
+from mmdet.structures.mask import mask2bbox
 from mmdet.utils import get_test_pipeline_cfg
 from mmdet.visualization import DetLocalVisualizer
 from mmengine.config import Config
 from mmengine.structures import InstanceData
 from torch import nn
 
+from ptnt_mm.inference.masks import run_lengths
 from ptnt_mm.inference.predictor import Predictor
+
+_SCORE_THR = 0.3
+"""Unless another one is asked for."""
 
 _DPI = 100
 _PIXELS = 1000
@@ -24,7 +28,10 @@ _PIXELS = 1000
 class Detector(Predictor):
     """A detector, with or without masks."""
 
-    def __init__(self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float):
+    def __init__(
+        self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
+    ):
+        score_thr = _SCORE_THR if score_thr is None else score_thr
         super().__init__(model, config, dataset_meta, score_thr)
         model.cfg = config
         pipeline = copy.deepcopy(get_test_pipeline_cfg(config))
@@ -37,7 +44,7 @@ class Detector(Predictor):
         """Detect, the best first; boxes and masks belong to the image as it was given."""
         sample = inference_detector(self._model, image, self._pipeline).cpu()
         found = sample.pred_instances
-        found = found[found.scores >= self._score_thr]
+        found = found[found.scores >= self.score_thr]
         sample.pred_instances = found[found.scores.argsort(descending=True, stable=True)]
         return sample
 
@@ -45,15 +52,14 @@ class Detector(Predictor):
         """List the detections; boxes are [x1, y1, x2, y2] in pixels, masks COCO's run lengths."""
         found = sample.pred_instances
         detections = [
-            dict(label=self._name(label), score=round(score, 4), box=box)
+            dict(label=self.name(label), score=round(score, 4), box=box)
             for label, score, box in zip(
                 found.labels.tolist(), found.scores.tolist(), _boxes(found), strict=True
             )
         ]
         if 'masks' in found:
-            masks = encode_mask_results(found.masks.numpy())
-            for detection, mask in zip(detections, masks, strict=True):
-                detection['mask'] = dict(size=mask['size'], counts=mask['counts'].decode())
+            for detection, mask in zip(detections, found.masks.numpy(), strict=True):
+                detection['mask'] = run_lengths(mask)
         return dict(detections=detections)
 
     def draw(self, image: np.ndarray, sample: DetDataSample) -> np.ndarray:
@@ -77,9 +83,6 @@ class Detector(Predictor):
                 pred_score_thr=-1,
             )
         return self._visualizer.get_image()[..., ::-1]
-
-    def _name(self, label: int) -> str:
-        return f'class {label}' if self.classes is None else self.classes[label]
 
 
 def _boxes(found: InstanceData) -> list[list[float]]:

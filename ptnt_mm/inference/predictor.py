@@ -17,7 +17,10 @@ from ptnt_mm.errors import UserError
 from ptnt_mm.inference.classes import find_classes
 
 # By a config's default scope: the module and the class that know how.
-_HOSTS = {'mmdet': ('ptnt_mm.inference.detection', 'Detector')}
+_HOSTS = {
+    'mmdet': ('ptnt_mm.inference.detection', 'Detector'),
+    'mmseg': ('ptnt_mm.inference.segmentation', 'Segmenter'),
+}
 
 
 class Predictor(ABC):
@@ -27,13 +30,24 @@ class Predictor(ABC):
         model: With its weights, where it shall run.
         config: The model's.
         dataset_meta: The names and colours of its classes, see ``find_classes``.
-        score_thr: What has a lower score is left out.
+        score_thr: What has a lower score is left out; None for the host's own value.
+
+    Attributes:
+        classes: Their names, or None.
+        score_thr: The value that is used; None where there are no scores.
     """
 
-    def __init__(self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float):
+    def __init__(
+        self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
+    ):
         self.classes = dataset_meta['classes']
+        self.score_thr = score_thr
         self._model = model
-        self._score_thr = score_thr
+
+    def name(self, label: int) -> str:
+        """The name of a class, or its number where there is none."""
+        named = self.classes is not None and label < len(self.classes)
+        return self.classes[label] if named else f'class {label}'
 
     @abstractmethod
     def predict(self, image: np.ndarray) -> Any:
@@ -49,7 +63,7 @@ class Predictor(ABC):
 
 
 def load_predictor(
-    config: Config, checkpoint: str, device: str | None, score_thr: float
+    config: Config, checkpoint: str, device: str | None, score_thr: float | None = None
 ) -> Predictor:
     """Build a config's model and load all of its weights.
 
@@ -57,11 +71,12 @@ def load_predictor(
         config: A whole config: the model, and the test data set with its pipeline.
         checkpoint: What training saved.
         device: Such as 'cpu' or 'cuda:1'; None for the best that is there.
-        score_thr: What has a lower score is left out.
+        score_thr: What has a lower score is left out; None for the host's own value.
 
     Raises:
         UserError: if the host cannot be imported or is not known here, the model cannot be built,
-            the checkpoint does not fit it, or the device is not there.
+            the checkpoint does not fit it, it has no scores to compare with ``score_thr``, or the
+            device is not there.
     """
     scope = config.get('default_scope')
     if scope not in _HOSTS:

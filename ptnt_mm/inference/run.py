@@ -47,7 +47,7 @@ def infer(args: argparse.Namespace) -> int:
             format=FORMAT,
             config=args.config,
             checkpoint=args.checkpoint,
-            score_thr=args.score_thr,
+            score_thr=predictor.score_thr,
             classes=predictor.classes,
         )
     )
@@ -130,7 +130,7 @@ class _Run:
 def _read(args: argparse.Namespace) -> Config:
     """Read the config, and look for the checkpoint, before anything slow is imported."""
     refuse_forced_unsafe_loading()
-    if not 0 <= args.score_thr <= 1:
+    if args.score_thr is not None and not 0 <= args.score_thr <= 1:
         raise UserError(f'--score-thr {args.score_thr}: expected a value from 0 to 1')
     config = read_config(args.config, args.cfg_options)
     require_keys(config, ('model', 'test_dataloader'))

@@ -1,10 +1,15 @@
-"""Images of every kind, and a checkpoint as training writes it."""
+"""Images of every kind, and checkpoints as training writes them."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import attacks
 import numpy as np
 import torch
+from configs.models import build
+from mmengine.config import Config
 from PIL import Image
 
 import ptnt_mm
@@ -13,6 +18,12 @@ CLASSES = ('ball', 'coin', 'crate', 'cup')
 
 NAME = 'demo_retinanet_ptnt_ti'
 """Of the config that the checkpoint belongs to."""
+
+MAP_CLASSES = ('background', *CLASSES)
+SEGMENTER = 'demo_semantic_fpn_ptnt_ti'
+"""Of the config that the segmenter's checkpoint belongs to."""
+
+ROOT = Path(__file__).parents[2]
 
 
 def photograph(height: int, width: int) -> np.ndarray:
@@ -36,15 +47,38 @@ def write_six_images(folder: Path) -> None:
 
 
 def write_checkpoint(path: Path) -> Path:
-    """Random weights that find something everywhere, with all that MMEngine writes beside them."""
-    from mmengine.registry import MODELS, init_default_scope
-
+    """A detector's random weights that find something everywhere."""
     config = ptnt_mm.get_config(NAME)
-    init_default_scope('mmdet')
     torch.manual_seed(0)
-    model = MODELS.build(config.model)
+    model = build(config)
     torch.nn.init.zeros_(model.bbox_head.retina_cls.bias)
-    meta = dict(epoch=1, cfg=config.pretty_text, dataset_meta=dict(classes=CLASSES))
+    return save(model, config, dict(classes=CLASSES), path)
+
+
+def write_segmenter(path: Path, config: Config) -> Path:
+    """A segmenter's random weights that give an image several classes."""
+    torch.manual_seed(0)
+    model = build(config)
+    torch.nn.init.normal_(model.decode_head.conv_seg.weight)
+    return save(model, config, config.test_dataloader.dataset.metainfo.to_dict(), path)
+
+
+def save(model: torch.nn.Module, config: Config, dataset_meta: dict, path: Path) -> Path:
+    """Save weights with all that MMEngine writes beside them."""
+    meta = dict(epoch=1, cfg=config.pretty_text, dataset_meta=dataset_meta)
     hub = attacks.honest_log()
     torch.save(dict(meta=meta, state_dict=model.state_dict(), message_hub=hub), path)
     return path
+
+
+def run_elsewhere(code: str, folder: Path) -> str:
+    """Run Python in a folder, as somebody does who installed the package; what it prints."""
+    done = subprocess.run(
+        [sys.executable, '-c', code],
+        cwd=folder,
+        env={**os.environ, 'PYTHONPATH': str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout

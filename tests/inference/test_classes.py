@@ -5,7 +5,7 @@ from mmengine.config import Config
 from mmengine.registry import init_default_scope
 from torch import nn
 
-from ptnt_mm.inference.classes import find_classes
+from ptnt_mm.inference.classes import colours, find_classes
 from ptnt_mm.visualization.figures import PALETTE
 
 pytest.importorskip('mmdet')
@@ -57,3 +57,9 @@ def test_colours_of_another_data_set_are_left():
     assert find(meta, COCO)['palette'] == [*PALETTE[:2]]
     meta['dataset_meta']['palette'] = [[1, 2, 3], [4, 5, 6]]
     assert find(meta, COCO)['palette'] == [(1, 2, 3), (4, 5, 6)]
+
+
+def test_colours_go_on_in_other_shades():
+    many = colours(21)
+    assert many[:7] == list(PALETTE) and len(set(many)) == 21
+    assert sum(many[7]) < sum(many[0])

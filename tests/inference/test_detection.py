@@ -17,7 +17,9 @@ from .samples import CLASSES, NAME, photograph
 pytest.importorskip('mmdet')
 
 
-def load(checkpoint: Path, score_thr: float = 0.3, device: str = 'cpu', **options) -> Predictor:
+def load(
+    checkpoint: Path, score_thr: float | None = 0.3, device: str = 'cpu', **options
+) -> Predictor:
     config = ptnt_mm.get_config(NAME)
     config.merge_from_dict({'model.test_cfg.max_per_img': 3, **options})
     return load_predictor(config, str(checkpoint), device, score_thr)
@@ -68,6 +70,10 @@ def test_low_scores_are_left_out(checkpoint: Path):
     np.testing.assert_array_equal(detector.draw(image, sample), image)
 
 
+def test_the_score_that_counts_by_default(checkpoint: Path):
+    assert load(checkpoint, score_thr=None).score_thr == 0.3
+
+
 def test_masks_are_run_lengths(detector: Predictor):
     from pycocotools import mask as coco
 
@@ -99,7 +105,10 @@ def test_the_checkpoint_of_another_model_is_refused(checkpoint: Path, tmp_path: 
 @pytest.mark.parametrize(
     ('options', 'message'),
     [
-        (dict(default_scope='mmpretrain'), "default_scope='mmpretrain': expected one of mmdet"),
+        (
+            dict(default_scope='mmpretrain'),
+            "default_scope='mmpretrain': expected one of mmdet, mmseg",
+        ),
         ({'model.backbone.arch': 'tini'}, 'unknown arch'),
         ({'model.bbox_head.type': 'RetinaHaed'}, "did you mean 'RetinaHead'"),
         (dict(device='cuda:99'), "device 'cuda:99' cannot be used here"),

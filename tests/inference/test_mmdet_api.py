@@ -1,15 +1,10 @@
 """mmdet's own inference with our configs and checkpoints, in another folder than the checkout."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 from ptnt_mm.zoo import config_path
 
-from .samples import CLASSES, NAME
-
-ROOT = Path(__file__).parents[2]
+from .samples import CLASSES, NAME, run_elsewhere
 
 # The path comes first: nobody has imported ptnt_mm then.
 CODE = f"""
@@ -36,12 +31,4 @@ for config in (by_path, by_name):
 
 
 def test_by_path_and_by_name(checkpoint: Path):
-    done = subprocess.run(
-        [sys.executable, '-c', CODE],
-        cwd=checkpoint.parent,
-        env={**os.environ, 'PYTHONPATH': str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count(f'{CLASSES} True') == 4
+    assert run_elsewhere(CODE, checkpoint.parent).count(f'{CLASSES} True') == 4

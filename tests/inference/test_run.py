@@ -25,6 +25,7 @@ class Same:
     """Finds one thing on every image; wide ones are too wide, and the fourth is interrupted."""
 
     classes = ('thing',)
+    score_thr = 0.3
     images = 0
 
     def predict(self, image: np.ndarray) -> str:

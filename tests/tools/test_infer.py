@@ -7,23 +7,30 @@ import sys
 from pathlib import Path
 
 import pytest
-from inference.samples import CLASSES, NAME, write_checkpoint, write_six_images
+from inference.samples import (
+    CLASSES,
+    MAP_CLASSES,
+    NAME,
+    ROOT,
+    SEGMENTER,
+    write_checkpoint,
+    write_segmenter,
+    write_six_images,
+)
 from PIL import Image
 
-ROOT = Path(__file__).parents[2]
+import ptnt_mm
 
 
-def test_a_folder_of_six_kinds_of_images(tmp_path: Path):
-    """The corrupt one is reported, the others are drawn."""
-    pytest.importorskip('mmdet')
-    write_six_images(tmp_path / 'six')
-    write_checkpoint(tmp_path / 'epoch_1.pth')
+def infer_six(folder: Path, *words: str) -> dict:
+    """What is found on a corrupt file and five images, which have to be drawn."""
+    write_six_images(folder / 'six')
     done = subprocess.run(
         [
-            sys.executable, str(ROOT / 'tools' / 'infer.py'), 'six', NAME, 'epoch_1.pth',
-            '--device', 'cpu', '--cfg-options', 'model.test_cfg.max_per_img=3',
+            sys.executable, str(ROOT / 'tools' / 'infer.py'), 'six', words[0], 'weights.pth',
+            '--device', 'cpu', *words[1:],
         ],
-        cwd=tmp_path,
+        cwd=folder,
         env={**os.environ, 'PYTHONPATH': str(ROOT)},
         capture_output=True,
         text=True,
@@ -36,12 +43,29 @@ def test_a_folder_of_six_kinds_of_images(tmp_path: Path):
     assert done.stdout == (
         f'Looked at 5 images. Predictions: {out}/predictions.json  drawn: {out}/drawn\n'
     )
-    found = json.loads((tmp_path / out / 'predictions.json').read_text())
-    assert found['classes'] == list(CLASSES)
+    found = json.loads((folder / out / 'predictions.json').read_text())
     assert [entry['file'] for entry in found['failed']] == ['corrupt.jpg']
     assert len(found['images']) == 5
     for entry in found['images']:
-        assert len(entry['detections']) == 3
-        for folder in ('six', f'{out}/drawn'):
-            with Image.open(tmp_path / folder / entry['file']) as image:
+        for place in ('six', f'{out}/drawn'):
+            with Image.open(folder / place / entry['file']) as image:
                 assert image.size == (entry['width'], entry['height'])
+    return found
+
+
+def test_a_detector_on_six_kinds_of_images(tmp_path: Path):
+    """The corrupt one is reported, the others are drawn."""
+    pytest.importorskip('mmdet')
+    write_checkpoint(tmp_path / 'weights.pth')
+    found = infer_six(tmp_path, NAME, '--cfg-options', 'model.test_cfg.max_per_img=3')
+    assert (found['classes'], found['score_thr']) == (list(CLASSES), 0.3)
+    assert all(len(entry['detections']) == 3 for entry in found['images'])
+
+
+def test_a_segmenter_on_six_kinds_of_images(tmp_path: Path):
+    pytest.importorskip('mmseg')
+    write_segmenter(tmp_path / 'weights.pth', ptnt_mm.get_config(SEGMENTER))
+    found = infer_six(tmp_path, SEGMENTER)
+    assert (found['classes'], found['score_thr']) == (list(MAP_CLASSES), None)
+    for entry in found['images']:
+        assert sum(segment['share'] for segment in entry['segments']) == pytest.approx(1, abs=1e-4)

@@ -14,6 +14,13 @@ dataset = dict(
     seg_map_suffix='.png',
 )
 load = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations')]
+# mmseg's inference_model looks for it under this name. Masks are not resized: they are the truth.
+test_pipeline = [
+    load[0],
+    dict(type='Resize', scale=(256, 192), keep_ratio=True),
+    load[1],
+    dict(type='PackSegInputs'),
+]
 
 train_dataloader = dict(
     **loaders,
@@ -37,7 +44,7 @@ val_dataloader = dict(
     dataset=dict(
         **dataset,
         data_prefix=dict(img_path='val', seg_map_path='semantic/val'),
-        pipeline=[*load, dict(type='PackSegInputs')],
+        pipeline=test_pipeline,
     ),
 )
 test_dataloader = val_dataloader

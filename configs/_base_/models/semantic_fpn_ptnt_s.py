@@ -6,6 +6,8 @@ data_preprocessor = dict(
     mean=[127.5, 127.5, 127.5],
     std=[127.5, 127.5, 127.5],
     size=(512, 512),
+    # In testing no image is smaller than the backbone's smallest.
+    test_cfg=dict(size=(8, 8)),
 )
 model = dict(
     data_preprocessor=data_preprocessor,

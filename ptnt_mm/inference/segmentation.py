@@ -1,0 +1,122 @@
+"""Segmenters of mmseg."""
+
+import copy
+
+import numpy as np
+import torch
+from mmcv.transforms import Compose
+from mmengine.config import Config
+from mmengine.dataset import pseudo_collate
+from mmengine.structures import PixelData
+from mmseg.models.utils import resize
+from mmseg.structures import SegDataSample
+from torch import Tensor, nn
+
+from ptnt_mm.engine.data_files import data_sets
+from ptnt_mm.errors import UserError
+from ptnt_mm.inference.classes import colours
+from ptnt_mm.inference.masks import run_lengths
+from ptnt_mm.inference.overlay import draw_names, tint
+from ptnt_mm.inference.predictor import Predictor
+
+_LOGITS_AT_ONCE = 2**26
+"""In the size of the image: 256 MiB of float32, where 150 classes of a photograph take 14 GB."""
+
+
+class Segmenter(Predictor):
+    """A segmenter: every pixel has a class, and no score."""
+
+    def __init__(
+        self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
+    ):
+        super().__init__(model, config, dataset_meta, score_thr)
+        if score_thr is not None:
+            raise UserError(
+                f'--score-thr {score_thr}: {config.filename} is a segmenter, which gives every '
+                'pixel a class and has no scores: leave it out'
+            )
+        self._pipeline = Compose(_without_files(config))
+        # A segmenter with a single channel, for the foreground, tells two classes apart.
+        number = max(model.num_classes, 2)
+        named = [] if self.classes is None else dataset_meta['palette']
+        self._colours = np.array([*named, *colours(number)[len(named) :]], dtype=np.uint8)
+
+    def predict(self, image: np.ndarray) -> SegDataSample:
+        """Give each pixel of the image as it was given a class: ``pred_sem_seg``, (1, H, W)."""
+        data = pseudo_collate([self._pipeline(dict(img=image))])
+        with torch.no_grad():
+            data = self._model.data_preprocessor(data)
+            (sample,) = data['data_samples']
+            logits = self._model.inference(data['inputs'], [sample.metainfo])
+            labels = self._labels(_without_padding(logits, sample), image.shape[:2])
+        sample.pred_sem_seg = PixelData(data=labels[None].cpu())
+        return sample
+
+    def describe(self, sample: SegDataSample) -> dict:
+        """List the classes that there are, the largest first.
+
+        Shares are of the image's pixels, masks COCO's run lengths.
+        """
+        labels = sample.pred_sem_seg.data[0].numpy()
+        found, pixels = np.unique(labels, return_counts=True)
+        order = np.argsort(-pixels, kind='stable')
+        segments = [
+            dict(label=self.name(label), share=round(count / labels.size, 6))
+            for label, count in zip(found[order].tolist(), pixels[order].tolist(), strict=True)
+        ]
+        for segment, label in zip(segments, found[order], strict=True):
+            segment['mask'] = run_lengths(labels == label)
+        return dict(segments=segments)
+
+    def draw(self, image: np.ndarray, sample: SegDataSample) -> np.ndarray:
+        """Tint every pixel in its class's colour, and write names where there is room."""
+        labels = sample.pred_sem_seg.data[0].numpy()
+        tinted = tint(image, self._colours[labels][..., ::-1])
+        return draw_names(tinted, labels, self.name, self._colours)
+
+    def _labels(self, logits: Tensor, size: tuple[int, int]) -> Tensor:
+        """The class of each pixel, (H, W), of logits (1, C, h, w).
+
+        As mmseg's ``postprocess_result``, but for a few classes at a time: those of all would
+        not fit into the memory for a large photograph.
+        """
+        at_once = max(1, _LOGITS_AT_ONCE // (size[0] * size[1]))
+        best = labels = None
+        for first in range(0, logits.shape[1], at_once):
+            part = resize(
+                logits[:, first : first + at_once],
+                size=size,
+                mode='bilinear',
+                align_corners=self._model.align_corners,
+                warning=False,
+            )[0]
+            values, indices = part.max(dim=0)
+            if best is None:
+                best, labels = values, indices
+            else:
+                higher = values > best
+                best = torch.where(higher, values, best)
+                labels = torch.where(higher, indices + first, labels)
+        if logits.shape[1] == 1:
+            return (best.sigmoid() > self._model.decode_head.threshold).long()
+        return labels
+
+
+def _without_files(config: Config) -> list[dict]:
+    """The test pipeline, for an image in place of a file, and without annotations."""
+    pipeline = copy.deepcopy(next(data_sets(config, 'test')).pipeline)
+    kept = [step for step in pipeline if _kind(step) != 'LoadAnnotations']
+    kept[0]['type'] = 'mmseg.LoadImageFromNDArray'
+    return kept
+
+
+def _kind(step: dict) -> str:
+    """The name of a transform's class, without a scope."""
+    return str(step['type']).rpartition('.')[2]
+
+
+def _without_padding(logits: Tensor, sample: SegDataSample) -> Tensor:
+    """Crop what the preprocessor added to an image: left, right, top and bottom."""
+    left, right, top, bottom = sample.metainfo.get('img_padding_size', (0, 0, 0, 0))
+    height, width = logits.shape[2:]
+    return logits[:, :, top : height - bottom, left : width - right]

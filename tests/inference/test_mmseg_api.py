@@ -1,0 +1,41 @@
+"""mmseg's own inference with our configs and checkpoints, in another folder than the checkout."""
+
+from pathlib import Path
+
+import pytest
+
+import ptnt_mm
+from ptnt_mm.zoo import config_path
+
+from .samples import MAP_CLASSES, SEGMENTER, run_elsewhere, write_segmenter
+
+pytest.importorskip('mmseg')
+
+# The path comes first: nobody has imported ptnt_mm then.
+CODE = f"""
+import numpy
+from mmseg.apis import MMSegInferencer, inference_model, init_model
+
+def check(model, labels):
+    print(tuple(model.dataset_meta['classes']), labels.shape, labels.max() < 5)
+
+def by_name():
+    import ptnt_mm
+    return ptnt_mm.get_config({SEGMENTER!r})
+
+def by_path():
+    return {str(config_path(SEGMENTER))!r}
+
+image = numpy.zeros((30, 40, 3), numpy.uint8)
+for config in (by_path, by_name):
+    model = init_model(config(), 'iter_1.pth', device='cpu')
+    check(model, inference_model(model, image).pred_sem_seg.data[0].numpy())
+    inferencer = MMSegInferencer(model=config(), weights='iter_1.pth', device='cpu')
+    check(inferencer.model, inferencer(image, out_dir='out')['predictions'])
+"""
+
+
+def test_by_path_and_by_name(tmp_path: Path):
+    write_segmenter(tmp_path / 'iter_1.pth', ptnt_mm.get_config(SEGMENTER))
+    assert run_elsewhere(CODE, tmp_path).count(f'{MAP_CLASSES} (30, 40) True') == 4
+    assert {path.parent.name for path in (tmp_path / 'out').rglob('*.*')} == {'pred', 'vis'}
