@@ -4,6 +4,6 @@ MMEngine's root registries are the parents of mmdet's, mmseg's, mmpretrain's and
 registered here once is found from all of them.
 """
 
-from mmengine.registry import HOOKS, MODELS, OPTIM_WRAPPER_CONSTRUCTORS
+from mmengine.registry import HOOKS, LOOPS, MODELS, OPTIM_WRAPPER_CONSTRUCTORS
 
-__all__ = ['HOOKS', 'MODELS', 'OPTIM_WRAPPER_CONSTRUCTORS']
+__all__ = ['HOOKS', 'LOOPS', 'MODELS', 'OPTIM_WRAPPER_CONSTRUCTORS']

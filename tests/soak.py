@@ -21,25 +21,64 @@ from ptnt_mm.tables import new_table, to_text
 
 ROOT = Path(__file__).parents[1]
 FAULTY = Path(__file__).with_name('faulty.py')
-EPOCHS = 4
 
-# The demo's detector with a backbone of a thousandth of the cost: a run is mostly its start.
-SMALL = f"""
-_base_ = {str(ROOT / 'configs' / 'demo_retinanet_ptnt_ti.py')!r}
+# A backbone of a thousandth of the cost: a run is mostly its start.
+_MICRO = """
 _base_.model.backbone.arch = dict(
     depths=(1, 2, 1, 1), inner_depths=(1, 2, 1, 1), outer_dims=(8, 16, 16, 8),
     inner_dims=(2, 4, 4, 2), outer_heads=(2, 4, 4, 2), inner_heads=(1, 2, 2, 1),
     pretrain_img_size=128,
 )
+"""
+
+# The demo's detector, by epochs.
+SMALL = f"""
+_base_ = {str(ROOT / 'configs' / 'demo_retinanet_ptnt_ti.py')!r}
+{_MICRO}
 model = dict(backbone=dict(drop_path_rate=0.1), test_cfg=dict(score_thr=0.0))
 _base_.model.neck[0].in_channels = _base_.model.neck[1].in_channels = [16, 16, 8]
-train_cfg = dict(max_epochs={EPOCHS}, val_interval=2)
+train_cfg = dict(max_epochs=4, val_interval=2)
 train_dataloader = dict(batch_size=4)
 default_hooks = dict(
     logger=dict(interval=1),
     checkpoint=dict(max_keep_ckpts=1, save_best='coco/bbox_mAP', rule='greater'),
 )
 """
+
+# The demo's segmenter, by iterations: checkpoints come in the middle of a pass, too.
+SMALL_MAPS = f"""
+_base_ = {str(ROOT / 'configs' / 'demo_semantic_fpn_ptnt_ti.py')!r}
+{_MICRO}
+model = dict(backbone=dict(drop_path_rate=0.1))
+_base_.model.neck[0].in_channels = _base_.model.neck[1].in_channels = [8, 16, 16, 8]
+train_cfg = dict(max_iters=24, val_interval=12)
+train_dataloader = dict(batch_size=4)
+default_hooks = dict(
+    logger=dict(interval=1),
+    checkpoint=dict(interval=6, max_keep_ckpts=1, save_best='mIoU'),
+)
+"""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of training.
+
+    Attributes:
+        name: For tables and folders.
+        config: Its settings.
+        final: The last checkpoint's name.
+        went_on: What the log has when training went on after the first checkpoint.
+    """
+
+    name: str
+    config: str
+    final: str
+    went_on: str
+
+
+DETECTOR = Kind('detector', SMALL, 'epoch_4.pth', r'Epoch\(train\) \[[234]\]')
+SEGMENTER = Kind('segmenter', SMALL_MAPS, 'iter_24.pth', r'Iter\(train\) \[ ?([789]|\d\d)/')
 
 
 @dataclass
@@ -57,12 +96,16 @@ class Soak:
 
     Args:
         folder: Holds ``data/demo``.
+        kind: What is trained.
     """
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, kind: Kind = DETECTOR):
         self.folder = folder
-        self.config = folder / 'small.py'
-        self.config.write_text(SMALL)
+        self.kind = kind
+        self.runs = folder / f'soak-{kind.name}'
+        self.runs.mkdir()
+        self.config = self.runs / 'small.py'
+        self.config.write_text(kind.config)
         start = time.monotonic()
         self.finish('reference')
         self.seconds = time.monotonic() - start
@@ -70,7 +113,7 @@ class Soak:
 
     def kill_at_random(self, times: int, seed: int) -> Outcome:
         """Kill at random moments and resume each time, until there were so many kills."""
-        outcome, moments = Outcome('killed at a random moment'), random.Random(seed)
+        outcome, moments = self.outcome('killed at a random moment'), random.Random(seed)
         run = 0
         while outcome.injected < times:
             run += 1
@@ -90,21 +133,21 @@ class Soak:
 
     def kill_while_writing(self, moment: str, nth: int) -> Outcome:
         """Kill while the nth checkpoint is written; ``faulty.py`` has the moments."""
-        outcome, name = Outcome(f'killed while writing: {moment}'), f'{moment}{nth}'
+        outcome, name = self.outcome(f'killed while writing: {moment}'), f'{moment}{nth}'
         process = self.start(name, FAULTY, moment, nth)
         outcome.injected += process.wait() == -signal.SIGKILL
-        outcome.checkpoints_lost += nth > 1 and latest_checkpoint(self.folder / name) is None
+        outcome.checkpoints_lost += nth > 1 and latest_checkpoint(self.runs / name) is None
         outcome.runs_lost += not self.continues_as_if_nothing_happened(name)
         return outcome
 
     def fill_the_disk(self) -> Outcome:
         """Train on a file system with room for one checkpoint and a half."""
-        outcome, name = Outcome('disk full'), 'full'
-        (self.folder / name).mkdir()
-        (self.folder / 'saved').mkdir()
-        size = max(file.stat().st_size for file in (self.folder / 'reference').glob('epoch*.pth'))
-        mount = f'mount -t tmpfs -o size={int(1.5 * size) // 1024}k tmpfs {name}'
-        script = f'{mount} || exit 99; "$@"; cp -r {name}/. saved'
+        outcome, name = self.outcome('disk full'), 'full'
+        (self.runs / name).mkdir()
+        (self.runs / 'saved').mkdir()
+        size = (self.runs / 'reference' / self.kind.final).stat().st_size
+        mount = f'mount -t tmpfs -o size={int(1.5 * size) // 1024}k tmpfs {self.runs / name}'
+        script = f'{mount} || exit 99; "$@"; cp -r {self.runs / name}/. {self.runs / "saved"}'
         unshare = ['unshare', '--user', '--map-root-user', '--mount', 'sh', '-c', script, 'sh']
         done = subprocess.run(
             [*unshare, *self.command(name)], cwd=self.folder, capture_output=True, text=True
@@ -118,11 +161,10 @@ class Soak:
 
     def is_lost(self, name: str) -> bool:
         """Whether a run wrote a checkpoint once and has no whole one any more."""
-        work_dir = self.folder / name
+        work_dir = self.runs / name
         logs = [re.sub(' +', ' ', log.read_text()) for log in work_dir.glob('*/*.log')]
-        # The second epoch begins when the checkpoint of the first is written.
-        began_again = any(f'Epoch(train) [{epoch}]' in log for log in logs for epoch in (2, 3, 4))
-        return began_again and latest_checkpoint(work_dir) is None
+        went_on = any(re.search(self.kind.went_on, log) for log in logs)
+        return went_on and latest_checkpoint(work_dir) is None
 
     def continues_as_if_nothing_happened(self, name: str) -> bool:
         """Whether a run, resumed to its end, has the weights of the undisturbed one."""
@@ -135,23 +177,28 @@ class Soak:
     def finish(self, name: str) -> None:
         """Train or resume to the end."""
         if self.start(name).wait() != 0:
-            log = (self.folder / f'{name}.txt').read_text()
+            log = (self.runs / f'{name}.txt').read_text()
             raise RuntimeError(f'{name} does not train: {log[-2000:]}')
 
     def final_weights(self, name: str) -> dict[str, Tensor]:
-        """The weights after the last epoch."""
-        file = self.folder / name / f'epoch_{EPOCHS}.pth'
+        """The weights at the end."""
+        file = self.runs / name / self.kind.final
         return torch.load(file, weights_only=True)['state_dict']
+
+    def outcome(self, fault: str) -> Outcome:
+        """Nothing yet."""
+        return Outcome(f'{self.kind.name} {fault}')
 
     def command(self, name: str, *wrapper: object) -> list[str]:
         """The command that trains, or continues if there is something to continue."""
         train = ROOT / 'tools' / 'train.py'
-        words = [*wrapper, train, self.config, '--work-dir', name, '--seed', 1, '--resume']
+        work_dir = self.runs / name
+        words = [*wrapper, train, self.config, '--work-dir', work_dir, '--seed', 1, '--resume']
         return [sys.executable, '-W', 'ignore', *map(str, words)]
 
     def start(self, name: str, *wrapper: object) -> subprocess.Popen:
         """Start it."""
-        with (self.folder / f'{name}.txt').open('a') as output:
+        with (self.runs / f'{name}.txt').open('a') as output:
             return subprocess.Popen(
                 self.command(name, *wrapper), cwd=self.folder, stdout=output, stderr=output
             )
@@ -177,6 +224,9 @@ def main() -> int:
         for moment in ('half', 'before', 'after'):
             outcomes += [soak.kill_while_writing(moment, nth) for nth in (1, 2, 3)]
         outcomes.append(soak.fill_the_disk())
+        by_iterations = Soak(folder, SEGMENTER)
+        outcomes.append(by_iterations.kill_at_random(20, seed=0))
+        outcomes += [by_iterations.kill_while_writing('before', nth) for nth in (1, 2, 3)]
     print(to_table(outcomes))
     return int(any(one.runs_lost or one.checkpoints_lost for one in outcomes))
 

@@ -1,4 +1,4 @@
-"""What MMEngine lacks: safe loading, whole checkpoints, optimizer groups, command lines."""
+"""What MMEngine lacks: safe loading, whole checkpoints, repeatable training, command lines."""
 
 from ptnt_mm.engine.hooks.annotations import RememberAnnotationsHook
 from ptnt_mm.engine.hooks.bad_loss import StopAtBadLossHook
@@ -7,6 +7,7 @@ from ptnt_mm.engine.hooks.corrupt_images import SkipCorruptImagesHook
 from ptnt_mm.engine.hooks.health import HealthHook
 from ptnt_mm.engine.hooks.repeatable import RepeatableHook
 from ptnt_mm.engine.loading import CheckpointGuardHook
+from ptnt_mm.engine.loops import RepeatableIterBasedTrainLoop
 from ptnt_mm.engine.optimizer import (
     CheckedOptimWrapperConstructor,
     LayerDecayOptimWrapperConstructor,
@@ -19,6 +20,7 @@ __all__ = [
     'LayerDecayOptimWrapperConstructor',
     'RememberAnnotationsHook',
     'RepeatableHook',
+    'RepeatableIterBasedTrainLoop',
     'SkipCorruptImagesHook',
     'StopAtBadLossHook',
     'WholeCheckpointHook',

@@ -9,7 +9,7 @@ from mmengine.config import Config
 from mmengine.registry import RUNNERS
 from mmengine.runner import Runner
 
-from ptnt_mm.engine.config import explain_build_error, is_about_the_config
+from ptnt_mm.engine.config import explain_build_error, how_to_install, is_about_the_config
 from ptnt_mm.engine.runner import QuietRunner
 from ptnt_mm.engine.safeguards import add_hooks
 from ptnt_mm.engine.work_dir import make_work_dir
@@ -83,6 +83,8 @@ def import_host(scope: str) -> None:
     """
     try:
         importlib.import_module(scope)
+    except ModuleNotFoundError as error:
+        raise UserError(f'{scope} cannot be imported: {error}. {how_to_install(error)}') from error
     except (ImportError, AssertionError) as error:
         raise UserError(
             f'{scope} cannot be imported: {error}. python -m ptnt_mm.doctor says what to do'

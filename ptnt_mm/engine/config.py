@@ -12,6 +12,7 @@ from mmengine.config import Config, ConfigDict
 from mmengine.registry import Registry, build_from_cfg
 from mmengine.runner import Runner
 
+from ptnt_mm.doctor import HOSTS
 from ptnt_mm.errors import UserError, unknown_name
 from ptnt_mm.zoo import config_names, config_path
 
@@ -48,7 +49,7 @@ def read_config(path: str, options: dict | None = None) -> Config:
         config = Config.fromfile(file)
     except ModuleNotFoundError as error:
         raise UserError(
-            f'{file} needs a package that is not installed: {error}. {_remedy(error)}'
+            f'{file} needs a package that is not installed: {error}. {how_to_install(error)}'
         ) from error
     except ImportError as error:
         raise UserError(
@@ -135,6 +136,18 @@ def stored_config(text: str) -> ConfigDict:
     return settings
 
 
+def how_to_install(error: ModuleNotFoundError) -> str:
+    """What to type when a package is missing."""
+    words = set(re.findall(r'\w+', str(error)))
+    if 'pkg_resources' in words:
+        return 'Install an older setuptools: pip install "setuptools<81"'
+    for module, package in _HOSTS.items():
+        more = HOSTS.get(package, '')
+        if words & {module, package, *more.split()}:
+            return f'Install it: pip install {package}{more}; then run python -m ptnt_mm.doctor'
+    return 'python -m ptnt_mm.doctor shows what is there'
+
+
 def _literal(node: ast.expr) -> object:
     """The value of a literal in which ``dict(key=value)`` counts as one.
 
@@ -162,17 +175,6 @@ def _find_config(path: str) -> Path:
         return config_path(path)
     near = unknown_name('config', Path(path).stem, config_names())
     raise UserError(f'there is no config file {path}; {near}')
-
-
-def _remedy(error: ModuleNotFoundError) -> str:
-    """What to type when a package is missing."""
-    text = str(error)
-    if 'pkg_resources' in text:
-        return 'Install an older setuptools: pip install "setuptools<81"'
-    for module, package in _HOSTS.items():
-        if module in text:
-            return f'Install it: pip install {package}; then run python -m ptnt_mm.doctor'
-    return 'python -m ptnt_mm.doctor shows what is there'
 
 
 def _class_being_built(error: Exception) -> type | None:

@@ -32,7 +32,7 @@ class DataSet:
         return Path(root) / name
 
     def paths(self) -> Iterator[Path]:
-        """The annotation file and the image folders, as far as they are named and local."""
+        """The annotation file and the folders of images and masks, as far as named and local."""
         prefixes = (self.settings.get('data_prefix') or {}).values()
         for name in (self.settings.get('ann_file'), *prefixes):
             if (path := self.path(name)) is not None:
@@ -77,8 +77,8 @@ def check_data_files(config: Config, splits: tuple[str, ...]) -> None:
     layout = '\n'.join(f'    {"missing" if p in missing else "found  "}  {p}' for p in expected)
     raise UserError(
         f'{missing[0]} is not there. The config expects, relative to {Path.cwd()}:\n{layout}\n'
-        'docs/data.md says how to get COCO and how to use data of your own. The demo set is made '
-        'by: python tools/make_demo_data.py data/demo'
+        'docs/data.md says how to get public data and how to use data of your own. The demo set '
+        'is made by: python tools/make_demo_data.py data/demo'
     )
 
 

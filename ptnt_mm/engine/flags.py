@@ -41,6 +41,7 @@ def apply_flags(args: argparse.Namespace, config: Config, work_dir: Path) -> Con
         config.load_from = args.load_from
     if args.resume is not None:
         stored = use_resume(config, args.resume, work_dir)
+        _keep_seed(args, config)
     check_start(config)
     return stored
 
@@ -50,6 +51,20 @@ def _choose_randomness(args: argparse.Namespace, config: Config) -> None:
     asked = {key: value for key, value in asked.items() if value is not None}
     if asked:
         config.randomness = {**(config.get('randomness') or {}), **asked}
+
+
+def _keep_seed(args: argparse.Namespace, config: Config) -> None:
+    """Refuse to change the seed of a training on its way.
+
+    Raises:
+        UserError: if another one is asked for.
+    """
+    seed = (config.get('randomness') or {}).get('seed')
+    if args.seed not in (None, seed):
+        raise UserError(
+            f'--seed {args.seed}: the training that --resume continues has seed {seed}: leave '
+            '--seed out'
+        )
 
 
 def _use_mixed_precision(config: Config) -> None:

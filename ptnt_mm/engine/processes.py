@@ -1,12 +1,16 @@
 """Several processes that train together: who started them, and how they talk to each other."""
 
+import logging
 import os
+from collections.abc import Iterator
 
 import torch
 from mmengine.config import Config
 from mmengine.device import get_device
 
 from ptnt_mm.errors import UserError
+
+_logger = logging.getLogger(__name__)
 
 # What a launcher sets in the environment of every process that it starts.
 _RANKS = {'pytorch': 'RANK', 'slurm': 'SLURM_PROCID', 'mpi': 'OMPI_COMM_WORLD_RANK'}
@@ -36,6 +40,11 @@ def is_first_process(config: Config) -> bool:
 
 def _join_on_cpu(config: Config) -> None:
     """Join the processes by gloo; MMEngine asks CUDA for a device of each, whatever the backend."""
+    synchronized = [part for part in _nested(config.get('model')) if part.get('type') == 'SyncBN']
+    for norm in synchronized:
+        norm['type'] = 'BN'
+    if synchronized and is_first_process(config):
+        _logger.warning('SyncBN is for GPUs: on this CPU each process has a BN of its own')
     if not torch.distributed.is_initialized():
         torch.distributed.init_process_group('gloo')
     if config.get('model_wrapper_cfg') is None:
@@ -45,3 +54,14 @@ def _join_on_cpu(config: Config) -> None:
             broadcast_buffers=False,
             find_unused_parameters=config.get('find_unused_parameters', False),
         )
+
+
+def _nested(settings: object) -> Iterator[dict]:
+    """All dicts in the settings of a model."""
+    if isinstance(settings, dict):
+        yield settings
+        settings = settings.values()
+    elif not isinstance(settings, (list, tuple)):
+        return
+    for part in settings:
+        yield from _nested(part)

@@ -1,4 +1,4 @@
-"""The hooks that every training gets, whatever its config says."""
+"""The hooks and the loop that every training gets, whatever its config says."""
 
 from collections.abc import Iterable, Mapping
 
@@ -24,6 +24,8 @@ def use_safeguards(config: Config) -> None:
     if checkpoint is not None and _name(checkpoint) == 'CheckpointHook':
         checkpoint = dict(checkpoint, type='WholeCheckpointHook')
         config.default_hooks = dict(defaults, checkpoint=checkpoint)
+    if config.get('train_cfg'):
+        config.train_cfg = _repeatable(config.train_cfg)
 
 
 def add_hooks(config: Config, names: Iterable[str]) -> None:
@@ -31,6 +33,18 @@ def add_hooks(config: Config, names: Iterable[str]) -> None:
     hooks = list(config.get('custom_hooks') or [])
     named = {_name(hook) for hook in hooks if isinstance(hook, Mapping)}
     config.custom_hooks = hooks + [dict(type=name) for name in names if name not in named]
+
+
+def _repeatable(loop: Mapping) -> dict:
+    """Settings of a loop, with ours in place of MMEngine's iteration-based one."""
+    settings = dict(loop)
+    if 'type' not in settings and settings.get('by_epoch') is False:
+        # MMEngine's other name for it.
+        del settings['by_epoch']
+        settings['type'] = 'IterBasedTrainLoop'
+    if _name(settings) == 'IterBasedTrainLoop':
+        settings['type'] = 'RepeatableIterBasedTrainLoop'
+    return settings
 
 
 def _name(hook: Mapping) -> str:

@@ -30,7 +30,8 @@ def use_pretrained(config: Config, path: str) -> None:
 def use_resume(config: Config, resume: str, work_dir: Path) -> ConfigDict:
     """Continue from a checkpoint, which holds all weights: a pretrained file is not needed.
 
-    The seed goes on too, unless the config names one.
+    The seed goes on too, whatever the config says: MMEngine would give it to everything but the
+    order of the images.
 
     Args:
         config: Is changed.
@@ -57,9 +58,9 @@ def use_resume(config: Config, resume: str, work_dir: Path) -> ConfigDict:
     config.resume = True
     config.load_from = str(checkpoint)
     stored = stored_config(content['meta'].get('cfg', ''))
-    randomness, seed = config.get('randomness') or {}, content['meta'].get('seed')
-    if randomness.get('seed') is None and isinstance(seed, int):
-        config.randomness = dict(randomness, seed=seed)
+    seed = content['meta'].get('seed')
+    if isinstance(seed, int):
+        config.randomness = dict(config.get('randomness') or {}, seed=seed)
         if stored:
             stored.randomness = dict(stored.get('randomness') or {}, seed=seed)
     backbone = config.model.get('backbone')

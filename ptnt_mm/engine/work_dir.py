@@ -41,8 +41,7 @@ def latest_checkpoint(work_dir: Path) -> Path | None:
 
     The one that MMEngine's pointer names comes first, then those of the most steps.
     """
-    steps = [path for path in _checkpoints(work_dir) if not path.name.startswith('best_')]
-    steps.sort(key=lambda path: int(_CHECKPOINT.fullmatch(path.name)[2]), reverse=True)
+    steps = [path for path in _checkpoints(work_dir) if not path.name.startswith('best_')][::-1]
     pointer = work_dir / 'last_checkpoint'
     if pointer.is_file():
         # The path was written as it was typed: the file lies beside the pointer.
@@ -103,5 +102,7 @@ class RemoveHook(Hook):
 
 
 def _checkpoints(work_dir: Path) -> list[Path]:
-    """The files that MMEngine's checkpoint hook wrote."""
-    return sorted(path for path in work_dir.glob('*.pth') if _CHECKPOINT.fullmatch(path.name))
+    """The files that MMEngine's checkpoint hook wrote, those of the most steps last."""
+    steps = {path: _CHECKPOINT.fullmatch(path.name) for path in work_dir.glob('*.pth')}
+    found = [path for path, match in steps.items() if match]
+    return sorted(found, key=lambda path: (int(steps[path][2]), path.name))

@@ -4,13 +4,14 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
 from mmengine.fileio import get_file_backend
 
 from ptnt_mm.engine.hooks.checkpointing import WHOLE_FILES, WholeFileBackend
 from ptnt_mm.engine.work_dir import latest_checkpoint
 from ptnt_mm.errors import UserError
 
-from .toy import toy_config, train
+from .toy import toy_config, toy_iterations, train
 
 EVALUATED = dict(
     val_cfg=dict(),
@@ -63,6 +64,25 @@ def test_the_former_best_stays_until_the_new_one_is_there(tmp_path: Path, monkey
     train(evaluated(tmp_path, epochs=3))
     assert bests == [[], ['best_score_epoch_1.pth'], ['best_score_epoch_2.pth']]
     assert names(tmp_path) == ['best_score_epoch_3.pth', 'epoch_3.pth']
+
+
+def test_checkpoints_by_iterations(tmp_path: Path):
+    """Two are kept, and the best one, which `rule` is left to be guessed from its name."""
+    config = toy_iterations(tmp_path, 14, **EVALUATED)
+    config.train_cfg.val_interval = 7
+    config.val_dataloader = dict(
+        config.train_dataloader,
+        num_workers=0,
+        persistent_workers=False,
+        sampler=dict(type='DefaultSampler', shuffle=False),
+    )
+    config.val_evaluator.name = 'mIoU'
+    config.default_hooks.checkpoint.update(max_keep_ckpts=2, save_best='mIoU')
+    train(config)
+    assert names(tmp_path) == ['best_mIoU_iter_14.pth', 'iter_12.pth', 'iter_14.pth']
+    assert latest_checkpoint(tmp_path) == tmp_path / 'iter_14.pth'
+    meta = torch.load(tmp_path / 'iter_12.pth', weights_only=False)['meta']
+    assert (meta['epoch'], meta['iter']) == (0, 12)
 
 
 @pytest.mark.parametrize('fails_at', [2, 3])

@@ -7,6 +7,7 @@ from mmengine.config import Config
 from mmengine.registry import MODELS
 from torch import nn
 
+from ptnt_mm.engine.build import import_host
 from ptnt_mm.engine.config import (
     apply_options,
     explain_build_error,
@@ -56,6 +57,41 @@ def test_a_name_is_as_good_as_a_path():
 def test_a_broken_config_says_what_is_wrong(text: str, message: str, tmp_path: Path):
     with pytest.raises(UserError, match=message):
         read_config(_write(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ('base', 'absent', 'command'),
+    [
+        ('mmseg::_base_/default_runtime.py', 'mmsegmentation', 'mmsegmentation ftfy regex;'),
+        ('mmdet::_base_/default_runtime.py', 'mmdet', 'mmdet;'),
+    ],
+)
+def test_an_absent_host_is_named_with_all_that_it_needs(
+    base: str, absent: str, command: str, tmp_path: Path, monkeypatch
+):
+    monkeypatch.setattr('mmengine.config.config.is_installed', lambda package: package != absent)
+    with pytest.raises(UserError, match=f'{absent} is not installed.*pip install {command}'):
+        read_config(_write(tmp_path, f'_base_ = {base!r}'))
+
+
+@pytest.mark.parametrize(
+    ('missing', 'remedy'),
+    [
+        ('mmseg', 'Install it: pip install mmsegmentation ftfy regex; then run python -m ptnt_mm'),
+        ('ftfy', 'Install it: pip install mmsegmentation ftfy regex; then run python -m ptnt_mm'),
+        ('mmdet', 'Install it: pip install mmdet; then run python -m ptnt_mm'),
+        ('pkg_resources', 'pip install "setuptools<81"'),
+        ('mmcv', 'python -m ptnt_mm.doctor shows what is there'),
+    ],
+)
+def test_what_to_install_for_a_module(missing: str, remedy: str, monkeypatch):
+    def absent(name: str):
+        raise ModuleNotFoundError(f"No module named '{missing}'", name=missing)
+
+    monkeypatch.setattr('ptnt_mm.engine.build.importlib.import_module', absent)
+    with pytest.raises(UserError, match=f'^mmseg cannot be imported: .*{missing}') as caught:
+        import_host('mmseg')
+    assert remedy in str(caught.value)
 
 
 def test_options_reach_the_config(tmp_path: Path):

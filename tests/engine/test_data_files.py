@@ -37,6 +37,18 @@ def test_wrapped_and_joined_datasets_are_looked_into(tmp_path: Path):
         check_data_files(Config(dict(train_dataloader=dict(dataset=joined))), ('train',))
 
 
+def test_folders_of_images_and_masks(tmp_path: Path):
+    """Of a data set without an annotation file, as mmseg's are."""
+    prefix = dict(img_path='images/train', seg_map_path='masks/train')
+    dataset = dict(data_root=f'{tmp_path}/', ann_file='', data_prefix=prefix)
+    config = Config(dict(train_dataloader=dict(dataset=dataset)))
+    (tmp_path / 'images' / 'train').mkdir(parents=True)
+    with pytest.raises(UserError, match=f'^{tmp_path}/masks/train is not there'):
+        check_data_files(config, ('train',))
+    (tmp_path / 'masks' / 'train').mkdir(parents=True)
+    check_data_files(config, ('train',))
+
+
 def test_evaluators_are_looked_into(tmp_path: Path):
     evaluators = [dict(type='Other'), dict(type='CocoMetric', ann_file=str(tmp_path / 'val.json'))]
     with pytest.raises(UserError, match='val.json'):

@@ -3,20 +3,26 @@
 import logging
 import os
 import signal
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
+from mmengine.dataset import InfiniteSampler, pseudo_collate
+from mmengine.registry import TRANSFORMS
+from PIL import Image
 from torch.optim import AdamW
-from torch.utils.data import get_worker_info
+from torch.utils.data import DataLoader, get_worker_info
 
+from ptnt_mm.engine.endless import EndlessLoader
 from ptnt_mm.engine.failure import failures_explained
 from ptnt_mm.engine.hooks.bad_loss import StopAtBadLossHook
+from ptnt_mm.engine.hooks.corrupt_images import SkipCorruptImagesHook
 from ptnt_mm.engine.hooks.health import HealthHook
 from ptnt_mm.errors import UserError
 
-from .toy import ToyModel, ToyNoise, toy_config, train
+from .toy import ToyModel, ToyNoise, toy_config, toy_iterations, train
 
 
 def log_of(work_dir: Path) -> str:
@@ -69,8 +75,22 @@ def test_a_batch_of_several_branches_has_no_names():
     batch = dict(inputs=dict(sup=[]), data_samples=dict(sup=[]))
     with pytest.raises(UserError, match='The batch was without names'):
         StopAtBadLossHook().after_train_iter(
-            SimpleNamespace(epoch=0, iter=0), 0, batch, dict(loss=torch.tensor(float('nan')))
+            SimpleNamespace(epoch=0, iter=0, train_loop=None),
+            0,
+            batch,
+            dict(loss=torch.tensor(float('nan'))),
         )
+
+
+def test_iterations_are_not_counted_by_epochs(tmp_path: Path, monkeypatch):
+    forward = ToyModel.forward
+
+    def spoilt(self, inputs, data_samples, mode):
+        return {'loss': forward(self, inputs, data_samples, mode)['loss'] * float('nan')}
+
+    monkeypatch.setattr(ToyModel, 'forward', spoilt)
+    with pytest.raises(UserError, match=r'^iteration 1: loss is nan. The batch was \d.jpg'):
+        train(toy_iterations(tmp_path))
 
 
 def spoil(monkeypatch, rows: set[int]) -> None:
@@ -101,8 +121,86 @@ def test_too_many_of_them_are_an_error(tmp_path: Path, monkeypatch):
     spoil(monkeypatch, {3, 7, 9})
     config = toy_config(tmp_path, epochs=2)
     config.custom_hooks += [dict(type='SkipCorruptImagesHook', limit=2)]
-    with pytest.raises(UserError, match='images could not be read in this epoch.*limit='):
+    with pytest.raises(UserError, match='images could not be read in this pass.*limit='):
         train(config)
+
+
+@pytest.mark.parametrize('workers', [0, 2])
+def test_by_iterations_they_are_counted_in_passes(tmp_path: Path, monkeypatch, workers: int):
+    """Two of ten rows in each of ten passes; workers read two passes ahead at most."""
+    spoil(monkeypatch, {3, 7})
+    config = toy_iterations(tmp_path, 30)
+    config.train_dataloader.update(num_workers=workers, persistent_workers=workers > 0)
+    config.custom_hooks += [dict(type='SkipCorruptImagesHook', limit=15)]
+    train(config)
+    assert (tmp_path / 'iter_30.pth').exists()
+    assert 'is cut short' in log_of(tmp_path)
+    config.custom_hooks[-1].limit = 1
+    with pytest.raises(UserError, match='images could not be read in this pass.*limit='):
+        train(config)
+
+
+@TRANSFORMS.register_module()
+class LoadRow:
+    """The first step."""
+
+    def __call__(self, results: dict) -> dict:
+        return results
+
+
+@TRANSFORMS.register_module()
+class LoadRowAnnotations:
+    """A second step that reads a file, too."""
+
+    def __call__(self, results: dict) -> dict:
+        results['seg_map_path'] = f'{results["sample_idx"]}.png'
+        if results['sample_idx'] == 3:
+            raise OSError('its header is missing')
+        return results
+
+
+def test_masks_are_read_later_and_left_out_the_same_way(tmp_path: Path):
+    config = toy_iterations(tmp_path)
+    config.train_dataloader.num_workers, config.train_dataloader.persistent_workers = 0, False
+    pipeline = config.train_dataloader.dataset.pipeline
+    pipeline[:] = [dict(type='LoadRow'), dict(type='LoadRowAnnotations'), *pipeline]
+    config.custom_hooks += [dict(type='SkipCorruptImagesHook')]
+    train(config)
+    assert '3.png cannot be read and is left out: its header is missing' in log_of(tmp_path)
+
+
+def test_mmsegs_images_and_masks(tmp_path: Path, monkeypatch):
+    """One of each is cut off; both are named, and others take their places."""
+    datasets = pytest.importorskip('mmseg.datasets')
+    from mmcv.transforms import LoadImageFromFile
+
+    for name in ('images', 'masks'):
+        (tmp_path / name).mkdir()
+        for number in range(4):
+            Image.effect_noise((32, 32), 99).save(tmp_path / name / f'{number}.png')
+    broken = [tmp_path / 'images' / '1.png', tmp_path / 'masks' / '2.png']
+    for file in broken:
+        file.write_bytes(file.read_bytes()[:40])
+    steps = [LoadImageFromFile(), datasets.LoadAnnotations(), datasets.PackSegInputs()]
+    data = datasets.BaseSegDataset(
+        data_root=str(tmp_path), data_prefix=dict(img_path='images', seg_map_path='masks'),
+        img_suffix='.png', metainfo=dict(classes=('a',)), pipeline=steps,
+    )  # fmt: skip
+    said = []
+    module = 'ptnt_mm.engine.hooks.corrupt_images'
+    monkeypatch.setattr(f'{module}.print_log', lambda text, **_: said.append(text))
+    loader = DataLoader(
+        data, batch_size=2, sampler=InfiniteSampler(data, seed=0), collate_fn=pseudo_collate
+    )
+    runner = SimpleNamespace(train_dataloader=EndlessLoader(loader), iter=0)
+    hook = SkipCorruptImagesHook(limit=1)
+    hook.before_train_epoch(runner)
+    read = [Path(sample.img_path).name for batch in islice(runner.train_dataloader, 2)
+            for sample in batch['data_samples']]  # fmt: skip
+    assert set(read) <= {'0.png', '3.png'} and len(read) == 4
+    assert {text.partition(' ')[0] for text in said} == set(map(str, broken))
+    with pytest.raises(UserError, match=f'{len(said)} images could not be read'):
+        hook.after_train_iter(runner, 0)
 
 
 def test_a_worker_that_dies_is_explained(tmp_path: Path, monkeypatch):
@@ -140,8 +238,36 @@ def test_changed_annotations_are_noticed_on_resume(tmp_path: Path):
         train(annotated(work_dir, file, 1)) if not warned else None
 
 
-def test_health_is_logged(tmp_path: Path):
-    config = toy_config(tmp_path, epochs=2)
+def test_changed_masks_are_noticed_on_resume(tmp_path: Path):
+    """By their names and sizes."""
+    masks, work_dir = tmp_path / 'data' / 'masks' / 'train', tmp_path / 'run'
+    masks.mkdir(parents=True)
+    (masks / '1.png').write_bytes(b'12')
+
+    def masked(iterations: int):
+        config = toy_iterations(work_dir, iterations)
+        config.train_dataloader.dataset.update(
+            data_root=str(tmp_path / 'data'), data_prefix=dict(seg_map_path='masks')
+        )
+        config.custom_hooks += [dict(type='RememberAnnotationsHook')]
+        return config
+
+    train(masked(4))
+    for name, warned in (('1.png', False), ('2.png', True)):
+        (masks / '1.png').rename(masks / name)
+        config = masked(8)
+        config.resume, config.load_from = True, str(work_dir / 'iter_4.pth')
+        train(config)
+        (work_dir / 'iter_8.pth').unlink()
+        assert (
+            f'{masks.parent} is not what this training began with' in log_of(work_dir)
+        ) == warned
+        train(masked(4)) if not warned else None
+
+
+@pytest.mark.parametrize('toy', [toy_config, toy_iterations])
+def test_health_is_logged(tmp_path: Path, toy):
+    config = toy(tmp_path)
     config.custom_hooks += [dict(type='HealthHook', interval=2)]
     train(config)
     log = log_of(tmp_path)
@@ -150,27 +276,29 @@ def test_health_is_logged(tmp_path: Path):
 
 
 class Runner:
-    """As much of a runner as the hook's warnings need."""
+    """As much of a runner as the hook's warnings need; two iterations make a pass."""
 
-    def __init__(self):
+    def __init__(self, iteration: int = 0):
         self.logger = logging.getLogger('health')
+        self.iter = iteration
+        self.train_dataloader = range(2)
 
 
 def test_growing_memory_is_told_once(monkeypatch, caplog):
     hook, sizes = HealthHook(), iter([100, 120, 150, 190, 240, 300])
     monkeypatch.setattr('ptnt_mm.engine.hooks.health._memory', lambda: next(sizes) * 2**20)
-    for _ in range(6):
-        hook.after_train_epoch(Runner())
+    for iteration in range(12):
+        hook.after_train_iter(Runner(iteration), iteration)
     assert [record.message for record in caplog.records] == [
-        'memory grows from epoch to epoch: 100, 120, 150, 190 MiB'
+        'memory grows with every pass through the data: 100, 120, 150, 190 MiB'
     ]
 
 
 def test_steady_memory_is_not_told(monkeypatch, caplog):
     hook, sizes = HealthHook(), iter([100, 150, 151, 152, 150, 153])
     monkeypatch.setattr('ptnt_mm.engine.hooks.health._memory', lambda: next(sizes) * 2**20)
-    for _ in range(6):
-        hook.after_train_epoch(Runner())
+    for iteration in range(12):
+        hook.after_train_iter(Runner(iteration), iteration)
     assert not caplog.records
 
 

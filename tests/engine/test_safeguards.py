@@ -2,6 +2,7 @@
 
 from mmengine.config import Config
 from mmengine.hooks import CheckpointHook
+from mmengine.runner import IterBasedTrainLoop
 
 from ptnt_mm.engine.hooks.health import HealthHook
 from ptnt_mm.engine.safeguards import HOOKS, use_safeguards
@@ -36,6 +37,30 @@ def test_classes_and_scopes_are_names_too():
         use_safeguards(config)
         assert 'HealthHook' not in names(config)
         assert config.default_hooks.checkpoint == dict(type='WholeCheckpointHook', interval=7)
+
+
+def test_iterations_are_repeatable_whatever_the_loop_is_called():
+    ours = dict(type='RepeatableIterBasedTrainLoop', max_iters=9)
+    for name in (
+        dict(type='IterBasedTrainLoop'),
+        dict(type='mmengine.IterBasedTrainLoop'),
+        dict(type=IterBasedTrainLoop),
+        dict(by_epoch=False),
+    ):
+        config = Config(dict(train_cfg=dict(name, max_iters=9)))
+        use_safeguards(config)
+        assert config.train_cfg == ours
+
+
+def test_other_loops_stay():
+    for loop in (
+        dict(by_epoch=True, max_epochs=3),
+        dict(type='EpochBasedTrainLoop', max_epochs=3),
+        dict(type='MyIterBasedTrainLoop', max_iters=9),
+    ):
+        config = Config(dict(train_cfg=loop))
+        use_safeguards(config)
+        assert config.train_cfg == loop
 
 
 def test_who_wants_no_checkpoints_gets_none():

@@ -6,6 +6,8 @@ import pytest
 import torch
 from mmengine.config import Config, ConfigDict
 
+from ptnt_mm.engine.cli import train_parser
+from ptnt_mm.engine.flags import apply_flags
 from ptnt_mm.engine.start import (
     changes,
     check_start,
@@ -111,13 +113,26 @@ def test_a_seed_that_goes_on_is_no_change(tmp_path: Path):
     assert not list(changes(use_resume(now, _checkpoint(tmp_path, meta), tmp_path), now))
 
 
-def test_the_seed_goes_on_unless_another_is_asked_for(tmp_path: Path):
+def test_the_seed_goes_on_whatever_the_config_says(tmp_path: Path):
+    for randomness in (None, dict(seed=8, deterministic=True)):
+        config = _config()
+        config.randomness = randomness
+        use_resume(config, _checkpoint(tmp_path, dict(cfg='', seed=7)), tmp_path)
+        assert config.randomness == dict(randomness or {}, seed=7)
+
+
+@pytest.mark.parametrize('seed', [None, 7, 8])
+def test_another_seed_cannot_be_asked_for(tmp_path: Path, seed: int | None):
     config = _config()
-    use_resume(config, _checkpoint(tmp_path, dict(cfg='', seed=7)), tmp_path)
-    assert config.randomness == dict(seed=7)
-    config.randomness = dict(seed=8)
-    use_resume(config, _checkpoint(tmp_path, dict(cfg='', seed=7)), tmp_path)
-    assert config.randomness == dict(seed=8)
+    config.optim_wrapper = dict()
+    words = ['config.py', '--resume', _checkpoint(tmp_path, dict(cfg='', seed=7))]
+    args = train_parser('').parse_args(words if seed is None else [*words, '--seed', str(seed)])
+    if seed == 8:
+        with pytest.raises(UserError, match='--seed 8: the training .* has seed 7: leave --seed'):
+            apply_flags(args, config, tmp_path)
+    else:
+        apply_flags(args, config, tmp_path)
+        assert config.randomness.seed == 7
 
 
 def test_changed_settings_are_named(tmp_path: Path):

@@ -52,6 +52,18 @@ def test_a_folder_with_checkpoints_is_not_trained_over(tmp_path: Path):
         require_fresh(tmp_path)
 
 
+def test_iterations_are_steps_too(tmp_path: Path):
+    """Numbers are compared, and not names: 9,000 is less than 10,000."""
+    for name in ('iter_10000.pth', 'iter_9000.pth', 'best_mIoU_iter_9000.pth'):
+        save(tmp_path / name)
+    assert latest_checkpoint(tmp_path) == tmp_path / 'iter_10000.pth'
+    with pytest.raises(UserError, match=r'\(iter_10000\.pth\)'):
+        require_fresh(tmp_path)
+    assert len(earlier_run(tmp_path)) == 3
+    (tmp_path / 'iter_10000.pth').write_bytes(b'cut off')
+    assert latest_checkpoint(tmp_path) == tmp_path / 'iter_9000.pth'
+
+
 def test_removing_an_earlier_run_leaves_all_else(tmp_path: Path):
     _run(tmp_path, 'epoch_2.pth')
     for name in ('notes.txt', 'mine.pth'):

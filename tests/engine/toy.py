@@ -1,4 +1,4 @@
-"""A training of seconds, with all that can differ between two runs: workers, dropout, momentum."""
+"""Trainings of seconds, with all that can differ between two runs: workers, dropout, momentum."""
 
 import random
 from pathlib import Path
@@ -53,12 +53,16 @@ class ToyMetric(BaseMetric):
 
     score = 0
 
+    def __init__(self, name: str = 'score'):
+        super().__init__()
+        self.name = name
+
     def process(self, data_batch: dict, data_samples: list) -> None:
         self.results.append(0)
 
     def compute_metrics(self, results: list) -> dict[str, float]:
         ToyMetric.score += 1
-        return dict(score=ToyMetric.score)
+        return {self.name: ToyMetric.score}
 
 
 def toy_config(work_dir: Path, epochs: int = 4, **settings) -> Config:
@@ -88,6 +92,16 @@ def toy_config(work_dir: Path, epochs: int = 4, **settings) -> Config:
     )
     base.update(settings)
     return Config(base)
+
+
+def toy_iterations(work_dir: Path, iterations: int = 12, **settings) -> Config:
+    """The same by iterations: a checkpoint after every fourth, two and a half make a pass."""
+    config = toy_config(work_dir)
+    config.train_cfg = dict(type='RepeatableIterBasedTrainLoop', max_iters=iterations)
+    config.train_dataloader.sampler.type = 'InfiniteSampler'
+    config.default_hooks.checkpoint.update(by_epoch=False, interval=4)
+    config.update(settings)
+    return config
 
 
 def train(config: Config) -> dict[str, Tensor]:

@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from soak import SMALL
+import torch
+from soak import SMALL, SMALL_MAPS
 
 from .workplace import ROOT, Workplace
 
@@ -69,6 +70,28 @@ def test_one_process_is_killed_and_the_run_resumes(workplace: Workplace, small: 
     assert resumed.returncode == 0, output
     assert '4 images x 2 processes x 1 steps = 8' in output and 'bbox_mAP' in output
     assert (workplace.folder / f'dist{29613}' / 'epoch_4.pth').is_file()
+
+
+@pytest.mark.timeout(600)
+def test_iterations_resume_bit_by_bit(workplace: Workplace):
+    """Each process draws its own images and numbers; mmseg's SyncBN is no obstacle on a CPU."""
+    pytest.importorskip('mmseg')
+    config = workplace.folder / 'small_maps_distributed.py'
+    head = "model['decode_head'] = dict(norm_cfg=dict(type='SyncBN', requires_grad=True))"
+    config.write_text(f'{SMALL_MAPS}\n{head}\n')
+    settings = (
+        '--cfg-options', 'train_cfg.max_iters=4', 'train_cfg.val_interval=9',
+        'default_hooks.checkpoint.interval=2', 'default_hooks.checkpoint.max_keep_ckpts=9',
+    )  # fmt: skip
+    weights = []
+    for port, start_from in ((29614, '--seed=1'), (29615, '--resume=dist29614/iter_2.pth')):
+        process = start(workplace, config, port, start_from, *settings)
+        output, _ = process.communicate(timeout=280)
+        assert process.returncode == 0, output
+        assert output.count('on this CPU each process has a BN of its own') == 1
+        last = workplace.folder / f'dist{port}' / 'iter_4.pth'
+        weights.append(torch.load(last, weights_only=True)['state_dict'])
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
 
 
 @pytest.mark.parametrize('words', [[], ['c.py'], ['c.py', 'no'], ['c.py', '0']])

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from mmengine.hooks import Hook
 
+from ptnt_mm.engine.passes import where
 from ptnt_mm.errors import UserError
 from ptnt_mm.registry import HOOKS
 
@@ -42,7 +43,7 @@ class StopAtBadLossHook(Hook):
         bad = [f'{name} is {value}' for name, value in losses.items() if not math.isfinite(value)]
         if bad:
             raise UserError(
-                f'epoch {runner.epoch + 1}, iteration {runner.iter + 1}: {", ".join(bad)}. '
+                f'{where(runner)}: {", ".join(bad)}. '
                 f'The batch was {", ".join(_images(data_batch)) or "without names"}. {_ADVICE}'
             )
 

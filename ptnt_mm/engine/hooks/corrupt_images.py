@@ -1,4 +1,4 @@
-"""Going on past images that cannot be read, up to a number."""
+"""Going on past images and masks that cannot be read, up to a number."""
 
 import logging
 import multiprocessing
@@ -8,6 +8,7 @@ from typing import Any
 from mmengine.hooks import Hook
 from mmengine.logging import print_log
 
+from ptnt_mm.engine.passes import ends_a_pass
 from ptnt_mm.errors import UserError
 from ptnt_mm.registry import HOOKS
 
@@ -16,12 +17,15 @@ from ptnt_mm.registry import HOOKS
 class SkipCorruptImagesHook(Hook):
     """Take another image in place of one that cannot be read; stop when there are too many.
 
-    Each is named in the log. MMEngine's data sets do the replacing; mmdet's and mmseg's training
-    would end at the first of them. Processes count for themselves. It is for epoch-based training:
-    MMEngine's iteration-based loop starts its workers before any hook is called.
+    Each is named in the log, as is a mask that cannot be read. MMEngine's data sets do the
+    replacing; mmdet's and mmseg's training would end at the first of them. Processes count for
+    themselves, and workers that load ahead of the end of a pass count for that pass.
+
+    Iteration-based training needs :class:`RepeatableIterBasedTrainLoop`: MMEngine's own loop starts
+    its workers before any hook is called.
 
     Args:
-        limit: How many may be left out in an epoch; 0 stops at the first.
+        limit: How many may be left out in a pass through the data; 0 stops at the first.
     """
 
     # After hooks that change the pipeline, and before workers are started.
@@ -31,33 +35,36 @@ class SkipCorruptImagesHook(Hook):
         self.limit = limit
         # The workers of data loaders count together.
         self._count = multiprocessing.Value('i', 0)
+        self._earlier = 0
 
     def before_train_epoch(self, runner: Any) -> None:
-        """Count from 0: the same images come again."""
-        self._watch(runner)
-        self._count.value = 0
-
-    def _watch(self, runner: Any) -> None:
-        """Watch over the first step of every training pipeline, which reads the image."""
+        """Watch over the steps that read files, before workers get copies of them."""
         for data_set in _with_pipelines(runner.train_dataloader.dataset):
             steps = data_set.pipeline.transforms
-            if steps and not isinstance(steps[0], _Watched):
-                steps[0] = _Watched(steps[0], self._count)
+            if any(isinstance(step, _Watched) for step in steps):
+                continue
+            for number, step in enumerate(steps):
+                # The first one, whatever its name, and those that read masks.
+                if number == 0 or type(step).__name__.startswith('Load'):
+                    steps[number] = _Watched(step, self._count)
 
     def after_train_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: dict | None = None
     ) -> None:
-        """Compare the count with the limit.
+        """Compare the count with the limit; after a pass the same images come again.
 
         Raises:
             UserError: if there were more.
         """
-        if self._count.value > self.limit:
+        found = self._count.value - self._earlier
+        if found > self.limit:
             raise UserError(
-                f'{self._count.value} images could not be read in this epoch; the log names them. '
-                'Mend them (tools/check_config.py finds all), or allow more with '
+                f'{found} images could not be read in this pass through the data; the log names '
+                'them. Mend them (tools/check_config.py finds all), or allow more with '
                 "custom_hooks=[dict(type='SkipCorruptImagesHook', limit=...), ...]"
             )
+        if ends_a_pass(runner):
+            self._earlier += found
 
 
 class _Watched:
@@ -80,11 +87,16 @@ class _Watched:
                 self.count.value += 1
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             print_log(
-                f'{results.get("img_path")} cannot be read and is left out: {reason}',
+                f'{self._file(results)} cannot be read and is left out: {reason}',
                 logger='current',
                 level=logging.WARNING,
             )
             return None
+
+    def _file(self, results: dict) -> str | None:
+        """The file that the step reads: a mask, or else the image."""
+        reads_masks = 'Annotation' in type(self.read).__name__
+        return (reads_masks and results.get('seg_map_path')) or results.get('img_path')
 
 
 def _with_pipelines(data_set: Any) -> Iterator[Any]:

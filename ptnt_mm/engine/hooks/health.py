@@ -13,6 +13,7 @@ from mmengine.hooks import Hook
 from torch import Tensor
 from torch.optim import Optimizer
 
+from ptnt_mm.engine.passes import ends_a_pass
 from ptnt_mm.registry import HOOKS
 
 _STATM = Path('/proc/self/statm')
@@ -23,9 +24,10 @@ class HealthHook(Hook):
     """Log images a second, the share of data loading, memory and the norm of the gradients.
 
     It warns, once for each reason, when data loading takes more than half of the time, when memory
-    grows by more than a tenth in each of three epochs, and when the norm of the gradients is more
-    than a hundred times its median so far. It looks at every ``interval``-th iteration alone. Where
-    gradients are clipped, the norm is that after clipping; MMEngine logs the other as grad_norm.
+    grows by more than a tenth in each of three passes through the data, and when the norm of the
+    gradients is more than a hundred times its median so far. It looks at gradients in every
+    ``interval``-th iteration alone. Where they are clipped, the norm is that after clipping;
+    MMEngine logs the other as grad_norm.
 
     Args:
         interval: Iterations between two looks.
@@ -43,6 +45,7 @@ class HealthHook(Hook):
 
     def before_train(self, runner: Any) -> None:
         """See the gradients just before they are used, if a single optimizer uses them."""
+        self._iteration = runner.iter
         optimizer = getattr(runner.optim_wrapper, 'optimizer', None)
         if isinstance(optimizer, Optimizer):
             optimizer.register_step_pre_hook(self._look_at_gradients)
@@ -52,6 +55,8 @@ class HealthHook(Hook):
     ) -> None:
         """Add what was seen to the scalars that MMEngine logs."""
         self._iteration = runner.iter + 1
+        if ends_a_pass(runner):
+            self._check_memory(runner)
         if not self.every_n_train_iters(runner, self.interval):
             return
         scalars = runner.message_hub.log_scalars
@@ -75,14 +80,15 @@ class HealthHook(Hook):
                 '(train_dataloader.num_workers), or faster storage, would speed training up',
             )
 
-    def after_train_epoch(self, runner: Any) -> None:
-        """Compare memory with the epochs before."""
+    def _check_memory(self, runner: Any) -> None:
+        """Compare memory with the passes before."""
         self._resident.append(_memory())
         last = self._resident[-4:]
         grows = [later > 1.1 * earlier for earlier, later in zip(last, last[1:], strict=False)]
         if len(grows) == 3 and all(grows):
             sizes = ', '.join(f'{size / 2**20:.0f}' for size in last)
-            self._warn(runner, 'memory', f'memory grows from epoch to epoch: {sizes} MiB')
+            message = f'memory grows with every pass through the data: {sizes} MiB'
+            self._warn(runner, 'memory', message)
 
     def _look_at_gradients(self, optimizer: Optimizer, *_: Any) -> None:
         if (self._iteration + 1) % self.interval:

@@ -1,15 +1,14 @@
 """Random numbers that depend on where a training is, not on how it got there."""
 
-import random
 from functools import partial
 from typing import Any
 
-import numpy as np
 import torch
 from mmengine.dist import get_rank
 from mmengine.hooks import Hook
 from torch.utils.data import DataLoader
 
+from ptnt_mm.engine.seeding import seed_all
 from ptnt_mm.registry import HOOKS
 
 
@@ -20,6 +19,8 @@ class RepeatableHook(Hook):
     So a training that was stopped and resumed does what it would have done otherwise: MMEngine
     leaves generators as the process start left them, and its workers either live on from epoch to
     epoch or start each with the same numbers. Workers are started anew for every epoch here.
+
+    In iteration-based training the data is up to :class:`RepeatableIterBasedTrainLoop`.
     """
 
     # The data loader starts its workers right after `before_train_epoch`.
@@ -33,23 +34,15 @@ class RepeatableHook(Hook):
     def before_train_epoch(self, runner: Any) -> None:
         """Seed what the epoch's data comes from."""
         _end_workers(runner.train_dataloader)
-        _seed_all(runner.seed, get_rank(), 0, runner.epoch)
+        seed_all(runner.seed, get_rank(), 0, runner.epoch)
 
     def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
         """Seed what the model draws: dropped paths, sampled anchors."""
-        _seed_all(runner.seed, get_rank(), 1, runner.iter)
+        seed_all(runner.seed, get_rank(), 1, runner.iter)
 
     def after_train(self, runner: Any) -> None:
         """End the last workers here: when a process ends, each takes five seconds."""
         _end_workers(runner.train_dataloader)
-
-
-def _seed_all(*numbers: int) -> None:
-    """Seed every generator of this process with what distinguishes these numbers from others."""
-    words = np.random.SeedSequence(numbers).generate_state(4)
-    random.seed(int(words[0]))
-    np.random.seed(words[1])
-    torch.manual_seed(int(words[2]) << 32 | int(words[3]))
 
 
 def _seed_worker(mmengines: Any, worker: int) -> None:
@@ -57,7 +50,7 @@ def _seed_worker(mmengines: Any, worker: int) -> None:
     seed = torch.initial_seed()
     if mmengines is not None:
         mmengines(worker)
-    _seed_all(seed)
+    seed_all(seed)
 
 
 def _end_workers(loader: DataLoader) -> None:

@@ -1,0 +1,160 @@
+"""Batches without end, which begin at any iteration and are the same whoever loads them.
+
+The stream of indices is what is skipped, not images: to find the 150,000th batch takes a second.
+Each index carries its place in the stream to whichever worker loads it, and what augmentation
+draws is seeded by that place: it matters neither how many workers there are nor what they did
+before.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+from itertools import count, islice
+from typing import Any, NamedTuple
+
+from mmengine.dist import get_rank, get_world_size
+from torch.utils.data import DataLoader, Dataset, IterableDataset
+
+from ptnt_mm.engine.seeding import seed_all
+from ptnt_mm.errors import UserError
+
+# What a data loader is made of, beside its data set and its batches. Workers live as long as the
+# stream: persistent_workers, which keeps them from one pass to the next, has nothing to do.
+_LOADING = (
+    'num_workers',
+    'collate_fn',
+    'pin_memory',
+    'pin_memory_device',
+    'timeout',
+    'worker_init_fn',
+    'multiprocessing_context',
+    'generator',
+    'prefetch_factor',
+    'in_order',
+)
+# Beside those of epochs and of iterations; see RepeatableHook.
+_SAMPLES = 2
+
+
+class Place(NamedTuple):
+    """An index into a data set, and where it stands in the stream.
+
+    Attributes:
+        index: Of a sample.
+        batch: The iteration that it is for, from 0.
+        position: In that batch, from 0.
+    """
+
+    index: int
+    batch: int
+    position: int
+
+
+class SeededDataset(Dataset):
+    """A data set that is indexed by places, each of which has its own random numbers.
+
+    Attributes of the data set inside are its own.
+
+    Args:
+        dataset: The data set that loads and augments.
+
+    Attributes:
+        seeds: The training's, and what tells this process from the others.
+    """
+
+    def __init__(self, dataset: Any):
+        self.dataset = dataset
+        self.seeds: tuple[int, ...] = ()
+
+    def __getitem__(self, place: Place) -> Any:
+        """What the data set gives at a place: a function of the seeds and the place alone."""
+        seed_all(*self.seeds, _SAMPLES, place.batch, place.position)
+        return self.dataset[place.index]
+
+    def __len__(self) -> int:
+        """Samples in a pass through the data."""
+        return len(self.dataset)
+
+    def __getattr__(self, name: str) -> Any:
+        # Protocols of Python and torch, such as __getitems__, would lead around the seeds.
+        if name.startswith('__'):
+            raise AttributeError(name)
+        return getattr(self.dataset, name)
+
+
+class BatchStream:
+    """The batches of places of one process, pass after pass through the data.
+
+    Args:
+        batch_sampler: Gives lists of indices. If it comes to an end it is asked again, as an epoch
+            of its own.
+        length: Batches in a pass.
+    """
+
+    def __init__(self, batch_sampler: Iterable[list[int]], length: int):
+        self.batch_sampler = batch_sampler
+        # Where hooks look for it.
+        self.sampler = getattr(batch_sampler, 'sampler', None)
+        self.length = length
+        self.start = 0
+
+    def __iter__(self) -> Iterator[list[Place]]:
+        for number, batch in islice(enumerate(self._batches()), self.start, None):
+            yield [Place(index, number, position) for position, index in enumerate(batch)]
+
+    def __len__(self) -> int:
+        return self.length
+
+    def _batches(self) -> Iterator[list[int]]:
+        for number in count():
+            if hasattr(self.sampler, 'set_epoch'):
+                self.sampler.set_epoch(number)
+            batch = None
+            for batch in self.batch_sampler:
+                yield batch
+            if batch is None:
+                raise UserError(
+                    'the training data does not fill a batch: lower train_dataloader.batch_size, '
+                    'or leave drop_last out'
+                )
+
+
+class EndlessLoader(DataLoader):
+    """A data loader that gives batches without end, from any iteration on.
+
+    Its length is that of a pass through the data: batches of this process. Workers are started
+    when the first batch is asked for, and end with the iterator.
+
+    Args:
+        loader: The data loader to take everything else from.
+
+    Raises:
+        UserError: if there is no data, or if it does not come in batches of indices.
+    """
+
+    def __init__(self, loader: DataLoader):
+        size = getattr(loader.batch_sampler, 'batch_size', None)
+        if size is None or isinstance(loader.dataset, IterableDataset):
+            raise UserError(
+                'iteration-based training needs a data set with indices, and their batches: set '
+                'train_dataloader.sampler and train_dataloader.batch_size'
+            )
+        if len(loader.dataset) == 0:
+            raise UserError(
+                'the training data set is empty: look at data_root, data_prefix, ann_file and the '
+                'suffixes in train_dataloader.dataset'
+            )
+        length = math.ceil(len(loader.dataset) / (size * get_world_size()))
+        super().__init__(
+            SeededDataset(loader.dataset),
+            batch_sampler=BatchStream(loader.batch_sampler, length),
+            **{name: getattr(loader, name) for name in _LOADING},
+        )
+
+    def begin(self, seed: int, iteration: int) -> None:
+        """Choose the seed of all samples, and the iteration of the first batch to come."""
+        self.dataset.seeds = (seed, get_rank())
+        self.batch_sampler.start = iteration
+
+    def __iter__(self) -> Iterator[Any]:
+        # A generator, so that nothing starts before the first batch is wanted.
+        yield from super().__iter__()

@@ -1,0 +1,25 @@
+"""Where a training is: in epochs, or in iterations and passes through the data."""
+
+from typing import Any
+
+from mmengine.runner import IterBasedTrainLoop
+
+
+def is_iteration_based(runner: Any) -> bool:
+    """Whether iterations are counted from the beginning to the end, and epochs are not."""
+    return isinstance(runner.train_loop, IterBasedTrainLoop)
+
+
+def where(runner: Any) -> str:
+    """The present iteration, in words, counted from 1."""
+    iteration = f'iteration {runner.iter + 1}'
+    return iteration if is_iteration_based(runner) else f'epoch {runner.epoch + 1}, {iteration}'
+
+
+def ends_a_pass(runner: Any) -> bool:
+    """Whether all of the data was seen once more when the present iteration ends.
+
+    An epoch is one pass; with MMEngine's own iteration-based loop in several processes it is one of
+    all of them together.
+    """
+    return (runner.iter + 1) % len(runner.train_dataloader) == 0
