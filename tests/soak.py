@@ -1,6 +1,7 @@
 """Trainings that are killed, cut off and starved of space, and what is left of them.
 
-`make soak` runs all of it; the suite runs a part (tests/tools/test_soak.py).
+`make soak` runs all of it, `python tests/soak.py segmenter` what is trained by iterations. The
+suite runs a part (tests/tools/test_soak.py).
 """
 
 import random
@@ -212,24 +213,34 @@ def to_table(outcomes: list[Outcome]) -> str:
     return to_text(table)
 
 
-def main() -> int:
-    """Run everything in a new folder, and print the table; the exit status."""
+def detector(folder: Path) -> list[Outcome]:
+    """All faults, by epochs."""
+    soak = Soak(folder, DETECTOR)
+    outcomes = [soak.kill_at_random(20, seed=0)]
+    for moment in ('half', 'before', 'after'):
+        outcomes += [soak.kill_while_writing(moment, nth) for nth in (1, 2, 3)]
+    return [*outcomes, soak.fill_the_disk()]
+
+
+def segmenter(folder: Path) -> list[Outcome]:
+    """Those that could differ by iterations."""
+    soak = Soak(folder, SEGMENTER)
+    writing = [soak.kill_while_writing('half', nth) for nth in (1, 2, 3)]
+    return [soak.kill_at_random(10, seed=0), *writing]
+
+
+def main(names: list[str]) -> int:
+    """Run what is named, or everything, in a new folder, and print the table; the exit status."""
+    suites = dict(detector=detector, segmenter=segmenter)
     with tempfile.TemporaryDirectory(prefix='soak-') as name:
         folder = Path(name)
         make = [ROOT / 'tools' / 'make_demo_data.py', folder / 'data' / 'demo']
         numbers = ['--train', '16', '--val', '4']
         subprocess.run([sys.executable, *map(str, make), *numbers], check=True)
-        soak = Soak(folder)
-        outcomes = [soak.kill_at_random(20, seed=0)]
-        for moment in ('half', 'before', 'after'):
-            outcomes += [soak.kill_while_writing(moment, nth) for nth in (1, 2, 3)]
-        outcomes.append(soak.fill_the_disk())
-        by_iterations = Soak(folder, SEGMENTER)
-        outcomes.append(by_iterations.kill_at_random(20, seed=0))
-        outcomes += [by_iterations.kill_while_writing('before', nth) for nth in (1, 2, 3)]
+        outcomes = [one for suite in names or suites for one in suites[suite](folder)]
     print(to_table(outcomes))
     return int(any(one.runs_lost or one.checkpoints_lost for one in outcomes))
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

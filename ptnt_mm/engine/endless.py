@@ -1,6 +1,6 @@
 """Batches without end, which begin at any iteration and are the same whoever loads them.
 
-The stream of indices is what is skipped, not images: to find the 150,000th batch takes a second.
+The stream of indices is what is skipped, not images: the 150,000th batch comes within seconds.
 Each index carries its place in the stream to whichever worker loads it, and what augmentation
 draws is seeded by that place: it matters neither how many workers there are nor what they did
 before.
