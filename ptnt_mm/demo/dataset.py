@@ -8,7 +8,6 @@ meta.json                                how it was made, class names and colour
 
 import errno
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
@@ -22,6 +21,7 @@ from ptnt_mm.demo import coco, photographs
 from ptnt_mm.demo.photographs import SPLITS, Split
 from ptnt_mm.demo.scenes import CLASSES, Scene, compose
 from ptnt_mm.errors import UserError
+from ptnt_mm.folders import folder_written_whole
 from ptnt_mm.visualization.figures import PALETTE as COLOURS
 
 # To be raised by whoever changes a pixel of what is made: a folder of an older version is stale.
@@ -95,16 +95,12 @@ def make(
     if reason is None:
         return f'{folder} is up to date: {_summary(spec)}.'
     photographs.folder()  # fails early where scikit-image is missing
-    building = folder.parent / f'.{folder.name}.partial-{os.getpid()}'
     try:
         _check_space(folder.parent, spec)
-        building.mkdir()
-        _build(building, spec, progress)
-        _replace(building, folder)
+        with folder_written_whole(folder) as building:
+            _build(building, spec, progress)
     except OSError as error:
         raise UserError(_explain(error, folder)) from error
-    finally:
-        shutil.rmtree(building, ignore_errors=True)
     return f'{reason} {folder}: {_summary(spec)}.'
 
 
@@ -240,20 +236,6 @@ def _meta(folder: Path, spec: DemoSpec) -> dict[str, Any]:
 
 def _write_json(path: Path, content: dict[str, Any], indent: int | None = None) -> None:
     path.write_text(json.dumps(content, indent=indent) + '\n')
-
-
-def _replace(new: Path, folder: Path) -> None:
-    """Put the finished folder in its place; the old one goes only after that worked."""
-    old = folder.parent / f'.{folder.name}.old-{os.getpid()}'
-    if folder.exists():
-        os.replace(folder, old)
-    try:
-        os.replace(new, folder)
-    except OSError:
-        if old.exists():
-            os.replace(old, folder)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def _summary(spec: DemoSpec) -> str:

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,9 @@ from ptnt_mm.check.wording import some
 from ptnt_mm.errors import UserError
 
 _KINDS = ('images', 'annotations', 'categories')
+
+Keys = Mapping[str, tuple[Callable[[object], bool], str]]
+"""Of entries: whether the value of a key can be used, and what is expected."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,12 @@ class CocoFile:
         return {category['id']: category['name'] for category in self.categories}
 
 
-def read(path: Path) -> CocoFile:
+def read(path: Path, of_annotations: Keys | None = None) -> CocoFile:
     """Read an annotation file.
+
+    Args:
+        path: The file.
+        of_annotations: What annotations must have; by default, what mmdet reads.
 
     Raises:
         UserError: if it cannot be read, is no JSON, or has no lists of images and categories.
@@ -47,8 +54,9 @@ def read(path: Path) -> CocoFile:
     content = _lists(path)
     problems = []
     entries = {}
+    keys = dict(images=_IMAGES, annotations=of_annotations or FOR_BOXES, categories=_CATEGORIES)
     for kind in _KINDS:
-        entries[kind], found = _whole(content[kind], kind, where)
+        entries[kind], found = _whole(content[kind], kind, where, keys[kind])
         problems += [*found, *_repeated_ids(entries[kind], kind, where)]
     images = {image['id']: image for image in entries['images']}
     problems += _repeated_files(entries['images'], where)
@@ -105,37 +113,56 @@ def _is_box(value: object) -> bool:
     return isinstance(value, list) and len(value) == 4 and all(map(_is_number, value))
 
 
-# What mmdet reads of each entry, all without a default.
-_EXPECTED: dict[str, dict[str, tuple[Callable[[object], bool], str]]] = {
-    'images': {
-        'id': (_is_id, 'a number'),
-        'file_name': (_is_text, 'a name'),
-        'height': (_is_length, 'a number of pixels'),
-        'width': (_is_length, 'a number of pixels'),
-    },
-    'annotations': {
-        'id': (_is_id, 'a number'),
-        'image_id': (_is_id, 'the id of an image'),
-        'category_id': (_is_id, 'the id of a category'),
-        'bbox': (_is_box, 'four numbers [x, y, width, height]'),
-        'area': (_is_number, 'a number of pixels'),
-    },
-    'categories': {'id': (_is_id, 'a number'), 'name': (_is_text, 'a name')},
+def _is_mask(value: object) -> bool:
+    if isinstance(value, dict):
+        return isinstance(value.get('counts'), (str, list)) and isinstance(value.get('size'), list)
+    return isinstance(value, list) and bool(value) and all(map(_is_polygon, value))
+
+
+def _is_polygon(value: object) -> bool:
+    is_list = isinstance(value, list) and all(map(_is_number, value))
+    return is_list and len(value) >= 6 and len(value) % 2 == 0
+
+
+_IMAGES: Keys = {
+    'id': (_is_id, 'a number'),
+    'file_name': (_is_text, 'a name'),
+    'height': (_is_length, 'a number of pixels'),
+    'width': (_is_length, 'a number of pixels'),
+}
+_CATEGORIES: Keys = {'id': (_is_id, 'a number'), 'name': (_is_text, 'a name')}
+_ANNOTATIONS: Keys = {
+    'id': (_is_id, 'a number'),
+    'image_id': (_is_id, 'the id of an image'),
+    'category_id': (_is_id, 'the id of a category'),
 }
 
+FOR_BOXES: Keys = {
+    **_ANNOTATIONS,
+    'bbox': (_is_box, 'four numbers [x, y, width, height]'),
+    'area': (_is_number, 'a number of pixels'),
+}
+"""What mmdet reads of annotations, all without a default."""
 
-def _whole(entries: list, kind: str, where: str) -> tuple[list[dict], list[Finding]]:
-    """The entries that have all that mmdet reads, and what the others lack."""
+FOR_MASKS: Keys = {
+    **_ANNOTATIONS,
+    'segmentation': (_is_mask, 'polygons [[x, y, x, y, x, y, ...], ...] or run lengths'),
+}
+"""What it takes to draw the objects of a file."""
+
+
+def _whole(entries: list, kind: str, where: str, keys: Keys) -> tuple[list[dict], list[Finding]]:
+    """The entries that have all that is needed, and what the others lack."""
     whole, problems = [entry for entry in entries if isinstance(entry, dict)], []
     if len(whole) < len(entries):
         wrong = len(entries) - len(whole)
         problems.append(error(where, f'{wrong} of {len(entries)} {kind} that are no dicts'))
-    for key, (fits, expected) in _EXPECTED[kind].items():
+    for key, (fits, expected) in keys.items():
         wrong = [entry for entry in whole if not fits(entry.get(key))]
         if wrong:
             examples = some(_described(entry, key) for entry in wrong)
             what = f'{len(wrong)} of {len(entries)} {kind} without a usable {key!r}: {examples}'
-            problems.append(error(where, what, f'mmdet needs {expected} there'))
+            problems.append(error(where, what, f'expected {expected} there'))
             whole = [entry for entry in whole if fits(entry.get(key))]
     return whole, problems
 

@@ -1,0 +1,226 @@
+"""Masks of class indices for a segmentor, out of the polygons and run lengths of COCO's files."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+from PIL import Image
+from pycocotools import mask as coco
+
+from ptnt_mm.check.detection.coco_file import FOR_MASKS, CocoFile, read
+from ptnt_mm.check.finding import Severity
+from ptnt_mm.check.wording import some
+from ptnt_mm.errors import UserError
+from ptnt_mm.folders import folder_written_whole
+from ptnt_mm.visualization.figures import PALETTE
+
+BACKGROUND = 'background'
+"""The class with the index 0."""
+
+IGNORED = 255
+"""What mmseg leaves out of loss and evaluation: crowds, which are no single objects."""
+
+_WHITE = (255, 255, 255)
+
+Progress = Callable[[Iterable[dict], int], Iterable[dict]]
+"""Shows how many of so many images are done, and gives them on."""
+
+
+def write_masks(
+    annotations: Path,
+    folder: Path,
+    overwrite: bool = False,
+    progress: Progress = lambda images, total: images,
+) -> tuple[str, ...]:
+    """Write a mask for each image of an annotation file, all or none.
+
+    Args:
+        annotations: In COCO's format.
+        folder: Where they shall be, named as the images; made with its parents.
+        overwrite: Replace the folder if it holds masks alone.
+        progress: Wraps the images, and shows how far it is.
+
+    Returns:
+        The class names in the order of the indices, background first.
+
+    Raises:
+        UserError: if the annotations cannot be drawn whole, or the folder cannot be written.
+    """
+    folder = folder.resolve()
+    _check_folder(folder, overwrite)
+    file = _read(annotations)
+    names = class_names(file)
+    targets = _targets(file)
+    labels = {category['id']: label for label, category in enumerate(file.categories, start=1)}
+    objects: dict[int | str, list[dict]] = {number: [] for number in file.images}
+    for annotation in file.annotations:
+        objects[annotation['image_id']].append(annotation)
+    palette = _palette(len(names))
+    try:
+        with folder_written_whole(folder) as building:
+            for image in progress(file.images.values(), len(file.images)):
+                mask = Image.fromarray(draw(image, objects[image['id']], labels), mode='P')
+                mask.putpalette(palette)
+                target = building / targets[image['id']]
+                target.parent.mkdir(parents=True, exist_ok=True)
+                mask.save(target, optimize=True)
+    except OSError as error:
+        raise UserError(f'{folder} cannot be written: {error.strerror or error}') from error
+    return names
+
+
+def draw(image: Mapping, annotations: list[dict], labels: Mapping[int | str, int]) -> np.ndarray:
+    """Draw the objects of an image, small ones over large ones, and all of them over crowds.
+
+    Args:
+        image: Its entry, with height and width in pixels.
+        annotations: Of its objects.
+        labels: The index of each category.
+
+    Returns:
+        The index of each pixel, (H, W) uint8.
+
+    Raises:
+        UserError: if run lengths are of another size than the image, or cannot be drawn.
+    """
+    objects = []
+    for annotation in annotations:
+        with _explained(annotation, image):
+            run_lengths = _run_lengths(annotation['segmentation'], *_size(image))
+            objects.append((annotation, run_lengths, int(coco.area(run_lengths))))
+    # Python's sort is stable: of two objects of a size, the later one is drawn over the other.
+    objects.sort(key=lambda entry: (not _is_crowd(entry[0]), -entry[2]))
+    pixels = np.zeros(_size(image), np.uint8)
+    for annotation, run_lengths, _ in objects:
+        label = IGNORED if _is_crowd(annotation) else labels[annotation['category_id']]
+        with _explained(annotation, image):
+            pixels[coco.decode(run_lengths).astype(bool)] = label
+    return pixels
+
+
+def class_names(file: CocoFile) -> tuple[str, ...]:
+    """The names of the indices: background, and the categories in the order of the file.
+
+    Raises:
+        UserError: if there are none or too many, or two have one name.
+    """
+    names = (BACKGROUND, *(category['name'] for category in file.categories))
+    if not 1 < len(names) <= IGNORED:
+        raise UserError(
+            f'{file.path} has {len(file.categories)} categories: masks have room for 1 to '
+            f'{IGNORED - 1} beside {BACKGROUND}'
+        )
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise UserError(
+            f'{file.path} would make several classes of one name: {some(twice)}. '
+            f'{BACKGROUND} is what no object covers; merge or rename such categories'
+        )
+    return names
+
+
+def _read(annotations: Path) -> CocoFile:
+    """Read an annotation file of which everything can be drawn.
+
+    Raises:
+        UserError: if something cannot.
+    """
+    file = read(annotations, FOR_MASKS)
+    errors = [finding for finding in file.problems if finding.severity is Severity.ERROR]
+    if errors:
+        listed = '\n'.join(f'{finding.what}: {finding.advice}' for finding in errors)
+        raise UserError(f'{annotations} cannot be drawn whole:\n{listed}')
+    if not file.images:
+        raise UserError(f'{annotations} lists no image')
+    return file
+
+
+def _targets(file: CocoFile) -> dict[int | str, PurePosixPath]:
+    """The name of each image's mask in the folder, by the image's id.
+
+    Raises:
+        UserError: if an image is outside of a folder, or two images would have one mask.
+    """
+    names = {number: PurePosixPath(image['file_name']) for number, image in file.images.items()}
+    outside = [str(name) for name in names.values() if name.is_absolute() or '..' in name.parts]
+    if outside:
+        raise UserError(
+            f'{file.path} has images whose masks would lie outside of the folder: '
+            f'{some(outside)}. Write file_name relative to the folder of the images'
+        )
+    targets = {number: name.with_suffix('.png') for number, name in names.items()}
+    twice = [str(name) for name, count in Counter(targets.values()).items() if count > 1]
+    if twice:
+        raise UserError(
+            f'{file.path} has several images for one mask: {some(twice)}. Give images names that '
+            'differ in more than their endings'
+        )
+    return targets
+
+
+def _check_folder(folder: Path, overwrite: bool) -> None:
+    """Find out before the work whether a folder may be written.
+
+    Raises:
+        UserError: if there is something that would be lost.
+    """
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    if not overwrite:
+        raise UserError(f'{folder} exists: choose another name, or give --overwrite')
+    found = folder.rglob('*') if folder.is_dir() else [folder]
+    other = [str(path) for path in found if not path.is_dir() and path.suffix != '.png']
+    if other or not folder.is_dir():
+        raise UserError(
+            f'{folder} holds other files than masks, and is not replaced: {some(sorted(other))}'
+        )
+
+
+def _is_crowd(annotation: Mapping) -> bool:
+    return bool(annotation.get('iscrowd'))
+
+
+def _size(image: Mapping) -> tuple[int, int]:
+    """(height, width) in pixels."""
+    return int(image['height']), int(image['width'])
+
+
+def _run_lengths(mask: Mapping | list, height: int, width: int) -> dict:
+    """An object's mask as pycocotools decodes it.
+
+    Raises:
+        ValueError: if it is of another size than the image.
+    """
+    if isinstance(mask, list):
+        return coco.merge(coco.frPyObjects(mask, height, width))
+    if list(mask['size']) != [height, width]:
+        raise ValueError(f'its size is {mask["size"]}, that of the image {[height, width]}')
+    if not isinstance(mask['counts'], list):
+        return dict(mask)
+    if sum(mask['counts']) != height * width:
+        raise ValueError(f'it counts {sum(mask["counts"])} pixels of {height * width}')
+    return coco.frPyObjects(mask, height, width)
+
+
+@contextmanager
+def _explained(annotation: Mapping, image: Mapping) -> Iterator[None]:
+    """Name the object that cannot be drawn.
+
+    Raises:
+        UserError: in place of what pycocotools raises.
+    """
+    try:
+        yield
+    except Exception as error:  # it complains in every way there is
+        raise UserError(
+            f'the mask of id {annotation["id"]} in {image["file_name"]} cannot be drawn: {error}'
+        ) from error
+
+
+def _palette(count: int) -> list[int]:
+    """Colours of the indices, as Pillow takes them: black, ours again and again, white at last."""
+    colours = [(0, 0, 0), *(PALETTE[i % len(PALETTE)] for i in range(count - 1))]
+    colours += [_WHITE] * (IGNORED + 1 - count)
+    return [channel for colour in colours for channel in colour]

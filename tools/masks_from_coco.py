@@ -1,0 +1,60 @@
+"""Draw COCO's polygons and run lengths as masks for a segmentor: palette PNGs of class indices.
+
+python tools/masks_from_coco.py instances_train.json data/custom_seg/masks/train
+"""
+
+import argparse
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import track
+
+from ptnt_mm.coco_masks import write_masks
+from ptnt_mm.errors import exit_status
+
+
+def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument('annotations', type=Path, help="a file in COCO's format")
+    parser.add_argument('folder', type=Path, help='where the masks go, named as the images')
+    parser.add_argument(
+        '--overwrite', action='store_true', help='replace the folder if it holds masks alone'
+    )
+    return parser.parse_args(arguments)
+
+
+def show_progress(images: Iterable[dict], total: int) -> Iterable[dict]:
+    """Show a progress bar on a terminal while the images are used up."""
+    return track(
+        images,
+        description='Drawing masks',
+        total=total,
+        console=Console(stderr=True),
+        disable=not sys.stderr.isatty(),
+        transient=True,
+    )
+
+
+def draw(args: argparse.Namespace) -> None:
+    """Write the masks, and say what to write into a config.
+
+    Raises:
+        UserError: if the annotations cannot be drawn, or the folder cannot be written.
+    """
+    names = write_masks(args.annotations, args.folder, args.overwrite, show_progress)
+    print(f'{args.folder} holds the masks. For configs/custom_seg.py:\nclasses = {names!r}')
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; return its exit status."""
+    args = parse_args(arguments)
+    return exit_status(lambda: draw(args))
+
+
+if __name__ == '__main__':
+    sys.exit(main())
