@@ -1,4 +1,4 @@
-"""Masks of class indices for a segmentor, out of the polygons and run lengths of COCO's files."""
+"""Masks of class indices for a segmenter, out of the polygons and run lengths of COCO's files."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Draw COCO's polygons and run lengths as masks for a segmentor: palette PNGs of class indices.
+"""Draw COCO's polygons and run lengths as masks for a segmenter: palette PNGs of class indices.
 
 python tools/masks_from_coco.py instances_train.json data/custom_seg/masks/train
 """

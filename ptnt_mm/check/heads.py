@@ -50,7 +50,7 @@ def check_built_heads(
     stated = {path for path, _ in _class_counts(config.model)}
     for name, module in model.named_modules():
         if not name:
-            # A segmentor repeats the number of its head.
+            # A segmenter repeats the number of its head.
             continue
         path = re.sub(r'\.(\d+)', r'[\1]', f'model.{name}') + '.num_classes'
         count = getattr(module, 'num_classes', None)

@@ -69,7 +69,7 @@ class Demo:
 
 @dataclass
 class MaskDemo(Demo):
-    """The same with the semantic maps, for a segmentor."""
+    """The same with the semantic maps, for a segmenter."""
 
     name: str = 'demo_semantic_fpn_ptnt_ti'
 

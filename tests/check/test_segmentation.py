@@ -151,7 +151,7 @@ def test_a_step_is_tried_without_a_fixed_size(masks: MaskDemo, micro_arch: dict)
     assert _trial(masks, micro_arch, 2, **settings).loss(side=90)[1] == 2 * 96 * 96
 
 
-def test_a_segmentor_repeats_the_number_of_its_head():
+def test_a_segmenter_repeats_the_number_of_its_head():
     model = nn.ModuleDict({'decode_head': nn.Module()})
     model.num_classes = model['decode_head'].num_classes = 150
     config = Config(dict(model=dict(decode_head=dict(num_classes=150))))

@@ -1,4 +1,4 @@
-"""The data sets of a segmentor's config, with the images and masks that mmseg lists."""
+"""The data sets of a segmenter's config, with the images and masks that mmseg lists."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

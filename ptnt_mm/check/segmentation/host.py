@@ -23,7 +23,7 @@ from ptnt_mm.check.segmentation.zero_label import check_zero_label
 
 
 class Segmentation(Host):
-    """A segmentor's data."""
+    """A segmenter's data."""
 
     listing = Listing(
         'data_prefix.img_path, the names in ann_file, which have no ending, and img_suffix',

@@ -17,7 +17,7 @@ _Labels = Iterator[tuple[str, str, int]]
 
 
 def ignored_label(config: Config) -> int:
-    """The label that a segmentor's loss leaves out."""
+    """The label that a segmenter's loss leaves out."""
     return next((label for _, _, label in _of_heads(config)), IGNORED)
 
 

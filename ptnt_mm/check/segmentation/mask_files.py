@@ -119,7 +119,8 @@ def check_mask_files(data: SegmentationData, opened: list[Mask | Broken]) -> Ite
             for mask in other
         )
         what = f'{len(other)} of {len(masks)} masks not of the size of their images: {named}'
-        yield error(data.name, what, 'draw them on the images as they are, or resize to nearest')
+        advice = 'draw them on the images as they are, or resize them, to the nearest index'
+        yield error(data.name, what, advice)
 
 
 def _of_colours(data: SegmentationData, masks: list[Mask]) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ _WHITE = VALUES - 1
 
 _BACKGROUND = ('background', 'bg', '_background_', '__background__')
 
-_ZERO_ON = 'set reduce_zero_label=True in all data sets and in no LoadAnnotations'
+_ZERO_ON = 'set reduce_zero_label=True for all data sets, and in LoadAnnotations where it is stated'
 _ZERO_OFF = _ZERO_ON.replace('True', 'False')
 
 

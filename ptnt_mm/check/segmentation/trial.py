@@ -1,4 +1,4 @@
-"""A step of training a segmentor."""
+"""A step of training a segmenter."""
 
 import torch
 from mmengine.structures import BaseDataElement
@@ -9,7 +9,7 @@ from ptnt_mm.check.trial import Trial
 
 
 class SegmentationTrial(Trial):
-    """A segmentor and the largest of a few training images, with its mask."""
+    """A segmenter and the largest of a few training images, with its mask."""
 
     def resize(self, annotated: BaseDataElement, size: tuple[int, int], scale: float) -> None:
         """Bring the mask to another size."""
