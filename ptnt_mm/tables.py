@@ -6,7 +6,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-_WIDTH = 110
+_WIDTH = 120
 
 
 def new_table(first: str, *numbers: str) -> Table:

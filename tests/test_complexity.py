@@ -145,6 +145,28 @@ def test_retinanet_costs_what_was_published():
     assert {'stem', 'neck', 'bbox_head'} <= {part.name for part in found.parts}
 
 
+def test_parts_of_a_segmenter():
+    pytest.importorskip('mmseg')
+    found = measure(build('semantic_fpn_ptnt_ti_40k_ade20k'), (64, 128))
+    assert {'stem', 'neck', 'decode_head', 'other'} <= {part.name for part in found.parts}
+    # Strides 4 to 32 come to stride 4 by 1, 1, 2 and 3 convolutions, each but the first halved.
+    pixels = {stride: 64 * 128 // stride**2 for stride in (4, 8, 16, 32)}
+    first = 9 * 256 * 128 * sum(pixels.values())
+    further = 9 * 128 * 128 * (pixels[8] + pixels[16] + pixels[8])
+    head = part(found, 'decode_head')
+    assert head.operations['conv'] == first + further + pixels[4] * 128 * 150
+    norms = 7 * 2 * 128
+    assert head.parameters == 9 * 128 * (4 * 256 + 3 * 128) + norms + 128 * 150 + 150
+
+
+def test_a_head_that_only_training_uses():
+    pytest.importorskip('mmseg')
+    found = measure(build('upernet_ptnt_ti_160k_ade20k'), (64, 64))
+    auxiliary = part(found, 'auxiliary_head')
+    assert auxiliary.parameters == 9 * 320 * 256 + 2 * 256 + 256 * 150 + 150
+    assert auxiliary.multiply_adds == 0 < part(found, 'decode_head').multiply_adds
+
+
 def test_attention_is_counted_as_published_at_any_depth_of_a_config():
     inside = dict(type='ptnt_mm.PyramidTNT', attention='fused')
     settings = dict(type='Teacher', models=[inside, dict(backbone=dict(type=PyramidTNT))])

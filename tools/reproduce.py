@@ -1,7 +1,7 @@
 """Plan, train and collect the model zoo; compare backbones on the demo set.
 
 Examples:
-    python tools/reproduce.py plan                          # epochs, GPU hours, weights
+    python tools/reproduce.py plan                          # schedules, GPU hours, weights
     python tools/reproduce.py measure retinanet_ptnt_s_1x --device cuda
     python tools/reproduce.py run retinanet_ptnt_s_1x --gpus 8
     python tools/reproduce.py collect                       # docs/model_zoo.md
@@ -72,7 +72,7 @@ def measure_steps(args: argparse.Namespace) -> None:
         steps.add(args.times, entry, found)
         print(
             f'{entry.step}: {found.seconds:.3f} s for {found.images} images of {found.size} on '
-            f'{found.device}; {entry.epochs} epochs: {plan.gpu_hours(entry, found):.0f} hours'
+            f'{found.device}; {entry.schedule}: {plan.gpu_hours(entry, found):.0f} hours'
         )
 
 
@@ -99,7 +99,7 @@ def write_zoo(args: argparse.Namespace) -> None:
     """
     rows = [collect(entry, args.work_dirs) for entry in entries()]
     for row in rows:
-        if row.epoch:
+        if row.done:
             print(row)
     _write(args.out / 'docs' / 'model_zoo.md', zoo_page.page(rows))
     _write(args.out / 'configs' / 'metafile.yml', zoo_page.metafile(rows))
@@ -139,8 +139,9 @@ def _add_measure(commands: Commands) -> None:
     parser.add_argument('names', nargs='+', metavar='CONFIG')
     parser.add_argument('--device', default='cuda', help='cpu, cuda or cuda:1')
     parser.add_argument(
-        '--size', type=size, default=(800, 1333), metavar='HxW', help='of the images, in pixels'
-    )
+        '--size', type=size, metavar='HxW',
+        help="of the images, in pixels: the benchmark's own by default, such as 800x1333 for COCO",
+    )  # fmt: skip
     parser.add_argument('--steps', type=whole, default=20, help='after two for warming up')
     _add_times(parser)
     parser.set_defaults(command=measure_steps)

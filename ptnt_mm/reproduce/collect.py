@@ -7,9 +7,6 @@ from typing import Any
 from ptnt_mm.logs import read_scalars, scalar_files
 from ptnt_mm.reproduce.entries import NO_FIGURES, Entry, Figures
 
-BOX, MASK = 'coco/bbox_mAP', 'coco/segm_mAP'
-"""The figures that rank detectors, as mmdet logs them, in [0, 1]."""
-
 
 @dataclass(frozen=True)
 class Progress:
@@ -17,28 +14,28 @@ class Progress:
 
     Attributes:
         entry: Which one.
-        epoch: Of the last evaluation; 0 before the first.
+        done: Epochs or iterations at the last evaluation; 0 before the first.
         figures: What that gave.
     """
 
     entry: Entry
-    epoch: int
+    done: int
     figures: Figures
 
     @property
     def finished(self) -> bool:
-        """Whether the last epoch was evaluated."""
-        return self.epoch >= self.entry.epochs
+        """Whether it was evaluated at its end."""
+        return self.done >= self.entry.schedule.length
 
     @property
     def measured(self) -> Figures:
-        """What may be compared with the paper: the figures after the last epoch, or none."""
+        """What may be compared with others: the figures at the end, or none."""
         return self.figures if self.finished else NO_FIGURES
 
     def __str__(self) -> str:
-        state = f'epoch {self.epoch} of {self.entry.epochs}' if self.epoch else 'nothing yet'
-        shown = {'box AP': self.figures.box_ap, 'mask AP': self.figures.mask_ap}
-        figures = (f'{name} {value:.1f}' for name, value in shown.items() if value is not None)
+        schedule = self.entry.schedule
+        state = f'{schedule.unit} {self.done} of {schedule.length}' if self.done else 'nothing yet'
+        figures = (f'{name} {value:.1f}' for name, value in self.figures.items())
         return ', '.join([f'{self.entry.name}: {state}', *figures])
 
 
@@ -48,24 +45,26 @@ def collect(entry: Entry, work_dirs: Path) -> Progress:
     Raises:
         UserError: if a log is not MMEngine's.
     """
-    last = last_evaluation(work_dirs / entry.name)
+    metrics = entry.benchmark.metrics
+    last = last_evaluation(work_dirs / entry.name, metrics[0].key)
     if last is None:
         return Progress(entry, 0, NO_FIGURES)
-    return Progress(entry, last['step'], Figures(_percent(last, BOX), _percent(last, MASK)))
+    figures = {metric.name: metric.percent(last) for metric in metrics}
+    return Progress(
+        entry, last['step'], {name: value for name, value in figures.items() if value is not None}
+    )
 
 
-def last_evaluation(work_dir: Path) -> dict[str, Any] | None:
+def last_evaluation(work_dir: Path, key: str) -> dict[str, Any] | None:
     """The line of the newest evaluation in the logs of a run, or None.
+
+    Args:
+        work_dir: The run's.
+        key: A figure that every evaluation logs.
 
     Raises:
         UserError: if a log is not MMEngine's.
     """
     # A later run's evaluations replace the earlier ones'.
-    lines = [line for path in scalar_files(work_dir) for line in read_scalars(path) if BOX in line]
+    lines = [line for path in scalar_files(work_dir) for line in read_scalars(path) if key in line]
     return lines[-1] if lines else None
-
-
-def _percent(line: dict[str, Any], metric: str) -> float | None:
-    """As papers print it; None for what was not evaluated."""
-    value = line.get(metric, -1)
-    return round(100 * value, 1) if value >= 0 else None

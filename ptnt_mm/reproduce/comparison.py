@@ -15,7 +15,8 @@ from typing import Any
 from ptnt_mm.benchmark.report import machine
 from ptnt_mm.errors import UserError
 from ptnt_mm.files import written_whole
-from ptnt_mm.reproduce.collect import BOX, MASK, last_evaluation
+from ptnt_mm.reproduce.benchmarks import COCO
+from ptnt_mm.reproduce.collect import last_evaluation
 from ptnt_mm.reproduce.run import train_command
 from ptnt_mm.zoo import config_root
 
@@ -121,14 +122,15 @@ def _train(run: tuple[Contender, int], work_dirs: Path, threads: int) -> Outcome
     start = time.perf_counter()
     status = _start([*words, '--seed', str(seed), '--overwrite'], folder / _CONSOLE, threads)
     seconds = time.perf_counter() - start
-    last = last_evaluation(folder)
+    box, mask = (metric.key for metric in COCO.metrics)
+    last = last_evaluation(folder, box)
     if status or last is None:
         raise UserError(
             f'{contender.name}, seed {seed}, stopped with exit status {status}: what it said is in '
             f'{folder / _CONSOLE}'
         )
     where = machine('cpu', threads)
-    outcome = Outcome(contender.name, seed, last[BOX], last.get(MASK), round(seconds, 1), where)
+    outcome = Outcome(contender.name, seed, last[box], last.get(mask), round(seconds, 1), where)
     with written_whole(folder / _OUTCOME) as partial:
         partial.write_text(json.dumps(asdict(outcome), indent=1) + '\n', encoding='utf-8')
     return outcome

@@ -1,4 +1,4 @@
-"""What it takes to train configs on COCO: epochs, GPU hours, weights and arithmetic."""
+"""What it takes to train configs: epochs or iterations, GPU hours, weights and arithmetic."""
 
 from rich.table import Table
 
@@ -8,49 +8,46 @@ from ptnt_mm.reproduce.steps import StepTime
 from ptnt_mm.reproduce.weights import FILES, SOURCE
 from ptnt_mm.tables import new_table, to_text
 
-TRAIN_IMAGES = 117_266
-"""Of train2017's 118,287 images; mmdet leaves out the 1,021 that show no object."""
-
-COUNTED_SIZE = (800, 1280)
-"""Height and width, in pixels, that tables of detectors count multiply-adds at."""
-
 
 def gpu_hours(entry: Entry, step: StepTime) -> float:
-    """Hours of one device until the last epoch is done, evaluations left out."""
-    return entry.epochs * TRAIN_IMAGES * step.seconds_per_image / 3600
+    """Hours of one device until the end of the schedule, evaluations left out."""
+    return entry.schedule.all_images * step.seconds_per_image / 3600
 
 
 def plan(chosen: list[Entry], times: dict[str, StepTime]) -> str:
-    """A table of configs with epochs, GPU hours and weights, and notes on them.
+    """A table of configs with schedules, GPU hours and weights, and notes on them.
 
     Args:
         chosen: Its rows.
         times: What was measured, by :attr:`Entry.step`.
     """
-    table = new_table('config', 'epochs', 'GPU hours', 'measured on', 'weights')
+    table = new_table('config', 'schedule', 'GPU hours', 'measured on', 'weights')
     hours = []
     for entry in chosen:
         step = times.get(entry.step)
         if step is not None:
             hours.append(gpu_hours(entry, step))
         measured = ('', '') if step is None else (f'{hours[-1]:.0f}', step.device)
-        table.add_row(entry.name, str(entry.epochs), *measured, FILES[entry.size])
+        table.add_row(entry.name, str(entry.schedule), *measured, FILES[entry.size])
     return '\n\n'.join([to_text(table), *_notes(chosen, hours)])
 
 
 def cost(chosen: list[Entry]) -> str:
-    """A table of parameters and multiply-adds, of one image of :data:`COUNTED_SIZE`."""
-    table = new_table('config', 'parameters', 'multiply-adds', 'without attention products')
+    """A table of parameters and multiply-adds, of one image of each benchmark's counted size."""
+    table = new_table(
+        'config', 'image', 'parameters', 'multiply-adds', 'without attention products'
+    )
     for entry in chosen:
         _add_cost(table, entry)
-    height, width = COUNTED_SIZE
-    return f'{to_text(table)}\n\nOf one image of {height} x {width} pixels.'
+    return to_text(table)
 
 
 def _add_cost(table: Table, entry: Entry) -> None:
-    total = measure(build(entry.name), COUNTED_SIZE).total
+    height, width = entry.benchmark.counted_size
+    total = measure(build(entry.name), (height, width)).total
     table.add_row(
         entry.name,
+        f'{height} x {width}',
         f'{total.parameters / 1e6:.2f} M',
         f'{total.multiply_adds / 1e9:.1f} G',
         f'{total.without_attention_products / 1e9:.1f} G',
@@ -59,8 +56,8 @@ def _add_cost(table: Table, entry: Entry) -> None:
 
 def _notes(chosen: list[Entry], hours: list[float]) -> list[str]:
     notes = [
-        f'GPU hours are epochs x {TRAIN_IMAGES:,} images x the time of an image in a training '
-        'step, without evaluations, loading and exchange between GPUs.'
+        'GPU hours are all images of the schedule x the time of an image in a training step, '
+        'without evaluations, loading and exchange between GPUs.'
     ]
     if len(hours) < len(chosen):
         notes.append(

@@ -12,9 +12,6 @@ from ptnt_mm.reproduce.entries import Entry
 from ptnt_mm.reproduce.weights import find
 from ptnt_mm.zoo import config_path, config_root
 
-RECIPE_GPUS = 8
-"""How many GPUs the learning rates are for."""
-
 
 @dataclass(frozen=True)
 class Place:
@@ -40,7 +37,8 @@ def command(entry: Entry, place: Place) -> list[str]:
     """What trains an entry, or goes on with it.
 
     Raises:
-        UserError: if the file of its backbone's weights is not there.
+        UserError: if the file of its backbone's weights is not there, or the number of GPUs cannot
+            keep its recipe.
     """
     weights = find(entry.size, place.weights)
     starter, *tool = train_command()
@@ -51,9 +49,9 @@ def command(entry: Entry, place: Place) -> list[str]:
         starting, launcher = [starter, *tool], []
     # Where nothing was saved yet, --resume starts at the beginning, from the weights.
     resume = ['--pretrained', str(weights), '--resume']
-    scale = ['--auto-scale-lr'] if place.gpus != RECIPE_GPUS else []
+    recipe = entry.schedule.flags(place.gpus)
     work_dir = ['--work-dir', str(place.work_dirs / entry.name)]
-    return [*starting, str(config_path(entry.name)), *work_dir, *resume, *scale, *launcher]
+    return [*starting, str(config_path(entry.name)), *work_dir, *resume, *recipe, *launcher]
 
 
 def unfinished(

@@ -1,4 +1,4 @@
-"""How long a training step of a whole detector takes on the device at hand."""
+"""How long a training step of a whole detector or segmenter takes on the device at hand."""
 
 import datetime
 import json
@@ -10,8 +10,11 @@ from pathlib import Path
 
 import torch
 from mmengine.config import Config
+from mmengine.model import revert_sync_batchnorm
 from mmengine.optim import build_optim_wrapper
 from mmengine.registry import MODELS, DefaultScope
+from mmengine.structures import PixelData
+from torch import nn
 
 from ptnt_mm.engine.build import import_host
 from ptnt_mm.errors import UserError
@@ -52,13 +55,13 @@ class StepTime:
         return self.seconds / self.images
 
 
-def measure(entry: Entry, device: str, size: tuple[int, int], steps: int) -> StepTime:
+def measure(entry: Entry, device: str, size: tuple[int, int] | None, steps: int) -> StepTime:
     """Train on random images in the config's own batch, without loading or exchanging anything.
 
     Args:
-        entry: Whose detector and optimizer.
+        entry: Whose model and optimizer.
         device: 'cpu', 'cuda' or 'cuda:1'.
-        size: Height and width of the images, in pixels.
+        size: Height and width of the images, in pixels; None for the benchmark's own.
         steps: How many to time.
 
     Raises:
@@ -66,6 +69,7 @@ def measure(entry: Entry, device: str, size: tuple[int, int], steps: int) -> Ste
     """
     config = get_config(entry.name)
     images = config.train_dataloader.batch_size
+    size = entry.benchmark.train_size if size is None else size
     try:
         step = _prepare(config, device, size, images)
         seconds = [_timed(step, device) for _ in range(WARM_UP + steps)][WARM_UP:]
@@ -111,15 +115,28 @@ def add(file: Path, entry: Entry, found: StepTime) -> None:
 
 
 def _prepare(config: Config, device: str, size: tuple[int, int], images: int) -> Callable[[], None]:
-    """One step of a detector on random images and boxes, ready to run."""
-    import_host('mmdet.models')
+    """One step of a model on random images and annotations, ready to run."""
+    scope = config.default_scope
+    import_host(f'{scope}.models')
+    torch.manual_seed(0)
+    with DefaultScope.overwrite_default_scope(scope):
+        # Of one device: there is nothing to synchronise.
+        model = revert_sync_batchnorm(MODELS.build(config.model)).to(device).train()
+        optimizer = build_optim_wrapper(model, config.optim_wrapper)
+    data = _BATCHES[scope](model, images, size, device)
+
+    def step() -> None:
+        # The preprocessor changes the dictionary, not what is in it.
+        model.train_step(dict(data), optimizer)
+
+    return step
+
+
+def _boxes(model: nn.Module, images: int, size: tuple[int, int], device: str) -> dict:
+    """Random images for a detector, with boxes, and masks if it learns them."""
     from mmdet.testing import demo_mm_inputs
 
-    torch.manual_seed(0)
-    with DefaultScope.overwrite_default_scope('mmdet'):
-        model = MODELS.build(config.model).to(device).train()
-        optimizer = build_optim_wrapper(model, config.optim_wrapper)
-    data = demo_mm_inputs(
+    return demo_mm_inputs(
         images,
         [[3, *size]] * images,
         num_items=[OBJECTS] * images,
@@ -127,11 +144,23 @@ def _prepare(config: Config, device: str, size: tuple[int, int], images: int) ->
         device=device,
     )
 
-    def step() -> None:
-        # The preprocessor changes the dictionary, not what is in it.
-        model.train_step(dict(data), optimizer)
 
-    return step
+def _maps(model: nn.Module, images: int, size: tuple[int, int], device: str) -> dict:
+    """Random images for a segmenter, with a class for each pixel."""
+    from mmseg.structures import SegDataSample
+
+    def sample() -> SegDataSample:
+        labels = PixelData(data=torch.randint(model.num_classes, (1, *size), device=device))
+        return SegDataSample(gt_sem_seg=labels, metainfo=dict(img_shape=size))
+
+    return dict(
+        inputs=list(torch.randint(256, (images, 3, *size), dtype=torch.uint8, device=device)),
+        data_samples=[sample() for _ in range(images)],
+    )
+
+
+# By a config's default scope.
+_BATCHES = {'mmdet': _boxes, 'mmseg': _maps}
 
 
 def _timed(step: Callable[[], None], device: str) -> float:

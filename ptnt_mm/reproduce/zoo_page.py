@@ -1,13 +1,14 @@
 """The model zoo as a page and as MIM's metafile, both made of configs and logs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
 import yaml
 
+from ptnt_mm.reproduce.benchmarks import Benchmark, Metric
 from ptnt_mm.reproduce.collect import Progress
-from ptnt_mm.reproduce.entries import PAPER, PAPER_URL
+from ptnt_mm.reproduce.entries import PAPER, PAPER_URL, Figures
 from ptnt_mm.tables import markdown
 
 _TITLE = 'PyramidTNT: Improved Transformer-in-Transformer Baselines with Pyramid Architecture'
@@ -15,27 +16,21 @@ _TITLE = 'PyramidTNT: Improved Transformer-in-Transformer Baselines with Pyramid
 _HEAD = f"""# Model zoo
 
 Made by `python tools/reproduce.py collect` out of the configs and the logs in `work_dirs`; not to
-be edited. COCO val2017, average precision in percent. "Published" is {PAPER}, as far as we could
-confirm it; "measured here" is the evaluation after the last epoch, and empty where no training was
-finished. [Reproducing](reproduce.md) tells how to fill it.
+be edited. Figures are in percent. "Published" is {PAPER}, as far as we could confirm it; it has
+no semantic segmentation, so those recipes are ours. "Measured here" is the evaluation at the end of
+the schedule, and empty where no training was finished. [Reproducing](reproduce.md) tells how to
+fill it.
 """
-
-_COLUMNS = (
-    'config',
-    'backbone',
-    'epochs',
-    'published box AP',
-    'measured here',
-    'published mask AP',
-    'measured here',
-)
 
 
 def page(rows: list[Progress]) -> str:
-    """Make docs/model_zoo.md: one table for each detector."""
+    """Make docs/model_zoo.md: one table for each method and benchmark."""
     parts = [_HEAD]
-    for detector, group in groupby(rows, key=lambda row: row.entry.detector):
-        parts.append(f'## {detector}\n\n{markdown(_COLUMNS, map(_cells, group))}\n')
+    for (method, benchmark), group in groupby(rows, key=_family):
+        group = list(group)
+        columns = ('config', 'backbone', group[0].entry.schedule.units, *_headings(benchmark))
+        title = f'{method}, {benchmark.name} {benchmark.split}'
+        parts.append(f'## {title}\n\n{markdown(columns, map(_cells, group))}\n')
     return '\n'.join(parts)
 
 
@@ -47,7 +42,7 @@ def metafile(rows: list[Progress]) -> str:
     collection = {
         'Name': 'PyramidTNT',
         'Metadata': {
-            'Training Data': 'COCO',
+            'Training Data': list(dict.fromkeys(row.entry.benchmark.name for row in rows)),
             'Training Techniques': ['AdamW', 'Weight Decay'],
             'Architecture': ['PyramidTNT'],
         },
@@ -58,16 +53,34 @@ def metafile(rows: list[Progress]) -> str:
     return yaml.safe_dump(content, sort_keys=False, width=100)
 
 
+def _family(row: Progress) -> tuple[str, Benchmark]:
+    return row.entry.method, row.entry.benchmark
+
+
+def _headings(benchmark: Benchmark) -> Iterator[str]:
+    """Of the columns of figures, in the order of :func:`_figures`."""
+    for metric in benchmark.metrics:
+        if benchmark.in_paper:
+            yield from (f'published {metric.name}', 'measured here')
+        else:
+            yield f'{metric.name} measured here'
+
+
 def _cells(row: Progress) -> tuple[str, ...]:
     entry = row.entry
     link = f'[`{entry.name}`](../configs/{entry.name}.py)'
-    published, measured = entry.published, row.measured
-    figures = (published.box_ap, measured.box_ap, published.mask_ap, measured.mask_ap)
-    return link, entry.backbone, str(entry.epochs), *map(_figure, figures)
+    return link, entry.backbone, f'{entry.schedule.length:,}', *_figures(row)
 
 
-def _figure(value: float | None) -> str:
-    return '' if value is None else f'{value:.1f}'
+def _figures(row: Progress) -> Iterator[str]:
+    for metric in row.entry.benchmark.metrics:
+        if row.entry.benchmark.in_paper:
+            yield _figure(row.entry.published, metric)
+        yield _figure(row.measured, metric)
+
+
+def _figure(figures: Figures, metric: Metric) -> str:
+    return f'{figures[metric.name]:.1f}' if metric.name in figures else ''
 
 
 def _model(row: Progress) -> dict[str, Any]:
@@ -77,20 +90,20 @@ def _model(row: Progress) -> dict[str, Any]:
         'In Collection': 'PyramidTNT',
         'Config': f'configs/{entry.name}.py',
         'Metadata': {
-            'Epochs': entry.epochs,
-            'Training Data': 'COCO',
-            'Architecture': [entry.backbone, entry.detector],
+            entry.schedule.units.capitalize(): entry.schedule.length,
+            'Training Data': entry.benchmark.name,
+            'Architecture': [entry.backbone, entry.method],
         },
     }
     results = list(_results(row))
     return {**model, 'Results': results} if results else model
 
 
-def _results(row: Progress) -> Iterable[dict[str, Any]]:
-    tasks = {
-        'Object Detection': {'box AP': row.measured.box_ap},
-        'Instance Segmentation': {'mask AP': row.measured.mask_ap},
-    }
-    for task, metrics in tasks.items():
-        if None not in metrics.values():
-            yield {'Task': task, 'Dataset': 'COCO', 'Metrics': metrics}
+def _results(row: Progress) -> Iterator[dict[str, Any]]:
+    for metric in row.entry.benchmark.metrics:
+        if metric.name in row.measured:
+            yield {
+                'Task': metric.task,
+                'Dataset': row.entry.benchmark.name,
+                'Metrics': {metric.name: row.measured[metric.name]},
+            }

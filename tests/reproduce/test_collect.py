@@ -6,18 +6,20 @@ import pytest
 
 from ptnt_mm.errors import UserError
 from ptnt_mm.reproduce.collect import collect
-from ptnt_mm.reproduce.entries import NO_FIGURES, Figures, choose
+from ptnt_mm.reproduce.entries import NO_FIGURES, choose
 
-from .logs import evaluation, write_log
+from .logs import evaluation, map_evaluation, write_log
 
 pytest.importorskip('mmdet')
 
-RETINANET, MASK_RCNN = choose(['retinanet_ptnt_s_1x', 'mask_rcnn_ptnt_s_1x'])
+RETINANET, MASK_RCNN, UPERNET = choose(
+    ['retinanet_ptnt_s_1x', 'mask_rcnn_ptnt_s_1x', 'upernet_ptnt_s_160k_ade20k']
+)
 
 
 def test_nothing_was_run(tmp_path: Path):
     progress = collect(RETINANET, tmp_path)
-    assert (progress.epoch, progress.figures) == (0, NO_FIGURES)
+    assert (progress.done, progress.figures) == (0, NO_FIGURES)
     assert str(progress) == 'retinanet_ptnt_s_1x: nothing yet'
 
 
@@ -34,14 +36,24 @@ def test_the_last_epoch_counts_over_all_resumes(tmp_path: Path):
     write_log(folder, '20260101_120000', evaluation(10, 0.9, 0.9), evaluation(11, 0.1, 0.1))
     progress = collect(MASK_RCNN, tmp_path)
     assert progress.finished
-    assert progress.measured == Figures(box_ap=43.1, mask_ap=39.9)
+    assert progress.measured == {'box AP': 43.1, 'mask AP': 39.9}
+
+
+def test_a_segmenters_evaluations_are_counted_in_iterations(tmp_path: Path):
+    folder = tmp_path / UPERNET.name
+    write_log(folder, '20260101_120000', map_evaluation(16_000, 30.04))
+    progress = collect(UPERNET, tmp_path)
+    assert str(progress) == 'upernet_ptnt_s_160k_ade20k: iteration 16000 of 160000, mIoU 30.0'
+    assert progress.measured == NO_FIGURES
+    write_log(folder, '20260102_120000', map_evaluation(160_000, 45.66))
+    assert collect(UPERNET, tmp_path).measured == {'mIoU': 45.7}
 
 
 def test_a_line_that_a_killed_process_left_unfinished(tmp_path: Path):
     log = write_log(tmp_path / RETINANET.name, '20260101_120000', evaluation(3, 0.2))
     with log.open('a') as stream:
         stream.write('{"coco/bbox_mAP": 0.')
-    assert collect(RETINANET, tmp_path).epoch == 3
+    assert collect(RETINANET, tmp_path).done == 3
     with log.open('a') as stream:
         stream.write('\n{"step": 1}\n')
     with pytest.raises(UserError, match='scalars.json, line 3, is not what MMEngine logs'):

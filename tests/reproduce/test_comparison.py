@@ -2,6 +2,7 @@
 
 import functools
 import json
+import time
 from dataclasses import asdict
 from pathlib import Path
 
@@ -131,7 +132,13 @@ def test_what_is_done_is_left_and_what_was_cut_off_starts_over(tmp_path: Path, t
 
 def test_a_run_that_fails_ends_it_and_says_where_to_look(tmp_path: Path, monkeypatch):
     calls: list[list[str]] = []
-    monkeypatch.setattr(comparison.subprocess, 'call', lambda words, **_: calls.append(words) or 1)
+
+    def fail(words: list[str], **_: object) -> int:
+        calls.append(words)
+        time.sleep(0.2)  # a training takes longer than to call off the others
+        return 1
+
+    monkeypatch.setattr(comparison.subprocess, 'call', fail)
     with pytest.raises(UserError, match='seed 0, stopped with exit status 1: .*console.txt'):
         run_missing([0], tmp_path, jobs=1, threads=1, tell=print)
     assert len(calls) < len(CONTENDERS) and outcomes(tmp_path) == []

@@ -5,22 +5,33 @@ import pytest
 import ptnt_mm
 from ptnt_mm import zoo
 from ptnt_mm.errors import UserError
-from ptnt_mm.reproduce.entries import choose, entries
+from ptnt_mm.reproduce.entries import Entry, choose, entries
 
 pytest.importorskip('mmdet')
 
 
-def test_every_config_for_coco_is_a_row():
-    others = {'custom_coco', 'demo_retinanet_ptnt_ti', 'demo_mask_rcnn_ptnt_ti'}
+def test_every_config_for_a_benchmark_is_a_row():
     names = [entry.name for entry in entries()]
-    assert sorted(names) == sorted(set(zoo.config_names()) - others)
+    others = set(zoo.config_names()) - set(names)
+    assert all(name.startswith(('custom_', 'demo_')) for name in others)
+    assert len(set(names)) == len(names) == len(zoo.config_names()) - len(others)
     assert names[0] == 'retinanet_ptnt_ti_1x'
 
 
 def test_a_name_says_what_it_is():
     (entry,) = choose(['cascade_mask_rcnn_ptnt_m_3x_ms'])
-    assert (entry.detector, entry.backbone) == ('Cascade Mask R-CNN', 'PyramidTNT-M')
-    assert (entry.epochs, entry.step) == (36, 'cascade_mask_rcnn_ptnt_m_ms')
+    assert (entry.method, entry.backbone) == ('Cascade Mask R-CNN', 'PyramidTNT-M')
+    assert (str(entry.schedule), entry.step) == ('36 epochs', 'cascade_mask_rcnn_ptnt_m_ms')
+    (entry,) = choose(['upernet_ptnt_s_80k_cityscapes'])
+    assert (entry.method, entry.benchmark.name) == ('UPerNet', 'Cityscapes')
+    assert (str(entry.schedule), entry.step) == ('80,000 iterations', 'upernet_ptnt_s_cityscapes')
+
+
+def total_batch(entry: Entry) -> tuple[int, int]:
+    """The images of an iteration, as the config's learning rate is for, and as GPUs hold them."""
+    config = ptnt_mm.get_config(entry.name)
+    images = entry.schedule.gpus * config.train_dataloader.batch_size
+    return config.auto_scale_lr.base_batch_size, images
 
 
 @pytest.mark.parametrize(
@@ -28,17 +39,38 @@ def test_a_name_says_what_it_is():
 )
 def test_epochs_are_the_configs(name: str):
     (entry,) = choose([name])
-    assert ptnt_mm.get_config(name).train_cfg.max_epochs == entry.epochs
+    config = ptnt_mm.get_config(name)
+    assert config.train_cfg.max_epochs == entry.schedule.length
+    assert total_batch(entry) == (16, 16)
+
+
+@pytest.mark.parametrize(
+    'name',
+    [
+        'semantic_fpn_ptnt_m_40k_ade20k',
+        'upernet_ptnt_b_160k_ade20k',
+        'upernet_ptnt_s_80k_cityscapes',
+    ],
+)
+def test_iterations_and_sizes_are_the_configs(name: str):
+    pytest.importorskip('mmseg')
+    (entry,) = choose([name])
+    config = ptnt_mm.get_config(name)
+    assert config.train_cfg.max_iters == entry.schedule.length
+    assert total_batch(entry) == (entry.schedule.images, entry.schedule.images)
+    assert entry.benchmark.train_size == tuple(config.model.data_preprocessor.size)
+    assert config.train_dataloader.dataset.type == f'{entry.benchmark.name}Dataset'
 
 
 def test_one_figure_was_published_as_far_as_we_know():
-    figures = {entry.name: entry.published.box_ap for entry in entries()}
-    assert {name: ap for name, ap in figures.items() if ap} == {'retinanet_ptnt_s_1x': 42.0}
-    assert all(entry.published.mask_ap is None for entry in entries())
+    figures = {entry.name: entry.published for entry in entries() if entry.published}
+    assert figures == {'retinanet_ptnt_s_1x': {'box AP': 42.0}}
 
 
 def test_an_unknown_row_names_the_nearest():
-    with pytest.raises(UserError, match="unknown config for COCO 'retina.*retinanet_ptnt_s_1x'"):
+    with pytest.raises(
+        UserError, match="unknown config of the model zoo 'retina.*retinanet_ptnt_s_1x'"
+    ):
         choose(['retinanet_s_1x'])
-    with pytest.raises(UserError, match='unknown config for COCO'):
+    with pytest.raises(UserError, match='unknown config of the model zoo'):
         choose(['demo_retinanet_ptnt_ti'])

@@ -24,6 +24,22 @@ def test_gpu_hours_are_epochs_times_images_times_seconds():
     assert plan.gpu_hours(long, STEP) == pytest.approx(3 * 70.36, abs=0.03)
 
 
+def test_gpu_hours_of_iterations():
+    (entry,) = choose(['upernet_ptnt_s_80k_cityscapes'])
+    # 80,000 iterations x 8 images x 0.18 s
+    assert plan.gpu_hours(entry, STEP) == pytest.approx(32)
+    text = plan.plan([entry], {'upernet_ptnt_s_cityscapes': STEP})
+    assert '| 80,000 iterations |        32 |       a GPU | ptnt_s_82.0.pth.tar |' in text
+
+
+def test_rows_stay_rows_with_long_names_of_gpus():
+    step = dataclasses.replace(STEP, device='NVIDIA H100 80GB HBM3')
+    names = ['cascade_mask_rcnn_ptnt_ti_3x_ms', 'upernet_ptnt_ti_160k_ade20k']
+    chosen = choose(names)
+    table = plan.plan(chosen, {entry.step: step for entry in chosen}).split('\n\n')[0]
+    assert len(table.splitlines()) == 4
+
+
 def test_one_measurement_serves_all_lengths():
     text = plan.plan(choose(NAMES), {'retinanet_ptnt_ti': STEP})
     assert '|        70 |       a GPU | ptnt_ti_75.2.pth.tar |' in text
@@ -44,6 +60,20 @@ def test_measurements_are_kept_beside_each_other(tmp_path: Path):
     for entry, step in ((dino, STEP), (choose(NAMES)[0], STEP), (choose(NAMES)[1], slower)):
         steps.add(file, entry, step)
     assert steps.read(file) == {'dino_ptnt_s': STEP, 'retinanet_ptnt_ti': slower}
+
+
+@pytest.mark.parametrize(
+    ('name', 'size'),
+    [
+        ('retinanet_ptnt_ti_1x', '800x1333'),
+        ('upernet_ptnt_ti_160k_ade20k', '512x512'),
+        ('upernet_ptnt_s_80k_cityscapes', '512x1024'),
+    ],
+)
+def test_images_have_the_benchmarks_size_by_default(name: str, size: str, monkeypatch):
+    monkeypatch.setattr(steps, '_prepare', lambda *arguments: lambda: None)
+    (entry,) = choose([name])
+    assert steps.measure(entry, 'cpu', None, steps=1).size == size
 
 
 def test_a_device_that_is_not_there():

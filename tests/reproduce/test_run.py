@@ -48,6 +48,20 @@ def test_other_numbers_scale_the_learning_rate(place: Place):
     assert '--auto-scale-lr' in two and '--launcher' in two
 
 
+def test_iterations_keep_their_images_on_any_number_of_gpus(place: Place):
+    (entry,) = choose(['upernet_ptnt_s_80k_cityscapes'])
+    commands = {
+        gpus: shlex.join(command(entry, Place(place.work_dirs, place.weights, gpus)))
+        for gpus in (1, 2, 4, 8)
+    }
+    for gpus, batch in ((1, 8), (2, 4), (8, 1)):
+        assert f' --cfg-options train_dataloader.batch_size={batch}' in commands[gpus]
+    assert '--cfg-options' not in commands[4], 'the number that the recipe is for'
+    assert not any('--auto-scale-lr' in words for words in commands.values())
+    with pytest.raises(UserError, match='--gpus 3: .* 8 images .*: expected one of 1, 2, 4, 8$'):
+        command(entry, Place(place.work_dirs, place.weights, gpus=3))
+
+
 def test_finished_ones_are_left(place: Place):
     write_log(place.work_dirs / RETINANET.name, '20260101_120000', evaluation(12, 0.4))
     told: list[str] = []

@@ -14,11 +14,15 @@ pytest.importorskip('mmdet')
 
 ROOT = Path(__file__).parents[2]
 
+MASK_RCNN = {'box AP': 43.0, 'mask AP': 39.0}
+
 
 def rows(**measured: Figures) -> list[Progress]:
     """All rows, with the figures of some; the rest was not run."""
     return [
-        Progress(e, e.epochs if e.name in measured else 0, measured.get(e.name, NO_FIGURES))
+        Progress(
+            e, e.schedule.length if e.name in measured else 0, measured.get(e.name, NO_FIGURES)
+        )
         for e in entries()
     ]
 
@@ -35,11 +39,19 @@ def test_every_link_leads_to_a_config():
 
 
 def test_results_stand_beside_what_was_published():
-    text = page(rows(retinanet_ptnt_s_1x=Figures(41.5), mask_rcnn_ptnt_s_1x=Figures(43.0, 39.0)))
+    text = page(rows(retinanet_ptnt_s_1x={'box AP': 41.5}, mask_rcnn_ptnt_s_1x=MASK_RCNN))
     lines = {line.split('`')[1]: line for line in text.splitlines() if line.startswith('| [')}
     assert lines['retinanet_ptnt_s_1x'].endswith('| 12 | 42.0 | 41.5 |  |  |')
     assert lines['mask_rcnn_ptnt_s_1x'].endswith('| 12 |  | 43.0 |  | 39.0 |')
     assert lines['retinanet_ptnt_m_1x'].endswith('| 12 |  |  |  |  |')
+
+
+def test_what_the_paper_lacks_has_no_column_for_it():
+    text = page(rows(semantic_fpn_ptnt_s_40k_ade20k={'mIoU': 41.25}))
+    table = text.split('## Semantic FPN, ADE20K validation\n\n')[1].split('\n\n')[0]
+    assert table.splitlines()[0] == '| config | backbone | iterations | mIoU measured here |'
+    (row,) = (line for line in table.splitlines() if 'fpn_ptnt_s_' in line)
+    assert row.endswith('| PyramidTNT-S | 40,000 | 41.2 |')
 
 
 def test_mmengine_reads_the_metafile():
@@ -51,9 +63,14 @@ def test_mmengine_reads_the_metafile():
 
 
 def test_the_metafile_holds_what_was_measured_alone():
-    text = metafile(rows(mask_rcnn_ptnt_s_1x=Figures(43.0, 39.0)))
+    miou = {'mIoU': 79.5}
+    text = metafile(rows(mask_rcnn_ptnt_s_1x=MASK_RCNN, upernet_ptnt_s_80k_cityscapes=miou))
     models = {model['Name']: model for model in yaml.safe_load(text)['Models']}
     box, mask = models['mask_rcnn_ptnt_s_1x']['Results']
     assert box == dict(Task='Object Detection', Dataset='COCO', Metrics={'box AP': 43.0})
     assert mask['Metrics'] == {'mask AP': 39.0}
     assert 'Results' not in models['retinanet_ptnt_s_1x']
+    upernet = models['upernet_ptnt_s_80k_cityscapes']
+    (maps,) = upernet['Results']
+    assert maps == dict(Task='Semantic Segmentation', Dataset='Cityscapes', Metrics=miou)
+    assert upernet['Metadata']['Iterations'] == 80_000 and 'Epochs' not in upernet['Metadata']

@@ -40,6 +40,17 @@ def test_measure_then_plan(capsys, tmp_path: Path):
     assert '1 of 2 rows are empty' in printed and 'ptnt_b_84.1.pth.tar' in printed
 
 
+def test_measure_a_segmenter(capsys, tmp_path: Path):
+    pytest.importorskip('mmseg')
+    file = tmp_path / 'times.json'
+    name = 'semantic_fpn_ptnt_ti_40k_ade20k'
+    measure = ('measure', name, '--device', 'cpu', '--size', '64x96', '--steps', 1)
+    status, printed, _ = run(capsys, *measure, '--times', file)
+    assert status == 0
+    assert 's for 4 images of 64x96 on cpu; 40,000 iterations: ' in printed
+    assert steps.read(file).keys() == {'semantic_fpn_ptnt_ti_ade20k'}
+
+
 def test_plan_of_everything(capsys, tmp_path: Path):
     status, printed, _ = run(capsys, 'plan', '--times', tmp_path / 'none.json')
     assert status == 0
