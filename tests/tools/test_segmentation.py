@@ -1,10 +1,12 @@
 """Training and evaluating a segmenter, as a user types it."""
 
+import pickle
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from .workplace import SEGMENTER, Training, Workplace, ious
@@ -61,3 +63,34 @@ def test_windows_slide_by_one_setting(workplace: Workplace, segmentation: Traini
     )  # fmt: skip
     whole, slid = ious(segmentation.output), ious(done.stdout)
     assert slid != whole and abs(slid[1] - whole[1]) < 15
+
+
+def test_test_time_augmentation(workplace: Workplace, segmentation: Training):
+    done = workplace.run(
+        'test.py', segmentation.config, segmentation.checkpoint, '--work-dir', 'maps-tta',
+        '--tta', '--out', 'averaged.pkl',
+    )  # fmt: skip
+    plain, averaged = ious(segmentation.output), ious(done.stdout)
+    assert averaged != plain and abs(averaged[1] - plain[1]) < 15
+    # What is kept are the averaged maps: they give the same figure.
+    with (workplace.folder / 'averaged.pkl').open('rb') as stream:
+        found = pickle.load(stream)
+    assert len(found) == 16 and found[0]['pred_sem_seg'].dtype == torch.uint8
+    areas = [_areas(workplace.folder / one['img_path'], one['pred_sem_seg']) for one in found]
+    intersection, union = np.sum(areas, axis=0)
+    assert 100 * (intersection / union).mean() == pytest.approx(averaged[1], abs=0.01)
+
+
+def test_an_earlier_checkpoint(workplace: Workplace, segmentation: Training):
+    done = workplace.run(
+        'test.py', segmentation.config, segmentation.run / 'iter_20.pth', '--work-dir', 'maps-20'
+    )
+    lines = [line for line in segmentation.output.splitlines() if 'mIoU:' in line]
+    assert ious(done.stdout) == ious(lines[0]) != ious(lines[-1])
+
+
+def _areas(image: Path, labels: torch.Tensor) -> np.ndarray:
+    """Pixels of intersection and union with the truth, (2, 5)."""
+    truth = np.asarray(Image.open(image.parents[1] / 'semantic' / 'train' / f'{image.stem}.png'))
+    pairs = [(labels[0].numpy() == label, truth == label) for label in range(5)]
+    return np.array([[(a & b).sum() for a, b in pairs], [(a | b).sum() for a, b in pairs]])
