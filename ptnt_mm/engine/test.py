@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+import numpy as np
 from mmengine.config import Config, ConfigDict
 from mmengine.dist import is_main_process
 
@@ -38,12 +39,17 @@ def test(args: argparse.Namespace) -> int:
     with late_building():
         metrics = runner.test()
     if is_main_process():
-        print('\n'.join(f'{name}: {value}' for name, value in metrics.items()))
+        print('\n'.join(f'{name}: {_rounded(value)}' for name, value in metrics.items()))
         log = Path(runner.log_dir) / f'{runner.timestamp}.log'
         pictures = f'  pictures: {args.show_dir}' if args.show_dir else ''
         predictions = f'  predictions: {args.out}' if args.out else ''
         print(f'Done. Log: {log}{predictions}{pictures}')
     return 0
+
+
+def _rounded(value: object) -> object:
+    """A figure as it was logged: NumPy's single precision has many digits that mean nothing."""
+    return round(float(value), 4) if isinstance(value, (float, np.floating)) else value
 
 
 def _use_checkpoint(config: Config, checkpoint: str) -> None:

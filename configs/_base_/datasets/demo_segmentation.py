@@ -14,13 +14,9 @@ dataset = dict(
     seg_map_suffix='.png',
 )
 load = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations')]
+resize = dict(type='Resize', scale=(256, 192), keep_ratio=True)
 # mmseg's inference_model looks for it under this name. Masks are not resized: they are the truth.
-test_pipeline = [
-    load[0],
-    dict(type='Resize', scale=(256, 192), keep_ratio=True),
-    load[1],
-    dict(type='PackSegInputs'),
-]
+test_pipeline = [load[0], resize, load[1], dict(type='PackSegInputs')]
 
 train_dataloader = dict(
     **loaders,
@@ -31,6 +27,7 @@ train_dataloader = dict(
         data_prefix=dict(img_path='train', seg_map_path='semantic/train'),
         pipeline=[
             *load,
+            resize,
             dict(type='RandomCrop', crop_size=(192, 192), cat_max_ratio=0.75),
             dict(type='RandomFlip', prob=0.5),
             dict(type='PackSegInputs'),
