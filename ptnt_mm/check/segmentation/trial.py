@@ -20,17 +20,7 @@ class SegmentationTrial(Trial):
                 annotated.set_field(type(annotated.get(name))(data=smaller), name)
 
     def loss(self, side: int) -> tuple[Tensor, int]:
-        """Run the model on images padded to less than the preprocessor does, in proportion.
-
-        Args:
-            side: Longer side of the image, in pixels; a smaller image stays as it is.
-
-        Returns:
-            The sum of all losses, and the area of the padded images together in pixels.
-
-        Raises:
-            UserError: if the model fails.
-        """
+        """As :meth:`Trial.loss`; the preprocessor pads to less, in proportion."""
         preprocessor = self.model.data_preprocessor
         size = preprocessor.size
         if size is not None:
