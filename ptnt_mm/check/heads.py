@@ -8,8 +8,9 @@ from torch import nn
 
 from ptnt_mm.archs import ARCHS, NUM_STAGES
 from ptnt_mm.check.finding import Finding, error, note, sound
-from ptnt_mm.check.settings import kind_of, within
+from ptnt_mm.check.settings import within
 from ptnt_mm.check.wording import some
+from ptnt_mm.engine.config import kind_of
 
 _COUNTS = ('num_classes', 'num_things_classes')
 

@@ -5,12 +5,6 @@ from collections.abc import Iterator, Mapping
 from mmengine.config import Config
 
 
-def kind_of(settings: Mapping) -> str:
-    """The name of the class that settings are for, without its scope; empty if there is none."""
-    kind = settings.get('type') or ''
-    return getattr(kind, '__name__', str(kind)).rpartition('.')[2]
-
-
 def within(settings: object, path: str) -> Iterator[tuple[str, Mapping]]:
     """All dicts inside of settings, themselves first, each with its path in the config.
 

@@ -6,8 +6,9 @@ from mmengine.config import Config
 from torch import nn
 
 from ptnt_mm.check.finding import Finding, error, note, sound, warning
-from ptnt_mm.check.settings import kind_of, preprocessor_of
+from ptnt_mm.check.settings import preprocessor_of
 from ptnt_mm.checkpoint import CheckpointError, load_pretrained
+from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.start import check_start, starting_weights
 from ptnt_mm.errors import UserError
 

@@ -4,7 +4,7 @@ import ast
 import inspect
 import re
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import mmengine.registry
@@ -95,6 +95,12 @@ def require_keys(config: Config, keys: Iterable[str]) -> None:
     missing = [key for key in keys if config.get(key) is None]
     if missing:
         raise UserError(f'{config.filename} lacks {", ".join(missing)}: give a whole config')
+
+
+def kind_of(settings: Mapping) -> str:
+    """The name of the class that settings are for, without its scope; empty if there is none."""
+    kind = settings.get('type') or ''
+    return getattr(kind, '__name__', str(kind)).rpartition('.')[2]
 
 
 def is_about_the_config(error: Exception) -> bool:

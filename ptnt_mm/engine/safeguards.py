@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 
 from mmengine.config import Config
 
+from ptnt_mm.engine.config import kind_of
+
 HOOKS = (
     'CheckpointGuardHook',
     'RepeatableHook',
@@ -21,7 +23,7 @@ def use_safeguards(config: Config) -> None:
     defaults = config.get('default_hooks') or {}
     # MMEngine adds its own where there is none; None says that no checkpoints are wanted.
     checkpoint = defaults.get('checkpoint', dict(type='CheckpointHook', interval=1))
-    if checkpoint is not None and _name(checkpoint) == 'CheckpointHook':
+    if checkpoint is not None and kind_of(checkpoint) == 'CheckpointHook':
         checkpoint = dict(checkpoint, type='WholeCheckpointHook')
         config.default_hooks = dict(defaults, checkpoint=checkpoint)
     if config.get('train_cfg'):
@@ -31,7 +33,7 @@ def use_safeguards(config: Config) -> None:
 def add_hooks(config: Config, names: Iterable[str]) -> None:
     """Add hooks without settings, but for those that the config names already."""
     hooks = list(config.get('custom_hooks') or [])
-    named = {_name(hook) for hook in hooks if isinstance(hook, Mapping)}
+    named = {kind_of(hook) for hook in hooks if isinstance(hook, Mapping)}
     config.custom_hooks = hooks + [dict(type=name) for name in names if name not in named]
 
 
@@ -42,12 +44,6 @@ def _repeatable(loop: Mapping) -> dict:
         # MMEngine's other name for it.
         del settings['by_epoch']
         settings['type'] = 'IterBasedTrainLoop'
-    if _name(settings) == 'IterBasedTrainLoop':
+    if kind_of(settings) == 'IterBasedTrainLoop':
         settings['type'] = 'RepeatableIterBasedTrainLoop'
     return settings
-
-
-def _name(hook: Mapping) -> str:
-    """The name of a hook's class, without its scope."""
-    kind = hook.get('type')
-    return getattr(kind, '__name__', str(kind)).rpartition('.')[2]

@@ -12,6 +12,7 @@ from ptnt_mm.engine.config import (
     apply_options,
     explain_build_error,
     is_about_the_config,
+    kind_of,
     read_config,
     require_keys,
     stored_config,
@@ -114,6 +115,20 @@ def test_what_a_config_lacks_is_named(tmp_path: Path):
     config = Config.fromfile(_write(tmp_path, 'model = dict()\ntest_cfg = None\n'))
     with pytest.raises(UserError, match='config.py lacks test_cfg, test_dataloader'):
         require_keys(config, ('model', 'test_cfg', 'test_dataloader'))
+
+
+@pytest.mark.parametrize(
+    ('settings', 'name'),
+    [
+        (dict(type='Resize'), 'Resize'),
+        (dict(type='mmseg.Resize'), 'Resize'),
+        (dict(type=nn.Conv2d), 'Conv2d'),
+        (dict(type=None), ''),
+        (dict(), ''),
+    ],
+)
+def test_what_settings_are_for(settings: dict, name: str):
+    assert kind_of(settings) == name
 
 
 def test_an_absent_class_names_the_nearest():

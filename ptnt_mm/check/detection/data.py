@@ -10,7 +10,7 @@ from mmengine.config import Config
 from ptnt_mm.check.data import Data, described
 from ptnt_mm.check.detection.coco_file import CocoFile, read
 from ptnt_mm.check.finding import Finding, error, note, sound
-from ptnt_mm.check.settings import kind_of
+from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import DataSet
 from ptnt_mm.errors import UserError
 

@@ -6,8 +6,9 @@ from mmengine.config import Config
 
 from ptnt_mm.check.detection.data import DetectionData
 from ptnt_mm.check.finding import Finding, error, note, sound, warning
-from ptnt_mm.check.settings import kind_of, within
+from ptnt_mm.check.settings import within
 from ptnt_mm.check.wording import some
+from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import evaluators
 
 _CORNERS = 3

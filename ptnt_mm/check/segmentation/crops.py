@@ -7,7 +7,8 @@ from mmengine.config import Config
 from ptnt_mm.check.finding import Finding, error, note, sound, warning
 from ptnt_mm.check.images import size_text
 from ptnt_mm.check.segmentation.data import SegmentationData
-from ptnt_mm.check.settings import kind_of, preprocessor_of
+from ptnt_mm.check.settings import preprocessor_of
+from ptnt_mm.engine.config import kind_of
 
 _WHERE = 'model.data_preprocessor'
 

@@ -10,8 +10,7 @@ from mmengine.registry import DATASETS, DefaultScope
 
 from ptnt_mm.check.data import Data, described
 from ptnt_mm.check.finding import Finding, note
-from ptnt_mm.check.settings import kind_of
-from ptnt_mm.engine.config import explain_build_error
+from ptnt_mm.engine.config import explain_build_error, kind_of
 from ptnt_mm.engine.data_files import evaluators
 
 _KEYS = ('img_suffix', 'seg_map_suffix', 'reduce_zero_label', 'ignore_index', 'indices')

@@ -6,8 +6,8 @@ from mmengine.config import Config
 from mmengine.registry import METRICS
 
 from ptnt_mm.check.finding import Finding, error, sound, warning
-from ptnt_mm.check.settings import kind_of
 from ptnt_mm.check.wording import some
+from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets, evaluators
 from ptnt_mm.errors import unknown_name
 

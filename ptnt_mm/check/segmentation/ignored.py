@@ -7,7 +7,8 @@ from mmengine.config import Config
 from ptnt_mm.check.finding import Finding, error, sound
 from ptnt_mm.check.segmentation.data import SegmentationData
 from ptnt_mm.check.segmentation.labels import IGNORED
-from ptnt_mm.check.settings import kind_of, preprocessor_of
+from ptnt_mm.check.settings import preprocessor_of
+from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import evaluators
 
 _HEADS = ('decode_head', 'auxiliary_head')

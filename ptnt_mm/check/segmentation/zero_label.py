@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ptnt_mm.check.finding import Finding, error, sound
 from ptnt_mm.check.segmentation.data import SegmentationData, loading_of
-from ptnt_mm.check.settings import kind_of
+from ptnt_mm.engine.config import kind_of
 
 
 def check_zero_label(data: list[SegmentationData]) -> Iterator[Finding]:
