@@ -416,7 +416,7 @@ FAULTS = {
     ),
     # Crops
     'crops larger than the size': (
-        _settings({TRAIN_SET + 'pipeline.2.crop_size': (192, 256)}),
+        _settings({TRAIN_SET + 'pipeline.3.crop_size': (192, 256)}),
         ERROR,
         ('crops are 192x256 (height x width), larger than the 192x192',),
     ),
@@ -436,7 +436,7 @@ FAULTS = {
         ("size is 'large', not (height, width)",),
     ),
     'no crops': (
-        _settings({TRAIN_SET + 'pipeline.2': dict(_delete_=True, type='RandomFlip', prob=0.5)}),
+        _settings({TRAIN_SET + 'pipeline.3': dict(_delete_=True, type='RandomFlip', prob=0.5)}),
         WARNING,
         ('the pipeline cuts images to no size', 'RandomCrop'),
     ),
@@ -465,7 +465,7 @@ FAULTS = {
         ("train: the data set's ignore_index is 0",),
     ),
     'ignored by the crops alone': (
-        _settings({TRAIN_SET + 'pipeline.2.ignore_index': 0}),
+        _settings({TRAIN_SET + 'pipeline.3.ignore_index': 0}),
         ERROR,
         ("train: RandomCrop's ignore_index is 0",),
     ),
@@ -626,7 +626,7 @@ def test_one_part_of_joined_data_sets_is_at_fault(masks: MaskDemo):
     [
         (_train(type='LEVIRCDDataset'), 'LEVIRCDDataset is no BaseSegDataset'),
         (_train(data_root='s3://bucket/'), 'is not local: its images and masks were not checked'),
-        (_settings({TRAIN_SET + 'pipeline.2.crop_size': 96}), 'crops are 96x96 (height x width)'),
+        (_settings({TRAIN_SET + 'pipeline.3.crop_size': 96}), 'crops are 96x96 (height x width)'),
         (_settings({'model.data_preprocessor.type': 'Own'}), 'is no SegDataPreProcessor'),
     ],
 )

@@ -1,11 +1,13 @@
 """A training that was stopped and resumed is the training that was not stopped."""
 
+import sys
 from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
+from ptnt_mm.engine.hooks.repeatable import _start_worker
 from ptnt_mm.engine.work_dir import latest_checkpoint
 
 from .toy import ToyModel, toy_config, train
@@ -50,3 +52,14 @@ def test_epochs_differ(tmp_path: Path, monkeypatch):
     train(toy_config(tmp_path, 2))
     first, second = torch.cat(rows[:3]), torch.cat(rows[3:])
     assert not set(first[:, 1:].flatten().tolist()) & set(second[:, 1:].flatten().tolist())
+
+
+def test_workers_print_their_errors_but_not_that_training_was_stopped(capfd, monkeypatch):
+    """Batches are handed over through connections, which Ctrl-C cuts at any moment."""
+    monkeypatch.setattr(sys, 'excepthook', sys.__excepthook__)
+    _start_worker(None, 0)
+    for error in (ConnectionResetError(), EOFError(), BrokenPipeError()):
+        sys.excepthook(type(error), error, None)
+    assert capfd.readouterr().err == ''
+    sys.excepthook(ValueError, ValueError('of its own'), None)
+    assert 'ValueError: of its own' in capfd.readouterr().err

@@ -1,6 +1,8 @@
 """Random numbers that depend on where a training is, not on how it got there."""
 
+import sys
 from functools import partial
+from types import TracebackType
 from typing import Any
 
 import torch
@@ -29,7 +31,7 @@ class RepeatableHook(Hook):
     def before_train(self, runner: Any) -> None:
         """Let workers take their numbers from the epoch's."""
         loader = runner.train_dataloader
-        loader.worker_init_fn = partial(_seed_worker, loader.worker_init_fn)
+        loader.worker_init_fn = partial(_start_worker, loader.worker_init_fn)
 
     def before_train_epoch(self, runner: Any) -> None:
         """Seed what the epoch's data comes from."""
@@ -45,12 +47,19 @@ class RepeatableHook(Hook):
         _end_workers(runner.train_dataloader)
 
 
-def _seed_worker(mmengines: Any, worker: int) -> None:
+def _start_worker(mmengines: Any, worker: int) -> None:
     """What a worker does when it starts; torch has seeded it from the main process by then."""
     seed = torch.initial_seed()
     if mmengines is not None:
         mmengines(worker)
     seed_all(seed)
+    sys.excepthook = _report
+
+
+def _report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print a worker's error, but not that the main process, stopped by Ctrl-C, hung up on it."""
+    if not issubclass(kind, (ConnectionError, EOFError)):
+        sys.__excepthook__(kind, error, trace)
 
 
 def _end_workers(loader: DataLoader) -> None:
