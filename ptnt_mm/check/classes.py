@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ptnt_mm.check.data import Data
-from ptnt_mm.check.finding import Finding, error
+from ptnt_mm.check.finding import Finding, error, note
 from ptnt_mm.check.wording import some
 
 
@@ -21,6 +21,9 @@ def wrong_kind(data: Data) -> Iterator[Finding]:
         )
     elif data.stated is not None and not isinstance(data.stated, (list, tuple)):
         yield error(data.name, f'metainfo.classes is {data.stated!r}', 'expected names: (...,)')
+    elif data.stated is None and not data.classes:
+        # A data set's class may read them when it is built.
+        yield note(data.name, 'metainfo.classes is not there: class names were not compared')
     elif not data.classes:
         yield error(data.name, 'metainfo.classes names no class', "write classes=('name', ...)")
 
@@ -37,7 +40,7 @@ def repeated(data: Data) -> Iterator[Finding]:
 def unlike_the_first(data: Sequence[Data]) -> Iterator[Finding]:
     """Data sets with other names than the first, which is the one that is trained on."""
     for other in data[1:]:
-        if other.classes != data[0].classes:
+        if other.classes and other.classes != data[0].classes:
             yield error(
                 other.name,
                 f'the classes are {some(other.classes)}; those of {data[0].name} are '

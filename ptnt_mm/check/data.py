@@ -42,6 +42,11 @@ class Data:
         return ' and '.join(self.splits)
 
     @property
+    def known_to_heads(self) -> tuple[str, ...]:
+        """The class names that heads tell apart."""
+        return self.classes
+
+    @property
     def trains(self) -> bool:
         """Whether a model learns from it."""
         return 'train' in self.splits
@@ -112,10 +117,10 @@ def _class_names(cls: type, settings: Mapping) -> tuple[object, tuple[str, ...]]
     if isinstance(stated, str) and Path(stated).is_file():
         stated = Path(stated).read_text(encoding='utf-8').splitlines()
     default = getattr(cls, 'METAINFO', {}).get('classes', ())
-    return stated, _names(default if stated is None else stated)
+    return stated, as_names(default if stated is None else stated)
 
 
-def _names(stated: object) -> tuple[str, ...]:
+def as_names(stated: object) -> tuple[str, ...]:
     """Class names as a tuple, a single one for a text that should have been one."""
     if isinstance(stated, str):
         return (stated,)

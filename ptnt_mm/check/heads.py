@@ -18,6 +18,9 @@ _COUNTS = ('num_classes', 'num_things_classes')
 # trained to classify is its own affair.
 _OTHER_CLASSES = ('backbone', 'rpn_head', 'semantic_head')
 
+# Its classes are on the border of two and not on it.
+_OTHER_HEADS = ('STDCHead',)
+
 
 def check_classes_of_heads(config: Config, classes: tuple[str, ...]) -> Iterator[Finding]:
     """Compare every num_classes of the model with the number of class names.
@@ -55,7 +58,8 @@ def check_built_heads(
             continue
         path = re.sub(r'\.(\d+)', r'[\1]', f'model.{name}') + '.num_classes'
         count = getattr(module, 'num_classes', None)
-        if not isinstance(count, int) or path in stated or _is_other(path):
+        is_other = _is_other(path, type(module).__name__)
+        if not isinstance(count, int) or path in stated or is_other:
             continue
         if classes and count != len(classes):
             yield error(
@@ -91,13 +95,14 @@ def _class_counts(model: Mapping) -> Iterator[tuple[str, int]]:
     """Each number of classes in a model's settings, with its path."""
     for path, settings in within(model, 'model'):
         for key in _COUNTS:
-            if isinstance(settings.get(key), int) and not _is_other(path):
+            if isinstance(settings.get(key), int) and not _is_other(path, kind_of(settings)):
                 yield f'{path}.{key}', settings[key]
 
 
-def _is_other(path: str) -> bool:
-    """Whether a path leads into a part of the model with classes of its own."""
-    return any(step.partition('[')[0] in _OTHER_CLASSES for step in path.split('.'))
+def _is_other(path: str, kind: str) -> bool:
+    """Whether a path leads into a part of the model, of some kind, with classes of its own."""
+    steps = (step.partition('[')[0] for step in path.split('.'))
+    return kind in _OTHER_HEADS or any(step in _OTHER_CLASSES for step in steps)
 
 
 def _backbone_channels(backbone: Mapping) -> list[int] | None:

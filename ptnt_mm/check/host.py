@@ -63,9 +63,9 @@ class Host(ABC):
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The class names of the training data; none if they are not known."""
+        """The class names that heads learn; none if they are not known."""
         trained = [one for one in self.data if one.trains and self.knows_classes(one)]
-        return trained[0].classes if trained else ()
+        return trained[0].known_to_heads if trained else ()
 
     def annotations(self) -> Findings:
         """What reading the data sets has found."""

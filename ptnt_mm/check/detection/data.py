@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mmengine.config import Config
 
-from ptnt_mm.check.data import Data, described
+from ptnt_mm.check.data import Data, as_names, described
 from ptnt_mm.check.detection.coco_file import CocoFile, read
 from ptnt_mm.check.finding import Finding, error, note, sound
 from ptnt_mm.engine.config import kind_of
@@ -29,6 +29,19 @@ class DetectionData(Data):
     """
 
     file: CocoFile | None = None
+
+    @property
+    def reads_coco(self) -> bool:
+        """Whether its class reads and filters annotation files as mmdet's CocoDataset does."""
+        coco = next((base for base in self.cls.__mro__ if base.__name__ == 'CocoDataset'), None)
+        return coco is not None and all(getattr(self.cls, m) is getattr(coco, m) for m in _READING)
+
+    @property
+    def known_to_heads(self) -> tuple[str, ...]:
+        """The class names that heads tell apart: of panoptic data, those of objects."""
+        stated = self.data_set.settings.get('metainfo') or {}
+        things = (getattr(self.cls, 'METAINFO', {}) | stated).get('thing_classes')
+        return as_names(things) or self.classes
 
     @property
     def labels(self) -> dict[int | str, int]:
@@ -56,7 +69,7 @@ def load(config: Config, splits: tuple[str, ...]) -> tuple[list[DetectionData], 
     data, findings = described(DetectionData, config, splits, ('filter_cfg',))
     files: dict[Path, CocoFile | None] = {}
     for i, one in enumerate(data):
-        if _reads_coco(one.cls):
+        if one.reads_coco:
             data[i] = replace(one, file=_read_once(one.data_set, files, findings))
         else:
             findings.append(_left_out(one))
@@ -97,12 +110,6 @@ def _read_once(
             except UserError as err:
                 findings.append(error('annotation file', str(err)))
     return files[path]
-
-
-def _reads_coco(cls: type) -> bool:
-    """Whether a class reads and filters annotation files as mmdet's CocoDataset does."""
-    coco = next((base for base in cls.__mro__ if base.__name__ == 'CocoDataset'), None)
-    return coco is not None and all(getattr(cls, m) is getattr(coco, m) for m in _READING)
 
 
 def _left_out(data: DetectionData) -> Finding:

@@ -11,22 +11,29 @@ from ptnt_mm.check.wording import some
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import evaluators
 
+_ALSO_MASKS = ('Detectron2Wrapper', 'RTMDetInsHead', 'RTMDetInsSepBNHead')
+"""What gives masks, or may give some, and is no mask head by its place in the model."""
+
+_OF_BOXES = ('BoxInstMaskHead',)
+"""Mask heads that learn from boxes alone."""
+
 _CORNERS = 3
 """The fewest points of a polygon."""
 
 
 def check_masks(data: list[DetectionData], config: Config) -> Iterator[Finding]:
     """Compare what the heads need with the pipelines, the annotations and the evaluators."""
-    heads = mask_heads(config)
+    heads = [path for path, _ in _mask_heads(config)]
+    taught = [path for path, kind in _mask_heads(config) if kind not in _OF_BOXES]
     measured = _splits_with_masks(config)
-    if measured and not heads:
+    if measured and not heads and not _gives_masks_otherwise(config):
         yield error(
             ' and '.join(measured),
             "the evaluator's metric 'segm' needs masks, and the model has no mask head",
             "set metric='bbox', or take a config with a mask head",
         )
     for one in data:
-        yield from _pipeline(one, heads)
+        yield from _pipeline(one, taught)
         loads = one.trains and any(map(_loads_masks, one.data_set.pipeline))
         measures = heads and any(split in measured for split in one.splits)
         if one.file is not None and (loads or measures):
@@ -35,14 +42,16 @@ def check_masks(data: list[DetectionData], config: Config) -> Iterator[Finding]:
         yield note('model', 'has no mask head: masks were not checked')
 
 
-def mask_heads(config: Config) -> list[str]:
-    """Where in the model's settings there are mask heads."""
-    return [
-        path
-        for path, settings in within(config.model, 'model')
-        if path.rpartition('.')[2].partition('[')[0] in ('mask_head', 'panoptic_head')
-        and settings.get('type')
-    ]
+def _mask_heads(config: Config) -> Iterator[tuple[str, str]]:
+    """Where in the model's settings there are mask heads, and of which type."""
+    for path, settings in within(config.model, 'model'):
+        name = path.rpartition('.')[2].partition('[')[0]
+        if name in ('mask_head', 'panoptic_head') and settings.get('type'):
+            yield path, kind_of(settings)
+
+
+def _gives_masks_otherwise(config: Config) -> bool:
+    return any(kind_of(settings) in _ALSO_MASKS for _, settings in within(config.model, 'model'))
 
 
 def _splits_with_masks(config: Config) -> list[str]:
@@ -67,7 +76,7 @@ def _loads_boxes(transform: Mapping) -> bool:
 def _pipeline(data: DetectionData, heads: list[str]) -> Iterator[Finding]:
     """What the training pipeline does not load."""
     pipeline = data.data_set.pipeline
-    if not data.trains or not pipeline:
+    if not data.trains or not pipeline or not data.reads_coco:
         return
     if not any(map(_loads_boxes, pipeline)):
         yield error(

@@ -8,7 +8,7 @@ from typing import Any
 from mmengine.config import Config
 from mmengine.registry import DATASETS, DefaultScope
 
-from ptnt_mm.check.data import Data, described
+from ptnt_mm.check.data import Data, as_names, described
 from ptnt_mm.check.finding import Finding, note
 from ptnt_mm.engine.config import explain_build_error, kind_of
 from ptnt_mm.engine.data_files import evaluators
@@ -34,7 +34,7 @@ class SegmentationData(Data):
     """A data set, the classes it is asked for, and what it lists.
 
     Attributes:
-        built: mmseg's own data set, without a pipeline; None if it was not built.
+        built: mmseg's own data set, without a pipeline; None if it was left out or refused.
         refusal: Why it could not be built or read its list; empty if it could.
         pairs: Its images and masks.
     """
@@ -42,6 +42,18 @@ class SegmentationData(Data):
     built: Any = None
     refusal: str = ''
     pairs: tuple[Pair, ...] = ()
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether mmseg was not asked for its list."""
+        return self.built is None and not self.refusal
+
+    @property
+    def has_masks(self) -> bool:
+        """Whether it gives masks of classes, as far as is known: some give depths instead."""
+        if self.pairs:
+            return any(pair.mask is not None for pair in self.pairs)
+        return self.built is None or 'seg_map_path' in self.built.data_prefix
 
 
 def loading_of(pipeline: Sequence[Mapping]) -> Mapping | None:
@@ -78,10 +90,8 @@ def load(config: Config, splits: tuple[str, ...]) -> tuple[list[SegmentationData
 
 def is_there(data: SegmentationData) -> bool:
     """Whether the files and folders are there that a data set's list is made of."""
-    settings = data.data_set
-    names = (settings.settings.get('ann_file'), _prefixes(data).get('img_path'))
-    paths = [path for path in map(settings.path, names) if path is not None]
-    return all(path.exists() for path in paths)
+    paths = (data.built.ann_file, data.built.data_prefix.get('img_path'))
+    return all(Path(path).exists() for path in paths if path)
 
 
 def _listed(data: SegmentationData, config: Config) -> SegmentationData:
@@ -89,13 +99,14 @@ def _listed(data: SegmentationData, config: Config) -> SegmentationData:
     settings = dict(data.data_set.settings, pipeline=[], lazy_init=True, serialize_data=False)
     try:
         with DefaultScope.overwrite_default_scope(config.get('default_scope')):
-            built = DATASETS.build(settings)
-        if not is_there(data):
-            return replace(data, built=built)
-        built.full_init()
+            data = replace(data, built=DATASETS.build(settings))
+        if is_there(data):
+            data.built.full_init()
     except Exception as err:  # constructors complain in every way there is
         return replace(data, refusal=explain_build_error(err))
-    return replace(data, built=built, pairs=tuple(map(_pair, built.data_list)))
+    # Its class may name its classes itself.
+    classes = as_names(data.built.metainfo.get('classes')) or data.classes
+    return replace(data, classes=classes, pairs=tuple(map(_pair, data.built.data_list)))
 
 
 def _pair(entry: Mapping) -> Pair:
@@ -110,10 +121,6 @@ def _left_out(data: SegmentationData) -> Iterator[Finding]:
         yield note(data.name, what)
     elif settings.get('backend_args') or '://' in str(settings.get('data_root')):
         yield note(data.name, 'is not local: its images and masks were not checked')
-
-
-def _prefixes(data: SegmentationData) -> Mapping:
-    return data.data_set.settings.get('data_prefix') or {}
 
 
 def _loads_masks(transform: Mapping) -> bool:

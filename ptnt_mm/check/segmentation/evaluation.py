@@ -6,6 +6,7 @@ from mmengine.config import Config
 from mmengine.registry import METRICS
 
 from ptnt_mm.check.finding import Finding, error, sound, warning
+from ptnt_mm.check.segmentation.data import SegmentationData
 from ptnt_mm.check.wording import some
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets, evaluators
@@ -15,14 +16,19 @@ _METRICS = ('mIoU', 'mDice', 'mFscore')
 """What mmseg's IoUMetric can measure."""
 
 
-def check_evaluation(config: Config, splits: tuple[str, ...]) -> Iterator[Finding]:
+def check_evaluation(
+    data: list[SegmentationData], config: Config, splits: tuple[str, ...]
+) -> Iterator[Finding]:
     """Look at the evaluators of the splits."""
     for split in splits:
         if split == 'train' or not list(data_sets(config, split)):
             continue
         found = evaluators(config, split)
         faults = [fault for one in found for fault in _faults(split, one)]
-        if not faults and not any(kind_of(one) == 'IoUMetric' for one in found):
+        of_split = [one for one in data if split in one.splits]
+        if any(kind_of(one) == 'IoUMetric' for one in found):
+            faults += _without_names(split, of_split)
+        elif not faults and (not found or any(one.has_masks for one in of_split)):
             faults = [_no_iou(split, found)]
         names = some(map(kind_of, found))
         yield from faults or [sound(split, f'measured by {names}')]
@@ -44,6 +50,13 @@ def _faults(split: str, evaluator: Mapping) -> Iterator[Finding]:
             unknown_name('iou_metrics', unknown[0], _METRICS),
             'mmseg says so only when all images are evaluated',
         )
+
+
+def _without_names(split: str, data: list[SegmentationData]) -> Iterator[Finding]:
+    """Data sets of which mmseg has read all, and that name no class."""
+    if any(one.pairs and 'classes' not in one.built.metainfo for one in data):
+        what = 'the data set names no class, and IoUMetric counts by names'
+        yield error(split, what, "write metainfo=dict(classes=('name', ...))")
 
 
 def _no_iou(split: str, found: list[Mapping]) -> Finding:

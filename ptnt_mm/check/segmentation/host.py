@@ -56,7 +56,7 @@ class Segmentation(Host):
             Check('pipelines', lambda: check_pipelines(self.data, self.config)),
             Check('crops', lambda: check_crops(self.data, self.config)),
             Check('ignored pixels', lambda: check_ignored(self.data, self.config)),
-            Check('evaluation', lambda: check_evaluation(self.config, self.splits)),
+            Check('evaluation', lambda: check_evaluation(self.data, self.config, self.splits)),
         )
 
     def trial(self, model: nn.Module, gpus: int) -> SegmentationTrial:

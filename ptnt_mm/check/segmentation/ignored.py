@@ -24,6 +24,9 @@ def ignored_label(config: Config) -> int:
 
 def check_ignored(data: list[SegmentationData], config: Config) -> Iterator[Finding]:
     """Compare heads, padding, evaluators, data sets and pipelines with the first head."""
+    if not any(one.has_masks for one in data):
+        # Depths have no label.
+        return
     label, wrong = ignored_label(config), False
     stated = (*_of_heads(config), *_of_padding(config), *_of_evaluators(config), *_of_data(data))
     for where, name, other in stated:

@@ -7,11 +7,19 @@ from pathlib import Path
 from mmengine.config import Config
 from mmengine.fileio import list_dir_or_file
 
-from ptnt_mm.check.finding import Finding, error, sound, warning
+from ptnt_mm.check.finding import Finding, Severity, error, sound, warning
 from ptnt_mm.check.many_files import Folders
+from ptnt_mm.check.report import of_kind
 from ptnt_mm.check.segmentation.classes import faults
-from ptnt_mm.check.segmentation.data import Pair, SegmentationData, is_there, needs_masks
+from ptnt_mm.check.segmentation.data import (
+    Pair,
+    SegmentationData,
+    is_there,
+    loading_of,
+    needs_masks,
+)
 from ptnt_mm.check.wording import some
+from ptnt_mm.engine.config import kind_of
 
 _TRIED = 20
 """Images whose names are looked for in a folder of masks that has none of the names expected."""
@@ -22,16 +30,20 @@ _PREFIXES = "write data_prefix=dict(img_path='images/train', seg_map_path='masks
 def check_lists(data: list[SegmentationData], config: Config) -> Iterator[Finding]:
     """Say how many images mmseg lists for each data set, or why it lists none."""
     for one in data:
-        prefixes = one.data_set.settings.get('data_prefix') or {}
-        if not prefixes.get('img_path'):
+        if one.is_left_out:
+            continue
+        if one.built is not None and not one.pairs and not one.built.data_prefix.get('img_path'):
             yield error(one.name, 'data_prefix names no folder of images', _PREFIXES)
-        elif not prefixes.get('seg_map_path') and any(needs_masks(config, s) for s in one.splits):
+        elif not one.has_masks and _reads_masks(one, config):
             yield error(one.name, 'data_prefix names no folder of masks', _PREFIXES)
-        elif one.refusal and not any(faults(one)):
-            yield error(one.name, f'the data set cannot be built: {one.refusal}')
+        elif one.refusal:
+            # Of files and of class names it is said where they are looked at.
+            there = all(path.exists() for path in one.data_set.paths())
+            if there and not of_kind(faults(one), Severity.ERROR):
+                yield error(one.name, f'the data set cannot be built: {one.refusal}')
         elif one.pairs:
             yield sound(one.name, f'{len(one.pairs)} images')
-        elif one.built is not None and is_there(one):
+        elif is_there(one):
             yield _empty(one)
 
 
@@ -54,8 +66,16 @@ def check_pairs(data: list[SegmentationData]) -> Iterator[Finding]:
             yield from _without_image(one, folders)
 
 
+def _reads_masks(data: SegmentationData, config: Config) -> bool:
+    """Whether a pipeline opens the masks that mmseg lists, for learning or for measuring."""
+    needed = (loading_of(data.pipelines[s]) or {} for s in data.splits if needs_masks(config, s))
+    return any(kind_of(loading) == 'LoadAnnotations' for loading in needed)
+
+
 def _mask_folder(data: SegmentationData) -> Path:
-    return Path(data.built.data_prefix['seg_map_path'])
+    # A class that lists files in its own way may name no folder.
+    named = data.built.data_prefix.get('seg_map_path')
+    return Path(named) if named else data.pairs[0].mask.parent
 
 
 def _empty(data: SegmentationData) -> Finding:
@@ -110,7 +130,8 @@ def _without_image(data: SegmentationData, folders: Folders) -> Iterator[Finding
         # A list chooses some of the images.
         return
     folder, suffix = _mask_folder(data), data.built.seg_map_suffix
-    expected = {pair.mask for pair in data.pairs}
+    # Images and masks may lie in one folder.
+    expected = {path for pair in data.pairs for path in (pair.image, pair.mask)}
     listed = sorted(list_dir_or_file(folder, False, suffix=suffix, recursive=True))
     spare = [name for name in listed if folder / name not in expected]
     if not spare:

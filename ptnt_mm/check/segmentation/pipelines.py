@@ -16,6 +16,8 @@ _MOVING = ('Resize', 'Crop', 'Flip', 'Rotate', 'Rotation', 'Pad', 'Mosaic')
 def check_pipelines(data: list[SegmentationData], config: Config) -> Iterator[Finding]:
     """Look for the loading of masks, and at its place."""
     for one in data:
+        if one.is_left_out:
+            continue
         for split, pipeline in one.pipelines.items():
             if pipeline and needs_masks(config, split):
                 yield from _check(split, pipeline)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ptnt_mm.check.finding import Finding, error, sound
+from ptnt_mm.check.finding import Finding, error, sound, warning
 from ptnt_mm.check.segmentation.data import SegmentationData, loading_of
 from ptnt_mm.engine.config import kind_of
 
@@ -14,10 +14,12 @@ def check_zero_label(data: list[SegmentationData]) -> Iterator[Finding]:
         yield from _against_pipelines(one)
     for other in built[1:]:
         if _of(other) != _of(built[0]):
-            yield error(
+            # Right where the masks of one begin at 1 and those of the other at 0.
+            yield warning(
                 other.name,
                 f'reduce_zero_label is {_of(other)}, that of {built[0].name} {_of(built[0])}',
-                'the labels of one are shifted against the other: set both alike',
+                'set both alike, unless their masks begin at different values: the labels of one '
+                'would be shifted against the other',
             )
     if len({_of(one) for one in built}) == 1:
         ignored, first = (', 0 is ignored', 1) if _of(built[0]) else ('', 0)
