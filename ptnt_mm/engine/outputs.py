@@ -3,6 +3,7 @@
 Every host has its own settings for them; this is where they are known.
 """
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,45 +12,45 @@ import torch
 from mmengine.config import Config
 from mmengine.evaluator import DumpResults
 
-from ptnt_mm.engine.data_files import evaluators
+from ptnt_mm.engine.data_files import data_sets, evaluators
 from ptnt_mm.errors import UserError
 
 # By a config's default scope; MMEngine's own serves the others.
 _DUMPS = {'mmdet': 'DumpDetResults', 'mmseg': 'ptnt_mm.engine.outputs.DumpMaps'}
 
+# For mmseg; the hooks of the others know a folder.
+_DRAW_MAPS = 'ptnt_mm.inference.map_hook.DrawMapsHook'
+
 
 class DumpMaps(DumpResults):
-    """Dump maps of classes into a pickle: of each image its path and ``pred_sem_seg``, (1, H, W).
+    """Dump maps of classes into a pickle: of each image ``pred_sem_seg``, (1, H, W).
 
-    MMEngine's own keeps the logits, too: 400 MB for an image of 150 classes, all in memory.
+    What else says something of the image, such as ``img_path``, stays beside it. MMEngine's own
+    keeps the logits, too: 400 MB for an image of 150 classes, all in memory.
     """
 
     def process(self, data_batch: Any, predictions: Sequence[dict]) -> None:
-        """Keep the maps, in bytes where 256 classes are enough."""
-        kept = []
-        for sample in predictions:
-            labels = sample['pred_sem_seg']['data']
-            small = torch.uint8 if labels.max() < 256 else torch.int16
-            kept.append(dict(img_path=sample['img_path'], pred_sem_seg=labels.to(small)))
-        super().process(data_batch, kept)
+        """Keep the maps, and all of what has none, such as depths."""
+        super().process(data_batch, [_small(sample) for sample in predictions])
 
 
 def draw(config: Config, folder: Path) -> None:
-    """Have the host's own hook draw ground truth beside predictions, for every image.
+    """Have ground truth drawn beside predictions, for every image.
 
     Raises:
-        UserError: if the config has no such hook.
+        UserError: if the host's own hook is to draw, and the config lacks it or its visualizer.
     """
+    if config.get('default_scope') == 'mmseg':
+        hook = dict(type=_DRAW_MAPS, folder=str(folder), root=_images_folder(config))
+        config.custom_hooks = [*(config.get('custom_hooks') or []), hook]
+        return
     hook = (config.get('default_hooks') or {}).get('visualization')
     if hook is None:
         raise UserError("--show-dir needs default_hooks.visualization, the host's drawing hook")
+    if config.get('visualizer') is None:
+        raise UserError("--show-dir needs visualizer, which the host's drawing hook draws with")
     hook.draw = True
-    if config.get('default_scope') == 'mmseg':
-        # Its hook draws each 50th image otherwise, and has no folder of its own.
-        hook.interval = 1
-        config.visualizer.save_dir = str(folder)
-    else:
-        hook.test_out_dir = str(folder)
+    hook.test_out_dir = str(folder)
 
 
 def dump(config: Config, file: Path) -> None:
@@ -65,3 +66,22 @@ def dump(config: Config, file: Path) -> None:
         *evaluators(config, 'test'),
         dict(type=kind, out_file_path=str(file)),
     ]
+
+
+def _small(sample: dict) -> dict:
+    """A sample without logits and ground truth, its map in bytes where 256 classes are enough."""
+    if 'pred_sem_seg' not in sample:
+        return sample
+    labels = sample['pred_sem_seg']['data']
+    small = torch.uint8 if labels.max() < 256 else torch.int16
+    kept = {key: value for key, value in sample.items() if key not in ('seg_logits', 'gt_sem_seg')}
+    return dict(kept, pred_sem_seg=labels.to(small))
+
+
+def _images_folder(config: Config) -> str:
+    """The folder that the images of all joined test data sets are in."""
+    folders = []
+    for data_set in data_sets(config, 'test'):
+        prefix = (data_set.settings.get('data_prefix') or {}).get('img_path') or ''
+        folders.append(os.path.abspath(Path(data_set.settings.get('data_root') or '', prefix)))
+    return os.path.commonpath(folders)

@@ -1,5 +1,6 @@
 """What a model calls its classes, and the colours that they are drawn in."""
 
+from collections.abc import Sequence
 from itertools import cycle
 from typing import Any
 
@@ -27,14 +28,25 @@ def find_classes(meta: dict, config: Config, model: nn.Module) -> dict[str, Any]
         ``classes``, a tuple of names or None, and ``palette``, a list of RGB colours for them or
         'random': the ``dataset_meta`` of a host's visualizer.
     """
-    # A region proposal head has one class; the head behind it has all of them.
-    counts = [getattr(module, 'num_classes', None) for module in model.modules()]
-    number = max((count for count in counts if isinstance(count, int)), default=None)
+    number = count_classes(model)
     for known in (_of_checkpoint(meta), _of_config(config)):
         names = known.get('classes')
         if isinstance(names, (list, tuple)) and number in (None, len(names)):
             return dict(classes=tuple(names), palette=_palette(known.get('palette'), len(names)))
     return dict(classes=None, palette='random')
+
+
+def count_classes(model: nn.Module) -> int | None:
+    """How many classes a model tells apart; None if no module of it has a ``num_classes``."""
+    # A region proposal head has one class; the head behind it has all of them.
+    counts = [getattr(module, 'num_classes', None) for module in model.modules()]
+    return max((count for count in counts if isinstance(count, int)), default=None)
+
+
+def class_name(classes: Sequence[str] | None, label: int) -> str:
+    """The name of a class, or its number where there is none."""
+    named = classes is not None and label < len(classes)
+    return classes[label] if named else f'class {label}'
 
 
 def _of_checkpoint(meta: dict) -> dict:

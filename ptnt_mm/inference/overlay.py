@@ -28,7 +28,7 @@ def draw_names(
 
     Args:
         image: (H, W, 3) uint8, BGR.
-        labels: (H, W), the class of each pixel.
+        labels: (H, W), the class of each pixel; what has no colour gets no name.
         name: Of a class.
         colours: (classes, 3) uint8, RGB.
     """
@@ -39,7 +39,7 @@ def draw_names(
     pen = ImageDraw.Draw(picture)
     # Of all that matplotlib brings along, it knows the most alphabets.
     font = ImageFont.truetype(findfont('DejaVu Sans'), letters)
-    for label, (x, y) in _places(labels, letters):
+    for label, (x, y) in _places(labels, letters, len(colours)):
         text, colour = name(label), colours[label]
         dark = colour @ (0.299, 0.587, 0.114) < 128
         half = pen.textlength(text, font) / 2
@@ -52,12 +52,13 @@ def draw_names(
     return np.asarray(picture)[..., ::-1]
 
 
-def _places(labels: np.ndarray, letters: int) -> list[tuple[int, tuple[int, int]]]:
+def _places(labels: np.ndarray, letters: int, number: int) -> list[tuple[int, tuple[int, int]]]:
     """The classes with room for a name, and the (x, y) that are farthest from other classes."""
     step = -(-max(labels.shape) // _PLACES)
     small = labels[::step, ::step]
     found = []
-    for label in np.unique(small).tolist():
+    present = np.unique(small)
+    for label in present[(present >= 0) & (present < number)].tolist():
         # The border of the image counts as another class.
         mask = np.pad(small == label, 1).astype(np.uint8)
         distances = cv2.distanceTransform(mask, cv2.DIST_L2, 3)

@@ -14,7 +14,7 @@ from torch import nn
 from ptnt_mm.engine.build import explained_building, import_host
 from ptnt_mm.engine.loading import load_whole
 from ptnt_mm.errors import UserError
-from ptnt_mm.inference.classes import find_classes
+from ptnt_mm.inference.classes import class_name, find_classes
 
 # By a config's default scope: the module and the class that know how.
 _HOSTS = {
@@ -46,8 +46,7 @@ class Predictor(ABC):
 
     def name(self, label: int) -> str:
         """The name of a class, or its number where there is none."""
-        named = self.classes is not None and label < len(self.classes)
-        return self.classes[label] if named else f'class {label}'
+        return class_name(self.classes, label)
 
     @abstractmethod
     def predict(self, image: np.ndarray) -> Any:

@@ -12,11 +12,11 @@ from mmseg.models.utils import resize
 from mmseg.structures import SegDataSample
 from torch import Tensor, nn
 
+from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.errors import UserError
-from ptnt_mm.inference.classes import colours
+from ptnt_mm.inference.map_painter import MapPainter
 from ptnt_mm.inference.masks import run_lengths
-from ptnt_mm.inference.overlay import draw_names, tint
 from ptnt_mm.inference.predictor import Predictor
 
 _LOGITS_AT_ONCE = 2**26
@@ -37,9 +37,7 @@ class Segmenter(Predictor):
             )
         self._pipeline = Compose(_without_files(config))
         # A segmenter with a single channel, for the foreground, tells two classes apart.
-        number = max(model.num_classes, 2)
-        named = [] if self.classes is None else dataset_meta['palette']
-        self._colours = np.array([*named, *colours(number)[len(named) :]], dtype=np.uint8)
+        self._painter = MapPainter(dataset_meta, max(model.num_classes, 2))
 
     def predict(self, image: np.ndarray) -> SegDataSample:
         """Give each pixel of the image as it was given a class: ``pred_sem_seg``, (1, H, W)."""
@@ -61,7 +59,7 @@ class Segmenter(Predictor):
         found, pixels = np.unique(labels, return_counts=True)
         order = np.argsort(-pixels, kind='stable')
         segments = [
-            dict(label=self.name(label), share=round(count / labels.size, 6))
+            dict(label=self.name(label), index=label, share=round(count / labels.size, 6))
             for label, count in zip(found[order].tolist(), pixels[order].tolist(), strict=True)
         ]
         for segment, label in zip(segments, found[order], strict=True):
@@ -70,9 +68,7 @@ class Segmenter(Predictor):
 
     def draw(self, image: np.ndarray, sample: SegDataSample) -> np.ndarray:
         """Tint every pixel in its class's colour, and write names where there is room."""
-        labels = sample.pred_sem_seg.data[0].numpy()
-        tinted = tint(image, self._colours[labels][..., ::-1])
-        return draw_names(tinted, labels, self.name, self._colours)
+        return self._painter.paint(image, sample.pred_sem_seg.data[0].numpy())
 
     def _labels(self, logits: Tensor, size: tuple[int, int]) -> Tensor:
         """The class of each pixel, (H, W), of logits (1, C, h, w).
@@ -105,14 +101,9 @@ class Segmenter(Predictor):
 def _without_files(config: Config) -> list[dict]:
     """The test pipeline, for an image in place of a file, and without annotations."""
     pipeline = copy.deepcopy(next(data_sets(config, 'test')).pipeline)
-    kept = [step for step in pipeline if _kind(step) != 'LoadAnnotations']
+    kept = [step for step in pipeline if kind_of(step) != 'LoadAnnotations']
     kept[0]['type'] = 'mmseg.LoadImageFromNDArray'
     return kept
-
-
-def _kind(step: dict) -> str:
-    """The name of a transform's class, without a scope."""
-    return str(step['type']).rpartition('.')[2]
 
 
 def _without_padding(logits: Tensor, sample: SegDataSample) -> Tensor:

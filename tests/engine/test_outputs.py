@@ -38,22 +38,47 @@ def test_other_endings_are_refused():
         dump(config_of('mmseg'), Path('maps'))
 
 
-def test_each_host_draws_in_its_own_way():
-    detector, segmenter = config_of('mmdet'), config_of('mmseg')
-    for config in (detector, segmenter):
-        draw(config, Path('/shown'))
-        assert config.default_hooks.visualization.draw
-    assert detector.default_hooks.visualization.test_out_dir == '/shown'
-    assert segmenter.visualizer.save_dir == '/shown'
-    assert segmenter.default_hooks.visualization.interval == 1
-    assert 'test_out_dir' not in segmenter.default_hooks.visualization
+def test_detectors_are_drawn_by_the_hosts_hook():
+    config = config_of('mmdet')
+    draw(config, Path('/shown'))
+    hook = config.default_hooks.visualization
+    assert hook.draw and hook.test_out_dir == '/shown' and 'custom_hooks' not in config
 
 
-def test_drawing_without_a_hook():
-    config = config_of('mmseg')
-    del config.default_hooks['visualization']
-    with pytest.raises(UserError, match=r'--show-dir needs default_hooks\.visualization'):
+@pytest.mark.parametrize(
+    ('missing', 'message'),
+    [('default_hooks', r'default_hooks\.visualization'), ('visualizer', 'visualizer')],
+)
+def test_what_the_hosts_hook_needs(missing: str, message: str):
+    config = config_of('mmdet')
+    config[missing] = None
+    with pytest.raises(UserError, match=f'--show-dir needs {message}'):
         draw(config, Path('/shown'))
+
+
+def data_set(root: str, prefix: str) -> dict:
+    return dict(type='BaseSegDataset', data_root=root, data_prefix=dict(img_path=prefix))
+
+
+@pytest.mark.parametrize(
+    ('dataset', 'root'),
+    [
+        (data_set('/data', 'images/val'), '/data/images/val'),
+        (dict(type='BaseSegDataset', data_root='/data'), '/data'),
+        (dict(datasets=[data_set('/a', 'images'), data_set('/a/images', 'b')]), '/a/images'),
+        (dict(datasets=[data_set('/a', 'images'), data_set('/b', 'images')]), '/'),
+    ],
+)
+def test_maps_are_drawn_by_our_hook(dataset: dict, root: str):
+    config = config_of('mmseg', test_dataloader=dict(dataset=dataset))
+    config.custom_hooks = [dict(type='Other')]
+    # Neither is needed.
+    config.visualizer = config.default_hooks = None
+    draw(config, Path('/shown'))
+    other, hook = config.custom_hooks
+    assert other == dict(type='Other')
+    kind = 'ptnt_mm.inference.map_hook.DrawMapsHook'
+    assert hook == dict(type=kind, folder='/shown', root=root)
 
 
 @pytest.mark.parametrize(
@@ -61,13 +86,28 @@ def test_drawing_without_a_hook():
     [(torch.tensor([[[0, 149]]]), torch.uint8), (torch.tensor([[[0, 700]]]), torch.int16)],
 )
 def test_maps_are_kept_without_logits(labels: torch.Tensor, dtype: torch.dtype, tmp_path: Path):
-    metric = DumpMaps(str(tmp_path / 'x.pkl'))
-    logits = dict(data=torch.zeros(701, 1, 2))
-    sample = dict(img_path='a.jpg', pred_sem_seg=dict(data=labels), seg_logits=logits)
+    logits, truth = dict(data=torch.zeros(701, 1, 2)), dict(data=labels)
+    sample = dict(pred_sem_seg=dict(data=labels), seg_logits=logits, gt_sem_seg=truth)
+    # A pipeline with its own meta_keys may know images by another name than their path.
+    for named in (dict(img_path='a.jpg'), dict(sample_idx=3), {}):
+        found = dumped(dict(named, **sample), tmp_path / 'x.pkl')
+        assert found.keys() == {*named, 'pred_sem_seg'}
+        assert found['pred_sem_seg'].dtype == dtype
+        assert torch.equal(found['pred_sem_seg'].long(), labels)
+
+
+def test_what_is_no_map_is_kept_as_it_is(tmp_path: Path):
+    depths = dict(img_path='a.jpg', pred_depth_map=dict(data=torch.rand(1, 2, 3)))
+    found = dumped(depths, tmp_path / 'x.pkl')
+    assert found.keys() == depths.keys()
+    assert torch.equal(found['pred_depth_map']['data'], depths['pred_depth_map']['data'])
+
+
+def dumped(sample: dict, file: Path) -> dict:
+    """What the pickle of one sample holds."""
+    metric = DumpMaps(str(file))
     metric.process({}, [sample])
     metric.evaluate(1)
-    with (tmp_path / 'x.pkl').open('rb') as stream:
+    with file.open('rb') as stream:
         (found,) = pickle.load(stream)
-    assert found.keys() == {'img_path', 'pred_sem_seg'}
-    assert found['pred_sem_seg'].dtype == dtype
-    assert torch.equal(found['pred_sem_seg'].long(), labels)
+    return found

@@ -1,5 +1,7 @@
 """Segmenters of mmseg on images of all sizes, and what their results are written as."""
 
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import pytest
 import torch
 from mmengine.config import Config
 from mmengine.structures import PixelData
+from PIL import Image
 from pycocotools import mask as coco
 
 import ptnt_mm
@@ -17,7 +20,7 @@ from ptnt_mm.errors import UserError
 from ptnt_mm.inference import segmentation
 from ptnt_mm.inference.predictor import Predictor, load_predictor
 
-from .samples import MAP_CLASSES, SEGMENTER, photograph, save, write_segmenter
+from .samples import MAP_CLASSES, ROOT, SEGMENTER, photograph, save, write_segmenter
 
 pytest.importorskip('mmseg')
 
@@ -102,6 +105,18 @@ def test_the_same_as_mmsegs_own(
         assert torch.equal(segmenter.predict(image).pred_sem_seg.data, theirs.pred_sem_seg.data)
 
 
+def test_steps_of_the_pipeline_named_by_class(narrow: Narrow, checkpoint: Path):
+    from mmseg.datasets.transforms import LoadAnnotations, PackSegInputs, Resize
+
+    config = narrow()
+    steps = config.test_dataloader.dataset.pipeline
+    for step, kind in zip(steps[1:], (Resize, LoadAnnotations, PackSegInputs), strict=True):
+        assert step.type == kind.__name__
+        step.type = kind
+    segmenter = load_predictor(config, str(checkpoint), 'cpu')
+    assert segmenter.predict(photograph(30, 40)).pred_sem_seg.shape == (30, 40)
+
+
 def test_sliding_changes_what_is_found(narrow: Narrow, checkpoint: Path, segmenter: Predictor):
     options = {'model.test_cfg': dict(mode='slide', crop_size=(64, 64), stride=(40, 40))}
     sliding = load_predictor(narrow(**options), str(checkpoint), 'cpu')
@@ -134,11 +149,30 @@ def test_what_is_written(segmenter: Predictor):
     labels[5:15, 10:20] = 4
     labels[0, 0] = 2
     first, second, third = segmenter.describe(sample_of(labels))['segments']
-    assert (first['label'], first['share']) == ('background', round(499 / 600, 6))
-    assert (second['label'], second['share']) == ('cup', round(100 / 600, 6))
-    assert (third['label'], third['share']) == ('coin', round(1 / 600, 6))
+    for segment, label, index, pixels in (
+        (first, 'background', 0, 499),
+        (second, 'cup', 4, 100),
+        (third, 'coin', 2, 1),
+    ):
+        assert (segment['label'], segment['index']) == (label, index)
+        assert segment['share'] == round(pixels / 600, 6)
     np.testing.assert_array_equal(coco.decode(second['mask']), labels == 4)
     assert isinstance(second['mask']['counts'], str) and second['mask']['size'] == [20, 30]
+
+
+@pytest.mark.parametrize('classes', [7, 300])
+def test_the_recipe_for_index_maps(classes: int, narrow: Narrow, tmp_path: Path, monkeypatch):
+    config = narrow(**{'model.decode_head.num_classes': classes})
+    segmenter = load_predictor(config, str(write_segmenter(tmp_path / 'x.pth', config)), 'cpu')
+    assert segmenter.classes is None
+    labels = np.random.default_rng(0).integers(classes, size=(20, 30))
+    entry = dict(width=30, height=20, **segmenter.describe(sample_of(labels)))
+    page = (ROOT / 'docs' / 'inference.md').read_text(encoding='utf-8')
+    (recipe,) = re.findall(r'```python\n(import numpy as np\n.*?)```', page, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(recipe, dict(entry=json.loads(json.dumps(entry))))
+    with Image.open('a.png') as stored:
+        np.testing.assert_array_equal(np.asarray(stored), labels)
 
 
 def test_the_data_sets_colours(segmenter: Predictor):
