@@ -1,28 +1,29 @@
 """Masks of class indices for a segmenter, out of the polygons and run lengths of COCO's files."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import numpy as np
-from PIL import Image
 from pycocotools import mask as coco
 
-from ptnt_mm.check.detection.coco_file import FOR_MASKS, CocoFile, read
-from ptnt_mm.check.finding import Severity
-from ptnt_mm.check.wording import some
-from ptnt_mm.errors import UserError
+from ptnt_mm.coco_file import FOR_MASKS, CocoFile, read
+from ptnt_mm.errors import UserError, unknown_name
+from ptnt_mm.finding import Severity
 from ptnt_mm.folders import folder_written_whole
-from ptnt_mm.visualization.figures import PALETTE
+from ptnt_mm.index_masks import (
+    IGNORED,
+    check_neighbours,
+    check_replaceable,
+    save_mask,
+    write_names,
+)
+from ptnt_mm.wording import some
 
 BACKGROUND = 'background'
 """The class with the index 0."""
-
-IGNORED = 255
-"""What mmseg leaves out of loss and evaluation: crowds, which are no single objects."""
-
-_WHITE = (255, 255, 255)
 
 Progress = Callable[[Iterable[dict], int], Iterable[dict]]
 """Shows how many of so many images are done, and gives them on."""
@@ -31,6 +32,7 @@ Progress = Callable[[Iterable[dict], int], Iterable[dict]]
 def write_masks(
     annotations: Path,
     folder: Path,
+    classes: Sequence[str] | None = None,
     overwrite: bool = False,
     progress: Progress = lambda images, total: images,
 ) -> tuple[str, ...]:
@@ -39,33 +41,35 @@ def write_masks(
     Args:
         annotations: In COCO's format.
         folder: Where they shall be, named as the images; made with its parents.
-        overwrite: Replace the folder if it holds masks alone.
+        classes: All categories in the order of the indices from 1; by default, that of the file.
+        overwrite: Replace the folder if it holds nothing but masks that were drawn here.
         progress: Wraps the images, and shows how far it is.
 
     Returns:
         The class names in the order of the indices, background first.
 
     Raises:
-        UserError: if the annotations cannot be drawn whole, or the folder cannot be written.
+        UserError: if the annotations cannot be drawn whole, if the masks in a folder beside have
+            other names or another order of them, or if the folder cannot be written.
     """
     folder = folder.resolve()
     _check_folder(folder, overwrite)
     file = _read(annotations)
+    if classes is not None:
+        file = _ordered(file, classes)
     names = class_names(file)
+    check_neighbours(folder, names)
     targets = _targets(file)
     labels = {category['id']: label for label, category in enumerate(file.categories, start=1)}
     objects: dict[int | str, list[dict]] = {number: [] for number in file.images}
     for annotation in file.annotations:
         objects[annotation['image_id']].append(annotation)
-    palette = _palette(len(names))
     try:
         with folder_written_whole(folder) as building:
+            write_names(building, names)
             for image in progress(file.images.values(), len(file.images)):
-                mask = Image.fromarray(draw(image, objects[image['id']], labels), mode='P')
-                mask.putpalette(palette)
-                target = building / targets[image['id']]
-                target.parent.mkdir(parents=True, exist_ok=True)
-                mask.save(target, optimize=True)
+                pixels = draw(image, objects[image['id']], labels)
+                save_mask(pixels, len(names), building / targets[image['id']])
     except OSError as error:
         raise UserError(f'{folder} cannot be written: {error.strerror or error}') from error
     return names
@@ -94,6 +98,7 @@ def draw(image: Mapping, annotations: list[dict], labels: Mapping[int | str, int
     objects.sort(key=lambda entry: (not _is_crowd(entry[0]), -entry[2]))
     pixels = np.zeros(_size(image), np.uint8)
     for annotation, run_lengths, _ in objects:
+        # A crowd is no single object.
         label = IGNORED if _is_crowd(annotation) else labels[annotation['category_id']]
         with _explained(annotation, image):
             pixels[coco.decode(run_lengths).astype(bool)] = label
@@ -137,6 +142,29 @@ def _read(annotations: Path) -> CocoFile:
     return file
 
 
+def _ordered(file: CocoFile, classes: Sequence[str]) -> CocoFile:
+    """A file with its categories in the order of names.
+
+    Raises:
+        UserError: if the names are not those of the categories, each once.
+    """
+    names = [category['name'] for category in file.categories]
+    unknown = [name for name in classes if name not in names]
+    if unknown:
+        raise UserError(f'--classes: {unknown_name("category", unknown[0], names)}')
+    missing = [name for name in names if name not in classes]
+    if missing:
+        raise UserError(
+            f'--classes lacks categories of {file.path}: {some(missing)}. Name all of them, or '
+            'take them and their objects out of the file'
+        )
+    twice = [name for name, count in Counter(classes).items() if count > 1]
+    if twice:
+        raise UserError(f'--classes names some twice: {some(twice)}. Name each category once')
+    categories = sorted(file.categories, key=lambda category: classes.index(category['name']))
+    return replace(file, categories=categories)
+
+
 def _targets(file: CocoFile) -> dict[int | str, PurePosixPath]:
     """The name of each image's mask in the folder, by the image's id.
 
@@ -170,12 +198,7 @@ def _check_folder(folder: Path, overwrite: bool) -> None:
         return
     if not overwrite:
         raise UserError(f'{folder} exists: choose another name, or give --overwrite')
-    found = folder.rglob('*') if folder.is_dir() else [folder]
-    other = [str(path) for path in found if not path.is_dir() and path.suffix != '.png']
-    if other or not folder.is_dir():
-        raise UserError(
-            f'{folder} holds other files than masks, and is not replaced: {some(sorted(other))}'
-        )
+    check_replaceable(folder)
 
 
 def _is_crowd(annotation: Mapping) -> bool:
@@ -217,10 +240,3 @@ def _explained(annotation: Mapping, image: Mapping) -> Iterator[None]:
         raise UserError(
             f'the mask of id {annotation["id"]} in {image["file_name"]} cannot be drawn: {error}'
         ) from error
-
-
-def _palette(count: int) -> list[int]:
-    """Colours of the indices, as Pillow takes them: black, ours again and again, white at last."""
-    colours = [(0, 0, 0), *(PALETTE[i % len(PALETTE)] for i in range(count - 1))]
-    colours += [_WHITE] * (IGNORED + 1 - count)
-    return [channel for colour in colours for channel in colour]

@@ -1,6 +1,7 @@
 """Masks out of COCO's files, compared with the demo set's own and with hand-drawn ones."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,10 @@ def test_masks_of_the_demo_set_are_its_semantic_maps(tmp_path: Path):
     names = write_masks(demo / 'annotations' / 'instances_train.json', tmp_path / 'masks')
     assert names == ('background', 'ball', 'coin', 'crate', 'cup')
     maps = sorted((demo / 'semantic' / 'train').iterdir())
-    assert [file.name for file in maps] == sorted(p.name for p in (tmp_path / 'masks').iterdir())
+    assert [file.name for file in maps] == sorted(
+        p.name for p in (tmp_path / 'masks').glob('*.png')
+    )
+    assert (tmp_path / 'masks' / 'mask_classes.txt').read_text().splitlines() == list(names)
     for file in maps:
         # Their polygons are those of what is visible, and cover it to the pixel.
         assert (_values(tmp_path / 'masks' / file.name) == _values(file)).all()
@@ -116,6 +120,40 @@ def test_indices_follow_the_order_of_the_categories(tmp_path: Path):
     assert _values(tmp_path / 'masks' / 'a.png')[0, 0] == 2
 
 
+def test_indices_follow_the_order_that_is_asked_for(tmp_path: Path):
+    names = write_masks(_file(tmp_path), tmp_path / 'masks', classes=['cup', 'ball'])
+    assert names == ('background', 'cup', 'ball')
+    assert _values(tmp_path / 'masks' / 'a.png')[0, 0] == 2
+
+
+@pytest.mark.parametrize(
+    ('classes', 'words'),
+    [
+        (['ball', 'cups'], "--classes: unknown category 'cups': did you mean 'cup'"),
+        (['background', 'ball', 'cup'], "unknown category 'background'"),
+        (['ball'], '--classes lacks categories of .*instances.json: cup. Name all of them'),
+        (['ball', 'cup', 'ball'], '--classes names some twice: ball'),
+    ],
+)
+def test_an_order_names_every_category_once(tmp_path: Path, classes: list[str], words: str):
+    with pytest.raises(UserError, match=words):
+        write_masks(_file(tmp_path), tmp_path / 'masks', classes=classes)
+    assert not (tmp_path / 'masks').exists()
+
+
+def test_folders_side_by_side_have_one_order(tmp_path: Path):
+    masks = tmp_path / 'masks'
+    write_masks(_file(tmp_path), masks / 'train')
+    turned = _file(tmp_path, categories=CATEGORIES[::-1])
+    with pytest.raises(UserError, match='masks/train has masks of 0 background, 1 ball, 2 cup, '):
+        write_masks(turned, masks / 'val')
+    assert [path.name for path in masks.iterdir()] == ['train']
+    write_masks(turned, masks / 'val', classes=['ball', 'cup'])
+    assert (_values(masks / 'val' / 'a.png') == _values(masks / 'train' / 'a.png')).all()
+    # Alone it may have any; below another folder, too.
+    write_masks(turned, tmp_path / 'others' / 'val')
+
+
 def test_masks_lie_in_folders_as_the_images_do(tmp_path: Path):
     file = _file(tmp_path, images=[dict(IMAGE, file_name='night/a.jpeg')])
     write_masks(file, tmp_path / 'masks')
@@ -170,19 +208,53 @@ def test_nothing_is_replaced_unasked(tmp_path: Path):
     masks.mkdir()
     # A folder that is empty holds nothing to be lost.
     write_masks(file, masks)
-    (masks / 'old.png').touch()
+    (masks / 'a.png').rename(masks / 'old.png')
     with pytest.raises(UserError, match='exists: choose another name, or give --overwrite'):
         write_masks(file, masks)
     write_masks(file, masks, overwrite=True)
-    assert [path.name for path in masks.iterdir()] == ['a.png']
+    assert sorted(path.name for path in masks.iterdir()) == ['a.png', 'mask_classes.txt']
 
 
-def test_a_folder_of_other_files_is_never_replaced(tmp_path: Path):
-    (tmp_path / 'photographs').mkdir()
-    (tmp_path / 'photographs' / 'mine.jpg').touch()
-    with pytest.raises(UserError, match=r'other files than masks.*mine\.jpg'):
-        write_masks(_file(tmp_path), tmp_path / 'photographs', overwrite=True)
-    assert (tmp_path / 'photographs' / 'mine.jpg').exists()
+def _add_photograph(folder: Path) -> None:
+    Image.new('RGB', (8, 6), (90, 90, 90)).save(folder / 'mine.png')
+
+
+def _add_mask_of_others(folder: Path) -> None:
+    image = Image.new('P', (8, 6))
+    image.putpalette([9, 9, 9, 8, 8, 8])
+    image.save(folder / 'mine.png')
+
+
+@pytest.mark.parametrize(
+    'add',
+    [
+        _add_photograph,
+        _add_mask_of_others,
+        lambda folder: Image.new('L', (8, 6)).save(folder / 'mine.png'),
+        lambda folder: (folder / 'mine.png').touch(),
+        lambda folder: (folder / 'mine.jpg').touch(),
+    ],
+)
+@pytest.mark.parametrize('among_masks', [False, True])
+def test_what_was_not_drawn_here_is_never_replaced(
+    tmp_path: Path, add: Callable[[Path], None], among_masks: bool
+):
+    folder = tmp_path / 'folder'
+    if among_masks:
+        write_masks(_file(tmp_path), folder)
+        folder /= 'below'
+    folder.mkdir()
+    add(folder)
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(UserError, match=r'other files than masks drawn by this tool.*mine\.'):
+        write_masks(_file(tmp_path), tmp_path / 'folder', overwrite=True)
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_file_is_never_replaced(tmp_path: Path):
+    (tmp_path / 'file').touch()
+    with pytest.raises(UserError, match='it is a file'):
+        write_masks(_file(tmp_path), tmp_path / 'file', overwrite=True)
 
 
 def test_a_folder_that_cannot_be_written_is_a_clear_error(tmp_path: Path):

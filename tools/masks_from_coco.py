@@ -1,6 +1,7 @@
 """Draw COCO's polygons and run lengths as masks for a segmenter: palette PNGs of class indices.
 
 python tools/masks_from_coco.py instances_train.json data/custom_seg/masks/train
+python tools/masks_from_coco.py instances_val.json data/custom_seg/masks/val --classes ball cup
 """
 
 import argparse
@@ -23,7 +24,15 @@ def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument('annotations', type=Path, help="a file in COCO's format")
     parser.add_argument('folder', type=Path, help='where the masks go, named as the images')
     parser.add_argument(
-        '--overwrite', action='store_true', help='replace the folder if it holds masks alone'
+        '--classes',
+        nargs='+',
+        metavar='NAME',
+        help='all categories in the order of the indices from 1; by default, that of the file',
+    )
+    parser.add_argument(
+        '--overwrite',
+        action='store_true',
+        help='replace the folder if it holds nothing but masks drawn by this tool',
     )
     return parser.parse_args(arguments)
 
@@ -46,7 +55,7 @@ def draw(args: argparse.Namespace) -> None:
     Raises:
         UserError: if the annotations cannot be drawn, or the folder cannot be written.
     """
-    names = write_masks(args.annotations, args.folder, args.overwrite, show_progress)
+    names = write_masks(args.annotations, args.folder, args.classes, args.overwrite, show_progress)
     print(f'{args.folder} holds the masks. For configs/custom_seg.py:\nclasses = {names!r}')
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from mmengine.config import Config
 
-from ptnt_mm.check.finding import Finding, error, sound
-from ptnt_mm.check.wording import nearest
 from ptnt_mm.engine.data_files import expected_files
+from ptnt_mm.finding import Finding, error, sound
+from ptnt_mm.wording import nearest
 
 _LAYOUT = (
     'paths start from the folder that you work in; docs/data.md has the settings, and '

@@ -10,9 +10,9 @@ from torch import nn
 
 from ptnt_mm.check.classes import wrong_kind
 from ptnt_mm.check.data import Data
-from ptnt_mm.check.finding import Finding
 from ptnt_mm.check.images import ImageFile, Listing
 from ptnt_mm.check.trial import Trial
+from ptnt_mm.finding import Finding
 
 Findings = Iterator[Finding]
 

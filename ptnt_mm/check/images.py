@@ -7,9 +7,9 @@ from pathlib import Path
 
 from PIL import Image
 
-from ptnt_mm.check.finding import Finding, error, note, sound, warning
 from ptnt_mm.check.many_files import Folders, on_threads, reason
-from ptnt_mm.check.wording import some
+from ptnt_mm.finding import Finding, error, note, sound, warning
+from ptnt_mm.wording import some
 
 _ORIENTATION = 0x0112
 """EXIF's tag, and its values for images that lie on their side."""

@@ -7,7 +7,6 @@ from mmengine.config import Config
 from torch import nn
 
 from ptnt_mm.check.files import check_files
-from ptnt_mm.check.finding import Finding, Severity, error, note, warning
 from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads, check_neck
 from ptnt_mm.check.host import Check, Findings
 from ptnt_mm.check.hosts import HOSTS, host_of
@@ -23,6 +22,7 @@ from ptnt_mm.check.trial import build_model
 from ptnt_mm.check.weights import check_normalisation, check_weights_are_there, check_weights_fit
 from ptnt_mm.engine.build import import_host
 from ptnt_mm.errors import UserError
+from ptnt_mm.finding import Finding, Severity, error, note, warning
 
 
 class Inspection:

@@ -11,7 +11,6 @@ from mmengine.config import Config
 from mmengine.dist import get_world_size, is_main_process
 from mmengine.runner import Runner
 
-from ptnt_mm.check.finding import Severity
 from ptnt_mm.check.inspection import check_before_training
 from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_there_are_weights
 from ptnt_mm.engine.build import build_runner, choose_work_dir, late_building
@@ -26,6 +25,7 @@ from ptnt_mm.engine.safeguards import use_safeguards
 from ptnt_mm.engine.start import changes, starting_weights
 from ptnt_mm.engine.work_dir import RemoveHook, earlier_run, latest_checkpoint, require_fresh
 from ptnt_mm.errors import UserError
+from ptnt_mm.finding import Severity
 from ptnt_mm.safe_pickle import refuse_forced_unsafe_loading
 from ptnt_mm.visualization.curves import draw_curves
 

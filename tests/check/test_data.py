@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from ptnt_mm.check.detection.data import load
-from ptnt_mm.check.finding import Severity
 from ptnt_mm.engine.build import import_host
+from ptnt_mm.finding import Severity
 
 from .spoilt import SPLITS, Demo, counted
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.check.finding import Severity
 from ptnt_mm.check.inspection import Inspection
 from ptnt_mm.check.report import of_kind
 from ptnt_mm.engine.config import read_config
 from ptnt_mm.errors import UserError
+from ptnt_mm.finding import Severity
 
 FURTHER = {
     'mmdet': ('misc/d2_mask-rcnn_r50-caffe_fpn_ms-90k_coco.py',),

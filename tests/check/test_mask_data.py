@@ -11,8 +11,8 @@ from mmengine.dataset import BaseDataset
 from mmengine.registry import DATASETS, DefaultScope
 from PIL import Image
 
-from ptnt_mm.check.finding import Severity
 from ptnt_mm.engine.build import import_host
+from ptnt_mm.finding import Severity
 
 from .spoilt import SPLITS, MaskDemo, counted
 

@@ -7,11 +7,11 @@ import torch
 from mmengine.config import Config
 from torch import nn
 
-from ptnt_mm.check.finding import Severity
 from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads, check_neck
 from ptnt_mm.check.memory import StepMemory, check_memory, measure
 from ptnt_mm.check.weights import check_normalisation, check_weights_fit
 from ptnt_mm.engine.start import use_pretrained
+from ptnt_mm.finding import Severity
 from ptnt_mm.models import PyramidTNT
 
 from .spoilt import Demo, counted
@@ -54,6 +54,15 @@ def test_numbers_of_classes_by_default_are_looked_at():
     assert str(finding).startswith('model.roi_head.bbox_head[0].num_classes: is 80 by default')
     stated = _model(roi_head=dict(bbox_head=[dict(num_classes=80)]))
     assert not list(check_built_heads(stated, model, NAMES))
+
+
+def test_a_head_of_borders_has_classes_of_its_own():
+    stdc = type('STDCHead', (nn.Module,), dict(num_classes=3))()
+    heads = [dict(type='FCNHead', num_classes=2), dict(type='mmseg.STDCHead', num_classes=3)]
+    config = _model(auxiliary_head=heads)
+    model = nn.ModuleDict({'auxiliary_head': nn.ModuleList([nn.Module(), stdc])})
+    assert not [one for one in check_classes_of_heads(config, NAMES) if one.severity is ERROR]
+    assert not list(check_built_heads(config, model, NAMES))
 
 
 @pytest.mark.parametrize(

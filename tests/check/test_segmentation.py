@@ -58,6 +58,27 @@ def test_masks_are_read_as_mmseg_reads_them(tmp_path: Path, mode: str):
     mask = open_mask(Pair(file, file), 'pillow')
     assert mask.mode == mode and mask.size == mask.image_size == (3, 2)
     assert mask.holds_indices and mask.counts[:3].tolist() == [2, 4, 0]
+    assert (mask.counts == _counts_of_mmseg(file)).all()
+
+
+def test_a_decoder_may_keep_the_only_channel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    import mmcv
+
+    file = tmp_path / 'mask.png'
+    Image.fromarray(np.array([[0, 1, 1], [1, 0, 7]], np.uint8)).save(file)
+    decode = mmcv.imfrombytes
+    monkeypatch.setattr(mmcv, 'imfrombytes', lambda *args, **kw: decode(*args, **kw)[..., None])
+    mask = open_mask(Pair(file, file), 'pillow')
+    assert mask.holds_indices and mask.counts[7] == 1
+    assert (mask.counts == _counts_of_mmseg(file)).all()
+
+
+def _counts_of_mmseg(file: Path) -> np.ndarray:
+    """Pixels of each label that mmseg loads, (256,)."""
+    from mmseg.datasets.transforms import LoadAnnotations
+
+    results = dict(seg_map_path=str(file), reduce_zero_label=False, seg_fields=[])
+    return np.bincount(LoadAnnotations()(results)['gt_seg_map'].ravel(), minlength=VALUES)
 
 
 def test_a_mask_in_grey_and_alpha_has_no_indices(tmp_path: Path):

@@ -22,6 +22,16 @@ def test_drawn_masks_are_sound_data(workplace: Workplace):
     assert 'ok       Memory: a step takes about' in done.stdout
 
 
+def test_masks_are_drawn_in_an_order(workplace: Workplace):
+    file = 'data/demo/annotations/instances_val.json'
+    order = ('cup', 'ball', 'coin', 'crate')
+    done = workplace.run('masks_from_coco.py', file, 'in_order/val', '--classes', *order)
+    assert done.stdout.splitlines()[-1] == f'classes = {("background", *order)!r}'
+    # The file's own order would be another.
+    done = workplace.run('masks_from_coco.py', file, 'in_order/train', check=False)
+    assert done.returncode == 1 and 'Draw both with the same --classes' in done.stdout
+
+
 def test_masks_are_not_replaced_unasked(workplace: Workplace):
     (workplace.folder / 'others').mkdir()
     (workplace.folder / 'others' / 'a.png').touch()

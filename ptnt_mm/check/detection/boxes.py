@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ptnt_mm.check.detection.coco_file import CocoFile
 from ptnt_mm.check.detection.data import DetectionData
-from ptnt_mm.check.finding import Finding, error, sound, warning
-from ptnt_mm.check.wording import some
+from ptnt_mm.coco_file import CocoFile
+from ptnt_mm.finding import Finding, error, sound, warning
+from ptnt_mm.wording import some
 
 _ROUNDING = 1.0
 """Pixels that a box may leave its image by: annotation tools round."""

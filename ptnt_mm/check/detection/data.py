@@ -8,11 +8,11 @@ from pathlib import Path
 from mmengine.config import Config
 
 from ptnt_mm.check.data import Data, as_names, described
-from ptnt_mm.check.detection.coco_file import CocoFile, read
-from ptnt_mm.check.finding import Finding, error, note, sound
+from ptnt_mm.coco_file import CocoFile, read
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import DataSet
 from ptnt_mm.errors import UserError
+from ptnt_mm.finding import Finding, error, note, sound
 
 _READING = ('load_data_list', 'parse_data_info', 'filter_data')
 """What a class has from CocoDataset if it reads and filters as that does."""

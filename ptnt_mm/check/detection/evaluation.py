@@ -6,10 +6,10 @@ from pathlib import Path
 from mmengine.config import Config
 
 from ptnt_mm.check.detection.data import DetectionData
-from ptnt_mm.check.finding import Finding, error, sound, warning
-from ptnt_mm.check.wording import some
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import DataSet, evaluators
+from ptnt_mm.finding import Finding, error, sound, warning
+from ptnt_mm.wording import some
 
 
 def check_evaluation(data: list[DetectionData], config: Config) -> Iterator[Finding]:

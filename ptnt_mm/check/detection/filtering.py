@@ -6,7 +6,7 @@ from mmengine.config import Config
 
 from ptnt_mm.check.detection.boxes import is_kept
 from ptnt_mm.check.detection.data import DetectionData
-from ptnt_mm.check.finding import Finding, error, note, sound, warning
+from ptnt_mm.finding import Finding, error, note, sound, warning
 
 _MANY = 0.5
 """Of the images: so many filtered or empty ones are hardly meant."""

@@ -11,9 +11,9 @@ from ptnt_mm.check.detection.evaluation import check_evaluation
 from ptnt_mm.check.detection.filtering import check_filtering
 from ptnt_mm.check.detection.masks import check_masks
 from ptnt_mm.check.detection.trial import DetectionTrial
-from ptnt_mm.check.finding import Finding
 from ptnt_mm.check.host import Check, Findings, Host
 from ptnt_mm.check.images import ImageFile, Listing
+from ptnt_mm.finding import Finding
 
 
 class Detection(Host):

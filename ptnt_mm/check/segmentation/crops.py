@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 
 from mmengine.config import Config
 
-from ptnt_mm.check.finding import Finding, error, note, sound, warning
 from ptnt_mm.check.images import size_text
 from ptnt_mm.check.segmentation.data import SegmentationData
 from ptnt_mm.check.settings import preprocessor_of
 from ptnt_mm.engine.config import kind_of
+from ptnt_mm.finding import Finding, error, note, sound, warning
 
 _WHERE = 'model.data_preprocessor'
 

@@ -6,7 +6,6 @@ from functools import cached_property
 from torch import nn
 
 from ptnt_mm.check.classes import wrong_kind
-from ptnt_mm.check.finding import Finding
 from ptnt_mm.check.host import Check, Findings, Host
 from ptnt_mm.check.images import ImageFile, Listing
 from ptnt_mm.check.segmentation.classes import check_classes
@@ -20,6 +19,7 @@ from ptnt_mm.check.segmentation.mask_values import check_mask_values
 from ptnt_mm.check.segmentation.pipelines import check_pipelines
 from ptnt_mm.check.segmentation.trial import SegmentationTrial
 from ptnt_mm.check.segmentation.zero_label import check_zero_label
+from ptnt_mm.finding import Finding
 
 
 class Segmentation(Host):

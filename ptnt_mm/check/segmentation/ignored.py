@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 
 from mmengine.config import Config
 
-from ptnt_mm.check.finding import Finding, error, sound
 from ptnt_mm.check.segmentation.data import SegmentationData
-from ptnt_mm.check.segmentation.labels import IGNORED
 from ptnt_mm.check.settings import preprocessor_of
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import evaluators
+from ptnt_mm.finding import Finding, error, sound
+from ptnt_mm.index_masks import IGNORED
 
 _HEADS = ('decode_head', 'auxiliary_head')
 

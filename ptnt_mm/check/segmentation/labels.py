@@ -4,11 +4,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ptnt_mm.index_masks import IGNORED
+
 VALUES = 256
 """mmseg reads masks as 8-bit numbers."""
-
-IGNORED = 255
-"""The label that mmseg gives to the value 0 with reduce_zero_label, and to classes left out."""
 
 
 def label_of_each_value(reduce_zero_label: bool, label_map: Mapping[int, int] | None) -> np.ndarray:
@@ -21,6 +20,7 @@ def label_of_each_value(reduce_zero_label: bool, label_map: Mapping[int, int] | 
     labels = np.arange(VALUES)
     if reduce_zero_label:
         labels -= 1
+        # mmseg's label for the value 0, and for classes left out.
         labels[[0, IGNORED]] = IGNORED
     if label_map:
         labels = np.array([label_map.get(label, label) for label in labels.tolist()])

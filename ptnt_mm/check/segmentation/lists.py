@@ -7,7 +7,6 @@ from pathlib import Path
 from mmengine.config import Config
 from mmengine.fileio import list_dir_or_file
 
-from ptnt_mm.check.finding import Finding, Severity, error, sound, warning
 from ptnt_mm.check.many_files import Folders
 from ptnt_mm.check.report import of_kind
 from ptnt_mm.check.segmentation.classes import faults
@@ -18,8 +17,9 @@ from ptnt_mm.check.segmentation.data import (
     loading_of,
     needs_masks,
 )
-from ptnt_mm.check.wording import some
 from ptnt_mm.engine.config import kind_of
+from ptnt_mm.finding import Finding, Severity, error, sound, warning
+from ptnt_mm.wording import some
 
 _TRIED = 20
 """Images whose names are looked for in a folder of masks that has none of the names expected."""

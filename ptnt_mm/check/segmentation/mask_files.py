@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from ptnt_mm.check.finding import Finding, error, warning
 from ptnt_mm.check.images import size_as_read, size_text
 from ptnt_mm.check.many_files import on_threads, reason
 from ptnt_mm.check.segmentation.data import Pair, SegmentationData, loading_of
 from ptnt_mm.check.segmentation.labels import VALUES
-from ptnt_mm.check.wording import some
+from ptnt_mm.finding import Finding, error, warning
+from ptnt_mm.wording import some
 
 _COLOURS = 256
 """A mask with more colours is no drawing of classes."""
@@ -95,6 +95,9 @@ def open_mask(pair: Pair, backend: str) -> Mask | Broken:
     except Exception as err:  # decoders complain in every way there is
         return Broken(pair.mask, reason(err))
     mask = partial(Mask, pair.mask, size, _size_of(pair.image), mode)
+    if pixels.shape[2:] == (1,):
+        # mmseg takes it off, too.
+        pixels = pixels[..., 0]
     if pixels.ndim != 2:
         return mask(colours=_colours(pixels))
     fits = (pixels >= 0) & (pixels < VALUES)

@@ -6,11 +6,11 @@ from functools import cached_property
 
 import numpy as np
 
-from ptnt_mm.check.finding import Finding, error, sound, warning
 from ptnt_mm.check.segmentation.data import SegmentationData
 from ptnt_mm.check.segmentation.labels import VALUES, label_of_each_value
 from ptnt_mm.check.segmentation.mask_files import Mask
-from ptnt_mm.check.wording import some
+from ptnt_mm.finding import Finding, error, sound, warning
+from ptnt_mm.wording import some
 
 _WHITE = VALUES - 1
 """What a drawing of one object in black and white has for it."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ptnt_mm.check.finding import Finding, error, warning
-from ptnt_mm.check.wording import some
 from ptnt_mm.errors import UserError
+from ptnt_mm.finding import Finding, error, warning
+from ptnt_mm.wording import some
 
 _KINDS = ('images', 'annotations', 'categories')
 
