@@ -89,3 +89,13 @@ def test_labels_are_mmdets(demo: Demo):
     (data,) = load(config, ('train',))[0]
     with DefaultScope.overwrite_default_scope('mmdet'):
         assert DATASETS.build(config.train_dataloader.dataset).cat2label == data.labels
+
+
+@pytest.mark.parametrize(
+    ('kind', 'compared'), [('CocoDataset', True), ('VOCDataset', True), ('ReIDDataset', False)]
+)
+def test_classes_of_data_sets_of_objects_are_compared(demo: Demo, kind: str, compared: bool):
+    other = dict(_delete_=True, type=kind, ann_file='val.txt', metainfo=dict(classes=('ball',)))
+    demo.options['val_dataloader.dataset'] = other
+    said = '\n'.join(map(str, counted(demo.findings())))
+    assert ('val: the classes are ball; those of train are ball, coin' in said) is compared

@@ -12,7 +12,10 @@ from ptnt_mm.errors import UserError
 from ptnt_mm.finding import Severity
 
 FURTHER = {
-    'mmdet': ('misc/d2_mask-rcnn_r50-caffe_fpn_ms-90k_coco.py',),
+    'mmdet': (
+        'misc/d2_mask-rcnn_r50-caffe_fpn_ms-90k_coco.py',
+        'qdtrack/qdtrack_faster-rcnn_r50_fpn_8xb2-4e_mot17halftrain_test-mot17halfval.py',
+    ),
     'mmseg': ('bisenetv2/bisenetv2_fcn_4xb4-ohem-160k_cityscapes-1024x1024.py',),
 }
 """Beside the first of each folder."""

@@ -18,8 +18,7 @@ def check_classes(data: list[DetectionData]) -> Iterator[Finding]:
         yield from found or [sound(one.name, f'{len(one.classes)} classes: {some(one.classes)}')]
     if data and are_known(data[0]):
         # Trackers are measured on data sets of another kind, whose classes are their metric's.
-        alike = [one for one in data if one.reads_coco or one.cls is data[0].cls]
-        yield from unlike_the_first([data[0], *(one for one in alike if one is not data[0])])
+        yield from unlike_the_first([data[0], *(one for one in data[1:] if one.lists_objects)])
 
 
 def are_known(data: DetectionData) -> bool:

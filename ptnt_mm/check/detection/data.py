@@ -31,6 +31,11 @@ class DetectionData(Data):
     file: CocoFile | None = None
 
     @property
+    def lists_objects(self) -> bool:
+        """Whether it gives images with their objects, and not videos or objects alone."""
+        return any(base.__name__ == 'BaseDetDataset' for base in self.cls.__mro__)
+
+    @property
     def reads_coco(self) -> bool:
         """Whether its class reads and filters annotation files as mmdet's CocoDataset does."""
         coco = next((base for base in self.cls.__mro__ if base.__name__ == 'CocoDataset'), None)
