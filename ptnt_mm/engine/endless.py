@@ -1,9 +1,9 @@
 """Batches without end, which begin at any iteration and are the same whoever loads them.
 
-The stream of indices is what is skipped, not images: the 150,000th batch comes within seconds.
-Each index carries its place in the stream to whichever worker loads it, and what augmentation
-draws is seeded by that place: it matters neither how many workers there are nor what they did
-before.
+The stream of indices is what is skipped, not images: the 150,000th batch comes within a second,
+or within seconds where a batch sampler looks up every entry that is skipped. Each index carries
+its place in the stream to whichever worker loads it, and what augmentation draws is seeded by that
+place: it matters neither how many workers there are nor what they did before.
 """
 
 import math
@@ -52,7 +52,7 @@ class Place(NamedTuple):
 class SeededDataset(Dataset):
     """A data set that is indexed by places, each of which has its own random numbers.
 
-    Attributes of the data set inside are its own.
+    Attributes of the data set inside are its own: they are read and set there.
 
     Args:
         dataset: The data set that loads and augments.
@@ -60,6 +60,8 @@ class SeededDataset(Dataset):
     Attributes:
         seeds: The training's, and what tells this process from the others.
     """
+
+    _OWN = ('dataset', 'seeds')
 
     def __init__(self, dataset: Any):
         self.dataset = dataset
@@ -80,6 +82,13 @@ class SeededDataset(Dataset):
             raise AttributeError(name)
         return getattr(self.dataset, name)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Hooks switch pipelines by setting them.
+        if name in self._OWN:
+            super().__setattr__(name, value)
+        else:
+            setattr(self.dataset, name, value)
+
 
 class BatchStream:
     """The batches of places of one process, pass after pass through the data.
@@ -87,7 +96,7 @@ class BatchStream:
     Args:
         batch_sampler: Gives lists of indices. If it comes to an end it is asked again, as an epoch
             of its own.
-        length: Batches in a pass.
+        length: What MMEngine knows as the number of its batches.
     """
 
     def __init__(self, batch_sampler: Iterable[list[int]], length: int):
@@ -121,19 +130,22 @@ class BatchStream:
 class EndlessLoader(DataLoader):
     """A data loader that gives batches without end, from any iteration on.
 
-    Its length is that of a pass through the data: batches of this process. Workers are started
-    when the first batch is asked for, and end with the iterator.
+    Its length is that of the loader it is made from, which schedules take as an epoch: with an
+    InfiniteSampler the batches in a pass of one process alone. Workers are started when the first
+    batch is asked for, and end with the iterator.
 
     Args:
         loader: The data loader to take everything else from.
+
+    Attributes:
+        pass_length: Batches of this process in which all processes together see the data once.
 
     Raises:
         UserError: if there is no data, or if it does not come in batches of indices.
     """
 
     def __init__(self, loader: DataLoader):
-        size = getattr(loader.batch_sampler, 'batch_size', None)
-        if size is None or isinstance(loader.dataset, IterableDataset):
+        if loader.batch_sampler is None or isinstance(loader.dataset, IterableDataset):
             raise UserError(
                 'iteration-based training needs a data set with indices, and their batches: set '
                 'train_dataloader.sampler and train_dataloader.batch_size'
@@ -143,12 +155,12 @@ class EndlessLoader(DataLoader):
                 'the training data set is empty: look at data_root, data_prefix, ann_file and the '
                 'suffixes in train_dataloader.dataset'
             )
-        length = math.ceil(len(loader.dataset) / (size * get_world_size()))
         super().__init__(
             SeededDataset(loader.dataset),
-            batch_sampler=BatchStream(loader.batch_sampler, length),
+            batch_sampler=BatchStream(loader.batch_sampler, _length(loader)),
             **{name: getattr(loader, name) for name in _LOADING},
         )
+        self.pass_length = _pass_length(loader)
 
     def begin(self, seed: int, iteration: int) -> None:
         """Choose the seed of all samples, and the iteration of the first batch to come."""
@@ -158,3 +170,23 @@ class EndlessLoader(DataLoader):
     def __iter__(self) -> Iterator[Any]:
         # A generator, so that nothing starts before the first batch is wanted.
         yield from super().__iter__()
+
+
+def _length(loader: DataLoader) -> int:
+    """What the loader says of itself; loops through the data where a batch sampler counts so."""
+    try:
+        return len(loader)
+    except TypeError as error:
+        name = type(loader.batch_sampler).__name__
+        raise UserError(
+            f'train_dataloader.batch_sampler: {name} has no length, which schedules and logs ask '
+            'for: give it a __len__'
+        ) from error
+
+
+def _pass_length(loader: DataLoader) -> int:
+    size = getattr(loader.batch_sampler, 'batch_size', None)
+    if not isinstance(size, int):
+        # Several sizes for several data sets, or none at all.
+        return len(loader)
+    return math.ceil(len(loader.dataset) / (size * get_world_size()))

@@ -52,6 +52,9 @@ def failures_explained(logger: logging.Logger) -> Iterator[None]:
 def explain_failure(error: BaseException) -> str | None:
     """One line for a failure that is not the program's, or None for all others."""
     text = str(error)
+    if isinstance(error, UserError) and text.startswith('Caught UserError in DataLoader worker'):
+        # torch makes the worker's traceback the message.
+        return text.rpartition('UserError: ')[2].strip()
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return _NO_SPACE
     if re.search(r'DataLoader worker \(pid.*(killed|exited)|/dev/shm|bus error', text, re.I):

@@ -4,6 +4,8 @@ from typing import Any
 
 from mmengine.runner import IterBasedTrainLoop
 
+from ptnt_mm.engine.endless import EndlessLoader
+
 
 def is_iteration_based(runner: Any) -> bool:
     """Whether iterations are counted from the beginning to the end, and epochs are not."""
@@ -22,4 +24,6 @@ def ends_a_pass(runner: Any) -> bool:
     An epoch is one pass; with MMEngine's own iteration-based loop in several processes it is one of
     all of them together.
     """
-    return (runner.iter + 1) % len(runner.train_dataloader) == 0
+    loader = runner.train_dataloader
+    length = loader.pass_length if isinstance(loader, EndlessLoader) else len(loader)
+    return (runner.iter + 1) % length == 0

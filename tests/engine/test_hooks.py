@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from mmengine.config import Config
 from mmengine.dataset import InfiniteSampler, pseudo_collate
 from mmengine.registry import TRANSFORMS
 from PIL import Image
@@ -117,27 +118,78 @@ def test_images_that_cannot_be_read_are_named_and_left_out(tmp_path, monkeypatch
     assert log_of(tmp_path).count('is cut short') >= 2
 
 
-def test_too_many_of_them_are_an_error(tmp_path: Path, monkeypatch):
+@pytest.mark.parametrize(
+    ('toy', 'workers'), [(toy_config, 0), (toy_iterations, 0), (toy_iterations, 2)]
+)
+def test_too_many_of_them_are_an_error(tmp_path: Path, monkeypatch, toy, workers: int):
     spoil(monkeypatch, {3, 7, 9})
-    config = toy_config(tmp_path, epochs=2)
+    config = toy(tmp_path)
+    config.train_dataloader.update(num_workers=workers, persistent_workers=workers > 0)
     config.custom_hooks += [dict(type='SkipCorruptImagesHook', limit=2)]
-    with pytest.raises(UserError, match='images could not be read in this pass.*limit='):
+    stopped = pytest.raises(
+        UserError, match=r'^3 images or masks could not .* is image \d: row \d is cut short.*limit='
+    )
+    with stopped as caught, failures_explained(logging.getLogger('quiet')):
         train(config)
+    assert '\n' not in str(caught.value)
 
 
 @pytest.mark.parametrize('workers', [0, 2])
-def test_by_iterations_they_are_counted_in_passes(tmp_path: Path, monkeypatch, workers: int):
-    """Two of ten rows in each of ten passes; workers read two passes ahead at most."""
+@pytest.mark.parametrize('toy', [toy_config, toy_iterations])
+def test_the_same_file_counts_once(tmp_path: Path, monkeypatch, toy, workers: int):
+    """Two of ten rows in every pass, and in data that is repeated, are two and no more."""
     spoil(monkeypatch, {3, 7})
+    config = toy(tmp_path)
+    loader = config.train_dataloader
+    loader.update(num_workers=workers, persistent_workers=workers > 0)
+    loader.dataset = dict(type='RepeatDataset', times=3, dataset=loader.dataset)
+    config.custom_hooks += [dict(type='SkipCorruptImagesHook', limit=2)]
+    train(config)
+    assert list(tmp_path.glob('*.pth'))
+    assert {f'row {i} is cut short' in log_of(tmp_path) for i in (3, 7)} == {True}
+
+
+def test_workers_count_together(tmp_path: Path, monkeypatch):
+    """Each of two meets two files that the other does not."""
+
+    def failing(self, results):
+        if results['sample_idx'] < 2:
+            results['img_path'] = f'{results["sample_idx"]} of {get_worker_info().id}.jpg'
+            raise OSError('cut short')
+        return read(self, results)
+
+    read = ToyNoise.__call__
+    monkeypatch.setattr(ToyNoise, '__call__', failing)
     config = toy_iterations(tmp_path, 30)
-    config.train_dataloader.update(num_workers=workers, persistent_workers=workers > 0)
-    config.custom_hooks += [dict(type='SkipCorruptImagesHook', limit=15)]
+    config.custom_hooks += [dict(type='SkipCorruptImagesHook', limit=3)]
+    with pytest.raises(UserError, match='4 images or masks could not be read'):
+        train(config)
+    config.custom_hooks[-1].limit = 4
     train(config)
     assert (tmp_path / 'iter_30.pth').exists()
-    assert 'is cut short' in log_of(tmp_path)
-    config.custom_hooks[-1].limit = 1
-    with pytest.raises(UserError, match='images could not be read in this pass.*limit='):
+
+
+@pytest.mark.parametrize('workers', [0, 2])
+def test_an_error_of_every_image_ends_training(tmp_path: Path, monkeypatch, workers: int):
+    """No iteration ends, and the error that is behind it is told."""
+
+    def failing(self, results):
+        raise ValueError('a wrong setting of mine')
+
+    monkeypatch.setattr(ToyNoise, '__call__', failing)
+    config = toy_iterations(tmp_path)
+    config.train_dataloader.update(num_workers=workers, persistent_workers=workers > 0)
+    config.custom_hooks += [dict(type='SkipCorruptImagesHook', limit=3)]
+    with pytest.raises(UserError, match='4 images or masks .*a wrong setting of mine') as caught:
         train(config)
+    if workers == 0:
+        assert isinstance(caught.value.__cause__, ValueError)
+
+
+@pytest.mark.parametrize('limit', [-1, 2.5, '10', None])
+def test_a_limit_that_is_none(limit):
+    with pytest.raises(UserError, match=r'SkipCorruptImagesHook\(limit=.*: expected how many'):
+        SkipCorruptImagesHook(limit)
 
 
 @TRANSFORMS.register_module()
@@ -150,23 +202,37 @@ class LoadRow:
 
 @TRANSFORMS.register_module()
 class LoadRowAnnotations:
-    """A second step that reads a file, too."""
+    """A second step, which reads a file, too, if there are masks."""
+
+    def __init__(self, masks: bool = True):
+        self.masks = masks
 
     def __call__(self, results: dict) -> dict:
-        results['seg_map_path'] = f'{results["sample_idx"]}.png'
+        # As mmdet's CocoDataset has it.
+        results['seg_map_path'] = f'{results["sample_idx"]}.png' if self.masks else None
         if results['sample_idx'] == 3:
             raise OSError('its header is missing')
         return results
 
 
-def test_masks_are_read_later_and_left_out_the_same_way(tmp_path: Path):
-    config = toy_iterations(tmp_path)
+def annotated_rows(work_dir: Path, masks: bool) -> Config:
+    config = toy_iterations(work_dir)
     config.train_dataloader.num_workers, config.train_dataloader.persistent_workers = 0, False
     pipeline = config.train_dataloader.dataset.pipeline
-    pipeline[:] = [dict(type='LoadRow'), dict(type='LoadRowAnnotations'), *pipeline]
+    pipeline[:] = [dict(type='LoadRow'), dict(type='LoadRowAnnotations', masks=masks), *pipeline]
     config.custom_hooks += [dict(type='SkipCorruptImagesHook')]
-    train(config)
+    return config
+
+
+def test_masks_are_read_later_and_left_out_the_same_way(tmp_path: Path):
+    train(annotated_rows(tmp_path, masks=True))
     assert '3.png cannot be read and is left out: its header is missing' in log_of(tmp_path)
+
+
+def test_annotations_without_a_file_are_no_images_that_cannot_be_read(tmp_path: Path):
+    with pytest.raises(OSError, match='its header is missing'):
+        train(annotated_rows(tmp_path, masks=False))
+    assert 'is left out' not in log_of(tmp_path)
 
 
 def test_mmsegs_images_and_masks(tmp_path: Path, monkeypatch):
@@ -193,14 +259,11 @@ def test_mmsegs_images_and_masks(tmp_path: Path, monkeypatch):
         data, batch_size=2, sampler=InfiniteSampler(data, seed=0), collate_fn=pseudo_collate
     )
     runner = SimpleNamespace(train_dataloader=EndlessLoader(loader), iter=0)
-    hook = SkipCorruptImagesHook(limit=1)
-    hook.before_train_epoch(runner)
+    SkipCorruptImagesHook(limit=2).before_train_epoch(runner)
     read = [Path(sample.img_path).name for batch in islice(runner.train_dataloader, 2)
             for sample in batch['data_samples']]  # fmt: skip
     assert set(read) <= {'0.png', '3.png'} and len(read) == 4
-    assert {text.partition(' ')[0] for text in said} == set(map(str, broken))
-    with pytest.raises(UserError, match=f'{len(said)} images could not be read'):
-        hook.after_train_iter(runner, 0)
+    assert sorted(text.partition(' ')[0] for text in said) == sorted(map(str, broken))
 
 
 def test_a_worker_that_dies_is_explained(tmp_path: Path, monkeypatch):

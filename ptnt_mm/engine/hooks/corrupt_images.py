@@ -2,13 +2,14 @@
 
 import logging
 import multiprocessing
+import os
+import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from mmengine.hooks import Hook
 from mmengine.logging import print_log
 
-from ptnt_mm.engine.passes import ends_a_pass
 from ptnt_mm.errors import UserError
 from ptnt_mm.registry import HOOKS
 
@@ -18,24 +19,32 @@ class SkipCorruptImagesHook(Hook):
     """Take another image in place of one that cannot be read; stop when there are too many.
 
     Each is named in the log, as is a mask that cannot be read. MMEngine's data sets do the
-    replacing; mmdet's and mmseg's training would end at the first of them. Processes count for
-    themselves, and workers that load ahead of the end of a pass count for that pass.
+    replacing; mmdet's and mmseg's training would end at the first of them. It is files that are
+    counted: one that is met again, in a later epoch or in data that is repeated, is no new one.
+    Processes count for themselves, and anew when a training is resumed. Annotations that do not
+    come from a file of their own, such as boxes, stop a training at once.
 
     Iteration-based training needs :class:`RepeatableIterBasedTrainLoop`: MMEngine's own loop starts
     its workers before any hook is called.
 
     Args:
-        limit: How many may be left out in a pass through the data; 0 stops at the first.
+        limit: How many files may be left out; 0 stops at the first.
+
+    Raises:
+        UserError: if the limit is no number of files. Training raises one when there are more.
     """
 
     # After hooks that change the pipeline, and before workers are started.
     priority = 'LOW'
 
     def __init__(self, limit: int = 10):
+        if not isinstance(limit, int) or limit < 0:
+            raise UserError(
+                f'SkipCorruptImagesHook(limit={limit!r}): expected how many files may be left '
+                'out, an int from 0 on'
+            )
         self.limit = limit
-        # The workers of data loaders count together.
-        self._count = multiprocessing.Value('i', 0)
-        self._earlier = 0
+        self._unreadable = _Unreadable(limit)
 
     def before_train_epoch(self, runner: Any) -> None:
         """Watch over the steps that read files, before workers get copies of them."""
@@ -46,25 +55,32 @@ class SkipCorruptImagesHook(Hook):
             for number, step in enumerate(steps):
                 # The first one, whatever its name, and those that read masks.
                 if number == 0 or type(step).__name__.startswith('Load'):
-                    steps[number] = _Watched(step, self._count)
+                    steps[number] = _Watched(step, self._unreadable)
 
-    def after_train_iter(
-        self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: dict | None = None
-    ) -> None:
-        """Compare the count with the limit; after a pass the same images come again.
 
-        Raises:
-            UserError: if there were more.
-        """
-        found = self._count.value - self._earlier
-        if found > self.limit:
-            raise UserError(
-                f'{found} images could not be read in this pass through the data; the log names '
-                'them. Mend them (tools/check_config.py finds all), or allow more with '
-                "custom_hooks=[dict(type='SkipCorruptImagesHook', limit=...), ...]"
-            )
-        if ends_a_pass(runner):
-            self._earlier += found
+class _Unreadable:
+    """The files that could not be read; the workers of data loaders share it.
+
+    Args:
+        limit: How many there may be. Nobody counts further than to one more.
+    """
+
+    def __init__(self, limit: int):
+        self.limit = limit
+        # Hashes of their names, which are the same in every process; -1 is a free place.
+        self._hashes = multiprocessing.Array('q', [-1] * (limit + 1))
+
+    def __len__(self) -> int:
+        return sum(found >= 0 for found in self._hashes[:])
+
+    def add(self, file: str) -> bool:
+        """Remember a file; whether it is a new one."""
+        found = zlib.crc32(os.fsencode(file))
+        with self._hashes.get_lock():
+            known = self._hashes[:]
+            if found not in known and -1 in known:
+                self._hashes[known.index(-1)] = found
+        return found not in known
 
 
 class _Watched:
@@ -72,31 +88,45 @@ class _Watched:
 
     Args:
         read: The step.
-        count: Shared between processes.
+        unreadable: Where files are remembered.
+
+    Raises:
+        UserError: when called, if there are too many; what failed last is its cause.
     """
 
-    def __init__(self, read: Callable[[dict], dict | None], count: Any):
+    def __init__(self, read: Callable[[dict], dict | None], unreadable: _Unreadable):
         self.read = read
-        self.count = count
+        self.unreadable = unreadable
 
     def __call__(self, results: dict) -> dict | None:
         try:
             return self.read(results)
         except Exception as error:  # decoders complain in every way there is
-            with self.count.get_lock():
-                self.count.value += 1
+            file = self._file(results)
+            if file is None:
+                raise
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            print_log(
-                f'{self._file(results)} cannot be read and is left out: {reason}',
-                logger='current',
-                level=logging.WARNING,
-            )
+            if self.unreadable.add(file):
+                print_log(
+                    f'{file} cannot be read and is left out: {reason}',
+                    logger='current',
+                    level=logging.WARNING,
+                )
+            # Here and not after the iteration: where every image fails, none ever ends.
+            if len(self.unreadable) > self.unreadable.limit:
+                raise UserError(
+                    f'{len(self.unreadable)} images or masks could not be read; the log names '
+                    f'them. The last one is {file}: {reason}. Mend them (tools/check_config.py '
+                    'finds all), or allow more with '
+                    "custom_hooks=[dict(type='SkipCorruptImagesHook', limit=...), ...]"
+                ) from error
             return None
 
     def _file(self, results: dict) -> str | None:
-        """The file that the step reads: a mask, or else the image."""
-        reads_masks = 'Annotation' in type(self.read).__name__
-        return (reads_masks and results.get('seg_map_path')) or results.get('img_path')
+        """The file that the step reads, a mask or else the image; None for other annotations."""
+        if 'Annotation' in type(self.read).__name__:
+            return results.get('seg_map_path')
+        return str(results.get('img_path') or f'image {results.get("sample_idx")}')
 
 
 def _with_pipelines(data_set: Any) -> Iterator[Any]:
