@@ -6,14 +6,12 @@ python tools/masks_from_coco.py instances_val.json data/custom_seg/masks/val --c
 
 import argparse
 import sys
-from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
-
-from rich.console import Console
-from rich.progress import track
 
 from ptnt_mm.coco_masks import write_masks
 from ptnt_mm.errors import exit_status
+from ptnt_mm.progress import watched
 
 
 def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -37,25 +35,14 @@ def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def show_progress(images: Iterable[dict], total: int) -> Iterable[dict]:
-    """Show a progress bar on a terminal while the images are used up."""
-    return track(
-        images,
-        description='Drawing masks',
-        total=total,
-        console=Console(stderr=True),
-        disable=not sys.stderr.isatty(),
-        transient=True,
-    )
-
-
 def draw(args: argparse.Namespace) -> None:
     """Write the masks, and say what to write into a config.
 
     Raises:
         UserError: if the annotations cannot be drawn, or the folder cannot be written.
     """
-    names = write_masks(args.annotations, args.folder, args.classes, args.overwrite, show_progress)
+    progress = partial(watched, title='Drawing masks')
+    names = write_masks(args.annotations, args.folder, args.classes, args.overwrite, progress)
     print(f'{args.folder} holds the masks. For configs/custom_seg.py:\nclasses = {names!r}')
 
 

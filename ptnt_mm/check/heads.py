@@ -7,8 +7,7 @@ from mmengine.config import Config
 from torch import nn
 
 from ptnt_mm.archs import ARCHS, NUM_STAGES
-from ptnt_mm.check.settings import within
-from ptnt_mm.engine.config import kind_of
+from ptnt_mm.engine.config import kind_of, within
 from ptnt_mm.finding import Finding, error, note, sound
 from ptnt_mm.wording import some
 

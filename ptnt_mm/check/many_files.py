@@ -1,14 +1,12 @@
 """Looking at many files: by listing their folders, or with several threads."""
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from rich.console import Console
-from rich.progress import track
+from ptnt_mm.progress import watched
 
 _THREADS = 8
 """Decoding lets go of Python's lock, and disks like several readers."""
@@ -46,14 +44,7 @@ def on_threads(
     """Call a function for all items, several at a time, with a progress bar on a terminal."""
     pool = ThreadPoolExecutor(_THREADS)
     try:
-        yield from track(
-            pool.map(function, items),
-            description=title,
-            total=len(items),
-            console=Console(stderr=True),
-            disable=not sys.stderr.isatty(),
-            transient=True,
-        )
+        yield from watched(pool.map(function, items), len(items), title)
     finally:
         # Ctrl-C does not wait for what is left of a large data set.
         pool.shutdown(cancel_futures=True)

@@ -4,7 +4,7 @@ import ast
 import inspect
 import re
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import mmengine.registry
@@ -101,6 +101,22 @@ def kind_of(settings: Mapping) -> str:
     """The name of the class that settings are for, without its scope; empty if there is none."""
     kind = settings.get('type') or ''
     return getattr(kind, '__name__', str(kind)).rpartition('.')[2]
+
+
+def within(settings: object, path: str) -> Iterator[tuple[str, Mapping]]:
+    """All dicts inside of settings, themselves first, each with its path in the config.
+
+    Args:
+        settings: A dict, a list or anything else.
+        path: Where they are, such as 'model'; inner paths are like 'model.neck[0]'.
+    """
+    if isinstance(settings, Mapping):
+        yield path, settings
+        for key, value in settings.items():
+            yield from within(value, f'{path}.{key}')
+    elif isinstance(settings, (list, tuple)):
+        for i, value in enumerate(settings):
+            yield from within(value, f'{path}[{i}]')
 
 
 def is_about_the_config(error: Exception) -> bool:

@@ -7,15 +7,12 @@ from mmengine.runner import IterBasedTrainLoop
 from ptnt_mm.engine.endless import EndlessLoader
 
 
-def is_iteration_based(runner: Any) -> bool:
-    """Whether iterations are counted from the beginning to the end, and epochs are not."""
-    return isinstance(runner.train_loop, IterBasedTrainLoop)
-
-
 def where(runner: Any) -> str:
     """The present iteration, in words, counted from 1."""
     iteration = f'iteration {runner.iter + 1}'
-    return iteration if is_iteration_based(runner) else f'epoch {runner.epoch + 1}, {iteration}'
+    if isinstance(runner.train_loop, IterBasedTrainLoop):
+        return iteration
+    return f'epoch {runner.epoch + 1}, {iteration}'
 
 
 def ends_a_pass(runner: Any) -> bool:

@@ -2,12 +2,12 @@
 
 import logging
 import os
-from collections.abc import Iterator
 
 import torch
 from mmengine.config import Config
 from mmengine.device import get_device
 
+from ptnt_mm.engine.config import within
 from ptnt_mm.errors import UserError
 
 _logger = logging.getLogger(__name__)
@@ -40,7 +40,8 @@ def is_first_process(config: Config) -> bool:
 
 def _join_on_cpu(config: Config) -> None:
     """Join the processes by gloo; MMEngine asks CUDA for a device of each, whatever the backend."""
-    synchronized = [part for part in _nested(config.get('model')) if part.get('type') == 'SyncBN']
+    parts = (part for _, part in within(config.get('model'), 'model'))
+    synchronized = [part for part in parts if part.get('type') == 'SyncBN']
     for norm in synchronized:
         norm['type'] = 'BN'
     if synchronized and is_first_process(config):
@@ -54,14 +55,3 @@ def _join_on_cpu(config: Config) -> None:
             broadcast_buffers=False,
             find_unused_parameters=config.get('find_unused_parameters', False),
         )
-
-
-def _nested(settings: object) -> Iterator[dict]:
-    """All dicts in the settings of a model."""
-    if isinstance(settings, dict):
-        yield settings
-        settings = settings.values()
-    elif not isinstance(settings, (list, tuple)):
-        return
-    for part in settings:
-        yield from _nested(part)

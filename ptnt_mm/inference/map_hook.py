@@ -36,8 +36,7 @@ class DrawMapsHook(Hook):
         meta = getattr(runner.test_dataloader.dataset, 'metainfo', {})
         known = find_classes(meta, runner.cfg, runner.model)
         number = count_classes(runner.model) or len(known['classes'] or ())
-        # A segmenter with a single channel, for the foreground, tells two classes apart.
-        self._painter = MapPainter(known, max(number, 2))
+        self._painter = MapPainter(known, number)
 
     def after_test_iter(
         self,

@@ -18,6 +18,8 @@ class MapPainter:
 
     def __init__(self, dataset_meta: dict, number: int):
         classes = dataset_meta['classes']
+        # A segmenter with a single channel, for the foreground, tells two classes apart.
+        number = max(number, 2)
         own = [] if classes is None else dataset_meta['palette']
         self._name = partial(class_name, classes)
         self._colours = np.array([*own, *colours(number)[len(own) :]], dtype=np.uint8)

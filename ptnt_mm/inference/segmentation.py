@@ -36,8 +36,7 @@ class Segmenter(Predictor):
                 'pixel a class and has no scores: leave it out'
             )
         self._pipeline = Compose(_without_files(config))
-        # A segmenter with a single channel, for the foreground, tells two classes apart.
-        self._painter = MapPainter(dataset_meta, max(model.num_classes, 2))
+        self._painter = MapPainter(dataset_meta, model.num_classes)
 
     def predict(self, image: np.ndarray) -> SegDataSample:
         """Give each pixel of the image as it was given a class: ``pred_sem_seg``, (1, H, W)."""

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping
 from mmengine.config import Config
 
 from ptnt_mm.check.detection.data import DetectionData
-from ptnt_mm.check.settings import within
-from ptnt_mm.engine.config import kind_of
+from ptnt_mm.engine.config import kind_of, within
 from ptnt_mm.engine.data_files import evaluators
 from ptnt_mm.finding import Finding, error, note, sound, warning
 from ptnt_mm.wording import some

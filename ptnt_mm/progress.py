@@ -1,0 +1,22 @@
+"""How far a command line is, for whoever watches it."""
+
+import sys
+from collections.abc import Iterable
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import track
+
+Item = TypeVar('Item')
+
+
+def watched(items: Iterable[Item], total: int, title: str) -> Iterable[Item]:
+    """Show a progress bar on a terminal while items are used up; it is gone at the end."""
+    return track(
+        items,
+        description=title,
+        total=total,
+        console=Console(stderr=True),
+        disable=not sys.stderr.isatty(),
+        transient=True,
+    )
