@@ -18,7 +18,7 @@ from ptnt_mm.models.layers.drop import drop_path_rates
 from ptnt_mm.models.layers.init import init_weights
 from ptnt_mm.models.layers.norm import is_batch_norm
 from ptnt_mm.models.layers.position import RELATIVE_POSITIONS, resize_grid
-from ptnt_mm.models.layers.shapes import WORDS, Grid, pad, reduced, tokens_to_map
+from ptnt_mm.models.layers.shapes import WORDS, Grid, pad, reduced, tokens_to_contiguous_map
 from ptnt_mm.models.layers.stage import Stage
 from ptnt_mm.models.layers.stem import Stem
 from ptnt_mm.registry import MODELS
@@ -232,7 +232,7 @@ class PyramidTNT(BaseModule):
         """
         if self.out_norms:
             outer = self.get_submodule(f'norm{i}')(outer)
-        return tokens_to_map(outer, hw).contiguous()
+        return tokens_to_contiguous_map(outer, hw)
 
     def _frozen_modules(self) -> list[nn.Module]:
         """The stem for 0, and the first k stages with the merges between them for k."""

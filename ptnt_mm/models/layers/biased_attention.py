@@ -67,13 +67,15 @@ def _attend(
     kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
     k, v = k.contiguous(), v.contiguous()
     outputs, sums = torch.empty_like(q), q.new_empty(q.shape[:-1])
-    slices = _Slices(q, k)
-    bias = slices.buffer()
-    for image, part in slices:
-        mask = _write_bias(Factors(queries[0, :, part], rows, columns), bias)[None]
-        outputs[image, :, part], sums[image, :, part] = kernel(
-            q[None, image, :, part], k[None, image], v[None, image], attn_mask=mask
-        )
+    size = _slice_size(q, k)
+    bias = _buffer(q, k, size)
+    for image in range(len(q)):
+        tensors = q[image], queries[0], outputs[image], sums[image]
+        for q_, queries_, outputs_, sums_ in _split(tensors, size):
+            mask = _write_bias(Factors(queries_, rows, columns), bias)[None]
+            found = kernel(q_[None], k[None, image], v[None, image], attn_mask=mask)
+            outputs_.copy_(found[0][0])
+            sums_.copy_(found[1][0])
     return outputs, sums
 
 
@@ -91,40 +93,41 @@ def _attend_backward(
     queries: Tensor,
     rows: Tensor,
     columns: Tensor,
-    outputs: Tensor,
     sums: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Gradients of q, k, v and ``queries``: the weights are made again from their log-sum-exp."""
     scale = q.shape[-1] ** -0.5
-    k_t, v_t = k.mT.contiguous(), v.mT.contiguous()
-    mean_grad = (grad * outputs).sum(-1)
+    k, v = k.contiguous(), v.contiguous()
     grad_q, grad_queries = torch.empty_like(q), torch.zeros_like(queries)
-    grad_k_t, grad_v_t = torch.zeros_like(k_t), torch.zeros_like(v_t)
-    slices = _Slices(q, k)
-    weights_buffer, logits_buffer = slices.buffer(), slices.buffer()
-    for image, part in slices:
-        q_part, grad_part = q[image, :, part], grad[image, :, part]
-        weights = _write_bias(Factors(queries[0, :, part], rows, columns), weights_buffer)
-        weights.baddbmm_(q_part, k_t[image], alpha=scale).sub_(sums[image, :, part, None]).exp_()
-        grad_logits = logits_buffer[: weights.numel()].view_as(weights)
-        torch.bmm(grad_part, v_t[image], out=grad_logits)
-        grad_logits.sub_(mean_grad[image, :, part, None]).mul_(weights)
-        grad_q[image, :, part] = grad_logits @ k[image]
-        grad_k_t[image].baddbmm_(q_part.mT, grad_logits, alpha=scale)
-        grad_v_t[image].baddbmm_(grad_part.mT, weights)
-        grids = grad_logits.unflatten(-1, (len(rows), len(columns)))
-        grad_queries[0, :, part] += (rows.mT @ (grids @ columns)).flatten(-2)
+    grad_k_t, grad_v_t = k.new_zeros(k.mT.shape), v.new_zeros(v.mT.shape)
+    size = _slice_size(q, k)
+    weights_buffer, logits_buffer = _buffer(q, k, size), _buffer(q, k, size)
+    for image in range(len(q)):
+        tensors = q[image], queries[0], sums[image], grad[image], grad_q[image], grad_queries[0]
+        for q_, queries_, sums_, grad_, grad_q_, grad_queries_ in _split(tensors, size):
+            # What a key takes from the table adds up to 1: this takes the sum off every logit.
+            shifted = Factors(queries_ - sums_[..., None], rows, columns)
+            weights = _write_bias(shifted, weights_buffer)
+            weights.baddbmm_(q_, k[image].mT, alpha=scale).exp_()
+            logits = logits_buffer[: weights.numel()].view_as(weights)
+            torch.bmm(grad_, v[image].mT, out=logits)
+            torch._softmax_backward_data(logits, weights, -1, q.dtype, grad_input=logits)
+            grad_v_t[image].baddbmm_(grad_.mT, weights)
+            grad_k_t[image].baddbmm_(q_.mT, logits, alpha=scale)
+            grad_q_.copy_(logits @ k[image])
+            grids = logits.unflatten(-1, (len(rows), len(columns)))
+            grad_queries_.add_((rows.mT @ (grids @ columns)).flatten(-2))
     return grad_q.mul_(scale), grad_k_t.mT, grad_v_t.mT, grad_queries
 
 
 @_attend_backward.register_fake
-def _(grad, q, k, v, queries, rows, columns, outputs, sums):
+def _(grad, q, k, v, queries, rows, columns, sums):
     grad_k, grad_v = (x.new_empty(x.mT.shape).mT for x in (k, v))
     return torch.empty_like(q), grad_k, grad_v, torch.empty_like(queries)
 
 
 def _keep_for_backward(ctx, inputs, output):
-    ctx.save_for_backward(*inputs, *output)
+    ctx.save_for_backward(*inputs, output[1])
     ctx.mark_non_differentiable(output[1])
 
 
@@ -135,23 +138,19 @@ def _backward(ctx, grad, _grad_sums):
 _attend.register_autograd(_backward, setup_context=_keep_for_backward)
 
 
-class _Slices:
-    """Queries of one image after the other, a few at a time, so that their logits fit the cache."""
+def _slice_size(q: Tensor, k: Tensor) -> int:
+    """How many queries of an image are taken at a time, so that their logits fit the cache."""
+    return max(STEP, SLICE_LOGITS // (q.shape[1] * k.shape[2]) // STEP * STEP)
 
-    def __init__(self, q: Tensor, k: Tensor):
-        self.images, self.heads, self.length, _ = q.shape
-        self.keys = k.shape[2]
-        self.size = max(STEP, SLICE_LOGITS // (self.heads * self.keys) // STEP * STEP)
-        self.new_empty = q.new_empty
 
-    def __iter__(self) -> Iterator[tuple[int, slice]]:
-        for image in range(self.images):
-            for start in range(0, self.length, self.size):
-                yield image, slice(start, start + self.size)
+def _split(tensors: tuple[Tensor, ...], size: int) -> Iterator[tuple[Tensor, ...]]:
+    """Tensors (heads, N, ...) -> the same of a slice's queries, as views."""
+    return zip(*(tensor.split(size, dim=1) for tensor in tensors), strict=True)
 
-    def buffer(self) -> Tensor:
-        """Memory for a slice's logits, used again and again: fresh pages cost more than sums."""
-        return self.new_empty(self.heads * min(self.size, self.length) * self.keys)
+
+def _buffer(q: Tensor, k: Tensor, size: int) -> Tensor:
+    """Memory for a slice's logits, used again and again: fresh pages cost more than sums."""
+    return q.new_empty(q.shape[1] * min(size, q.shape[2]) * k.shape[2])
 
 
 def _write_bias(factors: Factors, buffer: Tensor) -> Tensor:

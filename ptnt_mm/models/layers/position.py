@@ -24,10 +24,10 @@ class Factors(NamedTuple):
     """Q R, (1, heads, N, M_pre)."""
 
     rows: Tensor
-    """What each row of keys takes from each row of the table, (h, h_pre)."""
+    """What each row of keys takes from each row of the table, (h, h_pre); adds up to 1."""
 
     columns: Tensor
-    """What each column of keys takes from each column of the table, (w, w_pre)."""
+    """What each column of keys takes from each column of the table, (w, w_pre); adds up to 1."""
 
     @property
     def keys(self) -> Tensor:

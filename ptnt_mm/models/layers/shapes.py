@@ -28,8 +28,14 @@ def reduced(hw: Grid, ratio: int) -> Grid:
 
 
 def crop(feature: Tensor, hw: Grid) -> Tensor:
-    """(B, C, H, W) -> (B, C, h, w), cut at the bottom and right."""
-    return feature.narrow(2, 0, hw[0]).narrow(3, 0, hw[1])
+    """(B, C, H, W) -> (B, C, h, w), cut at the bottom and right; itself if nothing is over.
+
+    The gradient of a cut is contiguous, however the map was: the operators before it would run in
+    another memory order, several times slower. Compiled code cuts always, as :func:`pad` says.
+    """
+    if torch.compiler.is_compiling() or tuple(feature.shape[2:]) != tuple(hw):
+        return feature.narrow(2, 0, hw[0]).narrow(3, 0, hw[1])
+    return feature
 
 
 def pad(feature: Tensor, hw: Grid) -> Tensor:
@@ -47,6 +53,15 @@ def tokens_to_map(tokens: Tensor, hw: Grid) -> Tensor:
     """(B, h*w, C) -> (B, C, h, w), a view in channels-last order."""
     _check_grid(tokens.shape[1], hw)
     return tokens.unflatten(1, hw).permute(0, 3, 1, 2)
+
+
+def tokens_to_contiguous_map(tokens: Tensor, hw: Grid) -> Tensor:
+    """(B, h*w, C) -> (B, C, h, w), a copy in the usual order; its gradient is in the tokens' order.
+
+    Autograd alone would hand the map's order down to all blocks below, where a sum of gradients in
+    two orders takes several times as long.
+    """
+    return _ContiguousMap.apply(tokens, hw)
 
 
 def map_to_tokens(feature: Tensor) -> Tensor:
@@ -85,6 +100,16 @@ def words_to_quads(words: Tensor, hw: Grid) -> Tensor:
     grid = words.reshape(_images(words, hw), h // 2, 2, w // 2, 2, WORD_SIDE, WORD_SIDE, channels)
     quads = grid.permute(0, 1, 3, 2, 5, 4, 6, 7)
     return quads.reshape(-1, 2 * WORD_SIDE, 2 * WORD_SIDE, channels).permute(0, 3, 1, 2)
+
+
+class _ContiguousMap(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, tokens: Tensor, hw: Grid) -> Tensor:
+        return tokens_to_map(tokens, hw).contiguous()
+
+    @staticmethod
+    def backward(ctx, grad: Tensor) -> tuple[Tensor, None]:
+        return map_to_tokens(grad).contiguous(), None
 
 
 def _images(words: Tensor, hw: Grid) -> int:

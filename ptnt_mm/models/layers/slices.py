@@ -9,7 +9,7 @@ from torch.utils.checkpoint import checkpoint
 SLICE_BYTES = 4 * 2**20
 """Size of a slice's widest intermediate tensor (measured, see ``docs/performance.md``)."""
 
-RECOMPUTE_BYTES = 16 * 2**20
+RECOMPUTE_BYTES = 40 * 2**20
 """Widest intermediate tensor that is kept for the backward pass rather than made again."""
 
 

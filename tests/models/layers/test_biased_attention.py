@@ -19,6 +19,8 @@ def inputs(batch: int = 2, queries: int = 70, hw: tuple[int, int] = (3, 4)) -> l
     shapes = [(batch, HEADS, n, WIDTH) for n in (queries, math.prod(hw), math.prod(hw))]
     shapes += [(1, HEADS, queries, 6), (hw[0], 2), (hw[1], 3)]
     tensors = [torch.randn(shape, dtype=torch.float64) for shape in shapes]
+    for weights in tensors[4:]:  # what a place takes from the table adds up to 1
+        weights /= weights.sum(dim=1, keepdim=True)
     return [tensor.requires_grad_(i < 4) for i, tensor in enumerate(tensors)]
 
 

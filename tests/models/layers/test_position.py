@@ -93,6 +93,14 @@ def test_factors_multiply_to_the_bias(position, query_hw, key_hw):
     torch.testing.assert_close(factors.queries @ factors.keys.T, factors.bias())
 
 
+@pytest.mark.parametrize('key_hw', [(3, 3), (5, 2), (1, 7)])
+@pytest.mark.parametrize('position', POSITIONS)
+def test_what_a_key_takes_from_the_table_adds_up_to_one(position, key_hw):
+    """The CPU's attention relies on it: it takes a query's sum off all its logits at once."""
+    keys = position(NATIVE, KEYS).factors(relative_table(), (4, 9), key_hw).keys
+    torch.testing.assert_close(keys.sum(dim=1), torch.ones(len(keys), dtype=keys.dtype))
+
+
 @pytest.mark.parametrize('position', POSITIONS)
 def test_the_native_grid_changes_nothing(position):
     table = relative_table()

@@ -4,8 +4,10 @@ import pytest
 import torch
 
 from ptnt_mm.models.layers.shapes import (
+    crop,
     map_to_tokens,
     map_to_words,
+    tokens_to_contiguous_map,
     tokens_to_map,
     words_to_map,
     words_to_quads,
@@ -30,6 +32,31 @@ def test_tokens_are_counted_row_by_row():
 def test_tokens_survive_the_round_trip():
     tokens = counted(BATCH, H * W, C)
     assert torch.equal(map_to_tokens(tokens_to_map(tokens, (H, W))), tokens)
+
+
+def test_a_contiguous_map_holds_the_same():
+    tokens = counted(BATCH, H * W, C)
+    feature = tokens_to_contiguous_map(tokens, (H, W))
+    assert torch.equal(feature, tokens_to_map(tokens, (H, W)))
+    assert feature.is_contiguous()
+
+
+def test_gradients_of_a_contiguous_map_are_in_the_order_of_tokens():
+    tokens = counted(BATCH, H * W, C).double().requires_grad_()
+    weights = counted(BATCH, C, H, W).double().sqrt()
+    (tokens_to_contiguous_map(tokens, (H, W)) * weights).sum().backward()
+    assert torch.equal(tokens.grad, map_to_tokens(weights))
+    assert tokens.grad.is_contiguous()
+
+
+def test_crop_cuts_at_the_bottom_and_right():
+    feature = counted(BATCH, C, H, W)
+    assert torch.equal(crop(feature, (H - 1, W - 2)), feature[:, :, : H - 1, : W - 2])
+
+
+def test_crop_leaves_a_map_alone_that_fits():
+    feature = counted(BATCH, C, H, W)
+    assert crop(feature, (H, W)) is feature
 
 
 def test_words_are_windows_of_the_map():
