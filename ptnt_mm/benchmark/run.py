@@ -62,8 +62,7 @@ def run(plan: Plan, tell: Callable[[str], None]) -> tuple[Report, Report]:
     """
     _check_device(plan.device)
     torch.set_num_threads(plan.threads)
-    if load() > QUIET_LOAD:
-        tell(f'WARNING: the machine is busy (load {load():.1f}): ratios will be off')
+    warn_if_busy(tell)
     multiply_adds = _count(plan, tell)
     rows = []
     for setting in plan.settings():
@@ -82,6 +81,12 @@ def run(plan: Plan, tell: Callable[[str], None]) -> tuple[Report, Report]:
         )
     where = machine(plan.device, plan.threads)
     return Report(tuple(rows), where), Report(tuple(sizes), where)
+
+
+def warn_if_busy(tell: Callable[[str], None]) -> None:
+    """Say so where other work would spoil what is measured."""
+    if load() > QUIET_LOAD:
+        tell(f'WARNING: the machine is busy (load {load():.1f}): ratios will be off')
 
 
 def _rows(

@@ -5,7 +5,7 @@ them, for any device and kernel. :func:`slicewise` is for a CPU in full precisio
 products with the padded columns by writing the bias of a few queries at a time, in the cache.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
@@ -53,17 +53,13 @@ def runs_slicewise(q: Tensor) -> bool:
 
 def slicewise(q: Tensor, k: Tensor, v: Tensor, position: Factors) -> Tensor:
     """(B, heads, N, d) and two times (B, heads, M, d) -> (B, heads, N, d), differentiable once."""
-    return _attend(q, k, v, *position)[0]
+    return _operator(q, k, v, *position)[0]
 
 
-@torch.library.custom_op('ptnt_mm::biased_attention', mutates_args=())
 def _attend(
     q: Tensor, k: Tensor, v: Tensor, queries: Tensor, rows: Tensor, columns: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The attention's output and its log-sum-exp (B, heads, N), which the backward pass needs.
-
-    An operator of its own, so that torch.compile takes the loop as it is.
-    """
+    """The attention's output and its log-sum-exp (B, heads, N), which the backward pass needs."""
     kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
     k, v = k.contiguous(), v.contiguous()
     outputs, sums = torch.empty_like(q), q.new_empty(q.shape[:-1])
@@ -79,12 +75,6 @@ def _attend(
     return outputs, sums
 
 
-@_attend.register_fake
-def _(q, k, v, queries, rows, columns):
-    return torch.empty_like(q), q.new_empty(q.shape[:-1])
-
-
-@torch.library.custom_op('ptnt_mm::biased_attention_backward', mutates_args=())
 def _attend_backward(
     grad: Tensor,
     q: Tensor,
@@ -120,24 +110,6 @@ def _attend_backward(
     return grad_q.mul_(scale), grad_k_t.mT, grad_v_t.mT, grad_queries
 
 
-@_attend_backward.register_fake
-def _(grad, q, k, v, queries, rows, columns, sums):
-    grad_k, grad_v = (x.new_empty(x.mT.shape).mT for x in (k, v))
-    return torch.empty_like(q), grad_k, grad_v, torch.empty_like(queries)
-
-
-def _keep_for_backward(ctx, inputs, output):
-    ctx.save_for_backward(*inputs, output[1])
-    ctx.mark_non_differentiable(output[1])
-
-
-def _backward(ctx, grad, _grad_sums):
-    return (*_attend_backward(grad, *ctx.saved_tensors), None, None)
-
-
-_attend.register_autograd(_backward, setup_context=_keep_for_backward)
-
-
 def _slice_size(q: Tensor, k: Tensor) -> int:
     """How many queries of an image are taken at a time, so that their logits fit the cache."""
     return max(STEP, SLICE_LOGITS // (q.shape[1] * k.shape[2]) // STEP * STEP)
@@ -159,3 +131,38 @@ def _write_bias(factors: Factors, buffer: Tensor) -> Tensor:
     bias = buffer[: tall[..., 0].numel() * len(factors.columns)]
     torch.mm(tall.flatten(0, 2), factors.columns.mT, out=bias.view(-1, len(factors.columns)))
     return bias.view(*tall.shape[:2], -1)
+
+
+# Operators of their own, so that torch.compile takes the loops as they are.
+_operator = torch.library.custom_op('ptnt_mm::biased_attention', _attend, mutates_args=())
+_backward_operator = torch.library.custom_op(
+    'ptnt_mm::biased_attention_backward', _attend_backward, mutates_args=()
+)
+OPERATORS: dict[Callable, Callable] = {
+    torch.ops.ptnt_mm.biased_attention.default: _attend,
+    torch.ops.ptnt_mm.biased_attention_backward.default: _attend_backward,
+}
+"""What runs behind them, for whoever wants to look inside."""
+
+
+@_operator.register_fake
+def _(q, k, v, queries, rows, columns):
+    return torch.empty_like(q), q.new_empty(q.shape[:-1])
+
+
+@_backward_operator.register_fake
+def _(grad, q, k, v, queries, rows, columns, sums):
+    grad_k, grad_v = (x.new_empty(x.mT.shape).mT for x in (k, v))
+    return torch.empty_like(q), grad_k, grad_v, torch.empty_like(queries)
+
+
+def _keep_for_backward(ctx, inputs, output):
+    ctx.save_for_backward(*inputs, output[1])
+    ctx.mark_non_differentiable(output[1])
+
+
+def _backward(ctx, grad, _grad_sums):
+    return (*_backward_operator(grad, *ctx.saved_tensors), None, None)
+
+
+_operator.register_autograd(_backward, setup_context=_keep_for_backward)

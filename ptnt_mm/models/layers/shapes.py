@@ -61,6 +61,8 @@ def tokens_to_contiguous_map(tokens: Tensor, hw: Grid) -> Tensor:
     Autograd alone would hand the map's order down to all blocks below, where a sum of gradients in
     two orders takes several times as long.
     """
+    if torch.jit.is_tracing():  # which knows no functions of our own
+        return _ContiguousMap.forward(None, tokens, hw)
     return _ContiguousMap.apply(tokens, hw)
 
 

@@ -77,7 +77,7 @@ def test_fold_pads_widths_for_kernels(monkeypatch):
 
 def test_the_operator_keeps_the_rules_of_torch():
     """Shapes for symbolic tensors, registration of gradients, no hidden aliases."""
-    torch.library.opcheck(biased_attention._attend, inputs(queries=5))
+    torch.library.opcheck(biased_attention._operator, inputs(queries=5))
 
 
 def test_who_runs_slicewise():
