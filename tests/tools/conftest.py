@@ -9,7 +9,7 @@ from .workplace import LEARNING, LEARNING_MAPS, Training, Workplace
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
     pytest.importorskip('mmdet')
     place = Workplace(tmp_path_factory.mktemp('workplace'))
-    place.run('make_demo_data.py', 'data/demo', '--train', 16, '--val', 6)
+    place.run_afresh('make_demo_data.py', 'data/demo', '--train', 16, '--val', 6)
     return place
 
 
@@ -18,7 +18,7 @@ def training(workplace: Workplace) -> Training:
     config = workplace.folder / 'learning.py'
     config.write_text(LEARNING)
     args = ('--work-dir', 'run', '--seed', 1, '--cfg-options', 'param_scheduler.0.end=4')
-    done = workplace.run('train.py', config, *args)
+    done = workplace.run_afresh('train.py', config, *args)
     return Training(done.stdout, config, workplace.folder / 'run')
 
 
@@ -27,5 +27,5 @@ def segmentation(workplace: Workplace) -> Training:
     pytest.importorskip('mmseg')
     config = workplace.folder / 'learning_maps.py'
     config.write_text(LEARNING_MAPS)
-    done = workplace.run('train.py', config, '--work-dir', 'maps', '--seed', 1)
+    done = workplace.run_afresh('train.py', config, '--work-dir', 'maps', '--seed', 1)
     return Training(done.stdout, config, workplace.folder / 'maps')

@@ -44,7 +44,7 @@ def test_the_last_line_says_where_everything_is(training: Training):
 
 
 def test_test_gives_the_figures_of_the_training(workplace: Workplace, training: Training):
-    done = workplace.run(
+    done = workplace.run_afresh(
         'test.py', training.config, training.checkpoint, '--work-dir', 'test',
         '--show-dir', 'shown', '--out', 'predictions.pkl',
     )  # fmt: skip
@@ -63,7 +63,7 @@ def test_test_time_augmentation(workplace: Workplace, training: Training):
 
 
 def test_a_finished_run_is_not_trained_over(workplace: Workplace, training: Training):
-    done = workplace.run('train.py', training.config, '--work-dir', 'run', check=False)
+    done = workplace.run_afresh('train.py', training.config, '--work-dir', 'run', check=False)
     assert done.returncode == 1
     assert done.stdout.startswith('error: run holds checkpoints of an earlier run (epoch_12.pth)')
     assert training.checkpoint.is_file()
@@ -186,7 +186,7 @@ def test_mmdets_own_tools_run_our_configs(workplace: Workplace, training: Traini
     )
     assert figures(tested.stdout) == figures(training.output)
     scalars = next(training.run.glob('*/vis_data/scalars.json'))
-    workplace.run(
+    workplace.run_afresh(
         _mmdet_tool('analysis_tools/analyze_logs.py'), 'plot_curve', scalars,
         '--keys', 'loss_cls', '--out', 'curve.png', MPLBACKEND='Agg',
     )  # fmt: skip
@@ -205,7 +205,7 @@ finally:
 """
     script = workplace.folder / 'probe.py'
     script.write_text(code)
-    done = workplace.run(script, check=False)
+    done = workplace.run_afresh(script, check=False)
     assert done.returncode == 1
     assert 'data/coco/annotations/instances_train2017.json is not there' in done.stdout
     assert 'Traceback' not in done.stdout
@@ -275,7 +275,9 @@ def test_bad_input_to_test(workplace: Workplace, training: Training):
 
 def test_unsafe_loading_is_refused(workplace: Workplace, training: Training):
     for script, args in (('train.py', (CONFIG,)), ('test.py', (CONFIG, training.checkpoint))):
-        done = workplace.run(script, *args, check=False, TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD='1')
+        done = workplace.run_afresh(
+            script, *args, check=False, TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD='1'
+        )
         assert done.returncode == 1
         assert done.stdout.startswith('error: TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1')
 
