@@ -108,5 +108,19 @@ def train(config: Config) -> dict[str, Tensor]:
     """Train; the final weights."""
     config.experiment_name = f'{Path(config.work_dir).name}_{random.SystemRandom().random()}'
     runner = Runner.from_cfg(config)
-    runner.train()
+    try:
+        runner.train()
+    finally:
+        _stop_workers(runner)
     return {name: weight.clone() for name, weight in runner.model.state_dict().items()}
+
+
+def _stop_workers(runner: Runner) -> None:
+    """End the loader's processes now.
+
+    Left to the garbage collector, which takes their queues first, it waits five seconds for each.
+    """
+    loader = getattr(runner._train_loop, 'dataloader', None)
+    iterator = getattr(loader, '_iterator', None)
+    if iterator is not None:
+        iterator._shutdown_workers()
