@@ -28,7 +28,9 @@ def peak(name: str, setting: Setting, threads: int) -> int | None:
         return _allocated(name, setting)
     if not _CLEAR_REFS.exists():
         return None
-    context = multiprocessing.get_context('spawn')
+    # Each process starts from one that has imported what all need, and computed nothing.
+    context = multiprocessing.get_context('forkserver')
+    context.set_forkserver_preload([__name__, 'mmdet.models'])
     with context.Pool(1) as pool:
         return pool.apply(_resident, (name, setting, threads))
 
