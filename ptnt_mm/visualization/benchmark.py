@@ -5,7 +5,17 @@ from pathlib import Path
 
 from ptnt_mm.benchmark.report import Report, Row
 from ptnt_mm.benchmark.timing import TRAINING
-from ptnt_mm.visualization.figures import FAINT, INK, check_out_file, colour, save
+from ptnt_mm.visualization.figures import (
+    FAINT,
+    INK,
+    PALETTE,
+    check_out_file,
+    colour,
+    save,
+)
+
+_MARKERS = 'os^D'
+"""Shapes of points, one after the other where the colours repeat."""
 
 
 def draw_speed_and_memory(report: Report, out_file: str | Path) -> Path:
@@ -22,14 +32,14 @@ def draw_speed_and_memory(report: Report, out_file: str | Path) -> Path:
     figure = Figure(figsize=(7, 4.5), layout='constrained')
     axes = figure.subplots()
     for index, row in enumerate(rows):
+        marker = _MARKERS[index // len(PALETTE) % len(_MARKERS)]
         point = row.times.median, row.peak_bytes / 2**30
-        axes.plot(*point, 'o', color=colour(index), markersize=9)
-        where = (7, 5) if index % 2 else (7, -14)  # neighbours' names would overlap
-        axes.annotate(row.name, point, xytext=where, textcoords='offset points', color=INK)
+        axes.plot(*point, marker, color=colour(index), markersize=9, label=row.name)
+    # A legend, since names beside points that lie close together would overlap.
+    axes.legend(frameon=False)
     _label(axes, 'seconds of a training step', 'GiB above the loaded model', report)
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
-    axes.margins(x=0.25, y=0.15)
     if rows:
         axes.set_title(str(rows[0].setting), color=INK, fontsize=10)
     return save(figure, out_file)
