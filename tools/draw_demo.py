@@ -4,11 +4,12 @@ import argparse
 import sys
 from pathlib import Path
 
+from ptnt_mm.demo.dataset import PALETTE
 from ptnt_mm.demo.scenes import CLASSES
 from ptnt_mm.errors import exit_status
 from ptnt_mm.visualization.curves import draw_curves
 from ptnt_mm.visualization.detection_sheet import draw_predictions
-from ptnt_mm.visualization.figures import colour
+from ptnt_mm.visualization.figures import fractions
 from ptnt_mm.visualization.segmentation_sheet import draw_maps
 
 
@@ -62,8 +63,8 @@ def _draw_detections(args: argparse.Namespace, out_file: Path) -> Path:
 
 
 def _draw_maps(args: argparse.Namespace, out_file: Path) -> Path:
-    colours = {name: colour(index) for index, name in enumerate(CLASSES)}
-    colours = {'background': (0.0, 0.0, 0.0), **colours}
+    names = ('background', *CLASSES)
+    colours = {name: fractions(rgb) for name, rgb in zip(names, PALETTE, strict=True)}
     return draw_maps(args.image_folder, args.maps, args.results, colours, out_file, args.num_images)
 
 

@@ -11,11 +11,11 @@ import sys
 import torch
 
 from ptnt_mm.arguments import size, whole
-from ptnt_mm.benchmark.contenders import BASELINE, COMPILED, check_name, names
+from ptnt_mm.benchmark.contenders import BASELINE, names
 from ptnt_mm.benchmark.floor import measure
 from ptnt_mm.benchmark.run import warn_if_busy
 from ptnt_mm.benchmark.timing import MODES, Setting
-from ptnt_mm.errors import UserError, exit_status
+from ptnt_mm.errors import exit_status
 
 
 def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -44,11 +44,6 @@ def show(args: argparse.Namespace) -> None:
     Raises:
         UserError: for an unknown model, or compiled code.
     """
-    if check_name(args.model).endswith(COMPILED):
-        raise UserError(
-            f'{args.model}: compiled code has no operators to time alone; '
-            f'take {args.model.removesuffix(COMPILED)!r}'
-        )
     torch.set_num_threads(args.threads)
     warn_if_busy(lambda text: print(text, file=sys.stderr, flush=True))
     for mode in args.modes:

@@ -3,8 +3,10 @@
 import statistics
 from dataclasses import dataclass
 
+from ptnt_mm.benchmark.contenders import COMPILED, check_name
 from ptnt_mm.benchmark.operations import KINDS, Operations
 from ptnt_mm.benchmark.timing import Setting, Times, interleave, prepare
+from ptnt_mm.errors import UserError
 from ptnt_mm.tables import new_table, to_text
 
 
@@ -43,19 +45,23 @@ def measure(name: str, setting: Setting, rounds: int) -> Floor:
     """Time a contender's pass and, in turn with it, each of its operators.
 
     Args:
-        name: A contender, not compiled: compiled code has no operators.
+        name: A contender, not compiled.
         setting: What it is asked to do, on a CPU.
         rounds: How many times both are timed.
 
     Raises:
-        UserError: the contender cannot run here.
+        UserError: the contender cannot run here, or is compiled.
     """
+    if check_name(name).endswith(COMPILED):
+        raise UserError(
+            f'{name}: compiled code has no operators to time alone; '
+            f'take {name.removesuffix(COMPILED)!r}'
+        )
     run = prepare(name, setting)
     with Operations() as operations:
         run()
-    alone, passes = [], []
-    for _ in range(rounds):
-        passes += interleave({name: run}, 1)[name].rounds
-        alone.append(operations.seconds())
+    alone = []
+    works = {name: run, 'operators': lambda: alone.append(operations.seconds())}
+    times = interleave(works, rounds)[name]
     seconds = {kind: statistics.median(found[kind] for found in alone) for kind in KINDS}
-    return Floor(name, setting, operations.counts(), seconds, Times(tuple(passes)))
+    return Floor(name, setting, operations.counts(), seconds, times)

@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -96,8 +96,7 @@ class Operations(TorchDispatchMode):
 
     def __init__(self):
         super().__init__()
-        self._calls: dict[str, Call] = {}
-        self._counts: Counter[str] = Counter()
+        self._calls: dict[str, list[Call]] = defaultdict(list)
 
     def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
         """Run an operator, and remember it."""
@@ -107,21 +106,19 @@ class Operations(TorchDispatchMode):
         layouts = tree_map_only(Tensor, _Layout.of, (args, kwargs or {}))
         call = Call(operator, *layouts)
         if call.kind:
-            key = f'{operator} {layouts}'
-            self._calls[key] = call
-            self._counts[key] += 1
+            self._calls[f'{operator} {layouts}'].append(call)
         return operator(*args, **(kwargs or {}))
 
     def seconds(self) -> dict[str, float]:
         """How long they take alone, by kind."""
         total = dict.fromkeys(KINDS, 0.0)
-        for key, call in self._calls.items():
-            total[call.kind] += self._counts[key] * call.seconds()
+        for alike in self._calls.values():
+            total[alike[0].kind] += len(alike) * alike[0].seconds()
         return total
 
     def counts(self) -> dict[str, int]:
         """How many there are, by kind."""
-        total = Counter()
-        for key, call in self._calls.items():
-            total[call.kind] += self._counts[key]
-        return {kind: total[kind] for kind in KINDS}
+        total = dict.fromkeys(KINDS, 0)
+        for alike in self._calls.values():
+            total[alike[0].kind] += len(alike)
+        return total

@@ -5,14 +5,7 @@ from pathlib import Path
 
 from ptnt_mm.benchmark.report import Report, Row
 from ptnt_mm.benchmark.timing import TRAINING
-from ptnt_mm.visualization.figures import (
-    FAINT,
-    INK,
-    PALETTE,
-    check_out_file,
-    colour,
-    save,
-)
+from ptnt_mm.visualization.figures import FAINT, INK, PALETTE, check_out_file, colour, save
 
 _MARKERS = 'os^D'
 """Shapes of points, one after the other where the colours repeat."""

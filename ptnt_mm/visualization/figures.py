@@ -26,7 +26,12 @@ _DPI = 120
 
 def colour(index: int) -> tuple[float, float, float]:
     """Give the colour of the class or line number `index`, RGB in [0, 1]; they repeat."""
-    red, green, blue = PALETTE[index % len(PALETTE)]
+    return fractions(PALETTE[index % len(PALETTE)])
+
+
+def fractions(rgb: tuple[int, int, int]) -> tuple[float, float, float]:
+    """Give a colour of whole numbers up to 255 in [0, 1], as Matplotlib takes it."""
+    red, green, blue = rgb
     return red / 255, green / 255, blue / 255
 
 

@@ -1,8 +1,6 @@
 """The benchmark, on images so small that it takes seconds."""
 
-import importlib.util
 import json
-from pathlib import Path
 
 import pytest
 import torch
@@ -14,10 +12,9 @@ from ptnt_mm.benchmark.report import Report, Row
 from ptnt_mm.benchmark.timing import FORWARD, TRAINING, Setting, Times
 from ptnt_mm.models.layers.attention import EagerOuterAttention, FusedOuterAttention
 
-TOOL = Path(__file__).parents[2] / 'tools' / 'benchmark.py'
-spec = importlib.util.spec_from_file_location('benchmark_tool', TOOL)
-tool = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(tool)
+from .workplace import load_tool
+
+tool = load_tool('benchmark')
 
 SMALL = ['--sizes', '64x96', '--rounds', '2', '--threads', '1']
 

@@ -1,5 +1,4 @@
 import hashlib
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -11,10 +10,10 @@ import torch
 from ptnt_mm.checkpoint import load_pretrained, read
 from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
 
+from .workplace import load_tool
+
 TOOL = Path(__file__).parents[2] / 'tools' / 'checkpoint.py'
-spec = importlib.util.spec_from_file_location('checkpoint_tool', TOOL)
-tool = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(tool)
+tool = load_tool('checkpoint')
 
 
 @pytest.fixture(scope='module')

@@ -1,8 +1,5 @@
 """The floor of a pass, on images so small that it takes seconds."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 import torch
 from torch import nn
@@ -13,10 +10,9 @@ from ptnt_mm.benchmark.floor import Floor, measure
 from ptnt_mm.benchmark.operations import KINDS, Operations
 from ptnt_mm.benchmark.timing import FORWARD, TRAINING, Setting, Times
 
-TOOL = Path(__file__).parents[2] / 'tools' / 'floor.py'
-spec = importlib.util.spec_from_file_location('floor_tool', TOOL)
-tool = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(tool)
+from .workplace import load_tool
+
+tool = load_tool('floor')
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,5 @@
 """The command line of the model zoo, up to one short training."""
 
-import importlib.util
 import json
 import shutil
 from collections import Counter
@@ -12,11 +11,9 @@ from ptnt_mm.complexity import Part
 from ptnt_mm.reproduce import comparison_report, steps
 from ptnt_mm.reproduce.comparison import CONTENDERS, Contender
 
-from .workplace import ROOT, Workplace
+from .workplace import ROOT, Workplace, load_tool
 
-spec = importlib.util.spec_from_file_location('reproduce_tool', ROOT / 'tools' / 'reproduce.py')
-tool = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(tool)
+tool = load_tool('reproduce')
 
 pytest.importorskip('mmdet')
 

@@ -1,5 +1,6 @@
 """Running the command lines as a user does, in a folder with a small data set."""
 
+import importlib.util
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 from forked import Forked
 
@@ -63,6 +65,14 @@ param_scheduler = [
 ]
 default_hooks = dict(logger=dict(interval=2), checkpoint=dict(interval=20))
 """
+
+
+def load_tool(name: str) -> ModuleType:
+    """The module of a command line, to be called in the tests' own process."""
+    spec = importlib.util.spec_from_file_location(f'{name}_tool', ROOT / 'tools' / f'{name}.py')
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    return tool
 
 
 @dataclass

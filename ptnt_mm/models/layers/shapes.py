@@ -33,7 +33,7 @@ def crop(feature: Tensor, hw: Grid) -> Tensor:
     The gradient of a cut is contiguous, however the map was: the operators before it would run in
     another memory order, several times slower. Compiled code cuts always, as :func:`pad` says.
     """
-    if torch.compiler.is_compiling() or tuple(feature.shape[2:]) != tuple(hw):
+    if torch.compiler.is_compiling() or feature.shape[2:] != hw:
         return feature.narrow(2, 0, hw[0]).narrow(3, 0, hw[1])
     return feature
 
