@@ -132,11 +132,11 @@ def test_published_figures(arch, size, parameters, multiply_adds):
     assert round(total.multiply_adds / 1e9, 2) == multiply_adds
 
 
-def test_retinanet_costs_what_was_published():
+def test_what_retinanet_costs():
     found = measure(build('retinanet_ptnt_s_1x'), (256, 256))
     total = found.total
     # Without attention products all cost grows with the pixels, but for the rounding of the two
-    # coarsest levels: what 256x256 costs gives 225.7 G at 800x1280.
+    # coarsest levels: what 256x256 costs gives the 225.7 G of docs/complexity.md at 800x1280.
     scale = (800 * 1280) / (256 * 256)
     assert total.without_attention_products * scale == pytest.approx(225.7e9, rel=5e-3)
     # Blocks * sentences * pooled sentences * 2 * width; fused attention would not come as matmul.

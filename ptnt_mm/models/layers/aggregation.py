@@ -15,7 +15,7 @@ from ptnt_mm.models.layers.shapes import (
 
 
 class SentenceAggregation(nn.Module):
-    """Halve the grid of the outer tokens, rounding up (arXiv 2201.00978, section 3.1).
+    """Halve the grid of the outer tokens, rounding up (arXiv 2201.00978, "Pyramid Architecture").
 
     Args:
         in_dim: Channels of an outer token before.

@@ -49,7 +49,7 @@ class Mlp(nn.Module):
 class SqueezeExcite(nn.Module):
     """Gate the channels of a sentence map by their mean over the image, and add it to itself.
 
-    Off in every published variant (arXiv 2103.00112, section 3.3, describes it for TNT).
+    Off in every published variant (arXiv 2103.00112 describes it for TNT).
     """
 
     def __init__(self, dim: int, reduction: int = 4):

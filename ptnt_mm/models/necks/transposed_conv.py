@@ -15,8 +15,8 @@ class TransposedConvNeck(BaseModule):
     """Double the side of every level: strides 8, 16, 32, 64 become 4, 8, 16, 32.
 
     Per level a transposed convolution with stride 2 and a 3 x 3 convolution, each followed by
-    BatchNorm and GELU (arXiv 2201.00978, section 4.2; kernel size and widths are not given there,
-    and 2 and unchanged follow from the published cost). Used before mmdet's FPN:
+    BatchNorm and GELU (arXiv 2201.00978, "Object Detection"). The paper gives neither kernel size
+    nor widths: kernel 2 and unchanged widths are ours. Used before mmdet's FPN:
     ``neck=[dict(type='TransposedConvNeck', in_channels=...), dict(type='FPN', ...)]``.
 
     Args:
