@@ -70,8 +70,9 @@ class OuterAttention(Attention, ABC):
     """Between all sentences of an image, with a relative position.
 
     Keys and values come from averages of r x r sentences: the spatial reduction of PVT (arXiv
-    2102.12122), with average pooling as in the linear form of PVTv2 (arXiv 2106.13797). A window that reaches over the border averages its real sentences only, so that none is dropped
-    (ours; the same as the authors' wherever r divides the grid).
+    2102.12122), with average pooling as in the linear form of PVTv2 (arXiv 2106.13797). A window
+    that reaches over the border averages its real sentences only, so that none is dropped (ours;
+    the same as the authors' wherever r divides the grid).
 
     A subclass says what becomes of the position table (:meth:`prepare`, once per stage and
     forward) and how queries meet keys (:meth:`attend`, in every block).
