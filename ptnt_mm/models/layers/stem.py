@@ -11,7 +11,8 @@ from ptnt_mm.models.layers.shapes import Grid, crop, map_to_tokens, map_to_words
 class Stem(nn.Module):
     """Cut an image into outer tokens of 8 x 8 pixels and their 4 x 4 inner tokens.
 
-    Two stacks of 3 x 3 convolutions over a shared first one (arXiv 2201.00978, "Convolutional Stem").
+    Two stacks of 3 x 3 convolutions over a shared first one (arXiv 2201.00978, "Convolutional
+    Stem").
 
     Args:
         inner_dim: Channels of an inner token.
