@@ -51,7 +51,7 @@ lint: setup
 	@.venv/bin/ruff format --check
 
 bench: setup
-	.venv/bin/python tools/benchmark.py --out docs/benchmarks --overwrite
+	.venv/bin/python tools/dev/time_backbones.py --out docs/benchmarks --overwrite
 
 soak: setup
 	OMP_NUM_THREADS=1 .venv/bin/python tests/soak.py

@@ -72,7 +72,8 @@ class BuildWithMim(build_py):
                 ROOT / name,
                 target,
                 dirs_exist_ok=True,
-                ignore=shutil.ignore_patterns('__pycache__', '*.py[co]', '.*'),
+                # tools/dev is for maintainers, who have a checkout.
+                ignore=shutil.ignore_patterns('__pycache__', '*.py[co]', '.*', 'dev'),
             )
         shutil.copyfile(
             ROOT / 'model-index.yml', Path(self.build_lib, 'ptnt_mm', '.mim', 'model-index.yml')

@@ -1,15 +1,13 @@
-"""Plan, train and collect the model zoo; compare backbones on the demo set.
+"""Plan, train and collect the model zoo.
 
 Examples:
     python tools/reproduce.py plan                          # schedules, GPU hours, weights
     python tools/reproduce.py measure retinanet_ptnt_s_1x --device cuda
     python tools/reproduce.py run retinanet_ptnt_s_1x --gpus 8
     python tools/reproduce.py collect                       # docs/model_zoo.md
-    python tools/reproduce.py compare                       # docs/comparison.md
 """
 
 import argparse
-import json
 import shlex
 import sys
 from pathlib import Path
@@ -19,10 +17,7 @@ from ptnt_mm.errors import exit_status
 from ptnt_mm.files import written_whole
 from ptnt_mm.reproduce import plan, run, steps, zoo_page
 from ptnt_mm.reproduce.collect import collect
-from ptnt_mm.reproduce.comparison import SEEDS, outcomes, run_missing
-from ptnt_mm.reproduce.comparison_report import check_page, compare, update_page
 from ptnt_mm.reproduce.entries import choose, entries
-from ptnt_mm.visualization.comparison import draw_comparison
 
 ROOT = Path(__file__).resolve().parents[1]
 STEP_TIMES = Path('work_dirs/step_times.json')
@@ -36,7 +31,7 @@ def make_parser() -> argparse.ArgumentParser:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(required=True, metavar='COMMAND')
-    for add in (_add_plan, _add_measure, _add_run, _add_collect, _add_compare):
+    for add in (_add_plan, _add_measure, _add_run, _add_collect):
         add(commands)
     return parser
 
@@ -105,25 +100,6 @@ def write_zoo(args: argparse.Namespace) -> None:
     _write(args.out / 'configs' / 'metafile.yml', zoo_page.metafile(rows))
 
 
-def compare_backbones(args: argparse.Namespace) -> None:
-    """Run what is missing, then write the table, the figure and the numbers of all that is there.
-
-    Raises:
-        UserError: at the first run that fails, or for a page without a place for the table.
-    """
-    page = args.out / 'docs' / 'comparison.md'
-    check_page(page)
-    if args.seeds:
-        run_missing(args.seeds, args.work_dirs, args.jobs, args.threads, tell=_tell)
-    found = compare(outcomes(args.work_dirs))
-    update_page(page, found)
-    print(f'wrote {page}')
-    numbers = args.out / 'docs' / 'benchmarks' / 'comparison.json'
-    _write(numbers, json.dumps(found.to_dict(), indent=1) + '\n')
-    figure = draw_comparison(found.outcomes, args.out / 'docs' / 'images' / 'comparison.png')
-    print(f'wrote {figure}')
-
-
 def _add_plan(commands: Commands) -> None:
     parser = commands.add_parser('plan', help='what training takes')
     parser.add_argument('names', nargs='*', metavar='CONFIG', help='all by default')
@@ -165,18 +141,6 @@ def _add_collect(commands: Commands) -> None:
     _add_work_dirs(parser)
     _add_out(parser)
     parser.set_defaults(command=write_zoo)
-
-
-def _add_compare(commands: Commands) -> None:
-    parser = commands.add_parser('compare', help='train small detectors on the demo set')
-    parser.add_argument(
-        '--seeds', nargs='*', type=int, default=list(SEEDS), help='none: report what is there'
-    )
-    parser.add_argument('--jobs', type=whole, default=2, help='runs at a time')
-    parser.add_argument('--threads', type=whole, default=1, help='of each run')
-    _add_work_dirs(parser, Path('work_dirs/comparison'))
-    _add_out(parser)
-    parser.set_defaults(command=compare_backbones)
 
 
 def _add_times(parser: argparse.ArgumentParser) -> None:

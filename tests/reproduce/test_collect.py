@@ -3,12 +3,11 @@
 from pathlib import Path
 
 import pytest
+from logs import evaluation, map_evaluation, write_log
 
 from ptnt_mm.errors import UserError
 from ptnt_mm.reproduce.collect import collect
 from ptnt_mm.reproduce.entries import NO_FIGURES, choose
-
-from .logs import evaluation, map_evaluation, write_log
 
 pytest.importorskip('mmdet')
 

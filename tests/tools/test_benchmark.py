@@ -6,15 +6,15 @@ import pytest
 import torch
 from torch import nn
 
-from ptnt_mm.benchmark import contenders, memory, timing
-from ptnt_mm.benchmark.contenders import build, counted_as, names
-from ptnt_mm.benchmark.report import Report, Row
-from ptnt_mm.benchmark.timing import FORWARD, TRAINING, Setting, Times
+from benchmark import contenders, memory, timing
+from benchmark.contenders import build, counted_as, names
+from benchmark.report import Report, Row
+from benchmark.timing import FORWARD, TRAINING, Setting, Times
 from ptnt_mm.models.layers.attention import EagerOuterAttention, FusedOuterAttention
 
 from .workplace import load_tool
 
-tool = load_tool('benchmark')
+tool = load_tool('dev/time_backbones')
 
 SMALL = ['--sizes', '64x96', '--rounds', '2', '--threads', '1']
 
@@ -76,7 +76,7 @@ def test_what_cannot_run_is_left_out(capsys, monkeypatch):
 
 
 def test_a_busy_machine_is_named(capsys, monkeypatch):
-    monkeypatch.setattr('ptnt_mm.benchmark.run.load', lambda: 3.0)
+    monkeypatch.setattr('benchmark.run.load', lambda: 3.0)
     monkeypatch.setattr(memory, 'peak', lambda *_: None)
     _, _, progress = run(capsys, '--models', 'ptnt_ti', '--modes', FORWARD, *SMALL, '--sides')
     assert 'the machine is busy (load 3.0)' in progress

@@ -1,17 +1,12 @@
 """The command line of the model zoo, up to one short training."""
 
-import json
-import shutil
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from ptnt_mm.complexity import Part
-from ptnt_mm.reproduce import comparison_report, steps
-from ptnt_mm.reproduce.comparison import CONTENDERS, Contender
+from ptnt_mm.reproduce import steps
 
-from .workplace import ROOT, Workplace, load_tool
+from .workplace import ROOT, load_tool
 
 tool = load_tool('reproduce')
 
@@ -72,40 +67,11 @@ def test_dry_run(capsys, tmp_path: Path):
     assert not (tmp_path / 'runs').exists()
 
 
-def test_compare(capsys, workplace: Workplace, tmp_path: Path, monkeypatch):
-    """All runs but one are there; that one is trained, and the report is of all."""
-    monkeypatch.chdir(workplace.folder)
-    monkeypatch.setenv('PYTHONPATH', str(ROOT))
-    (tmp_path / 'docs').mkdir()
-    shutil.copy(ROOT / 'docs' / 'comparison.md', tmp_path / 'docs')
-    runs = tmp_path / 'runs'
-    missing = Contender('retinanet', 'pvt_v2_b0')
-    for contender in CONTENDERS:
-        if contender == missing:
-            continue
-        folder = runs / contender.name / 'seed_0'
-        folder.mkdir(parents=True)
-        mask_ap = 0.4 if contender.detector == 'mask_rcnn' else None
-        made_up = dict(name=contender.name, seed=0, box_ap=0.5, mask_ap=mask_ap)
-        made_up |= dict(seconds=1, machine={})
-        (folder / 'outcome.json').write_text(json.dumps(made_up))
-    monkeypatch.setattr(comparison_report, '_cost', lambda *_: Part('total', 1, Counter()))
-    places = ('--work-dirs', runs, '--out', tmp_path)
-    status, printed, _ = run(capsys, 'compare', '--seeds', 0, *places)
-    assert status == 0
-    assert '7 of 8 runs are done' in printed and f'{missing.name}, seed 0: ' in printed
-    numbers = json.loads((tmp_path / 'docs' / 'benchmarks' / 'comparison.json').read_text())
-    assert len(numbers['runs']) == 8 and numbers['runs'][2]['machine']['threads'] == 1
-    assert '8 of 24 runs were done.' in (tmp_path / 'docs' / 'comparison.md').read_text()
-    assert (tmp_path / 'docs' / 'images' / 'comparison.png').is_file()
-
-
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
         (('plan', 'retinanet_s_1x'), "did you mean 'retinanet_ptnt_s_1x'"),
         (('run', 'retinanet_ptnt_s_1x', '--weights', 'nowhere'), 'nowhere/ptnt_s_82.0.pth.tar is'),
-        (('compare', '--out', 'nowhere'), 'nowhere/docs/comparison.md lacks the lines'),
     ],
 )
 def test_bad_input(capsys, arguments, message):

@@ -3,8 +3,8 @@
 from collections import defaultdict
 from pathlib import Path
 
-from ptnt_mm.benchmark.report import Report, Row
-from ptnt_mm.benchmark.timing import TRAINING
+from benchmark.report import Report, Row
+from benchmark.timing import TRAINING
 from ptnt_mm.visualization.figures import FAINT, INK, PALETTE, check_out_file, colour, save
 
 _MARKERS = 'os^D'

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from ptnt_mm.benchmark import memory
-from ptnt_mm.benchmark.contenders import build, counted_as
-from ptnt_mm.benchmark.report import Report, Row, machine, spread
-from ptnt_mm.benchmark.timing import FORWARD, Setting, interleave, load, prepare
+from benchmark import memory
+from benchmark.contenders import build, counted_as
+from benchmark.report import Report, Row, machine, spread
+from benchmark.timing import FORWARD, Setting, interleave, load, prepare
 from ptnt_mm.complexity import measure
 from ptnt_mm.errors import UserError
 

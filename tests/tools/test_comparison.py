@@ -2,16 +2,20 @@
 
 import functools
 import json
+import shutil
 import time
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from logs import evaluation, write_log
 from mmengine.config import Config
 
-from ptnt_mm.errors import UserError
-from ptnt_mm.reproduce import comparison
-from ptnt_mm.reproduce.comparison import (
+from comparison import report, runs
+from comparison.figure import draw_comparison
+from comparison.report import Comparison, check_page, compare, update_page
+from comparison.runs import (
     BACKBONES,
     CONTENDERS,
     DETECTORS,
@@ -20,16 +24,19 @@ from ptnt_mm.reproduce.comparison import (
     outcomes,
     run_missing,
 )
-from ptnt_mm.reproduce.comparison_report import Comparison, check_page, compare, update_page
-from ptnt_mm.visualization.comparison import draw_comparison
+from ptnt_mm.complexity import Part
+from ptnt_mm.errors import UserError
 
-from .logs import evaluation, write_log
+from .workplace import ROOT, Workplace, load_tool
+
+tool = load_tool('dev/compare_backbones')
 
 pytest.importorskip('mmdet')
 
 MACHINE = dict(date='2026-01-01', device='a CPU', threads=1)
 PAGE = (
-    'Before.\n\n<!-- made by tools/reproduce.py compare -->\nold\n<!-- until here -->\n\nAfter.\n'
+    'Before.\n\n<!-- made by tools/dev/compare_backbones.py -->\nold\n'
+    '<!-- until here -->\n\nAfter.\n'
 )
 
 
@@ -51,7 +58,7 @@ def trained(monkeypatch) -> list[str]:
         write_log(folder, f'20260101_{len(started):06}', evaluation(5, 0.2))
         return 0
 
-    monkeypatch.setattr(comparison.subprocess, 'call', train)
+    monkeypatch.setattr(runs.subprocess, 'call', train)
     return started
 
 
@@ -138,7 +145,7 @@ def test_a_run_that_fails_ends_it_and_says_where_to_look(tmp_path: Path, monkeyp
         time.sleep(0.2)  # a training takes longer than to call off the others
         return 1
 
-    monkeypatch.setattr(comparison.subprocess, 'call', fail)
+    monkeypatch.setattr(runs.subprocess, 'call', fail)
     with pytest.raises(UserError, match='seed 0, stopped with exit status 1: .*console.txt'):
         run_missing([0], tmp_path, jobs=1, threads=1, tell=print)
     assert len(calls) < len(CONTENDERS) and outcomes(tmp_path) == []
@@ -202,3 +209,36 @@ def test_every_backbone_has_a_line_in_both_tables(counted: Comparison):
     text = counted.to_markdown()
     for title in BACKBONES.values():
         assert text.count(f'| {title} |') == len(DETECTORS)
+
+
+def test_the_command(capsys, workplace: Workplace, tmp_path: Path, monkeypatch):
+    """All runs but one are there; that one is trained, and the report is of all."""
+    monkeypatch.chdir(workplace.folder)
+    monkeypatch.setenv('PYTHONPATH', str(ROOT))
+    (tmp_path / 'docs').mkdir()
+    shutil.copy(ROOT / 'docs' / 'comparison.md', tmp_path / 'docs')
+    work_dirs = tmp_path / 'runs'
+    missing = Contender('retinanet', 'pvt_v2_b0')
+    for contender in CONTENDERS:
+        if contender == missing:
+            continue
+        folder = work_dirs / contender.name / 'seed_0'
+        folder.mkdir(parents=True)
+        mask_ap = 0.4 if contender.detector == 'mask_rcnn' else None
+        made_up = dict(name=contender.name, seed=0, box_ap=0.5, mask_ap=mask_ap)
+        made_up |= dict(seconds=1, machine={})
+        (folder / 'outcome.json').write_text(json.dumps(made_up))
+    monkeypatch.setattr(report, '_cost', lambda *_: Part('total', 1, Counter()))
+    places = ('--work-dirs', work_dirs, '--out', tmp_path)
+    assert tool.main([*map(str, ('--seeds', 0, *places))]) == 0
+    printed = capsys.readouterr().out
+    assert '7 of 8 runs are done' in printed and f'{missing.name}, seed 0: ' in printed
+    numbers = json.loads((tmp_path / 'docs' / 'benchmarks' / 'comparison.json').read_text())
+    assert len(numbers['runs']) == 8 and numbers['runs'][2]['machine']['threads'] == 1
+    assert '8 of 24 runs were done.' in (tmp_path / 'docs' / 'comparison.md').read_text()
+    assert (tmp_path / 'docs' / 'images' / 'comparison.png').is_file()
+
+
+def test_a_page_without_a_place(capsys):
+    assert tool.main(['--out', 'nowhere']) == 1
+    assert 'nowhere/docs/comparison.md lacks the lines' in capsys.readouterr().err

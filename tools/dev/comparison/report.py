@@ -10,13 +10,13 @@ from typing import Any
 from mmengine.config import Config
 from torch import nn
 
+from comparison.runs import BACKBONES, CONTENDERS, DETECTORS, SEEDS, Contender, Outcome
 from ptnt_mm.complexity import Part, build, measure
 from ptnt_mm.errors import UserError
 from ptnt_mm.files import written_whole
-from ptnt_mm.reproduce.comparison import BACKBONES, CONTENDERS, DETECTORS, SEEDS, Contender, Outcome
 from ptnt_mm.tables import markdown
 
-_BEGIN, _END = '<!-- made by tools/reproduce.py compare -->', '<!-- until here -->'
+_BEGIN, _END = '<!-- made by tools/dev/compare_backbones.py -->', '<!-- until here -->'
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ptnt_mm.benchmark.report import machine
+from benchmark.report import machine
 from ptnt_mm.errors import UserError
 from ptnt_mm.files import written_whole
 from ptnt_mm.reproduce.benchmarks import COCO

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from ptnt_mm.benchmark.contenders import BASELINE
-from ptnt_mm.benchmark.timing import FORWARD, Setting, Times
+from benchmark.contenders import BASELINE
+from benchmark.timing import FORWARD, Setting, Times
 from ptnt_mm.doctor import installed
 from ptnt_mm.tables import new_table, to_text
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import torch
 
-from ptnt_mm.benchmark.contenders import COMPILED
-from ptnt_mm.benchmark.timing import Setting, prepare
+from benchmark.contenders import COMPILED
+from benchmark.timing import Setting, prepare
 
 _SMALL = (64, 64)
 """Pixels that warm up all but compiled code, which belongs to one size."""

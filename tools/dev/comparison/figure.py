@@ -5,7 +5,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ptnt_mm.reproduce.comparison import BACKBONES, CONTENDERS, DETECTORS, Contender, Outcome
+from comparison.runs import BACKBONES, CONTENDERS, DETECTORS, Contender, Outcome
 from ptnt_mm.visualization.figures import FAINT, INK, check_out_file, colour, save
 
 if TYPE_CHECKING:

@@ -1,9 +1,9 @@
 """Time backbones side by side, measure their memory, and draw both.
 
 Examples:
-    python tools/benchmark.py                                   # what docs/performance.md shows
-    python tools/benchmark.py --models ptnt_s swin_t --sizes 512x512 --modes forward
-    python tools/benchmark.py --device cuda --dtypes bfloat16 --batches 2 --out docs/benchmarks/cuda
+    python tools/dev/time_backbones.py                                   # what docs/performance.md shows
+    python tools/dev/time_backbones.py --models ptnt_s swin_t --sizes 512x512 --modes forward
+    python tools/dev/time_backbones.py --device cuda --dtypes bfloat16 --batches 2 --out docs/benchmarks/cuda
 """
 
 import argparse
@@ -11,13 +11,13 @@ import json
 import sys
 from pathlib import Path
 
+from benchmark.contenders import COMPILED, check_name, names
+from benchmark.figures import draw_sizes, draw_speed_and_memory
+from benchmark.run import Plan, run
+from benchmark.timing import MODES
 from ptnt_mm.arguments import size, whole
-from ptnt_mm.benchmark.contenders import COMPILED, check_name, names
-from ptnt_mm.benchmark.run import Plan, run
-from ptnt_mm.benchmark.timing import MODES
 from ptnt_mm.errors import exit_status
 from ptnt_mm.files import check_new, written_whole
-from ptnt_mm.visualization.benchmark import draw_sizes, draw_speed_and_memory
 
 MODELS = ('ptnt_s', 'ptnt_s_eager', 'ptnt_s_cp', 'swin_t', 'pvt_v2_b1', 'pvt_v2_b2', 'resnet50')
 COMPILED_MODELS = ('ptnt_s+compile',)

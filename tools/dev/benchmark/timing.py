@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ptnt_mm.benchmark.contenders import COMPILED, build
+from benchmark.contenders import COMPILED, build
 from ptnt_mm.errors import UserError
 
 FORWARD, TRAINING = 'forward', 'training step'

@@ -1,0 +1,78 @@
+"""Train small detectors with several backbones on the demo set, and write docs/comparison.md.
+
+Examples:
+    python tools/dev/compare_backbones.py
+    python tools/dev/compare_backbones.py --seeds      # report what is there, train nothing
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from comparison.figure import draw_comparison
+from comparison.report import check_page, compare, update_page
+from comparison.runs import SEEDS, outcomes, run_missing
+from ptnt_mm.arguments import whole
+from ptnt_mm.errors import exit_status
+from ptnt_mm.files import written_whole
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        '--seeds', nargs='*', type=int, default=list(SEEDS), help='none: report what is there'
+    )
+    parser.add_argument('--jobs', type=whole, default=2, help='runs at a time')
+    parser.add_argument('--threads', type=whole, default=1, help='of each run')
+    parser.add_argument(
+        '--work-dirs', type=Path, default=Path('work_dirs/comparison'), metavar='FOLDER',
+        help="of the runs' folders: work_dirs/comparison by default",
+    )  # fmt: skip
+    parser.add_argument(
+        '--out', type=Path, default=ROOT, metavar='FOLDER',
+        help='with docs in it: the checkout by default',
+    )  # fmt: skip
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; return its exit status."""
+    args = parse_args(arguments)
+    return exit_status(lambda: compare_backbones(args))
+
+
+def compare_backbones(args: argparse.Namespace) -> None:
+    """Run what is missing, then write the table, the figure and the numbers of all that is there.
+
+    Raises:
+        UserError: at the first run that fails, or for a page without a place for the table.
+    """
+    page = args.out / 'docs' / 'comparison.md'
+    check_page(page)
+    if args.seeds:
+        run_missing(
+            args.seeds,
+            args.work_dirs,
+            args.jobs,
+            args.threads,
+            tell=lambda text: print(text, flush=True),
+        )
+    found = compare(outcomes(args.work_dirs))
+    update_page(page, found)
+    print(f'wrote {page}')
+    numbers = args.out / 'docs' / 'benchmarks' / 'comparison.json'
+    with written_whole(numbers) as partial:
+        partial.write_text(json.dumps(found.to_dict(), indent=1) + '\n', encoding='utf-8')
+    print(f'wrote {numbers}')
+    figure = draw_comparison(found.outcomes, args.out / 'docs' / 'images' / 'comparison.png')
+    print(f'wrote {figure}')
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Backbones side by side on the demo set: what docs/comparison.md shows."""
