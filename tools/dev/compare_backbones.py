@@ -56,13 +56,7 @@ def compare_backbones(args: argparse.Namespace) -> None:
     page = args.out / 'docs' / 'comparison.md'
     check_page(page)
     if args.seeds:
-        run_missing(
-            args.seeds,
-            args.work_dirs,
-            args.jobs,
-            args.threads,
-            tell=lambda text: print(text, flush=True),
-        )
+        run_missing(args.seeds, args.work_dirs, args.jobs, args.threads, tell=_tell)
     found = compare(outcomes(args.work_dirs))
     update_page(page, found)
     print(f'wrote {page}')
@@ -72,6 +66,11 @@ def compare_backbones(args: argparse.Namespace) -> None:
     print(f'wrote {numbers}')
     figure = draw_comparison(found.outcomes, args.out / 'docs' / 'images' / 'comparison.png')
     print(f'wrote {figure}')
+
+
+def _tell(text: str) -> None:
+    """Progress; flushed, since what is started writes to the same terminal."""
+    print(text, flush=True)
 
 
 if __name__ == '__main__':

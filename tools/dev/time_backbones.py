@@ -1,9 +1,9 @@
 """Time backbones side by side, measure their memory, and draw both.
 
 Examples:
-    python tools/dev/time_backbones.py                                   # what docs/performance.md shows
+    python tools/dev/time_backbones.py                # what docs/performance.md shows
     python tools/dev/time_backbones.py --models ptnt_s swin_t --sizes 512x512 --modes forward
-    python tools/dev/time_backbones.py --device cuda --dtypes bfloat16 --batches 2 --out docs/benchmarks/cuda
+    python tools/dev/time_backbones.py --device cuda --dtypes bfloat16 --batches 2
 """
 
 import argparse
