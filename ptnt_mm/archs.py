@@ -1,7 +1,7 @@
-"""PyramidTNT's variants as data (arXiv 2201.00978, table 1, and its authors' code)."""
+"""The PyramidTNT variants as data (arXiv 2201.00978, table 1, and the authors' code)."""
 
 PATCH = 8
-"""Side of an outer token of the first stage, in pixels."""
+"""Side length of a first-stage outer token, in pixels."""
 
 NUM_STAGES = 4
 
@@ -43,11 +43,12 @@ ARCHS = {
         pretrain_img_size=256,
     ),
 }
-"""The published variants, one value a stage.
+"""The published variants. Tuples hold one value per stage.
 
-``inner_depths`` says how many blocks of a stage, from the first, have an inner transformer.
-``pretrain_img_size`` is the side, in pixels, of the images that the position tables belong to.
+``inner_depths`` is the number of blocks, counted from the stage's first, that have an inner
+transformer. ``pretrain_img_size`` is the side length, in pixels, of the pretraining images; the
+position tables are stored for that size.
 """
 
 SR_RATIOS = (4, 2, 1, 1)
-"""Side of the windows that a stage's outer keys are averaged over, in tokens."""
+"""Side length, in tokens, of the windows over which each stage averages its outer keys."""

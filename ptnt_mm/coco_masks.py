@@ -1,4 +1,4 @@
-"""Masks of class indices for a segmenter, out of the polygons and run lengths of COCO's files."""
+"""Draw the polygons and run lengths of COCO files as masks of class indices."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ BACKGROUND = 'background'
 """The class with the index 0."""
 
 Progress = Callable[[Iterable[dict], int], Iterable[dict]]
-"""Shows how many of so many images are done, and gives them on."""
+"""Takes images and their number, yields the images, and shows progress."""
 
 
 def write_masks(
@@ -36,21 +36,21 @@ def write_masks(
     overwrite: bool = False,
     progress: Progress = lambda images, total: images,
 ) -> tuple[str, ...]:
-    """Write a mask for each image of an annotation file, all or none.
+    """Write one mask for each image of an annotation file, or none at all.
 
     Args:
-        annotations: In COCO's format.
-        folder: Where they shall be, named as the images; made with its parents.
-        classes: All categories in the order of the indices from 1; by default, that of the file.
-        overwrite: Replace the folder if it holds nothing but masks that were drawn here.
-        progress: Wraps the images, and shows how far it is.
+        annotations: A file in COCO format.
+        folder: Where to write the masks, named like the images. Created with its parents.
+        classes: All category names in index order, from 1. Default: the order in the file.
+        overwrite: Replace the folder if it holds only masks that this function drew.
+        progress: Wraps the images to show progress.
 
     Returns:
-        The class names in the order of the indices, background first.
+        The class names in index order, background first.
 
     Raises:
-        UserError: if the annotations cannot be drawn whole, if the masks in a folder beside have
-            other names or another order of them, or if the folder cannot be written.
+        UserError: if an annotation cannot be drawn, if masks in a neighbouring folder have other
+            classes or another class order, or if the folder cannot be written.
     """
     folder = folder.resolve()
     _check_folder(folder, overwrite)
@@ -76,29 +76,29 @@ def write_masks(
 
 
 def draw(image: Mapping, annotations: list[dict], labels: Mapping[int | str, int]) -> np.ndarray:
-    """Draw the objects of an image, small ones over large ones, and all of them over crowds.
+    """Draw the objects of an image: small ones over large ones, all of them over crowds.
 
     Args:
-        image: Its entry, with height and width in pixels.
-        annotations: Of its objects.
-        labels: The index of each category.
+        image: The image's entry, with height and width in pixels.
+        annotations: The annotations of its objects.
+        labels: Class index by category id.
 
     Returns:
-        The index of each pixel, (H, W) uint8.
+        The class index of each pixel, (H, W) uint8.
 
     Raises:
-        UserError: if run lengths are of another size than the image, or cannot be drawn.
+        UserError: if run lengths have another size than the image, or cannot be drawn.
     """
     objects = []
     for annotation in annotations:
         with _explained(annotation, image):
             run_lengths = _run_lengths(annotation['segmentation'], *_size(image))
             objects.append((annotation, run_lengths, int(coco.area(run_lengths))))
-    # Python's sort is stable: of two objects of a size, the later one is drawn over the other.
+    # The sort is stable: of two objects of equal area, the later one is drawn on top.
     objects.sort(key=lambda entry: (not _is_crowd(entry[0]), -entry[2]))
     pixels = np.zeros(_size(image), np.uint8)
     for annotation, run_lengths, _ in objects:
-        # A crowd is no single object.
+        # A crowd region covers several objects, so its pixels are ignored.
         label = IGNORED if _is_crowd(annotation) else labels[annotation['category_id']]
         with _explained(annotation, image):
             pixels[coco.decode(run_lengths).astype(bool)] = label
@@ -106,10 +106,10 @@ def draw(image: Mapping, annotations: list[dict], labels: Mapping[int | str, int
 
 
 def class_names(file: CocoFile) -> tuple[str, ...]:
-    """The names of the indices: background, and the categories in the order of the file.
+    """Return the class names in index order: background, then the categories as in the file.
 
     Raises:
-        UserError: if there are none or too many, or two have one name.
+        UserError: if there are no categories or too many, or if two share a name.
     """
     names = (BACKGROUND, *(category['name'] for category in file.categories))
     if not 1 < len(names) <= IGNORED:
@@ -120,33 +120,33 @@ def class_names(file: CocoFile) -> tuple[str, ...]:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise UserError(
-            f'{file.path} would make several classes of one name: {some(twice)}. '
-            f'{BACKGROUND} is what no object covers; merge or rename such categories'
+            f'{file.path} would give several classes of one name: {some(twice)}. '
+            f'{BACKGROUND} is the class of pixels without an object; merge or rename the categories'
         )
     return names
 
 
 def _read(annotations: Path) -> CocoFile:
-    """Read an annotation file of which everything can be drawn.
+    """Read an annotation file and check that all of it can be drawn.
 
     Raises:
-        UserError: if something cannot.
+        UserError: if part of it cannot be drawn, or if it lists no image.
     """
     file = read(annotations, FOR_MASKS)
     errors = [finding for finding in file.problems if finding.severity is Severity.ERROR]
     if errors:
         listed = '\n'.join(f'{finding.what}: {finding.advice}' for finding in errors)
-        raise UserError(f'{annotations} cannot be drawn whole:\n{listed}')
+        raise UserError(f'{annotations} cannot be drawn completely:\n{listed}')
     if not file.images:
         raise UserError(f'{annotations} lists no image')
     return file
 
 
 def _ordered(file: CocoFile, classes: Sequence[str]) -> CocoFile:
-    """A file with its categories in the order of names.
+    """Reorder the categories of a file.
 
     Raises:
-        UserError: if the names are not those of the categories, each once.
+        UserError: if ``classes`` does not name every category exactly once.
     """
     names = [category['name'] for category in file.categories]
     unknown = [name for name in classes if name not in names]
@@ -156,7 +156,7 @@ def _ordered(file: CocoFile, classes: Sequence[str]) -> CocoFile:
     if missing:
         raise UserError(
             f'--classes lacks categories of {file.path}: {some(missing)}. Name all of them, or '
-            'take them and their objects out of the file'
+            'remove them and their objects from the file'
         )
     twice = [name for name, count in Counter(classes).items() if count > 1]
     if twice:
@@ -166,33 +166,33 @@ def _ordered(file: CocoFile, classes: Sequence[str]) -> CocoFile:
 
 
 def _targets(file: CocoFile) -> dict[int | str, PurePosixPath]:
-    """The name of each image's mask in the folder, by the image's id.
+    """Map each image id to the path of its mask, relative to the folder.
 
     Raises:
-        UserError: if an image is outside of a folder, or two images would have one mask.
+        UserError: if a mask would lie outside the folder, or two images would share a mask.
     """
     names = {number: PurePosixPath(image['file_name']) for number, image in file.images.items()}
     outside = [str(name) for name in names.values() if name.is_absolute() or '..' in name.parts]
     if outside:
         raise UserError(
             f'{file.path} has images whose masks would lie outside of the folder: '
-            f'{some(outside)}. Write file_name relative to the folder of the images'
+            f'{some(outside)}. Write file_name relative to the image folder'
         )
     targets = {number: name.with_suffix('.png') for number, name in names.items()}
     twice = [str(name) for name, count in Counter(targets.values()).items() if count > 1]
     if twice:
         raise UserError(
-            f'{file.path} has several images for one mask: {some(twice)}. Give images names that '
-            'differ in more than their endings'
+            f'{file.path} has several images for one mask: {some(twice)}. Rename images so that '
+            'they differ in more than the file extension'
         )
     return targets
 
 
 def _check_folder(folder: Path, overwrite: bool) -> None:
-    """Find out before the work whether a folder may be written.
+    """Check before the work starts that the folder may be written.
 
     Raises:
-        UserError: if there is something that would be lost.
+        UserError: if that would overwrite existing files.
     """
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
@@ -211,10 +211,10 @@ def _size(image: Mapping) -> tuple[int, int]:
 
 
 def _run_lengths(mask: Mapping | list, height: int, width: int) -> dict:
-    """An object's mask as pycocotools decodes it.
+    """Convert an object's segmentation to the run lengths that pycocotools decodes.
 
     Raises:
-        ValueError: if it is of another size than the image.
+        ValueError: if its size differs from the image's.
     """
     if isinstance(mask, list):
         return coco.merge(coco.frPyObjects(mask, height, width))
@@ -229,14 +229,14 @@ def _run_lengths(mask: Mapping | list, height: int, width: int) -> dict:
 
 @contextmanager
 def _explained(annotation: Mapping, image: Mapping) -> Iterator[None]:
-    """Name the object that cannot be drawn.
+    """Replace any error of pycocotools by one that names the object.
 
     Raises:
-        UserError: in place of what pycocotools raises.
+        UserError: if the object cannot be drawn.
     """
     try:
         yield
-    except Exception as error:  # it complains in every way there is
+    except Exception as error:  # pycocotools raises many kinds
         raise UserError(
             f'the mask of id {annotation["id"]} in {image["file_name"]} cannot be drawn: {error}'
         ) from error

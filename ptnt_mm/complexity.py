@@ -1,9 +1,9 @@
-"""What a model costs: parameters and multiply-adds, part by part.
+"""Count a model's parameters and multiply-adds, part by part.
 
-MMEngine's counter (a fork of fvcore's, whose numbers the papers of the field print) traces one
-forward pass of one image. It knows nothing of torch's fused attention, so that is added here. The
-outer attention is built in its published form: the fused form folds the position table into longer
-vectors, and the counter would take their products for the model's.
+MMEngine's counter (a fork of fvcore's, which most papers in the field use) traces one forward pass
+of one image. It cannot count torch's fused attention, so this module adds it. The outer attention
+is built in its published form: the fused form folds the position table into longer vectors, and
+the counter would count those extra channels as part of the model.
 """
 
 import importlib
@@ -37,7 +37,7 @@ ATTENTION_PRODUCTS = ('scaled_dot_product_attention', 'matmul', 'bmm', 'einsum')
 
 _PYRAMIDS = (PyramidTNT.__name__, PyramidTNTClassifier.__name__)
 
-# The first pattern that a parameter's or module's name inside the backbone begins with.
+# Name prefixes inside the backbone; the first pattern that matches decides.
 _TRUNK_PARTS = (
     (r'patch_embed|outer_pos|inner_pos', 'stem'),
     (r'stages\.(\d)\.blocks\.\d+\.(?:inner_|proj)', 'stage {} inner'),
@@ -47,18 +47,18 @@ _TRUNK_PARTS = (
     (r'norm|head', 'head'),
 )
 
-# What a model runs itself, between its modules; the last part.
+# Operations that the model runs itself, outside its submodules. Listed last.
 _OTHER = 'other'
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a model, or the whole."""
+    """Parameters and multiply-adds of a part of a model, or of all of it."""
 
     name: str
     parameters: int
     operations: Counter[str]
-    """Multiply-adds by the name of the operation."""
+    """Multiply-adds by operation name."""
 
     @property
     def attention_products(self) -> int:
@@ -67,12 +67,12 @@ class Part:
 
     @property
     def multiply_adds(self) -> int:
-        """All multiply-adds, those of attention products included."""
+        """All multiply-adds, attention products included."""
         return self.operations.total()
 
     @property
     def without_attention_products(self) -> int:
-        """Multiply-adds, as papers count that leave attention products out."""
+        """Multiply-adds as counted by papers that leave attention products out."""
         return self.multiply_adds - self.attention_products
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,7 +88,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Complexity:
-    """What :func:`measure` found."""
+    """The result of :func:`measure`."""
 
     shape: tuple[int, int]
     """Height and width of the image in pixels."""
@@ -96,7 +96,7 @@ class Complexity:
     parts: tuple[Part, ...]
 
     not_counted: tuple[str, ...]
-    """Operations that ran and that the counter has no number for."""
+    """Operations that ran but that the counter does not support."""
 
     @property
     def total(self) -> Part:
@@ -127,10 +127,10 @@ class Complexity:
 
 
 def build(name: str) -> nn.Module:
-    """Build the classifier of an arch, or the model of a config, for :func:`measure`.
+    """Build an arch's classifier or a config's model, ready for :func:`measure`.
 
     Args:
-        name: 'tiny', 'small', 'medium' or 'base', a config file, or a config's name.
+        name: 'tiny', 'small', 'medium' or 'base', a config file, or the name of a config.
 
     Raises:
         UserError: for an unknown name, or a config that cannot be read or built here.
@@ -154,7 +154,7 @@ def build(name: str) -> nn.Module:
 
 
 def use_published_attention(settings: Any) -> None:
-    """Ask for the published attention wherever a PyramidTNT is in a model's settings."""
+    """Set ``attention='eager'`` for every PyramidTNT in a model's settings, in place."""
     if isinstance(settings, dict):
         kind = settings.get('type')
         if getattr(kind, '__name__', str(kind)).rpartition('.')[2] in _PYRAMIDS:
@@ -166,15 +166,15 @@ def use_published_attention(settings: Any) -> None:
 
 
 def measure(model: nn.Module, shape: tuple[int, int]) -> Complexity:
-    """Count one forward pass of one image, in evaluation mode.
+    """Count the operations of one forward pass of one image, in evaluation mode.
 
     Args:
         model: A module that takes images (1, 3, H, W), or a model of mmdet or mmseg.
         shape: Height and width of the image in pixels.
 
     Raises:
-        UserError: for an image smaller than one outer token.
-        ValueError: if outer attention is not in its published form, as :func:`build` makes it.
+        UserError: if the image is smaller than one outer token.
+        ValueError: if the model uses fused outer attention; :func:`build` avoids it.
     """
     if min(shape) < PATCH:
         raise UserError(
@@ -192,7 +192,7 @@ def measure(model: nn.Module, shape: tuple[int, int]) -> Complexity:
         operations = _own(counter.by_module_and_operator())
     for name, module in model.named_modules():
         if isinstance(module, PyramidTNT | Stage):
-            # Position tables on their way to the image's grid: done once a size, not published.
+            # Resizing position tables to the image's grid. Published counts leave it out.
             operations[name].pop('matmul', None)
     not_counted = sorted(name.rpartition('::')[2] for name in counter.unsupported_ops())
     return Complexity(shape, tuple(_parts(model, operations)), tuple(not_counted))
@@ -200,10 +200,10 @@ def measure(model: nn.Module, shape: tuple[int, int]) -> Complexity:
 
 @contextmanager
 def _evaluating(model: nn.Module, shape: tuple[int, int]) -> Iterator[None]:
-    """Let a model take one image and nothing else, until the block ends."""
+    """Put a model in evaluation mode and make its ``forward`` accept an image alone."""
     was_training = model.training
     model.eval()
-    if isinstance(model, BaseModel):  # detectors with queries or proposals ask for the image's size
+    if isinstance(model, BaseModel):  # detectors with queries or proposals need the image size
         sizes = dict.fromkeys(('img_shape', 'ori_shape', 'pad_shape', 'batch_input_shape'), shape)
         sample = BaseDataElement(metainfo=dict(**sizes, scale_factor=(1.0, 1.0)))
         model.forward = partial(model.forward, data_samples=[sample], mode='tensor')
@@ -221,7 +221,7 @@ def _count_fused_attention(inputs: list[Any], outputs: list[Any]) -> int:
 
 
 def _own(counts: Mapping[str, Counter[str]]) -> dict[str, Counter[str]]:
-    """What each module computes itself, from sums over modules and all that is inside of them."""
+    """Subtract what submodules compute from counts that include them."""
     own = {name: Counter(operations) for name, operations in counts.items()}
     for name, operations in counts.items():
         if name:
@@ -230,7 +230,7 @@ def _own(counts: Mapping[str, Counter[str]]) -> dict[str, Counter[str]]:
 
 
 def _parts(model: nn.Module, operations: Mapping[str, Counter[str]]) -> Iterator[Part]:
-    """Group parameters and operations, both by name, into parts; empty parts are left out."""
+    """Group parameters and operations by part; skip empty parts."""
     trunks = (name for name, module in model.named_modules() if isinstance(module, PyramidTNT))
     trunk = next(trunks, None)
     parameters: Counter[str] = Counter()
@@ -245,7 +245,7 @@ def _parts(model: nn.Module, operations: Mapping[str, Counter[str]]) -> Iterator
 
 
 def _part_of(name: str, trunk: str | None) -> str:
-    """The part that a parameter or module belongs to; ``trunk`` is the name of the PyramidTNT."""
+    """Return the part that a parameter or module belongs to; ``trunk`` names the PyramidTNT."""
     prefix = f'{trunk}.' if trunk else ''
     if trunk is not None and name.startswith(prefix):
         for pattern, label in _TRUNK_PARTS:

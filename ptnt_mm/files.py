@@ -1,4 +1,4 @@
-"""Writing files so that nobody ever finds half of one."""
+"""Write files atomically, and describe them by checksums."""
 
 import hashlib
 import os
@@ -13,10 +13,10 @@ _PARTIAL = '.partial-'
 
 @contextmanager
 def written_whole(file: Path) -> Iterator[Path]:
-    """Give a temporary name beside a file; it takes the file's name when all is written.
+    """Yield a temporary path that is renamed to ``file`` when the block ends without an error.
 
     Raises:
-        UserError: if the system refuses to write.
+        UserError: if the file cannot be written.
     """
     partial = file.with_name(f'.{file.name}{_PARTIAL}{os.getpid()}')
     try:
@@ -32,35 +32,35 @@ def written_whole(file: Path) -> Iterator[Path]:
 
 
 def remove_partials(folder: Path) -> None:
-    """Remove what a process that was killed while writing left; nobody else may be writing."""
+    """Remove the files of a process killed while writing. Nobody may be writing to the folder."""
     for partial in folder.glob(f'.*{_PARTIAL}*'):
         partial.unlink(missing_ok=True)
 
 
 def _flush(file: Path) -> None:
-    """Wait until a file's bytes are on the disk: a name must not get there before them."""
+    """Wait until a file's bytes are on disk, so that they get there before its new name does."""
     with file.open('rb') as stream:
         os.fsync(stream.fileno())
 
 
 def sha256(file: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal digits."""
+    """Return the SHA-256 of a file as hexadecimal digits."""
     with file.open('rb') as stream:
         return hashlib.file_digest(stream, 'sha256').hexdigest()
 
 
 def listing_sha256(folder: Path) -> str:
-    """The SHA-256 of the names and sizes of all files in a folder and below."""
+    """Return the SHA-256 of the names and sizes of all files in a folder and below it."""
     files = sorted(path for path in folder.rglob('*') if path.is_file())
     lines = (f'{file.relative_to(folder).as_posix()}\0{file.stat().st_size}\n' for file in files)
     return hashlib.sha256(''.join(lines).encode()).hexdigest()
 
 
 def check_new(file: Path, overwrite: bool) -> None:
-    """Find out before the work whether its result may take this name.
+    """Check before the work starts that its result may be written to ``file``.
 
     Raises:
-        UserError: if the file exists and may not be replaced, or its folder does not exist.
+        UserError: if the file exists and ``overwrite`` is not set, or if its folder is missing.
     """
     if file.exists() and not overwrite:
         raise UserError(f'{file} exists: choose another name, or give --overwrite')

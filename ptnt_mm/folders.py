@@ -1,4 +1,4 @@
-"""Writing folders so that nobody ever finds half of one."""
+"""Write folders atomically: complete or not at all."""
 
 import glob
 import os
@@ -13,12 +13,13 @@ _OLD = 'old'
 
 @contextmanager
 def folder_written_whole(folder: Path) -> Iterator[Path]:
-    """Give a new folder beside one; it takes that one's place when all is written.
+    """Yield a temporary folder that replaces ``folder`` when the block ends without an error.
 
-    What killed processes of this machine left of the same folder is removed.
+    Also removes what earlier processes of this machine left behind when they were killed while
+    writing the same folder.
 
     Raises:
-        OSError: if the system refuses to write.
+        OSError: if the folder cannot be written.
     """
     _remove_left(folder, _PARTIAL)
     building = _beside(folder, _PARTIAL)
@@ -28,17 +29,17 @@ def folder_written_whole(folder: Path) -> Iterator[Path]:
         _replace(building, folder)
     finally:
         shutil.rmtree(building, ignore_errors=True)
-    # Not before: one of them may be all that there is.
+    # Only now: until the new folder is in place, an old copy may be the only one.
     _remove_left(folder, _OLD)
 
 
 def _beside(folder: Path, what: str) -> Path:
-    """A hidden name for this process's own."""
+    """Return a hidden path beside the folder, unique to this process."""
     return folder.parent / f'.{folder.name}.{what}-{os.getpid()}'
 
 
 def _replace(new: Path, folder: Path) -> None:
-    """Put the finished folder in its place; the old one goes only after that worked."""
+    """Move the finished folder into place, and only then remove the old one."""
     old = _beside(folder, _OLD)
     try:
         if folder.exists():
@@ -52,7 +53,7 @@ def _replace(new: Path, folder: Path) -> None:
 
 
 def _remove_left(folder: Path, what: str) -> None:
-    """Remove what processes that do not run any more left beside a folder."""
+    """Remove what processes that have ended left beside a folder."""
     for left in folder.parent.glob(f'.{glob.escape(folder.name)}.{what}-*'):
         number = left.name.rpartition('-')[2]
         if number.isdecimal() and not _runs(int(number)):
@@ -60,12 +61,12 @@ def _remove_left(folder: Path, what: str) -> None:
 
 
 def _runs(process: int) -> bool:
-    """Whether there is a process of this number, whosever it is."""
+    """Return True if a process with this number exists, also if another user owns it."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
     except (OSError, OverflowError):
-        # It is another user's, or no number of a process.
+        # Owned by another user, or not a valid process number: keep the folder.
         return True
     return True

@@ -1,4 +1,4 @@
-"""The scalars that MMEngine logs: losses, and metrics of evaluations."""
+"""Read the scalars that MMEngine logs: losses and evaluation metrics."""
 
 import json
 from pathlib import Path
@@ -8,16 +8,16 @@ from ptnt_mm.errors import UserError
 
 
 def scalar_files(work_dir: Path) -> list[Path]:
-    """The logs of a run and of all its resumes, the oldest first."""
-    # Their folders are called by the time.
+    """Return the log files of a run and of all its resumes, oldest first."""
+    # The folders are named by start time.
     return sorted(work_dir.glob('*/vis_data/scalars.json'))
 
 
 def read_scalars(path: Path) -> list[dict[str, Any]]:
-    """Read one file of JSON lines; a last line that a killed process left unfinished is dropped.
+    """Read one file of JSON lines; drop a last line that a killed process left unfinished.
 
     Raises:
-        UserError: if a line is none of MMEngine's.
+        UserError: if a line was not written by MMEngine.
     """
     texts = [text for text in path.read_text(encoding='utf-8').splitlines() if text.strip()]
     lines = []

@@ -1,4 +1,4 @@
-"""How far a command line is, for whoever watches it."""
+"""A progress bar for the terminal."""
 
 import sys
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ Item = TypeVar('Item')
 
 
 def watched(items: Iterable[Item], total: int, title: str) -> Iterable[Item]:
-    """Show a progress bar on a terminal while items are used up; it is gone at the end."""
+    """Yield the items and show a progress bar on a terminal; remove it at the end."""
     return track(
         items,
         description=title,

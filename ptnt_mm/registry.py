@@ -1,7 +1,7 @@
-"""Where the classes of this package are registered.
+"""The registries that the classes of this package register in.
 
-MMEngine's root registries are the parents of mmdet's, mmseg's, mmpretrain's and mmyolo's: a class
-registered here once is found from all of them.
+They are MMEngine's root registries, the parents of those of mmdet, mmseg, mmpretrain and mmyolo. A
+class registered here once is found from all of them.
 """
 
 from mmengine.registry import HOOKS, LOOPS, MODELS, OPTIM_WRAPPER_CONSTRUCTORS

@@ -1,4 +1,4 @@
-"""Markdown tables, aligned for the terminal or of any width for a page."""
+"""Markdown tables: aligned for the terminal, or of any width for a page."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ _WIDTH = 120
 
 
 def new_table(first: str, *numbers: str) -> Table:
-    """Start a Markdown table: one column of names, the others of numbers."""
+    """Start a Markdown table with one column of names and several of numbers."""
     table = Table(box=box.MARKDOWN)
     table.add_column(first)
     for heading in numbers:
@@ -19,7 +19,7 @@ def new_table(first: str, *numbers: str) -> Table:
 
 
 def to_text(table: Table) -> str:
-    """Render a table."""
+    """Render a table as text."""
     console = Console(width=_WIDTH)
     with console.capture() as capture:
         console.print(table)
@@ -27,7 +27,7 @@ def to_text(table: Table) -> str:
 
 
 def markdown(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A Markdown table of any width, its first column of names."""
+    """Return a Markdown table of any width; columns after the first are right-aligned."""
     columns = list(columns)
     rules = ['---', *['---:'] * (len(columns) - 1)]
     return '\n'.join('| ' + ' | '.join(cells) + ' |' for cells in (columns, rules, *rows))

@@ -1,4 +1,4 @@
-"""The configs that come with the package: find, read and copy them."""
+"""Find, read and copy the configs that come with the package."""
 
 import shutil
 from pathlib import Path
@@ -11,10 +11,10 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def config_root() -> Path:
-    """The folder of the configs: in the wheel, or beside the package in a checkout.
+    """Return the folder of the configs: inside the wheel, or beside the package in a checkout.
 
     Raises:
-        UserError: if there is neither.
+        UserError: if there is no such folder.
     """
     for folder in (_PACKAGE / '.mim' / 'configs', _PACKAGE.parent / 'configs'):
         if (folder / '_base_').is_dir():
@@ -23,15 +23,15 @@ def config_root() -> Path:
 
 
 def config_names() -> list[str]:
-    """The names that :func:`get_config` takes."""
+    """Return the names that :func:`get_config` accepts."""
     return sorted(path.stem for path in config_root().glob('*.py'))
 
 
 def config_path(name: str) -> Path:
-    """The file of a config, by its name without folder and ending.
+    """Return the file of a config, given its name without folder and extension.
 
     Raises:
-        UserError: if there is no such config; names the nearest.
+        UserError: if there is no such config; suggests the closest name.
     """
     if name not in config_names():
         raise UserError(unknown_name('config', name, config_names()))
@@ -39,29 +39,29 @@ def config_path(name: str) -> Path:
 
 
 def get_config(name: str) -> Config:
-    """Read a config by its name, such as ``'retinanet_ptnt_s_1x'``.
+    """Read a config by name, such as ``'retinanet_ptnt_s_1x'``.
 
     Raises:
-        UserError: if there is no such config; names the nearest.
+        UserError: if there is no such config; suggests the closest name.
     """
     return Config.fromfile(config_path(name))
 
 
 def copy_config(name: str, folder: Path) -> list[Path]:
-    """Copy a config with all of its bases into a folder, as one that can be edited.
+    """Copy a config and all its bases into a folder, so that they can be edited.
 
-    Bases inside other packages (``mmdet::...``) stay where they are.
+    Bases from other packages (``mmdet::...``) are not copied.
 
     Args:
         name: The config's name.
-        folder: Where to; made if absent.
+        folder: Where to copy to; created if missing.
 
     Returns:
         The files written: first the config, then its bases.
 
     Raises:
-        UserError: for an unknown name, or if one of the files exists already with other
-            content, or if the folder cannot be written to.
+        UserError: if the name is unknown, if one of the files already exists with other content,
+            or if the folder cannot be written to.
     """
     root = config_root()
     sources = _with_bases(config_path(name))
@@ -79,7 +79,7 @@ def copy_config(name: str, folder: Path) -> list[Path]:
 
 
 def _with_bases(path: Path) -> list[Path]:
-    """A config file and, each once, the files it inherits inside its own package."""
+    """List a config file and its bases from the same package, each once."""
     files = [path]
     for base in Config._get_base_files(path):
         if '::' not in base:
