@@ -175,7 +175,8 @@ def test_other_arguments_need_overwrite(copy):
 
 def test_incomplete_folder_is_remade(copy, made):
     (copy / 'val' / '000002.jpg').unlink()
-    assert make(copy, SPEC).startswith('1 file(s) were missing, val/000002.jpg for one. Remade ')
+    message = '1 file(s) were missing, for example val/000002.jpg. Remade '
+    assert make(copy, SPEC).startswith(message)
     assert contents(copy) == contents(made)
 
 
@@ -190,7 +191,8 @@ def test_changed_files_need_overwrite(copy):
 def test_added_files_are_never_deleted(copy):
     (copy / 'notes.txt').write_text('mine')
     assert 'up to date' in make(copy, SPEC)
-    with pytest.raises(UserError, match=r'1 file\(s\) that were added to it, notes.txt'):
+    message = r'1 file\(s\) that were added to it, for example notes.txt'
+    with pytest.raises(UserError, match=message):
         make(copy, DemoSpec(1, 1), overwrite=True)
     assert (copy / 'notes.txt').read_text() == 'mine'
 
@@ -201,14 +203,14 @@ def test_foreign_folder_is_refused(tmp_path, meta):
     if meta is not None:
         (tmp_path / 'meta.json').write_text(meta)
     before = contents(tmp_path)
-    with pytest.raises(UserError, match='is no demo data set'):
+    with pytest.raises(UserError, match='is not a demo data set'):
         make(tmp_path, SPEC, overwrite=True)
     assert contents(tmp_path) == before
 
 
 def test_file_in_the_place_of_the_folder_is_refused(tmp_path):
     (tmp_path / 'demo').write_text('mine')
-    with pytest.raises(UserError, match='is no demo data set'):
+    with pytest.raises(UserError, match='is not a demo data set'):
         make(tmp_path / 'demo', SPEC, overwrite=True)
     assert (tmp_path / 'demo').read_text() == 'mine'
 

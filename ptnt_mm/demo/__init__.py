@@ -1,7 +1,7 @@
-"""The demo data set: real photographs and drawn objects, composed into COCO-format detection.
+"""The demo data set: photographs and drawn objects, composed into scenes in COCO format.
 
-    photographs (what scikit-image bundles) -> sprites (objects and clutter) -> scenes (one picture
-    with the owner of each pixel) -> coco (annotations) -> dataset (the folder)
+    photographs (bundled with scikit-image) -> sprites (objects and clutter) -> scenes (a picture
+    and the object that owns each pixel) -> coco (annotations) -> dataset (the folder)
 
-Needs OpenCV and scikit-image; nothing is imported until a submodule is.
+Needs OpenCV and scikit-image, which are imported only when a submodule is.
 """

@@ -1,4 +1,4 @@
-"""Annotations in COCO's format, measured on what each object shows of itself."""
+"""COCO annotations computed from the visible pixels of each object."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -41,10 +41,10 @@ def annotation(
 
 
 def polygons(mask: np.ndarray) -> Iterator[list[float]]:
-    """Outline a mask (H, W) bool by flat [x, y, x, y, ...] lists in pixels.
+    """Outline a mask (H, W) bool as flat [x, y, x, y, ...] lists in pixels.
 
-    Together they cover exactly the mask when pycocotools rasterises them. COCO's polygons know no
-    holes: a piece with one is cut in two through it.
+    When pycocotools rasterises them, they cover exactly the mask. COCO polygons cannot have holes,
+    so a piece with a hole is cut in two through the hole.
     """
     count, pieces = cv2.connectedComponents(mask.astype(np.uint8), connectivity=8)
     for number in range(1, count):
@@ -60,9 +60,10 @@ def polygons(mask: np.ndarray) -> Iterator[list[float]]:
 
 
 def _hole_column(piece: np.ndarray) -> int | None:
-    """Find a column at which a cut opens a hole of the piece; None if it has no hole."""
+    """Find a column that cuts through a hole of the piece; None if there is no hole."""
     behind = np.pad(~piece, 1, constant_values=True).astype(np.uint8)
-    # 4-connected, as the piece is 8-connected: regions are the piece, the outside, the holes.
+    # The background is 4-connected because the piece is 8-connected. The regions are the piece,
+    # the outside and the holes.
     count, regions = cv2.connectedComponents(behind, connectivity=4)
     if count <= 2:
         return None
@@ -72,8 +73,8 @@ def _hole_column(piece: np.ndarray) -> int | None:
 
 
 def _outline(piece: np.ndarray) -> list[float]:
-    # At twice the size the contour runs a quarter of a pixel inside the true edge: every pixel's
-    # centre lies clearly inside or outside, and one pixel alone is a polygon too.
+    # At twice the size, the contour runs a quarter of a pixel inside the true edge. So every pixel
+    # centre is clearly inside or outside, and even a single pixel becomes a polygon.
     doubled = piece.astype(np.uint8).repeat(2, axis=0).repeat(2, axis=1)
     contours, _ = cv2.findContours(doubled, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
     return ((contours[0].reshape(-1) + 0.5) / 2).tolist()

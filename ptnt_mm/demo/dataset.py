@@ -1,9 +1,9 @@
-"""The demo data set's folder: made whole or not at all, and never over what others made.
+"""Write the demo data set's folder: completely or not at all, never over other people's files.
 
 annotations/instances_{train,val}.json   COCO detection
 {train,val}/000001.jpg ...               pictures
 semantic/{train,val}/000001.png ...      class of each pixel: 0 background, then category ids
-meta.json                                how it was made, class names and colours, all files
+meta.json                                arguments, class names and colours, list of all files
 """
 
 import errno
@@ -24,16 +24,16 @@ from ptnt_mm.errors import UserError
 from ptnt_mm.folders import folder_written_whole
 from ptnt_mm.visualization.figures import PALETTE as COLOURS
 
-# To be raised by whoever changes a pixel of what is made: a folder of an older version is stale.
+# Increase this when any pixel of the output changes, so that existing folders count as outdated.
 VERSION = 2
 GENERATOR = 'ptnt_mm demo data'
 META = 'meta.json'
 
-# Of the semantic maps: black background, then CLASSES.
+# Colours of the semantic maps: black for background, then CLASSES.
 PALETTE = ((0, 0, 0), *COLOURS[: len(CLASSES)])
 
 _JPEG_QUALITY = 92
-# Measured: 37 kB for a picture, its semantic map and its polygons.
+# Measured: 37 kB for one picture with its semantic map and polygons.
 _BYTES_PER_IMAGE = 50_000
 
 Progress = Callable[[Iterable[int], str], Iterable[int]]
@@ -41,7 +41,7 @@ Progress = Callable[[Iterable[int], str], Iterable[int]]
 
 @dataclass(frozen=True)
 class DemoSpec:
-    """What determines the data set: the number of pictures of each split, and the seed."""
+    """Everything that determines the data set: pictures per split, and the seed."""
 
     train: int = 240
     val: int = 60
@@ -51,7 +51,7 @@ class DemoSpec:
         """Check the values.
 
         Raises:
-            UserError: fewer than one picture in a split, or a negative seed.
+            UserError: if a split has no picture, or the seed is negative.
         """
         for split in SPLITS:
             if self.count(split) < 1:
@@ -62,7 +62,7 @@ class DemoSpec:
             raise UserError(f'The seed is {self.seed}; give 0 or more.')
 
     def count(self, split: Split) -> int:
-        """Give the number of pictures of a split."""
+        """Return the number of pictures of a split."""
         return self.train if split == 'train' else self.val
 
 
@@ -72,29 +72,29 @@ def make(
     overwrite: bool = False,
     progress: Progress = lambda numbers, title: numbers,
 ) -> str:
-    """Make the data set in `folder`, or leave it alone if it is there already.
+    """Make the data set in `folder`, or do nothing if it is already there.
 
-    It is built beside `folder` and renamed at the end, so that an interrupted run leaves nothing
-    half made. Equal specs give equal bytes (with equal versions of OpenCV, NumPy and Pillow).
+    It is built beside `folder` and renamed at the end, so an interrupted run leaves nothing half
+    made. Equal specs give equal bytes, given equal versions of OpenCV, NumPy and Pillow.
 
     Args:
-        folder: Where it shall be; made with its parents if it does not exist.
-        spec: What shall be in it.
-        overwrite: Replace a demo data set that was made with another spec, or changed since.
-        progress: Wraps the numbers of one split's pictures, and shows how far it is.
+        folder: Where to put the data set; created with its parents if missing.
+        spec: What to make.
+        overwrite: Replace a demo data set made with another spec, or changed since.
+        progress: Wraps the picture numbers of one split to show progress.
 
     Returns:
         One line that says what was done.
 
     Raises:
-        UserError: the folder holds something else, cannot be written to or lacks space, or
-            the photographs are not installed.
+        UserError: if the folder holds something else, cannot be written to or is out of space, or
+            if the photographs are not installed.
     """
     folder = folder.resolve()
     reason = _reason_to_make(folder, spec, overwrite)
     if reason is None:
         return f'{folder} is up to date: {_summary(spec)}.'
-    photographs.folder()  # fails early where scikit-image is missing
+    photographs.folder()  # fails early if scikit-image is missing
     try:
         _check_space(folder.parent, spec)
         with folder_written_whole(folder) as building:
@@ -105,7 +105,7 @@ def make(
 
 
 def _reason_to_make(folder: Path, spec: DemoSpec, overwrite: bool) -> str | None:
-    """Decide whether to make the data set: how the closing line begins, or None for "as it is"."""
+    """Return the start of the closing message, or None if the data set is up to date."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return 'Made'
     meta = _read_meta(folder)
@@ -116,30 +116,30 @@ def _reason_to_make(folder: Path, spec: DemoSpec, overwrite: bool) -> str | None
     foreign = sorted(_files(folder).keys() - meta['files'].keys() - {META})
     if foreign:
         raise UserError(
-            f'{folder} is a demo data set to be remade, but it holds {len(foreign)} file(s) that '
-            f'were added to it, {foreign[0]} for one. Move them away, or choose another folder.'
+            f'{folder} holds an outdated or changed demo data set and {len(foreign)} file(s) that '
+            f'were added to it, for example {foreign[0]}. Move them away, or choose another folder.'
         )
     if overwrite:
         return 'Overwrote'
     if not same_spec:
         raise UserError(
             f'{folder} holds a demo data set made with {meta["arguments"]} (version '
-            f'{meta["version"]}), asked for is {asdict(spec)} (version {VERSION}). Pass '
+            f'{meta["version"]}); you asked for {asdict(spec)} (version {VERSION}). Pass '
             '--overwrite to replace it, or choose another folder.'
         )
     if changed:
         raise UserError(
-            f'{len(changed)} file(s) of {folder} were changed since it was made, {changed[0]} for '
-            'one. Pass --overwrite to replace it, or choose another folder.'
+            f'{len(changed)} file(s) of {folder} have changed since it was made, for example '
+            f'{changed[0]}. Pass --overwrite to replace it, or choose another folder.'
         )
-    return f'{len(missing)} file(s) were missing, {missing[0]} for one. Remade'
+    return f'{len(missing)} file(s) were missing, for example {missing[0]}. Remade'
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:
-    """Read the marker of a folder that a former run made.
+    """Read the marker file that an earlier run left in the folder.
 
     Raises:
-        UserError: there is none: the folder is somebody else's.
+        UserError: if there is none, so the folder is not a demo data set.
     """
     try:
         meta = json.loads((folder / META).read_text())
@@ -148,8 +148,8 @@ def _read_meta(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError):
         pass
     raise UserError(
-        f'{folder} exists and is no demo data set: it has no {META} of "{GENERATOR}". It is left '
-        'as it is; choose another folder, or move this one away.'
+        f'{folder} exists and is not a demo data set: it has no {META} of "{GENERATOR}". Nothing '
+        'was changed; choose another folder, or move this one away.'
     )
 
 
@@ -163,7 +163,7 @@ def _files(folder: Path) -> dict[str, int]:
 
 
 def _compare(folder: Path, expected: dict[str, int]) -> tuple[list[str], list[str]]:
-    """Say which expected files are missing, and which have another size."""
+    """List the expected files that are missing, and those that have another size."""
     found = _files(folder)
     missing = [name for name in expected if name not in found]
     changed = [name for name, size in expected.items() if found.get(name, size) != size]
@@ -213,7 +213,7 @@ def _write_image(folder: Path, split: Split, number: int, scene: Scene) -> dict[
 
 
 def _encode(path: Path, pixels: np.ndarray, options: list[int]) -> None:
-    # `cv2.imwrite` only returns False where the disk is full; writing the bytes says why.
+    # On a full disk `cv2.imwrite` only returns False; writing the bytes raises the real error.
     path.write_bytes(cv2.imencode(path.suffix, pixels, options)[1].tobytes())
 
 
@@ -248,7 +248,7 @@ def _summary(spec: DemoSpec) -> str:
 def _explain(error: OSError, folder: Path) -> str:
     if error.errno == errno.ENOSPC:
         return (
-            f'There is no space left for {folder} ({error.strerror}). Free some, or choose '
+            f'There is no space left for {folder} ({error.strerror}). Free some space, or choose '
             'another folder.'
         )
     where = f' ({error.filename})' if error.filename else ''

@@ -1,7 +1,7 @@
-"""The photographs that scikit-image bundles, and what the demo data set cuts out of them.
+"""The photographs bundled with scikit-image, and the pieces that the demo data set cuts out.
 
-The files are read straight from the installed package: `skimage.data` may go to the network for a
-file that it does not find, and this data set must be made without one.
+The files are read directly from the installed package. `skimage.data` would download a missing
+file, and making this data set must not need a network.
 """
 
 import importlib.util
@@ -29,8 +29,8 @@ LICENSE = dict(
 class Background(NamedTuple):
     """A part of a photograph that serves as background in one split.
 
-    `region` is (left, top, right, bottom) as fractions of the photograph; `duotone` gives a grey
-    photograph a colour: the RGB of its darkest and of its brightest pixels.
+    `region` is (left, top, right, bottom) as fractions of the photograph. `duotone` colours a grey
+    photograph: the RGB values for its darkest and its brightest pixels.
     """
 
     file: str
@@ -47,7 +47,7 @@ _LEFT = (0.0, 0.0, 0.54, 1.0)
 _RIGHT = (0.56, 0.0, 1.0, 1.0)
 _ALL = (0.0, 0.0, 1.0, 1.0)
 
-# No pixel of a background serves in both splits: other photographs, or the other half of one.
+# The splits share no background pixel: they use different photographs, or different halves of one.
 BACKGROUNDS: dict[Split, tuple[Background, ...]] = {
     'train': (
         Background('brick.png', _LEFT, _BRICK),
@@ -88,7 +88,7 @@ _CUP_OUTLINE = (
 )
 _CUP_RIM = ((436.0, 167.0), (352.0, 282.0), 4.0)
 
-# Every fourth of the 24 photographed coins is shown in the val split only.
+# Every fourth of the 24 photographed coins appears in the val split, the others in train.
 _VAL_COIN_PERIOD = 4
 
 
@@ -104,7 +104,7 @@ def folder() -> Path:
     """Find the folder of bundled photographs.
 
     Raises:
-        UserError: scikit-image is not installed.
+        UserError: if scikit-image is not installed.
     """
     spec = importlib.util.find_spec('skimage')
     if spec is None or not spec.submodule_search_locations:
@@ -117,13 +117,13 @@ def folder() -> Path:
 
 @cache
 def read(file: str) -> np.ndarray:
-    """Read one bundled photograph as (H, W, 3) uint8 in RGB order, not to be written to.
+    """Read one bundled photograph as a read-only (H, W, 3) uint8 array in RGB order.
 
     Raises:
-        UserError: this installation of scikit-image does not bundle the file.
+        UserError: if the installed scikit-image does not include the file.
     """
     try:
-        # Pillow, as OpenCV writes a warning about one file's colour profile to the terminal.
+        # Not OpenCV: it prints a warning about the colour profile of one file.
         with Image.open(folder() / file) as opened:
             image = np.array(opened.convert('RGB'))
     except OSError as error:
@@ -137,7 +137,7 @@ def read(file: str) -> np.ndarray:
 
 
 def part(file: str, region: tuple[float, float, float, float]) -> np.ndarray:
-    """Cut a region, in fractions (left, top, right, bottom), out of a photograph."""
+    """Cut a region out of a photograph: (left, top, right, bottom) as fractions of its size."""
     image = read(file)
     height, width = image.shape[:2]
     left, top, right, bottom = region
@@ -148,7 +148,7 @@ def part(file: str, region: tuple[float, float, float, float]) -> np.ndarray:
 
 @cache
 def background(split: Split, index: int) -> np.ndarray:
-    """Give the pixels of one row of BACKGROUNDS, tinted, as (H, W, 3) uint8."""
+    """Return the pixels of one row of BACKGROUNDS, tinted, as (H, W, 3) uint8."""
     file, region, duotone = BACKGROUNDS[split][index]
     pixels = part(file, region)
     return pixels if duotone is None else tint(pixels, *duotone)
@@ -157,7 +157,7 @@ def background(split: Split, index: int) -> np.ndarray:
 def tint(
     pixels: np.ndarray, dark: tuple[int, int, int], bright: tuple[int, int, int]
 ) -> np.ndarray:
-    """Map the brightness of (H, W, 3) uint8 pixels to a ramp between two RGB colours."""
+    """Map the brightness of (H, W, 3) uint8 pixels to a gradient between two RGB colours."""
     grey = cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY).astype(np.float32)
     low, high = np.percentile(grey, (1, 99))
     position = np.clip((grey - low) / max(high - low, 1), 0, 1)[..., None]
@@ -166,16 +166,16 @@ def tint(
 
 
 def wood(split: Split) -> np.ndarray:
-    """Give the table top that the crates are made of, (H, W, 3) uint8."""
+    """Return the table top that serves as the crates' wood, (H, W, 3) uint8."""
     return part('coffee.png', _WOOD[split])
 
 
 @cache
 def coins(split: Split) -> tuple[Cutout, ...]:
-    """Cut the coins of one split out of their photograph, by brightness over the cloth."""
+    """Cut one split's coins out of their photograph; they are brighter than the cloth below."""
     image = read('coins.png')
     grey = cv2.GaussianBlur(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), (0, 0), 1).astype(np.float32)
-    # The opening is wider than any coin (65 pixels): it leaves the unevenly lit cloth alone.
+    # The kernel is wider than any coin (65 pixels), so only the unevenly lit cloth remains.
     opening = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (75, 75))
     cloth = cv2.GaussianBlur(cv2.morphologyEx(grey, cv2.MORPH_OPEN, opening), (0, 0), 15)
     raised = np.clip(grey - cloth, 0, 255).astype(np.uint8)
@@ -193,7 +193,7 @@ def coins(split: Split) -> tuple[Cutout, ...]:
 
 @cache
 def cup() -> tuple[Cutout, np.ndarray]:
-    """Cut the coffee cup with its saucer out, and give the mask (H, W) of what is glazed."""
+    """Cut out the coffee cup with its saucer; also return the mask (H, W) of the glazed pixels."""
     image = read('coffee.png')
     outline = np.rint(np.float32(_CUP_OUTLINE) / _CUP_SCALE).astype(np.int32)
     (centre_x, centre_y), (width, height), angle = _CUP_RIM
@@ -214,6 +214,6 @@ def _cut(image: np.ndarray, mask: np.ndarray) -> Cutout:
 
 
 def bounds(mask: np.ndarray) -> tuple[int, int, int, int]:
-    """Box a uint8 mask (H, W): left, top, and one past right and bottom."""
+    """Return the bounding box of a uint8 mask (H, W): left, top, right + 1, bottom + 1."""
     left, top, width, height = cv2.boundingRect(mask)
     return left, top, left + width, top + height

@@ -1,4 +1,4 @@
-"""Scenes: objects, shadows and clutter laid on a photograph, with the owner of each pixel."""
+"""Compose scenes: objects, shadows and clutter on a photograph, with the owner of each pixel."""
 
 from typing import NamedTuple
 
@@ -11,8 +11,8 @@ from ptnt_mm.demo.sprites import Sprite
 
 CLASSES: tuple[str, ...] = tuple(sprites.OBJECTS)
 
-# (width, height): mostly the size that the demo trains at, and enough others, upright and odd ones
-# too, that nothing can rely on one size.
+# (width, height). Most have the size that the demo trains at. The others, some of them portrait or
+# odd, make sure that nothing relies on one size.
 _IMAGE_SIZES = (
     *[(256, 192)] * 8,
     *[(192, 256)] * 2,
@@ -24,12 +24,14 @@ _IMAGE_SIZES = (
     (300, 200),
 )
 
-# Ranges of the side (square root of the area, pixels) within COCO's small, medium and large, and
-# how many of each one scene may hold (from, and less than). At 18 pixels a class still shows.
+# Ranges of an object's side (square root of its area, in pixels) within COCO's small, medium and
+# large, and how many of each a scene may hold: from the first number to one less than the second.
+# At 18 pixels the classes can still be told apart.
 _SIZE_RANGES = ((18.0, 30.0), (40.0, 90.0), (108.0, 140.0))
 _COUNTS = ((0, 3), (1, 5), (0, 2))
 
-# An object keeps this share of its pixels or it is not laid down: nothing unlabelled lies about.
+# An object is placed only if at least these shares of every object stay visible and inside the
+# picture.
 _MIN_VISIBLE = 0.7
 _MIN_INSIDE = 0.9
 _ATTEMPTS = 25
@@ -38,8 +40,8 @@ _ATTEMPTS = 25
 class Scene(NamedTuple):
     """A composed picture.
 
-    `image` is (H, W, 3) uint8 RGB; `owner` (H, W) int16 holds 1 + the index of the object that
-    each pixel shows, 0 for background and clutter; `labels` are indices into CLASSES.
+    `image` is (H, W, 3) uint8 RGB. `owner`, (H, W) int16, is 0 for background and clutter and
+    otherwise 1 + the index of the object that the pixel shows. `labels` are indices into CLASSES.
     """
 
     image: np.ndarray
@@ -48,7 +50,7 @@ class Scene(NamedTuple):
 
 
 def compose(seed: int, split: Split, index: int) -> Scene:
-    """Compose the scene number `index` of a split; it depends on these three values alone."""
+    """Compose scene number `index` of a split. Equal arguments give equal scenes."""
     rng = np.random.default_rng([seed, SPLITS.index(split), index])
     table = _Table(rng, split)
     for _ in range(rng.integers(1, 4)):
@@ -58,7 +60,7 @@ def compose(seed: int, split: Split, index: int) -> Scene:
         for limits, counts in zip(_SIZE_RANGES, _COUNTS, strict=True)
         for _ in range(rng.integers(*counts))
     ]
-    # Large ones first: they lie below, and small ones are not buried.
+    # Large objects first, so that they do not cover small ones.
     for side in sorted(sides, reverse=True):
         table.add_object(side)
     for _ in range(rng.integers(0, 2)):
@@ -74,7 +76,7 @@ class _Table:
         self.split = split
         azimuth, height = rng.uniform(0, 2 * np.pi), rng.uniform(0.6, 0.85)
         reach = np.sqrt(1 - height**2)
-        # Lamps hang above: the y axis points down.
+        # The lamp hangs above, and the y axis points down.
         self.light = np.float32([np.cos(azimuth) * reach, -abs(np.sin(azimuth)) * reach, height])
         self.canvas = _background(rng, split)
         self.owner = np.zeros(self.canvas.shape[:2], np.int16)
@@ -82,14 +84,14 @@ class _Table:
         self.full_areas: list[int] = []
 
     def add_object(self, side: float) -> None:
-        """Lay one object of a random class down, if a place is found where all stay visible."""
+        """Place one object of a random class, if there is a spot where all stay visible enough."""
         label = int(self.rng.integers(len(CLASSES)))
         name = CLASSES[label]
-        # Leave room: at most 0.72 of the shorter side of the picture.
+        # At most 0.72 of the picture's shorter side, so that there is room to place it.
         side = min(side, 0.72 * min(self.owner.shape))
         made = sprites.OBJECTS[name](self.rng, self.split, side, self.light)
         turn = sprites.TURNS.get(name, 0.0)
-        # Drawn objects are lit already, and would be lit from the wrong side in a mirror.
+        # Not drawn objects: they are already lit, and mirroring would move the light.
         mirror = name in sprites.TURNS and bool(self.rng.integers(2))
         sprite = sprites.fit(made, side, self.rng.uniform(-turn, turn), mirror)
         place = self._find_place(sprite, _MIN_INSIDE)
@@ -100,7 +102,7 @@ class _Table:
         self._lay(sprite, place, len(self.labels))
 
     def add_clutter(self) -> None:
-        """Lay something down that is no object, if no object is hidden by it."""
+        """Place one piece of clutter, if all objects stay visible enough."""
         side = self.rng.uniform(14, 34)
         maker = list(sprites.CLUTTER.values())[self.rng.integers(len(sprites.CLUTTER))]
         made = maker(self.rng, self.split, side, self.light)
@@ -110,7 +112,7 @@ class _Table:
             self._lay(sprite, place, 0)
 
     def developed(self) -> np.ndarray:
-        """Take the photograph: exposure, colour cast, a little blur and noise, as uint8."""
+        """Simulate the photograph: exposure, colour cast, a little blur and noise, as uint8."""
         rng = self.rng
         image = np.clip(self.canvas, 0, 1) ** rng.uniform(0.8, 1.2)
         image = image * rng.uniform(0.85, 1.1) * rng.uniform(0.94, 1.06, 3).astype(np.float32)
@@ -119,7 +121,7 @@ class _Table:
         return np.rint(np.clip(image, 0, 1) * 255).astype(np.uint8)
 
     def _find_place(self, sprite: Sprite, min_inside: float) -> tuple[int, int] | None:
-        """Look for a (left, top) that keeps the sprite and all that it covers visible enough."""
+        """Look for a (left, top) where the sprite and the objects below it stay visible enough."""
         height, width = self.owner.shape
         solid = sprite.alpha > 0.5
         reach_y, reach_x = solid.shape[0] // 5, solid.shape[1] // 5
@@ -149,7 +151,7 @@ class _Table:
         self.owner[scene_part][alpha > 0.5] = owner
 
     def _cast_shadow(self, alpha: np.ndarray, place: tuple[int, int]) -> None:
-        """Darken what lies below, away from the lamp."""
+        """Darken the pixels below a sprite, on the side away from the lamp."""
         side = float(np.sqrt(alpha.sum()))
         soft = max(0.8, 0.05 * side)
         border = int(np.ceil(3 * soft))
@@ -175,7 +177,7 @@ def _background(rng: np.random.Generator, split: Split) -> np.ndarray:
     if rng.integers(2):
         crop = crop[:, ::-1]
     crop = cv2.resize(np.ascontiguousarray(crop), (width, height), interpolation=cv2.INTER_AREA)
-    # As if out of focus, and less loud than what lies on it.
+    # Slightly blurred and with less contrast, so that the objects stand out.
     crop = cv2.GaussianBlur(crop.astype(np.float32) / 255, (0, 0), rng.uniform(0.3, 1.4))
     return 0.5 + (crop - 0.5) * np.float32(rng.uniform(0.6, 0.95))
 
@@ -183,7 +185,7 @@ def _background(rng: np.random.Generator, split: Split) -> np.ndarray:
 def _overlap(
     scene: tuple[int, ...], sprite: tuple[int, ...], left: int, top: int
 ) -> tuple[tuple[slice, slice], tuple[slice, slice]]:
-    """Give the part of a scene (H, W) that a sprite (h, w) at (left, top) meets, in both."""
+    """Return where a scene (H, W) and a sprite (h, w) at (left, top) overlap, as slices of both."""
     y0, y1 = max(top, 0), min(top + sprite[0], scene[0])
     x0, x1 = max(left, 0), min(left + sprite[1], scene[1])
     y1, x1 = max(y0, y1), max(x0, x1)

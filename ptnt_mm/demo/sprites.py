@@ -1,9 +1,9 @@
 """Objects and clutter as pictures with transparency, drawn or cut out of photographs.
 
-Every maker in OBJECTS and CLUTTER has one signature: `(rng, split, size, light) -> Sprite`.
-`size` is the side in pixels at which the sprite will be shown (the square root of its area),
-`light` the unit vector (x right, y down, z to the viewer) towards the lamp. The sprite may come at
-another scale; `fit` brings it to size.
+Every function in OBJECTS and CLUTTER has the signature `(rng, split, size, light) -> Sprite`.
+`size` is the square root of the area, in pixels, at which the sprite will be shown. `light` is the
+unit vector towards the lamp (x right, y down, z towards the viewer). A function may return a sprite
+of another scale; `fit` brings it to size.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from ptnt_mm.demo.photographs import Split
 class Sprite(NamedTuple):
     """A picture with transparency, float32 in [0, 1].
 
-    `rgb` (H, W, 3) is premultiplied by `alpha` (H, W), so that resizing leaves no dark rim.
+    `rgb` (H, W, 3) is premultiplied by `alpha` (H, W), so resizing leaves no dark edge.
     """
 
     rgb: np.ndarray
@@ -54,7 +54,7 @@ _LEAVES = (
 
 
 def fit(sprite: Sprite, size: float, angle: float = 0.0, mirror: bool = False) -> Sprite:
-    """Turn a sprite by `angle` degrees and scale it to an area of `size` squared pixels."""
+    """Rotate a sprite by `angle` degrees and scale it to an area of `size` ** 2 pixels."""
     height, width = sprite.alpha.shape
     diagonal = int(np.ceil(np.hypot(height, width))) + 2
     turn = cv2.getRotationMatrix2D(((width - 1) / 2, (height - 1) / 2), angle, 1.0)
@@ -72,9 +72,9 @@ def fit(sprite: Sprite, size: float, angle: float = 0.0, mirror: bool = False) -
 
 
 def coin(rng: np.random.Generator, split: Split, size: float, light: np.ndarray) -> Sprite:
-    """Show a photographed coin in gold, silver or copper, lit from one side."""
+    """Return a photographed coin in gold, silver or copper, lit from one side."""
     coins = photographs.coins(split)
-    # Large ones are taken from the larger half: enlarging a small one too much blurs it.
+    # Take large coins from the larger half: enlarging a small coin would blur it.
     if size > 60:
         coins = sorted(coins, key=lambda cutout: cutout.mask.sum())[len(coins) // 2 :]
     cutout = coins[rng.integers(len(coins))]
@@ -85,8 +85,8 @@ def coin(rng: np.random.Generator, split: Split, size: float, light: np.ndarray)
 
 
 def cup(rng: np.random.Generator, split: Split, size: float, light: np.ndarray) -> Sprite:
-    """Show the photographed coffee cup, its glaze turned to another colour."""
-    del split, size, light  # there is one photograph of it
+    """Return the photographed coffee cup with its glaze in another colour."""
+    del split, size, light  # there is only one photograph of it
     cutout, glazed = photographs.cup()
     hsv = cv2.cvtColor(cutout.rgb.astype(np.float32) / 255, cv2.COLOR_RGB2HSV)
     hsv[..., 0] = np.where(glazed, (hsv[..., 0] + rng.uniform(0, 360)) % 360, hsv[..., 0])
@@ -96,7 +96,7 @@ def cup(rng: np.random.Generator, split: Split, size: float, light: np.ndarray) 
 
 
 def ball(rng: np.random.Generator, split: Split, size: float, light: np.ndarray) -> Sprite:
-    """Draw a ball in panels of two colours, turned any way, with a photographed grain."""
+    """Draw a ball with panels of two colours, randomly rotated, with a photographed texture."""
     side = 2 * max(16, round(size))
     y, x = np.mgrid[-1.04 : 1.04 : side * 1j, -1.04 : 1.04 : side * 1j].astype(np.float32)
     radius_squared = x * x + y * y
@@ -112,10 +112,10 @@ def ball(rng: np.random.Generator, split: Split, size: float, light: np.ndarray)
 
 
 def crate(rng: np.random.Generator, split: Split, size: float, light: np.ndarray) -> Sprite:
-    """Draw a wooden crate of photographed planks, seen from above, three faces showing."""
+    """Draw a wooden crate of photographed planks, seen from above with three faces visible."""
     yaw, pitch = np.radians(rng.uniform(18, 72)), np.radians(rng.uniform(24, 42))
     edges = rng.uniform(0.75, 1.2, 3)  # width, height, depth
-    # Columns: where the crate's own axes (right, up, to the front) point in the picture.
+    # Columns: directions of the crate's own axes (right, up, front) in the picture.
     axes = np.array(
         [
             [np.cos(yaw), 0.0, -np.sin(yaw)],
@@ -129,7 +129,7 @@ def crate(rng: np.random.Generator, split: Split, size: float, light: np.ndarray
     corner = np.float64([side / 2, side / 2]) - (right + up + front) / 2
     tone = _WOODS[rng.integers(len(_WOODS))]
     canvas, mask = np.zeros((side, side, 3), np.float32), np.zeros((side, side), np.uint8)
-    # The three faces to the viewer: top, right-hand side, front; each by its corner and two edges.
+    # The three visible faces (top, right, front), each as a corner and two edges.
     for axis, origin, along, across in (
         (1, corner + up, right, front),
         (0, corner + right, front, up),
@@ -153,7 +153,7 @@ def stick(rng: np.random.Generator, split: Split, size: float, light: np.ndarray
 
 
 def leaf(rng: np.random.Generator, split: Split, size: float, light: np.ndarray) -> Sprite:
-    """Draw a pointed leaf with its middle rib (clutter)."""
+    """Draw a pointed leaf with its midrib (clutter)."""
     length = 2 * max(16, round(1.8 * size))
     x = np.linspace(-1, 1, length, dtype=np.float32)[None]
     y = np.linspace(-0.5, 0.5, length // 2, dtype=np.float32)[:, None]
@@ -168,7 +168,7 @@ def leaf(rng: np.random.Generator, split: Split, size: float, light: np.ndarray)
 
 
 def scrap(rng: np.random.Generator, split: Split, size: float, light: np.ndarray) -> Sprite:
-    """Tear a scrap off a printed page (clutter)."""
+    """Cut a scrap out of a photographed page (clutter)."""
     del split
     side = 2 * max(16, round(1.3 * size))
     angles = np.sort(rng.uniform(0, 2 * np.pi, 4) * 0.25 + np.arange(4) * np.pi / 2)
@@ -180,7 +180,7 @@ def scrap(rng: np.random.Generator, split: Split, size: float, light: np.ndarray
 
 
 def shard(rng: np.random.Generator, split: Split, size: float, light: np.ndarray) -> Sprite:
-    """Break a triangular shard off a brick (clutter)."""
+    """Cut a triangular shard out of a photographed brick wall (clutter)."""
     side = 2 * max(16, round(1.6 * size))
     angles = rng.uniform(0, 0.6, 3) + np.arange(3) * 2 * np.pi / 3
     points = np.stack([np.cos(angles), np.sin(angles)], -1) * 0.48 + 0.5
@@ -191,28 +191,29 @@ def shard(rng: np.random.Generator, split: Split, size: float, light: np.ndarray
     return _matte(brick * (0.7 + 0.3 * float(light[2])), mask > 0)
 
 
-# In the order of the category ids, from 1.
+# In the order of category ids, from 1.
 OBJECTS: dict[str, Maker] = {'ball': ball, 'coin': coin, 'crate': crate, 'cup': cup}
 CLUTTER: dict[str, Maker] = {'stick': stick, 'leaf': leaf, 'scrap': scrap, 'shard': shard}
 
-# Degrees, to either side, by which photographed objects may be turned; drawn ones turn in space.
+# Photographed objects are rotated by up to this many degrees either way. Drawn objects are rotated
+# in 3D when they are drawn.
 TURNS: dict[str, float] = {'coin': 180.0, 'cup': 25.0}
 
-# Rows of BACKGROUNDS, the same in both splits, that double as textures.
+# Rows of BACKGROUNDS, the same in both splits, that also serve as textures.
 _BRICK_ROW, _GRASS_ROW, _GRAVEL_ROW = 0, 1, 2
 
 
 def _matte(rgb: np.ndarray, mask: np.ndarray) -> Sprite:
-    """Make a sprite of a picture and a hard mask, with a soft edge and a transparent border."""
+    """Make a sprite from a picture and a binary mask, with a soft edge and a transparent border."""
     mask = np.pad(mask.astype(np.float32), 2)
     rgb = np.pad(rgb.astype(np.float32), ((2, 2), (2, 2), (0, 0)), mode='edge')
-    # The edge lies a little inside the mask, whose last pixel still shows what was behind a cutout.
+    # Move the edge slightly inwards: the outermost pixels of a cutout still show its background.
     alpha = np.clip(2 * cv2.GaussianBlur(mask, (0, 0), 0.8) - 0.9, 0, 1)
     return Sprite(np.clip(rgb, 0, 1) * alpha[..., None], alpha)
 
 
 def _texture(rng: np.random.Generator, photograph: np.ndarray, side: int) -> np.ndarray:
-    """Take a random square out of a photograph, as (side, side, 3) float32 in [0, 1]."""
+    """Cut a random square out of a photograph, as (side, side, 3) float32 in [0, 1]."""
     extent = min(*photograph.shape[:2], max(side, 48))
     top, left = (rng.integers(0, length - extent + 1) for length in photograph.shape[:2])
     square = photograph[top : top + extent, left : left + extent]
@@ -221,12 +222,12 @@ def _texture(rng: np.random.Generator, photograph: np.ndarray, side: int) -> np.
 
 
 def _rotation(rng: np.random.Generator) -> np.ndarray:
-    """Draw a random (3, 3) orthogonal matrix."""
+    """Return a random (3, 3) orthogonal matrix."""
     return np.linalg.qr(rng.normal(size=(3, 3)))[0].astype(np.float32)
 
 
 def _panels(rng: np.random.Generator, point: np.ndarray) -> np.ndarray:
-    """Colour points (H, W, 3) of the unit sphere as the panels and caps of a beach ball."""
+    """Colour points (H, W, 3) of the unit sphere like the panels and caps of a beach ball."""
     first, second = np.float32(_BALL_COLOURS[rng.integers(len(_BALL_COLOURS))]) / 255
     panels = rng.choice([4, 6, 8])
     turn = (np.arctan2(point[..., 1], point[..., 0]) / (2 * np.pi) + 0.5) * panels
@@ -238,7 +239,7 @@ def _panels(rng: np.random.Generator, point: np.ndarray) -> np.ndarray:
 
 
 def _planks(rng: np.random.Generator, split: Split, tone: tuple) -> np.ndarray:
-    """Nail one face of a crate together, (96, 96, 3) float32."""
+    """Draw one face of a crate, (96, 96, 3) float32."""
     side, frame, count = 96, 13, int(rng.integers(3, 6))
     wood = photographs.tint(photographs.wood(split), *tone)
     face = _texture(rng, wood, side) * 0.82
@@ -261,7 +262,7 @@ def _planks(rng: np.random.Generator, split: Split, tone: tuple) -> np.ndarray:
 
 
 def _put_face(canvas: np.ndarray, mask: np.ndarray, face: np.ndarray, corners: np.ndarray) -> None:
-    """Lay `face` on the parallelogram of three `corners` (3, 2): origin, along, across."""
+    """Draw `face` onto the parallelogram given by `corners` (3, 2): origin, along, across."""
     side = face.shape[0]
     source = np.float32([[0, 0], [side - 1, 0], [0, side - 1]])
     warp = cv2.getAffineTransform(source, corners.astype(np.float32))
