@@ -201,11 +201,11 @@ def test_sheet_of_maps_spreads_over_the_data_set(maps, monkeypatch):
 @pytest.mark.parametrize(
     ('file', 'pixels', 'message'),
     [
-        ('found/5.png', np.zeros((40, 60), np.uint8), 'found/5.png is of no picture in'),
+        ('found/5.png', np.zeros((40, 60), np.uint8), 'found/5.png has no picture in'),
         ('found/0.png', np.zeros((4, 6), np.uint8), '0.png is 6x4, its ground truth 60x40'),
-        ('found/0.png', np.zeros((40, 60, 3), np.uint8), 'no map of indices: it has 3 channels'),
+        ('found/0.png', np.zeros((40, 60, 3), np.uint8), 'not a map of indices: it has 3 channels'),
         ('truth/0.png', None, 'map .*truth/0.png cannot be read'),
-        ('val/0.jpg', None, 'found/0.png is of no picture'),
+        ('val/0.jpg', None, 'found/0.png has no picture'),
     ],
 )
 def test_bad_maps_are_named(maps, file, pixels, message):

@@ -1,4 +1,4 @@
-"""Pictures of what a detector learnt: contact sheets of predictions, and training curves.
+"""Contact sheets of predictions, and training curves.
 
-Matplotlib is imported when something is drawn, not before.
+Matplotlib is imported only when something is drawn.
 """

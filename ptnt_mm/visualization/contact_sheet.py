@@ -1,4 +1,4 @@
-"""A contact sheet: the ground truth of some pictures beside what was found in them."""
+"""A contact sheet: the ground truth of some pictures beside the predictions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -22,13 +22,13 @@ Colour = tuple[float, float, float]
 
 
 class Pair(NamedTuple):
-    """A picture that is shown twice.
+    """A picture that is shown twice: with its ground truth and with its predictions.
 
     Attributes:
         file: The picture.
-        draw_truth: Draws the ground truth over it.
-        draw_found: Draws what was found over it.
-        found: What is written above that.
+        draw_truth: Draws the ground truth over the picture.
+        draw_found: Draws the predictions over the picture.
+        found: The heading above the predictions.
     """
 
     file: Path
@@ -38,10 +38,10 @@ class Pair(NamedTuple):
 
 
 def check_request(out_file: Path, num_images: int) -> None:
-    """Look at what every sheet is asked for, before the work.
+    """Check the arguments that all sheets share, before the work starts.
 
     Raises:
-        UserError: for a number of pictures below 1, or a format that Matplotlib cannot write.
+        UserError: if ``num_images`` is below 1, or Matplotlib cannot write the format.
     """
     check_out_file(out_file)
     if num_images < 1:
@@ -49,7 +49,7 @@ def check_request(out_file: Path, num_images: int) -> None:
 
 
 def spread(pictures: Sequence[Any], num_images: int) -> list[Any]:
-    """Take that many, spread evenly over all."""
+    """Choose ``num_images`` pictures, evenly spaced; all of them if there are no more."""
     if num_images >= len(pictures):
         return list(pictures)
     return [pictures[i] for i in np.linspace(0, len(pictures) - 1, num_images).astype(int)]
@@ -58,7 +58,7 @@ def spread(pictures: Sequence[Any], num_images: int) -> list[Any]:
 def draw_sheet(
     pairs: Sequence[Pair], title: str, legend: Mapping[str, Colour], out_file: Path
 ) -> Path:
-    """Draw pairs of pictures, with a title and the classes' colours above them.
+    """Draw pairs of pictures, with a title and a legend of class colours above them.
 
     Returns:
         The path of the figure.
@@ -74,7 +74,7 @@ def draw_sheet(
     figure = Figure(figsize=(width, height))
     grid = figure.add_gridspec(
         rows,
-        # A narrow empty column parts one pair from the next.
+        # A narrow empty column separates the pairs.
         3 * across - 1,
         width_ratios=([1, 1, 0.06] * across)[:-1],
         left=0.012,
@@ -105,8 +105,8 @@ def _pixels(path: Path) -> np.ndarray:
             return np.asarray(image.convert('RGB'))
     except OSError as error:
         raise UserError(
-            f'The picture {path} cannot be read: {error}. Give the folder that the file names of '
-            'the ground truth start from.'
+            f'The picture {path} cannot be read: {error}. Give the folder that the file names in '
+            'the ground truth are relative to.'
         ) from error
 
 
@@ -117,7 +117,7 @@ def _show(axes: 'Axes', pixels: np.ndarray, title: str) -> None:
 
 
 def _head(figure: 'Figure', title: str, legend: Mapping[str, Colour], height: float) -> None:
-    """Write the title and the legend."""
+    """Draw the title and the legend."""
     from matplotlib.patches import Patch
 
     figure.text(

@@ -1,4 +1,4 @@
-"""Training curves from the scalars that MMEngine writes: losses, and metrics of evaluations."""
+"""Draw training curves from the scalars that MMEngine logs: losses and evaluation metrics."""
 
 import math
 from pathlib import Path
@@ -11,12 +11,12 @@ from ptnt_mm.visualization.figures import FAINT, INK, check_out_file, colour, sa
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# What MMEngine logs beside the losses and the metrics.
+# Keys that MMEngine logs beside losses and metrics.
 _BOOKKEEPING = frozenset({'step', 'iter', 'epoch', 'time', 'data_time', 'memory', 'lr', 'base_lr'})
 
 
 class _Log(NamedTuple):
-    """The lines of one training, over all its resumes, in the order of their steps."""
+    """The log lines of one training and all its resumes, in step order."""
 
     train: list[dict[str, Any]]
     val: list[dict[str, Any]]
@@ -24,7 +24,7 @@ class _Log(NamedTuple):
 
 
 def draw_curves(work_dir: str | Path, out_file: str | Path) -> Path:
-    """Draw the losses over iterations, and the metrics of the evaluations beside them.
+    """Draw the losses over iterations and, beside them, the evaluation metrics.
 
     Args:
         work_dir: A run's folder, with `<timestamp>/vis_data/scalars.json` for the training and
@@ -35,8 +35,8 @@ def draw_curves(work_dir: str | Path, out_file: str | Path) -> Path:
         The path of the figure.
 
     Raises:
-        UserError: there is no log, it is empty or not MMEngine's, or the figure cannot be
-            written.
+        UserError: if there is no log, if it is empty or not written by MMEngine, or if the figure
+            cannot be written.
     """
     from matplotlib.figure import Figure
 
@@ -62,14 +62,14 @@ def _read(work_dir: Path) -> _Log:
         _continue(log, read_scalars(path))
     if not log.train:
         raise UserError(
-            f'The training log of {work_dir} holds no losses yet: the first line comes after '
-            "as many iterations as the logger hook's interval says."
+            f'The training log of {work_dir} holds no losses yet: the first line is written after '
+            "the number of iterations in the logger hook's interval."
         )
     return log
 
 
 def _continue(log: _Log, lines: list[dict[str, Any]]) -> None:
-    """Append a later run's lines; from its first step on they replace the earlier ones."""
+    """Append a later run's lines; they replace earlier ones from its first step on."""
     train = [line for line in lines if 'loss' in line]
     val = [line for line in lines if 'loss' not in line and _metrics(line)]
     if train and log.train:
@@ -77,7 +77,7 @@ def _continue(log: _Log, lines: list[dict[str, Any]]) -> None:
         if first > log.train[0]['step']:
             log.resumed_at.append(first)
         else:
-            # A new training in an old folder: the earlier one's evaluations are not its own.
+            # A new training in an old folder: drop the evaluations of the earlier one.
             log.val.clear()
             log.resumed_at.clear()
     for earlier, later in ((log.train, train), (log.val, val)):
@@ -86,7 +86,7 @@ def _continue(log: _Log, lines: list[dict[str, Any]]) -> None:
 
 
 def _metrics(line: dict[str, Any]) -> dict[str, float]:
-    """Give the metrics of an evaluation; COCO's -1 for "no such object" is none."""
+    """Return the metrics of an evaluation, without those that COCO reports as -1 (no objects)."""
     return {
         name: float(value)
         for name, value in line.items()
@@ -119,7 +119,7 @@ def _draw_metrics(axes: 'Axes', log: _Log) -> None:
             transform=axes.transAxes,
         )
     names = list(dict.fromkeys(name for line in log.val for name in _metrics(line)))
-    # The one that ranks models comes first: in mmdet it does so itself, in mmseg it is the second.
+    # The main metric comes first. mmdet already logs it first; mmseg logs mIoU second.
     names.sort(key=lambda name: name != 'mIoU')
     for index, name in enumerate(names):
         points = [(line['step'], line[name]) for line in log.val if name in _metrics(line)]
@@ -136,7 +136,7 @@ def _columns(points: list[tuple[int, float]]) -> tuple[list[int], list[float]]:
 
 
 def _with_marker(style: dict[str, Any], points: list[tuple[int, float]]) -> dict[str, Any]:
-    """Mark single values where there are few: a line of one point would be invisible."""
+    """Mark the points if there are few: a line of one point would be invisible."""
     return {**style, 'marker': 'o', 'markersize': 4} if len(points) <= 25 else style
 
 
@@ -150,5 +150,5 @@ def _finish(axes: 'Axes', title: str, x_label: str) -> None:
     axes.grid(alpha=0.25)
     axes.spines[['top', 'right']].set_visible(False)
     if axes.get_legend_handles_labels()[0]:
-        # Beside the lines: inside, it would cover some of them.
+        # Outside the axes, so that it covers no line.
         axes.legend(frameon=False, fontsize=9, loc='upper left', bbox_to_anchor=(1, 1))

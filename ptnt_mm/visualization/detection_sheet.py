@@ -1,4 +1,4 @@
-"""A contact sheet of a detector: boxes and masks of COCO annotations and of COCO results."""
+"""A contact sheet of a detector: boxes and masks from COCO annotations and COCO results."""
 
 import json
 from collections import defaultdict
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _Sheet(NamedTuple):
-    """What is drawn: pictures, and their annotations and results by image id."""
+    """Pictures, their annotations and results by image id, and the classes' names and colours."""
 
     images: list[dict[str, Any]]
     truths: dict[int, list[dict[str, Any]]]
@@ -38,20 +38,20 @@ def draw_predictions(
 
     Args:
         annotation_file: COCO detection annotations.
-        image_folder: The folder that their `file_name`s start from.
+        image_folder: The folder that each `file_name` in the annotations is relative to.
         results_file: COCO results, a list of `{image_id, category_id, bbox, score}`, as mmdet's
-            CocoMetric writes them to `<outfile_prefix>.bbox.json`; masks are drawn if each has a
-            `segmentation` too, as in `.segm.json`.
+            CocoMetric writes them to `<outfile_prefix>.bbox.json`. Masks are drawn if every entry
+            also has a `segmentation`, as in `.segm.json`.
         out_file: The figure, .png or another format that Matplotlib writes.
-        score_thr: Predictions of lower scores are left out.
-        num_images: How many pictures are shown, if there are so many.
+        score_thr: Predictions with lower scores are not drawn.
+        num_images: The largest number of pictures to show.
 
     Returns:
         The path of the figure.
 
     Raises:
-        UserError: a file is missing, empty or not of its format, the results belong to other
-            annotations, or the figure cannot be written.
+        UserError: if a file is missing, empty or not in its format, if the results belong to other
+            annotations, or if the figure cannot be written.
     """
     out_file = Path(out_file)
     check_request(out_file, num_images)
@@ -132,7 +132,7 @@ def _by_image(entries: list[dict[str, Any]]) -> dict[int, list[dict[str, Any]]]:
 
 
 def _legend(sheet: _Sheet) -> dict[str, Colour]:
-    """The classes that occur on the sheet."""
+    """Return the colours of the classes that occur on the sheet, by name."""
     occurring = {
         entry['category_id']
         for group in (sheet.truths, sheet.results)
@@ -143,14 +143,14 @@ def _legend(sheet: _Sheet) -> dict[str, Colour]:
 
 
 def _draw_objects(axes: 'Axes', entries: list[dict[str, Any]], sheet: _Sheet) -> None:
-    """Draw boxes and masks in their classes' colours; a score is written, the best on top."""
+    """Draw boxes, masks and scores in their class colours, the highest score on top."""
     from matplotlib.patches import Rectangle
     from matplotlib.patheffects import Normal, Stroke
 
     for entry in sorted(entries, key=lambda entry: entry.get('score', 0)):
         x, y, width, height = entry['bbox']
         tone = sheet.colours[entry['category_id']]
-        # Annotations count from a pixel's edge, imshow from its centre.
+        # Annotations measure from a pixel's edge, imshow from its centre.
         box = Rectangle(
             (x - 0.5, y - 0.5), width, height, fill=False, edgecolor=tone, linewidth=1.5
         )
@@ -164,7 +164,7 @@ def _draw_objects(axes: 'Axes', entries: list[dict[str, Any]], sheet: _Sheet) ->
 
 
 def _draw_mask(axes: 'Axes', segmentation: Any, tone: Colour) -> None:
-    """Tint the pixels of a mask: COCO's polygons, or its run lengths."""
+    """Tint the pixels of a mask, given as COCO polygons or run lengths."""
     from pycocotools import mask as coco_mask
 
     height, width = axes.images[0].get_size()
@@ -176,11 +176,11 @@ def _draw_mask(axes: 'Axes', segmentation: Any, tone: Colour) -> None:
 
 
 def _label(axes: 'Axes', box: list[float], text: str, tone: Colour) -> None:
-    """Write class and score on the top left corner of a box, inside the picture."""
+    """Write class and score at the top left corner of a box, inside the picture."""
     x, y, width, _ = box
     right, bottom = axes.get_xlim()[1], axes.get_ylim()[0]
     above = y > 0.08 * bottom
-    # Near the right border there is no room for the text: it ends where the box ends.
+    # Near the right border the text would not fit, so it is aligned with the box's right side.
     leftwards = x > 0.75 * right
     axes.text(
         min(x + width, right) if leftwards else max(x, 0),

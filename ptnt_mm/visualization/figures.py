@@ -1,4 +1,4 @@
-"""What all figures share: colours, checks before the work, and atomic saving."""
+"""Shared by all figures: colours, a check of the file format, and atomic saving."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ from ptnt_mm.files import written_whole
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours without black (RGB): colour-blind people can tell them apart.
+# Okabe and Ito's colours without black (RGB), which colour-blind people can tell apart.
 PALETTE = (
     (230, 159, 0),  # orange
     (86, 180, 233),  # sky blue
@@ -25,21 +25,21 @@ _DPI = 120
 
 
 def colour(index: int) -> tuple[float, float, float]:
-    """Give the colour of the class or line number `index`, RGB in [0, 1]; they repeat."""
+    """Return the colour of class or line number `index`, RGB in [0, 1]. Colours repeat."""
     return fractions(PALETTE[index % len(PALETTE)])
 
 
 def fractions(rgb: tuple[int, int, int]) -> tuple[float, float, float]:
-    """Give a colour of whole numbers up to 255 in [0, 1], as Matplotlib takes it."""
+    """Convert an RGB colour from [0, 255] to [0, 1], the range that Matplotlib expects."""
     red, green, blue = rgb
     return red / 255, green / 255, blue / 255
 
 
 def check_out_file(out_file: Path) -> None:
-    """Fail before the work where the figure could not be saved.
+    """Check before the work starts that Matplotlib can write the format of the figure.
 
     Raises:
-        UserError: the name has an ending that Matplotlib cannot write.
+        UserError: if the file extension is not one that Matplotlib can write.
     """
     from matplotlib.backend_bases import FigureCanvasBase
 
@@ -51,10 +51,10 @@ def check_out_file(out_file: Path) -> None:
 
 
 def save(figure: 'Figure', out_file: Path) -> Path:
-    """Save a figure under its name only when it is whole.
+    """Save a figure atomically.
 
     Raises:
-        UserError: the folder cannot be written to.
+        UserError: if the folder cannot be written to.
     """
     with written_whole(out_file) as partial:
         figure.savefig(partial, format=out_file.suffix[1:].lower(), dpi=_DPI, facecolor='white')

@@ -1,4 +1,4 @@
-"""A contact sheet of a segmenter: maps of classes, as they should be and as they were found."""
+"""A contact sheet of a segmenter: class maps, ground truth beside predictions."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -25,23 +25,23 @@ def draw_maps(
     out_file: str | Path,
     num_images: int = 10,
 ) -> Path:
-    """Draw maps of classes over pictures spread evenly over a data set.
+    """Draw class maps over pictures spread evenly over a data set.
 
     Args:
-        image_folder: The pictures; each has the name of its map, with an ending of its own.
-        truth_folder: Maps, PNGs whose pixels are the indices of classes.
-        results_folder: Maps that were found, as mmseg's IoUMetric writes them to ``output_dir``.
-        colours: Of the classes by name, in the order of their indices; what has another index, such
-            as 255, is not drawn and does not count.
+        image_folder: The pictures. Each has the name of its map, with its own file extension.
+        truth_folder: Ground truth maps: PNGs whose pixels are class indices.
+        results_folder: Predicted maps, as mmseg's IoUMetric writes them to ``output_dir``.
+        colours: Class colours by name, in index order. Pixels with another index, such as 255, are
+            not drawn and do not count.
         out_file: The figure, .png or another format that Matplotlib writes.
-        num_images: How many pictures are shown, if there are so many.
+        num_images: The largest number of pictures to show.
 
     Returns:
         The path of the figure.
 
     Raises:
-        UserError: a folder or file is missing or of another kind, a map has another size than the
-            one that it is compared with, or the figure cannot be written.
+        UserError: if a folder or file is missing or of another kind, if a predicted map and its
+            ground truth differ in size, or if the figure cannot be written.
     """
     out_file = Path(out_file)
     check_request(out_file, num_images)
@@ -51,7 +51,7 @@ def draw_maps(
     pairs = []
     for name in spread(names, num_images):
         if name not in pictures:
-            raise UserError(f'{results_folder}/{name}{_SUFFIX} is of no picture in {image_folder}.')
+            raise UserError(f'{results_folder}/{name}{_SUFFIX} has no picture in {image_folder}.')
         truth = _read(Path(truth_folder, name + _SUFFIX))
         found = _read(Path(results_folder, name + _SUFFIX))
         if truth.shape != found.shape:
@@ -64,7 +64,7 @@ def draw_maps(
                 _share_right(truth, found, len(colours)),
             )
         )
-    title = 'Ground truth beside predictions, with the share of pixels that are right'
+    title = 'Ground truth beside predictions, with the share of correct pixels'
     return draw_sheet(pairs, title, colours, out_file)
 
 
@@ -72,14 +72,14 @@ def _names(folder: Path) -> list[str]:
     names = sorted(path.stem for path in folder.glob(f'*{_SUFFIX}'))
     if not names:
         raise UserError(
-            f'{folder} holds no {_SUFFIX} maps: have them written with tools/test.py --cfg-options '
+            f'{folder} holds no {_SUFFIX} maps: write them with tools/test.py --cfg-options '
             f'test_evaluator.output_dir={folder}'
         )
     return names
 
 
 def _read(path: Path) -> np.ndarray:
-    """A map of indices, (height, width)."""
+    """Read a map of class indices, (height, width)."""
     from PIL import Image
 
     try:
@@ -88,12 +88,12 @@ def _read(path: Path) -> np.ndarray:
     except OSError as error:
         raise UserError(f'The map {path} cannot be read: {error}.') from error
     if indices.ndim != 2:
-        raise UserError(f'{path} is no map of indices: it has {indices.shape[2]} channels.')
+        raise UserError(f'{path} is not a map of indices: it has {indices.shape[2]} channels.')
     return indices
 
 
 def _draw_map(axes: 'Axes', indices: np.ndarray, tones: np.ndarray) -> None:
-    """Lay each class's colour over the picture."""
+    """Draw each class's colour over the picture."""
     known = indices < len(tones)
     tint = np.zeros((*indices.shape, 4))
     tint[known] = np.insert(tones, 3, _OPACITY, axis=1)[indices[known]]
