@@ -1,1 +1,1 @@
-"""From the paper's table to ours: what it takes, running it, and what came out."""
+"""The model zoo: plan trainings, run them, and collect their results."""

@@ -1,4 +1,4 @@
-"""What configs are trained and evaluated on: the data sets and their figures."""
+"""The data sets that configs are trained and evaluated on, and their metrics."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Metric:
-    """A figure of an evaluation.
+    """A metric of an evaluation.
 
     Attributes:
-        name: As papers call it.
-        key: As the host logs it.
-        whole: What the host logs for 100 percent.
-        task: What it measures, as MIM's metafiles call it.
+        name: The name in papers.
+        key: The key in the host's log.
+        whole: The value that the host logs for 100 percent.
+        task: The task's name in MIM's metafiles.
     """
 
     name: str
@@ -22,22 +22,22 @@ class Metric:
     task: str
 
     def percent(self, line: Mapping[str, Any]) -> float | None:
-        """The figure of a logged evaluation as papers print it; None for what was not evaluated."""
+        """Return a logged value in percent, to one decimal; None if it was not evaluated."""
         value = line.get(self.key, -1)
         return round(100 * value / self.whole, 1) if value >= 0 else None
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A data set, and how papers report on it.
+    """A data set, and how papers report results on it.
 
     Attributes:
-        name: As papers write it.
-        split: What is evaluated.
-        metrics: The first is the one that ranks models.
-        train_size: Height and width, in pixels, of the images of a training step.
-        counted_size: Height and width, in pixels, that tables count multiply-adds at.
-        in_paper: Whether the paper has results on it.
+        name: The name in papers.
+        split: The split that is evaluated.
+        metrics: The main metric first.
+        train_size: Height and width of training images, in pixels.
+        counted_size: Height and width, in pixels, for which tables count multiply-adds.
+        in_paper: True if the paper has results on it.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What trainings left in their work dirs: how far they came, and their last evaluation."""
+"""Read from work dirs how far trainings got, and their last evaluation."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +10,12 @@ from ptnt_mm.reproduce.entries import NO_FIGURES, Entry, Figures
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the training of an entry came.
+    """How far the training of an entry got.
 
     Attributes:
-        entry: Which one.
+        entry: The entry.
         done: Epochs or iterations at the last evaluation; 0 before the first.
-        figures: What that gave.
+        figures: The results of the last evaluation.
     """
 
     entry: Entry
@@ -24,12 +24,12 @@ class Progress:
 
     @property
     def finished(self) -> bool:
-        """Whether it was evaluated at its end."""
+        """True if the end of the schedule was evaluated."""
         return self.done >= self.entry.schedule.length
 
     @property
     def measured(self) -> Figures:
-        """What may be compared with others: the figures at the end, or none."""
+        """The figures at the end of the schedule; empty before that."""
         return self.figures if self.finished else NO_FIGURES
 
     def __str__(self) -> str:
@@ -40,10 +40,10 @@ class Progress:
 
 
 def collect(entry: Entry, work_dirs: Path) -> Progress:
-    """Read the logs of an entry in ``work_dirs/<config>``, those of all its resumes.
+    """Read the logs of an entry and all its resumes in ``work_dirs/<config>``.
 
     Raises:
-        UserError: if a log is not MMEngine's.
+        UserError: if a log was not written by MMEngine.
     """
     metrics = entry.benchmark.metrics
     last = last_evaluation(work_dirs / entry.name, metrics[0].key)
@@ -56,15 +56,15 @@ def collect(entry: Entry, work_dirs: Path) -> Progress:
 
 
 def last_evaluation(work_dir: Path, key: str) -> dict[str, Any] | None:
-    """The line of the newest evaluation in the logs of a run, or None.
+    """Return the log line of a run's latest evaluation, or None.
 
     Args:
-        work_dir: The run's.
-        key: A figure that every evaluation logs.
+        work_dir: The run's folder.
+        key: A metric that every evaluation logs.
 
     Raises:
-        UserError: if a log is not MMEngine's.
+        UserError: if a log was not written by MMEngine.
     """
-    # A later run's evaluations replace the earlier ones'.
+    # Log files are sorted by time, so the last line is from the latest run.
     lines = [line for path in scalar_files(work_dir) for line in read_scalars(path) if key in line]
     return lines[-1] if lines else None

@@ -1,4 +1,4 @@
-"""What it takes to train configs: epochs or iterations, GPU hours, weights and arithmetic."""
+"""What training a config takes: schedule, GPU hours, weights, parameters and multiply-adds."""
 
 from rich.table import Table
 
@@ -10,16 +10,16 @@ from ptnt_mm.tables import new_table, to_text
 
 
 def gpu_hours(entry: Entry, step: StepTime) -> float:
-    """Hours of one device until the end of the schedule, evaluations left out."""
+    """Return the hours that one device needs for the schedule, without evaluations."""
     return entry.schedule.all_images * step.seconds_per_image / 3600
 
 
 def plan(chosen: list[Entry], times: dict[str, StepTime]) -> str:
-    """A table of configs with schedules, GPU hours and weights, and notes on them.
+    """Return a table of configs with schedules, GPU hours and weights, followed by notes.
 
     Args:
-        chosen: Its rows.
-        times: What was measured, by :attr:`Entry.step`.
+        chosen: The entries to list.
+        times: Measured step times by :attr:`Entry.step`.
     """
     table = new_table('config', 'schedule', 'GPU hours', 'measured on', 'weights')
     hours = []
@@ -33,7 +33,7 @@ def plan(chosen: list[Entry], times: dict[str, StepTime]) -> str:
 
 
 def cost(chosen: list[Entry]) -> str:
-    """A table of parameters and multiply-adds, of one image of each benchmark's counted size."""
+    """Return a table of parameters and multiply-adds, for one image of the benchmark's size."""
     table = new_table(
         'config', 'image', 'parameters', 'multiply-adds', 'without attention products'
     )
@@ -56,15 +56,15 @@ def _add_cost(table: Table, entry: Entry) -> None:
 
 def _notes(chosen: list[Entry], hours: list[float]) -> list[str]:
     notes = [
-        'GPU hours are all images of the schedule x the time of an image in a training step, '
-        'without evaluations, loading and exchange between GPUs.'
+        'GPU hours are the images of the whole schedule x the time per image of a training step, '
+        'without evaluation, data loading and communication between GPUs.'
     ]
     if len(hours) < len(chosen):
         notes.append(
             f'{len(chosen) - len(hours)} of {len(chosen)} rows are empty: no step was measured. On '
-            'the GPU that is to train: python tools/reproduce.py measure CONFIG --device cuda'
+            'the training GPU, run: python tools/reproduce.py measure CONFIG --device cuda'
         )
     if hours:
         notes.append(f'Together: {sum(hours):.0f} GPU hours in {len(hours)} rows.')
-    notes.append(f'Weights are linked, with their passwords, on {SOURCE}')
+    notes.append(f'Links to the weights, with passwords, are on {SOURCE}')
     return notes

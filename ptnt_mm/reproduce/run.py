@@ -1,4 +1,4 @@
-"""Training what is asked for, one config after the other, each from where it stands."""
+"""Train configs one after the other, each from its last checkpoint."""
 
 import subprocess
 import sys
@@ -18,9 +18,9 @@ class Place:
     """Where and on what to train.
 
     Attributes:
-        work_dirs: The folder of the runs' folders.
-        weights: The folder of the authors' files.
-        gpus: How many, of this machine.
+        work_dirs: The folder that holds a work dir for each run.
+        weights: The folder with the authors' weight files.
+        gpus: Number of GPUs of this machine to use.
     """
 
     work_dirs: Path
@@ -29,16 +29,16 @@ class Place:
 
 
 def train_command() -> list[str]:
-    """How ``tools/train.py`` is started; it lies beside the configs."""
+    """Return the command that starts ``tools/train.py``, which is in the checkout of the configs."""
     return [sys.executable, str(config_root().parent / 'tools' / 'train.py')]
 
 
 def command(entry: Entry, place: Place) -> list[str]:
-    """What trains an entry, or goes on with it.
+    """Return the command that trains an entry, or resumes its training.
 
     Raises:
-        UserError: if the file of its backbone's weights is not there, or the number of GPUs cannot
-            keep its recipe.
+        UserError: if the file with its backbone's weights is missing, or the recipe does not fit
+            the number of GPUs.
     """
     weights = find(entry.size, place.weights)
     starter, *tool = train_command()
@@ -47,7 +47,7 @@ def command(entry: Entry, place: Place) -> list[str]:
         starting, launcher = [starter, *ranks, *tool], ['--launcher', 'pytorch']
     else:
         starting, launcher = [starter, *tool], []
-    # Where nothing was saved yet, --resume starts at the beginning, from the weights.
+    # Without a checkpoint, --resume starts from the beginning, with the pretrained weights.
     resume = ['--pretrained', str(weights), '--resume']
     recipe = entry.schedule.flags(place.gpus)
     work_dir = ['--work-dir', str(place.work_dirs / entry.name)]
@@ -57,10 +57,10 @@ def command(entry: Entry, place: Place) -> list[str]:
 def unfinished(
     chosen: list[Entry], place: Place, tell: Callable[[str], None]
 ) -> dict[Entry, list[str]]:
-    """The commands of what is not finished; tells, as comments of a shell, how far each entry is.
+    """Return the commands of unfinished entries; report every entry's state as a shell comment.
 
     Raises:
-        UserError: if weights are missing.
+        UserError: as :func:`command`.
     """
     commands = {}
     for entry in chosen:
@@ -72,22 +72,22 @@ def unfinished(
 
 
 def run(commands: dict[Entry, list[str]], place: Place) -> None:
-    """Train one after the other.
+    """Run the commands one after the other.
 
     Raises:
-        UserError: at the first training that fails: says where its log is.
+        UserError: at the first training that fails; says where its log is.
     """
     for entry, words in commands.items():
         status = subprocess.call(words)
         if status:
             raise UserError(
                 f'{entry.name} stopped with exit status {status}; '
-                f'{_log_place(place.work_dirs / entry.name)}. The same command goes on from its '
+                f'{_log_place(place.work_dirs / entry.name)}. The same command resumes from its '
                 'last checkpoint'
             )
 
 
 def _log_place(work_dir: Path) -> str:
-    """Where the log of a run's last start is, in words."""
+    """Say where the log of a run's last start is."""
     logs = sorted(work_dir.glob('*/*.log'))
     return f'its log is {logs[-1]}' if logs else 'it ended before it had a log'

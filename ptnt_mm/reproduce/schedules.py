@@ -1,4 +1,4 @@
-"""How long trainings are, and what keeps a recipe on another number of GPUs than its own."""
+"""Lengths of trainings, and how to keep a recipe on a different number of GPUs."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from ptnt_mm.errors import UserError
 
 @dataclass(frozen=True)
 class Schedule(ABC):
-    """A number of epochs or iterations, whatever a host counts evaluations by.
+    """A number of epochs or iterations, in the unit in which the host counts evaluations.
 
     Attributes:
-        length: How many.
-        images: That one of them trains on.
-        gpus: That the learning rate is for, with the config's batch on each.
+        length: Number of epochs or iterations.
+        images: Number of images in one epoch or iteration.
+        gpus: Number of GPUs, each with the config's batch, that the learning rate is for.
     """
 
     length: int
@@ -28,50 +28,50 @@ class Schedule(ABC):
 
     @property
     def units(self) -> str:
-        """The unit of several."""
+        """The plural of :attr:`unit`."""
         return f'{self.unit}s'
 
     @property
     def all_images(self) -> int:
-        """Images until the end, each as often as it is trained on."""
+        """Number of images in the whole schedule, repetitions included."""
         return self.length * self.images
 
     @abstractmethod
     def flags(self, gpus: int) -> list[str]:
-        """What ``tools/train.py`` needs to keep the recipe on another number of GPUs.
+        """Return the flags of ``tools/train.py`` that keep the recipe on this number of GPUs.
 
         Raises:
-            UserError: if it cannot be kept on so many.
+            UserError: if the recipe does not fit this number of GPUs.
         """
 
 
 class Epochs(Schedule):
-    """Passes through the data set: the batch may change, and the learning rate changes with it."""
+    """Passes over the data set. With other GPUs the batch changes, and the learning rate with it."""
 
     unit = 'epoch'
 
     def flags(self, gpus: int) -> list[str]:
-        """Have the learning rate scaled."""
+        """Return the flag that scales the learning rate, unless the number is the recipe's."""
         return [] if gpus == self.gpus else ['--auto-scale-lr']
 
 
 class Iterations(Schedule):
-    """Steps: of another batch they would be another number of images, so the batch is kept."""
+    """Training steps. Another batch would change the total of images, so the batch is kept."""
 
     unit = 'iteration'
 
     def flags(self, gpus: int) -> list[str]:
-        """Share the images of a step among the GPUs.
+        """Return the flags that divide the images of a step among the GPUs.
 
         Raises:
-            UserError: if some would get more than others.
+            UserError: if they cannot be divided evenly.
         """
         if gpus == self.gpus:
             return []
         if self.images % gpus:
             fitting = [n for n in range(1, self.images + 1) if self.images % n == 0]
             raise UserError(
-                f'--gpus {gpus}: the recipe has {self.images} images an iteration, which so many '
-                f'GPUs cannot share: expected one of {", ".join(map(str, fitting))}'
+                f'--gpus {gpus}: the {self.images} images of an iteration cannot be divided evenly '
+                f'among the GPUs: expected one of {", ".join(map(str, fitting))}'
             )
         return ['--cfg-options', f'train_dataloader.batch_size={self.images // gpus}']

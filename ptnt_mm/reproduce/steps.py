@@ -1,4 +1,4 @@
-"""How long a training step of a whole detector or segmenter takes on the device at hand."""
+"""Time a training step of a whole detector or segmenter on the device at hand."""
 
 import datetime
 import json
@@ -23,23 +23,23 @@ from ptnt_mm.reproduce.entries import Entry
 from ptnt_mm.zoo import get_config
 
 WARM_UP = 2
-"""Steps before the clock starts: memory is found and kernels are chosen in them."""
+"""Untimed steps at the start, in which memory is allocated and kernels are chosen."""
 
 OBJECTS = 7
-"""Objects in an image: COCO has 7.3 on average."""
+"""Objects per random image. COCO has 7.3 on average."""
 
 
 @dataclass(frozen=True)
 class StepTime:
-    """A measurement.
+    """A measured training step.
 
     Attributes:
-        seconds: The median of a step.
-        images: In a batch.
+        seconds: Median seconds of a step.
+        images: Images in a batch.
         size: Height x width of the images, in pixels.
-        device: Its name.
-        torch: Its version.
-        date: As ``YYYY-MM-DD``.
+        device: Name of the device.
+        torch: Version of torch.
+        date: The date as ``YYYY-MM-DD``.
     """
 
     seconds: float
@@ -51,21 +51,23 @@ class StepTime:
 
     @property
     def seconds_per_image(self) -> float:
-        """Of one device."""
+        """Seconds for one image on one device."""
         return self.seconds / self.images
 
 
 def measure(entry: Entry, device: str, size: tuple[int, int] | None, steps: int) -> StepTime:
-    """Train on random images in the config's own batch, without loading or exchanging anything.
+    """Time training steps on random images, without data loading or communication.
+
+    The batch size is the config's.
 
     Args:
-        entry: Whose model and optimizer.
+        entry: The entry whose model and optimizer are timed.
         device: 'cpu', 'cuda' or 'cuda:1'.
-        size: Height and width of the images, in pixels; None for the benchmark's own.
-        steps: How many to time.
+        size: Height and width of the images, in pixels; None for the benchmark's size.
+        steps: Number of steps to time.
 
     Raises:
-        UserError: if the device is not there, is too small, or cannot do what the config asks for.
+        UserError: if the device is missing, has too little memory, or cannot run the config.
     """
     config = get_config(entry.name)
     images = config.train_dataloader.batch_size
@@ -88,10 +90,10 @@ def measure(entry: Entry, device: str, size: tuple[int, int] | None, steps: int)
 
 
 def read(file: Path) -> dict[str, StepTime]:
-    """What was measured so far, by :attr:`Entry.step`; nothing if there is no such file.
+    """Read the step times measured so far, by :attr:`Entry.step`; empty if there is no file.
 
     Raises:
-        UserError: if the file is not one of ours.
+        UserError: if the file holds something else.
     """
     if not file.is_file():
         return {}
@@ -103,10 +105,10 @@ def read(file: Path) -> dict[str, StepTime]:
 
 
 def add(file: Path, entry: Entry, found: StepTime) -> None:
-    """Keep a measurement beside the others, in place of an earlier one.
+    """Add a measurement to the file; replace an earlier one of the same step.
 
     Raises:
-        UserError: if the file is not one of ours, or cannot be written.
+        UserError: if the file holds something else, or cannot be written.
     """
     times = {**read(file), entry.step: found}
     content = {name: asdict(step) for name, step in sorted(times.items())}
@@ -115,25 +117,25 @@ def add(file: Path, entry: Entry, found: StepTime) -> None:
 
 
 def _prepare(config: Config, device: str, size: tuple[int, int], images: int) -> Callable[[], None]:
-    """One step of a model on random images and annotations, ready to run."""
+    """Build a model and return a function that runs one step on random images."""
     scope = config.default_scope
     import_host(f'{scope}.models')
     torch.manual_seed(0)
     with DefaultScope.overwrite_default_scope(scope):
-        # Of one device: there is nothing to synchronise.
+        # On one device there is nothing to synchronise.
         model = revert_sync_batchnorm(MODELS.build(config.model)).to(device).train()
         optimizer = build_optim_wrapper(model, config.optim_wrapper)
     data = _BATCHES[scope](model, images, size, device)
 
     def step() -> None:
-        # The preprocessor changes the dictionary, not what is in it.
+        # A copy, because the preprocessor changes the dictionary (but not its values).
         model.train_step(dict(data), optimizer)
 
     return step
 
 
 def _boxes(model: nn.Module, images: int, size: tuple[int, int], device: str) -> dict:
-    """Random images for a detector, with boxes, and masks if it learns them."""
+    """Return random images for a detector, with boxes, and with masks if it predicts them."""
     from mmdet.testing import demo_mm_inputs
 
     return demo_mm_inputs(
@@ -146,7 +148,7 @@ def _boxes(model: nn.Module, images: int, size: tuple[int, int], device: str) ->
 
 
 def _maps(model: nn.Module, images: int, size: tuple[int, int], device: str) -> dict:
-    """Random images for a segmenter, with a class for each pixel."""
+    """Return random images for a segmenter, with a class for each pixel."""
     from mmseg.structures import SegDataSample
 
     def sample() -> SegDataSample:
@@ -159,7 +161,7 @@ def _maps(model: nn.Module, images: int, size: tuple[int, int], device: str) -> 
     )
 
 
-# By a config's default scope.
+# Functions that make a random batch, by the config's default scope.
 _BATCHES = {'mmdet': _boxes, 'mmseg': _maps}
 
 

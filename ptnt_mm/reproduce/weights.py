@@ -1,11 +1,11 @@
-"""The backbones' ImageNet weights: which file belongs to which size, and who has it."""
+"""The backbones' ImageNet weights: the file for each size, and where to get it."""
 
 from pathlib import Path
 
 from ptnt_mm.errors import UserError
 
 SOURCE = 'https://github.com/huawei-noah/Efficient-AI-Backbones/tree/master/tnt_pytorch'
-"""Its README links each file on Baidu Disk and gives the password."""
+"""The README there links each file on Baidu Disk and gives the password."""
 
 FILES = {
     'ti': 'ptnt_ti_75.2.pth.tar',
@@ -13,19 +13,19 @@ FILES = {
     'm': 'ptnt_m_83.5.pth.tar',
     'b': 'ptnt_b_84.1.pth.tar',
 }
-"""By size; the number is the file's ImageNet top-1 accuracy in percent."""
+"""File name by size. The number in it is the ImageNet top-1 accuracy in percent."""
 
 
 def find(size: str, folder: Path) -> Path:
-    """The file of a size.
+    """Return the weight file for a size.
 
     Raises:
-        UserError: if it is not in the folder; says who has it.
+        UserError: if it is not in the folder; says where to get it.
     """
     file = folder / FILES[size]
     if not file.is_file():
         raise UserError(
-            f'{file} is not there: its authors link it, with a password, on {SOURCE}. Save it '
-            f'under this name, or say with --weights in which folder it is'
+            f'{file} is missing: its authors link it, with a password, on {SOURCE}. Save it under '
+            f'this name, or name the folder that holds it with --weights'
         )
     return file

@@ -1,4 +1,4 @@
-"""The model zoo as a page and as MIM's metafile, both made of configs and logs."""
+"""Write the model zoo as a page and as MIM's metafile, from configs and logs."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -24,7 +24,7 @@ fill it.
 
 
 def page(rows: list[Progress]) -> str:
-    """Make docs/model_zoo.md: one table for each method and benchmark."""
+    """Return the text of docs/model_zoo.md: one table for each method and benchmark."""
     parts = [_HEAD]
     for (method, benchmark), group in groupby(rows, key=_family):
         group = list(group)
@@ -35,9 +35,9 @@ def page(rows: list[Progress]) -> str:
 
 
 def metafile(rows: list[Progress]) -> str:
-    """Make configs/metafile.yml, in the form that MIM and MMEngine's inferencers read.
+    """Return the text of configs/metafile.yml, which MIM and MMEngine's inferencers read.
 
-    What was not produced, results and weights, is left out.
+    Results and weights that were not produced are left out.
     """
     collection = {
         'Name': 'PyramidTNT',
@@ -58,7 +58,7 @@ def _family(row: Progress) -> tuple[str, Benchmark]:
 
 
 def _headings(benchmark: Benchmark) -> Iterator[str]:
-    """Of the columns of figures, in the order of :func:`_figures`."""
+    """Yield the headings of the metric columns, in the order of :func:`_figures`."""
     for metric in benchmark.metrics:
         if benchmark.in_paper:
             yield from (f'published {metric.name}', 'measured here')

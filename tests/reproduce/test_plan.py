@@ -90,5 +90,5 @@ def test_a_file_of_something_else(tmp_path: Path, content: str):
 
 
 def test_missing_weights_say_who_has_them(tmp_path: Path):
-    with pytest.raises(UserError, match=r'ptnt_b_84\.1\.pth\.tar is not there: .*Backbones'):
+    with pytest.raises(UserError, match=r'ptnt_b_84\.1\.pth\.tar is missing: .*Backbones'):
         find('b', tmp_path)

@@ -88,5 +88,5 @@ def test_a_failure_names_the_last_log(place: Place, started):
 
 
 def test_weights_are_looked_for_before_anything_starts(place: Place):
-    with pytest.raises(UserError, match=r'ptnt_m_83\.5\.pth\.tar is not there'):
+    with pytest.raises(UserError, match=r'ptnt_m_83\.5\.pth\.tar is missing'):
         run.unfinished([RETINANET, *choose(['retinanet_ptnt_m_1x'])], place, print)
