@@ -1,4 +1,4 @@
-"""Count the parameters and multiply-adds of an arch, or of a config's model, part by part.
+"""Count the parameters and multiply-adds of an arch or a config's model, part by part.
 
 Examples:
     python tools/complexity.py small --shape 256 256
@@ -20,13 +20,13 @@ def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument('model', help='tiny, small, medium, base, a config file or its name')
+    parser.add_argument('model', help='tiny, small, medium, base, a config file or a config name')
     parser.add_argument(
-        '--shape', type=int, nargs=2, required=True, metavar=('H', 'W'), help='image in pixels'
+        '--shape', type=int, nargs=2, required=True, metavar=('H', 'W'), help='image size in pixels'
     )
     parser.add_argument('--format', choices=['table', 'json'], default='table', help='to print')
-    parser.add_argument('--json', type=Path, metavar='FILE', help='write JSON to this file too')
-    parser.add_argument('--overwrite', action='store_true', help='if that file exists, replace it')
+    parser.add_argument('--json', type=Path, metavar='FILE', help='also write JSON to this file')
+    parser.add_argument('--overwrite', action='store_true', help='replace that file if it exists')
     return parser.parse_args(arguments)
 
 
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> None:
     """Count and print.
 
     Raises:
-        UserError: for an unknown model, an impossible shape, or a file that cannot be written.
+        UserError: if the model is unknown, the shape impossible, or the file cannot be written.
     """
     if args.json:
         check_new(args.json, args.overwrite)

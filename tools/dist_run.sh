@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Start a tool once for each GPU: tools/dist_run.sh train.py CONFIG GPUS [what else it takes]
+# Start a tool once for each GPU: tools/dist_run.sh train.py CONFIG GPUS [flags of the tool]
 set -euo pipefail
 if [ $# -lt 3 ] || ! [[ $3 =~ ^[1-9][0-9]*$ ]]; then
     echo "usage: $(basename "$0") TOOL CONFIG GPUS ...; GPUS is a number of processes, not '${3:-}'" >&2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Test on several GPUs: tools/dist_test.sh CONFIG CHECKPOINT GPUS [flags of test.py]
-# Several machines: as in dist_train.sh.
+# For several machines, see dist_train.sh.
 set -euo pipefail
 if [ $# -lt 3 ]; then
     sed -n 2p "$0" >&2

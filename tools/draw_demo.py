@@ -1,4 +1,4 @@
-"""Draw what the demo's detector or segmenter found, and how it learnt."""
+"""Draw the predictions of the demo's detector or segmenter, and its training curves."""
 
 import argparse
 import sys
@@ -20,8 +20,8 @@ def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         '--results',
         type=Path,
-        help="COCO results, <outfile_prefix>.bbox.json of mmdet's CocoMetric, or a folder of maps, "
-        "output_dir of mmseg's IoUMetric; without them only the curves are drawn",
+        help="COCO results (<outfile_prefix>.bbox.json of mmdet's CocoMetric) or a folder of maps "
+        "(output_dir of mmseg's IoUMetric); without them only the curves are drawn",
     )
     parser.add_argument(
         '--annotations', type=Path, default=Path('data/demo/annotations/instances_val.json')
@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def draw(args: argparse.Namespace) -> None:
-    """Draw and say where.
+    """Draw the figures and print their paths.
 
     Raises:
         UserError: if there is nothing to draw, or a figure cannot be written.

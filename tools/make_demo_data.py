@@ -1,4 +1,4 @@
-"""Make the demo data set: a few hundred pictures in COCO's format, without any download."""
+"""Make the demo data set: a few hundred pictures in COCO format, without any download."""
 
 import argparse
 import sys
@@ -16,19 +16,19 @@ def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
     defaults = DemoSpec()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('folder', nargs='?', type=Path, default=Path('data/demo'))
-    parser.add_argument('--train', type=int, default=defaults.train, help='number of pictures')
-    parser.add_argument('--val', type=int, default=defaults.val, help='number of pictures')
+    parser.add_argument('--train', type=int, default=defaults.train, help='training pictures')
+    parser.add_argument('--val', type=int, default=defaults.val, help='validation pictures')
     parser.add_argument('--seed', type=int, default=defaults.seed)
     parser.add_argument(
         '--overwrite',
         action='store_true',
-        help='replace a demo data set that was made with other arguments or changed since',
+        help='replace a demo data set made with other arguments, or changed since',
     )
     return parser.parse_args(arguments)
 
 
 def show_progress(numbers: Iterable[int], title: str) -> Iterable[int]:
-    """Show a progress bar while the numbers are used up."""
+    """Yield the numbers and show a progress bar."""
     return track(numbers, description=f'Composing {title:<5} pictures')
 
 

@@ -1,4 +1,4 @@
-"""Draw COCO's polygons and run lengths as masks for a segmenter: palette PNGs of class indices.
+"""Draw COCO polygons and run lengths as masks for a segmenter: palette PNGs of class indices.
 
 python tools/masks_from_coco.py instances_train.json data/custom_seg/masks/train
 python tools/masks_from_coco.py instances_val.json data/custom_seg/masks/val --classes ball cup
@@ -19,24 +19,24 @@ def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument('annotations', type=Path, help="a file in COCO's format")
-    parser.add_argument('folder', type=Path, help='where the masks go, named as the images')
+    parser.add_argument('annotations', type=Path, help='annotation file in COCO format')
+    parser.add_argument('folder', type=Path, help='where to write the masks, named like the images')
     parser.add_argument(
         '--classes',
         nargs='+',
         metavar='NAME',
-        help='all categories in the order of the indices from 1; by default, that of the file',
+        help='all categories in index order, from 1 (default: the order in the file)',
     )
     parser.add_argument(
         '--overwrite',
         action='store_true',
-        help='replace the folder if it holds nothing but masks drawn by this tool',
+        help='replace the folder if it holds only masks drawn by this tool',
     )
     return parser.parse_args(arguments)
 
 
 def draw(args: argparse.Namespace) -> None:
-    """Write the masks, and say what to write into a config.
+    """Write the masks, and print the class names for a config.
 
     Raises:
         UserError: if the annotations cannot be drawn, or the folder cannot be written.

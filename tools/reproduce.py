@@ -26,7 +26,7 @@ Commands = argparse._SubParsersAction
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The arguments."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -43,10 +43,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def show_plan(args: argparse.Namespace) -> None:
-    """Print what training takes.
+    """Print schedules, GPU hours and weights.
 
     Raises:
-        UserError: for an unknown name, or a damaged file of step times.
+        UserError: if a name is unknown, or the file of step times is damaged.
     """
     chosen = choose(args.names) if args.names else entries()
     print(plan.plan(chosen, steps.read(args.times)))
@@ -55,13 +55,13 @@ def show_plan(args: argparse.Namespace) -> None:
 
 
 def measure_steps(args: argparse.Namespace) -> None:
-    """Time training steps and keep the times.
+    """Time training steps and save the times.
 
     Raises:
-        UserError: for an unknown name, or a device that is not there or too small.
+        UserError: if a name is unknown, or the device is missing or has too little memory.
     """
     chosen = choose(args.names)
-    steps.read(args.times)  # a damaged file is found before the work
+    steps.read(args.times)  # fail early if the file is damaged
     for entry in chosen:
         found = steps.measure(entry, args.device, args.size, args.steps)
         steps.add(args.times, entry, found)
@@ -72,10 +72,10 @@ def measure_steps(args: argparse.Namespace) -> None:
 
 
 def run_training(args: argparse.Namespace) -> None:
-    """Train what is not finished, or print the commands.
+    """Train the configs that are not finished, or print the commands.
 
     Raises:
-        UserError: for an unknown name, missing weights, or at the first training that fails.
+        UserError: if a name is unknown or weights are missing, or at the first failing training.
     """
     chosen = choose(args.names)
     place = run.Place(args.work_dirs, args.weights, args.gpus)
@@ -87,10 +87,10 @@ def run_training(args: argparse.Namespace) -> None:
 
 
 def write_zoo(args: argparse.Namespace) -> None:
-    """Read the logs, say how far each training came, and write page and metafile.
+    """Read the logs, print the state of each training, and write the page and the metafile.
 
     Raises:
-        UserError: for a log that cannot be read, or a file that cannot be written.
+        UserError: if a log cannot be read, or a file cannot be written.
     """
     rows = [collect(entry, args.work_dirs) for entry in entries()]
     for row in rows:
@@ -101,10 +101,10 @@ def write_zoo(args: argparse.Namespace) -> None:
 
 
 def _add_plan(commands: Commands) -> None:
-    parser = commands.add_parser('plan', help='what training takes')
-    parser.add_argument('names', nargs='*', metavar='CONFIG', help='all by default')
+    parser = commands.add_parser('plan', help='show schedules, GPU hours and weights')
+    parser.add_argument('names', nargs='*', metavar='CONFIG', help='default: all')
     parser.add_argument(
-        '--count', action='store_true', help='count parameters and multiply-adds, too: slow'
+        '--count', action='store_true', help='also count parameters and multiply-adds (slow)'
     )
     _add_times(parser)
     parser.set_defaults(command=show_plan)
@@ -116,20 +116,20 @@ def _add_measure(commands: Commands) -> None:
     parser.add_argument('--device', default='cuda', help='cpu, cuda or cuda:1')
     parser.add_argument(
         '--size', type=size, metavar='HxW',
-        help="of the images, in pixels: the benchmark's own by default, such as 800x1333 for COCO",
+        help="image size in pixels (default: the benchmark's, such as 800x1333 for COCO)",
     )  # fmt: skip
-    parser.add_argument('--steps', type=whole, default=20, help='after two for warming up')
+    parser.add_argument('--steps', type=whole, default=20, help='timed steps, after two of warm-up')
     _add_times(parser)
     parser.set_defaults(command=measure_steps)
 
 
 def _add_run(commands: Commands) -> None:
-    parser = commands.add_parser('run', help='train, or go on with it; what is finished is left')
+    parser = commands.add_parser('run', help='train or resume configs; skip finished ones')
     parser.add_argument('names', nargs='+', metavar='CONFIG')
-    parser.add_argument('--gpus', type=whole, default=1, help='of this machine')
+    parser.add_argument('--gpus', type=whole, default=1, help='number of GPUs on this machine')
     parser.add_argument(
         '--weights', type=Path, default=Path('pretrained'), metavar='FOLDER',
-        help="of the authors' files: pretrained by default",
+        help="folder of the authors' weight files (default: pretrained)",
     )  # fmt: skip
     parser.add_argument('--dry-run', action='store_true', help='print the commands and stop')
     _add_work_dirs(parser)
@@ -137,7 +137,7 @@ def _add_run(commands: Commands) -> None:
 
 
 def _add_collect(commands: Commands) -> None:
-    parser = commands.add_parser('collect', help='write the model zoo out of the logs')
+    parser = commands.add_parser('collect', help='write the model zoo from the logs')
     _add_work_dirs(parser)
     _add_out(parser)
     parser.set_defaults(command=write_zoo)
@@ -146,21 +146,21 @@ def _add_collect(commands: Commands) -> None:
 def _add_times(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--times', type=Path, default=STEP_TIMES, metavar='FILE',
-        help=f'what was measured: {STEP_TIMES} by default',
+        help=f'file of measured step times (default: {STEP_TIMES})',
     )  # fmt: skip
 
 
 def _add_work_dirs(parser: argparse.ArgumentParser, default: Path = Path('work_dirs')) -> None:
     parser.add_argument(
         '--work-dirs', type=Path, default=default, metavar='FOLDER',
-        help=f"of the runs' folders: {default} by default",
+        help=f'folder that holds the work dirs (default: {default})',
     )  # fmt: skip
 
 
 def _add_out(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--out', type=Path, default=ROOT, metavar='FOLDER',
-        help='with docs and configs in it: the checkout by default',
+        help='folder that contains docs and configs (default: the checkout)',
     )  # fmt: skip
 
 
@@ -171,7 +171,7 @@ def _write(file: Path, text: str) -> None:
 
 
 def _tell(text: str) -> None:
-    """Progress; flushed, since what is started writes to the same terminal."""
+    """Print a line now, before the command that follows prints to the same terminal."""
     print(text, flush=True)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Train under Slurm: tools/slurm_train.sh PARTITION JOB CONFIG WORK_DIR [flags of train.py]
-# GPUS (8), GPUS_PER_NODE (8), CPUS_PER_TASK (5) and SRUN_ARGS come from the environment.
+# Environment variables: GPUS (default 8), GPUS_PER_NODE (8), CPUS_PER_TASK (5), SRUN_ARGS.
 set -euo pipefail
 if [ $# -lt 4 ]; then
     sed -n 2,3p "$0" >&2
@@ -8,7 +8,7 @@ if [ $# -lt 4 ]; then
 fi
 gpus=${GPUS:-8}
 per_node=${GPUS_PER_NODE:-8}
-# A single failing process ends all: the others would wait for it.
+# --kill-on-bad-exit: if one process fails, stop all, or the others would wait for it forever.
 # shellcheck disable=SC2086  # SRUN_ARGS is several words
 exec srun --partition "$1" --job-name "$2" --ntasks "$gpus" \
     --ntasks-per-node "$((gpus < per_node ? gpus : per_node))" \

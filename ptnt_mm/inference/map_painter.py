@@ -1,4 +1,4 @@
-"""Maps of classes as pictures, in the colours and with the names of a data set."""
+"""Draw class maps in the colours and with the class names of a data set."""
 
 from functools import partial
 
@@ -9,28 +9,28 @@ from ptnt_mm.inference.overlay import draw_names, tint
 
 
 class MapPainter:
-    """Draws maps of classes over their images.
+    """Draws class maps over their images.
 
     Args:
         dataset_meta: The names and colours of the classes, see ``find_classes``.
-        number: How many classes there are; those without a colour get one of ours.
+        number: Number of classes. Classes without a colour get a generated one.
     """
 
     def __init__(self, dataset_meta: dict, number: int):
         classes = dataset_meta['classes']
-        # A segmenter with a single channel, for the foreground, tells two classes apart.
+        # A segmenter with one output channel separates two classes.
         number = max(number, 2)
         own = [] if classes is None else dataset_meta['palette']
         self._name = partial(class_name, classes)
         self._colours = np.array([*own, *colours(number)[len(own) :]], dtype=np.uint8)
 
     def paint(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Tint every pixel in its class's colour, and write names where there is room.
+        """Tint every pixel in its class's colour, and write class names where there is room.
 
         Args:
             image: (H, W, 3) uint8, BGR.
-            labels: (H, W), the class of each pixel. What is no class, such as the 255 of pixels
-                that do not count, stays as it is.
+            labels: (H, W), the class of each pixel. Pixels with another value, such as 255 for
+                ignored pixels, are not tinted.
 
         Returns:
             (H, W, 3) uint8, BGR.

@@ -1,10 +1,10 @@
-"""Masks in the JSON file."""
+"""Encode masks for the JSON file."""
 
 import numpy as np
 from pycocotools import mask as coco
 
 
 def run_lengths(mask: np.ndarray) -> dict:
-    """A mask, (H, W) bool, as the run lengths that COCO writes: ``size`` and ``counts``."""
+    """Encode a mask, (H, W) bool, as COCO run lengths: ``size`` and ``counts``."""
     encoded = coco.encode(np.asfortranarray(mask, dtype=np.uint8))
     return dict(size=encoded['size'], counts=encoded['counts'].decode())

@@ -1,4 +1,4 @@
-"""A map of classes, drawn over its image."""
+"""Draw a class map over its image."""
 
 from collections.abc import Callable
 
@@ -10,40 +10,43 @@ from PIL import Image, ImageDraw, ImageFont
 _OPACITY = 0.5
 
 _PLACES = 512
-"""Places for names are looked for in a map whose longer side has at most so many pixels."""
+"""Maps are reduced to this many pixels on the longer side to find places for names."""
 
 _LETTERS_PER_SIDE = 40
 _SMALLEST_LETTERS = 10
 
 
 def tint(image: np.ndarray, colours: np.ndarray) -> np.ndarray:
-    """Mix an image with the colours of its pixels; all (H, W, 3) uint8."""
+    """Blend an image with a colour for each pixel; all (H, W, 3) uint8."""
     return cv2.addWeighted(image, 1 - _OPACITY, np.ascontiguousarray(colours), _OPACITY, 0)
 
 
 def draw_names(
     image: np.ndarray, labels: np.ndarray, name: Callable[[int], str], colours: np.ndarray
 ) -> np.ndarray:
-    """Write each class's name where the class is widest, unless it is lower there than a letter.
+    """Write each class's name where its region is widest, if a letter fits in there.
 
     Args:
         image: (H, W, 3) uint8, BGR.
-        labels: (H, W), the class of each pixel; what has no colour gets no name.
-        name: Of a class.
+        labels: (H, W), the class of each pixel. Classes without a colour get no name.
+        name: Maps a class index to its name.
         colours: (classes, 3) uint8, RGB.
+
+    Returns:
+        (H, W, 3) uint8, BGR.
     """
-    # mmseg's own visualizer sorts the coordinates of every pixel as a Python list: minutes and
-    # many GB for a photograph.
+    # mmseg's visualizer sorts the coordinates of all pixels as a Python list, which takes minutes
+    # and many GB for a photograph.
     letters = max(_SMALLEST_LETTERS, max(labels.shape) // _LETTERS_PER_SIDE)
     picture = Image.fromarray(np.ascontiguousarray(image[..., ::-1]))
     pen = ImageDraw.Draw(picture)
-    # Of all that matplotlib brings along, it knows the most alphabets.
+    # Of the fonts that come with matplotlib, this one covers the most alphabets.
     font = ImageFont.truetype(findfont('DejaVu Sans'), letters)
     for label, (x, y) in _places(labels, letters, len(colours)):
         text, colour = name(label), colours[label]
         dark = colour @ (0.299, 0.587, 0.114) < 128
         half = pen.textlength(text, font) / 2
-        # A name is not to leave the picture.
+        # Keep the name inside the picture.
         x = min(max(x, half), max(labels.shape[1] - half, half))
         box = pen.textbbox((x, y), text, font, anchor='mm')
         left, top, right, bottom = box
@@ -53,7 +56,7 @@ def draw_names(
 
 
 def _places(labels: np.ndarray, letters: int, number: int) -> list[tuple[int, tuple[int, int]]]:
-    """The classes with room for a name, and the (x, y) that are farthest from other classes."""
+    """List classes with room for a name, each with its (x, y) farthest from other classes."""
     step = -(-max(labels.shape) // _PLACES)
     small = labels[::step, ::step]
     found = []

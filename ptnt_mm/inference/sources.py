@@ -1,4 +1,4 @@
-"""What the first word of the command line means: an image, a folder, a video or a webcam."""
+"""Open the input of the command line: an image, a folder, a video or a webcam."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from ptnt_mm.inference.video import VIDEO_SUFFIXES, Video, open_video, open_webc
 
 
 def default_out(text: str) -> Path:
-    """The folder for the results of a source."""
+    """Return the default output folder for an input."""
     name = f'webcam_{text}' if _is_webcam(text) else Path(text).resolve().name
     return Path('work_dirs', 'infer', name)
 
@@ -18,10 +18,10 @@ def find_source(text: str, drawn: Path) -> Images | Video:
 
     Args:
         text: A path, or the number of a webcam.
-        drawn: The folder of drawn pictures, which will be replaced and are not looked at.
+        drawn: The output folder of drawn pictures. It will be replaced, so it is not searched.
 
     Raises:
-        UserError: if there is nothing of the kind.
+        UserError: if there is no such input, or it lies in ``drawn``.
     """
     path = Path(text)
     if _is_webcam(text):

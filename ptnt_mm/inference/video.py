@@ -1,4 +1,4 @@
-"""Videos and webcams: reading frames, writing and showing them."""
+"""Videos and webcams: read frames, write and show them."""
 
 import os
 import sys
@@ -13,10 +13,10 @@ from ptnt_mm.errors import UserError
 VIDEO_SUFFIXES = ('.avi', '.m4v', '.mkv', '.mov', '.mp4', '.mpeg', '.mpg', '.webm', '.wmv')
 
 _FPS = 25.0
-"""Of a webcam that does not tell."""
+"""Frames per second of a webcam that does not report a rate."""
 
 _WHOLE = 0.95
-"""Of the announced frames. Some formats announce only how long they last, which is rounded."""
+"""Share of the announced frames that a whole video must give. Some formats round the number."""
 
 _ESCAPE = 27
 
@@ -25,14 +25,14 @@ class Video:
     """The frames of a video, one after the other, each (H, W, 3) uint8, BGR.
 
     Args:
-        name: What to call it.
-        capture: Opened.
-        ends: Whether it is a file, and no webcam.
+        name: Name to use in messages and outputs.
+        capture: The opened source.
+        ends: True for a file, False for a webcam.
 
     Attributes:
-        name: Of the file or the webcam.
-        fps: Frames in a second.
-        announced: How many frames there should be; None if nobody knows.
+        name: Name of the file or the webcam.
+        fps: Frames per second.
+        announced: Number of frames according to the file; None if unknown.
     """
 
     def __init__(self, name: str, capture: cv2.VideoCapture, ends: bool):
@@ -45,7 +45,7 @@ class Video:
         self._capture = capture
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        """Read on to the end."""
+        """Yield the remaining frames."""
         while True:
             read, frame = self._capture.read()
             if not read:
@@ -53,7 +53,7 @@ class Video:
             yield frame
 
     def check_end(self, frames: int) -> None:
-        """Find out whether a video that ended after so many frames is whole.
+        """Check that a video that ended after ``frames`` frames is complete.
 
         Raises:
             UserError: if it is not.
@@ -71,16 +71,16 @@ def open_video(file: Path) -> Video:
     """Open a video file.
 
     Raises:
-        UserError: if it is none, or damaged.
+        UserError: if it is not a video, or damaged.
     """
     capture = _open(str(file))
     if not capture.isOpened():
-        raise UserError(f'{file} cannot be read as a video: it is cut off, damaged, or none')
+        raise UserError(f'{file} cannot be read as a video: it is cut off, damaged, or no video')
     return Video(str(file), capture, ends=True)
 
 
 def open_webcam(number: int) -> Video:
-    """Open a webcam by its number, which is 0 for the first.
+    """Open a webcam by its number, counted from 0.
 
     Raises:
         UserError: if there is no such webcam, or it is in use.
@@ -92,18 +92,19 @@ def open_webcam(number: int) -> Video:
 
 
 class Movie:
-    """An .mp4 file in the making, as large as its first frame.
+    """Writes an .mp4 file whose frame size is that of its first frame.
 
-    A context: at its end the file takes its name, shorter if something stopped us.
+    A context manager. At its end the file gets its final name, even after an error; then it holds
+    the frames written so far.
 
     Args:
-        file: Where to write.
-        fps: Frames in a second.
+        file: File to write.
+        fps: Frames per second.
     """
 
     def __init__(self, file: Path, fps: float):
         self._file = file
-        # Not ``written_whole``: OpenCV tells the format by the ending, and a stopped video is kept.
+        # Not ``written_whole``: OpenCV needs the file extension, and a stopped video is kept.
         self._partial = file.with_name(f'.{file.stem}.partial-{os.getpid()}{file.suffix}')
         self._fps = fps
         self._writer = None
@@ -137,35 +138,35 @@ class Movie:
             self._partial.unlink(missing_ok=True)
             raise UserError(
                 f'{self._file}: OpenCV cannot write a video of {width} x {height} pixels there; '
-                '--no-draw does without'
+                '--no-draw writes no video'
             )
         return writer
 
 
 class Window:
-    """A window for frames; q or Esc ends the show.
+    """A window that shows frames until q or Esc is pressed.
 
     Args:
-        title: Of the window.
+        title: Title of the window.
 
     Raises:
         UserError: if there is no screen.
     """
 
     def __init__(self, title: str):
-        # Without one OpenCV ends the whole process.
+        # Without a screen, OpenCV aborts the whole process.
         if sys.platform == 'linux' and not {'DISPLAY', 'WAYLAND_DISPLAY'} & os.environ.keys():
             raise UserError('--show needs a screen, and there is none here: leave it out')
         self._title = title
 
     def show(self, frame: np.ndarray) -> bool:
-        """Show a frame, (H, W, 3) uint8, BGR; whether to go on."""
+        """Show a frame, (H, W, 3) uint8, BGR. Return False if q or Esc was pressed."""
         cv2.imshow(self._title, frame)
         return cv2.waitKey(1) & 0xFF not in (_ESCAPE, ord('q'))
 
 
 def _open(source: str | int) -> cv2.VideoCapture:
-    # OpenCV and FFmpeg tell at length which of their parts failed; we say it in a line.
+    # Silence the many lines that OpenCV and FFmpeg print on failure; callers report one.
     os.environ.setdefault('OPENCV_FFMPEG_LOGLEVEL', '-8')
     cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
     return cv2.VideoCapture(source)

@@ -29,7 +29,7 @@ class Place:
 
 
 def train_command() -> list[str]:
-    """Return the command that starts ``tools/train.py``, which is in the checkout of the configs."""
+    """Return the command that starts ``tools/train.py`` of the checkout."""
     return [sys.executable, str(config_root().parent / 'tools' / 'train.py')]
 
 

@@ -46,7 +46,7 @@ class Schedule(ABC):
 
 
 class Epochs(Schedule):
-    """Passes over the data set. With other GPUs the batch changes, and the learning rate with it."""
+    """Passes over the data set. With other GPUs, batch and learning rate change together."""
 
     unit = 'epoch'
 
