@@ -2,7 +2,7 @@
 
 Examples:
     python tools/dev/compare_backbones.py
-    python tools/dev/compare_backbones.py --seeds      # report what is there, train nothing
+    python tools/dev/compare_backbones.py --seeds      # report existing runs, train nothing
 """
 
 import argparse
@@ -26,17 +26,17 @@ def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        '--seeds', nargs='*', type=int, default=list(SEEDS), help='none: report what is there'
+        '--seeds', nargs='*', type=int, default=list(SEEDS), help='none: only report'
     )
-    parser.add_argument('--jobs', type=whole, default=2, help='runs at a time')
-    parser.add_argument('--threads', type=whole, default=1, help='of each run')
+    parser.add_argument('--jobs', type=whole, default=2, help='parallel runs')
+    parser.add_argument('--threads', type=whole, default=1, help='threads per run')
     parser.add_argument(
         '--work-dirs', type=Path, default=Path('work_dirs/comparison'), metavar='FOLDER',
-        help="of the runs' folders: work_dirs/comparison by default",
+        help='folder that holds the runs (default: work_dirs/comparison)',
     )  # fmt: skip
     parser.add_argument(
         '--out', type=Path, default=ROOT, metavar='FOLDER',
-        help='with docs in it: the checkout by default',
+        help='folder that contains docs (default: the checkout)',
     )  # fmt: skip
     return parser.parse_args(arguments)
 
@@ -48,10 +48,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def compare_backbones(args: argparse.Namespace) -> None:
-    """Run what is missing, then write the table, the figure and the numbers of all that is there.
+    """Train the missing runs, then write table, figure and numbers of all finished runs.
 
     Raises:
-        UserError: at the first run that fails, or for a page without a place for the table.
+        UserError: at the first run that fails, or if the page lacks the table's markers.
     """
     page = args.out / 'docs' / 'comparison.md'
     check_page(page)
@@ -69,7 +69,7 @@ def compare_backbones(args: argparse.Namespace) -> None:
 
 
 def _tell(text: str) -> None:
-    """Progress; flushed, since what is started writes to the same terminal."""
+    """Print a progress line without delay."""
     print(text, flush=True)
 
 

@@ -1,7 +1,7 @@
 """Time backbones side by side, measure their memory, and draw both.
 
 Examples:
-    python tools/dev/time_backbones.py                # what docs/performance.md shows
+    python tools/dev/time_backbones.py                # the tables of docs/performance.md
     python tools/dev/time_backbones.py --models ptnt_s swin_t --sizes 512x512 --modes forward
     python tools/dev/time_backbones.py --device cuda --dtypes bfloat16 --batches 2
 """
@@ -40,17 +40,17 @@ def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument('--batches', nargs='+', type=whole, default=[1], metavar='B')
     parser.add_argument(
         '--dtypes', nargs='+', choices=['float32', 'bfloat16', 'float16'], default=['float32'],
-        help='autocast to it',
+        help='type to autocast to',
     )  # fmt: skip
     parser.add_argument('--device', default='cpu', help='cpu, cuda or cuda:1')
-    parser.add_argument('--threads', type=whole, default=2, help='on a CPU')
-    parser.add_argument('--rounds', type=whole, default=3, help='after one for warming up')
+    parser.add_argument('--threads', type=whole, default=2, help='CPU threads')
+    parser.add_argument('--rounds', type=whole, default=3, help='timed rounds, after one warm-up')
     parser.add_argument(
         '--sides', nargs='*', type=whole, default=[256, 512, 1024, 2048], metavar='PIXELS',
-        help='sides of the square images of the second figure; none leaves it out',
+        help='side lengths for the figure over image sizes; without a number, skip it',
     )  # fmt: skip
     parser.add_argument('--out', type=Path, metavar='FOLDER', help=f'for {", ".join(FILES)}')
-    parser.add_argument('--overwrite', action='store_true', help='replace those files')
+    parser.add_argument('--overwrite', action='store_true', help='replace existing files')
     return parser.parse_args(arguments)
 
 
@@ -61,10 +61,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def benchmark(args: argparse.Namespace) -> None:
-    """Measure, print, write.
+    """Measure, print the tables, and write the files.
 
     Raises:
-        UserError: for an unknown model, a device that is not there, or files that exist already.
+        UserError: if a model is unknown, the device missing, or a file exists already.
     """
     for name in args.models:
         check_name(name)

@@ -1,1 +1,1 @@
-"""How fast backbones are and how much memory they take, side by side in one process."""
+"""Compare the speed and memory of backbones, timed in turn in one process."""

@@ -1,4 +1,4 @@
-"""The backbones that are compared: ours in its forms, and the published competitors from mmdet."""
+"""The backbones to compare: the forms of PyramidTNT, and published backbones from mmdet."""
 
 from collections.abc import Callable
 from functools import partial
@@ -10,14 +10,14 @@ from ptnt_mm.errors import UserError, unknown_name
 from ptnt_mm.models import PyramidTNT
 
 COMPILED = '+compile'
-"""What a name ends in when torch.compile is to run the model."""
+"""Suffix of a name: run the model with torch.compile."""
 
 BASELINE = 'ptnt_s'
-"""The contender that others are compared with."""
+"""The contender that ratios refer to."""
 
 
 def _peer(name: str, **options) -> nn.Module:
-    """Build one of mmdet's backbones; they need mmcv's compiled operators to be imported."""
+    """Build a backbone of mmdet, which needs mmcv's compiled operators to be importable."""
     import_host('mmdet.models')
     from mmdet.models import backbones
 
@@ -52,12 +52,12 @@ _BUILDERS: dict[str, Callable[[], nn.Module]] = {
 
 
 def names() -> list[str]:
-    """What can be compared, without the compiled forms."""
+    """List all contenders, without the compiled forms."""
     return list(_BUILDERS)
 
 
 def check_name(name: str) -> str:
-    """Give the name back, or raise a UserError that offers the nearest."""
+    """Return the name, or raise a UserError that suggests the closest one."""
     if name.removesuffix(COMPILED) not in _BUILDERS:
         raise UserError(unknown_name('model', name, _BUILDERS))
     return name
@@ -67,13 +67,13 @@ def build(name: str) -> nn.Module:
     """Build a contender with random weights, uncompiled.
 
     Raises:
-        UserError: for an unknown name, or a peer where mmdet cannot be imported.
+        UserError: if the name is unknown, or mmdet is needed and cannot be imported.
     """
     return _BUILDERS[check_name(name).removesuffix(COMPILED)]()
 
 
 def counted_as(name: str) -> str:
-    """The contender whose multiply-adds are this one's: of ours, the published form for all."""
+    """Return the contender to count multiply-adds of; for PyramidTNT, its published form."""
     plain = check_name(name).removesuffix(COMPILED).removesuffix('_cp')
     eager = f'{plain}_eager'
     return eager if eager in _BUILDERS else plain

@@ -1,4 +1,4 @@
-"""Figures of a benchmark: speed against memory, and time against the size of the image."""
+"""Figures of a benchmark: speed against memory, and time against image size."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -8,14 +8,14 @@ from benchmark.timing import TRAINING
 from ptnt_mm.visualization.figures import FAINT, INK, PALETTE, check_out_file, colour, save
 
 _MARKERS = 'os^D'
-"""Shapes of points, one after the other where the colours repeat."""
+"""Marker shapes; the next one is used each time the colours repeat."""
 
 
 def draw_speed_and_memory(report: Report, out_file: str | Path) -> Path:
     """Draw one point per contender: seconds of a training step against its peak memory.
 
     Raises:
-        UserError: the figure cannot be written.
+        UserError: if the figure cannot be written.
     """
     from matplotlib.figure import Figure
 
@@ -28,7 +28,7 @@ def draw_speed_and_memory(report: Report, out_file: str | Path) -> Path:
         marker = _MARKERS[index // len(PALETTE) % len(_MARKERS)]
         point = row.times.median, row.peak_bytes / 2**30
         axes.plot(*point, marker, color=colour(index), markersize=9, label=row.name)
-    # A legend, since names beside points that lie close together would overlap.
+    # A legend, because names beside points would overlap.
     axes.legend(frameon=False)
     _label(axes, 'seconds of a training step', 'GiB above the loaded model', report)
     axes.set_xlim(left=0)
@@ -42,7 +42,7 @@ def draw_sizes(report: Report, out_file: str | Path) -> Path:
     """Draw seconds of a forward pass over the side of a square image, one line per contender.
 
     Raises:
-        UserError: the figure cannot be written.
+        UserError: if the figure cannot be written.
     """
     from matplotlib.figure import Figure
 

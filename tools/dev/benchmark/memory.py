@@ -1,4 +1,4 @@
-"""Peak memory of a contender above its weights."""
+"""Measure the peak memory of a contender beyond its loaded model."""
 
 import ctypes
 import gc
@@ -12,23 +12,23 @@ from benchmark.contenders import COMPILED
 from benchmark.timing import Setting, prepare
 
 _SMALL = (64, 64)
-"""Pixels that warm up all but compiled code, which belongs to one size."""
+"""Image size, in pixels, for warming up. Compiled code, made for one size, warms up at its own."""
 
 _STATUS = Path('/proc/self/status')
 _CLEAR_REFS = Path('/proc/self/clear_refs')
 
 
 def peak(name: str, setting: Setting, threads: int) -> int | None:
-    """Bytes above the loaded, warmed-up model at the worst moment of one run.
+    """Return the peak memory of one run in bytes, beyond the loaded and warmed-up model.
 
-    On a GPU what torch's allocator gave out; on a CPU the resident set of a process of its own,
-    so that nothing else is in it, or None where the system does not tell (it does on Linux).
+    On a GPU this is the memory that torch's allocator handed out. On a CPU it is the resident set
+    of a separate process, or None if the system does not report it (Linux does).
     """
     if setting.device != 'cpu':
         return _allocated(name, setting)
     if not _CLEAR_REFS.exists():
         return None
-    # Each process starts from one that has imported what all need, and computed nothing.
+    # All processes fork from a server that has done the imports but computed nothing.
     context = multiprocessing.get_context('forkserver')
     context.set_forkserver_preload([__name__, 'mmdet.models'])
     with context.Pool(1) as pool:
@@ -49,13 +49,13 @@ def _resident(name: str, setting: Setting, threads: int) -> int:
     gc.collect()
     _give_back_free_memory()
     before = _from_status('VmRSS')
-    _CLEAR_REFS.write_text('5')  # the peak starts again from here
+    _CLEAR_REFS.write_text('5')  # reset the peak
     run()
     return _from_status('VmHWM') - before
 
 
 def _give_back_free_memory() -> None:
-    """What malloc keeps after the warm-up would count as the model's."""
+    """Return freed memory to the system; otherwise it would hide part of the next peak."""
     trim = getattr(ctypes.CDLL(None), 'malloc_trim', None)
     if trim is not None:
         trim(0)

@@ -1,4 +1,4 @@
-"""What a benchmark found: a table to read, JSON to keep."""
+"""The results of a benchmark, as tables and as JSON."""
 
 import datetime
 import platform
@@ -19,23 +19,23 @@ _PACKAGES = ('torch', 'mmengine', 'mmcv', 'mmdet', 'numpy')
 
 @dataclass(frozen=True)
 class Row:
-    """One contender under one setting."""
+    """The results of one contender in one setting."""
 
     name: str
     setting: Setting
     times: Times
     peak_bytes: int | None
     multiply_adds: int | None
-    """Of one image's forward pass, attention products included."""
+    """For the forward pass of one image, attention products included."""
 
     @property
     def images_per_second(self) -> float:
-        """By the median time."""
+        """Images per second at the median time."""
         return self.setting.batch / self.times.median
 
     @property
     def multiply_adds_per_second(self) -> float | None:
-        """The published arithmetic over the time; a training step counts three forward passes."""
+        """Published multiply-adds per second; a training step counts as three forward passes."""
         if self.multiply_adds is None:
             return None
         passes = 1 if self.setting.mode == FORWARD else 3
@@ -44,7 +44,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Report:
-    """All rows, and where they were measured."""
+    """All rows, and the machine that they were measured on."""
 
     rows: tuple[Row, ...]
     machine: dict[str, Any]
@@ -95,12 +95,12 @@ class Report:
 
 
 def spread(rows: list[Row]) -> float:
-    """How much slower the slowest round was than the median, at the median contender."""
+    """Return the median over contenders of slowest round / median round."""
     return statistics.median(max(row.times.rounds) / row.times.median for row in rows)
 
 
 def machine(device: str, threads: int) -> dict[str, Any]:
-    """Hardware and versions that the numbers belong to."""
+    """Describe the date, the hardware and the package versions of a measurement."""
     versions = {package: installed(package) for package in _PACKAGES}
     return {
         'date': datetime.date.today().isoformat(),
@@ -112,7 +112,7 @@ def machine(device: str, threads: int) -> dict[str, Any]:
 
 
 def _ratio(row: Row, rows: tuple[Row, ...]) -> float | None:
-    """The row's time by that of the baseline under the same setting."""
+    """Return the row's time divided by the baseline's in the same setting."""
     for other in rows:
         if other.name == BASELINE and other.setting == row.setting:
             return row.times.ratio(other.times)
@@ -120,7 +120,7 @@ def _ratio(row: Row, rows: tuple[Row, ...]) -> float | None:
 
 
 def _processor() -> str:
-    """The processor's own name with its vector extensions, as far as the system tells."""
+    """Return the processor's name and vector extensions, as far as the system reports them."""
     cpuinfo = Path('/proc/cpuinfo')
     lines = cpuinfo.read_text(encoding='utf-8').splitlines() if cpuinfo.exists() else []
     values = dict(map(str.strip, line.split(':', 1)) for line in lines if ':' in line)

@@ -1,4 +1,4 @@
-"""A whole benchmark: every contender under every setting."""
+"""Run a whole benchmark: every contender in every setting."""
 
 import itertools
 from collections.abc import Callable
@@ -14,21 +14,21 @@ from ptnt_mm.complexity import measure
 from ptnt_mm.errors import UserError
 
 QUIET_LOAD = 0.5
-"""Other work that a figure bears; the published attention suffers first, from memory bandwidth."""
+"""Highest load by other work before we warn. Published attention suffers first (bandwidth)."""
 
 STEADY_SPREAD = 1.25
-"""Slowest round by the median, up to which a run counts as quiet."""
+"""Highest ratio of slowest to median round for a run that counts as undisturbed."""
 
 SIDES_MODELS = ('ptnt_s', 'ptnt_s_eager', 'swin_t', 'resnet50')
-"""Contenders of the figure over image sizes."""
+"""Contenders in the figure over image sizes."""
 
 EAGER_LIMIT = 1024
-"""Side beyond which the published form is left out: at 2048 its logits alone are 17 GiB."""
+"""Largest side for the published form: at 2048 its logits alone take 17 GiB."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to measure."""
+    """Everything to measure."""
 
     models: tuple[str, ...]
     modes: tuple[str, ...]
@@ -39,10 +39,10 @@ class Plan:
     threads: int
     rounds: int
     sides: tuple[int, ...]
-    """Sides of square images, in pixels, for times of a forward pass."""
+    """Side lengths, in pixels, of square images for the figure over image sizes."""
 
     def settings(self) -> list[Setting]:
-        """Every combination."""
+        """List every combination of size, batch, type and mode."""
         combinations = itertools.product(self.sizes, self.batches, self.dtypes, self.modes)
         return [
             Setting(mode, size, batch, dtype, self.device)
@@ -51,14 +51,14 @@ class Plan:
 
 
 def run(plan: Plan, tell: Callable[[str], None]) -> tuple[Report, Report]:
-    """Measure a plan: the settings, and the sizes of square images.
+    """Measure all settings of a plan, and then the square images.
 
     Args:
         plan: What to measure.
-        tell: Called with a line of progress or a warning now and then.
+        tell: Called with lines of progress and warnings.
 
     Raises:
-        UserError: the device is not there.
+        UserError: if the device cannot be used.
     """
     _check_device(plan.device)
     torch.set_num_threads(plan.threads)
@@ -77,16 +77,16 @@ def run(plan: Plan, tell: Callable[[str], None]) -> tuple[Report, Report]:
     if rows and spread(rows) > STEADY_SPREAD:
         tell(
             f'WARNING: rounds differ by {spread(rows):.2f}: other work ran on the machine; '
-            'stop it and run again before quoting a figure'
+            'stop it and run again before you quote a figure'
         )
     where = machine(plan.device, plan.threads)
     return Report(tuple(rows), where), Report(tuple(sizes), where)
 
 
 def warn_if_busy(tell: Callable[[str], None]) -> None:
-    """Say so where other work would spoil what is measured."""
+    """Warn if other work on the machine would distort the measurements."""
     if load() > QUIET_LOAD:
-        tell(f'WARNING: the machine is busy (load {load():.1f}): ratios will be off')
+        tell(f'WARNING: the machine is busy (load {load():.1f}): ratios will be wrong')
 
 
 def _rows(
@@ -96,7 +96,7 @@ def _rows(
     tell: Callable[[str], None],
     multiply_adds: dict | None = None,
 ) -> list[Row]:
-    """Time the contenders in turn; with counts given, measure the memory of each, too."""
+    """Time the contenders in turn. If ``multiply_adds`` is given, also measure their memory."""
     works = {}
     for name in models:
         tell(f'{setting}: {name}')
@@ -121,7 +121,7 @@ def _rows(
 
 
 def _count(plan: Plan, tell: Callable[[str], None]) -> dict[tuple[str, tuple[int, int]], int]:
-    """Multiply-adds of one image, by contender as counted and size."""
+    """Count the multiply-adds of one image, by counted contender and image size."""
     found = {}
     for name in dict.fromkeys(map(counted_as, plan.models)):
         for size in plan.sizes:

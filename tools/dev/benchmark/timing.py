@@ -1,4 +1,4 @@
-"""Times of contenders, taken in turn, so that the machine's moods meet all of them alike."""
+"""Time contenders interleaved, so that background load affects all of them equally."""
 
 import os
 import statistics
@@ -18,7 +18,7 @@ MODES = (FORWARD, TRAINING)
 
 @dataclass(frozen=True)
 class Setting:
-    """What a contender is asked to do."""
+    """The work that is timed."""
 
     mode: str
     """One of :data:`MODES`; a training step is a forward and a backward pass."""
@@ -45,26 +45,26 @@ class Times:
 
     @property
     def median(self) -> float:
-        """The figure to quote."""
+        """Median seconds over the rounds: the figure to quote."""
         return statistics.median(self.rounds)
 
     def ratio(self, other: 'Times') -> float:
-        """The median over the rounds of this time by the other's."""
+        """Return the median over rounds of this time / the other's."""
         return statistics.median(a / b for a, b in zip(self.rounds, other.rounds, strict=True))
 
 
 def prepare(
     name: str, setting: Setting, warm_up: tuple[int, int] | None = None
 ) -> Callable[[], None]:
-    """Build a contender and give back the function to time, warmed up once.
+    """Build a contender, warm it up once, and return the function to time.
 
     Args:
         name: The contender.
-        setting: What it is asked to do.
-        warm_up: Height and width of the image to warm up with, in pixels; the setting's by default.
+        setting: The work to time.
+        warm_up: Height and width of the warm-up image, in pixels. Default: the setting's size.
 
     Raises:
-        UserError: the contender cannot run here: it lacks a package, or the memory.
+        UserError: if a package or memory for the contender is missing, or compilation fails.
     """
     torch.manual_seed(0)
     model = build(name).to(setting.device)
@@ -95,7 +95,7 @@ def prepare(
 
 
 def interleave(works: dict[str, Callable[[], None]], rounds: int) -> dict[str, Times]:
-    """Run all contenders once a round, and that many rounds."""
+    """Run every contender once per round."""
     seconds: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(rounds):
         for name, work in works.items():
@@ -106,7 +106,7 @@ def interleave(works: dict[str, Callable[[], None]], rounds: int) -> dict[str, T
 
 
 def load() -> float:
-    """Processes that wanted a core over the last minute, on average; 0 where nobody counts."""
+    """Return the system's load average over one minute; 0 where the system has none."""
     return os.getloadavg()[0] if hasattr(os, 'getloadavg') else 0.0
 
 

@@ -1,1 +1,1 @@
-"""Backbones side by side on the demo set: what docs/comparison.md shows."""
+"""Compare backbones on the demo set, for docs/comparison.md."""

@@ -1,4 +1,4 @@
-"""The figure of a comparison: every seed as a point, the mean as a line."""
+"""The figure of a comparison: a point for every seed, a line for the mean."""
 
 import statistics
 from operator import attrgetter
@@ -19,10 +19,10 @@ _PANELS = (
 
 
 def draw_comparison(outcomes: list[Outcome], out_file: str | Path) -> Path:
-    """Draw the box AP of every run, one panel for each detector, and the mask AP beside them.
+    """Draw the box AP of every run, one panel per detector, and the mask AP beside them.
 
     Raises:
-        UserError: the figure cannot be written.
+        UserError: if the figure cannot be written.
     """
     from matplotlib.figure import Figure
 
@@ -44,7 +44,7 @@ def draw_comparison(outcomes: list[Outcome], out_file: str | Path) -> Path:
 
 
 def _draw(axes: 'Axes', place: int, points: list[float]) -> None:
-    """One contender: its seeds side by side, across them the mean."""
+    """Draw one contender: its seeds side by side, with a line at their mean."""
     if not points:
         return
     first = place - 0.09 * (len(points) - 1)

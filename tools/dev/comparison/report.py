@@ -1,4 +1,4 @@
-"""What a comparison found: a table for its page, JSON to keep."""
+"""The results of a comparison, as tables for its page and as JSON."""
 
 import re
 import statistics
@@ -21,12 +21,13 @@ _BEGIN, _END = '<!-- made by tools/dev/compare_backbones.py -->', '<!-- until he
 
 @dataclass(frozen=True)
 class Comparison:
-    """All outcomes, and what the contenders cost.
+    """The outcomes of all finished runs, and the cost of each contender.
 
     Attributes:
-        outcomes: Of the runs that are done.
-        costs: Of backbones, with the neck that brings ours to its peers' strides, by config.
-        shape: Height and width, in pixels, of the padded images that the costs are of.
+        outcomes: Outcomes of the finished runs.
+        costs: Cost of each backbone by config name. PyramidTNT includes its upsampling neck, which
+            gives it the same strides as the others.
+        shape: Height and width, in pixels, of the padded images for which costs are counted.
     """
 
     outcomes: tuple[Outcome, ...]
@@ -34,7 +35,7 @@ class Comparison:
     shape: tuple[int, int]
 
     def of(self, contender: Contender) -> list[Outcome]:
-        """The outcomes of one config, by seed."""
+        """Return the outcomes of one config, in seed order."""
         return [outcome for outcome in self.outcomes if outcome.name == contender.name]
 
     def to_dict(self) -> dict[str, Any]:
@@ -46,7 +47,7 @@ class Comparison:
         }
 
     def to_markdown(self) -> str:
-        """The numbers as one table for each detector, below what they belong to."""
+        """The numbers as one table per detector, below the progress and the machines used."""
         tables = [f'### {title}\n\n{self._table(name)}' for name, title in DETECTORS.items()]
         return '\n\n'.join([self._opening(), *tables])
 
@@ -54,7 +55,7 @@ class Comparison:
         rows = [
             self._cells(contender) for contender in CONTENDERS if contender.detector == detector
         ]
-        # RetinaNet has no masks.
+        # Drop empty columns: RetinaNet has no mask AP.
         columns = [column for column in rows[0] if any(row[column] for row in rows)]
         return markdown(columns, ([row[column] for column in columns] for row in rows))
 
@@ -82,28 +83,28 @@ class Comparison:
 
 
 def compare(found: list[Outcome]) -> Comparison:
-    """Count what the contenders cost and put their outcomes beside it."""
+    """Count the cost of every contender, and combine it with the outcomes."""
     shape = _padded(Config.fromfile(CONTENDERS[0].config))
     costs = {contender.name: _cost(contender, shape) for contender in CONTENDERS}
     return Comparison(tuple(found), costs, shape)
 
 
 def check_page(page: Path) -> None:
-    """Find out before the work whether a page has a place for the table.
+    """Check before the work starts that a page has the markers around the table.
 
     Raises:
-        UserError: if there is no such page, or no place in it.
+        UserError: if the page or its markers are missing.
     """
     text = page.read_text(encoding='utf-8') if page.is_file() else ''
     if _BEGIN not in text or _END not in text.partition(_BEGIN)[2]:
-        raise UserError(f'{page} lacks the lines {_BEGIN} and {_END}, between which the table goes')
+        raise UserError(f'{page} lacks the lines {_BEGIN} and {_END}; the table goes between them')
 
 
 def update_page(page: Path, comparison: Comparison) -> None:
-    """Put the table into its place in a page; the rest of the page stays.
+    """Replace the table between the markers of a page.
 
     Raises:
-        UserError: if there is no such page, or no place in it, or if it cannot be written.
+        UserError: if the page or its markers are missing, or it cannot be written.
     """
     check_page(page)
     text = page.read_text(encoding='utf-8')
@@ -114,20 +115,20 @@ def update_page(page: Path, comparison: Comparison) -> None:
 
 
 def _average(values: list[float]) -> str:
-    """The mean in percent, and the values that it is of."""
+    """Format the mean and the single values, in percent."""
     each = ', '.join(f'{100 * value:.1f}' for value in values)
     return f'**{100 * statistics.mean(values):.1f}** ({each})' if values else ''
 
 
 def _cost(contender: Contender, shape: tuple[int, int]) -> Part:
     detector = build(str(contender.config))
-    # The last neck is the same pyramid for all; ours has one before it.
+    # Leave out the last neck, a pyramid that all share. PyramidTNT has another neck before it.
     trunk = nn.Sequential(detector.backbone, *list(detector.neck)[:-1])
     return measure(trunk, shape).total
 
 
 def _padded(config: Config) -> tuple[int, int]:
-    """Height and width of the images as the model gets them."""
+    """Return the height and width of the padded images that the model gets."""
     width, height = config.image_scale
     divisor = config.model.data_preprocessor.pad_size_divisor
     return -(-height // divisor) * divisor, -(-width // divisor) * divisor

@@ -1,4 +1,4 @@
-"""Backbones side by side on the demo set: same detectors, same schedule, random weights, seeds."""
+"""Train all backbones on the demo set: same detectors and schedule, random weights, 3 seeds."""
 
 import functools
 import itertools
@@ -41,12 +41,12 @@ class Contender:
 
     @property
     def name(self) -> str:
-        """Of the config."""
+        """Name of the config."""
         return f'{self.detector}_{self.backbone}'
 
     @property
     def config(self) -> Path:
-        """Its file."""
+        """Path of the config."""
         return config_root() / 'comparison' / f'{self.name}.py'
 
 
@@ -55,15 +55,15 @@ CONTENDERS = tuple(itertools.starmap(Contender, itertools.product(DETECTORS, BAC
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a finished run gave.
+    """The result of a finished run.
 
     Attributes:
-        name: Of the config.
-        seed: Of every random choice.
-        box_ap: On the val split after the last epoch, in [0, 1].
-        mask_ap: The same of masks; None for a detector without.
-        seconds: From start to end, evaluation included.
-        machine: Hardware and versions.
+        name: Name of the config.
+        seed: The random seed.
+        box_ap: Box AP on the val split after the last epoch, in [0, 1].
+        mask_ap: The same for masks; None for a detector without masks.
+        seconds: Wall time of the run, evaluation included.
+        machine: Hardware and package versions.
     """
 
     name: str
@@ -77,17 +77,17 @@ class Outcome:
 def run_missing(
     seeds: list[int], work_dirs: Path, jobs: int, threads: int, tell: Callable[[str], None]
 ) -> None:
-    """Train what has no outcome yet; a run that was cut off starts over.
+    """Train every run that has no outcome yet; interrupted runs start over.
 
     Args:
-        seeds: All contenders run with the first one before any runs with the second.
-        work_dirs: The folder of the runs' folders.
-        jobs: How many runs at a time.
-        threads: Of each run.
-        tell: Called with a line for each run that ends.
+        seeds: Random seeds. All contenders run with the first before any runs with the second.
+        work_dirs: The folder that holds a folder for each run.
+        jobs: Number of parallel runs.
+        threads: Number of threads per run.
+        tell: Called with a line for each finished run.
 
     Raises:
-        UserError: at the first run that fails: says where its output is.
+        UserError: at the first run that fails; says where its output is.
     """
     runs = [(contender, seed) for seed in seeds for contender in CONTENDERS]
     missing = [run for run in runs if not _folder(work_dirs, *run).joinpath(_OUTCOME).is_file()]
@@ -102,7 +102,7 @@ def run_missing(
 
 
 def outcomes(work_dirs: Path) -> list[Outcome]:
-    """What is there so far, in the order of :data:`CONTENDERS` and seeds."""
+    """Read the existing outcomes, ordered as :data:`CONTENDERS` and by seed."""
     found = []
     for contender in CONTENDERS:
         for file in sorted(work_dirs.glob(f'{contender.name}/seed_*/{_OUTCOME}')):
@@ -126,7 +126,7 @@ def _train(run: tuple[Contender, int], work_dirs: Path, threads: int) -> Outcome
     last = last_evaluation(folder, box)
     if status or last is None:
         raise UserError(
-            f'{contender.name}, seed {seed}, stopped with exit status {status}: what it said is in '
+            f'{contender.name}, seed {seed}, stopped with exit status {status}: its output is in '
             f'{folder / _CONSOLE}'
         )
     where = machine('cpu', threads)
@@ -137,11 +137,11 @@ def _train(run: tuple[Contender, int], work_dirs: Path, threads: int) -> Outcome
 
 
 def _start(words: list[str], console: Path, threads: int) -> int:
-    """Run a command on the CPU and keep what it says; its exit status."""
+    """Run a command on the CPU, save its output, and return its exit status."""
     environment = {
         'CUDA_VISIBLE_DEVICES': '',
         'OMP_NUM_THREADS': str(threads),
-        # Threads that wait actively for each other crawl where two runs share the cores.
+        # With busy waiting, threads become very slow when two runs share the cores.
         'OMP_WAIT_POLICY': 'passive',
     }
     with console.open('w', encoding='utf-8') as stream:
