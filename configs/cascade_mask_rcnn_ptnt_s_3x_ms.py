@@ -1,4 +1,4 @@
-# Cascade Mask R-CNN with PyramidTNT-S, COCO 3x with images of many sizes.
+# Cascade Mask R-CNN with PyramidTNT-S, COCO 3x with multi-scale training.
 _base_ = [
     '_base_/models/cascade_mask_rcnn_ptnt_s.py',
     '_base_/datasets/coco_instance_ms.py',

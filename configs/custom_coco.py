@@ -1,6 +1,6 @@
-# Your own data in COCO's format: change the two lines below, then
+# Your own data in COCO format: change the two lines below, then run
 #     python tools/check_config.py configs/custom_coco.py
-# The folder holds train/ and val/ with images, annotations/instances_{train,val}.json beside them.
+# The folder holds images in train/ and val/, and annotations/instances_{train,val}.json.
 _base_ = './retinanet_ptnt_s_1x.py'
 
 data_root = 'data/custom/'
@@ -27,7 +27,7 @@ test_dataloader = val_dataloader
 val_evaluator = dict(ann_file=data_root + 'annotations/instances_val.json')
 test_evaluator = val_evaluator
 
-# With masks: inherit mask_rcnn_ptnt_s_1x.py above, and instead of this line write
+# For instance masks, set _base_ to './mask_rcnn_ptnt_s_1x.py' and replace this line by
 #     model = dict(roi_head=dict(bbox_head=dict(num_classes=len(classes)),
 #                                mask_head=dict(num_classes=len(classes))))
 model = dict(bbox_head=dict(num_classes=len(classes)))

@@ -1,7 +1,7 @@
-# Your own masks: change the two lines below, then
+# Your own masks: change the two lines below, then run
 #     python tools/check_config.py configs/custom_seg.py
-# The folder holds images/{train,val}/NAME.jpg and masks/{train,val}/NAME.png, whose pixels are the
-# indices of the classes, 0 for the first; 255 is for pixels that do not count.
+# The folder holds images/{train,val}/NAME.jpg and masks/{train,val}/NAME.png. Each mask pixel is a
+# class index, 0 for the first class, or 255 for pixels to ignore.
 _base_ = './semantic_fpn_ptnt_s_40k_ade20k.py'
 
 data_root = 'data/custom_seg/'
@@ -27,7 +27,7 @@ val_dataloader = dict(
         metainfo=dict(classes=classes),
     )
 )
-# ADE20K's masks begin at 1, and 0 does not count there.
+# Only ADE20K's masks start at 1 and use 0 for pixels to ignore.
 _base_.train_dataloader.dataset.pipeline[1].reduce_zero_label = False
 _base_.val_dataloader.dataset.pipeline[2].reduce_zero_label = False
 _base_.test_dataloader.dataset.pipeline[2].reduce_zero_label = False

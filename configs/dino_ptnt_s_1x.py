@@ -1,6 +1,6 @@
-# DINO with PyramidTNT-S, mmdet's recipe of 12 epochs, but no decay on one-dimensional weights. The
-# four levels of the backbone, at strides 8, 16, 32, 64, are those that DINO wants: no upsampling,
-# no extra level. Ours.
+# DINO with PyramidTNT-S and mmdet's 12-epoch recipe, but no weight decay on one-dimensional weights.
+# The backbone's strides 8, 16, 32, 64 are those that DINO expects, so it needs no upsampling neck
+# and no extra level. Our recipe, not the paper's.
 _base_ = [
     'mmdet::dino/dino-4scale_r50_8xb2-12e_coco.py',
     '_base_/tta/detection.py',
@@ -8,7 +8,7 @@ _base_ = [
 ]
 
 model = dict(
-    # The published weights were trained on images scaled to [-1, 1], not on ImageNet's mean.
+    # The published weights expect images scaled to [-1, 1], not normalised by ImageNet's mean.
     data_preprocessor=dict(mean=[127.5, 127.5, 127.5], std=[127.5, 127.5, 127.5]),
     backbone=dict(_delete_=True, type='PyramidTNT', arch='small', drop_path_rate=0.1),
     neck=dict(in_channels=[128, 256, 512, 512]),

@@ -1,4 +1,4 @@
-# Mask R-CNN with PyramidTNT-Ti, COCO 3x with images of many sizes.
+# Mask R-CNN with PyramidTNT-Ti, COCO 3x with multi-scale training.
 _base_ = [
     '_base_/models/mask_rcnn_ptnt_ti.py',
     '_base_/datasets/coco_instance_ms.py',

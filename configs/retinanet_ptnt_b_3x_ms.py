@@ -1,4 +1,4 @@
-# RetinaNet with PyramidTNT-B, COCO 3x with images of many sizes.
+# RetinaNet with PyramidTNT-B, COCO 3x with multi-scale training.
 _base_ = [
     '_base_/models/retinanet_ptnt_b.py',
     '_base_/datasets/coco_detection_ms.py',

@@ -1,4 +1,4 @@
-# With averaged weights, which are also what is evaluated; mmdet's settings for RTMDet.
+# Averages the weights and evaluates the average, with mmdet's settings for RTMDet.
 _base_ = './retinanet_ptnt_s_1x.py'
 
 custom_hooks = [

@@ -1,4 +1,4 @@
-# With learning rates that fall towards the image: 0.9 per block, as is usual for 16 of them. Ours.
+# Layer-wise learning rate decay: 0.9 per block towards the image, usual for 16 blocks. Our choice.
 _base_ = './retinanet_ptnt_s_1x.py'
 
 optim_wrapper = dict(

@@ -1,5 +1,5 @@
-# For GPUs of 8 GB: blocks are computed again in the backward pass, and two batches of one image
-# make a step. The same learning rate belongs to it.
+# For GPUs with 8 GB: recomputes blocks in the backward pass, and accumulates the gradients of two
+# single images per step. The batch per step, and so the learning rate, stays the same.
 _base_ = './retinanet_ptnt_s_1x.py'
 
 model = dict(backbone=dict(with_cp=True))

@@ -1,4 +1,4 @@
-# RTMDet with PyramidTNT-S under the 1x recipe of the others, not RTMDet's own 300 epochs. Ours.
+# RTMDet with PyramidTNT-S and the 1x recipe of the other detectors, not RTMDet's 300 epochs.
 _base_ = [
     '_base_/models/rtmdet_ptnt_s.py',
     'mmdet::_base_/datasets/coco_detection.py',

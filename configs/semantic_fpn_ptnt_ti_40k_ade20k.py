@@ -1,4 +1,4 @@
-# Semantic FPN with PyramidTNT-Ti, ADE20K, 8 GPUs x 4 images. Ours: the paper has no segmentation.
+# Semantic FPN with PyramidTNT-Ti, ADE20K, 8 GPUs x 4 images. Our recipe, not the paper's.
 _base_ = [
     '_base_/models/semantic_fpn_ptnt_ti.py',
     'mmseg::_base_/datasets/ade20k.py',

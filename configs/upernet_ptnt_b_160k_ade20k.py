@@ -1,4 +1,4 @@
-# UPerNet with PyramidTNT-B, ADE20K, 8 GPUs x 2 images. Ours: the paper has no segmentation.
+# UPerNet with PyramidTNT-B, ADE20K, 8 GPUs x 2 images. Our recipe, not the paper's.
 _base_ = [
     '_base_/models/upernet_ptnt_b.py',
     'mmseg::_base_/datasets/ade20k.py',

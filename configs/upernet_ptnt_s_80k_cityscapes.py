@@ -1,5 +1,5 @@
-# UPerNet with PyramidTNT-S, Cityscapes in crops of 512 x 1024, 4 GPUs x 2 images. Ours: the paper
-# has no segmentation.
+# UPerNet with PyramidTNT-S, Cityscapes, crops of 512 x 1024, 4 GPUs x 2 images. Our recipe: the
+# paper has no semantic segmentation.
 _base_ = [
     '_base_/models/upernet_ptnt_s.py',
     'mmseg::_base_/datasets/cityscapes.py',

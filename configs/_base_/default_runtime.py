@@ -1,4 +1,4 @@
 _base_ = ['mmdet::_base_/default_runtime.py', './hooks.py']
 
-# Whole checkpoints, of which a good one is always there.
+# Writes checkpoints atomically, so that a complete one always exists.
 default_hooks = dict(checkpoint=dict(type='WholeCheckpointHook', max_keep_ckpts=3))

@@ -4,7 +4,7 @@ default_hooks = dict(
     timer=dict(type='IterTimerHook'),
     logger=dict(type='LoggerHook', interval=50, log_metric_by_epoch=False),
     param_scheduler=dict(type='ParamSchedulerHook'),
-    # Whole checkpoints, of which a good one is always there.
+    # Writes checkpoints atomically, so that a complete one always exists.
     checkpoint=dict(type='WholeCheckpointHook', by_epoch=False, interval=4_000, max_keep_ckpts=3),
     sampler_seed=dict(type='DistSamplerSeedHook'),
     visualization=dict(type='SegVisualizationHook'),

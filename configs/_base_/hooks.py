@@ -1,11 +1,11 @@
-# A config that sets custom_imports or custom_hooks itself has to list these again.
+# A config that sets custom_imports or custom_hooks itself must repeat these entries.
 custom_imports = dict(imports=['ptnt_mm'], allow_failed_imports=False)
 
 custom_hooks = [
-    # Refuses checkpoints of another model, where MMEngine would only warn, and never runs what a
-    # checkpoint stores as its config.
+    # Rejects checkpoints of another model (MMEngine only warns), and never executes the config
+    # stored in a checkpoint.
     dict(type='CheckpointGuardHook'),
-    # A training that is resumed does what it would have done.
+    # A resumed training gives the same result as one that was never interrupted.
     dict(type='RepeatableHook'),
     dict(type='StopAtBadLossHook'),
     dict(type='SkipCorruptImagesHook', limit=10),

@@ -1,6 +1,6 @@
-# COCO with training images of many sizes, as DETR began and Swin's configs made usual: half of them
-# are scaled to a short side of 480 to 800 pixels, half are cropped first. Ours: the PyramidTNT
-# paper trains at one size.
+# COCO with the multi-scale training of DETR and Swin: half of the images are scaled to a short side
+# of 480 to 800 pixels, and the other half are cropped first. Our choice: the paper trains at one
+# size.
 _base_ = 'mmdet::_base_/datasets/coco_detection.py'
 
 long_side = 1333
@@ -12,7 +12,7 @@ resize = dict(
 crop = [
     dict(
         type='RandomChoiceResize',
-        # The long side is no limit here: what is too long is cropped.
+        # No limit on the long side, because the crop below limits it.
         scales=[(4200, short_side) for short_side in (400, 500, 600)],
         keep_ratio=True,
     ),

@@ -1,14 +1,14 @@
 _base_ = 'mmdet::_base_/models/retinanet_r50_fpn.py'
 
 model = dict(
-    # The published weights were trained on images scaled to [-1, 1], not on ImageNet's mean.
+    # The published weights expect images scaled to [-1, 1], not normalised by ImageNet's mean.
     data_preprocessor=dict(mean=[127.5, 127.5, 127.5], std=[127.5, 127.5, 127.5]),
     backbone=dict(
         _delete_=True,
         type='PyramidTNT',
         arch='small',
-        # Strides 16, 32, 64: the first neck brings them to 8, 16, 32, which is all that RetinaNet
-        # takes from a backbone. A finer level would be computed and never receive a gradient.
+        # Strides 16, 32, 64. The first neck turns them into 8, 16, 32, the only levels that
+        # RetinaNet uses. A finer level would be computed for nothing and get no gradient.
         out_indices=(1, 2, 3),
         drop_path_rate=0.1,
     ),

@@ -1,5 +1,5 @@
-# RTMDet's neck and head of size L (arXiv 2212.07784), with BatchNorm, which needs no processes that
-# are joined. Three levels of the backbone as they come: strides 8, 16, 32.
+# RTMDet's neck and head of size L (arXiv 2212.07784), with BatchNorm instead of SyncBN, which needs
+# distributed training. Uses the backbone's levels at strides 8, 16 and 32 directly.
 norm_cfg = dict(type='BN')
 act_cfg = dict(type='SiLU', inplace=True)
 
@@ -7,7 +7,7 @@ model = dict(
     type='RTMDet',
     data_preprocessor=dict(
         type='DetDataPreprocessor',
-        # The published weights were trained on images scaled to [-1, 1], not on ImageNet's mean.
+        # The published weights expect images scaled to [-1, 1], not normalised by ImageNet's mean.
         mean=[127.5, 127.5, 127.5],
         std=[127.5, 127.5, 127.5],
         bgr_to_rgb=True,

@@ -1,12 +1,12 @@
-# Semantic FPN for ADE20K. Ours: the paper has no segmentation.
+# Semantic FPN for ADE20K. Our recipe: the paper has no semantic segmentation.
 _base_ = 'mmseg::_base_/models/fpn_r50.py'
 
 data_preprocessor = dict(
-    # The published weights were trained on images scaled to [-1, 1], not on ImageNet's mean.
+    # The published weights expect images scaled to [-1, 1], not normalised by ImageNet's mean.
     mean=[127.5, 127.5, 127.5],
     std=[127.5, 127.5, 127.5],
     size=(512, 512),
-    # In testing no image is smaller than the backbone's smallest.
+    # Pad test images that are smaller than the backbone accepts.
     test_cfg=dict(size=(8, 8)),
 )
 model = dict(
@@ -14,11 +14,11 @@ model = dict(
     pretrained=None,
     backbone=dict(_delete_=True, type='PyramidTNT', arch='small', drop_path_rate=0.1),
     neck=[
-        # From strides 8, 16, 32, 64 to 4, 8, 16, 32.
+        # Strides 8, 16, 32, 64 become 4, 8, 16, 32.
         dict(type='TransposedConvNeck', in_channels=[128, 256, 512, 512]),
         dict(type='FPN', in_channels=[128, 256, 512, 512], out_channels=256, num_outs=4),
     ],
     decode_head=dict(num_classes=150),
-    # Sliding windows: --cfg-options model.test_cfg.mode=slide
+    # For sliding windows: --cfg-options model.test_cfg.mode=slide
     test_cfg=dict(crop_size=(512, 512), stride=(341, 341)),
 )

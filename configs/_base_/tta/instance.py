@@ -1,4 +1,4 @@
-# As detection.py; the masks go with their boxes.
+# Like detection.py, with a model that also merges masks.
 _base_ = './detection.py'
 
 tta_model = dict(type='ptnt_mm.models.instance_tta.InstanceTTAModel')

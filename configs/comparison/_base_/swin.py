@@ -1,5 +1,5 @@
-# mmdet's Swin-T at half its width and with four blocks in place of six in its third stage: as many
-# multiply-adds, within a tenth, as PyramidTNT-Ti and its upsampling neck on images of 96 x 128.
+# mmdet's Swin-T with half the width and four blocks instead of six in its third stage. On images of
+# 96 x 128 its multiply-adds are within 10 % of PyramidTNT-Ti with its upsampling neck.
 peer = dict(
     type='SwinTransformer',
     embed_dims=48,
