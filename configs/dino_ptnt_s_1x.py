@@ -1,4 +1,4 @@
-# DINO with PyramidTNT-S and mmdet's 12-epoch recipe, but no weight decay on one-dimensional weights.
+# DINO with PyramidTNT-S and mmdet's 12-epoch recipe, but no decay on one-dimensional weights.
 # The backbone's strides 8, 16, 32, 64 are those that DINO expects, so it needs no upsampling neck
 # and no extra level. Our recipe, not the paper's.
 _base_ = [

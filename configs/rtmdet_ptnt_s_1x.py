@@ -1,4 +1,4 @@
-# RTMDet with PyramidTNT-S and the 1x recipe of the other detectors, not RTMDet's 300 epochs.
+# RTMDet with PyramidTNT-S and our 1x recipe instead of RTMDet's 300 epochs. Not in the paper.
 _base_ = [
     '_base_/models/rtmdet_ptnt_s.py',
     'mmdet::_base_/datasets/coco_detection.py',
