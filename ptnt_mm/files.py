@@ -32,7 +32,7 @@ def written_whole(file: Path) -> Iterator[Path]:
 
 
 def remove_partials(folder: Path) -> None:
-    """Remove the files of a process killed while writing. Nobody may be writing to the folder."""
+    """Remove the files of processes killed while writing; no other may be writing here."""
     for partial in folder.glob(f'.*{_PARTIAL}*'):
         partial.unlink(missing_ok=True)
 
