@@ -24,7 +24,9 @@ def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         '--shape', type=int, nargs=2, required=True, metavar=('H', 'W'), help='image size in pixels'
     )
-    parser.add_argument('--format', choices=['table', 'json'], default='table', help='to print')
+    parser.add_argument(
+        '--format', choices=['table', 'json'], default='table', help='what to print'
+    )
     parser.add_argument('--json', type=Path, metavar='FILE', help='also write JSON to this file')
     parser.add_argument('--overwrite', action='store_true', help='replace that file if it exists')
     return parser.parse_args(arguments)

@@ -26,8 +26,9 @@ def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        '--seeds', nargs='*', type=int, default=list(SEEDS), help='none: only report'
-    )
+        '--seeds', nargs='*', type=int, default=list(SEEDS),
+        help='random seeds; without a number, only report existing runs',
+    )  # fmt: skip
     parser.add_argument('--jobs', type=whole, default=2, help='parallel runs')
     parser.add_argument('--threads', type=whole, default=1, help='threads per run')
     parser.add_argument(
