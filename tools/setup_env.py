@@ -160,8 +160,9 @@ def install(*wanted: str) -> None:
     that is named only there.
     """
     options = ['-c', CONSTRAINTS, *wanted]
-    uv = [VENV / 'bin' / 'uv', 'pip', 'install', '--python', PYTHON, *options]
-    if subprocess.run(uv, cwd=ROOT, check=False).returncode == 0:
+    # Compiled by uv once, torch need not be compiled by each of the doctor's ten processes.
+    uv = [VENV / 'bin' / 'uv', 'pip', 'install', '--python', PYTHON, '--compile-bytecode']
+    if subprocess.run([*uv, *options], cwd=ROOT, check=False).returncode == 0:
         return
     say('uv could not install these (it does not read pip.conf): trying pip, which takes longer')
     run([PYTHON, '-m', 'pip', 'install', *options], f'pip could not install {" ".join(wanted)}')
