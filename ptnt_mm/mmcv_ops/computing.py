@@ -48,4 +48,8 @@ def gradients(function: Callable, inputs: Sequence[Tensor], grad_output: Tensor)
     with torch.enable_grad():
         leaves = [tensor.detach().requires_grad_() for tensor in inputs]
         output = function(*leaves)
-        return torch.autograd.grad(output, leaves, grad_output.to(output.dtype))
+        if not output.requires_grad:  # There was nothing to compute, such as no roi.
+            return [torch.zeros_like(leaf) for leaf in leaves]
+        return torch.autograd.grad(
+            output, leaves, grad_output.to(output.dtype), allow_unused=True, materialize_grads=True
+        )
