@@ -16,7 +16,7 @@ RESULTS = $(OUT)/predictions.bbox.json
 .PHONY: help setup demo demo-masks demo-seg test matrix lint bench soak clean
 
 help:
-	@echo 'make setup   make .venv with the tested versions (a minute or two; downloads 2.5 GB)'
+	@echo 'make setup   make .venv with the tested versions (a minute or two; downloads 3 GB)'
 	@echo 'make demo    setup, then train, evaluate and draw a small detector on the CPU'
 	@echo 'make demo-masks  the same with masks'
 	@echo 'make demo-seg    the same with a segmenter'

@@ -1,6 +1,6 @@
 """The suite on both ends of the versions that setup.py admits: `make matrix`.
 
-One end alone: `.venv/bin/nox -s newest`; some tests of it: `.venv/bin/nox -s newest -- tests/models`.
+One end alone: `.venv/bin/nox -s newest`. Some of its tests: `... -- tests/models`.
 """
 
 import nox

@@ -136,7 +136,7 @@ def operators_row(finding: Finding) -> Row:
     """Judge whether mmcv's operators run, also on the GPU, and say whose they are."""
     row = Row('mmcv operators', finding.text, 'any', 'ptnt_mm, on the CPU')
     if finding.works and finding.text.startswith(OFFERED):
-        why = 'mmdet\'s and mmseg\'s own commands do not find them yet'
+        why = "mmdet's and mmseg's own commands do not find them yet"
         return row.absent(f'{sys.executable} -m ptnt_mm mmcv-ops install', why)
     if finding.works:
         return row

@@ -1,7 +1,7 @@
 """Make `.venv` with the tested versions, for `make setup`. Only the standard library.
 
-The stamp is written last. So an interrupted run is never taken for a whole one, and the next run goes
-on from what is there.
+The stamp is written last. So an interrupted run is never taken for a whole one, and the next run
+goes on from what is there.
 """
 
 import sys
@@ -40,7 +40,7 @@ STAMPED = (
     'tools/setup_env.py',
 )
 
-# A whole .venv takes 5.8 GB, nearly all of it torch and its CUDA libraries. The download cache holds
+# A whole .venv takes 6 GB, nearly all of it torch and its CUDA libraries. The download cache holds
 # the same files: as hard links where both are on one file system, as copies elsewhere.
 NEEDED_GB = 7
 
@@ -66,7 +66,7 @@ def main() -> None:
         check_space()
         STAMP.unlink(missing_ok=True)
         make_venv()
-        say('installing the pinned versions: about 2.5 GB, most of it CUDA libraries')
+        say('installing the pinned versions: about 3 GB, most of it CUDA libraries')
         install_all()
         run([PYTHON, '-m', 'ptnt_mm', 'mmcv-ops', 'install'], 'mmcv has no operators')
         say('what python -m ptnt_mm.doctor finds:')
@@ -134,9 +134,11 @@ def check_space() -> None:
 def make_venv() -> None:
     """Make `.venv`; anew where it belongs to another Python or to one that is gone."""
     version = '{}.{}'.format(*sys.version_info[:2])
-    ask = [PYTHON, '-c', 'import pip, sys; print("%d.%d" % sys.version_info[:2])']
-    if PYTHON.exists() and subprocess.run(ask, capture_output=True, text=True).stdout == f'{version}\n':
-        return
+    if PYTHON.exists():
+        ask = [PYTHON, '-c', 'import pip, sys; print("%d.%d" % sys.version_info[:2])']
+        found = subprocess.run(ask, capture_output=True, text=True, check=False).stdout
+        if found.strip() == version:
+            return
     # In a virtual environment this is the Python that it was made from.
     base = getattr(sys, '_base_executable', sys.executable)
     say(f'making .venv with Python {version} ({base})')

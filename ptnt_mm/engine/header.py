@@ -24,7 +24,7 @@ _PACKAGES = (
 
 
 def header(weights: str | None) -> Iterator[str]:
-    """Command, versions, operators, revision and weights; MMEngine logs config, seed and machine itself.
+    """Command, versions, operators, revision and weights; MMEngine logs the rest itself.
 
     Args:
         weights: The file that training starts from, if any.
