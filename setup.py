@@ -12,26 +12,36 @@ from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
 
-# mmcv is in no extra: its isolated build fails because torch is not there. `make setup` builds it,
-# and `python -m ptnt_mm.doctor` names the command for any other environment.
-# mmengine imports pkg_resources without asking for setuptools, and setuptools 82 dropped it. Only
+# MMEngine imports pkg_resources without asking for setuptools, and setuptools 82 dropped it. Only
 # `mmdet::` and `mmseg::` bases reach that import, so the bound belongs to the extras of the hosts;
 # the core runs without setuptools.
 PKG_RESOURCES = 'setuptools<81'
 
+# mmcv-lite is mmcv without compiled operators, a wheel for every torch; `ptnt_mm.mmcv_ops` makes
+# the operators of torchvision's. mmdet 3.3 and mmsegmentation 1.2.2 refuse mmcv 2.2.
+OPERATORS = ['mmcv-lite>=2.1,<2.2', 'torchvision>=0.21']
+
 EXTRAS = {
-    'det': ['mmdet>=3.3,<3.4', 'pycocotools>=2.0.8', PKG_RESOURCES],
+    'det': ['mmdet>=3.3,<3.4', 'pycocotools>=2.0.8', *OPERATORS, PKG_RESOURCES],
     # mmsegmentation imports ftfy and regex without asking for them.
-    'seg': ['mmsegmentation>=1.2.2,<1.3', 'ftfy', 'regex', 'pycocotools>=2.0.8', PKG_RESOURCES],
+    'seg': [
+        'mmsegmentation>=1.2.2,<1.3',
+        'ftfy>=6.1.1',
+        'regex>=2023.6.3',
+        'pycocotools>=2.0.8',
+        *OPERATORS,
+        PKG_RESOURCES,
+    ],
     'dev': [
+        'nox>=2025.2.9',
         'pytest>=8',
-        'pytest-timeout',
-        'pytest-xdist',
-        'ruff',
-        'safetensors',
+        'pytest-timeout>=2.3',
+        'pytest-xdist>=3.6',
+        'ruff>=0.12',
+        'safetensors>=0.4.5',
         'scikit-image>=0.22',
         # mmdet's own log analysis imports seaborn.
-        'seaborn',
+        'seaborn>=0.13',
     ],
     'docs': ['furo', 'myst-parser>=4', 'sphinx>=8'],
 }
@@ -88,7 +98,7 @@ setup(
     long_description_content_type='text/markdown',
     author='The ptnt_mm authors',
     license='Apache-2.0',
-    python_requires='>=3.11,<3.13',
+    python_requires='>=3.11,<3.14',
     # Below 2.6 torch.load is unsafe by default. No upper bound: it would downgrade people's torch.
     install_requires=['torch>=2.6', 'mmengine>=0.10.7,<0.11'],
     extras_require=EXTRAS,

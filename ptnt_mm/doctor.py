@@ -10,19 +10,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from importlib import metadata
 from importlib.util import find_spec
-from pathlib import Path
 
-from ptnt_mm.doctor_probes import PROBES, Finding, ask, cpu_is_wanted, nvidia_driver
+from ptnt_mm.doctor_probes import PROBES, Finding, ask
+from ptnt_mm.mmcv_ops.place import OFFERED
 from ptnt_mm.unsafe_switch import UNSAFE_SWITCH, is_on
-
-CHECKOUT = Path(__file__).resolve().parents[1]
 
 # name: (versions that work, the version that the tests run on)
 EXPECTED = {
-    'Python': ('>=3.11,<3.13', '3.11, 3.12'),
-    'torch': ('>=2.6', '2.11.0'),
+    'Python': ('>=3.11,<3.14', '3.11, 3.13'),
+    'torch': ('>=2.6', '2.15.0'),
     'mmengine': ('>=0.10.7,<0.11', '0.10.7'),
-    # mmdet 3.3 and mmsegmentation 1.2.2 refuse any other.
+    # Also as mmcv-lite. mmdet 3.3 and mmsegmentation 1.2.2 refuse any other.
     'mmcv': ('>=2.0.0,<2.2', '2.1.0'),
     'mmdet': ('>=3.3,<3.4', '3.3.0'),
     'mmsegmentation': ('>=1.2.2,<1.3', '1.2.2'),
@@ -54,9 +52,9 @@ class Row:
         """Make this row one with a problem."""
         return replace(self, verdict=BROKEN, problem=problem, fix=fix)
 
-    def absent(self, fix: str) -> 'Row':
+    def absent(self, fix: str, problem: str = 'optional') -> 'Row':
         """Make this row one for what nobody needs here; `fix` is how to get it all the same."""
-        return replace(self, verdict=ABSENT, fix=fix)
+        return replace(self, verdict=ABSENT, problem=problem, fix=fix)
 
 
 def examine() -> list[Row]:
@@ -98,7 +96,7 @@ def python_row(version: str) -> Row:
     row = Row('Python', version, *EXPECTED['Python'])
     if fits(version, row.expected):
         return row
-    return row.broken(f'it is not {row.expected}', 'make clean setup PYTHON=python3.12')
+    return row.broken(f'it is not {row.expected}', 'make clean setup PYTHON=python3.13')
 
 
 def package_row(name: str, finding: Finding) -> Row:
@@ -121,33 +119,39 @@ def cuda_row(finding: Finding) -> Row:
 
 
 def mmcv_row() -> Row:
-    """Judge mmcv's version; the hosts alone need it."""
-    lite = installed('mmcv-lite')
-    found = installed('mmcv') or (f'{lite} (mmcv-lite)' if lite else 'not installed')
-    row = Row('mmcv', found, *EXPECTED['mmcv'])
-    if not installed('mmcv'):
+    """Judge mmcv's version, with or without its compiled operators; the hosts alone need it."""
+    full, lite = installed('mmcv'), installed('mmcv-lite')
+    found = [version for version in (full, lite and f'{lite} (mmcv-lite)') if version]
+    row = Row('mmcv', ' and '.join(found) or 'not installed', *EXPECTED['mmcv'])
+    if not found:
         if hosts_here():
-            return row.broken(f'{hosts_here()} needs it, with its operators', mmcv_command())
+            return row.broken(f'{hosts_here()} needs it', mmcv_command())
         return row.absent(mmcv_command())
+    if full and lite and full != lite:
+        return row.broken('two versions share one folder: the last one overwrote', mmcv_command())
     return version_checked(row, Finding(True, ''), mmcv_command())
 
 
 def operators_row(finding: Finding) -> Row:
-    """Judge whether mmcv's compiled operators load, and cover the GPU."""
-    row = Row('mmcv operators', finding.text, 'compiled', 'on the CPU')
+    """Judge whether mmcv's operators run, also on the GPU, and say whose they are."""
+    row = Row('mmcv operators', finding.text, 'any', 'ptnt_mm, on the CPU')
+    if finding.works and finding.text.startswith(OFFERED):
+        why = "mmdet's and mmseg's own commands do not find them yet"
+        return row.absent(f'{sys.executable} -m ptnt_mm mmcv-ops install', why)
     if finding.works:
         return row
-    if not installed('mmcv'):
+    if not (installed('mmcv') or installed('mmcv-lite')):
         return replace(row, found='not installed').absent('')
     row = replace(row, found='not usable')
-    if 'mmcv._ext' in finding.text and not hosts_here():
+    if not hosts_here():
         return row.absent(mmcv_command())
     meanings = {
-        'mmcv._ext': 'mmcv was installed without them',
         'no kernel image': 'they were compiled for other GPUs',
         'implementation for device': 'they were compiled for the CPU only',
         'undefined symbol': 'they were compiled against another torch',
         'cannot open shared object': 'they were compiled against another torch',
+        'torchvision::': 'torchvision was compiled against another torch',
+        "named 'torchvision'": 'ours need torchvision',
     }
     meaning = next((text for sign, text in meanings.items() if sign in finding.text), 'they fail')
     return row.broken(f'{meaning} ({finding.text})', mmcv_command())
@@ -240,14 +244,12 @@ def hosts_here() -> str:
 
 
 def mmcv_command() -> str:
-    """Make the command that installs mmcv with its operators for this torch and this machine."""
-    if Path(sys.prefix) == CHECKOUT / '.venv':
-        return f'cd {CHECKOUT} && rm -f .venv/.ptnt_mm-stamp.json && make setup'
-    gpu = int(bool(nvidia_driver() and not cpu_is_wanted()))
+    """Make the command that puts mmcv-lite, with our operators, in the place of any other mmcv."""
+    torch = f" 'torch=={installed('torch').split('+')[0]}'" if installed('torch') else ''
     return (
-        f"{pip('install')} 'setuptools<81' wheel ninja && MMCV_WITH_OPS=1 FORCE_CUDA={gpu} "
-        f'{pip("install")} --no-build-isolation --no-cache-dir --no-deps --force-reinstall '
-        f'--no-binary mmcv mmcv=={EXPECTED["mmcv"][1]}'
+        f'{pip("uninstall")} mmcv mmcv-lite ; '
+        f"{pip('install')} 'mmcv-lite=={EXPECTED['mmcv'][1]}' torchvision{torch} && "
+        f'{sys.executable} -m ptnt_mm mmcv-ops install'
     )
 
 
@@ -268,7 +270,7 @@ def table(rows: list[Row]) -> str:
         if row.verdict == BROKEN:
             lines += ['', f'{row.what}: {row.problem}', f'  to mend it: {row.fix}']
         elif row.verdict == ABSENT and row.fix:
-            lines += ['', f'{row.what}: optional', f'  to get it: {row.fix}']
+            lines += ['', f'{row.what}: {row.problem}', f'  to get it: {row.fix}']
     return '\n'.join(lines)
 
 

@@ -41,8 +41,12 @@ def probe_cuda() -> str:
 
 
 def probe_operators() -> str:
-    """Run one of mmcv's compiled operators on the CPU and on each GPU."""
+    """Run one of mmcv's operators on the CPU and on each GPU, and tell whose it is."""
     import torch
+
+    from ptnt_mm.mmcv_ops import place
+
+    place.offer()
     from mmcv.ops import nms
 
     boxes = torch.tensor([[0.0, 0.0, 9.0, 9.0], [0.0, 0.0, 9.0, 8.0], [20.0, 20.0, 29.0, 29.0]])
@@ -53,13 +57,21 @@ def probe_operators() -> str:
         kept = nms(boxes.to(device), scores.to(device), iou_threshold=0.5)[1].tolist()
         if kept != [0, 2]:
             raise RuntimeError(f'nms on {device} keeps boxes {kept} instead of [0, 2]')
-    return f'nms ran on {", ".join(devices)}'
+    return f'{place.source().kind}: nms ran on {", ".join(devices)}'
 
 
 def probe_import(module: str) -> str:
     """Import a module."""
     __import__(module)
     return 'imports'
+
+
+def probe_host(module: str) -> str:
+    """Import the models of a host, which need mmcv's operators, or ours where those are missing."""
+    from ptnt_mm.mmcv_ops import place
+
+    place.offer()
+    return probe_import(module)
 
 
 def probe_registry() -> str:
@@ -79,9 +91,9 @@ PROBES = {
     'cuda': probe_cuda,
     'operators': probe_operators,
     'mmengine': lambda: probe_import('mmengine.runner'),
-    # The models of both need mmcv's operators, and mmseg's ftfy and regex as well.
-    'mmdet': lambda: probe_import('mmdet.models'),
-    'mmsegmentation': lambda: probe_import('mmseg.models'),
+    # mmseg's models need ftfy and regex as well.
+    'mmdet': lambda: probe_host('mmdet.models'),
+    'mmsegmentation': lambda: probe_host('mmseg.models'),
     'pkg_resources': lambda: probe_import('pkg_resources'),
     'opencv': lambda: probe_import('cv2'),
     'ptnt_mm': probe_registry,

@@ -1,21 +1,16 @@
-"""Make `.venv` with the exact, tested versions, for `make setup`. Only the standard library.
+"""Make `.venv` with the tested versions, for `make setup`. Only the standard library.
 
-What it does, in order: look whether all is there (the stamp), check what would fail later, make the
-environment, install torch, build mmcv, install the rest, show `python -m ptnt_mm.doctor`, write the
-stamp. The stamp comes last, so an interrupted run is never taken for a whole one, and the next run
-uses what is there already.
-
-Environment variables: PTNT_CUDA=0 compiles mmcv for the CPU only, PTNT_CUDA=1 with
-TORCH_CUDA_ARCH_LIST="9.0" compiles for GPUs which this machine does not have, MAX_JOBS bounds the
-compilers that run at once, CXX names the compiler, CUDA_HOME the CUDA toolkit.
+The stamp is written last. So an interrupted run is never taken for a whole one, and the next run
+goes on from what is there.
 """
 
 import sys
 
-if not (3, 11) <= sys.version_info[:2] <= (3, 12):
+# Nothing newer than Python 3.6 above this line: an old Python must get as far as to say so.
+if not (3, 11) <= sys.version_info[:2] <= (3, 13):
     sys.exit(
-        'setup: ptnt_mm needs Python 3.11 or 3.12, and {} is {}.{}. Install one and name it: '
-        'make setup PYTHON=/path/to/python3.12'.format(sys.executable, *sys.version_info[:2])
+        'setup: ptnt_mm needs Python 3.11, 3.12 or 3.13, and {} is {}.{}. Install one and name it: '
+        'make setup PYTHON=/path/to/python3.13'.format(sys.executable, *sys.version_info[:2])
     )
 
 import contextlib
@@ -26,18 +21,14 @@ import os
 import re
 import shutil
 import subprocess
+import time
+from collections.abc import Iterator
 from pathlib import Path
-
-import setup_checks
-import setup_cuda
-import setup_mmcv
-from setup_checks import SetupError, say
 
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / '.venv'
 PYTHON = VENV / 'bin' / 'python'
 STAMP = VENV / '.ptnt_mm-stamp.json'
-LOCK = '.setup.lock'
 CONSTRAINTS = ROOT / 'requirements' / 'constraints.txt'
 
 # A change of any of these can change what is installed.
@@ -47,63 +38,64 @@ STAMPED = (
     'pyproject.toml',
     'ptnt_mm/version.py',
     'tools/setup_env.py',
-    'tools/setup_checks.py',
-    'tools/setup_cuda.py',
-    'tools/setup_mmcv.py',
 )
 
-# mmcv is compiled against this torch, so torch and the build tools come before all else.
-FOUNDATION = ('torch', 'torchvision', 'numpy', 'setuptools', 'wheel', 'ninja')
-EXTRAS = '.[det,seg,dev]'
+# A whole .venv takes 6 GB, nearly all of it torch and its CUDA libraries. The download cache holds
+# the same files: as hard links where both are on one file system, as copies elsewhere.
+NEEDED_GB = 7
 
-# Variables of the caller that would lead the installers or the compiler elsewhere: another
-# environment's packages, and the orders of the make that runs us, which ninja would obey.
-MISLEADING = ('PYTHONPATH', 'PYTHONHOME', 'MAKEFLAGS', 'MFLAGS')
+
+class SetupError(Exception):
+    """A problem that the user can solve; the message says how."""
 
 
 def main() -> None:
-    """Bring `.venv` up to date, in well under 5 seconds where it is already."""
-    for name in MISLEADING:
+    """Bring `.venv` up to date, in well under a second where it is already."""
+    start = time.monotonic()
+    # Another environment's packages must not pass for ours.
+    for name in ('PYTHONPATH', 'PYTHONHOME'):
         os.environ.pop(name, None)
-    archs = setup_cuda.wanted_archs()
-    marks = fingerprint(archs)
-    if PYTHON.exists():
-        changed = stamp_difference(marks)
-        if changed == []:
-            say('.venv is up to date')
-            return
-        if changed:
-            say(f'changed since the last setup: {", ".join(changed)}')
-    setup_checks.preflight(ROOT, setup_mmcv.cache_folder())
-    if archs:
-        setup_checks.check_driver(int(pinned('cuda-toolkit').split('.')[0]))
+    marks = fingerprint()
+    changed = changes_since_the_stamp(marks)
+    if not changed:
+        say('.venv is up to date')
+        return
+    if STAMP.exists():
+        say(f'changed since the last setup: {", ".join(changed)}')
     with only_one_setup():
+        check_space()
         STAMP.unlink(missing_ok=True)
         make_venv()
-        install_all(archs)
+        say('installing the pinned versions: about 3 GB, most of it CUDA libraries')
+        install_all()
+        run([PYTHON, '-m', 'ptnt_mm', 'mmcv-ops', 'install'], 'mmcv has no operators')
         say('what python -m ptnt_mm.doctor finds:')
         run([PYTHON, '-m', 'ptnt_mm.doctor'], 'something is broken')
         write_stamp(marks)
-    say('done')
+    say(f'done after {time.monotonic() - start:.0f} s')
 
 
-def fingerprint(archs: tuple[str, ...]) -> dict[str, str]:
+def say(text: str) -> None:
+    """Print one line of progress."""
+    print(f'setup: {text}', flush=True)
+
+
+def fingerprint() -> dict[str, str]:
     """Tell what the environment depends on, by name."""
     marks = {name: hashlib.sha256((ROOT / name).read_bytes()).hexdigest() for name in STAMPED}
     marks['the Python version'] = '{}.{}'.format(*sys.version_info[:2])
-    marks['the GPUs to compile for'] = ' '.join(archs) or 'none'
     # A copied .venv still points to the folder which it was made in.
     marks['the folder'] = str(ROOT)
     return marks
 
 
-def stamp_difference(marks: dict[str, str]) -> 'list[str] | None':
-    """Name what changed since the stamp was written; None without a usable stamp."""
+def changes_since_the_stamp(marks: dict[str, str]) -> list[str]:
+    """Name the marks that differ from the stamp; all of them where no usable stamp is."""
     try:
-        stamped = json.loads(STAMP.read_text(encoding='utf-8'))
+        stamped = json.loads(STAMP.read_text(encoding='utf-8')) if PYTHON.exists() else {}
         return sorted(name for name in marks if stamped.get(name) != marks[name])
     except (OSError, ValueError, AttributeError):
-        return None
+        return sorted(marks)
 
 
 def write_stamp(marks: dict[str, str]) -> None:
@@ -114,10 +106,9 @@ def write_stamp(marks: dict[str, str]) -> None:
 
 
 @contextlib.contextmanager
-def only_one_setup():
+def only_one_setup() -> Iterator[None]:
     """Raise SetupError where another setup of this checkout runs."""
-    VENV.mkdir(exist_ok=True)
-    with open(VENV / LOCK, 'w', encoding='utf-8') as lock:
+    with open(ROOT / '.setup.lock', 'w', encoding='utf-8') as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -125,34 +116,42 @@ def only_one_setup():
         yield
 
 
+def check_space() -> None:
+    """Raise SetupError where the checkout or the download cache has no room for torch."""
+    if any(VENV.glob('lib/python*/site-packages/torch/version.py')):
+        return
+    cache = os.environ.get('UV_CACHE_DIR') or os.environ.get('XDG_CACHE_HOME') or Path.home()
+    for folder in (ROOT, Path(cache)):
+        existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+        free = shutil.disk_usage(existing).free / 1e9
+        if free < NEEDED_GB:
+            raise SetupError(
+                f'{free:.1f} GB are free at {existing}, and {NEEDED_GB} GB are needed: free some, '
+                'or use another disk (for the download cache: set UV_CACHE_DIR)'
+            )
+
+
 def make_venv() -> None:
-    """Make `.venv`, anew where it belongs to another Python version or to none that is left."""
-    version = '.'.join(map(str, sys.version_info[:2]))
-    if (VENV / 'pyvenv.cfg').exists():
-        ask = 'import sys; print("%d.%d" % sys.version_info[:2])'
-        found = output_of(ask) if PYTHON.exists() else ''
-        if found == version:
+    """Make `.venv`; anew where it belongs to another Python or to one that is gone."""
+    version = '{}.{}'.format(*sys.version_info[:2])
+    if PYTHON.exists():
+        ask = [PYTHON, '-c', 'import pip, sys; print("%d.%d" % sys.version_info[:2])']
+        found = subprocess.run(ask, capture_output=True, text=True, check=False).stdout
+        if found.strip() == version:
             return
-        say(f'.venv was made by Python {found or "that is gone"}: making it anew')
-        for path in VENV.iterdir():
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            elif path.name != LOCK:
-                path.unlink()
     # In a virtual environment this is the Python that it was made from.
     base = getattr(sys, '_base_executable', sys.executable)
-    say(f'making .venv with Python {version} ({base}); about 3 GB will be downloaded')
-    run([base, '-m', 'venv', VENV], 'python -m venv failed')
+    say(f'making .venv with Python {version} ({base})')
+    run([base, '-m', 'venv', '--clear', VENV], 'python -m venv failed')
 
 
-def install_all(archs: tuple[str, ...]) -> None:
+def install_all() -> None:
     """Install everything into `.venv`; what is there already costs seconds."""
-    say('installing the pinned versions')
     pip = [PYTHON, '-m', 'pip', 'install', '--quiet', '-c', CONSTRAINTS, 'pip', 'uv']
-    run(pip, 'pip could not install uv')
-    install(*FOUNDATION)
-    install_mmcv(archs)
-    install('-e', EXTRAS)
+    run(pip, 'pip could not install uv: is there a network? PIP_INDEX_URL names a mirror')
+    # The build of the checkout itself takes this setuptools, and needs no network then.
+    install('setuptools')
+    install('--no-build-isolation', '-e', '.[det,seg,dev]')
     replace_opencv_without_libraries()
 
 
@@ -162,29 +161,13 @@ def install(*wanted: str) -> None:
     uv takes seconds where pip takes minutes, but it does not read pip.conf, so it misses a mirror
     that is named only there.
     """
-    options = ['-c', str(CONSTRAINTS), '--no-build-isolation', *wanted]
-    uv = [str(VENV / 'bin' / 'uv'), 'pip', 'install', '--python', str(PYTHON), *options]
-    if subprocess.run(uv, cwd=ROOT, check=False).returncode == 0:
+    options = ['-c', CONSTRAINTS, *wanted]
+    # Compiled by uv once, torch need not be compiled by each of the doctor's ten processes.
+    uv = [VENV / 'bin' / 'uv', 'pip', 'install', '--python', PYTHON, '--compile-bytecode']
+    if subprocess.run([*uv, *options], cwd=ROOT, check=False).returncode == 0:
         return
     say('uv could not install these (it does not read pip.conf): trying pip, which takes longer')
     run([PYTHON, '-m', 'pip', 'install', *options], f'pip could not install {" ".join(wanted)}')
-
-
-def install_mmcv(archs: tuple[str, ...]) -> None:
-    """Install the mmcv that fits torch and the GPUs, building it where none is kept."""
-    version = pinned('mmcv')
-    ask = 'import json, torch; print(json.dumps([torch.__version__, torch.version.cuda]))'
-    torch_version, torch_cuda = json.loads(output_of(ask))
-    key = setup_mmcv.cache_key(version, torch_version, setup_cuda.label(archs, torch_cuda))
-    wheel = setup_mmcv.cached_wheel(key)
-    if wheel:
-        say(f'mmcv {version} was compiled before: {wheel}')
-    else:
-        home = setup_cuda.find_toolkit(archs, torch_cuda, PYTHON, install) if archs else None
-        setup_mmcv.announce(version, archs)
-        environment = setup_cuda.build_environment(archs, home)
-        wheel = setup_mmcv.build_wheel(PYTHON, version, key, environment, VENV / f'build-{key}')
-    install('--no-deps', '--force-reinstall', str(wheel))
 
 
 def replace_opencv_without_libraries() -> None:
@@ -198,40 +181,22 @@ def replace_opencv_without_libraries() -> None:
     # Both write into the folder cv2, so the one must be gone before the other comes.
     uninstall = [PYTHON, '-m', 'pip', 'uninstall', '--quiet', '--yes', full, headless]
     run(uninstall, 'pip could not remove OpenCV')
-    install('--no-deps', f'{headless}=={pinned(full)}')
-
-
-def pinned(name: str) -> str:
-    """Read the version of a package in the constraints."""
-    lines = CONSTRAINTS.read_text(encoding='utf-8').splitlines()
-    return next(line.split('==')[1] for line in lines if line.startswith(f'{name}=='))
-
-
-def output_of(code: str) -> str:
-    """Get what this code prints in `.venv`; raises SetupError where it fails."""
-    done = subprocess.run([PYTHON, '-c', code], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SetupError(
-            f'{PYTHON} cannot run {code!r}: {done.stderr.strip().splitlines()[-1:]}. '
-            'Start anew: rm -r .venv && make setup'
-        )
-    return done.stdout.strip()
+    version = re.search(rf'^{full}==(\S+)', CONSTRAINTS.read_text(encoding='utf-8'), re.MULTILINE)
+    install('--no-deps', f'{headless}=={version.group(1)}')
 
 
 def run(command: list, complaint: str) -> None:
     """Run a command with its output shown; raises SetupError with the complaint where it fails."""
     code = subprocess.run([str(part) for part in command], cwd=ROOT, check=False).returncode
     if code:
-        raise SetupError(f'{complaint} (exit status {code}): the lines above say why')
+        raise SetupError(f'{complaint} (exit status {code}; the lines above say more)')
 
 
 if __name__ == '__main__':
     try:
         main()
-    except SetupError as error:
-        for line in str(error).splitlines():
-            print(f'setup: {line}', file=sys.stderr)
-        sys.exit(1)
+    except (SetupError, OSError) as error:
+        sys.exit(f'setup: {error}')
     except KeyboardInterrupt:
         print('\nsetup: stopped; make setup goes on from what is there', file=sys.stderr)
         sys.exit(130)

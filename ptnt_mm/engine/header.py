@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ptnt_mm.doctor import installed
 from ptnt_mm.files import sha256
+from ptnt_mm.mmcv_ops.place import source
 
 _PACKAGES = (
     'ptnt_mm',
@@ -15,6 +16,7 @@ _PACKAGES = (
     'torchvision',
     'mmengine',
     'mmcv',
+    'mmcv-lite',
     'mmdet',
     'mmsegmentation',
     'numpy',
@@ -22,7 +24,7 @@ _PACKAGES = (
 
 
 def header(weights: str | None) -> Iterator[str]:
-    """Command, versions, revision and weights; MMEngine logs config, seed and machine itself.
+    """Command, versions, operators, revision and weights; MMEngine logs the rest itself.
 
     Args:
         weights: The file that training starts from, if any.
@@ -30,6 +32,8 @@ def header(weights: str | None) -> Iterator[str]:
     yield f'Command: {shlex.join([Path(sys.executable).name, *sys.argv])} in {Path.cwd()}'
     found = ((package, installed(package)) for package in _PACKAGES)
     yield 'Versions: ' + ', '.join(f'{package} {version}' for package, version in found if version)
+    operators = source()
+    yield f"mmcv's operators: {operators.kind}" + (f' ({operators.file})' if operators.file else '')
     yield f'Revision of {Path.cwd()}: {_revision(Path.cwd())}'
     file = None if weights is None else Path(weights).expanduser()
     if file is not None and file.is_file():

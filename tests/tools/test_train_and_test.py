@@ -28,7 +28,7 @@ def test_a_training_says_what_matters_and_keeps_the_rest_in_its_log(training: Tr
     log = next(training.run.glob('*/*.log')).read_text()
     assert 'paramwise_options -- backbone.outer_pos:weight_decay=0.0' in log
     assert 'Config:' in log
-    for what in ('Command: ', 'Versions: ', 'Revision of ', 'seed: 1'):
+    for what in ('Command: ', 'Versions: ', "mmcv's operators: ", 'Revision of ', 'seed: 1'):
         assert what in log
 
 

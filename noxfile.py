@@ -1,0 +1,32 @@
+"""The suite on both ends of the versions that setup.py admits: `make matrix`.
+
+One end alone: `.venv/bin/nox -s newest`. Some of its tests: `... -- tests/models`.
+"""
+
+import nox
+
+nox.options.default_venv_backend = 'uv'
+nox.options.reuse_venv = 'yes'
+
+
+@nox.session(python='3.13')
+def newest(session: nox.Session) -> None:
+    """The versions that `make setup` installs."""
+    run_suite(session, 'requirements/constraints.txt')
+
+
+@nox.session(python='3.11')
+def oldest(session: nox.Session) -> None:
+    """The lower bounds of setup.py."""
+    run_suite(session, 'requirements/oldest.txt')
+
+
+def run_suite(session: nox.Session, constraints: str) -> None:
+    """Install these versions and run the suite, or what follows `--` of it."""
+    session.install('-c', constraints, 'pip', 'setuptools')
+    session.install('-c', constraints, '--no-build-isolation', '-e', '.[det,seg,dev]')
+    session.run('python', '-m', 'ptnt_mm', 'mmcv-ops', 'install')
+    # As in `make test`: two files at a time with a thread each.
+    parallel = ('-n', '2', '--dist', 'loadfile')
+    one_thread = {'OMP_NUM_THREADS': '1', 'OMP_WAIT_POLICY': 'passive'}
+    session.run('python', '-m', 'pytest', *parallel, *session.posargs, env=one_thread)

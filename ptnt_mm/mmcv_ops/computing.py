@@ -1,0 +1,55 @@
+"""How every operator computes: in which type, and its gradients."""
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+
+import torch
+from torch import Tensor
+
+
+def as_kernel(operator: Callable) -> Callable:
+    """Let an operator work as a compiled one does: outside autograd, and on the types it is given.
+
+    mmcv records the gradients itself, and calls its operators inside autocast.
+    """
+
+    @wraps(operator)
+    def kernel(*args, **kwargs):
+        tensors = (value for value in (*args, *kwargs.values()) if isinstance(value, Tensor))
+        device = next(tensors).device.type
+        with torch.no_grad(), torch.autocast(device, enabled=False):
+            return operator(*args, **kwargs)
+
+    return kernel
+
+
+def widened(*tensors: Tensor) -> list[Tensor]:
+    """Bring float tensors to one type for the computing: float32 instead of a half one.
+
+    torchvision has no bfloat16 and few float16 kernels, and under autocast does the same.
+    """
+    wide = torch.float32
+    for tensor in tensors:
+        wide = torch.promote_types(wide, tensor.dtype)
+    return [tensor.to(wide) for tensor in tensors]
+
+
+def gradients(function: Callable, inputs: Sequence[Tensor], grad_output: Tensor) -> Sequence:
+    """Compute function(*inputs) again, and the gradient of each input.
+
+    Args:
+        function: Makes one tensor of the inputs.
+        inputs: All of them get a gradient.
+        grad_output: The gradient of what the function makes, in its shape.
+
+    Returns:
+        As many gradients as inputs.
+    """
+    with torch.enable_grad():
+        leaves = [tensor.detach().requires_grad_() for tensor in inputs]
+        output = function(*leaves)
+        if not output.requires_grad:  # There was nothing to compute, such as no roi.
+            return [torch.zeros_like(leaf) for leaf in leaves]
+        return torch.autograd.grad(
+            output, leaves, grad_output.to(output.dtype), allow_unused=True, materialize_grads=True
+        )

@@ -1,0 +1,158 @@
+"""Where ``mmcv._ext`` comes from, and putting ours in its place. A compiled one always wins."""
+
+import sys
+from dataclasses import dataclass
+from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
+from importlib.util import find_spec, spec_from_file_location
+from pathlib import Path
+
+from ptnt_mm.errors import UserError
+from ptnt_mm.files import written_whole
+
+EXTENSION = Path(__file__).with_name('extension.py')
+
+COMPILED, INSTALLED, OFFERED, FOREIGN, NONE = (
+    'compiled',
+    'ptnt_mm, installed',
+    'ptnt_mm, offered',
+    'foreign',
+    'none',
+)
+"""Who serves mmcv's operators: `Source.kind`."""
+
+
+class _Offer:
+    """Finds ``mmcv._ext``, and nothing else, when nobody else has found one."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """Load our extension under mmcv's name."""
+        return spec_from_file_location(name, EXTENSION) if name == 'mmcv._ext' else None
+
+
+def offer() -> None:
+    """Serve ``import mmcv._ext`` in this process if mmcv has no extension of its own.
+
+    Costs nothing until somebody imports ``mmcv.ops``.
+    """
+    # By name: a module that was reloaded has another class.
+    if not any(getattr(finder, '__name__', '') == _Offer.__name__ for finder in sys.meta_path):
+        sys.meta_path.append(_Offer)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Who serves mmcv's operators (one of the kinds above), and from which file."""
+
+    kind: str
+    file: Path | None = None
+
+
+def source() -> Source:
+    """Tell where ``mmcv._ext`` comes from in this process, without importing mmcv."""
+    folder = _mmcv_folder()
+    if folder is None:
+        return Source(NONE)
+    for suffix in EXTENSION_SUFFIXES:
+        if (compiled := folder / f'_ext{suffix}').exists():
+            return Source(COMPILED, compiled)
+    written = folder / '_ext.py'
+    if written.exists():
+        return Source(INSTALLED if _is_ours(written) else FOREIGN, written)
+    return Source(OFFERED, EXTENSION) if _Offer in sys.meta_path else Source(NONE)
+
+
+def install() -> str:
+    """Write ``_ext.py`` into the folder of mmcv-lite, for programs that do not import ptnt_mm.
+
+    Returns:
+        What was done, for the user.
+
+    Raises:
+        UserError: if mmcv-lite or torchvision is missing, mmcv is too new, the folder cannot be
+            written, or holds somebody else's ``_ext.py``.
+    """
+    now = source()
+    if now.kind == COMPILED:
+        return f'Nothing to do: mmcv has compiled operators, and they take precedence ({now.file})'
+    _check_own(now)
+    file = _mmcv_folder_or_error() / '_ext.py'
+    with written_whole(file) as partial:
+        partial.write_bytes(EXTENSION.read_bytes())
+    return f"mmcv's operators now come from ptnt_mm, for every program of this Python ({file})"
+
+
+def remove() -> str:
+    """Delete the ``_ext.py`` that `install` wrote.
+
+    Returns:
+        What was done, for the user.
+
+    Raises:
+        UserError: if the file is somebody else's, or cannot be deleted.
+    """
+    folder = _mmcv_folder()
+    file = folder / '_ext.py' if folder else None
+    if file is None or not file.exists():
+        return 'Nothing to do: no _ext.py was installed into mmcv'
+    _check_own(Source(INSTALLED if _is_ours(file) else FOREIGN, file))
+    try:
+        file.unlink()
+    except OSError as error:
+        raise UserError(f'{file} cannot be deleted: {error.strerror}') from error
+    return f'Removed {file}'
+
+
+def status() -> str:
+    """Say who serves mmcv's operators, from where, and what each of ours is made of."""
+    now = source()
+    if now.kind == NONE:
+        return "Nobody serves mmcv's operators: install mmcv-lite, then ptnt_mm serves them"
+    lines = [f"mmcv's operators: {now.kind} ({now.file})"]
+    if now.kind in (INSTALLED, OFFERED):
+        from ptnt_mm.mmcv_ops.operators import MADE_OF
+
+        width = max(map(len, MADE_OF))
+        lines += [f'  {name:{width}}  {parts}' for name, parts in MADE_OF.items()]
+        lines.append('  Any other raises an error when it is called.')
+    return '\n'.join(lines)
+
+
+def _mmcv_folder() -> Path | None:
+    found = find_spec('mmcv')
+    return Path(found.origin).parent if found and found.origin else None
+
+
+def _mmcv_folder_or_error() -> Path:
+    folder = _mmcv_folder()
+    if folder is None:
+        raise UserError("mmcv is not installed: python -m pip install 'mmcv-lite>=2.0.0,<2.2'")
+    if find_spec('torchvision') is None:
+        raise UserError('torchvision is not installed: our operators for mmcv are made of its own')
+    version = _version(folder)
+    if version >= (2, 2):
+        raise UserError(
+            f'mmcv {".".join(map(str, version))} is too new, mmdet 3.3 and mmseg 1.2 refuse it: '
+            "python -m pip install 'mmcv-lite>=2.0.0,<2.2'"
+        )
+    return folder
+
+
+def _version(folder: Path) -> tuple[int, ...]:
+    """Read mmcv's version without importing it."""
+    values: dict = {}
+    for line in (folder / 'version.py').read_text(encoding='utf-8').splitlines():
+        if line.startswith('__version__ ='):
+            values['version'] = line.split('=')[1].strip(' \'"')
+    return tuple(int(part) for part in values['version'].split('.')[:2])
+
+
+def _is_ours(file: Path) -> bool:
+    """Tell our file, of whatever version of ptnt_mm, by its first line."""
+    with file.open(encoding='utf-8', errors='replace') as stream:
+        return stream.readline() == EXTENSION.read_text(encoding='utf-8').splitlines(True)[0]
+
+
+def _check_own(now: Source) -> None:
+    if now.kind == FOREIGN:
+        raise UserError(f'{now.file} was not written by ptnt_mm: move it away first')

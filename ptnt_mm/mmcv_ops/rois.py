@@ -1,0 +1,274 @@
+"""Pooling regions of interest: rois are (N, 5), the image's index in the batch and a box."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import torch
+from torch import Tensor
+from torch.nn.functional import grid_sample
+
+from .computing import gradients, widened
+
+_ops = torch.ops.torchvision
+
+_NO_MAXIMUM = -10000.0
+"""What mmcv gives as the maximum of a bin without a sample."""
+
+_NOWHERE = -2.0
+"""A coordinate outside of every map: there value and gradient are 0."""
+
+
+def roi_align_forward(
+    input: Tensor,
+    rois: Tensor,
+    output: Tensor,
+    argmax_y: Tensor,
+    argmax_x: Tensor,
+    aligned_height: int,
+    aligned_width: int,
+    spatial_scale: float,
+    sampling_ratio: int,
+    pool_mode: int,
+    aligned: bool,
+) -> None:
+    """Input (B, C, H, W), rois (N, 5) -> output (N, C, aligned_height, aligned_width).
+
+    The pool mode 1 is the mean of a bin's samples, 0 their maximum. The maximum fills also
+    argmax_y and argmax_x, in the shape of output, with the coordinates of its sample.
+    """
+    input, rois = widened(input, rois)
+    size = (aligned_height, aligned_width)
+    if pool_mode == 0:
+        output.fill_(_NO_MAXIMUM)
+        argmax_y.fill_(_NOWHERE)
+        argmax_x.fill_(_NOWHERE)
+        for image, chosen, y, x in _samples(rois, size, spatial_scale, sampling_ratio, aligned):
+            values, best = _sampled(input[image, None], y, x).max(-1)
+            output[chosen] = _by_roi(values, len(chosen), size).to(output)
+            for argmax, position in ((argmax_y, y), (argmax_x, x)):
+                position = position.expand(*best.shape[:2], -1, -1).gather(-1, best[..., None])
+                argmax[chosen] = _by_roi(position, len(chosen), size).to(argmax)
+    else:
+        output.copy_(_ops.roi_align(input, rois, spatial_scale, *size, sampling_ratio, aligned))
+
+
+def roi_align_backward(
+    grad_output: Tensor,
+    rois: Tensor,
+    argmax_y: Tensor,
+    argmax_x: Tensor,
+    grad_input: Tensor,
+    aligned_height: int,
+    aligned_width: int,
+    spatial_scale: float,
+    sampling_ratio: int,
+    pool_mode: int,
+    aligned: bool,
+) -> None:
+    """grad_output (N, C, h, w), for the maximum also argmax -> grad_input (B, C, H, W)."""
+    wide, rois, y, x = widened(grad_output, rois, argmax_y, argmax_x)
+    size = (aligned_height, aligned_width)
+    if pool_mode == 0:
+        maps = wide.new_zeros(grad_input.shape)  # The samples are linear in them.
+        grad_input.copy_(gradients(partial(_at, rois=rois, y=y, x=x), [maps], wide)[0])
+    else:
+        grad_input.copy_(
+            _ops._roi_align_backward(
+                wide, rois, spatial_scale, *size, *grad_input.shape, sampling_ratio, aligned
+            )
+        )
+
+
+def roi_pool_forward(
+    input: Tensor,
+    rois: Tensor,
+    output: Tensor,
+    argmax: Tensor,
+    pooled_height: int,
+    pooled_width: int,
+    spatial_scale: float,
+) -> None:
+    """Input (B, C, H, W), rois (N, 5) -> output and argmax (N, C, pooled_height, pooled_width).
+
+    torchvision rounds the corners of a roi, mmcv those of its bins. So each bin becomes a roi here.
+    """
+    input, rois = widened(input, rois)
+    size = (pooled_height, pooled_width)
+    left, right = _pixels(rois[:, 1], rois[:, 3], pooled_width, spatial_scale, input.shape[3])
+    top, bottom = _pixels(rois[:, 2], rois[:, 4], pooled_height, spatial_scale, input.shape[2])
+    bins = torch.broadcast_tensors(
+        rois[:, 0, None, None], left[:, None], top[..., None], right[:, None], bottom[..., None]
+    )
+    bins = torch.stack(bins, -1)  # (N, h, w, 5)
+    is_empty = (bins[..., 3] < bins[..., 1]) | (bins[..., 4] < bins[..., 2])
+    pooled, where = (
+        _by_roi(result.squeeze(-1).squeeze(-1).T, len(rois), size)
+        for result in _ops.roi_pool(input, bins.flatten(0, 2), 1.0, 1, 1)
+    )
+    output.copy_(pooled.masked_fill(is_empty[:, None], 0))
+    argmax.copy_(where.masked_fill(is_empty[:, None], -1))
+
+
+def roi_pool_backward(
+    grad_output: Tensor,
+    rois: Tensor,
+    argmax: Tensor,
+    grad_input: Tensor,
+    pooled_height: int,
+    pooled_width: int,
+    spatial_scale: float,
+) -> None:
+    """grad_output (N, C, h, w) -> grad_input (B, C, H, W)."""
+    grad_output, rois = widened(grad_output, rois)
+    size = (pooled_height, pooled_width)
+    grad_input.copy_(
+        _ops._roi_pool_backward(grad_output, rois, argmax, spatial_scale, *size, *grad_input.shape)
+    )
+
+
+def deform_roi_pool_forward(
+    input: Tensor,
+    rois: Tensor,
+    offset: Tensor,
+    output: Tensor,
+    pooled_height: int,
+    pooled_width: int,
+    spatial_scale: float,
+    sampling_ratio: int,
+    gamma: float,
+) -> None:
+    """Input (B, C, H, W), rois (N, 5), offset (N, 2, h, w) or empty -> output (N, C, h, w).
+
+    An offset moves its bin, in x and y, by so many times gamma the roi's sides.
+    """
+    tensors = widened(input, rois, offset)
+    size = (pooled_height, pooled_width)
+    output.copy_(_deform_pooled(*tensors, size, spatial_scale, sampling_ratio, gamma))
+
+
+def deform_roi_pool_backward(
+    grad_output: Tensor,
+    input: Tensor,
+    rois: Tensor,
+    offset: Tensor,
+    grad_input: Tensor,
+    grad_offset: Tensor,
+    pooled_height: int,
+    pooled_width: int,
+    spatial_scale: float,
+    sampling_ratio: int,
+    gamma: float,
+) -> None:
+    """grad_output (N, C, h, w) -> grad_input (B, C, H, W), grad_offset (N, 2, h, w) or empty."""
+    input, rois, offset = widened(input, rois, offset)
+    options = ((pooled_height, pooled_width), spatial_scale, sampling_ratio, gamma)
+    into_maps, into_offset = gradients(
+        lambda maps, offset: _deform_pooled(maps, rois, offset, *options),
+        [input, offset],
+        grad_output,
+    )
+    grad_input.copy_(into_maps)
+    grad_offset.copy_(into_offset)
+
+
+def _deform_pooled(
+    input: Tensor,
+    rois: Tensor,
+    offset: Tensor,
+    size: tuple[int, int],
+    spatial_scale: float,
+    sampling_ratio: int,
+    gamma: float,
+) -> Tensor:
+    """The (N, C, h, w) of `deform_roi_pool_forward`."""
+    output = input.new_zeros(len(rois), input.shape[1], *size)
+    for image, chosen, y, x in _samples(rois, size, spatial_scale, sampling_ratio, aligned=True):
+        if offset.numel():
+            sides = gamma * spatial_scale * (rois[chosen, 3:] - rois[chosen, 1:3])
+            move_x, move_y = (sides[..., None, None] * offset[chosen]).unbind(1)
+            x, y = x + move_x.reshape(-1, 1), y + move_y.reshape(-1, 1)
+        values = _sampled(input[image, None], y, x).mean(-1)
+        output[chosen] = _by_roi(values, len(chosen), size)
+    return output
+
+
+def _samples(
+    rois: Tensor, size: tuple[int, int], spatial_scale: float, sampling_ratio: int, aligned: bool
+) -> Iterator[tuple[int, Tensor, Tensor, Tensor]]:
+    """Group rois that lie in one image and have as many samples in each bin.
+
+    Args:
+        rois: (N, 5).
+        size: Rows and columns of bins, h and w.
+        spatial_scale: From the rois' coordinates to those of the map.
+        sampling_ratio: Rows and columns of samples in a bin; 0 for about one a pixel.
+        aligned: Pixel centers are at half coordinates; else a roi has at least a pixel's sides.
+
+    Yields:
+        The image's index, the rois' (n,), and y and x of their samples, (1, n * h * w, samples).
+    """
+    corners = rois[:, 1:] * spatial_scale - (0.5 if aligned else 0)
+    start, sides = corners[:, :2], corners[:, 2:] - corners[:, :2]
+    if not aligned:
+        sides = sides.clamp(min=1)
+    bins = sides / sides.new_tensor(size[::-1])
+    counts = torch.full_like(bins, sampling_ratio) if sampling_ratio > 0 else bins.ceil()
+    kinds, kind = torch.cat([rois[:, :1], counts], 1).long().unique(dim=0, return_inverse=True)
+    for index, (image, columns, rows) in enumerate(kinds.tolist()):
+        if columns <= 0 or rows <= 0:
+            continue
+        chosen = (kind == index).nonzero().squeeze(1)
+        x = _positions(start[chosen, 0], bins[chosen, 0], size[1], columns)
+        y = _positions(start[chosen, 1], bins[chosen, 1], size[0], rows)
+        y, x = torch.broadcast_tensors(y[:, :, None, :, None], x[:, None, :, None, :])
+        yield image, chosen, y.reshape(1, -1, rows * columns), x.reshape(1, -1, rows * columns)
+
+
+def _positions(start: Tensor, length: Tensor, bins: int, samples: int) -> Tensor:
+    """Spread samples evenly in the bins of each roi: (n,) and (n,) -> (n, bins, samples)."""
+    whole = torch.arange(bins, device=start.device)[:, None]
+    part = (torch.arange(samples, device=start.device) + 0.5) / samples
+    return start[:, None, None] + length[:, None, None] * (whole + part)
+
+
+def _sampled(maps: Tensor, y: Tensor, x: Tensor) -> Tensor:
+    """Interpolate maps (B, C, H, W) at points (B, P, Q) -> (B, C, P, Q).
+
+    Up to a pixel outside, a point takes the value at the border; farther, 0.
+    """
+    height, width = maps.shape[2:]
+    is_inside = (y >= -1) & (y <= height) & (x >= -1) & (x <= width)
+    grid = torch.stack([x / max(width - 1, 1), y / max(height - 1, 1)], -1) * 2 - 1
+    values = grid_sample(maps, grid, padding_mode='border', align_corners=True)
+    return values * is_inside[:, None]
+
+
+def _at(input: Tensor, rois: Tensor, y: Tensor, x: Tensor) -> Tensor:
+    """Interpolate each channel at its own points: (B, C, H, W) at (N, C, h, w) -> (N, C, h, w)."""
+    output = torch.zeros_like(y)
+    for image in rois[:, 0].unique().long().tolist():
+        chosen = rois[:, 0] == image
+        points = (position[chosen].transpose(0, 1).flatten(2) for position in (y, x))
+        values = _sampled(input[image][:, None], *points)  # (C, 1, n, h * w)
+        output[chosen] = values.squeeze(1).transpose(0, 1).unflatten(2, y.shape[2:])
+    return output
+
+
+def _by_roi(values: Tensor, rois: int, size: tuple[int, int]) -> Tensor:
+    """(1, C, n * h * w) or (C, n * h * w) -> (n, C, h, w)."""
+    return values.reshape(-1, rois, *size).transpose(0, 1)
+
+
+def _pixels(
+    first: Tensor, last: Tensor, bins: int, spatial_scale: float, limit: int
+) -> tuple[Tensor, Tensor]:
+    """First and last pixel of each bin along one side of the rois: (N,), (N,) -> (N, bins) each.
+
+    The last is less than the first where the bin is empty.
+    """
+    start = first * spatial_scale
+    length = (last + 1) * spatial_scale - start
+    edges = torch.arange(bins + 1, device=start.device) * (length / bins)[:, None] + start[:, None]
+    begin, end = edges[:, :-1].floor(), edges[:, 1:].ceil()
+    end = torch.where(length[:, None] > 0, end, begin)
+    return begin.clamp(0, limit), end.clamp(0, limit) - 1
