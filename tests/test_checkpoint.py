@@ -14,7 +14,6 @@ from torch import nn
 from ptnt_mm.checkpoint import (
     CheckpointError,
     adapt,
-    cache_path,
     find_state_dict,
     identify,
     load_pretrained,
@@ -22,6 +21,7 @@ from ptnt_mm.checkpoint import (
     read,
     split_prefix,
 )
+from ptnt_mm.checkpoints.read import cache_path
 from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.models.layers.position import resize_grid, resize_relative
 

@@ -20,7 +20,8 @@ from mmengine.runner.checkpoint import CheckpointLoader, load_checkpoint
 from torch import nn
 from torch.utils.data import Dataset
 
-from ptnt_mm.checkpoint import CheckpointError, cache_path, load_pretrained, read
+from ptnt_mm.checkpoint import CheckpointError, load_pretrained, read
+from ptnt_mm.checkpoints.read import cache_path
 from ptnt_mm.engine.loading import make_loading_safe, without_config
 from ptnt_mm.models import PyramidTNT
 
