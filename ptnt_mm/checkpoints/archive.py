@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, BinaryIO
 
 import torch
+from torch import Tensor
 
 from ptnt_mm.checkpoints.errors import CheckpointError, require
 from ptnt_mm.checkpoints.pickle_reader import STORAGES, Name, Storage, unpickle
@@ -54,16 +55,16 @@ def _load_zip(file: BinaryIO, size: int, map_location: Any) -> Any:
     archive = zipfile.ZipFile(_SmallReads(file))
     entries = {entry.filename: entry for entry in archive.infolist()}
     require(len(entries) == len(archive.infolist()), 'an archive with two entries of one name')
-    stored = all(entry.compress_type == zipfile.ZIP_STORED for entry in entries.values())
-    require(stored, 'an archive that is compressed, as torch writes none')
     root = archive.infolist()[0].filename.split('/')[0]
     if f'{root}/constants.pkl' in entries:
         raise CheckpointError('is a TorchScript program, not a file of weights')
+    stored = all(entry.compress_type == zipfile.ZIP_STORED for entry in entries.values())
+    require(stored, 'an archive that is compressed, as torch writes none')
     pickle = archive.open(f'{root}/data.pkl').read(MAX_PICKLE)
     order = f'{root}/byteorder'
     swap = order in entries and archive.open(order).read(8) != sys.byteorder.encode()
 
-    def fetch(key: str, length: int, dtype: torch.dtype) -> torch.UntypedStorage:
+    def fetch(key: str, length: int, dtype: torch.dtype) -> Tensor:
         entry = entries.get(f'{root}/data/{key}')
         require(entry is not None and entry.file_size == length, 'a tensor without its bytes')
         return _read(archive.open(entry), length, dtype if swap else None)
@@ -74,7 +75,7 @@ def _load_zip(file: BinaryIO, size: int, map_location: Any) -> Any:
 def _load_legacy(file: BinaryIO, size: int, map_location: Any) -> Any:
     """Read five pickles, one after the other, and then the bytes of all tensors."""
     head = io.BytesIO(file.read(MAX_PICKLE))
-    find = _Storages(lambda key, length, _: torch.UntypedStorage(length), size, map_location)
+    find = _Storages(lambda key, length, _: _empty(length), size, map_location)
     magic, _, system = (unpickle(head, find, size) for _ in range(3))
     require(magic == _MAGIC and type(system) is dict, 'it does not begin as a file of torch does')
     swap = system.get('little_endian', True) is not (sys.byteorder == 'little')
@@ -84,7 +85,7 @@ def _load_legacy(file: BinaryIO, size: int, map_location: Any) -> Any:
     file.seek(head.tell())
     for key in keys:
         storage = find.known[key]
-        length = storage.data.nbytes()
+        length = len(storage.data)
         counted = int.from_bytes(file.read(8), 'little') * storage.dtype.itemsize
         require(counted == length, 'a tensor of another size than its bytes')
         storage.data.copy_(_read(file, length, storage.dtype if swap else None))
@@ -122,32 +123,37 @@ class _Storages:
             data = self.placed(self.fetch(key, length, dtype), place)
             self.known[key] = Storage(data, dtype)
         data = self.known[key].data
-        require(data.nbytes() == length, 'a tensor of another size than its bytes')
+        require(len(data) == length, 'a tensor of another size than its bytes')
         return Storage(data, dtype)
 
-    def placed(self, storage: torch.UntypedStorage, place: str) -> torch.UntypedStorage:
+    def placed(self, data: Tensor, place: str) -> Tensor:
         """Move a storage to the device that the caller wants, or else to that of the file."""
         wanted = self.map_location
         if callable(wanted):
-            wanted = wanted(storage, place)
-            if wanted is not None:
-                return wanted
+            moved = wanted(data.untyped_storage(), place)
+            if moved is not None:
+                return _empty(0, moved.device).set_(moved)
+            wanted = None
         elif isinstance(wanted, dict):
             wanted = wanted.get(place)
         if wanted is None:
             require(re.fullmatch(r'[a-z]+(:\d+)?', place) is not None, 'a strange device')
-        device = torch.device(wanted or place)
-        return storage if device == storage.device else storage.to(device=device)
+        return data.to(wanted or place)
 
 
-def _read(source: BinaryIO, length: int, swapped: torch.dtype | None) -> torch.UntypedStorage:
+def _empty(length: int, device: Any = 'cpu') -> Tensor:
+    return torch.empty(length, dtype=torch.uint8, device=device)
+
+
+def _read(source: BinaryIO, length: int, swapped: torch.dtype | None) -> Tensor:
     """Read a storage; of a machine with another byte order if a dtype is given."""
-    storage = torch.UntypedStorage(length)
-    array = torch.empty(0, dtype=torch.uint8).set_(storage).numpy()
+    data = _empty(length)
     for start in range(0, length, _CHUNK):
-        chunk = source.read(min(_CHUNK, length - start))
-        require(len(chunk) == min(_CHUNK, length - start), 'tensors beyond the end of the file')
-        array[start : start + len(chunk)] = memoryview(chunk)
+        part = data[start : start + _CHUNK].numpy()
+        content = source.read(len(part))
+        if len(content) < len(part):
+            raise EOFError('the bytes of its tensors are cut off')
+        part[:] = memoryview(content)
     if swapped is not None:
-        storage.byteswap(swapped)
-    return storage
+        data.untyped_storage().byteswap(swapped)
+    return data

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from ptnt_mm.checkpoints.errors import CheckpointError, printable, require
 
-MAX_STEPS = 1_000_000
+MAX_STEPS = 500_000
 """Opcodes of a pickle, and objects of what comes out; a tensor takes about 30 opcodes."""
 
 MAX_DEPTH = 64
@@ -83,9 +83,9 @@ class Unfinished:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Storage:
-    """The bytes that tensors look at, and how to read them."""
+    """The bytes that tensors look at, as uint8, and how to read them."""
 
-    data: torch.UntypedStorage
+    data: Tensor
     dtype: torch.dtype
 
 
@@ -262,7 +262,7 @@ def _make(name: Any, arguments: Any) -> Any:
             return np.frombuffer(data, dtype)[0]
         case 'argparse.Namespace' | 'mmengine.logging.history_buffer.HistoryBuffer', ():
             return Unfinished(name.path)
-    raise CheckpointError(f'refused: a {name.path} that nobody writes')
+    raise CheckpointError(f'refused: it uses {name.path} as no checkpoint does')
 
 
 def _build(announced: Any, state: Any) -> Any:
@@ -295,7 +295,7 @@ def _build(announced: Any, state: Any) -> Any:
             value = HistoryBuffer(max_length=longest)
             value._log_history, value._count_history = values, counts
         case _:
-            raise CheckpointError(f'refused: a {announced.path} that nobody writes')
+            raise CheckpointError(f'refused: it uses {announced.path} as no checkpoint does')
     announced.value = value
     return value
 
@@ -316,10 +316,10 @@ def _tensor(
     steps = zip(_shape(size), _shape(stride), strict=True)
     numel = math.prod(size)
     reach = offset + sum((n - 1) * step for n, step in steps) + 1 if numel else offset
-    room = storage.data.nbytes() // storage.dtype.itemsize
+    room = len(storage.data) // storage.dtype.itemsize
     require(max(numel, reach) <= room, 'a tensor beyond its storage')
     tensor = torch.empty(0, dtype=storage.dtype, device=storage.data.device)
-    return tensor.set_(storage.data, offset, size, stride).requires_grad_(grad is True)
+    return tensor.set_(storage.data.untyped_storage(), offset, size, stride).requires_grad_(grad is True)
 
 
 def _check(value: Any, nbytes: int) -> None:
@@ -341,7 +341,7 @@ def _check(value: Any, nbytes: int) -> None:
             todo += [(child, level + 1) for child in children]
         else:
             plain = type(value) in _LEAVES or isinstance(value, np.generic)
-            require(plain, f'a {type(value).__name__} in the place of data')
+            require(plain, f'what should be data is a {type(value).__name__}')
             seen += len(value) // 100 if type(value) in (str, bytes) else 0
             nbytes -= value.nbytes if isinstance(value, Tensor) else 0
         require(level <= MAX_DEPTH, f'containers more than {MAX_DEPTH} deep, or inside themselves')
