@@ -584,7 +584,7 @@ REFUSED: tuple[Callable[[Path], Raw], ...] = (
 )
 """Attacks on the reader: each is refused while the file is read."""
 
-MAIN = (*REFUSED[:8], counter_as_self, rebuilt_type, attributes_of_a_function, shared_for_ever)
+MAIN = (*REFUSED[:8], counter_as_self, rebuilt_type, attributes_of_a_function, inside_itself)
 """Those that are tried on every way to a file."""
 
 

@@ -1,4 +1,5 @@
 import argparse
+import copy
 import io
 import os
 import pickle
@@ -6,6 +7,7 @@ import sys
 import time
 import zipfile
 from collections import Counter, OrderedDict
+from contextlib import suppress
 
 import attacks
 import numpy as np
@@ -98,10 +100,8 @@ def test_only_our_functions_run_while_a_file_is_read(tmp_path, canary):
     sys.setprofile(note)
     try:
         for file in files:
-            try:
+            with suppress(CheckpointError):
                 read(file)
-            except CheckpointError:
-                pass
     finally:
         sys.setprofile(None)
     libraries = ('torch', 'mmengine', 'numpy', 'pickle', 'collections', 'copyreg', 'argparse')
@@ -195,10 +195,9 @@ MADE_OF = {
     'HistoryBuffer.__init__',
     'HistoryBuffer._set_default_statistics',
     'Parameter.__new__',
-    'UntypedStorage.__len__',
+    'Mapping.get',  # of os.environ
+    'Tensor.__len__',
     '_ParameterMeta.__instancecheck__',
-    '_StorageBase.__init__',
-    '_StorageBase.__new__',
 }
 
 
