@@ -11,6 +11,7 @@ import copyreg
 import io
 import pickle
 import struct
+import types
 import warnings
 import zipfile
 from collections import Counter, OrderedDict
@@ -663,7 +664,9 @@ def snapshot() -> dict:
     owners = [builtins, copyreg, torch, np, torch._utils, torch._tensor, torch.Tensor, np.dtype]
     owners += [np.ndarray, OrderedDict, Counter, argparse.Namespace, HistoryBuffer]
     owners += [torch._utils._rebuild_tensor_v2, torch.nn.Parameter, torch.storage.UntypedStorage]
-    kept = {(str(owner), key): id(value) for owner in owners for key, value in vars(owner).items()}
+    attributes = ((str(owner), *item) for owner in owners for item in vars(owner).items())
+    # Libraries import parts of themselves late.
+    kept = {(o, k): id(v) for o, k, v in attributes if not isinstance(v, types.ModuleType)}
     kept |= {('methods', *item): 0 for item in HistoryBuffer._statistics_methods.items()}
     function = torch._utils._rebuild_tensor_v2
     return kept | {'function': (function.__module__, function.__code__, function.__defaults__)}
