@@ -1,54 +1,24 @@
-"""From a checkpoint file to the weights of a backbone: read, find, adapt, report.
+"""From a checkpoint to the weights of a backbone: find, adapt, report.
 
 Loading is loud. MMEngine's own loading only warns when a file does not fit the model, and training
 then starts from random numbers; here a weight of the trunk that the file does not give is an error
 that names it, and one table says what was loaded, resized, unused and new.
 """
 
-import hashlib
 import math
 import os
 import re
-import socket
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from http.client import HTTPException
-from pathlib import Path
 from typing import Any
-from urllib.parse import urlparse
 
 import torch
-from mmengine.dist import barrier, get_rank
 from mmengine.logging import print_log
 from torch import Tensor, nn
 
 from ptnt_mm.archs import ARCHS, PATCH
-from ptnt_mm.safe_pickle import (
-    CheckpointError,
-    check_file,
-    refuse_forced_unsafe_loading,
-    safe_load,
-)
-
-__all__ = [
-    'CheckpointError',
-    'LoadReport',
-    'Weights',
-    'adapt',
-    'cache_path',
-    'check_described',
-    'check_finite',
-    'find_state_dict',
-    'identify',
-    'is_mmengine',
-    'load_pretrained',
-    'looks_like',
-    'name_some',
-    'only_tensors',
-    'read',
-    'split_prefix',
-]
+from ptnt_mm.checkpoints.errors import CheckpointError, printable
+from ptnt_mm.checkpoints.read import is_mmengine, read
 
 Weights = dict[str, Tensor]
 
@@ -75,10 +45,6 @@ _OTHER_MODELS = (
     (r'downsample_layers\.0\.0', 'a ConvNeXt'),
     (r'cls_token', 'a Vision Transformer'),
 )
-
-_TIMEOUT = 30.0
-"""Seconds that a server may stay silent."""
-
 
 @dataclass
 class LoadReport:
@@ -121,61 +87,6 @@ class LoadReport:
         lacks = f'lacks {len(self.missing)} weights: {name_some(self.missing)}'
         differs = f'has {len(shapes)} weights of another shape: {name_some(shapes)}'
         return [lacks] * bool(self.missing) + [differs] * bool(shapes)
-
-
-def read(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
-    """Read a ``.pth``, ``.pth.tar``, ``.pt`` or ``.safetensors`` file, or one from http(s).
-
-    Nothing that the file contains is run. Text that a training stored, such as its config, comes
-    back as text.
-
-    Args:
-        path: A file, or the address of one; that is kept in torch's hub folder.
-        map_location: Where its tensors go, as in ``torch.load``.
-
-    Raises:
-        CheckpointError: The file cannot be had, is none, or is refused.
-    """
-    refuse_forced_unsafe_loading()
-    scheme = re.match(r'(\w[\w+.-]*)://', str(path))
-    if scheme and scheme[1] not in ('http', 'https'):
-        raise CheckpointError(
-            f'{path}: {scheme[0]} cannot be read; download the file and give its path'
-        )
-    file = _download(str(path)) if scheme else Path(path).expanduser()
-    try:
-        if file.suffix == '.safetensors':
-            return _read_safetensors(file, map_location)
-        return _described(file, safe_load(file, map_location))
-    except CheckpointError as error:
-        if not scheme:
-            raise
-        raise CheckpointError(
-            f'{error} (it came from {path}; delete it before you try again)'
-        ) from error
-
-
-def is_mmengine(checkpoint: Mapping) -> bool:
-    """Whether MMEngine's Runner wrote a checkpoint."""
-    return 'meta' in checkpoint or 'message_hub' in checkpoint
-
-
-def check_described(checkpoint: Mapping) -> None:
-    """Check the kind of what MMEngine tells about a training, as far as anybody looks into it.
-
-    Raises:
-        CheckpointError: ``meta``, ``message_hub`` or its ``runtime_info`` is no dict.
-    """
-    hub = checkpoint.get('message_hub', {})
-    entries = {'meta': checkpoint.get('meta', {}), 'message_hub': hub}
-    if isinstance(hub, dict):
-        entries['message_hub.runtime_info'] = hub.get('runtime_info', {})
-    for name, entry in entries.items():
-        if not isinstance(entry, dict):
-            raise CheckpointError(
-                f"the checkpoint's {name} is a {type(entry).__name__}, not a dict as MMEngine "
-                'writes it: save its weights alone, read by torch.load(..., weights_only=True)'
-            )
 
 
 def find_state_dict(checkpoint: Mapping) -> tuple[Weights, str]:
@@ -338,7 +249,7 @@ def load_pretrained(
 
 def name_some(keys: Iterable[str], limit: int = 4) -> str:
     """The first few of many names: 'a, b, c, d and 9 more'."""
-    keys = list(keys)
+    keys = [printable(key) for key in keys]
     more = f' and {len(keys) - limit} more' if len(keys) > limit else ''
     return ', '.join(keys[:limit]) + more
 
@@ -412,84 +323,3 @@ def _cut(key: str) -> tuple[str, str]:
     parts = key.split('.')
     n = next((i for i, part in enumerate(parts) if part not in _PREFIXES), 0)
     return ''.join(f'{part}.' for part in parts[:n]), '.'.join(parts[n:])
-
-
-def _described(file: Path, checkpoint: dict) -> dict:
-    try:
-        check_described(checkpoint)
-    except CheckpointError as error:
-        raise CheckpointError(f'{file}: {error}') from None
-    return checkpoint
-
-
-def _read_safetensors(file: Path, map_location: Any) -> Weights:
-    check_file(file)
-    try:
-        from safetensors import SafetensorError
-        from safetensors.torch import load_file
-    except ImportError:
-        raise CheckpointError(
-            f'{file}: needs the package safetensors: pip install safetensors'
-        ) from None
-    device = str(map_location) if isinstance(map_location, (str, torch.device)) else 'cpu'
-    try:
-        return load_file(file, device=device)
-    except SafetensorError as error:
-        raise CheckpointError(f'{file}: is no safetensors file, or is damaged ({error})') from error
-
-
-def _download(url: str) -> Path:
-    """Fetch a file once into torch's hub folder; with several processes, the first one does."""
-    if get_rank() != 0:
-        barrier()
-        return _fetch(url)
-    try:
-        return _fetch(url)
-    finally:
-        barrier()
-
-
-def cache_path(url: str) -> Path:
-    """Where an address's file is kept: files of one name come from many addresses.
-
-    Raises:
-        CheckpointError: The address ends in a folder.
-    """
-    name = Path(urlparse(url).path).name
-    if not name:
-        raise CheckpointError(f'{url}: names no file')
-    digest = hashlib.sha256(url.encode()).hexdigest()
-    return Path(torch.hub.get_dir(), 'checkpoints', f'{digest[:12]}-{name}')
-
-
-def _fetched_by_torch(url: str) -> Path | None:
-    """The file as torch's hub keeps it, if the digest in its name says that it is the right one."""
-    name = Path(urlparse(url).path).name
-    file = Path(torch.hub.get_dir(), 'checkpoints', name)
-    digest = re.search(r'-([0-9a-f]{8,64})\.', name)
-    if not digest or not file.is_file():
-        return None
-    with file.open('rb') as content:
-        found = hashlib.file_digest(content, 'sha256').hexdigest()
-    return file if found.startswith(digest[1]) else None
-
-
-def _fetch(url: str) -> Path:
-    file = cache_path(url)
-    if file.is_file():
-        return file
-    if same := _fetched_by_torch(url):
-        return same
-    file.parent.mkdir(parents=True, exist_ok=True)
-    before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(_TIMEOUT)
-    try:
-        torch.hub.download_url_to_file(url, str(file), progress=sys.stderr.isatty())
-    except (OSError, HTTPException, ValueError) as error:
-        raise CheckpointError(
-            f'{url}: cannot be downloaded ({error}). Fetch it in another way and give the path of '
-            f'the file, or put it at {file}'
-        ) from error
-    finally:
-        socket.setdefaulttimeout(before)
-    return file

@@ -5,10 +5,16 @@ here needs the attacked classes, and nothing is run when a file is written.
 """
 
 import argparse
+import builtins
+import copy
+import copyreg
 import io
 import pickle
 import struct
+import types
+import warnings
 import zipfile
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -78,13 +84,29 @@ def pickled(value) -> bytes:
     return PROTOCOL_2 + pack(value) + pickle.STOP
 
 
-def write_zip(path: Path, value) -> Path:
-    """Write a pickle as today's torch does, without tensors."""
-    with zipfile.ZipFile(path, 'w') as archive:
-        archive.writestr('archive/data.pkl', pickled(value))
-        archive.writestr('archive/version', '3\n')
-        archive.writestr('archive/byteorder', 'little')
+STORED_BYTES = 1024
+
+
+def entries(value) -> list[tuple[str, bytes]]:
+    """What torch puts into an archive: a pickle, and the bytes of one storage."""
+    return [
+        ('archive/data.pkl', pickled(value)),
+        ('archive/byteorder', b'little'),
+        ('archive/data/0', bytes(STORED_BYTES)),
+        ('archive/version', b'3\n'),
+    ]
+
+
+def write_entries(path: Path, parts: list[tuple[str, bytes]], compression: int = 0) -> Path:
+    with warnings.catch_warnings(action='ignore'), zipfile.ZipFile(path, 'w', compression) as archive:
+        for name, content in parts:
+            archive.writestr(name, content)
     return path
+
+
+def write_zip(path: Path, value) -> Path:
+    """Write a pickle as today's torch does, with one storage."""
+    return write_entries(path, entries(value))
 
 
 def write_legacy(path: Path, value) -> Path:
@@ -92,8 +114,11 @@ def write_legacy(path: Path, value) -> Path:
     head = io.BytesIO()
     for part in (0x1950A86A20F9469CFC6C, 1001, dict(little_endian=True)):
         pickle.dump(part, head, protocol=2)
-    keys = pickle.dumps([], protocol=2)
-    path.write_bytes(head.getvalue() + pickled(value) + keys)
+    content = pickled(value)
+    keys = ['0'] * (pickle.BINPERSID in content)
+    storages = struct.pack('<q', STORED_BYTES // 4) + bytes(STORED_BYTES)
+    tail = pickle.dumps(keys, protocol=2) + storages * len(keys)
+    path.write_bytes(head.getvalue() + content + tail)
     return path
 
 
@@ -271,6 +296,218 @@ def endless_bytes(canary: Path) -> Raw:
     return glob('__builtin__', 'bytes').reduce(1 << 30)
 
 
+COUNTER = glob('collections', 'Counter')
+ORDERED = glob('collections', 'OrderedDict')
+TENSOR = glob('torch', 'Tensor')
+REBUILD = glob('torch._utils', '_rebuild_tensor_v2')
+
+
+def storage(kind: str = 'FloatStorage', key: str = '0', numel: int = 256, place: str = 'cpu') -> Raw:
+    return Raw(pack(('storage', glob('torch', kind), key, place, numel)) + pickle.BINPERSID)
+
+
+def tensor(size: tuple, stride: tuple, offset: int = 0, of: Raw | None = None) -> Raw:
+    return REBUILD.reduce(of or storage(), offset, size, stride, False, ORDERED.reduce())
+
+
+def shared(levels: int) -> Raw:
+    """A tuple of two equal tuples of two equal tuples: small in a file, endless in print."""
+    return Raw(pack(()) + (pickle.BINPUT + b'\x09' + pickle.BINGET + b'\x09\x86') * levels)
+
+
+def counter_as_self(canary: Path) -> Raw:
+    """A Counter with attributes, a fake self for HistoryBuffer.current, which returns anything."""
+    return COUNTER.reduce({}).build({'_log_history': [REBUILD], '_count_history': [1]})
+
+
+def rebuilt_type(canary: Path) -> Raw:
+    """Sets attributes of torch.Tensor for the whole process."""
+    rebuild = glob('torch._tensor', '_rebuild_from_type_v2')
+    return rebuild.reduce(REBUILD, TENSOR, (storage(), 0, (1,), (1,), False, {}), {'mean': 1})
+
+
+def attributes_of_a_class(canary: Path) -> Raw:
+    return TENSOR.build((None, {'isfinite': 1}))
+
+
+def attributes_of_a_function(canary: Path) -> Raw:
+    """A module of the file's choice, which pickle imports when something is saved."""
+    return REBUILD.build((None, {'__module__': 'numpy.f2py.__main__'}))
+
+
+def attributes_of_a_history(canary: Path) -> Raw:
+    return HISTORY.build((None, {'_statistics_methods': {}}))
+
+
+def attributes_of_a_dtype(canary: Path) -> Raw:
+    return glob('numpy', 'dtype').build((None, {'newbyteorder': 1}))
+
+
+def attributes_of_a_tensor(canary: Path) -> Raw:
+    return tensor((1,), (1,)).build({'__class__': HISTORY})
+
+
+def called_tensor(canary: Path) -> Raw:
+    return tensor((1,), (1,)).reduce()
+
+
+def called_storage_class(canary: Path) -> Raw:
+    return glob('torch', 'FloatStorage').reduce(1 << 30)
+
+
+def made_without_a_constructor(canary: Path) -> Raw:
+    return TENSOR.new()
+
+
+def sparse_tensor(canary: Path) -> Raw:
+    rebuild = glob('torch._utils', '_rebuild_sparse_tensor')
+    layout = glob('torch.serialization', '_get_layout').reduce('torch.sparse_coo')
+    return rebuild.reduce(layout, (tensor((1, 1), (1, 1)), tensor((1,), (1,)), (1,), True))
+
+
+def meta_tensor(canary: Path) -> Raw:
+    rebuild = glob('torch._utils', '_rebuild_meta_tensor_no_storage')
+    return rebuild.reduce(glob('torch', 'float32'), (1 << 30,), (1,), False)
+
+
+def quantized_tensor(canary: Path) -> Raw:
+    return glob('torch._utils', '_rebuild_qtensor').reduce(storage('QInt8Storage'), 0, (1,), (1,))
+
+
+def complex_tensor(canary: Path) -> Raw:
+    return tensor((1,), (1,), of=storage('ComplexFloatStorage', numel=128))
+
+
+def giant_of_stride_zero(canary: Path) -> Raw:
+    return tensor((1 << 30, 1 << 30), (0, 0))
+
+
+def tensor_beyond_its_storage(canary: Path) -> Raw:
+    return tensor((2,), (256,))
+
+
+def tensor_before_its_storage(canary: Path) -> Raw:
+    return tensor((2,), (1,), offset=-1)
+
+
+def tensor_that_goes_backwards(canary: Path) -> Raw:
+    return tensor((2,), (-1,), offset=1)
+
+
+def tensor_of_many_sides(canary: Path) -> Raw:
+    """The product of its sides takes for ever."""
+    return tensor((1 << 30,) * 100_000, (0,) * 100_000)
+
+
+def storage_of_another_size(canary: Path) -> Raw:
+    return tensor((1,), (1,), of=storage(numel=1 << 30))
+
+
+def storage_that_is_not_there(canary: Path) -> Raw:
+    return tensor((1,), (1,), of=storage(key='../data.pkl', numel=1 << 30))
+
+
+def storage_in_a_strange_place(canary: Path) -> Raw:
+    return Raw(pack(('module', glob('os', 'system'), 'x', 'y')) + pickle.BINPERSID)
+
+
+def storage_as_data(canary: Path) -> Raw:
+    return storage()
+
+
+def name_as_data(canary: Path) -> Raw:
+    return REBUILD
+
+
+def tensors_sharing_for_ever(canary: Path) -> Raw:
+    """A thousand tensors on one storage: small in the file, and each is written by convert."""
+    one = memo(tensor((256,), (1,)), 5)
+    return Raw(pack([one]) + (pickle.BINGET + b'\x05' + pickle.APPEND) * 1000)
+
+
+def shared_for_ever(canary: Path) -> Raw:
+    return shared(60)
+
+
+def shared_for_ever_in_a_call(canary: Path) -> Raw:
+    """An error message that shows what it was about would never end."""
+    return ORDERED.reduce(shared(60))
+
+
+def shared_for_ever_as_state(canary: Path) -> Raw:
+    return dtype('f8').build((3, '<', shared(60), None, None, -1, -1, 0))
+
+
+def shared_for_ever_as_a_key(canary: Path) -> Raw:
+    """Its hash would take for ever."""
+    return Raw(pack({}) + shared(60).code + pickle.NONE + pickle.SETITEM)
+
+
+def inside_itself(canary: Path) -> Raw:
+    return Raw(pickle.EMPTY_LIST + pickle.BINPUT + b'\x09' + pickle.BINGET + b'\x09' + pickle.APPEND)
+
+
+def too_deep(canary: Path) -> Raw:
+    return Raw(pickle.EMPTY_TUPLE + pickle.TUPLE1 * 100_000)
+
+
+def too_many_steps(canary: Path) -> Raw:
+    return Raw(pickle.EMPTY_LIST + (pickle.NONE + pickle.APPEND) * 500_000)
+
+
+def keys_that_collide(canary: Path) -> Raw:
+    number = (2**61 - 1) * 2**64
+    return Raw(pack({}) + pickle.LONG1 + b'\x10' + number.to_bytes(16, 'little') + b'Ns')
+
+
+def text_used_many_times(canary: Path) -> Raw:
+    """Each use would be a copy."""
+    text = Raw(pickle.BINUNICODE + struct.pack('<I', 100_000) + b'x' * 100_000)
+    encode = memo(glob('_codecs', 'encode'), 1).code
+    arguments = memo(Raw(pack((text, 'latin1'))), 2).code
+    again = b'h\x01h\x02R' + pickle.APPEND
+    return Raw(pickle.EMPTY_LIST + encode + arguments + b'R' + pickle.APPEND + again * 1000)
+
+
+def endless_milestones(canary: Path) -> Raw:
+    return COUNTER.reduce({1: 1 << 30})
+
+
+def command_line_of_another_class(canary: Path) -> Raw:
+    return glob('argparse', 'Namespace').new().build({'__class__': 'x'})
+
+
+def strange_versions(canary: Path) -> Raw:
+    return ORDERED.reduce().build({'_metadata': {'': [1]}})
+
+
+def half_made(canary: Path) -> Raw:
+    return RECONSTRUCT.reduce(NDARRAY, (0,), b'b')
+
+
+def half_made_and_used(canary: Path) -> Raw:
+    made = memo(RECONSTRUCT.reduce(NDARRAY, (0,), b'b'), 7)
+    return made.build((1, recall(7), plain_dtype('f8'), False, b''))
+
+
+def registered_extension(canary: Path) -> Raw:
+    """A number that stands for a class, in a table of the process."""
+    return Raw(pickle.EXT1 + b'\x01')
+
+
+def old_instance(canary: Path) -> Raw:
+    return Raw(pickle.MARK + pack(f'touch {canary}') + pickle.INST + b'os\nsystem\n')
+
+
+def old_object(canary: Path) -> Raw:
+    return Raw(pickle.MARK + glob('torch', 'FloatStorage').code + pickle.OBJ)
+
+
+def name_from_the_stack(canary: Path) -> Raw:
+    name = Raw(pack('os') + pack('system') + pickle.STACK_GLOBAL)
+    return name.reduce(f'touch {canary}')
+
+
 REFUSED: tuple[Callable[[Path], Raw], ...] = (
     os_system,
     posix_system,
@@ -302,8 +539,137 @@ REFUSED: tuple[Callable[[Path], Raw], ...] = (
     history_of_lists,
     history_built_twice,
     endless_bytes,
+    counter_as_self,
+    rebuilt_type,
+    attributes_of_a_class,
+    attributes_of_a_function,
+    attributes_of_a_history,
+    attributes_of_a_dtype,
+    attributes_of_a_tensor,
+    called_tensor,
+    called_storage_class,
+    made_without_a_constructor,
+    sparse_tensor,
+    meta_tensor,
+    quantized_tensor,
+    complex_tensor,
+    giant_of_stride_zero,
+    tensor_beyond_its_storage,
+    tensor_before_its_storage,
+    tensor_that_goes_backwards,
+    tensor_of_many_sides,
+    storage_of_another_size,
+    storage_that_is_not_there,
+    storage_in_a_strange_place,
+    storage_as_data,
+    name_as_data,
+    tensors_sharing_for_ever,
+    shared_for_ever,
+    shared_for_ever_in_a_call,
+    shared_for_ever_as_state,
+    shared_for_ever_as_a_key,
+    inside_itself,
+    too_deep,
+    too_many_steps,
+    keys_that_collide,
+    text_used_many_times,
+    endless_milestones,
+    command_line_of_another_class,
+    strange_versions,
+    half_made,
+    half_made_and_used,
+    registered_extension,
+    old_instance,
+    old_object,
+    name_from_the_stack,
 )
 """Attacks on the reader: each is refused while the file is read."""
+
+MAIN = (*REFUSED[:8], counter_as_self, rebuilt_type, attributes_of_a_function, inside_itself)
+"""Those that are tried on every way to a file."""
+
+
+def compressed(path: Path) -> Path:
+    """A zip bomb: 50 kB that become 50 MB."""
+    return write_entries(path, [*entries({}), ('archive/data/1', bytes(50 << 20))], 8)
+
+
+def two_of_one_name(path: Path) -> Path:
+    """Readers disagree which one counts."""
+    return write_entries(path, [*entries({'x': 1}), ('archive/data.pkl', pickled({'x': 2}))])
+
+
+def no_pickle_at_its_root(path: Path) -> Path:
+    return write_entries(path, [('readme', b''), *entries({})])
+
+
+def storages_on_one_place(path: Path) -> Path:
+    """Entries whose bytes overlap: together they are larger than the file."""
+    many = [tensor((250_000,), (1,), of=storage(key=str(i), numel=250_000)) for i in range(9)]
+    parts = dict(entries(many)) | {'archive/data/0': bytes(1_000_000)}
+    write_entries(path, list(parts.items()))
+    with zipfile.ZipFile(path, 'a') as archive:
+        first = archive.getinfo('archive/data/0')
+        for i in range(1, 9):
+            again = copy.copy(first)
+            again.filename = f'archive/data/{i}'
+            archive.filelist.append(again)
+        archive._didModify = True
+    return path
+
+
+def huge_table_of_contents(path: Path) -> Path:
+    write_zip(path, {})
+    content = path.read_bytes()
+    end = content.rindex(b'PK\x05\x06')
+    size = 17 << 20
+    end_record = content[end : end + 12] + struct.pack('<II', size, end) + b'\0\0'
+    path.write_bytes(content[:end] + bytes(size) + end_record)
+    return path
+
+
+def legacy_of_another_size(path: Path) -> Path:
+    """The number of elements before the bytes of a storage is not the one in the pickle."""
+    write_legacy(path, {'x': tensor((1,), (1,))})
+    content = path.read_bytes()
+    at = len(content) - STORED_BYTES - 8
+    path.write_bytes(content[:at] + struct.pack('<q', -1) + content[at + 8 :])
+    return path
+
+
+def legacy_without_its_bytes(path: Path) -> Path:
+    write_legacy(path, {'x': tensor((1,), (1,))})
+    path.write_bytes(path.read_bytes()[:-1])
+    return path
+
+
+ARCHIVES: tuple[Callable[[Path], Path], ...] = (
+    compressed,
+    two_of_one_name,
+    no_pickle_at_its_root,
+    storages_on_one_place,
+    huge_table_of_contents,
+    legacy_of_another_size,
+    legacy_without_its_bytes,
+)
+"""Attacks by the file around the pickle: each is refused or found to be damaged."""
+
+ESCAPES = '\x1b[2J\x00\r\x07\u202e'
+"""What clears a terminal, rings its bell or turns its text around."""
+
+
+def snapshot() -> dict:
+    """All that a crafted file may want to change in this process: the attributes of what it names."""
+    HistoryBuffer()  # fills the class's table of its own methods
+    owners = [builtins, copyreg, torch, np, torch._utils, torch._tensor, torch.Tensor, np.dtype]
+    owners += [np.ndarray, OrderedDict, Counter, argparse.Namespace, HistoryBuffer]
+    owners += [torch._utils._rebuild_tensor_v2, torch.nn.Parameter, torch.storage.UntypedStorage]
+    attributes = ((str(owner), *item) for owner in owners for item in vars(owner).items())
+    # Libraries import parts of themselves late.
+    kept = {(o, k): id(v) for o, k, v in attributes if not isinstance(v, types.ModuleType)}
+    kept |= {('methods', *item): 0 for item in HistoryBuffer._statistics_methods.items()}
+    function = torch._utils._rebuild_tensor_v2
+    return kept | {'function': (function.__module__, function.__code__, function.__defaults__)}
 
 
 def command_config(canary: Path) -> str:

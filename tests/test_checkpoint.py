@@ -14,7 +14,6 @@ from torch import nn
 from ptnt_mm.checkpoint import (
     CheckpointError,
     adapt,
-    cache_path,
     find_state_dict,
     identify,
     load_pretrained,
@@ -22,6 +21,7 @@ from ptnt_mm.checkpoint import (
     read,
     split_prefix,
 )
+from ptnt_mm.checkpoints.read import cache_path
 from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.models.layers.position import resize_grid, resize_relative
 
@@ -346,7 +346,7 @@ def test_adapt_is_pure(tiny):
     assert all(torch.equal(own[key], own_before[key]) for key in own_before)
 
 
-@pytest.mark.parametrize('attack', attacks.REFUSED[:6], ids=lambda attack: attack.__name__)
+@pytest.mark.parametrize('attack', attacks.MAIN, ids=lambda attack: attack.__name__)
 def test_attacks_through_init_cfg(tmp_path, attack):
     canary = tmp_path / 'canary'
     path = attacks.write_zip(tmp_path / 'bad.pth', {'state_dict': attack(canary)})

@@ -210,7 +210,7 @@ VALUES = ('', '0', 'n', 'no', 'False', 'off', ' off ', '1', 'y', 'yes', 'True', 
 
 @pytest.mark.parametrize('value', VALUES)
 def test_doctor_and_reader_agree_on_unsafe_loading(monkeypatch, value):
-    from ptnt_mm.safe_pickle import CheckpointError, refuse_forced_unsafe_loading
+    from ptnt_mm.checkpoints.read import CheckpointError, refuse_forced_unsafe_loading
 
     monkeypatch.setenv(UNSAFE_SWITCH, value)
     try:

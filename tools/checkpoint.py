@@ -21,7 +21,6 @@ import torch
 from ptnt_mm.archs import NUM_STAGES, PATCH
 from ptnt_mm.checkpoint import (
     TRUNK_ROOTS,
-    CheckpointError,
     LoadReport,
     Weights,
     adapt,
@@ -29,9 +28,10 @@ from ptnt_mm.checkpoint import (
     identify,
     looks_like,
     name_some,
-    read,
     split_prefix,
 )
+from ptnt_mm.checkpoints.errors import CheckpointError, printable
+from ptnt_mm.checkpoints.read import read
 from ptnt_mm.errors import UserError, exit_status
 from ptnt_mm.files import check_new, sha256, written_whole
 from ptnt_mm.models import PyramidTNT
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> None:
     """
     if args.command == 'inspect':
         for name, value in describe(args.file):
-            print(f'{name + ":":<13} {value}')
+            print(f'{name + ":":<13} {printable(str(value), 1000)}')
     elif args.command == 'convert':
         print(f'wrote {convert_file(args.file, args.out, args.overwrite)}')
     else:

@@ -9,7 +9,6 @@ model is trained or tested with weights that are not the checkpoint's.
 """
 
 import functools
-import pickle
 import re
 from collections import OrderedDict
 from collections.abc import Callable
@@ -24,25 +23,23 @@ from mmengine.runner.checkpoint import CheckpointLoader
 from torch import Tensor, nn
 
 from ptnt_mm.checkpoint import (
-    CheckpointError,
     LoadReport,
     Weights,
     adapt,
-    check_described,
     check_finite,
     identify,
-    is_mmengine,
     looks_like,
     only_tensors,
-    read,
 )
-from ptnt_mm.registry import HOOKS
-from ptnt_mm.safe_pickle import (
-    allow_mmengine_checkpoints,
-    explain,
+from ptnt_mm.checkpoints.errors import CheckpointError
+from ptnt_mm.checkpoints.read import (
+    check_described,
+    is_mmengine,
+    read,
     reading_safely,
     refuse_forced_unsafe_loading,
 )
+from ptnt_mm.registry import HOOKS
 
 _CONFIG_KEYS = ('cfg', 'config')
 _BACKBONE = 'backbone.'
@@ -90,23 +87,21 @@ def make_loading_safe() -> None:
 
     Importing this module does it; doing it again is harmless.
     """
-    allow_mmengine_checkpoints()
     # What torchvision://, open-mmlab:// and mmcls:// look up goes through it; MMEngine's own asks
     # torch.hub, which runs what it finds in its folder.
     mmengine_checkpoint.load_from_http = load_from_file
     CheckpointLoader.register_scheme(['', 'http://', 'https://'], load_from_file, force=True)
-    for scheme, loader in list(CheckpointLoader._schemes.items()):
-        if loader is not load_from_file and not hasattr(loader, 'made_safe'):
-            CheckpointLoader.register_scheme(scheme, _made_safe(loader), force=True)
+    if not hasattr(CheckpointLoader.load_checkpoint, '__wrapped__'):
+        CheckpointLoader.load_checkpoint = _made_safe(CheckpointLoader.load_checkpoint)
 
 
 def load_from_file(filename: str, map_location: Any = 'cpu') -> dict:
-    """Read a file or an http(s) address for MMEngine, without its stored config.
+    """Read a file or an http(s) address for MMEngine.
 
     Raises:
-        CheckpointError: As ``ptnt_mm.checkpoint.read``.
+        CheckpointError: As ``ptnt_mm.checkpoints.read.read``.
     """
-    return without_config(read(filename, map_location))
+    return read(filename, map_location)
 
 
 def load_whole(model: nn.Module, filename: str) -> dict:
@@ -242,22 +237,20 @@ def _keep_to_work_dir(runner: Any, checkpoint: dict) -> None:
             runner.logger.warning(f'{key} of the checkpoint is not in {work_dir}: forgotten')
 
 
-def _made_safe(loader: Callable) -> Callable:
-    """Wrap a loader of MMEngine's or of a plugin's, for a scheme that we do not read ourselves."""
+def _made_safe(load_checkpoint: Callable) -> Callable:
+    """Wrap MMEngine's one way to a checkpoint, whatever loader it takes for an address."""
 
-    @functools.wraps(loader)
+    @functools.wraps(load_checkpoint)
     def load(filename: str, *args: Any, **kwargs: Any) -> Any:
         refuse_forced_unsafe_loading()
         try:
             with reading_safely():
-                checkpoint = loader(filename, *args, **kwargs)
-        except pickle.UnpicklingError as error:
-            # Torch's own words say how to read the file unsafely.
-            raise CheckpointError(f'{filename}: {explain(error)}') from error
-        return without_config(checkpoint)
+                return without_config(load_checkpoint(filename, *args, **kwargs))
+        except CheckpointError as error:
+            named = str(error).startswith(str(filename))
+            raise CheckpointError(f'{error}' if named else f'{filename}: {error}') from error
 
-    load.made_safe = True
-    return load
+    return staticmethod(load)
 
 
 def _drop_config(entry: dict) -> _WithoutConfig:

@@ -26,7 +26,7 @@ from ptnt_mm.engine.start import changes, starting_weights
 from ptnt_mm.engine.work_dir import RemoveHook, earlier_run, latest_checkpoint, require_fresh
 from ptnt_mm.errors import UserError
 from ptnt_mm.finding import Severity
-from ptnt_mm.safe_pickle import refuse_forced_unsafe_loading
+from ptnt_mm.checkpoints.read import refuse_forced_unsafe_loading
 from ptnt_mm.visualization.curves import draw_curves
 
 

@@ -19,7 +19,7 @@ from ptnt_mm.inference.predictor import Predictor, load_predictor
 from ptnt_mm.inference.results import FORMAT, ResultFolder, Results
 from ptnt_mm.inference.sources import default_out, find_source
 from ptnt_mm.inference.video import Movie, Video, Window
-from ptnt_mm.safe_pickle import check_file, refuse_forced_unsafe_loading
+from ptnt_mm.checkpoints.read import check_file, refuse_forced_unsafe_loading
 
 _NO_NAMES = (
     'NO CLASS NAMES: neither the checkpoint nor the config has as many as the model has classes; '

@@ -20,8 +20,10 @@ from mmengine.runner.checkpoint import CheckpointLoader, load_checkpoint
 from torch import nn
 from torch.utils.data import Dataset
 
-from ptnt_mm.checkpoint import CheckpointError, cache_path, load_pretrained, read
-from ptnt_mm.engine.loading import make_loading_safe, without_config
+from ptnt_mm.checkpoint import CheckpointError, load_pretrained, read
+from ptnt_mm.checkpoints.read import cache_path
+from ptnt_mm.engine.loading import load_whole, make_loading_safe, without_config
+from ptnt_mm.engine.start import use_pretrained
 from ptnt_mm.models import PyramidTNT
 
 ARCH = dict(
@@ -252,6 +254,27 @@ def det_inferencer(**arguments):
     return DetInferencer(**arguments, device='cpu', show_progress=False)
 
 
+def seg_inferencer(**arguments):
+    pytest.importorskip('mmseg')
+    from mmseg.apis import MMSegInferencer
+
+    return MMSegInferencer(**arguments, device='cpu')
+
+
+@pytest.mark.parametrize('attack', attacks.MAIN, ids=lambda attack: attack.__name__)
+def test_no_command_runs_through_pretrained(tmp_path, attack):
+    canary = tmp_path / 'canary'
+    path = attacks.write_zip(tmp_path / 'bad.pth', {'state_dict': attack(canary)})
+    config = Config(dict(model=dict(type='Any', backbone=dict(type='PyramidTNT', arch=ARCH))))
+    use_pretrained(config, str(path))
+    backbone = dict(config.model.backbone)
+    backbone.pop('type')
+    before = attacks.snapshot()
+    with pytest.raises(CheckpointError, match='refused'):
+        PyramidTNT(**backbone).init_weights()
+    assert not canary.exists() and attacks.snapshot() == before
+
+
 @pytest.mark.parametrize('which', [0, 1])
 def test_det_inferencer_runs_no_stored_config(tmp_path, trained, which):
     canary = tmp_path / 'canary'
@@ -264,10 +287,11 @@ def test_det_inferencer_runs_no_stored_config(tmp_path, trained, which):
     assert not canary.exists()
 
 
-@pytest.mark.parametrize('attack', attacks.REFUSED[:8], ids=lambda attack: attack.__name__)
+@pytest.mark.parametrize('attack', attacks.MAIN, ids=lambda attack: attack.__name__)
 def test_no_command_runs_through_mmengine(tmp_path, attack):
     canary = tmp_path / 'canary'
     path = str(attacks.write_zip(tmp_path / 'bad.pth', {'state_dict': {}, 'x': attack(canary)}))
+    before = attacks.snapshot()
     for how in (dict(resume=True), dict(resume=False)):
         with pytest.raises(CheckpointError, match='refused'):
             make_runner(tmp_path / f'{how}', load_from=path, **how).train()
@@ -278,8 +302,12 @@ def test_no_command_runs_through_mmengine(tmp_path, attack):
     with pytest.raises(CheckpointError, match='refused'):
         Inferencer(weights=path)
     with pytest.raises(CheckpointError, match='refused'):
+        load_whole(nn.Linear(1, 1), path)
+    with pytest.raises(CheckpointError, match='refused'):
         det_inferencer(weights=path)
-    assert not canary.exists()
+    with pytest.raises(CheckpointError, match='refused'):
+        seg_inferencer(model=Config(dict(model={})), weights=path)
+    assert not canary.exists() and attacks.snapshot() == before
 
 
 def test_forced_unsafe_loading_is_refused_everywhere(tmp_path, monkeypatch):

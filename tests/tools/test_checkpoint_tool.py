@@ -231,13 +231,26 @@ def test_errors_are_one_line(tmp_path, monkeypatch, capsys, arguments, message):
 
 
 @pytest.mark.parametrize('command', ['inspect', 'convert', 'publish'])
-def test_attack(tmp_path, capsys, command):
+@pytest.mark.parametrize('attack', attacks.MAIN, ids=lambda attack: attack.__name__)
+def test_attack(tmp_path, capsys, command, attack):
     canary = tmp_path / 'canary'
-    path = attacks.write_zip(tmp_path / 'bad.pth', attacks.os_system(canary))
+    before = attacks.snapshot()
+    path = attacks.write_zip(tmp_path / 'bad.pth', {'w': attack(canary)})
     out = [tmp_path / 'out.pth'] if command == 'convert' else []
     status, _, err = run(capsys, command, path, *out)
-    assert status == 1 and "refused, it asks for 'os.system'" in err
-    assert not canary.exists()
+    assert status == 1 and 'bad.pth: refused' in err and err.count('\n') == 1
+    assert ("asks for 'os.system'" in err) == (attack is attacks.os_system)
+    assert not canary.exists() and attacks.snapshot() == before
+
+
+def test_names_that_steer_a_terminal(tmp_path, capsys):
+    weight = attacks.tensor((2,), (1,))
+    content = {'state_dict': {attacks.ESCAPES: weight}, attacks.ESCAPES: {}, 'time': attacks.ESCAPES}
+    path = attacks.write_zip(tmp_path / 'bad.pth', content)
+    status, out, _ = run(capsys, 'inspect', path)
+    assert status == 0
+    assert all(character.isprintable() for character in out.replace('\n', ''))
+    assert out.count(r'\x1b[2J') == 4
 
 
 def test_forced_unsafe_loading(tmp_path, capsys, monkeypatch):

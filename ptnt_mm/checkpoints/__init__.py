@@ -1,0 +1,1 @@
+"""Reads checkpoint files and runs nothing of them; knows no model."""

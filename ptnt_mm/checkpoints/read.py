@@ -1,0 +1,242 @@
+"""Read a checkpoint from a file or an address, and run nothing of it."""
+
+import hashlib
+import os
+import re
+import socket
+import sys
+import threading
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlparse
+
+import torch
+from mmengine.dist import barrier, get_rank
+
+from ptnt_mm.checkpoints import archive
+from ptnt_mm.checkpoints.errors import CheckpointError, printable
+from ptnt_mm.unsafe_switch import UNSAFE_SWITCH, is_on
+
+_TIMEOUT = 30.0
+"""Seconds that a server may stay silent."""
+
+# Torch's own: stands above a weights_only=False of whoever calls torch.load.
+_SAFE_SWITCH = 'TORCH_FORCE_WEIGHTS_ONLY_LOAD'
+
+# A loader of MMEngine's holds it while it calls our reader.
+_lock = threading.RLock()
+
+
+def read(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
+    """Read a ``.pth``, ``.pth.tar``, ``.pt`` or ``.safetensors`` file, or one from http(s).
+
+    Nothing that the file contains is run. Text that a training stored, such as its config, comes
+    back as text.
+
+    Args:
+        path: A file, or the address of one; that is kept in torch's hub folder.
+        map_location: Where its tensors go, as in ``torch.load``.
+
+    Raises:
+        CheckpointError: The file cannot be had, is none, is damaged, or is refused.
+    """
+    refuse_forced_unsafe_loading()
+    scheme = re.match(r'(\w[\w+.-]*)://', str(path))
+    if scheme and scheme[1] not in ('http', 'https'):
+        raise CheckpointError(
+            f'{path}: {scheme[0]} cannot be read; download the file and give its path'
+        )
+    file = _download(str(path)) if scheme else Path(path).expanduser()
+    origin = f' (it came from {path}; delete it before you try again)' if scheme else ''
+    check_file(file)
+    try:
+        if file.suffix == '.safetensors':
+            return _read_safetensors(file, map_location)
+        checkpoint = _load(file, map_location)
+        if not isinstance(checkpoint, dict):
+            kind = type(checkpoint).__name__
+            raise CheckpointError(f'holds a {kind}, expected a dict of weights')
+        check_described(checkpoint)
+        return checkpoint
+    except CheckpointError as error:
+        raise CheckpointError(f'{file}: {error}{origin}') from error
+
+
+@contextmanager
+def reading_safely() -> Iterator[None]:
+    """Put our reader in the place of ``torch.load``, for code of others.
+
+    While it runs, the whole process reads safely. Who calls ``torch.load`` by a name of his own is
+    held to ``weights_only=True`` by torch itself.
+    """
+    with _lock:
+        before = torch.load, os.environ.get(_SAFE_SWITCH)
+        torch.load, os.environ[_SAFE_SWITCH] = _load, '1'
+        try:
+            yield
+        finally:
+            torch.load = before[0]
+            del os.environ[_SAFE_SWITCH]
+            if before[1] is not None:
+                os.environ[_SAFE_SWITCH] = before[1]
+
+
+def _load(f: Any, map_location: Any = None, *_: Any, **__: Any) -> Any:
+    """Read what ``torch.save`` wrote; called as ``torch.load`` is."""
+    try:
+        with open(f, 'rb') if isinstance(f, (str, os.PathLike)) else nullcontext(f) as file:
+            return archive.load(file, map_location)
+    except CheckpointError as error:
+        raise CheckpointError(f'{error}; nothing of the file was run') from None
+    except Exception as error:  # steps that make no sense raise whatever Python raises
+        reason = printable(f'{type(error).__name__}: {error}')
+        raise CheckpointError(
+            f'is no checkpoint that torch can read, or is damaged ({reason})'
+        ) from error
+
+
+def refuse_forced_unsafe_loading() -> None:
+    """Stop if the environment makes ``torch.load`` run what a file contains.
+
+    Raises:
+        CheckpointError: ``TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD`` is on.
+    """
+    value = os.environ.get(UNSAFE_SWITCH, '')
+    if is_on(value):
+        raise CheckpointError(
+            f'{UNSAFE_SWITCH}={value} makes torch run whatever code a checkpoint contains. '
+            f'Checkpoints load here without it: unset {UNSAFE_SWITCH} and start again'
+        )
+
+
+def check_file(path: Path) -> None:
+    """Tell what is certainly no checkpoint.
+
+    Raises:
+        CheckpointError: No such file, a folder, an empty file, a web page, a git-lfs pointer, text,
+            an archive that is cut off, or a safetensors file of another name.
+    """
+    if path.is_dir():
+        raise CheckpointError(f'{path}: is a folder; give the checkpoint file inside it')
+    if not path.is_file():
+        raise CheckpointError(f'{path}: no such file')
+    with path.open('rb') as file:
+        head = file.read(512)
+    if not head:
+        raise CheckpointError(f'{path}: is empty; download it again')
+    if head.startswith(b'version https://git-lfs'):
+        raise CheckpointError(f"{path}: is a git-lfs pointer; run 'git lfs pull' to get the file")
+    if head.lstrip().lower().startswith((b'<!doctype', b'<html', b'<?xml')):
+        raise CheckpointError(f'{path}: is a web page; download the checkpoint by a direct link')
+    if head.startswith(b'PK') and not zipfile.is_zipfile(path):
+        raise CheckpointError(f'{path}: is cut off before its end; download it again')
+    if head[8:9] == b'{' and path.suffix != '.safetensors':
+        name = path.with_suffix('.safetensors').name
+        raise CheckpointError(f'{path}: is a safetensors file; rename it to {name}')
+    if _is_text(head):
+        raise CheckpointError(f'{path}: is a text file, not a checkpoint')
+
+
+def _is_text(head: bytes) -> bool:
+    try:
+        text = head.decode()
+    except UnicodeDecodeError as error:
+        # A character may be cut in two at the end of what was read.
+        text = head[: error.start].decode() if error.start > len(head) - 4 else '\0'
+    return all(character.isprintable() or character.isspace() for character in text)
+
+
+def is_mmengine(checkpoint: Mapping) -> bool:
+    """Whether MMEngine's Runner wrote a checkpoint."""
+    return 'meta' in checkpoint or 'message_hub' in checkpoint
+
+
+def check_described(checkpoint: Mapping) -> None:
+    """Check the kind of what MMEngine tells about a training, as far as anybody looks into it.
+
+    Raises:
+        CheckpointError: ``meta``, ``message_hub`` or its ``runtime_info`` is no dict.
+    """
+    hub = checkpoint.get('message_hub', {})
+    info = hub.get('runtime_info', {}) if isinstance(hub, dict) else {}
+    entries = {'meta': checkpoint.get('meta', {}), 'message_hub': hub}
+    for name, entry in {**entries, 'message_hub.runtime_info': info}.items():
+        if not isinstance(entry, dict):
+            raise CheckpointError(
+                f"the checkpoint's {name} is a {type(entry).__name__}, not a dict as MMEngine "
+                'writes it: save its weights alone, read by torch.load(..., weights_only=True)'
+            )
+
+
+def _read_safetensors(file: Path, map_location: Any) -> dict:
+    try:
+        import safetensors.torch
+    except ImportError:
+        raise CheckpointError('needs the package safetensors: pip install safetensors') from None
+    device = str(map_location) if isinstance(map_location, (str, torch.device)) else 'cpu'
+    try:
+        return safetensors.torch.load_file(file, device=device)
+    except Exception as error:  # its own kind, and whatever a strange dtype raises
+        reason = printable(str(error))
+        raise CheckpointError(f'is no safetensors file, or is damaged ({reason})') from error
+
+
+def _download(url: str) -> Path:
+    """Fetch a file once into torch's hub folder; with several processes, the first one does."""
+    if get_rank() != 0:
+        barrier()
+        return _fetch(url)
+    try:
+        return _fetch(url)
+    finally:
+        barrier()
+
+
+def cache_path(url: str) -> Path:
+    """Where an address's file is kept: files of one name come from many addresses.
+
+    Raises:
+        CheckpointError: The address ends in a folder.
+    """
+    name = Path(urlparse(url).path).name
+    if not name:
+        raise CheckpointError(f'{url}: names no file')
+    digest = hashlib.sha256(url.encode()).hexdigest()
+    return Path(torch.hub.get_dir(), 'checkpoints', f'{digest[:12]}-{name}')
+
+
+def _fetched_by_torch(url: str) -> Path | None:
+    """The file as torch's hub keeps it, if the digest in its name says that it is the right one."""
+    name = Path(urlparse(url).path).name
+    file = Path(torch.hub.get_dir(), 'checkpoints', name)
+    digest = re.search(r'-([0-9a-f]{8,64})\.', name)
+    if not digest or not file.is_file():
+        return None
+    with file.open('rb') as content:
+        found = hashlib.file_digest(content, 'sha256').hexdigest()
+    return file if found.startswith(digest[1]) else None
+
+
+def _fetch(url: str) -> Path:
+    file = cache_path(url)
+    if file.is_file():
+        return file
+    if same := _fetched_by_torch(url):
+        return same
+    file.parent.mkdir(parents=True, exist_ok=True)
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(_TIMEOUT)
+    try:
+        torch.hub.download_url_to_file(url, str(file), progress=sys.stderr.isatty())
+    except (OSError, HTTPException, ValueError) as error:
+        raise CheckpointError(
+            f'{url}: cannot be downloaded ({error}). Fetch it in another way and give the path of '
+            f'the file, or put it at {file}'
+        ) from error
+    finally:
+        socket.setdefaulttimeout(before)
+    return file
