@@ -29,7 +29,7 @@ _TOP_LEVEL = {
     'tta_model',
     'tta_pipeline',
 }
-_READ = (set(inspect.signature(Runner).parameters) | _TOP_LEVEL) - {'cfg'}
+READ_KEYS = (set(inspect.signature(Runner).parameters) | _TOP_LEVEL) - {'cfg'}
 
 _NOT_REGISTERED = re.compile(r'(\w+) is not in the (\S+) registry')
 _REFUSED = re.compile(r"unexpected keyword argument '(\w+)'")
@@ -71,7 +71,7 @@ def apply_options(config: Config, options: dict) -> None:
     """
     for key in options:
         first = key.partition('.')[0]
-        if first in _READ:
+        if first in READ_KEYS:
             continue
         if first in config:
             raise UserError(
@@ -79,7 +79,7 @@ def apply_options(config: Config, options: dict) -> None:
                 'now would do nothing: set what it was used for, such as '
                 'train_cfg.max_epochs or train_dataloader.dataset.data_root'
             )
-        raise UserError(f'--cfg-options {key}: {unknown_name("key", first, sorted(_READ))}')
+        raise UserError(f'--cfg-options {key}: {unknown_name("key", first, sorted(READ_KEYS))}')
     try:
         config.merge_from_dict(options)
     except (AssertionError, AttributeError, KeyError, TypeError) as error:

@@ -1,0 +1,186 @@
+"""Keys, types and values of a config that nothing reads: most are misspelt.
+
+Every dict with a ``type`` is compared with the signature of its class. Where a signature does not
+tell, as for a ``test_cfg`` or for ``**kwargs``, the sources do: a word is misspelt if the files of
+the classes of its section do not hold it, but hold one that is a single slip away.
+"""
+
+import inspect
+import sys
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from types import NoneType, UnionType
+
+from mmengine.config import Config
+from mmengine.dist import init_dist
+from mmengine.fileio import FileClient
+from mmengine.optim import DefaultOptimWrapperConstructor, OptimWrapper
+from mmengine.runner import EpochBasedTrainLoop, IterBasedTrainLoop, Runner, TestLoop, ValLoop
+from mmengine.runner.utils import set_random_seed
+from mmengine.utils import import_modules_from_strings
+from mmengine.utils.dl_utils import set_multi_processing
+from torch.nn.utils import clip_grad_norm_
+from torch.utils.data import DataLoader
+
+from ptnt_mm.engine.config import READ_KEYS, kind_of, within
+from ptnt_mm.engine.constructors import arguments, classes_named, registered_names, words
+from ptnt_mm.finding import Finding, error, sound
+from ptnt_mm.wording import is_slip, nearest
+
+_IMPLIED: dict[str, tuple[Callable, ...]] = {
+    'train_dataloader': (DataLoader,),
+    'val_dataloader': (DataLoader,),
+    'test_dataloader': (DataLoader,),
+    'train_cfg': (EpochBasedTrainLoop, IterBasedTrainLoop),
+    'val_cfg': (ValLoop,),
+    'test_cfg': (TestLoop,),
+    'optim_wrapper': (OptimWrapper,),
+    'optim_wrapper.clip_grad': (clip_grad_norm_,),
+    'randomness': (set_random_seed,),
+    'custom_imports': (import_modules_from_strings,),
+    'env_cfg.mp_cfg': (set_multi_processing,),
+    'env_cfg.dist_cfg': (init_dist,),
+}
+"""What gets the settings that have no ``type``."""
+
+_OWN_NAMES = ('metainfo', 'experiment_name', 'work_dir', 'name', 'loss_name', 'prefix')
+"""Settings whose values are names that users choose."""
+
+_FOREIGN = ('Albu', 'Detectron2Wrapper')
+"""Classes that hand their settings on to another library."""
+
+
+def check_spelling(config: Config) -> Iterator[Finding]:
+    """Look for keys, types and values that nothing reads."""
+    found = [*_top_level(config)]
+    for key in READ_KEYS & config.keys():
+        found += _Section(config, key).findings()
+    yield from found or [sound('config', 'every key and type is known')]
+
+
+def _top_level(config: Config) -> Iterator[Finding]:
+    """Keys that are nearly one that is read: other ones are variables of the config's own."""
+    for key in config.keys() - READ_KEYS:
+        meant = _meant(key, READ_KEYS)
+        if meant and (meant not in config or isinstance(config[key], Mapping)):
+            yield error(key, f'is read by nothing; nearest is {meant!r}', f'write {meant}')
+
+
+class _Section:
+    """What a config has under one of its top-level keys."""
+
+    def __init__(self, config: Config, key: str):
+        self.key = key
+        self.settings = config[key]
+        self.scope = config.get('default_scope') or 'mmengine'
+        readers = [Runner, DefaultOptimWrapperConstructor, FileClient]
+        for path, settings in within(self.settings, key):
+            readers += self._classes(path, settings)
+        self.words = frozenset().union(*map(words, readers), _operators())
+        self.known = self.words | registered_names()
+
+    def findings(self) -> Iterator[Finding]:
+        """What is misspelt."""
+        yield from self._look(self.settings, self.key)
+
+    def _classes(self, path: str, settings: Mapping) -> tuple[Callable, ...]:
+        if settings.get('type'):
+            return classes_named(settings['type'], settings.get('_scope_', self.scope))
+        return _IMPLIED.get(path, ())
+
+    def _look(self, value: object, path: str) -> Iterator[Finding]:
+        if isinstance(value, Mapping):
+            classes = self._classes(path, value)
+            if 'type' in value and not classes:
+                yield from self._unknown_type(value['type'], path)
+            # Its keys are parts of parameters' names.
+            if not path.endswith('.custom_keys'):
+                yield from self._arguments(value, path, classes)
+            if kind_of(value) in _FOREIGN:
+                return
+            for key, inner in value.items():
+                if key not in ('type', '_scope_'):
+                    yield from self._look(inner, f'{path}.{key}')
+        elif path.rpartition('.')[2] in _OWN_NAMES or '.metainfo.' in path:
+            return
+        elif isinstance(value, (list, tuple)):
+            for i, inner in enumerate(value):
+                yield from self._look(inner, f'{path}[{i}]')
+        elif isinstance(value, str) and value.isidentifier():
+            meant = _meant(value, self.known)
+            if meant:
+                yield error(path, f'is {value!r}, which nothing knows; nearest is {meant!r}')
+
+    def _unknown_type(self, kind: object, path: str) -> Iterator[Finding]:
+        scope, _, name = str(kind).rpartition('.')
+        # Some types are no classes, and are known to the class above alone. Without the library of
+        # a scope the model cannot be built, which is said elsewhere.
+        if name not in self.words and scope in ('', 'mmengine', 'mmdet', 'mmseg', 'ptnt_mm'):
+            yield error(
+                f'{path}.type',
+                f'{kind!r} is not registered{nearest(name, registered_names())}',
+                'correct it, or name the package that has it in custom_imports',
+            )
+
+    def _arguments(
+        self, settings: Mapping, path: str, classes: tuple[Callable, ...]
+    ) -> Iterator[Finding]:
+        taken = [arguments(cls) for cls in classes]
+        names = {name for one in taken for name in one.parameters}
+        is_complete = bool(taken) and all(one.is_complete for one in taken)
+        for key, value in settings.items():
+            where = f'{path}.{key}'
+            if key in names:
+                parameters = [one.parameters[key] for one in taken if key in one.parameters]
+                yield from _wrong_kind(where, value, parameters)
+            elif key in self.words or key == '_scope_' or not str(key).isidentifier():
+                continue
+            elif is_complete:
+                name = classes[0].__name__
+                yield error(where, f'is no argument of {name}{nearest(key, names)}')
+            elif meant := _meant(key, names | self.words):
+                yield error(where, f'is read by nothing; nearest is {meant!r}')
+
+
+def _operators() -> set[str]:
+    """The names of mmcv's operators, which heads look up themselves."""
+    return set(dir(sys.modules.get('mmcv.ops')))
+
+
+def _meant(name: str, known: set[str] | frozenset[str]) -> str | None:
+    """The known word that somebody has probably meant by an unknown one."""
+    if name in known:
+        return None
+    return next((word for word in sorted(known) if is_slip(name, word)), None)
+
+
+def _wrong_kind(
+    where: str, value: object, parameters: list[inspect.Parameter | None]
+) -> Iterator[Finding]:
+    """A text where a number or a list is expected."""
+    kinds = [_kinds(parameter) for parameter in parameters]
+    allowed = set().union(*kinds)
+    if isinstance(value, str) and all(kinds) and str not in allowed:
+        names = ' or '.join(sorted(kind.__name__ for kind in allowed - {NoneType}))
+        yield error(where, f'is {value!r}, expected {names}')
+
+
+_PLAIN = (bool, int, float, complex, str, list, tuple, NoneType)
+
+
+def _kinds(parameter: inspect.Parameter | None) -> set[type]:
+    """The plain types that a parameter takes; none if it is not known, or may be others."""
+    if parameter is None:
+        return set()
+    if parameter.annotation is not parameter.empty:
+        return _leaves(parameter.annotation)
+    is_number = type(parameter.default) in (int, float)
+    return {int, float} if is_number else set()
+
+
+def _leaves(annotation: object) -> set[type]:
+    if typing.get_origin(annotation) in (typing.Union, UnionType):
+        leaves = [_leaves(part) for part in typing.get_args(annotation)]
+        return set().union(*leaves) if all(leaves) else set()
+    kind = typing.get_origin(annotation) or annotation
+    return {kind} if kind in _PLAIN else set()
