@@ -181,8 +181,11 @@ class PyramidTNT(BaseModule):
             ValueError: as :meth:`forward`.
         """
         inner, outer, hw = self.patch_embed(_pad(_check_image(image)))
-        inner = inner + self.inner_pos
-        outer = outer + self.pos_drop(resize_grid(self.outer_pos, self.pretrain_hw, hw))
+        outer_pos = self.pos_drop(resize_grid(self.outer_pos, self.pretrain_hw, hw))
+        # Under autocast the stem's tokens are of the lower precision: float32 tables would make
+        # the first stage, and it alone, one of float32.
+        inner = inner + self.inner_pos.to(inner.dtype)
+        outer = outer + outer_pos.to(outer.dtype)
         levels = []
         for i, stage in enumerate(self.stages):
             if i > 0:

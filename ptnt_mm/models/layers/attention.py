@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from ptnt_mm.models.layers.biased_attention import fold, runs_slicewise, slicewise
+from ptnt_mm.models.layers.biased_attention import attend_biased, write_down
 from ptnt_mm.models.layers.position import Factors, RelativePosition
 from ptnt_mm.models.layers.shapes import Grid, crop, map_to_tokens, reduced, tokens_to_map
 
@@ -59,11 +59,20 @@ class InnerAttention(Attention):
 
     def forward(self, inner: Tensor) -> Tensor:
         """(B*N, 16, c) -> (B*N, 16, c)."""
-        parts = zip(*(x.split(self.max_batch) for x in self.project(inner, inner)), strict=True)
-        joined = [
-            F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop_now) for q, k, v in parts
-        ]
-        return self.join(joined[0] if len(joined) == 1 else torch.cat(joined))
+        heads = self.project(inner, inner)
+        if self._takes_whole(heads[0]):
+            return self.join(self._attend(*heads))
+        parts = zip(*(x.split(self.max_batch) for x in heads), strict=True)
+        return self.join(torch.cat([self._attend(*part) for part in parts]))
+
+    def _attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop_now)
+
+    def _takes_whole(self, q: Tensor) -> bool:
+        """Whether a kernel takes all sentences; a graph for a CPU does not ask how many."""
+        if torch.compiler.is_compiling() and not q.is_cuda:
+            return True
+        return q.shape[0] <= self.max_batch
 
 
 class OuterAttention(Attention, ABC):
@@ -133,20 +142,11 @@ class EagerOuterAttention(OuterAttention):
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, position: Tensor | None) -> Tensor:
         """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
-        logits = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
-        if position is not None:
-            logits = logits + position
-        weights = F.dropout(logits.softmax(dim=-1), self.attn_drop, self.training)
-        return weights @ v
+        return write_down(q, k, v, position, self.drop_now)
 
 
 class FusedOuterAttention(OuterAttention):
-    """The same numbers without the N x M matrices (ours).
-
-    ``q k^T / sqrt(d) + Q R K^T`` is one product of longer vectors,
-    ``[q / sqrt(d), Q R] [k, K]^T``, so torch's fused kernels run unchanged, forward and backward.
-    The values are padded to the same width, which those kernels ask for.
-    """
+    """The same numbers without large N x M matrices (ours); see ``biased_attention.py``."""
 
     @staticmethod
     def prepare(
@@ -159,9 +159,7 @@ class FusedOuterAttention(OuterAttention):
         """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
         if position is None:
             return F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop_now)
-        if runs_slicewise(q) and self.drop_now == 0.0:
-            return slicewise(q, k, v, position)
-        return fold(q, k, v, position, self.drop_now)
+        return attend_biased(q, k, v, position, self.drop_now)
 
 
 OUTER_ATTENTIONS: dict[str, type[OuterAttention]] = {

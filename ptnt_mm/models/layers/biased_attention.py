@@ -1,8 +1,12 @@
-"""softmax(q k^T / sqrt(d) + Q R K^T) v without the N x M matrices, in two exact forms (ours).
+"""softmax(q k^T / sqrt(d) + Q R K^T) v in three exact forms (ours).
 
-``Q R K^T`` is a resized position table, given by its factors. :func:`fold` makes longer vectors of
-them, for any device and kernel. :func:`slicewise` is for a CPU in full precision: it spares the
-products with the padded columns by writing the bias of a few queries at a time, in the cache.
+``Q R K^T`` is a resized position table, given by its factors. :func:`attend_biased` chooses:
+
+- :func:`fold` makes longer vectors of the factors, for any device and any fused kernel.
+- :func:`slicewise` is for a CPU in full precision: it spares the products with the padded columns
+  by writing the bias of a few queries at a time, in the cache.
+- :func:`write_down` writes all logits, as published. It has the fewest operators, so it is the
+  fastest on a CPU as long as the logits stay in the cache.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,11 +20,49 @@ from ptnt_mm.models.layers.position import Factors
 SLICE_LOGITS = 2**22
 """Logits of one slice (measured, see ``docs/performance.md``)."""
 
+FEW_LOGITS = 2**20
+"""Up to so many logits, those of a batch are written down (measured, see there)."""
+
 STEP = 32
 """Queries that the CPU's kernel takes at a time."""
 
 KERNEL_MULTIPLE = 8
 """Fused kernels on GPUs want head widths that are multiples of this."""
+
+
+def attend_biased(q: Tensor, k: Tensor, v: Tensor, position: Factors, dropout: float) -> Tensor:
+    """Attention in the form that is the fastest for these tensors -> (B, heads, N, d).
+
+    Args:
+        q: Queries (B, heads, N, d).
+        k: Keys (B, heads, M, d).
+        v: Values (B, heads, M, d).
+        position: Factors of the bias.
+        dropout: Rate of dropping attention weights.
+    """
+    if dropout or not runs_slicewise(q) or _is_transformed():
+        return fold(q, k, v, position, dropout)
+    if _has_few_logits(q, k):
+        return write_down(q, k, v, position.queries @ position.keys.mT)
+    return slicewise(q, k, v, position)
+
+
+def write_down(
+    q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float = 0.0
+) -> Tensor:
+    """The published form: every logit is written down, the bias added, the softmax taken.
+
+    Args:
+        q: Queries (B, heads, N, d).
+        k: Keys (B, heads, M, d).
+        v: Values (B, heads, M, d).
+        bias: What is added to the logits, (1, heads, N, M).
+        dropout: Rate of dropping attention weights.
+    """
+    logits = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
+    if bias is not None:
+        logits = logits + bias
+    return F.dropout(logits.softmax(dim=-1), dropout) @ v
 
 
 def fold(q: Tensor, k: Tensor, v: Tensor, position: Factors, dropout: float = 0.0) -> Tensor:
@@ -46,9 +88,17 @@ def fold(q: Tensor, k: Tensor, v: Tensor, position: Factors, dropout: float = 0.
     return joined[..., :width]
 
 
+def _has_few_logits(q: Tensor, k: Tensor) -> bool:
+    """Whether all logits fit the cache; graphs always take slices, so as to hold for any size."""
+    if torch.compiler.is_compiling() or torch.jit.is_tracing():
+        return False
+    return q[..., 0].numel() * k.shape[2] <= FEW_LOGITS
+
+
 def runs_slicewise(q: Tensor) -> bool:
     """Whether :func:`slicewise` takes these queries; lower precisions have faster products."""
-    return q.device.type == 'cpu' and q.dtype in (torch.float32, torch.float64)
+    full_precision = q.dtype in (torch.float32, torch.float64)
+    return _KERNEL is not None and q.device.type == 'cpu' and full_precision
 
 
 def slicewise(q: Tensor, k: Tensor, v: Tensor, position: Factors) -> Tensor:
@@ -56,11 +106,32 @@ def slicewise(q: Tensor, k: Tensor, v: Tensor, position: Factors) -> Tensor:
     return _operator(q, k, v, *position)[0]
 
 
+def _is_transformed() -> bool:
+    """Whether torch.func is at work (grad, vmap): it takes no operators of our own."""
+    return not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active()
+
+
+def _kernel() -> Callable | None:
+    """The attention of torch on a CPU that returns the log-sum-exp, if it is called as we do it.
+
+    It is private to torch and has been the same since torch 2.6 at least.
+    """
+    operator = getattr(torch.ops.aten, '_scaled_dot_product_flash_attention_for_cpu', None)
+    if operator is None:
+        return None
+    schema = operator.default._schema
+    taken = [argument.name for argument in schema.arguments]
+    known = taken[:3] == ['query', 'key', 'value'] and 'attn_mask' in taken
+    return operator if known and len(schema.returns) == 2 else None
+
+
+_KERNEL = _kernel()
+
+
 def _attend(
     q: Tensor, k: Tensor, v: Tensor, queries: Tensor, rows: Tensor, columns: Tensor
 ) -> tuple[Tensor, Tensor]:
     """The attention's output and its log-sum-exp (B, heads, N), which the backward pass needs."""
-    kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
     k, v = k.contiguous(), v.contiguous()
     outputs, sums = torch.empty_like(q), q.new_empty(q.shape[:-1])
     size = _slice_size(q, k)
@@ -69,7 +140,7 @@ def _attend(
         tensors = q[image], queries[0], outputs[image], sums[image]
         for q_, queries_, outputs_, sums_ in _split(tensors, size):
             mask = _write_bias(Factors(queries_, rows, columns), bias)[None]
-            found = kernel(q_[None], k[None, image], v[None, image], attn_mask=mask)
+            found = _KERNEL(q_[None], k[None, image], v[None, image], attn_mask=mask)
             outputs_.copy_(found[0][0])
             sums_.copy_(found[1][0])
     return outputs, sums

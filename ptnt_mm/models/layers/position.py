@@ -137,8 +137,9 @@ def resize_grid(table: Tensor, from_hw: Grid, to_hw: Grid) -> Tensor:
     Bicubic without antialiasing, corners not aligned; the identity where the grids are equal. The
     same numbers as ``F.interpolate``, by one matrix for each axis: faster in both directions, and
     its backward pass has a deterministic form on every device. Autocast would round the tables.
+    Compiled code multiplies by the identity, too: a branch would compile once more for that grid.
     """
-    if from_hw == to_hw:
+    if not torch.compiler.is_compiling() and from_hw == to_hw:
         return table
     rows, columns = _axes(from_hw, to_hw, table)
     with _without_autocast(table):

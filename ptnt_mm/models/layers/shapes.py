@@ -62,7 +62,7 @@ def tokens_to_contiguous_map(tokens: Tensor, hw: Grid) -> Tensor:
     two orders takes several times as long.
     """
     if torch.jit.is_tracing():  # which knows no functions of our own
-        return _ContiguousMap.forward(None, tokens, hw)
+        return _ContiguousMap.forward(tokens, hw)
     return _ContiguousMap.apply(tokens, hw)
 
 
@@ -106,8 +106,12 @@ def words_to_quads(words: Tensor, hw: Grid) -> Tensor:
 
 class _ContiguousMap(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, tokens: Tensor, hw: Grid) -> Tensor:
+    def forward(tokens: Tensor, hw: Grid) -> Tensor:
         return tokens_to_map(tokens, hw).contiguous()
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple[Tensor, Grid], output: Tensor) -> None:
+        """Nothing is kept; torch.func asks for a context apart from the forward pass."""
 
     @staticmethod
     def backward(ctx, grad: Tensor) -> tuple[Tensor, None]:

@@ -29,7 +29,7 @@ def in_slices(
         width: Numbers per row in the function's widest intermediate tensor.
     """
     row_bytes = width * rows.element_size()
-    if len(rows) * row_bytes <= _whole_bytes(rows):
+    if _stays_whole(rows) or len(rows) * row_bytes <= _whole_bytes():
         return function(rows)
     parts = rows.split(max(1, SLICE_BYTES // row_bytes))
     if torch.is_grad_enabled():
@@ -39,8 +39,11 @@ def in_slices(
     return tuple(torch.cat(column) for column in zip(*results, strict=True))
 
 
-def _whole_bytes(rows: Tensor) -> float:
+def _stays_whole(rows: Tensor) -> bool:
+    """Whether slices would not pay; a graph that asked for the number of rows would keep it."""
+    return rows.device.type != 'cpu' or torch.compiler.is_compiling() or torch.jit.is_tracing()
+
+
+def _whole_bytes() -> int:
     """Up to which size an intermediate tensor is made as a whole."""
-    if rows.device.type != 'cpu' or torch.compiler.is_compiling() or torch.jit.is_tracing():
-        return float('inf')
     return RECOMPUTE_BYTES if torch.is_grad_enabled() else SLICE_BYTES
