@@ -8,6 +8,7 @@ custom_hooks = [
     # A training that is resumed does what it would have done.
     dict(type='RepeatableHook'),
     dict(type='StopAtBadLossHook'),
+    dict(type='StopAtBadWeightsHook'),
     dict(type='SkipCorruptImagesHook', limit=10),
     dict(type='RememberAnnotationsHook'),
     dict(type='HealthHook'),

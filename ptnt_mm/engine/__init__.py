@@ -2,6 +2,7 @@
 
 from ptnt_mm.engine.hooks.annotations import RememberAnnotationsHook
 from ptnt_mm.engine.hooks.bad_loss import StopAtBadLossHook
+from ptnt_mm.engine.hooks.bad_weights import StopAtBadWeightsHook
 from ptnt_mm.engine.hooks.checkpointing import WholeCheckpointHook
 from ptnt_mm.engine.hooks.corrupt_images import SkipCorruptImagesHook
 from ptnt_mm.engine.hooks.health import HealthHook
@@ -23,5 +24,6 @@ __all__ = [
     'RepeatableIterBasedTrainLoop',
     'SkipCorruptImagesHook',
     'StopAtBadLossHook',
+    'StopAtBadWeightsHook',
     'WholeCheckpointHook',
 ]

@@ -10,6 +10,7 @@ HOOKS = (
     'CheckpointGuardHook',
     'RepeatableHook',
     'StopAtBadLossHook',
+    'StopAtBadWeightsHook',
     'SkipCorruptImagesHook',
     'RememberAnnotationsHook',
     'HealthHook',
