@@ -5,6 +5,8 @@ custom_hooks = [
     # Refuses checkpoints of another model, where MMEngine would only warn, and never runs what a
     # checkpoint stores as its config.
     dict(type='CheckpointGuardHook'),
+    # The config's learning rate and schedule win over those of a checkpoint that is resumed.
+    dict(type='ResumeHook'),
     # A training that is resumed does what it would have done.
     dict(type='RepeatableHook'),
     dict(type='StopAtBadLossHook'),

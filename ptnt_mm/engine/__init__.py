@@ -7,6 +7,7 @@ from ptnt_mm.engine.hooks.checkpointing import WholeCheckpointHook
 from ptnt_mm.engine.hooks.corrupt_images import SkipCorruptImagesHook
 from ptnt_mm.engine.hooks.health import HealthHook
 from ptnt_mm.engine.hooks.repeatable import RepeatableHook
+from ptnt_mm.engine.hooks.resume import ResumeHook
 from ptnt_mm.engine.loading import CheckpointGuardHook
 from ptnt_mm.engine.loops import RepeatableIterBasedTrainLoop
 from ptnt_mm.engine.optimizer import (
@@ -22,6 +23,7 @@ __all__ = [
     'RememberAnnotationsHook',
     'RepeatableHook',
     'RepeatableIterBasedTrainLoop',
+    'ResumeHook',
     'SkipCorruptImagesHook',
     'StopAtBadLossHook',
     'StopAtBadWeightsHook',

@@ -8,6 +8,7 @@ from ptnt_mm.engine.config import kind_of
 
 HOOKS = (
     'CheckpointGuardHook',
+    'ResumeHook',
     'RepeatableHook',
     'StopAtBadLossHook',
     'StopAtBadWeightsHook',
