@@ -8,13 +8,14 @@ import argparse
 import sys
 from pathlib import Path
 
+from ptnt_mm.arguments import Parser
 from ptnt_mm.errors import exit_status
 from ptnt_mm.zoo import config_names, copy_config
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; the exit status."""
-    parser = argparse.ArgumentParser(prog='python -m ptnt_mm', description=__doc__.splitlines()[0])
+    parser = Parser(__doc__.splitlines()[0], 'python -m ptnt_mm')
     commands = parser.add_subparsers(dest='command', required=True)
     commands.add_parser('list', help='print the names of all configs')
     copy = commands.add_parser('copy', help='copy a config and its bases into a folder')

@@ -11,7 +11,7 @@ import json
 import sys
 from pathlib import Path
 
-from ptnt_mm.arguments import size, whole
+from ptnt_mm.arguments import Parser, size, whole
 from ptnt_mm.benchmark.contenders import COMPILED, check_name, names
 from ptnt_mm.benchmark.run import Plan, run
 from ptnt_mm.benchmark.timing import MODES
@@ -26,9 +26,7 @@ FILES = ('benchmark.json', 'speed_memory.png', 'size.png')
 
 def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(__doc__)
     parser.add_argument(
         '--models', nargs='+', default=[*MODELS, *COMPILED_MODELS], metavar='NAME',
         help=f'{", ".join(names())}; each may end in {COMPILED}',

@@ -10,7 +10,7 @@ import sys
 
 import torch
 
-from ptnt_mm.arguments import size, whole
+from ptnt_mm.arguments import Parser, size, whole
 from ptnt_mm.benchmark.contenders import BASELINE, names
 from ptnt_mm.benchmark.floor import measure
 from ptnt_mm.benchmark.run import warn_if_busy
@@ -20,9 +20,7 @@ from ptnt_mm.errors import exit_status
 
 def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(__doc__)
     parser.add_argument('--model', default=BASELINE, metavar='NAME', help=', '.join(names()))
     parser.add_argument('--modes', nargs='+', choices=MODES, default=list(MODES))
     parser.add_argument('--size', type=size, default=(800, 1344), metavar='HxW', help='in pixels')

@@ -7,17 +7,14 @@ import argparse
 import sys
 from pathlib import Path
 
+from ptnt_mm.arguments import Parser
 from ptnt_mm.engine.cli import add_config, run
 from ptnt_mm.inference.run import infer
 
 
 def make_parser() -> argparse.ArgumentParser:
     """The arguments."""
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = Parser(__doc__)
     parser.add_argument('input', help='an image, a folder, a video, or 0 for the first webcam')
     add_config(parser, 'model.test_cfg.max_per_img=20')
     parser.add_argument('checkpoint', help='what training saved')

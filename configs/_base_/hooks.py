@@ -12,6 +12,6 @@ custom_hooks = [
     dict(type='StopAtBadLossHook'),
     dict(type='StopAtBadWeightsHook'),
     dict(type='SkipCorruptImagesHook', limit=10),
-    dict(type='RememberAnnotationsHook'),
+    dict(type='RememberDataHook'),
     dict(type='HealthHook'),
 ]

@@ -1,10 +1,10 @@
 """What MMEngine lacks: safe loading, whole checkpoints, repeatable training, command lines."""
 
-from ptnt_mm.engine.hooks.annotations import RememberAnnotationsHook
 from ptnt_mm.engine.hooks.bad_loss import StopAtBadLossHook
 from ptnt_mm.engine.hooks.bad_weights import StopAtBadWeightsHook
 from ptnt_mm.engine.hooks.checkpointing import WholeCheckpointHook
 from ptnt_mm.engine.hooks.corrupt_images import SkipCorruptImagesHook
+from ptnt_mm.engine.hooks.data import RememberDataHook
 from ptnt_mm.engine.hooks.health import HealthHook
 from ptnt_mm.engine.hooks.repeatable import RepeatableHook
 from ptnt_mm.engine.hooks.resume import ResumeHook
@@ -20,7 +20,7 @@ __all__ = [
     'CheckpointGuardHook',
     'HealthHook',
     'LayerDecayOptimWrapperConstructor',
-    'RememberAnnotationsHook',
+    'RememberDataHook',
     'RepeatableHook',
     'RepeatableIterBasedTrainLoop',
     'ResumeHook',

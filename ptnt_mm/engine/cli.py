@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mmengine.config import DictAction
 
+from ptnt_mm.arguments import Elsewhere, Parser
 from ptnt_mm.errors import exit_status
 
 # What the hosts warn of whenever they are used as they are meant to be, by its beginning: MMEngine
@@ -133,17 +134,28 @@ def _parser(description: str) -> argparse.ArgumentParser:
     parser.add_argument(
         '--work-dir', type=Path, help='where logs and checkpoints go: work_dirs/CONFIG by default'
     )
+    parser.add_argument(
+        '--gpus',
+        '--gpu-ids',
+        '--gpu-id',
+        action=Elsewhere,
+        advice='a process uses one GPU. For 8 of them: tools/dist_train.sh CONFIG 8 (to test, '
+        'tools/dist_test.sh CONFIG CHECKPOINT 8), or torchrun --nproc_per_node 8 and --launcher '
+        'pytorch. CUDA_VISIBLE_DEVICES=1 chooses one',
+    )
+    parser.add_argument(
+        '--device',
+        action=Elsewhere,
+        advice='the first GPU is used, if there is one. Before the command, CUDA_VISIBLE_DEVICES=1 '
+        'chooses another, and CUDA_VISIBLE_DEVICES=-1 the CPU',
+    )
     parser.add_argument('--launcher', choices=['none', 'pytorch', 'slurm', 'mpi'], default='none')
     parser.add_argument('--local_rank', '--local-rank', type=int, default=0, help=argparse.SUPPRESS)
     return parser
 
 
 def _config_parser(description: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=description,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = Parser(description)
     add_config(parser, "model.backbone.arch=tiny 'model.backbone.out_indices=(1,2)'")
     return parser
 

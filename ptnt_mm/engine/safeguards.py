@@ -13,7 +13,7 @@ HOOKS = (
     'StopAtBadLossHook',
     'StopAtBadWeightsHook',
     'SkipCorruptImagesHook',
-    'RememberAnnotationsHook',
+    'RememberDataHook',
     'HealthHook',
 )
 """Those of ours that need no settings, by their registered names."""
