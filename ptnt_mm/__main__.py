@@ -5,6 +5,7 @@ with ``python -m ptnt_mm copy retinanet_ptnt_s_1x my_configs``.
 """
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
@@ -36,4 +37,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 if __name__ == '__main__':
+    if hasattr(signal, 'SIGPIPE'):
+        # As other tools do: end when nobody reads on, as in `... list | head`.
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(main())

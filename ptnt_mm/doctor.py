@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ptnt_mm.doctor_probes import PROBES, Finding, ask, cpu_is_wanted, nvidia_driver
+from ptnt_mm.errors import exit_status
 from ptnt_mm.unsafe_switch import UNSAFE_SWITCH, is_on
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -274,10 +275,11 @@ def table(rows: list[Row]) -> str:
 
 def main() -> int:
     """Print the table; 1 if something is broken."""
+    print('Importing torch, mmcv and the hosts: up to a minute ...', file=sys.stderr, flush=True)
     rows = examine()
     print(table(rows))
     return int(any(row.verdict == BROKEN for row in rows))
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(exit_status(main))

@@ -1,4 +1,4 @@
-"""The command lines of training, testing and checking: arguments, and errors without traceback."""
+"""The command lines of training, testing, checking and inference; errors without traceback."""
 
 import argparse
 import os
@@ -83,6 +83,33 @@ def test_parser(description: str) -> argparse.ArgumentParser:
     parser.add_argument('--out', type=Path, metavar='FILE.pkl', help='where predictions go')
     parser.add_argument('--show-dir', type=Path, help='where pictures of predictions go')
     parser.add_argument('--tta', action='store_true', help='average over scales and mirroring')
+    return parser
+
+
+def infer_parser(description: str) -> argparse.ArgumentParser:
+    """The arguments of ``tools/infer.py``."""
+    parser = Parser(description)
+    parser.add_argument('input', help='an image, a folder, a video, or 0 for the first webcam')
+    add_config(parser, 'model.test_cfg.max_per_img=20')
+    parser.add_argument('checkpoint', help='what training saved')
+    parser.add_argument(
+        '--out', type=Path, metavar='DIR', help='where results go: work_dirs/infer/INPUT by default'
+    )
+    parser.add_argument(
+        '--overwrite', action='store_true', help='replace the results of an earlier run'
+    )
+    parser.add_argument(
+        '--score-thr',
+        type=float,
+        metavar='S',
+        help='leave out what has a lower score, from pictures and JSON: 0.3 by default; '
+        'segmenters have no scores and refuse it',
+    )
+    parser.add_argument('--no-draw', action='store_true', help='write the JSON file alone')
+    parser.add_argument(
+        '--show', action='store_true', help='show a video or a webcam in a window; q ends it'
+    )
+    parser.add_argument('--device', help='cpu, cuda or cuda:1; by default the best there is')
     return parser
 
 
