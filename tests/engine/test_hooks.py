@@ -325,3 +325,12 @@ def test_a_runaway_norm_is_told(caplog):
     hook._norms.append(500.0)
     hook._check_norm(Runner())
     assert 'the norm of the gradients is 500, usually' in caplog.text
+
+
+def test_an_evaluation_that_found_nothing_is_explained_once(caplog):
+    """mmdet calls it an error and says no more."""
+    hook = HealthHook()
+    for metrics in (None, dict(mAP=0.0), {}, {}):
+        hook.after_val_epoch(Runner(), metrics)
+    (said,) = (record.message for record in caplog.records)
+    assert 'nothing was found in any image' in said and 'train for longer' in said
