@@ -6,9 +6,11 @@ your own with ``python -m ptnt_mm copy retinanet_ptnt_s_1x my_configs``. See doc
 """
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
+from ptnt_mm.arguments import Parser
 from ptnt_mm.errors import exit_status
 from ptnt_mm.mmcv_ops import place
 from ptnt_mm.zoo import config_names, copy_config
@@ -16,7 +18,7 @@ from ptnt_mm.zoo import config_names, copy_config
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; the exit status."""
-    parser = argparse.ArgumentParser(prog='python -m ptnt_mm', description=__doc__.splitlines()[0])
+    parser = Parser(__doc__.splitlines()[0], 'python -m ptnt_mm')
     commands = parser.add_subparsers(dest='command', required=True)
     commands.add_parser('list', help='print the names of all configs')
     copy = commands.add_parser('copy', help='copy a config and its bases into a folder')
@@ -46,4 +48,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 if __name__ == '__main__':
+    if hasattr(signal, 'SIGPIPE'):
+        # As other tools do: end when nobody reads on, as in `... list | head`.
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(main())

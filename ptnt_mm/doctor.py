@@ -12,6 +12,7 @@ from importlib import metadata
 from importlib.util import find_spec
 
 from ptnt_mm.doctor_probes import PROBES, Finding, ask
+from ptnt_mm.errors import exit_status
 from ptnt_mm.mmcv_ops.place import OFFERED
 from ptnt_mm.unsafe_switch import UNSAFE_SWITCH, is_on
 
@@ -276,10 +277,11 @@ def table(rows: list[Row]) -> str:
 
 def main() -> int:
     """Print the table; 1 if something is broken."""
+    print('Importing torch, mmcv and the hosts: up to a minute ...', file=sys.stderr, flush=True)
     rows = examine()
     print(table(rows))
     return int(any(row.verdict == BROKEN for row in rows))
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(exit_status(main))

@@ -49,13 +49,6 @@ def sha256(file: Path) -> str:
         return hashlib.file_digest(stream, 'sha256').hexdigest()
 
 
-def listing_sha256(folder: Path) -> str:
-    """Return the SHA-256 of the names and sizes of all files in a folder and below it."""
-    files = sorted(path for path in folder.rglob('*') if path.is_file())
-    lines = (f'{file.relative_to(folder).as_posix()}\0{file.stat().st_size}\n' for file in files)
-    return hashlib.sha256(''.join(lines).encode()).hexdigest()
-
-
 def check_new(file: Path, overwrite: bool) -> None:
     """Check before the work starts that its result may be written to ``file``.
 

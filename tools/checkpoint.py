@@ -19,6 +19,7 @@ from urllib.parse import urlparse
 import torch
 
 from ptnt_mm.archs import NUM_STAGES, PATCH
+from ptnt_mm.arguments import Parser
 from ptnt_mm.checkpoint import (
     TRUNK_ROOTS,
     LoadReport,
@@ -45,9 +46,7 @@ _SIZE_STEP = PATCH * 2 ** (NUM_STAGES - 1)
 
 def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(__doc__)
     commands = parser.add_subparsers(dest='command', required=True)
     look = commands.add_parser('inspect', help='what a file holds, and whether all of it is there')
     convert = commands.add_parser('convert', help='write the weights alone, as plain tensors')

@@ -10,6 +10,7 @@ import json
 import sys
 from pathlib import Path
 
+from ptnt_mm.arguments import Parser
 from ptnt_mm.complexity import build, measure
 from ptnt_mm.errors import UserError, exit_status
 from ptnt_mm.files import check_new, written_whole
@@ -17,9 +18,7 @@ from ptnt_mm.files import check_new, written_whole
 
 def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(__doc__)
     parser.add_argument('model', help='tiny, small, medium, base, a config file or a config name')
     parser.add_argument(
         '--shape', type=int, nargs=2, required=True, metavar=('H', 'W'), help='image size in pixels'

@@ -4,6 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from ptnt_mm.arguments import Parser
 from ptnt_mm.demo.dataset import PALETTE
 from ptnt_mm.demo.scenes import CLASSES
 from ptnt_mm.errors import exit_status
@@ -15,7 +16,7 @@ from ptnt_mm.visualization.segmentation_sheet import draw_maps
 
 def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = Parser(__doc__)
     parser.add_argument('work_dir', nargs='?', type=Path, default=Path('work_dirs/demo'))
     parser.add_argument(
         '--results',

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.progress import track
 
+from ptnt_mm.arguments import Parser
 from ptnt_mm.demo.dataset import DemoSpec, make
 from ptnt_mm.errors import UserError
 
@@ -14,7 +15,7 @@ from ptnt_mm.errors import UserError
 def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
     """Parse the command line."""
     defaults = DemoSpec()
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = Parser(__doc__)
     parser.add_argument('folder', nargs='?', type=Path, default=Path('data/demo'))
     parser.add_argument('--train', type=int, default=defaults.train, help='training pictures')
     parser.add_argument('--val', type=int, default=defaults.val, help='validation pictures')

@@ -9,6 +9,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from ptnt_mm.arguments import Parser
 from ptnt_mm.coco_masks import write_masks
 from ptnt_mm.errors import exit_status
 from ptnt_mm.progress import watched
@@ -16,9 +17,7 @@ from ptnt_mm.progress import watched
 
 def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(__doc__)
     parser.add_argument('annotations', type=Path, help='annotation file in COCO format')
     parser.add_argument('folder', type=Path, help='where to write the masks, named like the images')
     parser.add_argument(

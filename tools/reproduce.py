@@ -12,7 +12,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from ptnt_mm.arguments import size, whole
+from ptnt_mm.arguments import Parser, size, whole
 from ptnt_mm.errors import exit_status
 from ptnt_mm.files import written_whole
 from ptnt_mm.reproduce import plan, run, steps, zoo_page
@@ -27,9 +27,7 @@ Commands = argparse._SubParsersAction
 
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(__doc__)
     commands = parser.add_subparsers(required=True, metavar='COMMAND')
     for add in (_add_plan, _add_measure, _add_run, _add_collect):
         add(commands)

@@ -5,8 +5,11 @@ python tools/train.py configs/retinanet_ptnt_s_1x.py --pretrained ptnt_s.pth.tar
 
 import sys
 
-from ptnt_mm.engine.cli import run, train_parser
-from ptnt_mm.engine.train import train
-
 if __name__ == '__main__':
+    try:
+        from ptnt_mm.engine.cli import run, train_parser
+        from ptnt_mm.engine.train import train
+    except KeyboardInterrupt:
+        # Imports take a while, and nothing has begun.
+        sys.exit(130)
     sys.exit(run(train, train_parser(__doc__)))

@@ -5,10 +5,13 @@ custom_hooks = [
     # Rejects checkpoints of another model (MMEngine only warns), and never executes the config
     # stored in a checkpoint.
     dict(type='CheckpointGuardHook'),
+    # On resume, the config's learning rate and schedule win over the checkpoint's.
+    dict(type='ResumeHook'),
     # A resumed training gives the same result as one that was never interrupted.
     dict(type='RepeatableHook'),
     dict(type='StopAtBadLossHook'),
+    dict(type='StopAtBadWeightsHook'),
     dict(type='SkipCorruptImagesHook', limit=10),
-    dict(type='RememberAnnotationsHook'),
+    dict(type='RememberDataHook'),
     dict(type='HealthHook'),
 ]

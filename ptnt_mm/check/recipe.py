@@ -38,10 +38,13 @@ def check_learning_rate(config: Config, gpus: int) -> Iterator[Finding]:
         yield error(where, f'{lr!r} is no number above 0', 'set optim_wrapper.optimizer.lr')
         return
     batch, scale = effective_batch(config, gpus), config.get('auto_scale_lr') or {}
-    base = scale.get('base_batch_size', batch)
+    base = scale.get('base_batch_size')
     # MMEngine scales by what is loaded at once and leaves accumulated steps out.
-    scaled = f'{lr * batch / _steps(config) / base:.3g}'
-    if scale.get('enable'):
+    scaled = base and f'{lr * batch / _steps(config) / base:.3g}'
+    if base is None:
+        unknown = f'{lr}; the config does not say for which batch, and yours is {batch}'
+        yield note(where, unknown, 'compare it with the batch of the published recipe')
+    elif scale.get('enable'):
         yield sound(where, f'{lr} is for batch {base}, scaled to {scaled}')
     elif base == batch:
         yield sound(where, f'{lr}, the one for this batch')

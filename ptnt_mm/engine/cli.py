@@ -1,4 +1,4 @@
-"""The command lines of training, testing and checking: arguments, and errors without traceback."""
+"""The command lines of training, testing, checking and inference; errors without traceback."""
 
 import argparse
 import os
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mmengine.config import DictAction
 
+from ptnt_mm.arguments import Elsewhere, Parser
 from ptnt_mm.errors import exit_status
 
 # What the hosts warn of whenever they are used as they are meant to be, by its beginning: MMEngine
@@ -85,6 +86,33 @@ def test_parser(description: str) -> argparse.ArgumentParser:
     return parser
 
 
+def infer_parser(description: str) -> argparse.ArgumentParser:
+    """The arguments of ``tools/infer.py``."""
+    parser = Parser(description)
+    parser.add_argument('input', help='an image, a folder, a video, or 0 for the first webcam')
+    add_config(parser, 'model.test_cfg.max_per_img=20')
+    parser.add_argument('checkpoint', help='what training saved')
+    parser.add_argument(
+        '--out', type=Path, metavar='DIR', help='where results go: work_dirs/infer/INPUT by default'
+    )
+    parser.add_argument(
+        '--overwrite', action='store_true', help='replace the results of an earlier run'
+    )
+    parser.add_argument(
+        '--score-thr',
+        type=float,
+        metavar='S',
+        help='leave out what has a lower score, from pictures and JSON: 0.3 by default; '
+        'segmenters have no scores and refuse it',
+    )
+    parser.add_argument('--no-draw', action='store_true', help='write the JSON file alone')
+    parser.add_argument(
+        '--show', action='store_true', help='show a video or a webcam in a window; q ends it'
+    )
+    parser.add_argument('--device', help='cpu, cuda or cuda:1; by default the best there is')
+    return parser
+
+
 def run(command: Callable[[argparse.Namespace], int], parser: argparse.ArgumentParser) -> int:
     """Parse the arguments and run a command; its exit status, 1 for an error of the user's."""
     args = parser.parse_args()
@@ -133,17 +161,28 @@ def _parser(description: str) -> argparse.ArgumentParser:
     parser.add_argument(
         '--work-dir', type=Path, help='where logs and checkpoints go: work_dirs/CONFIG by default'
     )
+    parser.add_argument(
+        '--gpus',
+        '--gpu-ids',
+        '--gpu-id',
+        action=Elsewhere,
+        advice='a process uses one GPU. For 8 of them: tools/dist_train.sh CONFIG 8 (to test, '
+        'tools/dist_test.sh CONFIG CHECKPOINT 8), or torchrun --nproc_per_node 8 and --launcher '
+        'pytorch. CUDA_VISIBLE_DEVICES=1 chooses one',
+    )
+    parser.add_argument(
+        '--device',
+        action=Elsewhere,
+        advice='the first GPU is used, if there is one. Before the command, CUDA_VISIBLE_DEVICES=1 '
+        'chooses another, and CUDA_VISIBLE_DEVICES=-1 the CPU',
+    )
     parser.add_argument('--launcher', choices=['none', 'pytorch', 'slurm', 'mpi'], default='none')
     parser.add_argument('--local_rank', '--local-rank', type=int, default=0, help=argparse.SUPPRESS)
     return parser
 
 
 def _config_parser(description: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=description,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = Parser(description)
     add_config(parser, "model.backbone.arch=tiny 'model.backbone.out_indices=(1,2)'")
     return parser
 

@@ -193,6 +193,8 @@ def _literal(node: ast.expr) -> object:
 def _find_config(path: str) -> Path:
     if Path(path).is_file():
         return Path(path)
+    if Path(path).is_dir():
+        raise UserError(f'{path} is a folder: give one of the config files in it')
     if path in config_names():
         return config_path(path)
     near = unknown_name('config', Path(path).stem, config_names())

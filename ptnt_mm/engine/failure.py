@@ -26,6 +26,13 @@ _NO_GPU_MEMORY = (
     '--cfg-options model.backbone.with_cp=True, then train_dataloader.batch_size=1 with '
     'optim_wrapper.accumulative_counts=2; docs/training.md has more. Continue with --resume'
 )
+# Of files that are not there any more, and of storage that does not answer.
+_GONE = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EIO, errno.ESTALE, errno.ENOTCONN)
+_WHY = re.compile(r"\[Errno (\d+)\] ([^:\n]+)(: '.+')?\s*$")
+_IS_GONE = (
+    '{0}. If data was moved, or its storage is not connected any more, bring it back and continue '
+    'with --resume; the log says where it was read'
+)
 _OTHER_PROCESS = (
     'another process of this training stopped, so this one does too; the first error is in its '
     'output. Continue with --resume'
@@ -57,6 +64,10 @@ def explain_failure(error: BaseException) -> str | None:
         return text.rpartition('UserError: ')[2].strip()
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return _NO_SPACE
+    # Of an error in a worker, torch keeps the text alone.
+    why = _WHY.search(text) if isinstance(error, OSError) else None
+    if why is not None and int(why[1]) in _GONE:
+        return _IS_GONE.format(f'{why[2]}{why[3] or ""}')
     if re.search(r'DataLoader worker \(pid.*(killed|exited)|/dev/shm|bus error', text, re.I):
         return _DEAD_WORKER
     if type(error).__name__ == 'OutOfMemoryError' or 'CUDA out of memory' in text:

@@ -7,7 +7,7 @@ import torch
 from mmengine.config import Config, ConfigDict
 from mmengine.device import get_device
 
-from ptnt_mm.engine.start import check_start, use_pretrained, use_resume
+from ptnt_mm.engine.start import check_start, froze_stem, use_pretrained, use_resume
 from ptnt_mm.errors import UserError
 
 
@@ -35,15 +35,37 @@ def apply_flags(args: argparse.Namespace, config: Config, work_dir: Path) -> Con
                 '--auto-scale-lr needs auto_scale_lr=dict(base_batch_size=...) in the config'
             )
         config.auto_scale_lr.enable = True
-    if args.pretrained is not None:
-        use_pretrained(config, args.pretrained)
     if args.load_from is not None:
         config.load_from = args.load_from
     if args.resume is not None:
         stored = use_resume(config, args.resume, work_dir)
         _keep_seed(args, config)
+    if args.pretrained is not None:
+        _use_pretrained(config, args.pretrained, stored)
     check_start(config)
     return stored
+
+
+def _use_pretrained(config: Config, path: str, stored: ConfigDict) -> None:
+    """Start from a backbone's weights, unless a training that began so goes on.
+
+    Raises:
+        UserError: if the weights would not be used: others take their place.
+    """
+    if config.get('resume'):
+        # The command that is repeated with --resume may well have begun with it.
+        if stored and not froze_stem(stored):
+            raise UserError(
+                f'--pretrained {path}: the training that --resume continues began without it, and '
+                'its checkpoint holds all weights: leave --pretrained out'
+            )
+    elif config.get('load_from'):
+        raise UserError(
+            f'--pretrained {path}: the whole model starts from {config.load_from}, which holds its '
+            'backbone, too: leave --pretrained or --load-from (load_from in the config) out'
+        )
+    else:
+        use_pretrained(config, path)
 
 
 def _choose_randomness(args: argparse.Namespace, config: Config) -> None:

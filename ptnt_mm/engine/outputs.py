@@ -14,6 +14,7 @@ from mmengine.evaluator import DumpResults
 
 from ptnt_mm.engine.data_files import data_sets, evaluators
 from ptnt_mm.errors import UserError
+from ptnt_mm.files import check_new
 
 # By a config's default scope; MMEngine's own serves the others.
 _DUMPS = {'mmdet': 'DumpDetResults', 'mmseg': 'ptnt_mm.engine.outputs.DumpMaps'}
@@ -38,8 +39,12 @@ def draw(config: Config, folder: Path) -> None:
     """Have ground truth drawn beside predictions, for every image.
 
     Raises:
-        UserError: if the host's own hook is to draw, and the config lacks it or its visualizer.
+        UserError: if the folder cannot be one, or if the host's own hook is to draw, and the config
+            lacks it or its visualizer.
     """
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not there.is_dir():
+        raise UserError(f'--show-dir {folder}: {there} is a file, and no folder: choose another')
     if config.get('default_scope') == 'mmseg':
         hook = dict(type=_DRAW_MAPS, folder=str(folder), root=_images_folder(config))
         config.custom_hooks = [*(config.get('custom_hooks') or []), hook]
@@ -57,10 +62,11 @@ def dump(config: Config, file: Path) -> None:
     """Have an evaluator write all predictions into one file.
 
     Raises:
-        UserError: if the file's name is not that of a pickle.
+        UserError: if the file's name is not that of a pickle, or there is no such folder.
     """
     if file.suffix not in ('.pkl', '.pickle'):
         raise UserError(f'--out {file}: predictions are written as a pickle, so end it in .pkl')
+    check_new(file, overwrite=True)
     kind = _DUMPS.get(config.get('default_scope'), 'DumpResults')
     config.test_evaluator = [
         *evaluators(config, 'test'),

@@ -8,10 +8,12 @@ from ptnt_mm.engine.config import kind_of
 
 HOOKS = (
     'CheckpointGuardHook',
+    'ResumeHook',
     'RepeatableHook',
     'StopAtBadLossHook',
+    'StopAtBadWeightsHook',
     'SkipCorruptImagesHook',
-    'RememberAnnotationsHook',
+    'RememberDataHook',
     'HealthHook',
 )
 """Those of ours that need no settings, by their registered names."""

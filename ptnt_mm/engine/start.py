@@ -5,7 +5,7 @@ from pathlib import Path
 
 from mmengine.config import Config, ConfigDict
 
-from ptnt_mm.checkpoint import read
+from ptnt_mm.checkpoint import TRUNK_ROOTS, find_state_dict, read
 from ptnt_mm.engine.config import stored_config
 from ptnt_mm.engine.work_dir import latest_checkpoint
 from ptnt_mm.errors import UserError
@@ -52,9 +52,10 @@ def use_resume(config: Config, resume: str, work_dir: Path) -> ConfigDict:
     content = read(checkpoint)
     # MMEngine saves the best ones without an optimizer, and would go on with a fresh one.
     if not isinstance(content.get('meta'), dict) or 'optimizer' not in content:
-        raise UserError(
-            f'--resume {checkpoint}: holds weights only; start from them with --load-from'
-        )
+        weights, _ = find_state_dict(content)
+        roots = {key.removeprefix('module.').partition('.')[0] for key in weights}
+        flag = '--pretrained' if roots & TRUNK_ROOTS else '--load-from'
+        raise UserError(f'--resume {checkpoint}: holds weights only; start from them with {flag}')
     config.resume = True
     config.load_from = str(checkpoint)
     stored = stored_config(content['meta'].get('cfg', ''))
@@ -66,7 +67,7 @@ def use_resume(config: Config, resume: str, work_dir: Path) -> ConfigDict:
     backbone = config.model.get('backbone')
     if backbone is not None:
         backbone.init_cfg = None
-        if _froze_stem(stored) and not backbone.get('norm_eval'):
+        if froze_stem(stored) and not backbone.get('norm_eval'):
             # The training was begun with --pretrained.
             _freeze_stem(backbone)
     return stored
@@ -131,8 +132,8 @@ def _flat(settings: dict, prefix: str = '') -> dict[str, str]:
     return flat
 
 
-def _froze_stem(stored: ConfigDict) -> bool:
-    """Whether a training kept the statistics of its stem."""
+def froze_stem(stored: ConfigDict) -> bool:
+    """Whether a training kept the statistics of its stem, as those begun with --pretrained do."""
     model = stored.get('model')
     backbone = model.get('backbone') if isinstance(model, dict) else None
     return isinstance(backbone, dict) and bool(backbone.get('norm_eval'))

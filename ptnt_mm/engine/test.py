@@ -10,6 +10,7 @@ from mmengine.dist import is_main_process
 from ptnt_mm.engine.build import build_runner, choose_work_dir, late_building
 from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.engine.data_files import check_data_files, data_sets
+from ptnt_mm.engine.hooks.health import NO_FIGURES
 from ptnt_mm.engine.outputs import draw, dump
 from ptnt_mm.engine.processes import choose_launcher
 from ptnt_mm.errors import UserError
@@ -39,6 +40,8 @@ def test(args: argparse.Namespace) -> int:
     with late_building():
         metrics = runner.test()
     if is_main_process():
+        if not metrics:
+            print(NO_FIGURES)
         print('\n'.join(f'{name}: {_rounded(value)}' for name, value in metrics.items()))
         log = Path(runner.log_dir) / f'{runner.timestamp}.log'
         pictures = f'  pictures: {args.show_dir}' if args.show_dir else ''

@@ -30,6 +30,7 @@ class DrawMapsHook(Hook):
         self._folder = Path(folder)
         self._root = Path(os.path.abspath(root))
         self._painter: MapPainter | None = None
+        self._drawn: dict[Path, Path] = {}
 
     def before_test(self, runner: Any) -> None:
         """Find the names and colours of the classes."""
@@ -79,7 +80,11 @@ class DrawMapsHook(Hook):
         path = Path(os.path.abspath(file))
         name = path.relative_to(self._root if path.is_relative_to(self._root) else path.anchor)
         # Not in the images' own formats: JPEG blurs borders, and WebP has no room for two of them.
-        return name.with_name(f'{name.name}.png')
+        picture = name.with_suffix('.png')
+        if self._drawn.setdefault(picture, name) != name:
+            # Images that differ in their suffixes alone.
+            picture = name.with_name(f'{name.name}.png')
+        return picture
 
 
 def _need(sample: Any, key: str, advice: str) -> None:

@@ -35,6 +35,8 @@ def infer(args: argparse.Namespace) -> int:
     """
     config = _read(args)
     folder = ResultFolder(args.out or default_out(args.input), args.overwrite)
+    if args.out is not None and args.out.resolve() == Path(args.input).resolve():
+        raise UserError(f'--out {args.out} is the folder of the images: choose another one')
     source = find_source(args.input, folder.drawn)
     window = _window(source) if args.show else None
     predictor = load_predictor(config, args.checkpoint, args.device, args.score_thr)

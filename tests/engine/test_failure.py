@@ -2,12 +2,15 @@
 
 import errno
 import logging
+from pathlib import Path
 
 import pytest
 import torch
 
 from ptnt_mm.engine.failure import explain_failure, failures_explained
 from ptnt_mm.errors import UserError
+
+from .toy import ToyNoise, toy_config, train
 
 
 @pytest.mark.parametrize(
@@ -30,6 +33,11 @@ from ptnt_mm.errors import UserError
             ),
             '/dev/shm is too small',
         ),
+        (
+            FileNotFoundError(errno.ENOENT, 'No such file or directory', 'data/1.jpg'),
+            "^No such file or directory: 'data/1.jpg'. If data was moved.*--resume",
+        ),
+        (OSError(errno.ESTALE, 'Stale file handle'), '^Stale file handle. If data was moved'),
         (RuntimeError('unable to write to file </torch_1_2>: /dev/shm'), '/dev/shm'),
         (torch.OutOfMemoryError('CUDA out of memory. Tried to allocate 2 GiB'), 'the GPU has no'),
         (RuntimeError('[gloo] Connection closed by peer [127.0.0.1]:3'), 'another process of this'),
@@ -43,7 +51,12 @@ def test_what_a_user_can_do(monkeypatch, error: Exception, words: str):
 
 @pytest.mark.parametrize(
     'error',
-    [ValueError('shapes differ'), KeyError('bbox'), ConnectionError('Connection reset by peer')],
+    [
+        ValueError('shapes differ'),
+        KeyError('bbox'),
+        ConnectionError('Connection reset by peer'),
+        OSError(errno.ENOMEM, 'Cannot allocate memory'),
+    ],
 )
 def test_what_is_the_programs_own_is_left(error: Exception):
     assert explain_failure(error) is None
@@ -55,3 +68,16 @@ def test_the_log_keeps_the_traceback(caplog: pytest.LogCaptureFixture):
     with pytest.raises(UserError), failures_explained(logging.getLogger('kept')):
         raise OSError(errno.ENOSPC, 'No space left on device')
     assert 'What failed:\nTraceback (most recent call last)' in caplog.text
+
+
+def test_data_that_goes_away_in_a_worker(tmp_path: Path, monkeypatch):
+    """As of validation, whose images are not left out; torch keeps the text of the error alone."""
+
+    def gone(self, results: dict) -> dict:
+        raise FileNotFoundError(errno.ENOENT, 'No such file or directory', 'data/val/1.jpg')
+
+    monkeypatch.setattr(ToyNoise, '__call__', gone)
+    stopped = pytest.raises(UserError, match="^No such file or directory: 'data/val/1.jpg'")
+    with stopped as caught, failures_explained(logging.getLogger('quiet')):
+        train(toy_config(tmp_path))
+    assert '\n' not in str(caught.value)

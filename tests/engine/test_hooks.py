@@ -280,54 +280,6 @@ def test_a_worker_that_dies_is_explained(tmp_path: Path, monkeypatch):
         train(toy_config(tmp_path))
 
 
-def annotated(work_dir: Path, file: Path, epochs: int):
-    config = toy_config(work_dir, epochs)
-    config.train_dataloader.dataset.ann_file = str(file)
-    config.custom_hooks += [dict(type='RememberAnnotationsHook')]
-    return config
-
-
-def test_changed_annotations_are_noticed_on_resume(tmp_path: Path):
-    file, work_dir = tmp_path / 'train.json', tmp_path / 'run'
-    file.write_text('{}')
-    train(annotated(work_dir, file, 1))
-    for content, warned in (('{}', False), ('{"more": 1}', True)):
-        file.write_text(content)
-        config = annotated(work_dir, file, 2)
-        config.resume, config.load_from = True, str(work_dir / 'epoch_1.pth')
-        train(config)
-        (work_dir / 'epoch_2.pth').rename(work_dir / f'{warned}.pth')
-        assert ('is not what this training began with' in log_of(work_dir)) == warned
-        train(annotated(work_dir, file, 1)) if not warned else None
-
-
-def test_changed_masks_are_noticed_on_resume(tmp_path: Path):
-    """By their names and sizes."""
-    masks, work_dir = tmp_path / 'data' / 'masks' / 'train', tmp_path / 'run'
-    masks.mkdir(parents=True)
-    (masks / '1.png').write_bytes(b'12')
-
-    def masked(iterations: int):
-        config = toy_iterations(work_dir, iterations)
-        config.train_dataloader.dataset.update(
-            data_root=str(tmp_path / 'data'), data_prefix=dict(seg_map_path='masks')
-        )
-        config.custom_hooks += [dict(type='RememberAnnotationsHook')]
-        return config
-
-    train(masked(4))
-    for name, warned in (('1.png', False), ('2.png', True)):
-        (masks / '1.png').rename(masks / name)
-        config = masked(8)
-        config.resume, config.load_from = True, str(work_dir / 'iter_4.pth')
-        train(config)
-        (work_dir / 'iter_8.pth').unlink()
-        assert (
-            f'{masks.parent} is not what this training began with' in log_of(work_dir)
-        ) == warned
-        train(masked(4)) if not warned else None
-
-
 @pytest.mark.parametrize('toy', [toy_config, toy_iterations])
 def test_health_is_logged(tmp_path: Path, toy):
     config = toy(tmp_path)
@@ -373,3 +325,12 @@ def test_a_runaway_norm_is_told(caplog):
     hook._norms.append(500.0)
     hook._check_norm(Runner())
     assert 'the norm of the gradients is 500, usually' in caplog.text
+
+
+def test_an_evaluation_that_found_nothing_is_explained_once(caplog):
+    """mmdet calls it an error and says no more."""
+    hook = HealthHook()
+    for metrics in (None, dict(mAP=0.0), {}, {}):
+        hook.after_val_epoch(Runner(), metrics)
+    (said,) = (record.message for record in caplog.records)
+    assert 'nothing was found in any image' in said and 'train for longer' in said

@@ -111,3 +111,19 @@ def dumped(sample: dict, file: Path) -> dict:
     with file.open('rb') as stream:
         (found,) = pickle.load(stream)
     return found
+
+
+@pytest.mark.parametrize('scope', ['mmdet', 'mmseg'])
+def test_pictures_need_a_folder(tmp_path: Path, scope: str):
+    file = tmp_path / 'notes.txt'
+    file.touch()
+    for folder in (file, file / 'below'):
+        with pytest.raises(UserError, match=r'--show-dir .*: .*/notes\.txt is a file, and no fold'):
+            draw(config_of(scope), folder)
+
+
+def test_a_dump_needs_a_folder_that_is_there(tmp_path: Path):
+    file = tmp_path / 'nowhere' / 'x.pkl'
+    with pytest.raises(UserError, match=r'x\.pkl cannot be written: there is no folder'):
+        dump(config_of('mmdet'), file)
+    assert not file.parent.exists()

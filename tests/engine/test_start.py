@@ -148,3 +148,48 @@ def test_changed_settings_are_named(tmp_path: Path):
     ]
     assert not list(changes(stored, before))
     assert not list(changes(ConfigDict(), now))
+
+
+def _apply(folder: Path, config: Config, *flags: str) -> Config:
+    config.optim_wrapper = dict()
+    apply_flags(train_parser('').parse_args(['config.py', *flags]), config, folder)
+    return config
+
+
+def test_weights_of_a_backbone_alone_are_for_pretrained(tmp_path: Path):
+    file = tmp_path / 'backbone.pth'
+    torch.save({'outer_pos': torch.ones(1), 'stages.0.weight': torch.ones(1)}, file)
+    with pytest.raises(UserError, match='weights only; start from them with --pretrained$'):
+        use_resume(_config(), str(file), tmp_path)
+    torch.save({'state_dict': {'backbone.outer_pos': torch.ones(1)}}, file)
+    with pytest.raises(UserError, match='weights only; start from them with --load-from$'):
+        use_resume(_config(), str(file), tmp_path)
+
+
+def test_a_command_with_pretrained_weights_is_repeated_to_resume(tmp_path: Path):
+    began = 'model = dict(backbone=dict(norm_eval=True))'
+    checkpoint = _checkpoint(tmp_path, dict(cfg=began))
+    config = _apply(tmp_path, _config(), '--pretrained', 'gone.pth', '--resume', checkpoint)
+    assert config.resume and config.model.backbone.init_cfg is None
+    assert config.model.backbone.norm_eval
+    # Where nothing was saved yet, it begins again.
+    weights = tmp_path / 'backbone.pt'
+    weights.touch()
+    empty = tmp_path / 'empty'
+    config = _apply(empty, _config(), '--pretrained', str(weights), '--resume')
+    assert not config.get('resume')
+    assert config.model.backbone.init_cfg.checkpoint == str(weights)
+
+
+def test_pretrained_weights_that_would_not_be_used(tmp_path: Path):
+    checkpoint = _checkpoint(tmp_path, dict(cfg='model = dict(backbone=dict())'))
+    with pytest.raises(UserError, match='continues began without it, .*: leave --pretrained out'):
+        _apply(tmp_path, _config(), '--pretrained', 'some.pth', '--resume', checkpoint)
+    with pytest.raises(
+        UserError, match='--pretrained some.pth: the whole model starts from .*leave'
+    ):
+        _apply(tmp_path, _config(), '--pretrained', 'some.pth', '--load-from', checkpoint)
+    config = _config()
+    config.load_from = checkpoint
+    with pytest.raises(UserError, match='--pretrained some.pth: the whole model starts from'):
+        _apply(tmp_path, config, '--pretrained', 'some.pth')

@@ -52,14 +52,14 @@ def test_images_of_one_name_in_several_folders(hook: DrawMapsHook, tmp_path: Pat
     hook.after_test_iter(None, 1, outputs=[sample_of(file, pred_sem_seg=0) for file in files[2:]])
     shown = tmp_path / 'shown'
     whole = files[-1].relative_to(files[-1].anchor)
-    expected = {f'{name}.png' for name in (*names, whole.as_posix())}
+    expected = {'a/0001.png', 'b/0001.png', 'b/0001.bmp.png', whole.with_suffix('.png').as_posix()}
     assert {path.relative_to(shown).as_posix() for path in shown.rglob('*.*')} == expected
 
 
 def test_truth_beside_prediction(hook: DrawMapsHook, tmp_path: Path):
     file = black(tmp_path / 'images' / 'x.png')
     hook.after_test_iter(None, 0, outputs=[sample_of(file, gt_sem_seg=255, pred_sem_seg=1)])
-    drawn = np.asarray(Image.open(tmp_path / 'shown' / 'x.png.png'))
+    drawn = np.asarray(Image.open(tmp_path / 'shown' / 'x.png'))
     assert drawn.shape == (SIZE[0], 2 * SIZE[1], 3)
     assert not drawn[:, : SIZE[1]].any(), 'ignored pixels stay as they are'
     assert (drawn[:, SIZE[1] :] == (100, 50, 25)).all()
@@ -68,7 +68,7 @@ def test_truth_beside_prediction(hook: DrawMapsHook, tmp_path: Path):
 def test_without_truth(hook: DrawMapsHook, tmp_path: Path):
     file = black(tmp_path / 'images' / 'x.png')
     hook.after_test_iter(None, 0, outputs=[sample_of(file, pred_sem_seg=1)])
-    assert np.asarray(Image.open(tmp_path / 'shown' / 'x.png.png')).shape == (*SIZE, 3)
+    assert np.asarray(Image.open(tmp_path / 'shown' / 'x.png')).shape == (*SIZE, 3)
 
 
 def test_what_is_missing_or_does_not_fit(hook: DrawMapsHook, tmp_path: Path):

@@ -1,8 +1,6 @@
 """What becomes of images, videos and Ctrl-C, with a predictor that finds the same everywhere."""
 
-import argparse
 import json
-import runpy
 from pathlib import Path
 
 import cv2
@@ -10,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from ptnt_mm.engine.cli import infer_parser
 from ptnt_mm.errors import exit_status
 from ptnt_mm.inference import run
 from ptnt_mm.inference.images import read_image
@@ -17,8 +16,6 @@ from ptnt_mm.inference.video import open_video
 
 from .samples import photograph
 from .test_video import write_video
-
-TOOL = Path(__file__).parents[2] / 'tools' / 'infer.py'
 
 
 class Same:
@@ -55,7 +52,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def infer(source: object, *flags: object) -> int:
-    parser: argparse.ArgumentParser = runpy.run_path(str(TOOL))['make_parser']()
+    parser = infer_parser('')
     args = parser.parse_args([str(source), 'x.py', 'x.pth', *map(str, flags)])
     return exit_status(lambda: run.infer(args))
 
@@ -126,16 +123,16 @@ def test_a_single_image_without_drawing(place: Path):
     assert predictions(out)['images'][0]['file'] == 'a.png'
 
 
-def test_results_beside_the_images(place: Path, capsys: pytest.CaptureFixture):
+def test_results_below_the_images(place: Path, capsys: pytest.CaptureFixture):
     save(place / 'in' / 'a.png')
-    assert infer('in', '--out', 'in') == 0
-    assert infer('in', '--out', 'in') == 1, 'nothing is replaced unasked'
-    assert infer('in', '--out', 'in', '--overwrite') == 0
-    assert len(predictions(place / 'in')['images']) == 1
-    for source in ('in/drawn', 'in/drawn/a.png'):
-        assert infer(source, '--out', 'in', '--overwrite') == 1
-        assert 'lies in in/drawn, which is replaced' in capsys.readouterr().err
-    assert (place / 'in' / 'drawn' / 'a.png').is_file()
+    assert infer('in', '--out', 'in/found') == 0
+    assert infer('in', '--out', 'in/found') == 1, 'nothing is replaced unasked'
+    assert infer('in', '--out', 'in/found', '--overwrite') == 0
+    assert len(predictions(place / 'in' / 'found')['images']) == 1
+    for source in ('in/found/drawn', 'in/found/drawn/a.png'):
+        assert infer(source, '--out', 'in/found', '--overwrite') == 1
+        assert 'lies in in/found/drawn, which is replaced' in capsys.readouterr().err
+    assert (place / 'in' / 'found' / 'drawn' / 'a.png').is_file()
 
 
 def test_names_that_are_no_text(place: Path, capsys: pytest.CaptureFixture):
@@ -221,3 +218,10 @@ def test_a_model_without_class_names_says_so(place: Path, monkeypatch, capsys):
     assert infer(save(place / 'in' / 'a.png')) == 0
     assert 'NO CLASS NAMES' in capsys.readouterr().err
     assert predictions(place / 'work_dirs' / 'infer' / 'a.png')['classes'] is None
+
+
+def test_results_do_not_go_among_the_images(place: Path, capsys: pytest.CaptureFixture):
+    save(place / 'in' / 'a.png')
+    assert infer('in', '--out', place / 'in') == 1
+    assert 'is the folder of the images: choose another one' in capsys.readouterr().err
+    assert infer('in', '--out', place / 'in' / 'found') == 0

@@ -118,3 +118,10 @@ def test_contenders_run_in_turn():
     works = {name: lambda name=name: order.append(name) for name in 'ab'}
     assert set(timing.interleave(works, rounds=3)) == {'a', 'b'}
     assert order == list('ababab')
+
+
+def test_nothing_long_starts_unasked(capsys, monkeypatch):
+    monkeypatch.setattr('sys.argv', ['benchmark.py'])
+    with pytest.raises(SystemExit) as caught:
+        tool.main()
+    assert caught.value.code == 0 and '--models' in capsys.readouterr().out

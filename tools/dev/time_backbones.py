@@ -1,7 +1,7 @@
 """Time backbones side by side, measure their memory, and draw both.
 
 Examples:
-    python tools/dev/time_backbones.py                # the tables of docs/performance.md
+    python tools/dev/time_backbones.py --out bench   # 15 minutes: the tables of docs/performance.md
     python tools/dev/time_backbones.py --models ptnt_s swin_t --sizes 512x512 --modes forward
     python tools/dev/time_backbones.py --device cuda --dtypes bfloat16 --batches 2
 """
@@ -15,7 +15,7 @@ from benchmark.contenders import COMPILED, check_name, names
 from benchmark.figures import draw_sizes, draw_speed_and_memory
 from benchmark.run import Plan, run
 from benchmark.timing import MODES
-from ptnt_mm.arguments import size, whole
+from ptnt_mm.arguments import Parser, size, whole
 from ptnt_mm.errors import exit_status
 from ptnt_mm.files import check_new, written_whole
 
@@ -26,9 +26,7 @@ FILES = ('benchmark.json', 'speed_memory.png', 'size.png')
 
 def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(__doc__)
     parser.add_argument(
         '--models', nargs='+', default=[*MODELS, *COMPILED_MODELS], metavar='NAME',
         help=f'{", ".join(names())}; each may end in {COMPILED}',
@@ -56,7 +54,9 @@ def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit status."""
-    args = parse_args(arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    # What it measures by default takes long, and nobody may have wanted it.
+    args = parse_args(arguments or ['--help'])
     return exit_status(lambda: benchmark(args))
 
 

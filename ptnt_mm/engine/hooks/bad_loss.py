@@ -10,9 +10,8 @@ from ptnt_mm.engine.passes import where
 from ptnt_mm.errors import UserError
 from ptnt_mm.registry import HOOKS
 
-_ADVICE = (
-    'Look at these images and their annotations (tools/check_config.py reads them all); then lower '
-    'the learning rate, lengthen the warm-up, or clip gradients with '
+ADVICE = (
+    'lower the learning rate, lengthen the warm-up, or clip gradients with '
     '--cfg-options optim_wrapper.clip_grad.max_norm=1.0, and continue with --resume'
 )
 
@@ -44,7 +43,9 @@ class StopAtBadLossHook(Hook):
         if bad:
             raise UserError(
                 f'{where(runner)}: {", ".join(bad)}. '
-                f'The batch was {", ".join(_images(data_batch)) or "without names"}. {_ADVICE}'
+                f'The batch was {", ".join(_images(data_batch)) or "without names"}. Look at these '
+                'images and their annotations (tools/check_config.py reads them all); then '
+                f'{ADVICE}'
             )
 
 

@@ -7,6 +7,7 @@ from mmengine.dist import is_main_process
 from mmengine.fileio import LocalBackend, register_backend
 from mmengine.hooks import CheckpointHook
 
+from ptnt_mm.engine.hooks.bad_weights import require_finite
 from ptnt_mm.files import remove_partials, written_whole
 from ptnt_mm.registry import HOOKS
 
@@ -35,10 +36,10 @@ class WholeFileBackend(LocalBackend):
 
 @HOOKS.register_module()
 class WholeCheckpointHook(CheckpointHook):
-    """MMEngine's hook, but old files go only when the new ones are whole.
+    """MMEngine's hook, but old files go only when the new ones are whole, and hold numbers.
 
     MMEngine's own removes the outdated checkpoint, or the former best, before it begins to write,
-    and writes in place. Takes the same arguments.
+    writes in place, and does not look at the weights. Takes the same arguments.
     """
 
     def before_train(self, runner: Any) -> None:
@@ -52,10 +53,13 @@ class WholeCheckpointHook(CheckpointHook):
         self.file_backend = _PatientBackend(self.file_backend)
 
     def _save_checkpoint_with_step(self, runner: Any, step: int, meta: dict) -> None:
+        # `runner.iter` counts the present iteration only when it is over, `meta` always does.
+        require_finite(runner, meta['iter'])
         super()._save_checkpoint_with_step(runner, step, meta)
         self._remove_outdated()
 
     def _save_best_checkpoint(self, runner: Any, metrics: dict) -> None:
+        require_finite(runner, runner.iter)
         super()._save_best_checkpoint(runner, metrics)
         self._remove_outdated()
 

@@ -16,6 +16,11 @@ from torch.optim import Optimizer
 from ptnt_mm.engine.passes import ends_a_pass
 from ptnt_mm.registry import HOOKS
 
+NO_FIGURES = (
+    'the evaluation has no figures: nothing was found in any image. That is usual after a short '
+    'training, or one from random weights: train for longer'
+)
+
 _STATM = Path('/proc/self/statm')
 
 
@@ -23,11 +28,11 @@ _STATM = Path('/proc/self/statm')
 class HealthHook(Hook):
     """Log images a second, the share of data loading, memory and the norm of the gradients.
 
-    It warns, once for each reason, when data loading takes more than half of the time, when memory
-    grows by more than a tenth in each of three passes through the data, and when the norm of the
-    gradients is more than a hundred times its median so far. It looks at gradients in every
-    ``interval``-th iteration alone. Where they are clipped, the norm is that after clipping;
-    MMEngine logs the other as grad_norm.
+    It warns, once for each reason, when an evaluation found nothing, when data loading takes more
+    than half of the time, when memory grows by more than a tenth in each of three passes through
+    the data, and when the norm of the gradients is more than a hundred times its median so far. It
+    looks at gradients in every ``interval``-th iteration alone. Where they are clipped, the norm is
+    that after clipping; MMEngine logs the other as grad_norm.
 
     Args:
         interval: Iterations between two looks.
@@ -79,6 +84,11 @@ class HealthHook(Hook):
                 f'data loading takes {loading / whole:.0%} of the time: more workers '
                 '(train_dataloader.num_workers), or faster storage, would speed training up',
             )
+
+    def after_val_epoch(self, runner: Any, metrics: dict[str, float] | None = None) -> None:
+        """Explain an evaluation without a result, which mmdet reports as an error."""
+        if metrics is not None and not metrics:
+            self._warn(runner, 'figures', NO_FIGURES)
 
     def _check_memory(self, runner: Any) -> None:
         """Compare memory with the passes before."""

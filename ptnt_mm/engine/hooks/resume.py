@@ -1,0 +1,301 @@
+"""Continue a training where its checkpoint is, with the settings that the config gives now."""
+
+import copy
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from mmengine.hooks import Hook
+from mmengine.optim import OptimWrapper, OptimWrapperDict
+from mmengine.runner import IterBasedTrainLoop
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from ptnt_mm.checkpoint import name_some
+from ptnt_mm.errors import UserError
+from ptnt_mm.registry import HOOKS
+
+# What a scheduler counts; all else in its state is a setting. The last three are of plateaus.
+_COUNTED = {'_global_step', '_last_value', 'last_step', 'verbose'}
+_COUNTED |= {'best', 'cooldown_counter', 'num_bad_epochs'}
+
+_START_ANEW = 'or start from its weights alone with --load-from'
+
+
+@HOOKS.register_module()
+class ResumeHook(Hook):
+    """Let the config's optimizer settings and schedule win over those of a resumed checkpoint.
+
+    MMEngine loads learning rates, weight decay and schedules from the checkpoint, whatever the
+    config says. Here the weights, the counters and the optimizer's moments come from it. Settings
+    that are equal are left as they were saved. If any differs, the config's schedule is stepped
+    from its beginning to where training goes on.
+
+    A checkpoint that cannot be continued is an error before the first iteration.
+    """
+
+    # Before hooks that trust what they read.
+    priority = 'VERY_HIGH'
+
+    def after_load_checkpoint(self, runner: Any, checkpoint: dict) -> None:
+        """Check a checkpoint that is to be resumed, and bring the config's settings into it.
+
+        Raises:
+            UserError: if its counters, its message hub or its optimizer's state are not those of
+                a training with this config; or if a schedule that depends on metrics changed.
+        """
+        wrapper = runner.optim_wrapper
+        if not runner._resume or not isinstance(wrapper, OptimWrapper):
+            return
+        try:
+            _check_meta(runner, checkpoint.get('meta'))
+            _check_hub(checkpoint.get('message_hub'))
+            if isinstance(wrapper, OptimWrapperDict):
+                return
+            _check_optimizer(wrapper, checkpoint.get('optimizer'))
+            if not _agrees(runner, checkpoint):
+                _use_config(runner, checkpoint)
+        except UserError as error:
+            raise UserError(f'--resume {runner._load_from}: {error}') from None
+
+
+def _check_meta(runner: Any, meta: Any) -> None:
+    """Raise unless epoch, iteration and seed are possible ones."""
+    meta = meta if isinstance(meta, dict) else {}
+    for key in ('epoch', 'iter'):
+        if type(meta.get(key)) is not int or meta[key] < 0:
+            raise UserError(
+                f'its {key} is {meta.get(key)!r:.40}, which is no count: take another checkpoint, '
+                f'{_START_ANEW}'
+            )
+    seed = meta.get('seed', 0)
+    if seed is not None and (type(seed) is not int or not 0 <= seed < 2**32):
+        raise UserError(f'its seed is {seed!r:.40}, which is none: take another checkpoint')
+    if isinstance(runner.train_loop, IterBasedTrainLoop):
+        limits = dict(iter=(runner.max_iters, 'train_cfg.max_iters'))
+    else:
+        # With images one by one an epoch could not have more iterations.
+        most = (meta['epoch'] + 1) * len(runner.train_dataloader.dataset)
+        limits = dict(
+            epoch=(runner.max_epochs, 'train_cfg.max_epochs'),
+            iter=(most, 'what so many epochs can have'),
+        )
+    for key, (most, what) in limits.items():
+        if meta[key] > most:
+            raise UserError(
+                f'its {key} is {meta[key]}, beyond {what}, {most}: train for longer, or take '
+                'another checkpoint'
+            )
+
+
+def _check_hub(hub: Any) -> None:
+    """Raise unless MMEngine's message hub can take it; forget best scores that are none."""
+    parts = ('log_scalars', 'runtime_info', 'resumed_keys')
+    if not isinstance(hub, dict) or not all(isinstance(hub.get(part), dict) for part in parts):
+        raise UserError(
+            f'its message_hub is not what MMEngine saves: take another checkpoint, {_START_ANEW}'
+        )
+    info = hub['runtime_info']
+    for key in [key for key in info if str(key).startswith('best_score')]:
+        if not isinstance(info[key], (int, float)):
+            del info[key]
+
+
+def _check_optimizer(wrapper: OptimWrapper, stored: Any) -> None:
+    """Raise unless an optimizer's entry fits the config's parameters and its optimizer."""
+    own = wrapper.optimizer.state_dict()['param_groups']
+    groups = stored.get('param_groups') if isinstance(stored, dict) else None
+    state = stored.get('state') if isinstance(stored, dict) else None
+    if (
+        not isinstance(state, dict)
+        or not isinstance(groups, list)
+        or not all(isinstance(group, dict) for group in groups)
+    ):
+        raise UserError(f'it holds no state of an optimizer: take another one, {_START_ANEW}')
+    if [group.get('params') for group in groups] != [group['params'] for group in own]:
+        raise UserError(
+            f'its optimizer has {_sizes(groups)}, and this config makes {_sizes(own)}: the model, '
+            'what is frozen (as --pretrained does) or paramwise_cfg differ. Continue with the '
+            f'settings it was trained with, {_START_ANEW}'
+        )
+    parameters = [p for group in wrapper.optimizer.param_groups for p in group['params']]
+    expected = _state_of_a_step(wrapper.optimizer, parameters[0])
+    for number, entry in state.items() if expected is not None else ():
+        fault = _fault(parameters, number, entry, expected)
+        if fault:
+            raise UserError(
+                f'its state of the optimizer is none of {type(wrapper.optimizer).__name__}: '
+                f'{fault}. Continue with the optimizer it was trained with, {_START_ANEW}'
+            )
+
+
+def _sizes(groups: list[dict]) -> str:
+    parameters = sum(len(group.get('params') or ()) for group in groups)
+    return f'{parameters} parameters in {len(groups)} groups'
+
+
+_PROBE = (2, 3)
+
+
+def _state_of_a_step(optimizer: Optimizer, parameter: nn.Parameter) -> dict | None:
+    """What a step leaves in an optimizer of the same class and settings, for a ``_PROBE``.
+
+    Returns:
+        Its state by name; None if it cannot be had, as of optimizers that need a closure.
+    """
+    probe = nn.Parameter(torch.zeros(_PROBE, device=parameter.device, dtype=parameter.dtype))
+    probe.grad = torch.zeros_like(probe)
+    twin = copy.copy(optimizer)
+    twin.state = defaultdict(dict)
+    twin.param_groups = [{**optimizer.param_groups[0], 'params': [probe]}]
+    try:
+        twin.step()
+    except Exception:  # of optimizers that are not torch's
+        return None
+    return dict(twin.state[probe])
+
+
+def _fault(parameters: list[nn.Parameter], number: Any, entry: Any, expected: dict) -> str | None:
+    """What is wrong with the state of one parameter; None if nothing is."""
+    if type(number) is not int or not 0 <= number < len(parameters):
+        return f'there is no parameter {number!r:.40}'
+    if not isinstance(entry, dict) or entry.keys() != expected.keys():
+        found = ', '.join(map(str, entry)) if isinstance(entry, dict) else type(entry).__name__
+        return f'it has {found[:80] or "nothing"} in place of {", ".join(expected) or "nothing"}'
+    for name, value in expected.items():
+        shape = parameters[number].shape if _shape(value) == _PROBE else _shape(value)
+        if _shape(entry[name]) != shape:
+            return f'{name} of parameter {number} has another shape or type'
+    return None
+
+
+def _shape(value: Any) -> tuple | None:
+    """The shape of a tensor, () of a number, or None."""
+    if isinstance(value, (int, float)):
+        return ()
+    return tuple(value.shape) if isinstance(value, Tensor) else None
+
+
+def _agrees(runner: Any, checkpoint: dict) -> bool:
+    """Whether a checkpoint's settings and schedule are the config's, and at the right place."""
+    meta = checkpoint['meta']
+    schedulers = _schedulers(runner)
+    stored = checkpoint.get('param_schedulers', [])
+    if not isinstance(stored, list) or len(stored) != len(schedulers):
+        return False
+    for scheduler, entry in zip(schedulers, stored, strict=True):
+        done = meta['epoch'] if scheduler.by_epoch else meta['iter']
+        if not _is_on_course(scheduler, entry, done):
+            return False
+    scheduled = {scheduler.param_name for scheduler in schedulers}
+    if 'momentum' in scheduled:
+        # It is Adam's first beta.
+        scheduled.add('betas')
+    return all(
+        _agree(stored_group, own, scheduled)
+        for stored_group, own in zip(
+            _settings(checkpoint['optimizer']),
+            _settings(runner.optim_wrapper.state_dict()),
+            strict=True,
+        )
+    )
+
+
+def _is_on_course(scheduler: Any, entry: Any, done: int) -> bool:
+    """Whether a scheduler's saved state is of the same settings, after so many steps."""
+    own = scheduler.state_dict()
+    if not isinstance(entry, dict) or entry.keys() != own.keys():
+        return False
+    if any(entry[key] != value for key, value in own.items() if key not in _COUNTED):
+        return False
+    if _is_plateau(scheduler):
+        return True
+    last = min(done, scheduler.end - 1) - scheduler.begin
+    return (entry['_global_step'], entry['last_step']) == (done, max(last, -1))
+
+
+def _agree(stored: dict, own: dict, scheduled: set[str]) -> bool:
+    """Whether the settings of a group are equal, but for those that change in training."""
+    return stored.keys() == own.keys() and all(
+        _alike(stored[key], value) if key in scheduled else stored[key] == value
+        for key, value in own.items()
+        if key != 'params'
+    )
+
+
+def _alike(stored: Any, own: Any) -> bool:
+    """Whether both are numbers, or as many of them."""
+    if isinstance(own, (list, tuple)):
+        return (
+            isinstance(stored, (list, tuple))
+            and len(stored) == len(own)
+            and all(map(_alike, stored, own))
+        )
+    return _shape(stored) == _shape(own) is not None
+
+
+def _settings(optimizer: dict) -> Iterator[dict]:
+    """The groups of an optimizer's state dict, and the one that MMEngine keeps for its log."""
+    yield from optimizer['param_groups']
+    yield optimizer.get('base_param_settings') or {}
+
+
+def _use_config(runner: Any, checkpoint: dict) -> None:
+    """Put the config's settings in place of a checkpoint's, as they are after as many steps."""
+    if any(map(_is_plateau, _schedulers(runner))):
+        raise UserError(
+            'settings of its optimizer or schedule differ from the config, and a schedule that '
+            'depends on metrics cannot be brought to where training goes on: set them back, '
+            f'{_START_ANEW}'
+        )
+    _step(_schedulers(runner), checkpoint['meta']['epoch'], checkpoint['meta']['iter'])
+    own = runner.optim_wrapper.state_dict()
+    runner.logger.warning(
+        "The optimizer's settings or its schedule are not those of the checkpoint. The config's "
+        f'are used: the learning rate goes on at {_rates(own)}; the checkpoint had '
+        f'{_rates(checkpoint["optimizer"])}'
+    )
+    kept = {key: checkpoint['optimizer'][key] for key in ('state', 'loss_scaler')
+            if key in checkpoint['optimizer']}  # fmt: skip
+    checkpoint['optimizer'] = {**own, **kept}
+    checkpoint['param_schedulers'] = [item.state_dict() for item in _schedulers(runner)]
+
+
+def _step(schedulers: list, epochs: int, iterations: int) -> None:
+    """Step fresh schedulers as often, and in the order, as a training would have."""
+    with warnings.catch_warnings():
+        # That the optimizer makes no steps between.
+        warnings.simplefilter('ignore')
+        done = 0
+        for epoch in range(1, epochs + 1):
+            while done * epochs < iterations * epoch:
+                _step_those(schedulers, by_epoch=False)
+                done += 1
+            _step_those(schedulers, by_epoch=True)
+        while done < iterations:
+            _step_those(schedulers, by_epoch=False)
+            done += 1
+
+
+def _step_those(schedulers: list, by_epoch: bool) -> None:
+    for scheduler in schedulers:
+        if scheduler.by_epoch == by_epoch:
+            scheduler.step()
+
+
+def _schedulers(runner: Any) -> list:
+    """The config's schedulers; none where a config has none."""
+    return runner.param_schedulers or []
+
+
+def _is_plateau(scheduler: Any) -> bool:
+    return getattr(scheduler, 'need_val_args', False)
+
+
+def _rates(optimizer: dict) -> str:
+    """The learning rates of all groups."""
+    return name_some(
+        dict.fromkeys(f'{group.get("lr")!s:.8}' for group in optimizer['param_groups'])
+    )

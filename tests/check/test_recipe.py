@@ -1,0 +1,35 @@
+"""What is said of a recipe's batch and learning rate."""
+
+import pytest
+from mmengine.config import Config
+
+from ptnt_mm.check.recipe import check_learning_rate
+from ptnt_mm.finding import Severity
+
+
+def _found(gpus: int = 1, **settings: object) -> list[tuple[Severity, str]]:
+    optimizer = dict(type='AdamW', lr=1e-4)
+    base = dict(train_dataloader=dict(batch_size=2), optim_wrapper=dict(optimizer=optimizer))
+    findings = check_learning_rate(Config({**base, **settings}), gpus)
+    return [(finding.severity, str(finding)) for finding in findings]
+
+
+@pytest.mark.parametrize('scale', [dict(), dict(auto_scale_lr=dict(enable=False))])
+def test_a_schedule_that_says_no_batch_is_not_called_right(scale: dict):
+    """As those of mmseg."""
+    (severity, text), = _found(8, **scale)  # fmt: skip
+    assert severity == Severity.NOTE and 'for this batch' not in text
+    assert '0.0001; the config does not say for which batch' in text and 'yours is 16' in text
+
+
+@pytest.mark.parametrize(
+    ('gpus', 'enable', 'severity', 'words'),
+    [
+        (8, False, Severity.OK, '0.0001, the one for this batch'),
+        (1, False, Severity.WARNING, 'for batch 16; --auto-scale-lr would make it 1.25e-05'),
+        (1, True, Severity.OK, 'for batch 16, scaled to 1.25e-05'),
+    ],
+)
+def test_a_schedule_that_says_its_batch(gpus: int, enable: bool, severity: Severity, words: str):
+    (found,) = _found(gpus, auto_scale_lr=dict(base_batch_size=16, enable=enable))
+    assert found[0] == severity and words in found[1]

@@ -1,0 +1,224 @@
+"""What a resumed training takes from its checkpoint, and what from the config."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from mmengine.config import Config
+from mmengine.hooks import Hook
+from mmengine.registry import HOOKS
+
+from ptnt_mm.errors import UserError
+
+from .test_bad_weights import quick
+from .toy import toy_config, toy_iterations, train
+
+WARM = dict(type='LinearLR', start_factor=0.1, by_epoch=False, begin=0, end=4)
+STEPS = dict(type='MultiStepLR', by_epoch=True, milestones=[1, 3], gamma=0.1)
+POLY = dict(type='PolyLR', power=0.9, eta_min=0.01, begin=4, end=12, by_epoch=False)
+
+
+@HOOKS.register_module()
+class UsedSettings(Hook):
+    """What the steps of the optimizer were made with."""
+
+    used: list[dict] = []
+
+    def before_train(self, runner) -> None:
+        def remember(optimizer, *_):
+            group = optimizer.param_groups[0]
+            settings = {key: value for key, value in group.items() if key != 'params'}
+            self.used.append(settings)
+
+        runner.optim_wrapper.optimizer.register_step_pre_hook(remember)
+
+
+def rows(config: Config, checkpoint: Path | None = None) -> list[dict]:
+    """Train, or resume; the settings of each step."""
+    config.custom_hooks += [dict(type='ResumeHook'), dict(type='UsedSettings')]
+    config.resume, config.load_from = checkpoint is not None, checkpoint and str(checkpoint)
+    UsedSettings.used = []
+    train(quick(config))
+    return UsedSettings.used
+
+
+def by_epochs(work_dir: Path, epochs: int = 4, **optimizer) -> Config:
+    config = toy_config(work_dir, epochs)
+    config.param_scheduler = [dict(WARM), dict(STEPS)]
+    config.optim_wrapper.optimizer.update(optimizer)
+    config.default_hooks.checkpoint.max_keep_ckpts = 9
+    return config
+
+
+def by_iterations(work_dir: Path, **optimizer) -> Config:
+    config = toy_iterations(work_dir)
+    config.param_scheduler = [dict(WARM), dict(POLY)]
+    config.optim_wrapper.optimizer.update(optimizer)
+    config.default_hooks.checkpoint.max_keep_ckpts = 9
+    return config
+
+
+@pytest.fixture(scope='module')
+def run(tmp_path_factory) -> Path:
+    """A finished training, to be resumed."""
+    folder = tmp_path_factory.mktemp('resume')
+    rows(by_epochs(folder / 'run'))
+    rows(by_iterations(folder / 'run'))
+    return folder / 'run'
+
+
+@pytest.fixture(scope='module')
+def continued(run: Path) -> list[dict]:
+    """The settings of the steps after its second epoch."""
+    return rows(by_epochs(run.parent / 'continued'), run / 'epoch_2.pth')
+
+
+def log_of(work_dir: Path) -> str:
+    return '\n'.join(file.read_text() for file in work_dir.rglob('*.log'))
+
+
+@pytest.mark.parametrize(
+    ('config', 'checkpoint', 'done'),
+    [(by_epochs, 'epoch_2.pth', 6), (by_iterations, 'iter_8.pth', 8)],
+)
+def test_changed_settings_are_used_as_if_they_had_been_there_from_the_beginning(
+    tmp_path: Path, run: Path, config, checkpoint: str, done: int
+):
+    changed = dict(lr=0.5, weight_decay=0.3, betas=(0.8, 0.99))
+    whole = rows(config(tmp_path / 'whole', **changed))
+    continued = rows(config(tmp_path / 'continued', **changed), run / checkpoint)
+    assert continued == whole[done:] and len(continued) == 12 - done
+    assert continued[0]['initial_lr'] == 0.5 and continued[0]['betas'] == (0.8, 0.99)
+    assert continued[0]['lr'] != rows(config(tmp_path / 'same'), run / checkpoint)[0]['lr']
+    said = "The config's are used: the learning rate goes on at"
+    assert said in log_of(tmp_path / 'continued') and said not in log_of(tmp_path / 'same')
+
+
+def test_a_changed_schedule_is_used(tmp_path: Path, run: Path):
+    config = by_epochs(tmp_path, 6)
+    config.param_scheduler[1].milestones = [5]
+    assert [round(row['lr'], 6) for row in rows(config, run / 'epoch_2.pth')] == [0.1] * 9 + [
+        0.01
+    ] * 3
+
+
+def test_other_numbers_of_schedules(tmp_path: Path, run: Path):
+    """None, and one more than MMEngine would resume."""
+    config = by_epochs(tmp_path / 'none')
+    config.param_scheduler = None
+    assert {row['lr'] for row in rows(config, run / 'epoch_2.pth')} == {0.1}
+    config = by_epochs(tmp_path / 'more')
+    config.param_scheduler.append(
+        dict(type='ConstantLR', factor=0.5, begin=2, end=9, by_epoch=True)
+    )
+    assert rows(config, run / 'epoch_2.pth')[0]['lr'] == pytest.approx(0.1 * 0.1 * 0.5)
+
+
+def test_a_schedule_that_depends_on_metrics_cannot_change(tmp_path: Path, run: Path):
+    config = by_epochs(tmp_path)
+    config.param_scheduler.append(dict(type='ReduceOnPlateauLR', monitor='score', rule='greater'))
+    with pytest.raises(UserError, match='a schedule that depends on metrics cannot be brought'):
+        rows(config, run / 'epoch_2.pth')
+
+
+def test_another_optimizer(tmp_path: Path, run: Path):
+    for kind, message in (('SGD', 'none of SGD: it has .*exp_avg'), ('Adamax', 'none of Adamax')):
+        config = by_epochs(tmp_path)
+        config.optim_wrapper.optimizer = dict(type=kind, lr=0.1)
+        with pytest.raises(UserError, match=rf'--resume .*epoch_2.pth: .*{message}.*--load-from'):
+            rows(config, run / 'epoch_2.pth')
+    # One that keeps the same things goes on with them.
+    config = by_epochs(tmp_path)
+    config.optim_wrapper.optimizer = dict(type='Adam', lr=0.1)
+    assert len(rows(config, run / 'epoch_2.pth')) == 6
+
+
+def forged(folder: Path, run: Path, *path: object, value: object = None) -> Path:
+    """A checkpoint with one value changed, or removed if it is None."""
+    content = torch.load(run / 'epoch_2.pth', weights_only=False)
+    inner = content
+    for key in path[:-1]:
+        inner = inner[key]
+    if value is None:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = value
+    file = folder / 'forged.pth'
+    torch.save(content, file)
+    return file
+
+
+GROUP = ('optimizer', 'param_groups', 0)
+STATE = ('optimizer', 'state')
+
+
+@pytest.mark.parametrize('value', [None, 'two', -1, 2.5, True, 10**30, [1]])
+@pytest.mark.parametrize('key', ['epoch', 'iter'])
+def test_forged_counters(tmp_path: Path, run: Path, key: str, value: object):
+    with pytest.raises(UserError, match=rf'^--resume .*: its {key} is ') as caught:
+        rows(by_epochs(tmp_path), forged(tmp_path, run, 'meta', key, value=value))
+    assert '\n' not in str(caught.value) and len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    ('path', 'value'),
+    [
+        (('meta', 'seed'), -1),
+        (('meta', 'seed'), 'three'),
+        (('message_hub',), None),
+        (('message_hub', 'runtime_info'), None),
+        (('message_hub', 'log_scalars'), 'none'),
+        (('optimizer',), []),
+        (('optimizer', 'state'), None),
+        (('optimizer', 'state'), [1]),
+        (('optimizer', 'param_groups'), {}),
+        (('optimizer', 'param_groups'), []),
+        (('optimizer', 'param_groups'), ['group']),
+        ((*GROUP, 'params'), None),
+        ((*GROUP, 'params'), [0]),
+        ((*GROUP, 'params'), [3, 2, 1, 0]),
+        ((*GROUP, 'params'), 'all'),
+        ((*STATE, 99), {}),
+        ((*STATE, 'text'), {}),
+        ((*STATE, 0), [1]),
+        ((*STATE, 0, 'exp_avg'), None),
+        ((*STATE, 0, 'exp_avg'), torch.zeros(5)),
+        ((*STATE, 0, 'exp_avg'), 'moment'),
+        ((*STATE, 0, 'step'), torch.zeros(3)),
+        ((*STATE, 0, 'more'), 1),
+    ],
+)
+def test_forged_entries_that_cannot_be_continued(tmp_path: Path, run: Path, path, value):
+    with pytest.raises(UserError, match=r'^--resume .*forged.pth: its |: it holds no') as caught:
+        rows(by_epochs(tmp_path), forged(tmp_path, run, *path, value=value))
+    assert '\n' not in str(caught.value) and len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize(
+    ('path', 'value'),
+    [
+        ((*GROUP, 'lr'), None),
+        ((*GROUP, 'lr'), 'fast'),
+        ((*GROUP, 'betas'), (0.9,)),
+        ((*GROUP, 'weight_decay'), 'much'),
+        ((*GROUP, 'initial_lr'), 7.0),
+        (('param_schedulers',), None),
+        (('param_schedulers',), 'two'),
+        (('param_schedulers',), []),
+        (('param_schedulers', 0), 'text'),
+        (('param_schedulers', 0, 'end'), None),
+        (('param_schedulers', 1, 'milestones'), [1]),
+        (('param_schedulers', 1, 'step'), 'not to be called'),
+        (('param_schedulers', 1, '_global_step'), 10**12),
+        (('param_schedulers', 1, 'last_step'), -5),
+        (('param_schedulers', 0, 'base_values'), []),
+    ],
+)
+def test_forged_settings_are_not_used(tmp_path: Path, run: Path, continued, path, value):
+    file = forged(tmp_path, run, *path, value=value)
+    assert rows(by_epochs(tmp_path), file) == continued
+
+
+def test_a_best_score_that_is_none_is_forgotten(tmp_path: Path, run: Path):
+    file = forged(tmp_path, run, 'message_hub', 'runtime_info', 'best_score', value='high')
+    assert len(rows(by_epochs(tmp_path), file)) == 6

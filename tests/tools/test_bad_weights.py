@@ -1,0 +1,67 @@
+"""A step that ruins the weights of a whole detector or segmenter, as a user's command meets it."""
+
+import pytest
+
+from ptnt_mm.checkpoint import check_finite, read
+
+from .workplace import CONFIG, ROOT, SEGMENTER, options
+
+RUINED = f"""
+import runpy, sys, torch
+from torch.optim import AdamW
+
+step, count, last = AdamW.step, 0, int(sys.argv.pop())
+
+def ruined_step(self, *args, **kwargs):
+    global count
+    step(self, *args, **kwargs)
+    count += 1
+    if count == last:
+        for group in self.param_groups:
+            for parameter in group['params']:
+                parameter.data.fill_(float('nan'))
+
+AdamW.step = ruined_step
+runpy.run_path({str(ROOT / 'tools' / 'train.py')!r}, run_name='__main__')
+"""
+SMALL_MAPS = (
+    'train_cfg.max_iters=4',
+    'train_cfg.val_interval=2',
+    'train_dataloader.batch_size=2',
+    'default_hooks.checkpoint.interval=2',
+    'default_hooks.checkpoint.max_keep_ckpts=1',
+    'default_hooks.checkpoint.save_best=mIoU',
+)
+
+
+# Of a detector every fourth iteration is saved, of a segmenter every second.
+@pytest.mark.parametrize(
+    ('config', 'settings', 'iteration', 'kept', 'result'),
+    [
+        (
+            CONFIG,
+            options('default_hooks.checkpoint.max_keep_ckpts=1'),
+            8,
+            'epoch_1.pth',
+            'epoch_2.pth',
+        ),
+        (SEGMENTER, ('--cfg-options', *SMALL_MAPS), 4, 'iter_2.pth', 'iter_4.pth'),
+    ],
+)
+def test_the_last_good_one_stays(workplace, config, settings, iteration, kept, result):
+    run = workplace.folder / f'ruined{iteration}'
+    script = workplace.folder / 'ruined.py'
+    script.write_text(RUINED)
+    args = (config, '--work-dir', run, *settings)
+    done = workplace.run(script, *args, iteration, check=False)
+    assert done.returncode == 1 and 'Traceback' not in done.stdout
+    error = done.stdout.strip().splitlines()[-1]
+    assert error.startswith(f'error: iteration {iteration}: ')
+    assert f'the last good checkpoint is {run / kept}' in error and 'Done.' not in done.stdout
+    files = sorted(run.glob('*.pth'))
+    assert run / kept in files and len(files) <= 2, 'and perhaps the best'
+    for file in files:
+        check_finite(read(file)['state_dict'], str(file))
+    resumed = workplace.run('train.py', *args, '--resume')
+    assert 'Done.' in resumed.stdout and not (run / kept).exists()
+    check_finite(read(run / result)['state_dict'], result)

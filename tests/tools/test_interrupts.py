@@ -1,0 +1,37 @@
+"""Ctrl-C and closed pipes end a command without a traceback."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from .workplace import ROOT
+
+ENVIRONMENT = {**os.environ, 'PYTHONPATH': str(ROOT)}
+
+
+@pytest.mark.parametrize(
+    'command', [['tools/train.py'], ['tools/infer.py'], ['-m', 'ptnt_mm.doctor']]
+)
+def test_ctrl_c_at_the_start(command: list[str]):
+    """Whatever is imported just then."""
+    process = subprocess.Popen(
+        [sys.executable, *command],
+        cwd=ROOT, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True, stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )  # fmt: skip
+    time.sleep(1)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130 and 'Traceback' not in said
+
+
+def test_a_list_that_nobody_reads():
+    command = f'{sys.executable} -m ptnt_mm list | true'
+    done = subprocess.run(
+        ['bash', '-c', command], cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True
+    )
+    assert done.stderr == ''
