@@ -9,7 +9,7 @@ from ptnt_mm.check.detection.classes import are_known, check_classes
 from ptnt_mm.check.detection.data import DetectionData, load, read_sound
 from ptnt_mm.check.detection.evaluation import check_evaluation
 from ptnt_mm.check.detection.filtering import check_filtering
-from ptnt_mm.check.detection.masks import check_masks
+from ptnt_mm.check.detection.masks import check_masks, check_rest_of_masks
 from ptnt_mm.check.detection.trial import DetectionTrial
 from ptnt_mm.check.host import Check, Findings, Host
 from ptnt_mm.check.images import ImageFile, Listing, loader_of
@@ -59,7 +59,11 @@ class Detection(Host):
         return (
             Check('images with objects', lambda: check_filtering(self.data, self.config)),
             Check('boxes', lambda: check_boxes(self.data)),
-            Check('masks', lambda: check_masks(self.data, self.config)),
+            Check(
+                'masks',
+                lambda: check_masks(self.data, self.config),
+                lambda: check_rest_of_masks(self.data, self.config),
+            ),
             Check('evaluation', lambda: check_evaluation(self.data, self.config)),
         )
 
