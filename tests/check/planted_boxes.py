@@ -31,14 +31,14 @@ def _each(kind: str, change: Callable[[dict, dict], object], split: str = 'train
 
 
 def _everywhere(kind: str, change: Callable[[dict, dict], object]) -> Plant:
-    return _all_of(_each(kind, change), _each(kind, change, 'val'))
+    return all_of(_each(kind, change), _each(kind, change, 'val'))
 
 
 def _second(kind: str, split: str = 'train', **changes: object) -> Plant:
     return lambda demo: demo.edit(split, lambda content: content[kind][1].update(changes))
 
 
-def _all_of(*plants: Plant) -> Plant:
+def all_of(*plants: Plant) -> Plant:
     return lambda demo: [plant(demo) for plant in plants]
 
 
@@ -46,11 +46,11 @@ def _options(**options: object) -> Plant:
     return lambda demo: demo.set(**options)
 
 
-def _settings(settings: dict) -> Plant:
+def settings(settings: dict) -> Plant:
     return lambda demo: demo.options.update(settings)
 
 
-def _file(change: Callable[[Path], object], split: str = 'train', number: int = 3) -> Plant:
+def file_of(change: Callable[[Path], object], split: str = 'train', number: int = 3) -> Plant:
     """Change an image's file."""
     return lambda demo: change(demo.image(split, number))
 
@@ -69,11 +69,11 @@ def _resaved(**how: object) -> Callable[[Path], None]:
     return lambda file: Image.open(file).save(file, **how)
 
 
-def _converted(mode: str, form: str) -> Callable[[Path], None]:
+def converted(mode: str, form: str) -> Callable[[Path], None]:
     return lambda file: Image.open(file).convert(mode).save(file, format=form)
 
 
-def _with_exif(orientation: int) -> Callable[[Path], None]:
+def with_exif(orientation: int) -> Callable[[Path], None]:
     def change(file: Path) -> None:
         exif = Image.Exif()
         exif[0x0112] = orientation
@@ -85,7 +85,7 @@ def _with_exif(orientation: int) -> Callable[[Path], None]:
 def _turned_square(demo: Demo) -> None:
     file = demo.image('train', 3)
     Image.open(file).resize((160, 160)).save(file)
-    _with_exif(6)(file)
+    with_exif(6)(file)
     size = dict(width=160, height=160)
     demo.edit('train', lambda content: content['images'][2].update(size))
     drop = lambda content: content.update(  # noqa: E731
@@ -94,12 +94,12 @@ def _turned_square(demo: Demo) -> None:
     demo.edit('train', drop)
 
 
-def _as_folder(file: Path) -> None:
+def as_folder(file: Path) -> None:
     file.unlink()
     file.mkdir()
 
 
-def _dangling(file: Path) -> None:
+def dangling(file: Path) -> None:
     file.unlink()
     file.symlink_to(file.with_name('gone.jpg'))
 
@@ -115,7 +115,7 @@ def _listed_again(name: str) -> Plant:
 
 def _beside(make: Callable[[Path, Path], object], name: str) -> Plant:
     """Put another name beside the first image, and list it, too."""
-    return _all_of(
+    return all_of(
         lambda demo: make(demo.image('train', 1), demo.image('train', 1).with_name(name)),
         _listed_again(name),
     )
@@ -189,28 +189,28 @@ DAMAGED = {
         _text(lambda text: json.dumps(dict(version='5', shapes=[], imagePath='a.jpg')).encode()),
         "not in COCO's format",
     ),
-    'the annotations of val': (_of_other_images, '8 of 8 images also trained on'),
+    'the annotations of val': (_of_other_images, 'not of the size annotated'),
     # Images
-    'a folder in place of an image': (_file(_as_folder), '000003.jpg (a folder)'),
-    'a link to nothing': (_file(_dangling), '000003.jpg (a link to nothing)'),
-    'an empty image': (_file(lambda file: file.write_bytes(b'')), '000003.jpg (no image)'),
+    'a folder in place of an image': (file_of(as_folder), '000003.jpg (a folder)'),
+    'a link to nothing': (file_of(dangling), '000003.jpg (a link to nothing)'),
+    'an empty image': (file_of(lambda file: file.write_bytes(b'')), '000003.jpg (no image)'),
     'HEIC named JPEG': (
-        _file(lambda file: file.write_bytes(b'\0\0\0\x18ftypheic' + bytes(500))),
+        file_of(lambda file: file.write_bytes(b'\0\0\0\x18ftypheic' + bytes(500))),
         '000003.jpg (no image)',
     ),
     'an image that only Pillow reads': (
-        _file(lambda file: Image.open(file).save(file, format='PCX')),
+        file_of(lambda file: Image.open(file).save(file, format='PCX')),
         'LoadImageFromFile fails',
     ),
     'a page of HTML': (
-        _file(lambda file: file.write_text('<html>404</html>')),
+        file_of(lambda file: file.write_text('<html>404</html>')),
         '000003.jpg (no image)',
     ),
-    'turned by 180 degrees': (_file(_with_exif(3)), '1 of 16 images turned or mirrored'),
-    'mirrored': (_file(_with_exif(2)), '1 of 16 images turned or mirrored'),
+    'turned by 180 degrees': (file_of(with_exif(3)), '1 of 16 images turned or mirrored'),
+    'mirrored': (file_of(with_exif(2)), '1 of 16 images turned or mirrored'),
     'square and turned': (_turned_square, '1 of 16 images turned or mirrored'),
     'resized images': (
-        _file(lambda file: Image.open(file).resize((64, 64)).save(file)),
+        file_of(lambda file: Image.open(file).resize((64, 64)).save(file)),
         'not of the size annotated',
     ),
     'backslashes': (
@@ -249,13 +249,13 @@ DAMAGED = {
     ),
     'one iscrowd as text': (
         _second('annotations', iscrowd='false'),
-        "mmdet ignores 1 of",
+        'mmdet ignores 1 of',
     ),
     'everything a crowd': (
         _each('annotations', lambda a, _: a.update(iscrowd=1)),
         'objects are crowds, which mmdet ignores',
     ),
-    'ignore as text': (_second('annotations', ignore='0'), "mmdet leaves out 1 of"),
+    'ignore as text': (_second('annotations', ignore='0'), 'mmdet leaves out 1 of'),
     'everything to be ignored': (
         _each('annotations', lambda a, _: a.update(ignore=1)),
         'have "ignore", and mmdet leaves them out',
@@ -326,11 +326,11 @@ DAMAGED = {
     ),
     # Settings
     'a std of 0': (
-        _settings({'model.data_preprocessor.std': [127.5, 0, 127.5]}),
+        settings({'model.data_preprocessor.std': [127.5, 0, 127.5]}),
         'images are divided by it',
     ),
     'a std of text': (
-        _settings({'model.data_preprocessor.std': [127.5, float('nan'), 127.5]}),
+        settings({'model.data_preprocessor.std': [127.5, float('nan'), 127.5]}),
         'images are divided by it',
     ),
     'indices that leave nothing': (_options(indices=0), 'leave none of 16 images'),
@@ -468,9 +468,7 @@ MASKS = {
         'masks not where their boxes are: id 2',
     ),
     'run lengths for polygons alone': (
-        _all_of(
-            _run_lengths_of(_plain), _settings({TRAIN_SET + 'pipeline.1.poly2mask': False})
-        ),
+        all_of(_run_lengths_of(_plain), settings({TRAIN_SET + 'pipeline.1.poly2mask': False})),
         'mmdet ignores it',
     ),
 }
@@ -535,19 +533,19 @@ def _joined(demo: Demo) -> None:
     shutil.copy(demo.file('train'), demo.file('train').with_name('second.json'))
     joined = dict(_delete_=True, type='ConcatDataset', datasets=[inner, second])
     demo.options = {'train_dataloader.dataset': joined}
-    settings = demo.settings
+    stated = demo.settings
     demo.settings = lambda: {
-        key: value for key, value in settings().items() if not key.startswith(TRAIN_SET)
+        key: value for key, value in stated().items() if not key.startswith(TRAIN_SET)
     }
 
 
 SOUND = {
-    'the first 8 of 16 images': _all_of(_options(indices=8), _only_first_files(8)),
-    'some of 16 images': _all_of(_options(indices=[0, 2, 4]), _only_first_files(5)),
+    'the first 8 of 16 images': all_of(_options(indices=8), _only_first_files(8)),
+    'some of 16 images': all_of(_options(indices=[0, 2, 4]), _only_first_files(5)),
     'val without annotations that only writes results': _format_only,
     'absolute paths': _absolute,
     'a folder for each image': _one_by_one_folders,
-    'images that are links': _file(
+    'images that are links': file_of(
         lambda file: (file.rename(file.with_name('x.bin')), file.symlink_to('x.bin'))
     ),
     'ids of images as text': _as_text_ids,
@@ -571,7 +569,9 @@ SOUND = {
         lambda c: (c.pop('info', None), c.pop('licenses', None))
     ),
     'keys of others': _everywhere('annotations', lambda a, _: a.update(attributes={'a': 1})),
-    'sizes and boxes as floats': _everywhere('images', lambda i, _: i.update(width=i['width'] * 1.0)),
+    'sizes and boxes as floats': _everywhere(
+        'images', lambda i, _: i.update(width=i['width'] * 1.0)
+    ),
     'an image without objects': lambda demo: demo.edit(
         'train',
         lambda c: c.update(annotations=[a for a in c['annotations'] if a['image_id'] != 2]),
@@ -580,19 +580,19 @@ SOUND = {
     'iscrowd as true and false': _everywhere('annotations', lambda a, _: a.update(iscrowd=False)),
     'ignore': _second('annotations', ignore=1),
     'an image that EXIF turns, annotated as seen': _turned_and_annotated_so,
-    'a grey image': _file(_converted('L', 'JPEG')),
-    'an image in CMYK': _file(_converted('CMYK', 'JPEG')),
-    'a PNG with alpha named JPEG': _file(_converted('RGBA', 'PNG')),
-    'an image of 16 bits': _file(_converted('I;16', 'PNG')),
-    'a progressive JPEG': _file(_resaved(progressive=True)),
-    'a WebP': _file(_converted('RGB', 'WEBP')),
-    'EXIF that turns nothing': _file(_with_exif(1)),
-    'train and val from one folder': _all_of(
+    'a grey image': file_of(converted('L', 'JPEG')),
+    'an image in CMYK': file_of(converted('CMYK', 'JPEG')),
+    'a PNG with alpha named JPEG': file_of(converted('RGBA', 'PNG')),
+    'an image of 16 bits': file_of(converted('I;16', 'PNG')),
+    'a progressive JPEG': file_of(_resaved(progressive=True)),
+    'a WebP': file_of(converted('RGB', 'WEBP')),
+    'EXIF that turns nothing': file_of(with_exif(1)),
+    'train and val from one folder': all_of(
         lambda demo: [
             demo.image('val', n).rename(demo.image('train', 100 + n)) for n in range(1, 9)
         ],
         _each('images', lambda i, _: i.update(file_name=f'{100 + i["id"]:06d}.jpg'), 'val'),
-        _settings({f'{s}_dataloader.dataset.data_prefix.img': 'train/' for s in ('val', 'test')}),
+        settings({f'{s}_dataloader.dataset.data_prefix.img': 'train/' for s in ('val', 'test')}),
     ),
 }
 """Data that is unusual and in order: nothing is found."""

@@ -81,6 +81,8 @@ def _mask_folder(data: SegmentationData) -> Path:
 
 def _empty(data: SegmentationData) -> Finding:
     """Why a list is empty."""
+    if (indices := data.data_set.settings.get('indices')) is not None:
+        return error(data.name, f'indices={indices} leaves no image', 'give others, or none')
     if data.built.ann_file and Path(data.built.ann_file).is_file():
         return error(
             data.name, f'{data.built.ann_file} names no image', 'write a name on each line'
