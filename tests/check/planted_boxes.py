@@ -175,6 +175,10 @@ def _of_other_images(demo: Demo) -> None:
     shutil.copy(demo.file('val'), demo.file('train'))
 
 
+def _without_annotations(content: dict) -> None:
+    del content['annotations']
+
+
 DAMAGED = {
     # Annotation files
     'a trailing comma': (_text(lambda text: text.replace(']}', '],}').encode()), 'is no JSON'),
@@ -188,6 +192,10 @@ DAMAGED = {
     'labelme in place of COCO': (
         _text(lambda text: json.dumps(dict(version='5', shapes=[], imagePath='a.jpg')).encode()),
         "not in COCO's format",
+    ),
+    'a folder of annotations': (
+        _options(ann_file='annotations'),
+        'annotations cannot be read: Is a directory',
     ),
     'the annotations of val': (_of_other_images, 'not of the size annotated'),
     # Images
@@ -219,6 +227,10 @@ DAMAGED = {
     ),
     "another machine's paths": (
         _each('images', lambda i, _: i.update(file_name='/mnt/d/' + i['file_name'])),
+        '16 of 16 images not there',
+    ),
+    'addresses in place of names': (
+        _each('images', lambda i, _: i.update(file_name='https://h/' + i['file_name'])),
         '16 of 16 images not there',
     ),
     'letters of another case': (
@@ -288,9 +300,16 @@ DAMAGED = {
         'boxes not finite: id 2',
     ),
     'a box that is null': (_second('annotations', bbox=None), "without a usable 'bbox'"),
-    'an area that is NaN': (_second('annotations', area=float('nan')), 'areas 0 or less: id 2'),
+    'an area that is NaN': (
+        _second('annotations', 'val', area=float('nan')),
+        'areas that are not those of the boxes in pixels: id 2',
+    ),
     'areas as fractions': (
-        _each('annotations', lambda a, i: a.update(area=a['area'] / i['width'] / i['height'])),
+        _each(
+            'annotations',
+            lambda a, i: a.update(area=a['area'] / i['width'] / i['height']),
+            'val',
+        ),
         'areas that are not those of the boxes in pixels',
     ),
     'objects listed twice': (
@@ -334,6 +353,14 @@ DAMAGED = {
         'images are divided by it',
     ),
     'indices that leave nothing': (_options(indices=0), 'leave none of 16 images'),
+    'indices of images that are measured': (
+        settings({f'{s}_dataloader.dataset.indices': 4 for s in ('val', 'test')}),
+        '4 of the 8 images of',
+    ),
+    'nothing annotated in val': (
+        lambda demo: demo.edit('val', _without_annotations),
+        'there is nothing to measure: every precision will be -1',
+    ),
     'indices beyond the end': (_options(indices=[0, 99]), 'the data set cannot be built'),
 }
 """What is planted, and words that must be said. All of it is found."""
@@ -483,10 +510,6 @@ def _only_first_files(count: int) -> Plant:
     return plant
 
 
-def _without_annotations(content: dict) -> None:
-    del content['annotations']
-
-
 def _format_only(demo: Demo) -> None:
     for split in ('val', 'test'):
         demo.options |= {
@@ -529,14 +552,25 @@ def _turned_and_annotated_so(demo: Demo) -> None:
 def _joined(demo: Demo) -> None:
     """Two files over the same images, each with objects of its own."""
     inner = demo.config().train_dataloader.dataset.to_dict()
-    second = dict(inner, ann_file='annotations/second.json')
     shutil.copy(demo.file('train'), demo.file('train').with_name('second.json'))
-    joined = dict(_delete_=True, type='ConcatDataset', datasets=[inner, second])
-    demo.options = {'train_dataloader.dataset': joined}
-    stated = demo.settings
+    second = dict(inner, ann_file='annotations/second.json')
+    _set_train(demo, type='ConcatDataset', datasets=[inner, second])
+
+
+def _set_train(demo: Demo, **data_set: object) -> None:
+    """Train on another data set, whose folder is stated in it."""
     demo.settings = lambda: {
-        key: value for key, value in stated().items() if not key.startswith(TRAIN_SET)
+        **{k: v for k, v in Demo.settings(demo).items() if not k.startswith(TRAIN_SET)},
+        'train_dataloader.dataset': dict(_delete_=True, **data_set),
     }
+
+
+def _wrapped(demo: Demo) -> None:
+    """Twice the first 8 of 16 images, and no more of them there."""
+    inner = dict(demo.config().train_dataloader.dataset.to_dict(), indices=8)
+    joined = dict(type='ConcatDataset', datasets=[inner])
+    _only_first_files(8)(demo)
+    _set_train(demo, type='RepeatDataset', times=2, dataset=joined)
 
 
 SOUND = {
@@ -565,6 +599,7 @@ SOUND = {
             [a.update(category_id=a['category_id'] * 10) for a in c['annotations']],
         )
     ),
+    'indices in wrappers': _wrapped,
     'no info and no licences': lambda demo: demo.edit_both(
         lambda c: (c.pop('info', None), c.pop('licenses', None))
     ),
@@ -576,6 +611,7 @@ SOUND = {
         'train',
         lambda c: c.update(annotations=[a for a in c['annotations'] if a['image_id'] != 2]),
     ),
+    'two files over the same images': _joined,
     'a crowd': _each('annotations', lambda a, _: a.update(iscrowd=int(a['id'] == 2))),
     'iscrowd as true and false': _everywhere('annotations', lambda a, _: a.update(iscrowd=False)),
     'ignore': _second('annotations', ignore=1),

@@ -67,9 +67,8 @@ def _each(data: DetectionData) -> Iterator[Finding]:
         first, last = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]
         beyond = (first < -_ROUNDING).any(axis=1) | (last > sizes + _ROUNDING).any(axis=1)
         outside = ~(np.minimum(last, sizes) > np.maximum(first, 0)).all(axis=1)
-        flat = ~(area > 0) | (area == np.inf)
         pixels = boxes[:, 2] * boxes[:, 3]
-        other_area = (area > 1.5 * pixels + 4) | (area < 0.001 * pixels)
+        other_area = ~((area < 1.5 * pixels + 4) & (area > 0.001 * pixels))
     dropped = 'mmdet drops them silently'
     many = 'so many may be [x1, y1, x2, y2] or [centre x, centre y, width, height], or belong to '
     clipped = many + 'images of another size' if beyond.mean() >= _MANY else 'mmdet clips them'
@@ -89,11 +88,17 @@ def _each(data: DetectionData) -> Iterator[Finding]:
             'boxes outside of their images',
             f'{dropped}; are these the right images?',
         ),
-        (flat, error, 'areas 0 or less', f'{dropped}: area is width x height, or that of the mask'),
+        (
+            area <= 0,
+            error,
+            'areas 0 or less',
+            f'{dropped}: area is width x height, or that of the mask',
+        ),
         (_is_lost(data), error, 'objects', 'mmdet leaves them out, whatever the reason'),
         (beyond, warning, 'boxes not wholly inside their images', clipped),
+        # To train, they need only be above 0.
         (
-            other_area,
+            other_area & (not data.trains),
             warning,
             'areas that are not those of the boxes in pixels',
             'the precision of small, medium and large objects goes by them',

@@ -109,8 +109,10 @@ class DetectionData(Data):
 
     def image_path(self, image: Mapping) -> Path | None:
         """Where mmdet reads an image; None if that is remote."""
-        path = self.loaded.paths.get(image['id']) if self.loaded else None
-        return None if path is None or '://' in path else Path(path)
+        path = self.loaded.paths[image['id']]
+        # An address in place of a file's name is no remote file, but one that is not there.
+        is_remote = '://' in path and path.partition('://')[0].isalnum()
+        return None if is_remote else Path(path)
 
     def described(self, annotation: Mapping) -> str:
         """An object for a list of examples."""
@@ -172,7 +174,7 @@ def _read_once(
         return None
     if path not in files:
         files[path] = None
-        if path.is_file():
+        if path.exists():
             # What is only looked at needs no objects, such as COCO's image_info_test-dev2017.json.
             needed = ('images', 'annotations', 'categories')
             try:
