@@ -1,7 +1,8 @@
 """Masks: there where a model or an evaluator needs them, and drawn where their boxes are."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
+import numpy as np
 from mmengine.config import Config
 from mmengine.registry import TRANSFORMS, DefaultScope
 from pycocotools import mask as coco
@@ -25,8 +26,30 @@ _CORNERS = 3
 _ROUNDING = 3
 """Pixels that a mask's side may be away from its box's, however small both are."""
 
-_SAMPLE = 10_000
+_SAMPLE = 5_000
 """Masks that the quick half draws of a data set, from all over it; the thorough half, the rest."""
+
+_FAULTS = {
+    'missing': (error, 'objects without mask', 'training or evaluation breaks off at them'),
+    'too short': (
+        warning,
+        f'objects with polygons of less than {_CORNERS} points',
+        'mmdet leaves such polygons out, and ignores an object that has no other',
+    ),
+    'of other size': (
+        error,
+        'masks not of the size of their images',
+        'write size as [height, width]',
+    ),
+    'broken': (error, 'masks that cannot be drawn', 'mmdet breaks off at them, or draws noise'),
+    'empty': (error, 'masks without a pixel', 'COCO has polygons in pixels: convert them'),
+    'elsewhere': (
+        warning,
+        'masks not where their boxes are',
+        'are they of the same object, in pixels, and x before y?',
+    ),
+}
+"""What may be wrong with a mask: how to report it, as what, and the advice."""
 
 
 def check_masks(data: list[DetectionData], config: Config) -> Iterator[Finding]:
@@ -55,7 +78,8 @@ def check_rest_of_masks(data: list[DetectionData], config: Config) -> Iterator[F
         step = len(asked) // _SAMPLE + 1
         if step > 1:
             rest = [annotation for i, annotation in enumerate(asked) if i % step]
-            yield from _drawn(rest, one) or [sound(one.name, f'{len(rest)} more masks drawn')]
+            found = list(_faults(rest, one, lambda i: True))
+            yield from found or [sound(one.name, f'the other {len(rest)} masks are drawn, too')]
 
 
 def _with_masks(data: list[DetectionData], config: Config) -> Iterator[DetectionData]:
@@ -125,82 +149,72 @@ def _asked(data: DetectionData) -> list[dict]:
 
 
 def _annotations(data: DetectionData) -> Iterator[Finding]:
-    """Masks that are missing, or of a form that mmdet leaves out or stumbles over."""
+    """Look at the form of all masks, and draw a sample."""
     asked = _asked(data)
-    missing = [annotation for annotation in asked if not annotation.get('segmentation')]
-    short = [annotation for annotation in asked if _is_short(annotation)]
-    turned = [annotation for annotation in asked if _is_other_size(annotation, data)]
-    found = []
-    for report, wrong, what, advice in (
-        (error, missing, 'objects without mask', 'training or evaluation breaks off at them'),
-        (
-            warning,
-            short,
-            f'objects with polygons of less than {_CORNERS} points',
-            'mmdet leaves such polygons out, and ignores an object that has no other',
-        ),
-        (error, turned, 'masks not of the size of their images', 'write size as [height, width]'),
-    ):
-        if wrong:
-            what = f'{len(wrong)} of {len(asked)} {what}: {some(map(data.described, wrong))}'
-            found.append(report(data.name, what, advice))
-    reported = {id(annotation) for annotation in missing + short + turned}
-    sample = asked[:: len(asked) // _SAMPLE + 1]
-    found += _drawn([one for one in sample if id(one) not in reported], data)
-    drawn = f', {len(sample)} of them drawn' if len(sample) < len(asked) else ''
+    step = len(asked) // _SAMPLE + 1
+    found = list(_faults(asked, data, lambda i: i % step == 0))
+    drawn = f', {len(asked[::step])} of them drawn' if step > 1 else ''
     yield from found or [sound(data.name, f'{len(asked)} masks{drawn}')]
 
 
-def _is_short(annotation: dict) -> bool:
-    polygons = annotation.get('segmentation')
-    return isinstance(polygons, list) and any(
-        not isinstance(polygon, list) or len(polygon) % 2 or len(polygon) < 2 * _CORNERS
-        for polygon in polygons
-    )
+def _faults(
+    annotations: list[dict], data: DetectionData, draws: Callable[[int], bool]
+) -> Iterator[Finding]:
+    """What is wrong with masks; of each, the first thing alone.
 
-
-def _is_other_size(annotation: dict, data: DetectionData) -> bool:
-    mask = annotation.get('segmentation')
-    image = data.file.images[annotation['image_id']]
-    return isinstance(mask, dict) and mask.get('size') != [image['height'], image['width']]
-
-
-def _drawn(annotations: list[dict], data: DetectionData) -> list[Finding]:
-    """Draw masks as mmdet does, and compare them with their boxes."""
+    Args:
+        annotations: Of the objects.
+        data: Their data set.
+        draws: Whether the mask of an object is drawn, by its place.
+    """
     loading = _loading(data)
-    broken, empty, elsewhere = [], [], []
-    for annotation in annotations:
+    named = {kind: [] for kind in _FAULTS}
+    for i, annotation in enumerate(annotations):
         image = data.file.images[annotation['image_id']]
-        try:
-            if loading is not None:
-                instance = dict(mask=annotation['segmentation'], ignore_flag=0)
-                loading._process_masks(dict(instances=[instance]))
-                if instance['ignore_flag']:
-                    raise ValueError('mmdet ignores it')
-            size = int(image['height']), int(image['width'])
-            mask = run_lengths(annotation['segmentation'], *size)
-        except Exception as err:  # an annotation may hold anything
-            broken.append(f'{data.described(annotation)} ({err})')
-            continue
-        if not coco.area(mask):
-            empty.append(data.described(annotation))
-        elif _is_elsewhere(coco.toBbox(mask).tolist(), annotation['bbox'], size):
-            elsewhere.append(data.described(annotation))
-    found = []
-    for report, named, what, advice in (
-        (error, broken, 'masks that cannot be drawn', 'mmdet breaks off at them, or draws noise'),
-        (error, empty, 'masks without a pixel', 'COCO has polygons in pixels: convert them'),
-        (
-            warning,
-            elsewhere,
-            'masks not where their boxes are',
-            'are they of the same object, in pixels, and x before y?',
-        ),
-    ):
-        if named:
-            what = f'{len(named)} of {len(annotations)} {what}: {some(named)}'
-            found.append(report(data.name, what, advice))
-    return found
+        size, why = [image['height'], image['width']], ''
+        kind = _fault_of_form(annotation.get('segmentation'), size)
+        if not kind and draws(i):
+            try:
+                kind = _fault_of_drawing(annotation, size, loading)
+            except Exception as err:  # an annotation may hold anything
+                kind, why = 'broken', f' ({err})'
+        if kind:
+            named[kind].append(data.described(annotation) + why)
+    for kind, wrong in named.items():
+        if wrong:
+            report, what, advice = _FAULTS[kind]
+            what = f'{len(wrong)} of {len(annotations)} {what}: {some(wrong)}'
+            yield report(data.name, what, advice)
+
+
+def _fault_of_form(mask: object, size: list) -> str:
+    """What is wrong with a mask before it is drawn; nothing if nothing is."""
+    if not mask:
+        return 'missing'
+    if isinstance(mask, dict):
+        return '' if mask.get('size') == size else 'of other size'
+    too_short = isinstance(mask, list) and any(
+        not isinstance(polygon, list) or len(polygon) % 2 or len(polygon) < 2 * _CORNERS
+        for polygon in mask
+    )
+    return 'too short' if too_short else ''
+
+
+def _fault_of_drawing(annotation: dict, size: list, loading: object) -> str:
+    """What is wrong with a mask as mmdet draws it; nothing if nothing is.
+
+    Raises:
+        Exception: if it cannot be drawn.
+    """
+    if loading is not None:
+        instance = dict(mask=annotation['segmentation'], ignore_flag=0)
+        loading._process_masks(dict(instances=[instance]))
+        if instance['ignore_flag']:
+            raise ValueError('mmdet ignores it')
+    mask = run_lengths(annotation['segmentation'], *map(int, size))
+    if not coco.area(mask):
+        return 'empty'
+    return 'elsewhere' if _is_elsewhere(coco.toBbox(mask), annotation['bbox'], size) else ''
 
 
 def _loading(data: DetectionData) -> object:
@@ -212,16 +226,12 @@ def _loading(data: DetectionData) -> object:
     return None
 
 
-def _is_elsewhere(drawn: list, box: list, size: tuple[int, int]) -> bool:
+def _is_elsewhere(drawn: np.ndarray, box: list, size: list) -> bool:
     """Whether two boxes, x, y, width, height, share less than half of what both cover."""
-    sides, cover, apart = [], [], []
-    for i, end in ((0, size[1]), (1, size[0])):
-        first, last = drawn[i], drawn[i] + drawn[i + 2]
-        # mmdet clips boxes.
-        start, stop = max(box[i], 0), min(box[i] + box[i + 2], end)
-        sides.append(max(min(last, stop) - max(first, start), 0))
-        cover.append((last - first, stop - start))
-        apart += [abs(first - start), abs(last - stop)]
-    shared = sides[0] * sides[1]
-    union = cover[0][0] * cover[1][0] + cover[0][1] * cover[1][1] - shared
-    return shared < union / 2 and max(apart) > _ROUNDING
+    drawn, box, end = drawn.reshape(2, 2), np.reshape(box, (2, 2)), size[::-1]
+    # mmdet clips boxes.
+    first, last = np.maximum(box[0], 0), np.minimum(box.sum(axis=0), end)
+    shared = np.minimum(drawn.sum(axis=0), last) - np.maximum(drawn[0], first)
+    covered = drawn[1].prod() + (last - first).prod() - shared.clip(0).prod()
+    apart = np.abs([drawn[0] - first, drawn.sum(axis=0) - last]).max()
+    return shared.clip(0).prod() < covered / 2 and apart > _ROUNDING
