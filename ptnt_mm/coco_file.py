@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ptnt_mm.errors import UserError
-from ptnt_mm.finding import Finding, error, warning
+from ptnt_mm.finding import Finding, error
 from ptnt_mm.wording import some
 
 _KINDS = ('images', 'annotations', 'categories')
@@ -40,18 +40,21 @@ class CocoFile:
         return {category['id']: category['name'] for category in self.categories}
 
 
-def read(path: Path, of_annotations: Keys | None = None) -> CocoFile:
+def read(
+    path: Path, of_annotations: Keys | None = None, needed: tuple[str, ...] = _KINDS
+) -> CocoFile:
     """Read an annotation file.
 
     Args:
         path: The file.
         of_annotations: What annotations must have; by default, what mmdet reads.
+        needed: The lists that must be there.
 
     Raises:
-        UserError: if it cannot be read, is no JSON, or has no lists of images and categories.
+        UserError: if it cannot be read, is no JSON, or has no such lists.
     """
     where = str(path)
-    content = _lists(path)
+    content = _lists(path, needed)
     problems = []
     entries = {}
     keys = dict(images=_IMAGES, annotations=of_annotations or FOR_BOXES, categories=_CATEGORIES)
@@ -59,7 +62,6 @@ def read(path: Path, of_annotations: Keys | None = None) -> CocoFile:
         entries[kind], found = _whole(content[kind], kind, where, keys[kind])
         problems += [*found, *_repeated_ids(entries[kind], kind, where)]
     images = {image['id']: image for image in entries['images']}
-    problems += _repeated_files(entries['images'], where)
     categories = {category['id'] for category in entries['categories']}
     problems += _strangers(entries['annotations'], 'image_id', images.keys(), where)
     problems += _strangers(entries['annotations'], 'category_id', categories, where)
@@ -67,11 +69,11 @@ def read(path: Path, of_annotations: Keys | None = None) -> CocoFile:
     return CocoFile(path, images, annotations, entries['categories'], problems)
 
 
-def _lists(path: Path) -> dict[str, list]:
-    """The three lists of a file.
+def _lists(path: Path, needed: tuple[str, ...]) -> dict[str, list]:
+    """The three lists of a file; empty ones in place of what is not needed.
 
     Raises:
-        UserError: if there are none.
+        UserError: if a list that is needed is not there.
     """
     try:
         content = json.loads(path.read_text(encoding='utf-8'))
@@ -84,6 +86,7 @@ def _lists(path: Path) -> dict[str, list]:
             f"{path} is not in COCO's format: expected a dict with {', '.join(_KINDS)}, "
             f'found a {type(content).__name__}'
         )
+    content = {kind: [] for kind in _KINDS if kind not in needed} | content
     missing = [kind for kind in _KINDS if not isinstance(content.get(kind), list)]
     if missing:
         raise UserError(
@@ -94,7 +97,8 @@ def _lists(path: Path) -> dict[str, list]:
 
 
 def _is_id(value: object) -> bool:
-    return isinstance(value, (int, str))
+    # A table's export may have floats: 1.0 is the same key as 1.
+    return isinstance(value, (int, float, str))
 
 
 def _is_text(value: object) -> bool:
@@ -179,14 +183,6 @@ def _repeated_ids(entries: list[dict], kind: str, where: str) -> Iterator[Findin
     if repeated:
         what = f'ids of several {kind}: {some(repeated)}'
         yield error(where, what, 'the later one replaces the earlier: number them anew')
-
-
-def _repeated_files(images: list[dict], where: str) -> Iterator[Finding]:
-    counts = Counter(image['file_name'] for image in images)
-    repeated = [name for name, count in counts.items() if count > 1]
-    if repeated:
-        what = f'files listed as several images: {some(repeated)}'
-        yield warning(where, what, 'put the boxes of a file under one image')
 
 
 def _strangers(

@@ -25,6 +25,9 @@ from ptnt_mm.wording import some
 BACKGROUND = 'background'
 """The class with the index 0."""
 
+_FAR = 10
+"""Sides of an image that a polygon may lie outside of it."""
+
 Progress = Callable[[Iterable[dict], int], Iterable[dict]]
 """Takes images and their number, yields the images, and shows progress."""
 
@@ -92,16 +95,16 @@ def draw(image: Mapping, annotations: list[dict], labels: Mapping[int | str, int
     objects = []
     for annotation in annotations:
         with _explained(annotation, image):
-            run_lengths = _run_lengths(annotation['segmentation'], *_size(image))
-            objects.append((annotation, run_lengths, int(coco.area(run_lengths))))
+            drawn = run_lengths(annotation['segmentation'], *_size(image))
+            objects.append((annotation, drawn, int(coco.area(drawn))))
     # The sort is stable: of two objects of equal area, the later one is drawn on top.
     objects.sort(key=lambda entry: (not _is_crowd(entry[0]), -entry[2]))
     pixels = np.zeros(_size(image), np.uint8)
-    for annotation, run_lengths, _ in objects:
+    for annotation, drawn, _ in objects:
         # A crowd region covers several objects, so its pixels are ignored.
         label = IGNORED if _is_crowd(annotation) else labels[annotation['category_id']]
         with _explained(annotation, image):
-            pixels[coco.decode(run_lengths).astype(bool)] = label
+            pixels[coco.decode(drawn).astype(bool)] = label
     return pixels
 
 
@@ -210,21 +213,57 @@ def _size(image: Mapping) -> tuple[int, int]:
     return int(image['height']), int(image['width'])
 
 
-def _run_lengths(mask: Mapping | list, height: int, width: int) -> dict:
+def run_lengths(mask: Mapping | list, height: int, width: int) -> dict:
     """Convert an object's segmentation to the run lengths that pycocotools decodes.
 
+    Args:
+        mask: Polygons of finite numbers, or run lengths.
+        height: Of its image, in pixels.
+        width: Of its image, in pixels.
+
     Raises:
-        ValueError: if its size differs from the image's.
+        ValueError: if it does not describe every pixel of the image: pycocotools would read
+            memory beyond it.
     """
     if isinstance(mask, list):
+        polygons = list(map(np.asarray, mask))
+        if any(polygon.dtype.kind not in 'iuf' or polygon.ndim != 1 for polygon in polygons):
+            raise ValueError('a polygon is no list of numbers')
+        if not all(np.isfinite(polygon).all() for polygon in polygons):
+            raise ValueError('a polygon is not finite')
+        # pycocotools walks along the edges, pixel by pixel.
+        if any(np.abs(polygon).max() > _FAR * max(height, width) for polygon in polygons):
+            raise ValueError('a polygon lies far outside of the image')
         return coco.merge(coco.frPyObjects(mask, height, width))
     if list(mask['size']) != [height, width]:
         raise ValueError(f'its size is {mask["size"]}, that of the image {[height, width]}')
-    if not isinstance(mask['counts'], list):
-        return dict(mask)
-    if sum(mask['counts']) != height * width:
-        raise ValueError(f'it counts {sum(mask["counts"])} pixels of {height * width}')
-    return coco.frPyObjects(mask, height, width)
+    counts = mask['counts']
+    total = sum(counts) if isinstance(counts, list) else _pixels_of(counts)
+    if total != height * width:
+        raise ValueError(f'it counts {total} pixels of {height * width}')
+    return coco.frPyObjects(mask, height, width) if isinstance(counts, list) else dict(mask)
+
+
+def _pixels_of(counts: str | bytes) -> int:
+    """The sum of compressed run lengths: numbers of 5 bits to a character, lowest first.
+
+    Raises:
+        ValueError: if the text ends within a number.
+    """
+    content = counts.encode() if isinstance(counts, str) else counts
+    chunks = np.frombuffer(content, np.uint8).astype(np.int64) - ord('0')
+    if not chunks.size:
+        return 0
+    ends = np.flatnonzero(chunks & 32 == 0)
+    if not ends.size or ends[-1] != len(chunks) - 1:
+        raise ValueError('its run lengths are cut off')
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    lengths = ends - starts + 1
+    places = np.arange(len(chunks)) - np.repeat(starts, lengths)
+    numbers = np.add.reduceat((chunks & 31) << 5 * places, starts)
+    numbers -= np.where(chunks[ends] & 16, 1 << 5 * lengths, 0)
+    # From the fourth on, each is the difference from the one two before it.
+    return int(numbers[0] + numbers[1::2].cumsum().sum() + numbers[2::2].cumsum().sum())
 
 
 @contextmanager

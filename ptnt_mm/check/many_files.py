@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import TypeVar
 
 from ptnt_mm.progress import watched
@@ -16,26 +16,50 @@ Result = TypeVar('Result')
 
 
 class Folders:
-    """The names in folders, remembered: one look at a folder is faster than one at each file."""
+    """What is in folders, remembered: one look at a folder is faster than one at each file."""
 
     def __init__(self):
-        self._names: dict[Path, set[str]] = {}
+        self._entries: dict[Path, dict[str, os.DirEntry]] = {}
+        self._real: dict[Path, str] = {}
 
-    def names(self, folder: Path) -> set[str]:
-        """What is in a folder; nothing if there is none."""
-        if folder not in self._names:
-            self._names[folder] = set(os.listdir(folder)) if folder.is_dir() else set()
-        return self._names[folder]
+    def entries(self, folder: Path) -> dict[str, os.DirEntry]:
+        """What is in a folder, by name; nothing if there is none."""
+        if folder not in self._entries:
+            there = os.scandir(folder) if folder.is_dir() else ()
+            self._entries[folder] = {entry.name: entry for entry in there}
+        return self._entries[folder]
 
     def missing(self, paths: Iterable[Path]) -> list[Path]:
-        """The files that are not there."""
-        return [path for path in paths if path.name not in self.names(path.parent)]
+        """The paths that lead to no file: nothing, a folder, or a link whose target is gone."""
+        return [path for path in paths if not self._is_file(path)]
+
+    def real(self, path: Path) -> str:
+        """The one name of a file, whatever spelling or link leads to it."""
+        entry = self.entries(path.parent).get(path.name)
+        if entry is None or entry.is_symlink():
+            return os.path.realpath(path)
+        if path.parent not in self._real:
+            self._real[path.parent] = os.path.realpath(path.parent)
+        return os.path.join(self._real[path.parent], path.name)
+
+    def described(self, path: Path) -> str:
+        """A missing file, and what there is of its name."""
+        entry = self.entries(path.parent).get(path.name)
+        if entry is None:
+            return str(path)
+        what = 'a link to nothing' if entry.is_symlink() and not path.exists() else 'a folder'
+        return f'{path} ({what})'
 
     def instead_of(self, path: Path) -> str:
         """The name of a file that differs from a missing one in its ending; empty if none is."""
-        stem = path.stem.casefold()
-        names = [name for name in self.names(path.parent) if Path(name).stem.casefold() == stem]
-        return min(names, default='')
+        # To Windows alone, what comes before a backslash is a folder.
+        stem = PureWindowsPath(path.name).stem.casefold()
+        names = [n for n in self.entries(path.parent) if Path(n).stem.casefold() == stem]
+        return min(set(names) - {path.name}, default='')
+
+    def _is_file(self, path: Path) -> bool:
+        entry = self.entries(path.parent).get(path.name)
+        return entry is not None and entry.is_file()
 
 
 def on_threads(

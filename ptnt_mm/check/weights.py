@@ -1,6 +1,7 @@
 """Pretrained weights: whether they can be read, fit, and get images as they were trained on."""
 
 from collections.abc import Iterator, Mapping
+from math import inf
 
 from mmengine.config import Config
 from torch import nn
@@ -50,6 +51,9 @@ def check_normalisation(config: Config) -> Iterator[Finding]:
     if mean is None or std is None:
         what = f'has mean={mean} and std={std}: images come in with values from 0 to 255'
         yield warning(where, what, f'write mean=[{_AUTHORS}] * 3, std=[{_AUTHORS}] * 3')
+    elif not all(0 < number < inf for number in std):
+        what = f'std={list(std)}: images are divided by it'
+        yield error(where, what, f'write numbers above 0, such as std=[{_AUTHORS}] * 3')
     elif max(*mean, *std) <= 1:
         what = f'mean={list(mean)} and std={list(std)} are for images from 0 to 1'
         yield error(where, what, 'images have values from 0 to 255 here: multiply both by 255')

@@ -1,12 +1,11 @@
-"""Boxes: inside their images, of some size, and in COCO's order."""
+"""Boxes: inside their images, of some size, in COCO's order, and loaded by mmdet."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
 from ptnt_mm.check.detection.data import DetectionData
-from ptnt_mm.coco_file import CocoFile
-from ptnt_mm.finding import Finding, error, sound, warning
+from ptnt_mm.finding import Finding, error, note, sound, warning
 from ptnt_mm.wording import some
 
 _ROUNDING = 1.0
@@ -15,54 +14,40 @@ _ROUNDING = 1.0
 _MANY = 0.1
 """Of the boxes: so many that leave their images are not the annotators' slips."""
 
+_FEW = 0.01
+"""Of the boxes: so many are listed twice in public data sets."""
+
+_ENOUGH = 20
+"""Boxes that show together in which unit they are."""
+
+_NEAR_THE_CORNER = 0.7
+"""Of an image's sides: pixels of its own reach further in some image."""
+
+_FORMAT = 'COCO has [x, y, width, height] in pixels: convert them'
+
 
 def check_boxes(data: list[DetectionData]) -> Iterator[Finding]:
     """Look at every box of every annotation file, once."""
     reported = set()
     for one in data:
-        if one.file is None or not one.file.annotations or one.file.path in reported:
+        if one.file is None or not one.file.annotations:
             continue
-        reported.add(one.file.path)
-        boxes, sizes = _arrays(one.file)
-        misread = [*_other_format(one, boxes, sizes)]
-        found = misread or [*_of_no_size(one, boxes), *_outside(one, boxes, sizes), *_area(one)]
-        yield from found or [sound(one.name, f'{len(boxes)} boxes')]
+        identity = one.file.path, repr(one.data_set.settings.get('indices'))
+        if identity in reported:
+            continue
+        reported.add(identity)
+        found = [*_other_format(one)] or [*_each(one), *_twice(one), *_near_the_corner(one)]
+        yield from found or [sound(one.name, f'{len(one.boxes)} boxes')]
 
 
-def is_kept(file: CocoFile) -> np.ndarray:
-    """Whether mmdet keeps the box of each annotation, (N,); categories are not looked at."""
-    annotations = file.annotations
-    if not annotations:
-        return np.zeros(0, bool)
-    boxes, sizes = _arrays(file)
-    area = np.array([annotation['area'] for annotation in annotations], float)
-    ignored = np.array([bool(annotation.get('ignore')) for annotation in annotations])
-    inside = _overlaps(boxes, sizes)
-    return ~ignored & inside & (area > 0) & (boxes[:, 2:] >= 1).all(axis=1)
-
-
-def _arrays(file: CocoFile) -> tuple[np.ndarray, np.ndarray]:
-    """Boxes (N, 4) as x, y, width, height, and sizes of their images (N, 2) as width, height."""
-    boxes = np.array([annotation['bbox'] for annotation in file.annotations], float)
-    images = [file.images[annotation['image_id']] for annotation in file.annotations]
-    return boxes, np.array([(image['width'], image['height']) for image in images], float)
-
-
-def _overlaps(boxes: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Whether each box has a part inside its image."""
-    with np.errstate(invalid='ignore'):
-        last = np.minimum(boxes[:, :2] + boxes[:, 2:], sizes)
-        return (last > np.maximum(boxes[:, :2], 0)).all(axis=1)
-
-
-def _other_format(data: DetectionData, boxes: np.ndarray, sizes: np.ndarray) -> Iterator[Finding]:
+def _other_format(data: DetectionData) -> Iterator[Finding]:
     """Boxes that are no [x, y, width, height] in pixels, judged by all of them together."""
+    boxes, sizes = data.boxes, data.sizes
     if not np.isfinite(boxes).all() or not boxes.any():
         return
-    format_of_coco = 'COCO has [x, y, width, height] in pixels: convert them'
     if (boxes >= 0).all() and boxes.max() <= 1:
         what = f'all {len(boxes)} boxes lie between 0 and 1, as fractions of the image'
-        yield error(data.name, what, format_of_coco)
+        yield error(data.name, what, _FORMAT)
         return
     leaving = (boxes[:, :2] + boxes[:, 2:] > sizes + _ROUNDING).any(axis=1)
     as_corners = (boxes[:, 2:] > boxes[:, :2]).all() and (boxes[:, 2:] <= sizes + _ROUNDING).all()
@@ -71,66 +56,120 @@ def _other_format(data: DetectionData, boxes: np.ndarray, sizes: np.ndarray) -> 
             f'{leaving.sum()} of {len(boxes)} boxes not inside their images, and all would be as '
             f'[x1, y1, x2, y2]: {_examples(data, leaving)}'
         )
-        yield error(data.name, what, format_of_coco)
+        yield error(data.name, what, _FORMAT)
 
 
-def _of_no_size(data: DetectionData, boxes: np.ndarray) -> Iterator[Finding]:
-    """Boxes that are not finite, of negative size, or too small to be kept."""
-    broken = ~np.isfinite(boxes).all(axis=1)
-    if broken.any():
-        what = f'{broken.sum()} of {len(boxes)} boxes not finite: {_examples(data, broken)}'
-        yield error(data.name, what, 'the loss would be NaN: remove them')
-    negative = ~broken & (boxes[:, 2:] < 0).any(axis=1)
-    if negative.any():
-        what = (
-            f'{negative.sum()} of {len(boxes)} boxes of negative size: {_examples(data, negative)}'
-        )
-        yield error(data.name, what, 'COCO has [x, y, width, height]; mmdet drops them unsaid')
-    small = ~broken & ~negative & (boxes[:, 2:] < 1).any(axis=1)
-    if small.any():
-        what = f'{small.sum()} of {len(boxes)} boxes less than 1 pixel wide or high'
-        advice = 'mmdet drops them unsaid, and the object is background'
-        yield warning(data.name, f'{what}: {_examples(data, small)}', advice)
+def _each(data: DetectionData) -> Iterator[Finding]:
+    """What is wrong with single boxes; of each, the first thing alone."""
+    boxes, sizes = data.boxes, data.sizes
+    area = np.array([annotation['area'] for annotation in data.file.annotations], float)
+    with np.errstate(invalid='ignore'):
+        first, last = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]
+        beyond = (first < -_ROUNDING).any(axis=1) | (last > sizes + _ROUNDING).any(axis=1)
+        outside = ~(np.minimum(last, sizes) > np.maximum(first, 0)).all(axis=1)
+        pixels = boxes[:, 2] * boxes[:, 3]
+        other_area = ~((area < 1.5 * pixels + 4) & (area > 0.001 * pixels))
+    dropped = 'mmdet drops them silently'
+    many = 'so many may be [x1, y1, x2, y2] or [centre x, centre y, width, height], or belong to '
+    clipped = many + 'images of another size' if beyond.mean() >= _MANY else 'mmdet clips them'
+    yield from _in_turn(
+        data,
+        (~np.isfinite(boxes).all(axis=1), error, 'boxes not finite', 'the loss would be NaN'),
+        ((boxes[:, 2:] < 0).any(axis=1), error, 'boxes of negative size', f'{_FORMAT}; {dropped}'),
+        (
+            (boxes[:, 2:] < 1).any(axis=1),
+            warning,
+            'boxes less than 1 pixel wide or high',
+            f'{dropped}, and the object is background',
+        ),
+        (
+            outside,
+            error,
+            'boxes outside of their images',
+            f'{dropped}; are these the right images?',
+        ),
+        (
+            area <= 0,
+            error,
+            'areas 0 or less',
+            f'{dropped}: area is width x height, or that of the mask',
+        ),
+        (_is_lost(data), error, 'objects', 'mmdet leaves them out, whatever the reason'),
+        (beyond, warning, 'boxes not wholly inside their images', clipped),
+        # To train, they need only be above 0.
+        (
+            other_area & (not data.trains),
+            warning,
+            'areas that are not those of the boxes in pixels',
+            'the precision of small, medium and large objects goes by them',
+        ),
+    )
 
 
-def _outside(data: DetectionData, boxes: np.ndarray, sizes: np.ndarray) -> Iterator[Finding]:
-    """Boxes that lie outside their images, or leave them."""
-    whole = np.isfinite(boxes).all(axis=1) & (boxes[:, 2:] > 0).all(axis=1)
-    outside = whole & ~_overlaps(boxes, sizes)
-    if outside.any():
-        what = f'{outside.sum()} of {len(boxes)} boxes outside of their images'
-        advice = 'mmdet drops them unsaid; are these the right images?'
-        yield error(data.name, f'{what}: {_examples(data, outside)}', advice)
-    first, last = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]
-    beyond = (first < -_ROUNDING).any(axis=1) | (last > sizes + _ROUNDING).any(axis=1)
-    leaving = whole & ~outside & beyond
-    if leaving.any():
-        what = f'{leaving.sum()} of {len(boxes)} boxes not wholly inside their images'
-        advice = 'mmdet clips them; '
-        if leaving.mean() >= _MANY:
-            advice += 'so many may be [x1, y1, x2, y2], or belong to images of another size'
-        else:
-            advice += 'clip them yourself if they should end at the border'
-        yield warning(data.name, f'{what}: {_examples(data, leaving)}', advice)
+def _is_lost(data: DetectionData) -> np.ndarray:
+    """Whether mmdet leaves out each object although a class asks for it, (N,)."""
+    if data.loaded is None:
+        return np.zeros(len(data.boxes), bool)
+    refused = data.loaded.refused
+    asked = [
+        entry['category_id'] in data.labels
+        and not entry.get('ignore')
+        and entry['id'] not in refused
+        for entry in data.file.annotations
+    ]
+    return np.array(asked, bool) & ~data.is_loaded
 
 
-def _area(data: DetectionData) -> Iterator[Finding]:
-    """Areas that make mmdet drop a box which is in order otherwise."""
-    flat = np.array([annotation['area'] <= 0 for annotation in data.file.annotations])
-    boxes, _ = _arrays(data.file)
-    flat &= (boxes[:, 2:] >= 1).all(axis=1)
-    if flat.any():
-        what = f'{flat.sum()} of {len(flat)} areas 0 or less: {_examples(data, flat)}'
-        yield error(data.name, what, 'mmdet drops them unsaid: area is width x height, or the mask')
+def _in_turn(data: DetectionData, *rules: tuple) -> Iterator[Finding]:
+    """A finding for each rule that holds for boxes for which none before it does.
+
+    Args:
+        data: The data set.
+        rules: For which boxes it holds, (N,); how to report it, as what, and the advice.
+    """
+    left = np.ones(len(data.boxes), bool)
+    for holds, report, what, advice in rules:
+        chosen = left & holds
+        left &= ~holds
+        if chosen.any():
+            what = f'{chosen.sum()} of {len(chosen)} {what}: {_examples(data, chosen)}'
+            yield report(data.name, what, advice)
+
+
+def _twice(data: DetectionData) -> Iterator[Finding]:
+    """Objects with the image, the category and the box of another."""
+    keys = ((a['image_id'], a['category_id'], *a['bbox']) for a in data.file.annotations)
+    seen, again = set(), np.zeros(len(data.boxes), bool)
+    for i, key in enumerate(keys):
+        again[i] = key in seen
+        seen.add(key)
+    if again.any():
+        what = f'{again.sum()} of {len(again)} objects listed twice: {_examples(data, again)}'
+        report = warning if again.mean() > _FEW else note
+        yield report(data.name, what, 'leave one of each: the model learns to see both')
+
+
+def _near_the_corner(data: DetectionData) -> Iterator[Finding]:
+    """Boxes of another unit: in all images, all of them are near the upper left corner."""
+    last = data.boxes[:, :2] + data.boxes[:, 2:]
+    if len(last) < _ENOUGH or not np.isfinite(last).all():
+        return
+    reach = (last / data.sizes).max(axis=0)
+    as_per_cent = last.max() <= 100 and np.median(data.sizes) > 110
+    if as_per_cent or (reach < _NEAR_THE_CORNER).all():
+        across, down = (f'{part:.0%}' for part in reach)
+        what = f'no box reaches beyond {across} of the width or {down} of the height of its image'
+        unit = 'they may be in per cent' if as_per_cent else 'they may be of smaller images'
+        yield warning(data.name, what, f'{unit}; {_FORMAT}')
 
 
 def _examples(data: DetectionData, chosen: np.ndarray) -> str:
     """The first few chosen boxes, with their ids and images."""
-    annotations = [data.file.annotations[i] for i in np.flatnonzero(chosen)]
-    return some(_described(data.file, annotation) for annotation in annotations)
+    annotations = (data.file.annotations[i] for i in np.flatnonzero(chosen))
+    return some(_described(data, annotation) for annotation in annotations)
 
 
-def _described(file: CocoFile, annotation: dict) -> str:
-    image = file.images[annotation['image_id']]
+def _described(data: DetectionData, annotation: dict) -> str:
+    image = data.file.images[annotation['image_id']]
     size = f'{image["width"]}x{image["height"]}'
     return f'id {annotation["id"]} {annotation["bbox"]} in {image["file_name"]} ({size})'

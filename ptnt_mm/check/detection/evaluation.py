@@ -42,6 +42,12 @@ def _another_file(split: str, data: DetectionData, files: list[Path]) -> Iterato
                 f'{split}_evaluator.ann_file is {file}, the data set reads {data.file.path}',
                 'predictions would be measured against other images: give both the same file',
             )
+        elif data.loaded is not None and len(data.loaded.used) < data.total:
+            yield warning(
+                split,
+                f'{len(data.loaded.used)} of the {data.total} images of {file} are loaded',
+                'the others count as images in which nothing was found: make a file of those alone',
+            )
 
 
 def _for_pycocotools(data: DetectionData) -> Iterator[Finding]:

@@ -9,10 +9,10 @@ from ptnt_mm.check.detection.classes import are_known, check_classes
 from ptnt_mm.check.detection.data import DetectionData, load, read_sound
 from ptnt_mm.check.detection.evaluation import check_evaluation
 from ptnt_mm.check.detection.filtering import check_filtering
-from ptnt_mm.check.detection.masks import check_masks
+from ptnt_mm.check.detection.masks import check_masks, check_rest_of_masks
 from ptnt_mm.check.detection.trial import DetectionTrial
 from ptnt_mm.check.host import Check, Findings, Host
-from ptnt_mm.check.images import ImageFile, Listing
+from ptnt_mm.check.images import ImageFile, Listing, loader_of
 from ptnt_mm.finding import Finding
 
 
@@ -26,13 +26,16 @@ class Detection(Host):
 
     @cached_property
     def images(self) -> list[ImageFile]:
-        """All images that the annotation files list."""
-        return [
-            ImageFile(data.name, data.image_path(image), (image['width'], image['height']))
-            for data in self.data
-            if data.file is not None
-            for image in data.file.images.values()
-        ]
+        """All images of the annotation files that ``indices`` leave."""
+        scope, found = self.config.get('default_scope') or 'mmengine', []
+        for data in self.data:
+            if data.loaded is None:
+                continue
+            loader, source = loader_of(data.data_set.pipeline, scope), str(data.file.path)
+            for image in data.file.images.values():
+                size = (image['width'], image['height'])
+                found.append(ImageFile(data.name, data.image_path(image), size, source, loader))
+        return found
 
     def load(self) -> tuple[list[DetectionData], list[Finding]]:
         """Read the annotation files."""
@@ -56,7 +59,11 @@ class Detection(Host):
         return (
             Check('images with objects', lambda: check_filtering(self.data, self.config)),
             Check('boxes', lambda: check_boxes(self.data)),
-            Check('masks', lambda: check_masks(self.data, self.config)),
+            Check(
+                'masks',
+                lambda: check_masks(self.data, self.config),
+                lambda: check_rest_of_masks(self.data, self.config),
+            ),
             Check('evaluation', lambda: check_evaluation(self.data, self.config)),
         )
 

@@ -1,10 +1,14 @@
-"""Masks: there where a model or an evaluator needs them, and of a form that mmdet reads."""
+"""Masks: there where a model or an evaluator needs them, and drawn where their boxes are."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
+import numpy as np
 from mmengine.config import Config
+from mmengine.registry import TRANSFORMS, DefaultScope
+from pycocotools import mask as coco
 
 from ptnt_mm.check.detection.data import DetectionData
+from ptnt_mm.coco_masks import run_lengths
 from ptnt_mm.engine.config import kind_of, within
 from ptnt_mm.engine.data_files import evaluators
 from ptnt_mm.finding import Finding, error, note, sound, warning
@@ -18,6 +22,34 @@ _OF_BOXES = ('BoxInstMaskHead',)
 
 _CORNERS = 3
 """The fewest points of a polygon."""
+
+_ROUNDING = 3
+"""Pixels that a mask's side may be away from its box's, however small both are."""
+
+_SAMPLE = 5_000
+"""Masks that the quick half draws of a data set, from all over it; the thorough half, the rest."""
+
+_FAULTS = {
+    'missing': (error, 'objects without mask', 'training or evaluation breaks off at them'),
+    'too short': (
+        warning,
+        f'objects with polygons of less than {_CORNERS} points',
+        'mmdet leaves such polygons out, and ignores an object that has no other',
+    ),
+    'of other size': (
+        error,
+        'masks not of the size of their images',
+        'write size as [height, width]',
+    ),
+    'broken': (error, 'masks that cannot be drawn', 'mmdet breaks off at them, or draws noise'),
+    'empty': (error, 'masks without a pixel', 'COCO has polygons in pixels: convert them'),
+    'elsewhere': (
+        warning,
+        'masks not where their boxes are',
+        'are they of the same object, in pixels, and x before y?',
+    ),
+}
+"""What may be wrong with a mask: how to report it, as what, and the advice."""
 
 
 def check_masks(data: list[DetectionData], config: Config) -> Iterator[Finding]:
@@ -33,12 +65,31 @@ def check_masks(data: list[DetectionData], config: Config) -> Iterator[Finding]:
         )
     for one in data:
         yield from _pipeline(one, taught)
+    for one in _with_masks(data, config):
+        yield from _annotations(one)
+    if not heads and not measured:
+        yield note('model', 'has no mask head: masks were not checked')
+
+
+def check_rest_of_masks(data: list[DetectionData], config: Config) -> Iterator[Finding]:
+    """Draw the masks that were not among the sample."""
+    for one in _with_masks(data, config):
+        asked = _asked(one)
+        step = len(asked) // _SAMPLE + 1
+        if step > 1:
+            rest = [annotation for i, annotation in enumerate(asked) if i % step]
+            found = list(_faults(rest, one, lambda i: True))
+            yield from found or [sound(one.name, f'the other {len(rest)} masks are drawn, too')]
+
+
+def _with_masks(data: list[DetectionData], config: Config) -> Iterator[DetectionData]:
+    """The data sets whose masks are learned or measured."""
+    measured, heads = _splits_with_masks(config), any(_mask_heads(config))
+    for one in data:
         loads = one.trains and any(map(_loads_masks, one.data_set.pipeline))
         measures = heads and any(split in measured for split in one.splits)
         if one.file is not None and (loads or measures):
-            yield from _annotations(one)
-    if not heads and not measured:
-        yield note('model', 'has no mask head: masks were not checked')
+            yield one
 
 
 def _mask_heads(config: Config) -> Iterator[tuple[str, str]]:
@@ -91,47 +142,96 @@ def _pipeline(data: DetectionData, heads: list[str]) -> Iterator[Finding]:
         )
 
 
-def _annotations(data: DetectionData) -> Iterator[Finding]:
-    """Masks that are missing, or of a form that mmdet leaves out or stumbles over."""
+def _asked(data: DetectionData) -> list[dict]:
+    """The objects of classes that are asked for."""
     labels = data.labels
-    asked = [a for a in data.file.annotations if a['category_id'] in labels and not a.get('ignore')]
-    missing = [annotation for annotation in asked if _is_missing(annotation)]
-    if missing:
-        what = f'{len(missing)} of {len(asked)} objects without mask: {_examples(missing, data)}'
-        yield error(data.name, what, 'training or evaluation breaks off at them')
-    short = [annotation for annotation in asked if _is_short(annotation)]
-    if short:
-        what = f'{len(short)} of {len(asked)} objects with polygons of less than {_CORNERS} points'
-        advice = 'mmdet leaves such polygons out, and ignores an object that has no other'
-        yield warning(data.name, f'{what}: {_examples(short, data)}', advice)
-    turned = [annotation for annotation in asked if _is_other_size(annotation, data)]
-    if turned:
-        what = f'{len(turned)} of {len(asked)} masks not of the size of their images'
-        yield error(
-            data.name, f'{what}: {_examples(turned, data)}', 'write size as [height, width]'
-        )
-    if not missing + short + turned:
-        yield sound(data.name, f'{len(asked)} masks')
+    return [a for a in data.file.annotations if a['category_id'] in labels and not a.get('ignore')]
 
 
-def _is_missing(annotation: dict) -> bool:
-    return not annotation.get('segmentation')
+def _annotations(data: DetectionData) -> Iterator[Finding]:
+    """Look at the form of all masks, and draw a sample."""
+    asked = _asked(data)
+    step = len(asked) // _SAMPLE + 1
+    found = list(_faults(asked, data, lambda i: i % step == 0))
+    drawn = f', {len(asked[::step])} of them drawn' if step > 1 else ''
+    yield from found or [sound(data.name, f'{len(asked)} masks{drawn}')]
 
 
-def _is_short(annotation: dict) -> bool:
-    polygons = annotation.get('segmentation')
-    return isinstance(polygons, list) and any(
+def _faults(
+    annotations: list[dict], data: DetectionData, draws: Callable[[int], bool]
+) -> Iterator[Finding]:
+    """What is wrong with masks; of each, the first thing alone.
+
+    Args:
+        annotations: Of the objects.
+        data: Their data set.
+        draws: Whether the mask of an object is drawn, by its place.
+    """
+    loading = _loading(data)
+    named = {kind: [] for kind in _FAULTS}
+    for i, annotation in enumerate(annotations):
+        image = data.file.images[annotation['image_id']]
+        size, why = [image['height'], image['width']], ''
+        kind = _fault_of_form(annotation.get('segmentation'), size)
+        if not kind and draws(i):
+            try:
+                kind = _fault_of_drawing(annotation, size, loading)
+            except Exception as err:  # an annotation may hold anything
+                kind, why = 'broken', f' ({err})'
+        if kind:
+            named[kind].append(data.described(annotation) + why)
+    for kind, wrong in named.items():
+        if wrong:
+            report, what, advice = _FAULTS[kind]
+            what = f'{len(wrong)} of {len(annotations)} {what}: {some(wrong)}'
+            yield report(data.name, what, advice)
+
+
+def _fault_of_form(mask: object, size: list) -> str:
+    """What is wrong with a mask before it is drawn; nothing if nothing is."""
+    if not mask:
+        return 'missing'
+    if isinstance(mask, dict):
+        return '' if mask.get('size') == size else 'of other size'
+    too_short = isinstance(mask, list) and any(
         not isinstance(polygon, list) or len(polygon) % 2 or len(polygon) < 2 * _CORNERS
-        for polygon in polygons
+        for polygon in mask
     )
+    return 'too short' if too_short else ''
 
 
-def _is_other_size(annotation: dict, data: DetectionData) -> bool:
-    mask = annotation.get('segmentation')
-    image = data.file.images[annotation['image_id']]
-    return isinstance(mask, dict) and mask.get('size') != [image['height'], image['width']]
+def _fault_of_drawing(annotation: dict, size: list, loading: object) -> str:
+    """What is wrong with a mask as mmdet draws it; nothing if nothing is.
+
+    Raises:
+        Exception: if it cannot be drawn.
+    """
+    if loading is not None:
+        instance = dict(mask=annotation['segmentation'], ignore_flag=0)
+        loading._process_masks(dict(instances=[instance]))
+        if instance['ignore_flag']:
+            raise ValueError('mmdet ignores it')
+    mask = run_lengths(annotation['segmentation'], *map(int, size))
+    if not coco.area(mask):
+        return 'empty'
+    return 'elsewhere' if _is_elsewhere(coco.toBbox(mask), annotation['bbox'], size) else ''
 
 
-def _examples(annotations: list[dict], data: DetectionData) -> str:
-    images = data.file.images
-    return some(f'id {a["id"]} in {images[a["image_id"]]["file_name"]}' for a in annotations)
+def _loading(data: DetectionData) -> object:
+    """The host's own loading of masks, as the pipeline has it; None if it has another."""
+    for step in data.data_set.pipeline:
+        if kind_of(step) == 'LoadAnnotations' and step.get('with_mask'):
+            with DefaultScope.overwrite_default_scope('mmdet'):
+                return TRANSFORMS.build(dict(step))
+    return None
+
+
+def _is_elsewhere(drawn: np.ndarray, box: list, size: list) -> bool:
+    """Whether two boxes, x, y, width, height, share less than half of what both cover."""
+    drawn, box, end = drawn.reshape(2, 2), np.reshape(box, (2, 2)), size[::-1]
+    # mmdet clips boxes.
+    first, last = np.maximum(box[0], 0), np.minimum(box.sum(axis=0), end)
+    shared = np.minimum(drawn.sum(axis=0), last) - np.maximum(drawn[0], first)
+    covered = drawn[1].prod() + (last - first).prod() - shared.clip(0).prod()
+    apart = np.abs([drawn[0] - first, drawn.sum(axis=0) - last]).max()
+    return shared.clip(0).prod() < covered / 2 and apart > _ROUNDING

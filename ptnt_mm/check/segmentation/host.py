@@ -7,7 +7,7 @@ from torch import nn
 
 from ptnt_mm.check.classes import wrong_kind
 from ptnt_mm.check.host import Check, Findings, Host
-from ptnt_mm.check.images import ImageFile, Listing
+from ptnt_mm.check.images import ImageFile, Listing, loader_of
 from ptnt_mm.check.segmentation.classes import check_classes
 from ptnt_mm.check.segmentation.crops import check_crops
 from ptnt_mm.check.segmentation.data import SegmentationData, load
@@ -33,7 +33,13 @@ class Segmentation(Host):
     @cached_property
     def images(self) -> list[ImageFile]:
         """All images that mmseg lists."""
-        return [ImageFile(data.name, pair.image) for data in self.data for pair in data.pairs]
+        found = []
+        for data in self.data:
+            loader = loader_of(data.data_set.pipeline, 'mmseg')
+            source = ' '.join(map(str, data.data_set.paths()))
+            for pair in data.pairs:
+                found.append(ImageFile(data.name, pair.image, source=source, loader=loader))
+        return found
 
     def load(self) -> tuple[list[SegmentationData], list[Finding]]:
         """List images and masks."""

@@ -56,7 +56,8 @@ def check_pairs(data: list[SegmentationData]) -> Iterator[Finding]:
             continue
         missing = folders.missing(masks)
         if missing:
-            what = f'{len(missing)} of {len(masks)} masks not there: {some(map(str, missing))}'
+            named = some(map(folders.described, missing))
+            what = f'{len(missing)} of {len(masks)} masks not there: {named}'
             all_missing = len(missing) == len(masks)
             advice = _endings(one, folders) if all_missing else _instead(missing[0], folders)
             yield error(one.name, what, advice)
@@ -80,6 +81,8 @@ def _mask_folder(data: SegmentationData) -> Path:
 
 def _empty(data: SegmentationData) -> Finding:
     """Why a list is empty."""
+    if (indices := data.data_set.settings.get('indices')) is not None:
+        return error(data.name, f'indices={indices} leaves no image', 'give others, or none')
     if data.built.ann_file and Path(data.built.ann_file).is_file():
         return error(
             data.name, f'{data.built.ann_file} names no image', 'write a name on each line'
@@ -117,7 +120,7 @@ def _endings(data: SegmentationData, folders: Folders) -> str:
 def _endings_of(pair: Pair, data: SegmentationData, folders: Folders) -> Iterator[str]:
     """What follows an image's name in the folder of its mask."""
     stem = pair.mask.name.removesuffix(data.built.seg_map_suffix)
-    for name in folders.names(pair.mask.parent):
+    for name in folders.entries(pair.mask.parent):
         ending = name.removeprefix(stem)
         # 'a1.png' is not the mask of 'a'.
         if name.startswith(stem) and ending and not ending[0].isalnum():

@@ -33,6 +33,8 @@ class Mask:
         counts: Pixels of each value that mmseg reads, (256,); None if it has several channels.
         wide: Values that do not fit into the 8 bits which mmseg reads.
         is_wide: Whether it is of more than 8 bits, whatever its values.
+        is_lossy: Whether its format changes values.
+        is_stretched: Whether decoding multiplies its values, as they are of 2 or 4 bits.
         colours: (R, G, B) of a mask with several channels; none if they are many.
     """
 
@@ -43,12 +45,15 @@ class Mask:
     counts: np.ndarray | None = None
     wide: tuple[int, ...] = ()
     is_wide: bool = False
+    is_lossy: bool = False
+    is_stretched: bool = False
     colours: frozenset[tuple[int, int, int]] = frozenset()
 
     @property
     def holds_indices(self) -> bool:
         """Whether mmseg reads its values as they are."""
-        return self.counts is not None and not self.wide
+        changed = self.wide or self.is_lossy or self.is_stretched
+        return self.counts is not None and not changed
 
 
 @dataclass(frozen=True)
@@ -88,21 +93,26 @@ def open_mask(pair: Pair, backend: str) -> Mask | Broken:
     try:
         content = pair.mask.read_bytes()
         with Image.open(io.BytesIO(content)) as opened:
-            mode, size = opened.mode, opened.size
+            mode, size, is_lossy = opened.mode, opened.size, opened.format == 'JPEG'
+            # The pixels as they are stored: greys of 2 or 4 bits are stretched to 8.
+            is_stretched = opened.tile[0].args in ('L;2', 'L;4') if opened.tile else False
         pixels = imfrombytes(content, flag='unchanged', backend=backend)
         if pixels is None:
             return Broken(pair.mask, 'no image')
     except Exception as err:  # decoders complain in every way there is
         return Broken(pair.mask, reason(err))
-    mask = partial(Mask, pair.mask, size, _size_of(pair.image), mode)
+    form = dict(is_lossy=is_lossy, is_stretched=is_stretched)
+    mask = partial(Mask, pair.mask, size, _size_of(pair.image), mode, **form)
     if pixels.shape[2:] == (1,):
         # mmseg takes it off, too.
         pixels = pixels[..., 0]
     if pixels.ndim != 2:
         return mask(colours=_colours(pixels))
-    fits = (pixels >= 0) & (pixels < VALUES)
-    wide = tuple(np.unique(pixels[~fits])[:_COLOURS].tolist())
-    counts = np.bincount(pixels.astype(np.uint8).ravel(), minlength=VALUES)
+    with np.errstate(invalid='ignore'):
+        # As mmseg does, whatever the values.
+        loaded = pixels.astype(np.uint8)
+    wide = tuple(np.unique(pixels[pixels != loaded])[:_COLOURS].tolist())
+    counts = np.bincount(loaded.ravel(), minlength=VALUES)
     return mask(counts=counts, wide=wide, is_wide=pixels.itemsize > 1)
 
 
@@ -114,6 +124,7 @@ def check_mask_files(data: SegmentationData, opened: list[Mask | Broken]) -> Ite
         yield error(data.name, what, 'copy or write them again')
     masks = [mask for mask in opened if isinstance(mask, Mask)]
     yield from _of_colours(data, masks)
+    yield from _changed(data, masks)
     yield from _of_more_bits(data, masks)
     other = [mask for mask in masks if mask.image_size not in (None, mask.size)]
     if other:
@@ -148,12 +159,27 @@ def _of_colours(data: SegmentationData, masks: list[Mask]) -> Iterator[Finding]:
     yield error(data.name, what, advice)
 
 
+def _changed(data: SegmentationData, masks: list[Mask]) -> Iterator[Finding]:
+    """Masks whose values are not those that were drawn."""
+    lossy = [str(mask.path) for mask in masks if mask.is_lossy]
+    if lossy:
+        what = f'{len(lossy)} of {len(masks)} masks are JPEGs: {some(lossy)}'
+        yield error(data.name, what, 'JPEG changes values: draw them anew, as PNGs')
+    stretched = [str(mask.path) for mask in masks if mask.is_stretched]
+    if stretched:
+        what = f'{len(stretched)} of {len(masks)} masks of less than 8 bits, in greys'
+        advice = 'decoding stretches 0, 1, 2 to 0, 17, 34 or 0, 85, 170: write 8 bits, or a palette'
+        yield error(data.name, f'{what}: {some(stretched)}', advice)
+
+
 def _of_more_bits(data: SegmentationData, masks: list[Mask]) -> Iterator[Finding]:
     wide = [mask for mask in masks if mask.wide]
     if wide:
         named = some(f'{mask.path} ({some(map(str, mask.wide))})' for mask in wide)
         what = f'{len(wide)} of {len(masks)} masks with values that are no 8-bit numbers: {named}'
-        yield error(data.name, what, 'mmseg keeps their lowest 8 bits unsaid: 256 becomes 0')
+        yield error(
+            data.name, what, 'mmseg keeps their lowest 8 bits silently: 256 becomes 0, 65535 255'
+        )
     elif more := [str(mask.path) for mask in masks if mask.is_wide]:
         what = f'{len(more)} of {len(masks)} masks of more than 8 bits: {some(more)}'
         advice = 'their values fit into 8 bits; write them so, or others will read them otherwise'

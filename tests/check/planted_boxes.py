@@ -1,0 +1,649 @@
+"""Faults of a detector's data as real exports have them, and unusual data that is in order."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+from pycocotools import mask as coco
+
+from .spoilt import TRAIN_SET, Demo
+
+Plant = Callable[[Demo], None]
+Change = Callable[[dict], None]
+
+
+def _each(kind: str, change: Callable[[dict, dict], object], split: str = 'train') -> Plant:
+    """Change every entry of a kind; its image, too, is given for annotations."""
+
+    def plant(demo: Demo) -> None:
+        def spoil(content: dict) -> None:
+            images = {image['id']: image for image in content['images']}
+            for entry in content[kind]:
+                change(entry, images.get(entry.get('image_id'), entry))
+
+        demo.edit(split, spoil)
+
+    return plant
+
+
+def _everywhere(kind: str, change: Callable[[dict, dict], object]) -> Plant:
+    return all_of(_each(kind, change), _each(kind, change, 'val'))
+
+
+def _second(kind: str, split: str = 'train', **changes: object) -> Plant:
+    return lambda demo: demo.edit(split, lambda content: content[kind][1].update(changes))
+
+
+def all_of(*plants: Plant) -> Plant:
+    return lambda demo: [plant(demo) for plant in plants]
+
+
+def _options(**options: object) -> Plant:
+    return lambda demo: demo.set(**options)
+
+
+def settings(settings: dict) -> Plant:
+    return lambda demo: demo.options.update(settings)
+
+
+def file_of(change: Callable[[Path], object], split: str = 'train', number: int = 3) -> Plant:
+    """Change an image's file."""
+    return lambda demo: change(demo.image(split, number))
+
+
+def _text(change: Callable[[str], bytes]) -> Plant:
+    """Change the bytes of the annotation file."""
+
+    def plant(demo: Demo) -> None:
+        file = demo.file('train')
+        file.write_bytes(change(file.read_text()))
+
+    return plant
+
+
+def _resaved(**how: object) -> Callable[[Path], None]:
+    return lambda file: Image.open(file).save(file, **how)
+
+
+def converted(mode: str, form: str) -> Callable[[Path], None]:
+    return lambda file: Image.open(file).convert(mode).save(file, format=form)
+
+
+def with_exif(orientation: int) -> Callable[[Path], None]:
+    def change(file: Path) -> None:
+        exif = Image.Exif()
+        exif[0x0112] = orientation
+        Image.open(file).save(file, exif=exif)
+
+    return change
+
+
+def _turned_square(demo: Demo) -> None:
+    file = demo.image('train', 3)
+    Image.open(file).resize((160, 160)).save(file)
+    with_exif(6)(file)
+    size = dict(width=160, height=160)
+    demo.edit('train', lambda content: content['images'][2].update(size))
+    drop = lambda content: content.update(  # noqa: E731
+        annotations=[a for a in content['annotations'] if a['image_id'] != 3]
+    )
+    demo.edit('train', drop)
+
+
+def as_folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def dangling(file: Path) -> None:
+    file.unlink()
+    file.symlink_to(file.with_name('gone.jpg'))
+
+
+def _listed_again(name: str) -> Plant:
+    def add(content: dict) -> None:
+        content['images'].append(dict(content['images'][0], id=900, file_name=name))
+        first = next(a for a in content['annotations'] if a['image_id'] == 1)
+        content['annotations'].append(dict(first, id=9000, image_id=900))
+
+    return lambda demo: demo.edit('train', add)
+
+
+def _beside(make: Callable[[Path, Path], object], name: str) -> Plant:
+    """Put another name beside the first image, and list it, too."""
+    return all_of(
+        lambda demo: make(demo.image('train', 1), demo.image('train', 1).with_name(name)),
+        _listed_again(name),
+    )
+
+
+def _val_of(folder: str, make: Callable[[Path, Path], object]) -> Plant:
+    """Evaluate with what is trained on, from another folder."""
+
+    def plant(demo: Demo) -> None:
+        make(demo.folder / 'train', demo.folder / folder)
+        shutil.copy(demo.file('train'), demo.file('val'))
+        for split in ('val', 'test'):
+            demo.options[f'{split}_dataloader.dataset.data_prefix.img'] = folder
+
+    return plant
+
+
+def _copied_image_in_val(demo: Demo) -> None:
+    shutil.copy(demo.image('train', 1), demo.image('val', 9))
+    size = Image.open(demo.image('val', 9)).size
+    image = dict(id=9, file_name='000009.jpg', width=size[0], height=size[1])
+    demo.edit('val', lambda content: content['images'].append(image))
+
+
+def _scaled(entry: dict, image: dict, width: float, height: float) -> None:
+    x, y, w, h = entry['bbox']
+    across, down = width / image['width'], height / image['height']
+    entry['bbox'] = [x * across, y * down, w * across, h * down]
+
+
+def _centred(entry: dict, image: dict) -> None:
+    x, y, w, h = entry['bbox']
+    entry['bbox'] = [x + w / 2, y + h / 2, w, h]
+
+
+def _rows_first(entry: dict, image: dict) -> None:
+    x, y, w, h = entry['bbox']
+    entry['bbox'] = [y, x, h, w]
+
+
+def _swapped(image: dict, _: dict) -> None:
+    image.update(width=image['height'], height=image['width'])
+
+
+def _repeated(content: dict) -> None:
+    again = [dict(entry, id=entry['id'] + 5000) for entry in content['annotations']]
+    content['annotations'] += again
+
+
+def _numbered_from_0(demo: Demo) -> None:
+    """Annotations count categories from 0, the list of categories from 1."""
+    _each('annotations', lambda a, _: a.update(category_id=a['category_id'] - 1))(demo)
+
+
+def _of_other_images(demo: Demo) -> None:
+    """The annotations of val for the images of train."""
+    shutil.copy(demo.file('val'), demo.file('train'))
+
+
+def _without_annotations(content: dict) -> None:
+    del content['annotations']
+
+
+DAMAGED = {
+    # Annotation files
+    'a trailing comma': (_text(lambda text: text.replace(']}', '],}').encode()), 'is no JSON'),
+    'a byte order mark': (_text(lambda text: b'\xef\xbb\xbf' + text.encode()), 'is no JSON'),
+    'Windows-1252': (
+        _text(lambda text: text.replace('"coin"', '"münze"').encode('cp1252')),
+        'is no JSON',
+    ),
+    'JSON lines': (_text(lambda text: (text + '\n' + text).encode()), 'is no JSON'),
+    'an empty file': (_text(lambda text: b''), 'is no JSON'),
+    'labelme in place of COCO': (
+        _text(lambda text: json.dumps(dict(version='5', shapes=[], imagePath='a.jpg')).encode()),
+        "not in COCO's format",
+    ),
+    'a folder of annotations': (
+        _options(ann_file='annotations'),
+        'annotations cannot be read: Is a directory',
+    ),
+    'the annotations of val': (_of_other_images, 'not of the size annotated'),
+    # Images
+    'a folder in place of an image': (file_of(as_folder), '000003.jpg (a folder)'),
+    'a link to nothing': (file_of(dangling), '000003.jpg (a link to nothing)'),
+    'an empty image': (file_of(lambda file: file.write_bytes(b'')), '000003.jpg (no image)'),
+    'HEIC named JPEG': (
+        file_of(lambda file: file.write_bytes(b'\0\0\0\x18ftypheic' + bytes(500))),
+        '000003.jpg (no image)',
+    ),
+    'an image that only Pillow reads': (
+        file_of(lambda file: Image.open(file).save(file, format='PCX')),
+        'LoadImageFromFile fails',
+    ),
+    'a page of HTML': (
+        file_of(lambda file: file.write_text('<html>404</html>')),
+        '000003.jpg (no image)',
+    ),
+    'turned by 180 degrees': (file_of(with_exif(3)), '1 of 16 images turned or mirrored'),
+    'mirrored': (file_of(with_exif(2)), '1 of 16 images turned or mirrored'),
+    'square and turned': (_turned_square, '1 of 16 images turned or mirrored'),
+    'resized images': (
+        file_of(lambda file: Image.open(file).resize((64, 64)).save(file)),
+        'not of the size annotated',
+    ),
+    'backslashes': (
+        _each('images', lambda i, _: i.update(file_name='train\\' + i['file_name'])),
+        'there is 000001.jpg instead of the first',
+    ),
+    "another machine's paths": (
+        _each('images', lambda i, _: i.update(file_name='/mnt/d/' + i['file_name'])),
+        '16 of 16 images not there',
+    ),
+    'addresses in place of names': (
+        _each('images', lambda i, _: i.update(file_name='https://h/' + i['file_name'])),
+        '16 of 16 images not there',
+    ),
+    'letters of another case': (
+        _each('images', lambda i, _: i.update(file_name=i['file_name'].replace('jpg', 'JPG'))),
+        'there is 000001.jpg instead of the first',
+    ),
+    'width and height swapped': (_each('images', _swapped), 'not of the size annotated'),
+    # Images that are listed twice
+    'two spellings': (_listed_again('./000001.jpg'), 'listed more than once'),
+    'a detour': (_listed_again('../train/000001.jpg'), 'listed more than once'),
+    'a second link': (_beside(lambda a, b: b.symlink_to(a), 'link.jpg'), 'listed more than once'),
+    'a second case': (_beside(shutil.copy, '000001.JPG'), 'listed more than once'),
+    'a hard link': (_beside(lambda a, b: os.link(a, b), 'hard.jpg'), 'listed more than once'),
+    'val is a link to train': (
+        _val_of('linked', lambda a, b: b.symlink_to(a)),
+        '16 of 16 images also trained on',
+    ),
+    'val is train by a detour': (
+        _val_of('val/../train', lambda a, b: None),
+        '16 of 16 images also trained on',
+    ),
+    'val is a copy of train': (_val_of('copied', shutil.copytree), 'images also trained on'),
+    'an image of train in val': (_copied_image_in_val, '1 of 9 images also trained on'),
+    # Objects
+    'iscrowd as text': (
+        _each('annotations', lambda a, _: a.update(iscrowd='0')),
+        "for their iscrowd: '0' for id 1",
+    ),
+    'one iscrowd as text': (
+        _second('annotations', iscrowd='false'),
+        'mmdet ignores 1 of',
+    ),
+    'everything a crowd': (
+        _each('annotations', lambda a, _: a.update(iscrowd=1)),
+        'objects are crowds, which mmdet ignores',
+    ),
+    'ignore as text': (_second('annotations', ignore='0'), 'mmdet leaves out 1 of'),
+    'everything to be ignored': (
+        _each('annotations', lambda a, _: a.update(ignore=1)),
+        'have "ignore", and mmdet leaves them out',
+    ),
+    'boxes in per cent': (
+        _each('annotations', lambda a, i: _scaled(a, i, 100, 100)),
+        'they may be in per cent',
+    ),
+    'boxes as fractions of one': (
+        _each('annotations', lambda a, i: _scaled(a, i, 1, 1)),
+        'lie between 0 and 1, as fractions',
+    ),
+    'one box as fractions': (
+        _second('annotations', bbox=[0.1, 0.2, 0.3, 0.4]),
+        'boxes less than 1 pixel wide or high: id 2',
+    ),
+    'boxes of half the size': (
+        _each('annotations', lambda a, i: _scaled(a, i, i['width'] / 2, i['height'] / 2)),
+        'they may be of smaller images',
+    ),
+    'boxes of twice the size': (
+        _each('annotations', lambda a, i: _scaled(a, i, i['width'] * 2, i['height'] * 2)),
+        'boxes outside of their images',
+    ),
+    'boxes by their centre': (_each('annotations', _centred), 'not wholly inside their images'),
+    'boxes with rows first': (_each('annotations', _rows_first), 'of their images'),
+    'a box as text': (_second('annotations', bbox=['1', '2', '3', '4']), "without a usable 'bbox'"),
+    'a box of infinite width': (
+        _second('annotations', bbox=[1, 2, float('inf'), 4]),
+        'boxes not finite: id 2',
+    ),
+    'a box that is null': (_second('annotations', bbox=None), "without a usable 'bbox'"),
+    'an area that is NaN': (
+        _second('annotations', 'val', area=float('nan')),
+        'areas that are not those of the boxes in pixels: id 2',
+    ),
+    'areas as fractions': (
+        _each(
+            'annotations',
+            lambda a, i: a.update(area=a['area'] / i['width'] / i['height']),
+            'val',
+        ),
+        'areas that are not those of the boxes in pixels',
+    ),
+    'objects listed twice': (
+        lambda demo: demo.edit('train', _repeated),
+        'objects listed twice',
+    ),
+    'categories from 0': (_numbered_from_0, 'whose category_id is not in the file: 0'),
+    'category_id as text': (
+        _each('annotations', lambda a, _: a.update(category_id=str(a['category_id']))),
+        'not as text',
+    ),
+    'category names in place of ids': (
+        _second('annotations', category_id='coin'),
+        "category_id is not in the file: 'coin'",
+    ),
+    'image_id is a file name': (
+        _each('annotations', lambda a, i: a.update(image_id=i['file_name'])),
+        'image_id is not in the file',
+    ),
+    'all annotations have one id': (
+        _each('annotations', lambda a, _: a.update(id=1)),
+        'ids of several annotations: 1',
+    ),
+    'a category of its own for each export': (
+        lambda demo: demo.edit(
+            'train', lambda c: c['categories'].insert(0, dict(id=99, name='ball'))
+        ),
+        'several categories',
+    ),
+    'names with a blank': (
+        _everywhere('categories', lambda c, _: c.update(name=c['name'] + ' ')),
+        'what is no category of',
+    ),
+    # Settings
+    'a std of 0': (
+        settings({'model.data_preprocessor.std': [127.5, 0, 127.5]}),
+        'images are divided by it',
+    ),
+    'a std of text': (
+        settings({'model.data_preprocessor.std': [127.5, float('nan'), 127.5]}),
+        'images are divided by it',
+    ),
+    'indices that leave nothing': (_options(indices=0), 'leave none of 16 images'),
+    'indices of images that are measured': (
+        settings({f'{s}_dataloader.dataset.indices': 4 for s in ('val', 'test')}),
+        '4 of the 8 images of',
+    ),
+    'nothing annotated in val': (
+        lambda demo: demo.edit('val', _without_annotations),
+        'there is nothing to measure: every precision will be -1',
+    ),
+    'indices beyond the end': (_options(indices=[0, 99]), 'the data set cannot be built'),
+}
+"""What is planted, and words that must be said. All of it is found."""
+
+
+def _run_lengths_of(change: Callable[[np.ndarray], dict]) -> Plant:
+    """Give the second object run lengths that are made from the pixels of its image, all 0."""
+
+    def plant(demo: Demo) -> None:
+        def spoil(content: dict) -> None:
+            entry = content['annotations'][1]
+            image = next(i for i in content['images'] if i['id'] == entry['image_id'])
+            pixels = np.zeros((image['height'], image['width']), np.uint8)
+            x, y, w, h = map(round, entry['bbox'])
+            pixels[y : y + h, x : x + w] = 1
+            entry['segmentation'] = change(pixels)
+
+        demo.edit('train', spoil)
+
+    return plant
+
+
+def _compressed(pixels: np.ndarray) -> dict:
+    encoded = coco.encode(np.asfortranarray(pixels))
+    return dict(size=encoded['size'], counts=encoded['counts'].decode())
+
+
+def _plain(pixels: np.ndarray) -> dict:
+    flat = pixels.ravel(order='F')
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], flat]))).tolist()
+    counts = np.diff([0, *edges, flat.size]).tolist()
+    return dict(size=list(pixels.shape), counts=counts)
+
+
+def _polygon(change: Callable[[np.ndarray, dict], list]) -> Plant:
+    """Change the polygons of all objects, (N, 2) points each."""
+
+    def spoil(entry: dict, image: dict) -> None:
+        polygons = (np.array(p).reshape(-1, 2) for p in entry['segmentation'])
+        entry['segmentation'] = [change(points, image) for points in polygons]
+
+    return _each('annotations', spoil)
+
+
+def _flat(points: np.ndarray) -> list:
+    return points.ravel().tolist()
+
+
+NAN = float('nan')
+
+MASKS = {
+    'polygons as fractions': (
+        _polygon(lambda p, i: _flat(p / (i['width'], i['height']))),
+        'masks without a pixel',
+    ),
+    'polygons in per cent': (
+        _polygon(lambda p, i: _flat(p * 100 / (i['width'], i['height']))),
+        'masks not where their boxes are',
+    ),
+    'polygons with NaN': (
+        _second('annotations', segmentation=[[1, 2, 3, NAN, 5, 6]]),
+        'a polygon is not finite',
+    ),
+    'polygons as text': (
+        _second('annotations', segmentation='[[1, 2, 3, 4, 5, 6]]'),
+        'masks that cannot be drawn: id 2',
+    ),
+    'polygons of text': (
+        _second('annotations', segmentation=[['1', '2', '30', '4', '5', '60']]),
+        'a polygon is no list of numbers',
+    ),
+    'polygons of points': (
+        _polygon(lambda p, i: p.tolist()),
+        'masks that cannot be drawn',
+    ),
+    'a polygon without its list': (
+        _second('annotations', segmentation=[10, 20, 30, 40, 50, 60]),
+        'polygons of less than 3 points: id 2',
+    ),
+    'polygons with y before x': (
+        _polygon(lambda p, i: _flat(p[:, ::-1])),
+        'masks not where their boxes are',
+    ),
+    'a polygon of no area': (
+        _second('annotations', segmentation=[[500, 500, 501, 501, 502, 502]]),
+        'masks without a pixel',
+    ),
+    'a polygon far away': (
+        _second('annotations', segmentation=[[1e9, 2, 3, 4, 5, 1e9]]),
+        'a polygon lies far outside',
+    ),
+    'the polygon of another object': (
+        _polygon(lambda p, i: _flat((i['width'], i['height']) - p)),
+        'masks not where their boxes are',
+    ),
+    'empty run lengths': (
+        _run_lengths_of(lambda pixels: dict(_plain(pixels), counts=[])),
+        'it counts 0 pixels',
+    ),
+    'empty text for run lengths': (
+        _run_lengths_of(lambda pixels: dict(_plain(pixels), counts='')),
+        'it counts 0 pixels',
+    ),
+    'run lengths that end early': (
+        _run_lengths_of(lambda pixels: dict(_plain(pixels), counts=_plain(pixels)['counts'][:-1])),
+        'masks that cannot be drawn: id 2',
+    ),
+    'compressed run lengths that end early': (
+        _run_lengths_of(
+            lambda pixels: dict(_compressed(pixels), counts=_compressed(pixels)['counts'][:-3])
+        ),
+        'masks that cannot be drawn: id 2',
+    ),
+    'run lengths without counts': (
+        _run_lengths_of(lambda pixels: dict(size=list(pixels.shape))),
+        'mmdet ignores it',
+    ),
+    'run lengths of the turned image': (
+        _run_lengths_of(lambda pixels: _plain(pixels.T)),
+        'masks not of the size of their images: id 2',
+    ),
+    'run lengths by rows': (
+        _run_lengths_of(lambda pixels: dict(_plain(pixels.T), size=list(pixels.shape))),
+        'masks not where their boxes are: id 2',
+    ),
+    'run lengths of no pixel': (
+        _run_lengths_of(lambda pixels: _plain(pixels * 0)),
+        'masks without a pixel: id 2',
+    ),
+    'run lengths of the whole image': (
+        _run_lengths_of(lambda pixels: _plain(pixels * 0 + 1)),
+        'masks not where their boxes are: id 2',
+    ),
+    'run lengths for polygons alone': (
+        all_of(_run_lengths_of(_plain), settings({TRAIN_SET + 'pipeline.1.poly2mask': False})),
+        'mmdet ignores it',
+    ),
+}
+"""The same for objects' masks and a model with a mask head."""
+
+
+def _only_first_files(count: int) -> Plant:
+    def plant(demo: Demo) -> None:
+        for number in range(count + 1, 17):
+            demo.image('train', number).unlink()
+
+    return plant
+
+
+def _format_only(demo: Demo) -> None:
+    for split in ('val', 'test'):
+        demo.options |= {
+            f'{split}_evaluator.format_only': True,
+            f'{split}_evaluator.outfile_prefix': 'out/demo',
+        }
+    demo.edit('val', _without_annotations)
+
+
+def _absolute(demo: Demo) -> None:
+    _each('images', lambda i, _: i.update(file_name=str(demo.folder / 'train' / i['file_name'])))(
+        demo
+    )
+
+
+def _one_by_one_folders(demo: Demo) -> None:
+    for number in range(1, 17):
+        file = demo.image('train', number)
+        (file.parent / str(number)).mkdir()
+        file.rename(file.parent / str(number) / file.name)
+    _each('images', lambda i, _: i.update(file_name=f'{i["id"]}/{i["file_name"]}'))(demo)
+
+
+def _as_text_ids(demo: Demo) -> None:
+    _everywhere('images', lambda i, _: i.update(id=f'img{i["id"]}'))(demo)
+    for split in ('train', 'val'):
+        demo.edit(
+            split, lambda c: [a.update(image_id=f'img{a["image_id"]}') for a in c['annotations']]
+        )
+
+
+def _turned_and_annotated_so(demo: Demo) -> None:
+    """Stored on its side; annotated as it is to be seen."""
+    file = demo.image('train', 3)
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.open(file).transpose(Image.Transpose.ROTATE_90).save(file, exif=exif)
+
+
+def _joined(demo: Demo) -> None:
+    """Two files over the same images, each with objects of its own."""
+    inner = demo.config().train_dataloader.dataset.to_dict()
+    shutil.copy(demo.file('train'), demo.file('train').with_name('second.json'))
+    second = dict(inner, ann_file='annotations/second.json')
+    _set_train(demo, type='ConcatDataset', datasets=[inner, second])
+
+
+def _set_train(demo: Demo, **data_set: object) -> None:
+    """Train on another data set, whose folder is stated in it."""
+    demo.settings = lambda: {
+        **{k: v for k, v in Demo.settings(demo).items() if not k.startswith(TRAIN_SET)},
+        'train_dataloader.dataset': dict(_delete_=True, **data_set),
+    }
+
+
+def _wrapped(demo: Demo) -> None:
+    """Twice the first 8 of 16 images, and no more of them there."""
+    inner = dict(demo.config().train_dataloader.dataset.to_dict(), indices=8)
+    joined = dict(type='ConcatDataset', datasets=[inner])
+    _only_first_files(8)(demo)
+    _set_train(demo, type='RepeatDataset', times=2, dataset=joined)
+
+
+SOUND = {
+    'the first 8 of 16 images': all_of(_options(indices=8), _only_first_files(8)),
+    'some of 16 images': all_of(_options(indices=[0, 2, 4]), _only_first_files(5)),
+    'val without annotations that only writes results': _format_only,
+    'absolute paths': _absolute,
+    'a folder for each image': _one_by_one_folders,
+    'images that are links': file_of(
+        lambda file: (file.rename(file.with_name('x.bin')), file.symlink_to('x.bin'))
+    ),
+    'ids of images as text': _as_text_ids,
+    'ids as floats': _everywhere(
+        'annotations',
+        lambda a, _: a.update(image_id=float(a['image_id']), category_id=float(a['category_id'])),
+    ),
+    'category 0': lambda demo: demo.edit_both(
+        lambda c: (
+            [x.update(id=x['id'] - 1) for x in c['categories']],
+            [a.update(category_id=a['category_id'] - 1) for a in c['annotations']],
+        )
+    ),
+    'categories with gaps': lambda demo: demo.edit_both(
+        lambda c: (
+            [x.update(id=x['id'] * 10) for x in c['categories']],
+            [a.update(category_id=a['category_id'] * 10) for a in c['annotations']],
+        )
+    ),
+    'indices in wrappers': _wrapped,
+    'no info and no licences': lambda demo: demo.edit_both(
+        lambda c: (c.pop('info', None), c.pop('licenses', None))
+    ),
+    'keys of others': _everywhere('annotations', lambda a, _: a.update(attributes={'a': 1})),
+    'sizes and boxes as floats': _everywhere(
+        'images', lambda i, _: i.update(width=i['width'] * 1.0)
+    ),
+    'an image without objects': lambda demo: demo.edit(
+        'train',
+        lambda c: c.update(annotations=[a for a in c['annotations'] if a['image_id'] != 2]),
+    ),
+    'two files over the same images': _joined,
+    'a crowd': _each('annotations', lambda a, _: a.update(iscrowd=int(a['id'] == 2))),
+    'iscrowd as true and false': _everywhere('annotations', lambda a, _: a.update(iscrowd=False)),
+    'ignore': _second('annotations', ignore=1),
+    'an image that EXIF turns, annotated as seen': _turned_and_annotated_so,
+    'a grey image': file_of(converted('L', 'JPEG')),
+    'an image in CMYK': file_of(converted('CMYK', 'JPEG')),
+    'a PNG with alpha named JPEG': file_of(converted('RGBA', 'PNG')),
+    'an image of 16 bits': file_of(converted('I;16', 'PNG')),
+    'a progressive JPEG': file_of(_resaved(progressive=True)),
+    'a WebP': file_of(converted('RGB', 'WEBP')),
+    'EXIF that turns nothing': file_of(with_exif(1)),
+    'train and val from one folder': all_of(
+        lambda demo: [
+            demo.image('val', n).rename(demo.image('train', 100 + n)) for n in range(1, 9)
+        ],
+        _each('images', lambda i, _: i.update(file_name=f'{100 + i["id"]:06d}.jpg'), 'val'),
+        settings({f'{s}_dataloader.dataset.data_prefix.img': 'train/' for s in ('val', 'test')}),
+    ),
+}
+"""Data that is unusual and in order: nothing is found."""
+
+SOUND_MASKS = {
+    'run lengths': _run_lengths_of(_plain),
+    'compressed run lengths': _run_lengths_of(_compressed),
+    'two polygons': _each(
+        'annotations',
+        lambda a, _: a.update(segmentation=a['segmentation'] * 2) if a['id'] == 2 else None,
+    ),
+    'polygons of whole numbers': _polygon(lambda p, _: _flat(p.round().astype(int))),
+    'polygons that end where they begin': _polygon(lambda p, _: _flat(np.concatenate([p, p[:1]]))),
+    'polygons that leave the image': _polygon(
+        lambda p, i: _flat(np.where(p > p.max(axis=0) - 1, p + 1.5, p))
+    ),
+}
+"""The same for objects' masks."""
