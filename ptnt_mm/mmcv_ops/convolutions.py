@@ -1,6 +1,6 @@
 """Convolutions at moved points, and at chosen ones."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -10,6 +10,13 @@ from .computing import widened
 
 _ops = torch.ops.torchvision
 
+# mmcv's names of what torchvision takes last, in its order. They come by name, among others.
+_PLAIN = ('dH', 'dW', 'padH', 'padW', 'dilationH', 'dilationW', 'group', 'deformable_group')
+_MODULATED = (
+    *('stride_h', 'stride_w', 'pad_h', 'pad_w', 'dilation_h', 'dilation_w'),
+    *('group', 'deformable_group'),
+)
+
 
 def deform_conv_forward(
     input: Tensor,
@@ -18,24 +25,14 @@ def deform_conv_forward(
     output: Tensor,
     columns: Tensor,
     ones: Tensor,
-    kW: int,
-    kH: int,
-    dW: int,
-    dH: int,
-    padW: int,
-    padH: int,
-    dilationW: int,
-    dilationH: int,
-    group: int,
-    deformable_group: int,
-    im2col_step: int,
+    **sizes: int,
 ) -> None:
     """Input (B, C, H, W), weight (D, C / group, kH, kW), offset -> output (B, D, h, w).
 
     The offset (B, 2 * deformable_group * kH * kW, h, w) holds y and x in turn.
     """
-    geometry = (dH, dW, padH, padW, dilationH, dilationW, group, deformable_group)
-    output.copy_(_ops.deform_conv2d(*_unmasked(input, weight, offset), *geometry, False))
+    tensors = _unmasked(input, weight, offset)
+    output.copy_(_ops.deform_conv2d(*tensors, *_in_order(sizes, _PLAIN), False))
 
 
 def deform_conv_backward_input(
@@ -46,26 +43,15 @@ def deform_conv_backward_input(
     gradOffset: Tensor,
     weight: Tensor,
     columns: Tensor,
-    kW: int,
-    kH: int,
-    dW: int,
-    dH: int,
-    padW: int,
-    padH: int,
-    dilationW: int,
-    dilationH: int,
-    group: int,
-    deformable_group: int,
-    im2col_step: int,
+    **sizes: int,
 ) -> None:
     """GradOutput (B, D, h, w) -> gradInput and gradOffset, in the shapes of input and offset.
 
     torchvision finds the weight's gradient along with them. It is left in columns, mmcv's scratch
     memory, for `deform_conv_backward_parameters`, which comes next.
     """
-    geometry = (dH, dW, padH, padW, dilationH, dilationW, group, deformable_group)
     into_input, into_weight, into_offset, *_ = _unmasked_backward(
-        gradOutput, input, weight, offset, geometry
+        gradOutput, input, weight, offset, sizes
     )
     gradInput.copy_(into_input)
     gradOffset.copy_(into_offset)
@@ -79,26 +65,15 @@ def deform_conv_backward_parameters(
     gradWeight: Tensor,
     columns: Tensor,
     ones: Tensor,
-    kW: int,
-    kH: int,
-    dW: int,
-    dH: int,
-    padW: int,
-    padH: int,
-    dilationW: int,
-    dilationH: int,
-    group: int,
-    deformable_group: int,
     scale: float,
-    im2col_step: int,
+    **sizes: int,
 ) -> None:
     """GradOutput (B, D, h, w) -> gradWeight (D, C / group, kH, kW)."""
     if columns.numel():
         gradWeight.copy_(columns).mul_(scale)
         return
     # Neither input nor offset needed a gradient; the weight's own values do not matter for its.
-    geometry = (dH, dW, padH, padW, dilationH, dilationW, group, deformable_group)
-    _, into_weight, *_ = _unmasked_backward(gradOutput, input, gradWeight, offset, geometry)
+    _, into_weight, *_ = _unmasked_backward(gradOutput, input, gradWeight, offset, sizes)
     gradWeight.copy_(into_weight).mul_(scale)
 
 
@@ -109,12 +84,17 @@ def _unmasked(input: Tensor, weight: Tensor, offset: Tensor) -> list[Tensor]:
 
 
 def _unmasked_backward(
-    grad_output: Tensor, input: Tensor, weight: Tensor, offset: Tensor, geometry: Sequence[int]
+    grad_output: Tensor, input: Tensor, weight: Tensor, offset: Tensor, sizes: Mapping[str, int]
 ) -> Sequence[Tensor]:
     """Gradients of input, weight, offset, and two of no use."""
     tensors = _unmasked(input, weight, offset)
     grad_output = grad_output.to(tensors[0].dtype)
-    return _ops._deform_conv2d_backward(grad_output, *tensors, *geometry, False)
+    order = _in_order(sizes, _PLAIN)
+    return _ops._deform_conv2d_backward(grad_output, *tensors, *order, False)
+
+
+def _in_order(sizes: Mapping[str, int], names: Sequence[str]) -> list[int]:
+    return [sizes[name] for name in names]
 
 
 def modulated_deform_conv_forward(
@@ -126,22 +106,12 @@ def modulated_deform_conv_forward(
     mask: Tensor,
     output: Tensor,
     columns: Tensor,
-    kernel_h: int,
-    kernel_w: int,
-    stride_h: int,
-    stride_w: int,
-    pad_h: int,
-    pad_w: int,
-    dilation_h: int,
-    dilation_w: int,
-    group: int,
-    deformable_group: int,
     with_bias: bool,
+    **sizes: int,
 ) -> None:
     """As `deform_conv_forward`, times the mask (B, deformable_group * kH * kW, h, w), plus bias."""
-    geometry = (stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, group, deformable_group)
-    tensors = widened(input, weight, offset, mask, _bias(bias, weight, with_bias))
-    output.copy_(_ops.deform_conv2d(*tensors, *geometry, True))
+    tensors = _modulated(input, weight, offset, mask, bias, with_bias, output.shape[2:])
+    output.copy_(_ops.deform_conv2d(*tensors, *_in_order(sizes, _MODULATED), True))
 
 
 def modulated_deform_conv_backward(
@@ -158,32 +128,49 @@ def modulated_deform_conv_backward(
     grad_offset: Tensor,
     grad_mask: Tensor,
     grad_output: Tensor,
-    kernel_h: int,
-    kernel_w: int,
-    stride_h: int,
-    stride_w: int,
-    pad_h: int,
-    pad_w: int,
-    dilation_h: int,
-    dilation_w: int,
-    group: int,
-    deformable_group: int,
     with_bias: bool,
+    **sizes: int,
 ) -> None:
     """grad_output (B, D, h, w) -> the gradient of each input, in its shape."""
-    geometry = (stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, group, deformable_group)
-    tensors = widened(grad_output, input, weight, offset, mask, _bias(bias, weight, with_bias))
-    found = _ops._deform_conv2d_backward(*tensors, *geometry, True)
-    wanted = (grad_input, grad_weight, grad_offset, grad_mask)
+    size = grad_output.shape[2:]
+    tensors = _modulated(input, weight, offset, mask, bias, with_bias, size)
+    grad_output = grad_output.to(tensors[0].dtype)
+    found = _ops._deform_conv2d_backward(grad_output, *tensors, *_in_order(sizes, _MODULATED), True)
+    grad_input.copy_(found[0])
+    grad_weight.copy_(found[1])
+    _as_read(grad_offset, size).copy_(found[2])
+    _as_read(grad_mask, size).copy_(found[3])
     if with_bias:
-        wanted += (grad_bias,)
-    for target, gradient in zip(wanted, found, strict=False):
-        target.copy_(gradient)
+        grad_bias.copy_(found[4])
 
 
-def _bias(bias: Tensor, weight: Tensor, with_bias: bool) -> Tensor:
-    """The bias (D,), zeros if there is none."""
-    return bias if with_bias else weight.new_zeros(len(weight))
+def _modulated(
+    input: Tensor,
+    weight: Tensor,
+    offset: Tensor,
+    mask: Tensor,
+    bias: Tensor,
+    with_bias: bool,
+    size: tuple[int, int],
+) -> list[Tensor]:
+    """What torchvision takes up to the bias, which is zero if there is none."""
+    bias = bias if with_bias else weight.new_zeros(len(weight))
+    return widened(input, weight, _as_read(offset, size), _as_read(mask, size), bias)
+
+
+def _as_read(moves: Tensor, size: tuple[int, int]) -> Tensor:
+    """The part of offsets or masks that mmcv reads, as a view (B, C, h, w).
+
+    The DyHead of mmdet gives those of a larger level. mmcv does not look at their height and width
+    but takes as many numbers as it needs from the start of each image, and so were its published
+    weights trained.
+    """
+    if moves.shape[2:] == size:
+        return moves
+    channels, (height, width) = moves.shape[1], size
+    return moves.view(len(moves), -1)[:, : channels * height * width].unflatten(
+        1, (channels, height, width)
+    )
 
 
 def masked_im2col_forward(

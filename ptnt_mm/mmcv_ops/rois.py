@@ -47,7 +47,7 @@ def roi_align_forward(
             output[chosen] = _by_roi(values, len(chosen), size).to(output)
             for argmax, position in ((argmax_y, y), (argmax_x, x)):
                 position = position.expand(*best.shape[:2], -1, -1).gather(-1, best[..., None])
-                argmax[chosen] = _by_roi(position, len(chosen), size).to(argmax)
+                argmax[chosen] = _by_roi(position.squeeze(-1), len(chosen), size).to(argmax)
     else:
         output.copy_(_ops.roi_align(input, rois, spatial_scale, *size, sampling_ratio, aligned))
 
@@ -256,7 +256,7 @@ def _at(input: Tensor, rois: Tensor, y: Tensor, x: Tensor) -> Tensor:
 
 def _by_roi(values: Tensor, rois: int, size: tuple[int, int]) -> Tensor:
     """(1, C, n * h * w) or (C, n * h * w) -> (n, C, h, w)."""
-    return values.reshape(-1, rois, *size).transpose(0, 1)
+    return values.reshape(values.shape[-2], rois, *size).transpose(0, 1)
 
 
 def _pixels(

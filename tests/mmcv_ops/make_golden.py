@@ -186,7 +186,15 @@ def _convolution_cases() -> dict[str, Callable]:
                 lambda *t: ops.modulated_deform_conv2d(*t, *geometry), *inputs(draw), draw.normal(6)
             )
 
-        for case in (plain, weight_alone, modulated, biased):
+        def larger_offset(draw, offsets=offsets, geometry=geometry, groups=groups):
+            """The output is 5 by 7; the DyHead of mmdet does this."""
+            return with_gradients(
+                lambda *t: ops.modulated_deform_conv2d(*t, None, *geometry),
+                *(draw.normal(2, 4, 9, 7), 2 * draw.normal(2, 18 * offsets, 8, 9)),
+                *(draw.normal(2, 9 * offsets, 8, 9), draw.normal(6, 4 // groups, 3, 3)),
+            )
+
+        for case in (larger_offset, plain, weight_alone, modulated, biased):
             cases[f'deform_conv-{case.__name__}-{groups}'] = case
     return cases
 
