@@ -198,7 +198,7 @@ def _buffer(q: Tensor, k: Tensor, size: int) -> Tensor:
 
 def _write_bias(factors: Factors, buffer: Tensor) -> Tensor:
     """Factors with queries (heads, n, M_pre) -> the bias (heads, n, M) in the buffer's memory."""
-    tall = factors.rows @ factors.grids  # (heads, n, h, w_pre)
+    tall = factors.rows @ factors.grids()  # (heads, n, h, w_pre)
     bias = buffer[: tall[..., 0].numel() * len(factors.columns)]
     torch.mm(tall.flatten(0, 2), factors.columns.mT, out=bias.view(-1, len(factors.columns)))
     return bias.view(*tall.shape[:2], -1)

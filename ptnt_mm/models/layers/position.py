@@ -38,9 +38,9 @@ class Factors(NamedTuple):
     def bias(self) -> Tensor:
         """Q R K^T, (1, heads, N, M), one axis after the other."""
         with _without_autocast(self.queries):
-            return (self.rows @ self.grids @ self.columns.mT).flatten(-2)
+            return (self.rows @ self.grids() @ self.columns.mT).flatten(-2)
 
-    @property
+    # A method, because torch.compile of torch 2.6 cannot read a named tuple's properties.
     def grids(self) -> Tensor:
         """The queries' factor as maps over the keys, (1, heads, N, h_pre, w_pre)."""
         return self.queries.unflatten(-1, (self.rows.shape[1], self.columns.shape[1]))
