@@ -24,6 +24,7 @@ EXTRAS = {
     # mmsegmentation imports ftfy and regex without asking for them.
     'seg': ['mmsegmentation>=1.2.2,<1.3', 'ftfy', 'regex', 'pycocotools>=2.0.8', PKG_RESOURCES],
     'dev': [
+        'hypothesis',
         'pytest>=8',
         'pytest-timeout',
         'pytest-xdist',
