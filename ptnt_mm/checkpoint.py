@@ -46,6 +46,7 @@ _OTHER_MODELS = (
     (r'cls_token', 'a Vision Transformer'),
 )
 
+
 @dataclass
 class LoadReport:
     """What became of a file's weights and of a model's.
@@ -291,9 +292,9 @@ def _check(report: LoadReport, trunk: Weights, own: Weights, source: str) -> Non
     problems = report.problems()
     if problems:
         raise CheckpointError(
-            f'{source}: {" and ".join(problems)}. The file looks like {looks_like(trunk)}; the '
-            f'model is {looks_like(own)}. Give a file of this model, or build the model of the file;'
-            ' a part of your own names its new weights in pretrained_may_lack'
+            f'{source}: {" and ".join(problems)}. The file looks like {looks_like(trunk)}; '
+            f'the model is {looks_like(own)}. Give a file of this model, or build the model of the '
+            'file. A part of your own names its new weights in pretrained_may_lack'
         )
 
 
