@@ -131,7 +131,10 @@ class _Machine:
                 self.stack = []
             case 'TUPLE' | 'APPENDS' | 'SETITEMS':
                 self.stack = self.outer.pop()
-                self.stack.append(tuple(stack)) if opcode == 'TUPLE' else self.extend(stack)
+                if opcode == 'TUPLE':
+                    self.stack.append(tuple(stack))
+                else:
+                    self.extend(stack)
             case 'APPEND' | 'SETITEM':
                 number = 1 if opcode == 'APPEND' else 2
                 self.extend([stack.pop() for _ in range(number)][::-1])
@@ -219,15 +222,11 @@ def _make(name: Any, arguments: Any) -> Any:
             return torch.Size(_shape(sides))
         case 'torch.device', (str(),) | (str(), int()):
             return torch.device(*arguments)
-        case 'torch._utils._rebuild_tensor', (storage, offset, size, stride):
-            return _tensor(storage, offset, size, stride)
-        case 'torch._utils._rebuild_tensor_v2', (storage, offset, size, stride, grad, _, *more):
-            return _tensor(storage, offset, size, stride, grad, *more)
-        case (
-            'torch._utils._rebuild_tensor_v3',
-            (Storage(data), offset, size, stride, grad, _, torch.dtype() as dtype, *more),
-        ):
-            return _tensor(Storage(data, dtype), offset, size, stride, grad, *more)
+        case 'torch._utils._rebuild_tensor' | 'torch._utils._rebuild_tensor_v2', (storage, *rest):
+            return _tensor(storage, *rest)
+        case 'torch._utils._rebuild_tensor_v3', (Storage(data), _, _, _, _, _, dtype, *more):
+            require(type(dtype) is torch.dtype, 'a tensor without a dtype')
+            return _tensor(Storage(data, dtype), *arguments[1:6], *more)
         case (
             'torch._utils._rebuild_parameter' | 'torch._utils._rebuild_parameter_with_state',
             (Tensor() as data, bool(grad), *_),
@@ -287,9 +286,7 @@ def _shape(sides: Any) -> tuple[int, ...]:
     return sides
 
 
-def _tensor(
-    storage: Any, offset: Any, size: Any, stride: Any, grad: Any = False, metadata: Any = None
-) -> Tensor:
+def _tensor(storage, offset, size, stride, grad=False, hooks=None, metadata=None) -> Tensor:
     """A plain strided tensor that lies inside its storage and is no larger than that."""
     require(type(storage) is Storage and not metadata, 'a tensor of an unusual kind')
     _shape((offset,))
@@ -299,9 +296,8 @@ def _tensor(
     room = len(storage.data) // storage.dtype.itemsize
     require(max(numel, reach) <= room, 'a tensor beyond its storage')
     tensor = torch.empty(0, dtype=storage.dtype, device=storage.data.device)
-    return tensor.set_(storage.data.untyped_storage(), offset, size, stride).requires_grad_(
-        grad is True
-    )
+    tensor.set_(storage.data.untyped_storage(), offset, size, stride)
+    return tensor.requires_grad_(grad is True)
 
 
 def _check(value: Any, nbytes: int) -> None:
