@@ -33,6 +33,7 @@ EXTRAS = {
         PKG_RESOURCES,
     ],
     'dev': [
+        'hypothesis>=6.100',
         'nox>=2025.2.9',
         'pytest>=8',
         'pytest-timeout>=2.3',

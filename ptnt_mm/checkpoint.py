@@ -8,7 +8,7 @@ that names it, and one table says what was loaded, resized, unused and new.
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,6 +46,7 @@ _OTHER_MODELS = (
     (r'cls_token', 'a Vision Transformer'),
 )
 
+
 @dataclass
 class LoadReport:
     """What became of a file's weights and of a model's.
@@ -53,7 +54,8 @@ class LoadReport:
     Attributes:
         loaded: Keys that were taken as they are.
         resized: Position tables of another pretraining size: key -> (file's shape, model's).
-        new: The model's own keys that no checkpoint need have: output norms, a classifier's head.
+        new: The model's own keys that no checkpoint need have: output norms, a classifier's head,
+            what a part declares in ``pretrained_may_lack``.
         missing: Keys of the model's trunk that the file does not have.
         mismatched: Keys whose shape cannot be converted: key -> (file's shape, model's).
         unused: Keys of the file that the model does not have.
@@ -170,7 +172,23 @@ def looks_like(weights: Mapping[str, Tensor]) -> str:
     return f'an unknown model with the keys {name_some(weights)}'
 
 
-def adapt(weights: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> tuple[Weights, LoadReport]:
+def may_lack(module: nn.Module) -> frozenset[str]:
+    """Keys of a module's weights that a pretrained file need not have.
+
+    A part that brings weights of its own names them in a class attribute ``pretrained_may_lack``:
+    a tuple of its parameters, buffers or submodules.
+    """
+    declared = tuple(
+        f'{path}.{name}.'.lstrip('.')
+        for path, part in module.named_modules()
+        for name in getattr(part, 'pretrained_may_lack', ())
+    )
+    return frozenset(key for key in module.state_dict() if f'{key}.'.startswith(declared))
+
+
+def adapt(
+    weights: Mapping[str, Tensor], own: Mapping[str, Tensor], optional: Collection[str] = ()
+) -> tuple[Weights, LoadReport]:
     """Fit a file's weights to a model's, and say what fits.
 
     Position tables of another pretraining size are converted: ``outer_pos`` (1, N, C) over its grid
@@ -179,6 +197,7 @@ def adapt(weights: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> tuple[Wei
     Args:
         weights: Of the file, by the model's own names.
         own: Of the model; only keys and shapes are looked at.
+        optional: Keys of the model that start anew where the file lacks them or differs in shape.
 
     Returns:
         What can be copied into the model, and the report.
@@ -187,15 +206,16 @@ def adapt(weights: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> tuple[Wei
     report = LoadReport(unused=[key for key in weights if key not in own])
     for key, target in own.items():
         if key not in weights:
-            (report.new if _NOT_TRUNK.match(key) else report.missing).append(key)
+            expected = key not in optional and not _NOT_TRUNK.match(key)
+            (report.missing if expected else report.new).append(key)
             continue
         weight = weights[key]
         shapes = (tuple(weight.shape), tuple(target.shape))
         if shapes[0] == shapes[1]:
             report.loaded.append(key)
             ready[key] = weight
-        elif key.startswith('head.'):
-            # Another number of classes: the head starts anew.
+        elif key.startswith('head.') or key in optional:
+            # Another number of classes, or a part of the user's: it starts anew.
             report.unused.append(key)
             report.new.append(key)
         elif (resized := _resize(key, weight, target)) is not None:
@@ -237,7 +257,7 @@ def load_pretrained(
     except CheckpointError as error:
         raise CheckpointError(f'{source}: {error}') from None
     trunk, others = _trunk_of(weights, own, prefix)
-    ready, report = adapt(trunk, own)
+    ready, report = adapt(trunk, own, may_lack(module))
     report.unused += others
     _check(report, trunk, own, source)
     check_finite(ready, source)
@@ -272,8 +292,9 @@ def _check(report: LoadReport, trunk: Weights, own: Weights, source: str) -> Non
     problems = report.problems()
     if problems:
         raise CheckpointError(
-            f'{source}: {" and ".join(problems)}. The file looks like {looks_like(trunk)}; the '
-            f'model is {looks_like(own)}. Give a file of this model, or build the model of the file'
+            f'{source}: {" and ".join(problems)}. The file looks like {looks_like(trunk)}; '
+            f'the model is {looks_like(own)}. Give a file of this model, or build the model of the '
+            'file. A part of your own names its new weights in pretrained_may_lack'
         )
 
 

@@ -98,7 +98,10 @@ def entries(value) -> list[tuple[str, bytes]]:
 
 
 def write_entries(path: Path, parts: list[tuple[str, bytes]], compression: int = 0) -> Path:
-    with warnings.catch_warnings(action='ignore'), zipfile.ZipFile(path, 'w', compression) as archive:
+    with (
+        warnings.catch_warnings(action='ignore'),
+        zipfile.ZipFile(path, 'w', compression) as archive,
+    ):
         for name, content in parts:
             archive.writestr(name, content)
     return path
@@ -302,7 +305,9 @@ TENSOR = glob('torch', 'Tensor')
 REBUILD = glob('torch._utils', '_rebuild_tensor_v2')
 
 
-def storage(kind: str = 'FloatStorage', key: str = '0', numel: int = 256, place: str = 'cpu') -> Raw:
+def storage(
+    kind: str = 'FloatStorage', key: str = '0', numel: int = 256, place: str = 'cpu'
+) -> Raw:
     return Raw(pack(('storage', glob('torch', kind), key, place, numel)) + pickle.BINPERSID)
 
 
@@ -444,7 +449,9 @@ def shared_for_ever_as_a_key(canary: Path) -> Raw:
 
 
 def inside_itself(canary: Path) -> Raw:
-    return Raw(pickle.EMPTY_LIST + pickle.BINPUT + b'\x09' + pickle.BINGET + b'\x09' + pickle.APPEND)
+    return Raw(
+        pickle.EMPTY_LIST + pickle.BINPUT + b'\x09' + pickle.BINGET + b'\x09' + pickle.APPEND
+    )
 
 
 def too_deep(canary: Path) -> Raw:
@@ -589,6 +596,10 @@ MAIN = (*REFUSED[:8], counter_as_self, rebuilt_type, attributes_of_a_function, i
 """Those that are tried on every way to a file."""
 
 
+SLOW = (too_many_steps, too_deep, shared_for_ever, tensor_of_many_sides)
+"""Those that are refused after a while."""
+
+
 def compressed(path: Path) -> Path:
     """A zip bomb: 50 kB that become 50 MB."""
     return write_entries(path, [*entries({}), ('archive/data/1', bytes(50 << 20))], 8)
@@ -659,7 +670,7 @@ ESCAPES = '\x1b[2J\x00\r\x07\u202e'
 
 
 def snapshot() -> dict:
-    """All that a crafted file may want to change in this process: the attributes of what it names."""
+    """What a crafted file may want to change in this process: attributes of what it names."""
     HistoryBuffer()  # fills the class's table of its own methods
     owners = [builtins, copyreg, torch, np, torch._utils, torch._tensor, torch.Tensor, np.dtype]
     owners += [np.ndarray, OrderedDict, Counter, argparse.Namespace, HistoryBuffer]

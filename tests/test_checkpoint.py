@@ -23,7 +23,12 @@ from ptnt_mm.checkpoint import (
 )
 from ptnt_mm.checkpoints.read import cache_path
 from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
-from ptnt_mm.models.layers.position import resize_grid, resize_relative
+from ptnt_mm.models.layers.position import (
+    RELATIVE_POSITIONS,
+    GridRelativePosition,
+    resize_grid,
+    resize_relative,
+)
 
 SHAPES = json.loads(Path(__file__).with_name('data').joinpath('state_dict_shapes.json').read_text())
 
@@ -274,6 +279,52 @@ def test_head_of_another_number_of_classes_is_unused(tiny):
     assert {'head.weight', 'head.bias'} <= set(report.unused)
     assert_loaded(model, tiny, except_for=('head.weight', 'head.bias'))
     torch.testing.assert_close(model.head.weight, before)
+
+
+class Scaled(nn.Module):
+    """A position encoding with a weight of its own, as in docs/checkpoints.md."""
+
+    pretrained_may_lack = ('scale',)
+
+    def __init__(self, query_hw, key_hw):
+        super().__init__()
+        self.table = GridRelativePosition(query_hw, key_hw)
+        self.scale = nn.Parameter(torch.ones(1))
+
+    def new_table(self, heads):
+        return self.table.new_table(heads)
+
+    def factors(self, table, query_hw, key_hw):
+        return self.table.factors(self.scale * table, query_hw, key_hw)
+
+
+def test_a_part_may_bring_weights_that_the_file_lacks(tiny, monkeypatch):
+    monkeypatch.setitem(RELATIVE_POSITIONS, 'scaled', Scaled)
+    model = PyramidTNT('tiny', relative_position='scaled', pretrain_img_size=64)
+    torch.nn.init.constant_(model.stages[0].position.scale, 3.0)
+    report = load_pretrained(model, tiny)
+    assert report.new == [f'stages.{i}.position.scale' for i in range(4)]
+    assert model.stages[0].position.scale.item() == 3
+    assert model(torch.zeros(1, 3, 64, 64))[0].isfinite().all()
+    monkeypatch.setattr(Scaled, 'pretrained_may_lack', ())
+    with pytest.raises(CheckpointError, match='lacks 4 weights.*names its new weights in pretr'):
+        load_pretrained(model, tiny)
+
+
+def test_a_backbone_may_replace_weights_of_the_file(tiny):
+    class Mine(PyramidTNT):
+        pretrained_may_lack = ('inner_pos', 'stages.3', 'stages.2.relative_p')
+
+    model = Mine('tiny')
+    model.inner_pos = nn.Parameter(torch.ones(2, 2))
+    weights = {key: w for key, w in tiny.items() if not key.startswith('stages.3.blocks.0.')}
+    report = load_pretrained(model, weights)
+    assert 'inner_pos' in report.new and 'inner_pos' in report.unused
+    assert all(key.startswith(('inner_pos', 'stages.3.blocks.0.')) for key in report.new)
+    assert model.inner_pos.eq(1).all()
+    del weights['stages.2.relative_pos']
+    with pytest.raises(CheckpointError, match='lacks 1 weights: stages.2.relative_pos'):
+        load_pretrained(model, weights)
 
 
 def test_fewer_stages_leave_weights_unused(tiny):

@@ -4,10 +4,10 @@ import argparse
 
 from ptnt_mm.check.inspection import Inspection
 from ptnt_mm.check.report import closing, lines, of_kind
+from ptnt_mm.checkpoints.read import refuse_forced_unsafe_loading
 from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.engine.start import use_pretrained
 from ptnt_mm.finding import Severity
-from ptnt_mm.checkpoints.read import refuse_forced_unsafe_loading
 
 _SPLITS = ('train', 'val', 'test')
 

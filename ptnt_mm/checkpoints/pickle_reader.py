@@ -1,9 +1,9 @@
 """A small interpreter of pickles, in whose world there is nothing to call.
 
-A pickle names classes and functions and says what to call them with. Here a name stays a name: it is
-compared with the few that honest checkpoints use, what it is given is checked, and the object is
-made by us. No class or function of torch, numpy, MMEngine or Python is ever on the stack, so that no
-file can call one, change one or set an attribute.
+A pickle names classes and functions and says what to call them with. Here a name stays a name: it
+is compared with the few that honest checkpoints use, its arguments are checked, and we make the
+object. No class or function of torch, numpy, MMEngine or Python is ever on the stack, so no file
+can call one, change one or set its attributes.
 """
 
 import io
@@ -22,18 +22,13 @@ from torch import Tensor
 
 from ptnt_mm.checkpoints.errors import CheckpointError, printable, require
 
-MAX_STEPS = 500_000
-"""Opcodes of a pickle, and objects of what comes out; a tensor takes about 30 opcodes."""
-
-MAX_DEPTH = 64
-"""Of containers inside containers."""
-
-MAX_SHARING = 64
-"""Bytes of tensors for each byte of the file; heads of decoders share their weights six times."""
+MAX_STEPS = 500_000  # opcodes, and objects of what comes out; a tensor takes about 30 opcodes
+MAX_DEPTH = 64  # containers inside containers
+MAX_SHARING = 64  # bytes of tensors for a byte of the file; heads share weights about six times
 
 _HISTORY = 'mmengine.logging.history_buffer.HistoryBuffer'
 
-# numpy 1 and numpy 2 spell the module of arrays differently.
+# What a file may name; numpy 1 and numpy 2 spell the module of arrays differently.
 NAMES = frozenset(
     f"""
     _codecs.encode builtins.bytes builtins.getattr builtins.set argparse.Namespace {_HISTORY}
@@ -44,21 +39,14 @@ NAMES = frozenset(
     torch._utils._rebuild_tensor torch._utils._rebuild_tensor_v2 torch._utils._rebuild_tensor_v3
     """.split()
 )
-"""What a file may name, beside the dtypes of tensors."""
 
-STORAGES = {
-    f'torch.{kind}Storage': getattr(torch, dtype)
-    for kind, dtype in zip(
-        'Double Float Half BFloat16 Long Int Short Char Byte Bool storage.Untyped'.split(),
-        'float64 float32 float16 bfloat16 int64 int32 int16 int8 uint8 bool uint8'.split(),
-        strict=True,
-    )
-}
-
-_NEW_DTYPES = 'uint16 uint32 uint64 float8_e4m3fn float8_e5m2'.split()
-DTYPES = {str(d): d for d in (*STORAGES.values(), *(getattr(torch, new) for new in _NEW_DTYPES))}
-
-_NUMPY_DTYPES = frozenset('b1 i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8'.split())
+_FLOATS = dict(Double='float64', Float='float32', Half='float16', BFloat16='bfloat16')
+_OTHERS = dict(Long='int64', Int='int32', Short='int16', Char='int8', Byte='uint8', Bool='bool')
+_KINDS = _FLOATS | _OTHERS | {'storage.Untyped': 'uint8'}
+_NEW_DTYPES = ('uint16', 'uint32', 'uint64', 'float8_e4m3fn', 'float8_e5m2')
+DTYPES = {f'torch.{name}': getattr(torch, name) for name in (*_KINDS.values(), *_NEW_DTYPES)}
+STORAGES = {f'torch.{kind}Storage': getattr(torch, name) for kind, name in _KINDS.items()}
+_NUMPY_DTYPES = ('b1', 'i1', 'i2', 'i4', 'i8', 'u1', 'u2', 'u4', 'u8', 'f2', 'f4', 'f8')
 
 _CONTAINERS = (list, tuple, set, dict, OrderedDict, Counter, Namespace)
 _LEAVES = (str, bytes, int, float, bool, type(None), Tensor, torch.nn.Parameter, torch.dtype)
@@ -101,7 +89,7 @@ def unpickle(stream: io.BytesIO, find_storage: Callable[[Any], Storage], size: i
         CheckpointError: It does what no honest checkpoint does.
         Exception: It is damaged; steps that make no sense raise whatever Python raises.
     """
-    machine = _Machine(find_storage, credit=4 * stream.getbuffer().nbytes)
+    machine = _Machine(find_storage, 4 * stream.getbuffer().nbytes)
     for count, (opcode, argument, _) in enumerate(genops(stream)):
         require(count < MAX_STEPS, f'a pickle of more than {MAX_STEPS} steps')
         machine.step(opcode.name, argument)
@@ -111,16 +99,11 @@ def unpickle(stream: io.BytesIO, find_storage: Callable[[Any], Storage], size: i
 
 
 class _Machine:
-    """The stack of a pickle, and its numbered objects.
-
-    Args:
-        find_storage: As in :func:`unpickle`.
-        credit: Bytes and items that may be made into objects. An honest file uses nothing twice.
-    """
+    """The stack of a pickle, and its numbered objects."""
 
     def __init__(self, find_storage: Callable[[Any], Storage], credit: int):
         self.find_storage = find_storage
-        self.credit = credit
+        self.credit = credit  # bytes and items to make objects of; honest files use none twice
         self.stack: list = []
         self.outer: list[list] = []
         self.memo: dict[int, Any] = {}
@@ -132,16 +115,17 @@ class _Machine:
                 stack.append(self.recall(argument))
             case 'BINPUT' | 'LONG_BINPUT':
                 self.memo[argument] = stack[-1]
-            case 'BININT' | 'BININT1' | 'BININT2' | 'LONG1' | 'BINFLOAT':
+            case 'BINUNICODE' | 'BININT' | 'BININT1' | 'BININT2' | 'LONG1' | 'BINFLOAT' | 'NONE':
                 stack.append(argument)
-            case 'BINUNICODE' | 'SHORT_BINSTRING':
+            case 'SHORT_BINSTRING':
                 stack.append(argument)
-            case 'NONE' | 'NEWTRUE' | 'NEWFALSE':
-                stack.append({'NONE': None, 'NEWTRUE': True, 'NEWFALSE': False}[opcode])
-            case 'EMPTY_TUPLE' | 'EMPTY_LIST' | 'EMPTY_DICT':
-                stack.append({'EMPTY_TUPLE': (), 'EMPTY_LIST': [], 'EMPTY_DICT': {}}[opcode])
-            case 'TUPLE1' | 'TUPLE2' | 'TUPLE3':
-                stack.append(tuple(reversed([stack.pop() for _ in range(int(opcode[-1]))])))
+            case 'NEWTRUE' | 'NEWFALSE':
+                stack.append(opcode == 'NEWTRUE')
+            case 'EMPTY_LIST' | 'EMPTY_DICT':
+                stack.append([] if opcode == 'EMPTY_LIST' else {})
+            case 'EMPTY_TUPLE' | 'TUPLE1' | 'TUPLE2' | 'TUPLE3':
+                length = 0 if opcode == 'EMPTY_TUPLE' else int(opcode[-1])
+                stack.append(tuple([stack.pop() for _ in range(length)][::-1]))
             case 'MARK':
                 self.outer.append(stack)
                 self.stack = []
@@ -151,10 +135,9 @@ class _Machine:
                     self.stack.append(tuple(stack))
                 else:
                     self.extend(stack)
-            case 'APPEND':
-                self.extend([stack.pop()])
-            case 'SETITEM':
-                self.extend([stack.pop(), stack.pop()][::-1])
+            case 'APPEND' | 'SETITEM':
+                number = 1 if opcode == 'APPEND' else 2
+                self.extend([stack.pop() for _ in range(number)][::-1])
             case 'GLOBAL':
                 stack.append(_name(*argument.split(' ', 1)))
             case 'BINPERSID':
@@ -239,15 +222,11 @@ def _make(name: Any, arguments: Any) -> Any:
             return torch.Size(_shape(sides))
         case 'torch.device', (str(),) | (str(), int()):
             return torch.device(*arguments)
-        case 'torch._utils._rebuild_tensor', (storage, offset, size, stride):
-            return _tensor(storage, offset, size, stride)
-        case 'torch._utils._rebuild_tensor_v2', (storage, offset, size, stride, grad, _, *more):
-            return _tensor(storage, offset, size, stride, grad, *more)
-        case (
-            'torch._utils._rebuild_tensor_v3',
-            (Storage(data), offset, size, stride, grad, _, torch.dtype() as dtype, *more),
-        ):
-            return _tensor(Storage(data, dtype), offset, size, stride, grad, *more)
+        case 'torch._utils._rebuild_tensor' | 'torch._utils._rebuild_tensor_v2', (storage, *rest):
+            return _tensor(storage, *rest)
+        case 'torch._utils._rebuild_tensor_v3', (Storage(data), _, _, _, _, _, dtype, *more):
+            require(type(dtype) is torch.dtype, 'a tensor without a dtype')
+            return _tensor(Storage(data, dtype), *arguments[1:6], *more)
         case (
             'torch._utils._rebuild_parameter' | 'torch._utils._rebuild_parameter_with_state',
             (Tensor() as data, bool(grad), *_),
@@ -273,7 +252,7 @@ def _build(announced: Any, state: Any) -> Any:
             case {'_metadata': dict(versions)}:
                 plain = all(type(version) is dict for version in versions.values())
                 require(plain, 'weights with strange metadata')
-                announced._metadata = versions
+                announced._metadata = OrderedDict(versions)
         return announced
     require(type(announced) is Unfinished, 'attributes of what has none')
     match announced.path, state:
@@ -307,9 +286,7 @@ def _shape(sides: Any) -> tuple[int, ...]:
     return sides
 
 
-def _tensor(
-    storage: Any, offset: Any, size: Any, stride: Any, grad: Any = False, metadata: Any = None
-) -> Tensor:
+def _tensor(storage, offset, size, stride, grad=False, hooks=None, metadata=None) -> Tensor:
     """A plain strided tensor that lies inside its storage and is no larger than that."""
     require(type(storage) is Storage and not metadata, 'a tensor of an unusual kind')
     _shape((offset,))
@@ -319,7 +296,8 @@ def _tensor(
     room = len(storage.data) // storage.dtype.itemsize
     require(max(numel, reach) <= room, 'a tensor beyond its storage')
     tensor = torch.empty(0, dtype=storage.dtype, device=storage.data.device)
-    return tensor.set_(storage.data.untyped_storage(), offset, size, stride).requires_grad_(grad is True)
+    tensor.set_(storage.data.untyped_storage(), offset, size, stride)
+    return tensor.requires_grad_(grad is True)
 
 
 def _check(value: Any, nbytes: int) -> None:

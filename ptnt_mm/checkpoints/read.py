@@ -120,25 +120,24 @@ def check_file(path: Path) -> None:
         CheckpointError: No such file, a folder, an empty file, a web page, a git-lfs pointer, text,
             an archive that is cut off, or a safetensors file of another name.
     """
-    if path.is_dir():
-        raise CheckpointError(f'{path}: is a folder; give the checkpoint file inside it')
-    if not path.is_file():
-        raise CheckpointError(f'{path}: no such file')
-    with path.open('rb') as file:
-        head = file.read(512)
-    if not head:
-        raise CheckpointError(f'{path}: is empty; download it again')
-    if head.startswith(b'version https://git-lfs'):
-        raise CheckpointError(f"{path}: is a git-lfs pointer; run 'git lfs pull' to get the file")
-    if head.lstrip().lower().startswith((b'<!doctype', b'<html', b'<?xml')):
-        raise CheckpointError(f'{path}: is a web page; download the checkpoint by a direct link')
-    if head.startswith(b'PK') and not zipfile.is_zipfile(path):
-        raise CheckpointError(f'{path}: is cut off before its end; download it again')
-    if head[8:9] == b'{' and path.suffix != '.safetensors':
-        name = path.with_suffix('.safetensors').name
-        raise CheckpointError(f'{path}: is a safetensors file; rename it to {name}')
-    if _is_text(head):
-        raise CheckpointError(f'{path}: is a text file, not a checkpoint')
+    head = b''
+    if path.is_file():
+        with path.open('rb') as file:
+            head = file.read(512)
+    page = head.lstrip().lower().startswith((b'<!doctype', b'<html', b'<?xml'))
+    tensors = head[8:9] == b'{' and path.suffix != '.safetensors'
+    for is_so, what in (
+        (path.is_dir(), 'is a folder; give the checkpoint file inside it'),
+        (not path.is_file(), 'no such file'),
+        (not head, 'is empty; download it again'),
+        (head.startswith(b'version https:'), "is a git-lfs pointer; run 'git lfs pull' to get it"),
+        (page, 'is a web page; download the checkpoint by a direct link'),
+        (head[:2] == b'PK' and not zipfile.is_zipfile(path), 'is cut off; download it again'),
+        (tensors, f'is a safetensors file; rename it to {path.stem}.safetensors'),
+        (_is_text(head), 'is a text file, not a checkpoint'),
+    ):
+        if is_so:
+            raise CheckpointError(f'{path}: {what}')
 
 
 def _is_text(head: bytes) -> bool:

@@ -29,6 +29,7 @@ from ptnt_mm.checkpoint import (
     check_finite,
     identify,
     looks_like,
+    may_lack,
     only_tensors,
 )
 from ptnt_mm.checkpoints.errors import CheckpointError
@@ -147,7 +148,7 @@ class CheckpointGuardHook(Hook):
             _keep_to_work_dir(runner, checkpoint)
         training = isinstance(runner.optim_wrapper, (OptimWrapper, OptimWrapperDict))
         if training and not runner._resume:
-            _fit_backbone(checkpoint, model.state_dict())
+            _fit_backbone(checkpoint, model)
         else:
             _require_all(checkpoint, model.state_dict())
 
@@ -169,12 +170,12 @@ def _require_all(checkpoint: dict, own: Weights) -> None:
     check_finite({key: weights[key] for key in report.loaded}, 'the checkpoint')
 
 
-def _fit_backbone(checkpoint: dict, own: Weights) -> None:
+def _fit_backbone(checkpoint: dict, model: nn.Module) -> None:
     """Raise unless the checkpoint has the model's backbone; convert its tables in place."""
-    state = _state_dict(checkpoint)
+    state, own = _state_dict(checkpoint), model.state_dict()
     names = {_bare(key): key for key in only_tensors(state)}
     weights = {bare: state[key] for bare, key in names.items()}
-    ready, report = adapt(_part(weights), _part(own))
+    ready, report = adapt(_part(weights), _part(own), _part(dict.fromkeys(may_lack(model))))
     _raise_unless_fitting(_prefixed(report), weights, own)
     check_finite(ready, 'the checkpoint')
     for key in report.resized:

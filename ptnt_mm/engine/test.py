@@ -7,6 +7,7 @@ import numpy as np
 from mmengine.config import Config, ConfigDict
 from mmengine.dist import is_main_process
 
+from ptnt_mm.checkpoints.read import check_file, refuse_forced_unsafe_loading
 from ptnt_mm.engine.build import build_runner, choose_work_dir, late_building
 from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.engine.data_files import check_data_files, data_sets
@@ -14,7 +15,6 @@ from ptnt_mm.engine.hooks.health import NO_FIGURES
 from ptnt_mm.engine.outputs import draw, dump
 from ptnt_mm.engine.processes import choose_launcher
 from ptnt_mm.errors import UserError
-from ptnt_mm.checkpoints.read import check_file, refuse_forced_unsafe_loading
 
 
 def test(args: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ from mmengine.runner import Runner
 
 from ptnt_mm.check.inspection import check_before_training
 from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_there_are_weights
+from ptnt_mm.checkpoints.read import refuse_forced_unsafe_loading
 from ptnt_mm.engine.build import build_runner, choose_work_dir, late_building
 from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.engine.data_files import check_data_files
@@ -26,7 +27,6 @@ from ptnt_mm.engine.start import changes, starting_weights
 from ptnt_mm.engine.work_dir import RemoveHook, earlier_run, latest_checkpoint, require_fresh
 from ptnt_mm.errors import UserError
 from ptnt_mm.finding import Severity
-from ptnt_mm.checkpoints.read import refuse_forced_unsafe_loading
 from ptnt_mm.visualization.curves import draw_curves
 
 

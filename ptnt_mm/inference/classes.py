@@ -8,6 +8,7 @@ from mmengine.config import Config
 from mmengine.registry import DATASETS
 from torch import nn
 
+from ptnt_mm.checkpoints.errors import printable
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.visualization.figures import PALETTE
 
@@ -32,7 +33,8 @@ def find_classes(meta: dict, config: Config, model: nn.Module) -> dict[str, Any]
     for known in (_of_checkpoint(meta), _of_config(config)):
         names = known.get('classes')
         if isinstance(names, (list, tuple)) and number in (None, len(names)):
-            return dict(classes=tuple(names), palette=_palette(known.get('palette'), len(names)))
+            names = tuple(printable(str(name)) for name in names)
+            return dict(classes=names, palette=_palette(known.get('palette'), len(names)))
     return dict(classes=None, palette='random')
 
 
@@ -51,7 +53,8 @@ def class_name(classes: Sequence[str] | None, label: int) -> str:
 
 def _of_checkpoint(meta: dict) -> dict:
     """The ``dataset_meta`` of a checkpoint; mmdet 2 and mmseg 0 wrote it in capitals."""
-    known = meta.get('dataset_meta') or meta
+    known = meta.get('dataset_meta')
+    known = known if isinstance(known, dict) else meta
     return {str(key).lower(): value for key, value in known.items()}
 
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from ptnt_mm.checkpoint import name_some
+from ptnt_mm.checkpoints.read import check_file, refuse_forced_unsafe_loading
 from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.errors import UserError
 from ptnt_mm.files import written_whole
@@ -19,7 +20,6 @@ from ptnt_mm.inference.predictor import Predictor, load_predictor
 from ptnt_mm.inference.results import FORMAT, ResultFolder, Results
 from ptnt_mm.inference.sources import default_out, find_source
 from ptnt_mm.inference.video import Movie, Video, Window
-from ptnt_mm.checkpoints.read import check_file, refuse_forced_unsafe_loading
 
 _NO_NAMES = (
     'NO CLASS NAMES: neither the checkpoint nor the config has as many as the model has classes; '

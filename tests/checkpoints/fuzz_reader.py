@@ -39,7 +39,9 @@ _NAMES = sorted({*pickle_reader.NAMES, *pickle_reader.STORAGES, *pickle_reader.D
 _ATTRIBUTES = ('__class__', '__dict__', '__module__', '_metadata', 'current', '_log_history', 'w')
 
 names = st.sampled_from(_NAMES).map(lambda path: attacks.glob(*path.rsplit('.', 1)))
-texts = st.sampled_from(('latin1', 'f8', 'b', '<', 'cpu', 'min', *_ATTRIBUTES)) | st.text(max_size=9)
+texts = st.sampled_from(('latin1', 'f8', 'b', '<', 'cpu', 'min', *_ATTRIBUTES)) | st.text(
+    max_size=9
+)
 numbers = st.integers(-3, 300) | st.integers(-(2**31), 2**31 - 1)
 leaves = st.one_of(
     names,
@@ -175,8 +177,8 @@ def try_file(write, path: Path, before: dict) -> None:
     assert not changed, changed
 
 
-def fuzz(number: int, folder: Path) -> None:
-    """Try so many files."""
+def fuzz(number: int, folder: Path, again: bool = False) -> None:
+    """Try so many files, the same ones each time or others."""
     path = folder / 'fuzzed.pth'
     path.write_bytes(HONEST[True])
     used(read(path))  # torch imports parts of itself late
@@ -184,6 +186,7 @@ def fuzz(number: int, folder: Path) -> None:
 
     @settings(
         max_examples=number,
+        derandomize=again,
         deadline=None,
         database=None,
         phases=[Phase.generate, Phase.shrink],

@@ -34,6 +34,12 @@ def test_the_checkpoint_comes_first():
         assert find(meta, NAMED)['classes'] == PAIR
 
 
+def test_names_are_printable():
+    meta = dict(dataset_meta=dict(classes=('cat\x1b[2J', 'dog\0\n')))
+    assert find(meta, NAMED)['classes'] == (r'cat\x1b[2J', r'dog\x00\n')
+    assert find(dict(dataset_meta=['cat']), NAMED)['classes'] == ('apple', 'pear')
+
+
 def test_then_the_config():
     assert find({}, NAMED)['classes'] == ('apple', 'pear')
     wrapped = dict(type='RepeatDataset', times=2, dataset=dict(type='Concat', datasets=[NAMED]))

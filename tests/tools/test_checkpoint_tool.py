@@ -245,7 +245,11 @@ def test_attack(tmp_path, capsys, command, attack):
 
 def test_names_that_steer_a_terminal(tmp_path, capsys):
     weight = attacks.tensor((2,), (1,))
-    content = {'state_dict': {attacks.ESCAPES: weight}, attacks.ESCAPES: {}, 'time': attacks.ESCAPES}
+    content = {
+        'state_dict': {attacks.ESCAPES: weight},
+        attacks.ESCAPES: {},
+        'time': attacks.ESCAPES,
+    }
     path = attacks.write_zip(tmp_path / 'bad.pth', content)
     status, out, _ = run(capsys, 'inspect', path)
     assert status == 0

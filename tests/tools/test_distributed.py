@@ -12,6 +12,8 @@ import pytest
 import torch
 from soak import SMALL, SMALL_MAPS
 
+from ptnt_mm.checkpoints.read import read
+
 from .workplace import ROOT, Workplace
 
 TESTS = Path(__file__).parents[1]
@@ -90,7 +92,7 @@ def test_iterations_resume_bit_by_bit(workplace: Workplace):
         assert process.returncode == 0, output
         assert output.count('on this CPU each process has a BN of its own') == 1
         last = workplace.folder / f'dist{port}' / 'iter_4.pth'
-        weights.append(torch.load(last, weights_only=True)['state_dict'])
+        weights.append(read(last)['state_dict'])
     assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
 
 

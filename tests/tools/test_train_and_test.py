@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from ptnt_mm.checkpoints.read import read
 from ptnt_mm.models import PyramidTNT
 
 from .workplace import CONFIG, Training, Workplace, figures, options, train_lines
@@ -111,7 +112,7 @@ def test_a_training_begun_with_pretrained_weights_is_resumed_without_their_file(
     done = workplace.run('train.py', CONFIG, '--work-dir', 'tuned', '--resume', *options())
     assert 'resumed epoch: 1' in done.stdout
     before, after = (
-        torch.load(workplace.folder / 'tuned' / f'epoch_{n}.pth', weights_only=True)['state_dict']
+        read(workplace.folder / 'tuned' / f'epoch_{n}.pth')['state_dict']
         for n in (1, 2)
     )
     stem = [key for key in before if key.startswith('backbone.patch_embed') and 'running' in key]

@@ -1,0 +1,12 @@
+"""A few of the files that ``fuzz_reader.py`` makes."""
+
+import pytest
+
+pytest.importorskip('hypothesis')
+
+from .fuzz_reader import fuzz, outcomes  # noqa: E402
+
+
+def test_strange_files_change_nothing_and_raise_one_kind_of_error(tmp_path):
+    fuzz(120, tmp_path, again=True)
+    assert {'read', 'refused', 'damaged'} <= outcomes.keys()
