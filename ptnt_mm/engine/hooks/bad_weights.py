@@ -53,7 +53,12 @@ def require_finite(runner: Any, iterations: int) -> None:
     """
     if not isinstance(runner.optim_wrapper, OptimWrapper):
         return
-    bad = [name for name, tensor in _tensors(runner) if not torch.isfinite(tensor).all()]
+    bad = [
+        name
+        for name, value in _weights(runner)
+        # Modules may keep other things in their state, too.
+        if isinstance(value, Tensor) and not torch.isfinite(value).all()
+    ]
     # Together: a process that went on would wait for the others without end.
     bad = next(filter(None, all_gather_object(bad)), None)
     if bad is None:
@@ -72,18 +77,16 @@ def require_finite(runner: Any, iterations: int) -> None:
     )
 
 
-def _tensors(runner: Any) -> Iterator[tuple[str, Tensor]]:
+def _weights(runner: Any) -> Iterator[tuple[str, Any]]:
     """All weights by name: the model's, averaged ones, and what the optimizer keeps of each."""
     model = runner.model.module if is_model_wrapper(runner.model) else runner.model
     yield from model.state_dict().items()
     for hook in runner.hooks:
         if hasattr(hook, 'ema_model'):
             averaged = hook.ema_model.state_dict().items()
-            yield from ((f'averaged {name}', tensor) for name, tensor in averaged)
+            yield from ((f'averaged {name}', value) for name, value in averaged)
     names = {parameter: name for name, parameter in model.named_parameters()}
     several = isinstance(runner.optim_wrapper, OptimWrapperDict)
     for wrapper in runner.optim_wrapper.values() if several else [runner.optim_wrapper]:
         for parameter, state in wrapper.optimizer.state.items():
-            for key, value in state.items():
-                if isinstance(value, Tensor):
-                    yield f'{key} of {names.get(parameter)}', value
+            yield from ((f'{key} of {names.get(parameter)}', value) for key, value in state.items())

@@ -10,8 +10,7 @@ import torch
 from mmengine.hooks import Hook
 from mmengine.optim import OptimWrapper, OptimWrapperDict
 from mmengine.runner import IterBasedTrainLoop
-from torch import Tensor, nn
-from torch.optim import Optimizer
+from torch import Tensor, nn, optim
 
 from ptnt_mm.checkpoint import name_some
 from ptnt_mm.errors import UserError
@@ -20,6 +19,13 @@ from ptnt_mm.registry import HOOKS
 # What a scheduler counts; all else in its state is a setting. The last three are of plateaus.
 _COUNTED = {'_global_step', '_last_value', 'last_step', 'verbose'}
 _COUNTED |= {'best', 'cooldown_counter', 'num_bad_epochs'}
+
+# Those whose state of a parameter has a number, and tensors of the parameter's shape.
+_USUAL = (optim.Adagrad, optim.Adam, optim.AdamW, optim.Adamax, optim.NAdam, optim.RAdam)
+_USUAL += (optim.Adadelta, optim.ASGD, optim.RMSprop, optim.Rprop, optim.SGD)
+
+_MOST = 10_000_000
+"""No training has so many iterations."""
 
 _START_ANEW = 'or start from its weights alone with --load-from'
 
@@ -65,7 +71,7 @@ def _check_meta(runner: Any, meta: Any) -> None:
     """Raise unless epoch, iteration and seed are possible ones."""
     meta = meta if isinstance(meta, dict) else {}
     for key in ('epoch', 'iter'):
-        if type(meta.get(key)) is not int or meta[key] < 0:
+        if type(meta.get(key)) is not int or not 0 <= meta[key] <= _MOST:
             raise UserError(
                 f'its {key} is {meta.get(key)!r:.40}, which is no count: take another checkpoint, '
                 f'{_START_ANEW}'
@@ -73,21 +79,13 @@ def _check_meta(runner: Any, meta: Any) -> None:
     seed = meta.get('seed', 0)
     if seed is not None and (type(seed) is not int or not 0 <= seed < 2**32):
         raise UserError(f'its seed is {seed!r:.40}, which is none: take another checkpoint')
-    if isinstance(runner.train_loop, IterBasedTrainLoop):
-        limits = dict(iter=(runner.max_iters, 'train_cfg.max_iters'))
-    else:
-        # With images one by one an epoch could not have more iterations.
-        most = (meta['epoch'] + 1) * len(runner.train_dataloader.dataset)
-        limits = dict(
-            epoch=(runner.max_epochs, 'train_cfg.max_epochs'),
-            iter=(most, 'what so many epochs can have'),
+    key = 'iter' if isinstance(runner.train_loop, IterBasedTrainLoop) else 'epoch'
+    most = getattr(runner, f'max_{key}s')
+    if meta[key] > most:
+        raise UserError(
+            f'its {key} is {meta[key]}, beyond train_cfg.max_{key}s={most}: train for longer, or '
+            'take another checkpoint'
         )
-    for key, (most, what) in limits.items():
-        if meta[key] > most:
-            raise UserError(
-                f'its {key} is {meta[key]}, beyond {what}, {most}: train for longer, or take '
-                'another checkpoint'
-            )
 
 
 def _check_hub(hub: Any) -> None:
@@ -121,10 +119,8 @@ def _check_optimizer(wrapper: OptimWrapper, stored: Any) -> None:
             f'settings it was trained with, {_START_ANEW}'
         )
     parameters = [p for group in wrapper.optimizer.param_groups for p in group['params']]
-    expected = _state_of_a_step(wrapper.optimizer, parameters[0])
-    for number, entry in state.items() if expected is not None else ():
-        fault = _fault(parameters, number, entry, expected)
-        if fault:
+    for number, entry in state.items():
+        if fault := _fault(wrapper.optimizer, parameters, number, entry):
             raise UserError(
                 f'its state of the optimizer is none of {type(wrapper.optimizer).__name__}: '
                 f'{fault}. Continue with the optimizer it was trained with, {_START_ANEW}'
@@ -136,39 +132,38 @@ def _sizes(groups: list[dict]) -> str:
     return f'{parameters} parameters in {len(groups)} groups'
 
 
-_PROBE = (2, 3)
-
-
-def _state_of_a_step(optimizer: Optimizer, parameter: nn.Parameter) -> dict | None:
-    """What a step leaves in an optimizer of the same class and settings, for a ``_PROBE``.
-
-    Returns:
-        Its state by name; None if it cannot be had, as of optimizers that need a closure.
-    """
-    probe = nn.Parameter(torch.zeros(_PROBE, device=parameter.device, dtype=parameter.dtype))
-    probe.grad = torch.zeros_like(probe)
-    twin = copy.copy(optimizer)
-    twin.state = defaultdict(dict)
-    twin.param_groups = [{**optimizer.param_groups[0], 'params': [probe]}]
-    try:
-        twin.step()
-    except Exception:  # of optimizers that are not torch's
-        return None
-    return dict(twin.state[probe])
-
-
-def _fault(parameters: list[nn.Parameter], number: Any, entry: Any, expected: dict) -> str | None:
+def _fault(
+    optimizer: optim.Optimizer, parameters: list[nn.Parameter], number: Any, entry: Any
+) -> str | None:
     """What is wrong with the state of one parameter; None if nothing is."""
     if type(number) is not int or not 0 <= number < len(parameters):
         return f'there is no parameter {number!r:.40}'
+    # As many dimensions as the parameter has, but small ones.
+    probe = parameters[number].new_zeros(tuple(range(2, 2 + parameters[number].dim())))
+    expected = _state_of_a_step(optimizer, probe)
+    if expected is None:
+        return None
     if not isinstance(entry, dict) or entry.keys() != expected.keys():
         found = ', '.join(map(str, entry)) if isinstance(entry, dict) else type(entry).__name__
         return f'it has {found[:80] or "nothing"} in place of {", ".join(expected) or "nothing"}'
     for name, value in expected.items():
-        shape = parameters[number].shape if _shape(value) == _PROBE else _shape(value)
-        if _shape(entry[name]) != shape:
+        like_it = _shape(value) == probe.shape
+        if _shape(entry[name]) != (parameters[number].shape if like_it else _shape(value)):
             return f'{name} of parameter {number} has another shape or type'
     return None
+
+
+def _state_of_a_step(optimizer: optim.Optimizer, tensor: Tensor) -> dict | None:
+    """What a step leaves in a fresh optimizer of the same settings; None if it cannot be had."""
+    probe = nn.Parameter(tensor)
+    probe.grad = torch.zeros_like(probe)
+    if type(optimizer) not in _USUAL:
+        return None
+    twin = copy.copy(optimizer)
+    twin.state = defaultdict(dict)
+    twin.param_groups = [{**optimizer.param_groups[0], 'params': [probe]}]
+    twin.step()
+    return twin.state[probe]
 
 
 def _shape(value: Any) -> tuple | None:
@@ -257,9 +252,8 @@ def _use_config(runner: Any, checkpoint: dict) -> None:
         f'are used: the learning rate goes on at {_rates(own)}; the checkpoint had '
         f'{_rates(checkpoint["optimizer"])}'
     )
-    kept = {key: checkpoint['optimizer'][key] for key in ('state', 'loss_scaler')
-            if key in checkpoint['optimizer']}  # fmt: skip
-    checkpoint['optimizer'] = {**own, **kept}
+    settings = {key: own[key] for key in own if key in ('param_groups', 'base_param_settings')}
+    checkpoint['optimizer'] = {**checkpoint['optimizer'], **settings}
     checkpoint['param_schedulers'] = [item.state_dict() for item in _schedulers(runner)]
 
 
