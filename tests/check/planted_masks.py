@@ -72,8 +72,8 @@ def _greys_of(bits: int) -> Callable[[Path], None]:
     return change
 
 
-def _of_two(*names: str) -> Plant:
-    """As many classes as a bit or two tell apart."""
+def _of_classes(*names: str) -> Plant:
+    """Have the data sets and the head know other classes."""
 
     def plant(demo: MaskDemo) -> None:
         demo.set_everywhere(metainfo=dict(_delete_=True, classes=names))
@@ -225,7 +225,7 @@ DAMAGED = {
         'values that are no class',
     ),
     'a class too many': (
-        _of_two('background', 'ball', 'coin', 'crate', 'cup', 'more'),
+        _of_classes('background', 'ball', 'coin', 'crate', 'cup', 'more'),
         'no pixel of more',
     ),
     'background alone in val': (
@@ -274,8 +274,8 @@ def _in_folders(demo: MaskDemo) -> None:
 SOUND = {
     'palettes of 4 bits': _masks(_palette(4)),
     'palettes of 8 bits': _masks(_palette(8)),
-    'palettes of 2 bits': all_of(_masks(_palette(2)), _of_two('background', 'a', 'b', 'c')),
-    'palettes of 1 bit': all_of(_masks(_palette(1)), _of_two('background', 'a')),
+    'palettes of 2 bits': all_of(_masks(_palette(2)), _of_classes('background', 'a', 'b', 'c')),
+    'palettes of 1 bit': all_of(_masks(_palette(1)), _of_classes('background', 'a')),
     'a palette with a transparent colour': _masks(_palette(4, transparency=0)),
     'TIFF': _as_suffix('.tif', _saved(np.uint8)),
     'TIFF with LZW': _as_suffix('.tif', _saved(np.uint8, compression='tiff_lzw')),
