@@ -13,7 +13,7 @@ pytest.importorskip('pycocotools')
 
 from pycocotools import mask as coco
 
-from ptnt_mm.coco_masks import draw, write_masks
+from ptnt_mm.coco_masks import draw, run_lengths, write_masks
 from ptnt_mm.demo.dataset import PALETTE, DemoSpec, make
 from ptnt_mm.errors import UserError
 
@@ -261,3 +261,21 @@ def test_a_folder_that_cannot_be_written_is_a_clear_error(tmp_path: Path):
     (tmp_path / 'file').touch()
     with pytest.raises(UserError, match='cannot be written'):
         write_masks(_file(tmp_path), tmp_path / 'file' / 'masks')
+
+
+def _encoded(pixels: np.ndarray) -> dict:
+    return coco.encode(np.asfortranarray(pixels.astype(np.uint8)))
+
+
+@pytest.mark.parametrize('share', [0, 0.01, 0.3, 0.9, 1])
+@pytest.mark.parametrize('size', [(1, 1), (7, 5), (40, 300)])
+def test_compressed_run_lengths_count_each_pixel(share: float, size: tuple[int, int]):
+    pixels = np.random.default_rng(0).random(size) < share
+    mask = _encoded(pixels)
+    assert coco.area(run_lengths(mask, *size)) == pixels.sum()
+    as_text = dict(mask, counts=mask['counts'].decode())
+    assert coco.area(run_lengths(as_text, *size)) == pixels.sum()
+    # pycocotools would fill the rest with whatever is in memory.
+    for short in (mask['counts'][:-1], b'', mask['counts'] + b'1'):
+        with pytest.raises(ValueError, match='it counts|cut off'):
+            run_lengths(dict(mask, counts=short), *size)

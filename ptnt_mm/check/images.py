@@ -220,7 +220,7 @@ def _faults(split: str, opened: list[Opened], listing: Listing) -> Iterator[Find
     broken = [f'{one.image.path} ({one.fault})' for one in opened if one.fault]
     if broken:
         what = f'{len(broken)} of {len(opened)} images not readable: {some(broken)}'
-        yield error(split, what, f'copy or write them again, or {listing.remove}')
+        yield error(split, what, f'copy them again, or {listing.remove}')
     other = [one for one in opened if one.is_of_other_size]
     if other:
         what = f'{len(other)} of {len(opened)} images not of the size annotated'

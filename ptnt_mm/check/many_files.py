@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path, PureWindowsPath
 from typing import TypeVar
 
@@ -19,32 +20,33 @@ class Folders:
     """What is in folders, remembered: one look at a folder is faster than one at each file."""
 
     def __init__(self):
-        self._entries: dict[Path, dict[str, os.DirEntry]] = {}
-        self._real: dict[Path, str] = {}
+        self._entries: dict[str, dict[str, os.DirEntry]] = {}
+        self._real = cache(os.path.realpath)
 
-    def entries(self, folder: Path) -> dict[str, os.DirEntry]:
+    def entries(self, folder: str | Path) -> dict[str, os.DirEntry]:
         """What is in a folder, by name; nothing if there is none."""
+        folder = os.fspath(folder) or os.curdir
         if folder not in self._entries:
-            there = os.scandir(folder) if folder.is_dir() else ()
+            there = os.scandir(folder) if os.path.isdir(folder) else ()
             self._entries[folder] = {entry.name: entry for entry in there}
         return self._entries[folder]
 
     def missing(self, paths: Iterable[Path]) -> list[Path]:
         """The paths that lead to no file: nothing, a folder, or a link whose target is gone."""
-        return [path for path in paths if not self._is_file(path)]
+        entries = ((path, self._entry(path)) for path in paths)
+        return [path for path, entry in entries if entry is None or not entry.is_file()]
 
     def real(self, path: Path) -> str:
         """The one name of a file, whatever spelling or link leads to it."""
-        entry = self.entries(path.parent).get(path.name)
+        entry = self._entry(path)
         if entry is None or entry.is_symlink():
             return os.path.realpath(path)
-        if path.parent not in self._real:
-            self._real[path.parent] = os.path.realpath(path.parent)
-        return os.path.join(self._real[path.parent], path.name)
+        folder, name = os.path.split(path)
+        return os.path.join(self._real(folder), name)
 
     def described(self, path: Path) -> str:
         """A missing file, and what there is of its name."""
-        entry = self.entries(path.parent).get(path.name)
+        entry = self._entry(path)
         if entry is None:
             return str(path)
         what = 'a link to nothing' if entry.is_symlink() and not path.exists() else 'a folder'
@@ -57,9 +59,9 @@ class Folders:
         names = [n for n in self.entries(path.parent) if Path(n).stem.casefold() == stem]
         return min(set(names) - {path.name}, default='')
 
-    def _is_file(self, path: Path) -> bool:
-        entry = self.entries(path.parent).get(path.name)
-        return entry is not None and entry.is_file()
+    def _entry(self, path: Path) -> os.DirEntry | None:
+        folder, name = os.path.split(path)
+        return self.entries(folder).get(name)
 
 
 def on_threads(

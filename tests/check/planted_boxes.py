@@ -343,6 +343,50 @@ DAMAGED = {
         _everywhere('categories', lambda c, _: c.update(name=c['name'] + ' ')),
         'what is no category of',
     ),
+    'boxes as dicts': (
+        _second('annotations', bbox=dict(x=1, y=2, width=30, height=40)),
+        "without a usable 'bbox'",
+    ),
+    'boxes of four corners': (
+        _second('annotations', bbox=[1, 2, 30, 2, 30, 40, 1, 40]),
+        "without a usable 'bbox'",
+    ),
+    'iscrowd of 2': (_second('annotations', iscrowd=2), 'mmdet ignores 1 of'),
+    'a category of -1': (_second('annotations', category_id=-1), 'not in the file: -1'),
+    'sizes as text': (
+        _each('images', lambda i, _: i.update(width=str(i['width']))),
+        "images without a usable 'width'",
+    ),
+    'sizes of 0': (
+        _each('images', lambda i, _: i.update(width=0, height=0)),
+        "images without a usable 'height'",
+    ),
+    'images without names': (_second('images', file_name=None), "without a usable 'file_name'"),
+    'two images of one id': (_second('images', id=1), 'ids of several images: 1'),
+    'names of val in another case': (
+        _each('categories', lambda c, _: c.update(name=c['name'].upper()), 'val'),
+        'what is no category of',
+    ),
+    'a file without categories': (
+        lambda demo: demo.edit('train', lambda content: content.pop('categories')),
+        'it has no list categories',
+    ),
+    'a JPEG of zeros from its middle on': (
+        file_of(
+            lambda f: f.write_bytes(
+                f.read_bytes()[: f.stat().st_size // 2] + bytes(f.stat().st_size // 2)
+            )
+        ),
+        '1 of 16 images not readable',
+    ),
+    'placeholders of a pixel': (
+        file_of(lambda file: Image.new('RGB', (1, 1)).save(file)),
+        'not of the size annotated',
+    ),
+    'all images of val are one': (
+        lambda demo: [shutil.copy(demo.image('val', 1), demo.image('val', n)) for n in (2, 3, 4)],
+        'images listed more than once',
+    ),
     # Settings
     'a std of 0': (
         settings({'model.data_preprocessor.std': [127.5, 0, 127.5]}),
@@ -455,6 +499,16 @@ MASKS = {
     'the polygon of another object': (
         _polygon(lambda p, i: _flat((i['width'], i['height']) - p)),
         'masks not where their boxes are',
+    ),
+    'boxes in place of polygons': (
+        _each('annotations', lambda a, _: a.update(segmentation=[a['bbox']])),
+        'polygons of less than 3 points',
+    ),
+    'run lengths as floats': (
+        _run_lengths_of(
+            lambda pixels: dict(_plain(pixels), counts=[c + 0.5 for c in _plain(pixels)['counts']])
+        ),
+        'masks that cannot be drawn: id 2',
     ),
     'empty run lengths': (
         _run_lengths_of(lambda pixels: dict(_plain(pixels), counts=[])),
@@ -644,6 +698,55 @@ SOUND_MASKS = {
     'polygons that end where they begin': _polygon(lambda p, _: _flat(np.concatenate([p, p[:1]]))),
     'polygons that leave the image': _polygon(
         lambda p, i: _flat(np.where(p > p.max(axis=0) - 1, p + 1.5, p))
+    ),
+}
+"""The same for objects' masks."""
+
+
+def _moved(entry: dict, image: dict) -> None:
+    x, y, w, h = entry['bbox']
+    entry['bbox'] = [max(x - 15, 0), max(y - 15, 0), w, h]
+
+
+def _labels_swapped(entry: dict, _: dict) -> None:
+    entry['category_id'] = {1: 2, 2: 1}.get(entry['category_id'], entry['category_id'])
+
+
+def _half_annotated(content: dict) -> None:
+    content['annotations'] = content['annotations'][::2]
+
+
+def _flipped(file: Path) -> None:
+    Image.open(file).transpose(Image.Transpose.FLIP_LEFT_RIGHT).save(file)
+
+
+def _val_is_resaved(demo: Demo) -> None:
+    """The images of train, saved once more."""
+    (demo.folder / 'again').mkdir()
+    for file in (demo.folder / 'train').iterdir():
+        Image.open(file).save(demo.folder / 'again' / file.name, quality=50)
+    _val_of('again', lambda a, b: None)(demo)
+
+
+MISSED = {
+    'boxes moved by 15 pixels': _each('annotations', _moved),
+    'two classes taken for each other': _everywhere('annotations', _labels_swapped),
+    'half of the objects not annotated': lambda demo: demo.edit('train', _half_annotated),
+    'an image mirrored after it was annotated': file_of(_flipped),
+    'channels in another order': file_of(
+        lambda file: Image.merge('RGB', Image.open(file).split()[::-1]).save(file)
+    ),
+    'val is train, saved once more': _val_is_resaved,
+    # The decoders take the rest for grey.
+    'a JPEG that was cut off and closed again': file_of(
+        lambda f: f.write_bytes(f.read_bytes()[: f.stat().st_size // 2] + b'\xff\xd9')
+    ),
+}
+"""What no check looks for: most would need a look at images and boxes together."""
+
+MISSED_MASKS = {
+    'a polygon with its points in disorder': _polygon(
+        lambda p, _: _flat(np.random.default_rng(0).permutation(p))
     ),
 }
 """The same for objects' masks."""

@@ -72,8 +72,8 @@ def _greys_of(bits: int) -> Callable[[Path], None]:
     return change
 
 
-def _of_two(*names: str) -> Plant:
-    """As many classes as a bit or two tell apart."""
+def _of_classes(*names: str) -> Plant:
+    """Have the data sets and the head know other classes."""
 
     def plant(demo: MaskDemo) -> None:
         demo.set_everywhere(metainfo=dict(_delete_=True, classes=names))
@@ -216,6 +216,32 @@ DAMAGED = {
         _masks(_pixels(lambda pixels: np.where(pixels, 255, 0).astype(np.uint8))),
         'as if black and white',
     ),
+    'val from 1 on, train from 0': (
+        lambda demo: demo.redraw(demo.masks('val'), lambda pixels: pixels + 1),
+        'val and test: ',
+    ),
+    'numbers of objects in place of classes': (
+        _masks(_pixels(lambda p: p * 3 + np.arange(p.shape[1], dtype=np.uint8) // 50)),
+        'values that are no class',
+    ),
+    'a class too many': (
+        _of_classes('background', 'ball', 'coin', 'crate', 'cup', 'more'),
+        'no pixel of more',
+    ),
+    'background alone in val': (
+        lambda demo: demo.redraw(demo.masks('val'), lambda pixels: pixels * 0),
+        'val and test: no pixel of ball',
+    ),
+    'a mask of a pixel more': (
+        _mask(_pixels(lambda pixels: np.pad(pixels, ((0, 0), (0, 1))))),
+        'masks not of the size of their images',
+    ),
+    'images in place of all masks': (
+        lambda demo: demo.set(
+            data_prefix=dict(img_path='train', seg_map_path='train'), seg_map_suffix='.jpg'
+        ),
+        '16 of 16 masks with several channels',
+    ),
     # Settings
     'a std of 0': (settings({'model.data_preprocessor.std': [0, 1, 1]}), 'images are divided by'),
     'indices that leave nothing': (lambda demo: demo.set(indices=0), 'indices=0 leaves no image'),
@@ -248,8 +274,8 @@ def _in_folders(demo: MaskDemo) -> None:
 SOUND = {
     'palettes of 4 bits': _masks(_palette(4)),
     'palettes of 8 bits': _masks(_palette(8)),
-    'palettes of 2 bits': all_of(_masks(_palette(2)), _of_two('background', 'a', 'b', 'c')),
-    'palettes of 1 bit': all_of(_masks(_palette(1)), _of_two('background', 'a')),
+    'palettes of 2 bits': all_of(_masks(_palette(2)), _of_classes('background', 'a', 'b', 'c')),
+    'palettes of 1 bit': all_of(_masks(_palette(1)), _of_classes('background', 'a')),
     'a palette with a transparent colour': _masks(_palette(4, transparency=0)),
     'TIFF': _as_suffix('.tif', _saved(np.uint8)),
     'TIFF with LZW': _as_suffix('.tif', _saved(np.uint8, compression='tiff_lzw')),
@@ -268,3 +294,27 @@ SOUND = {
     ),
 }
 """Data that is unusual and in order: nothing is found."""
+
+
+def _masks_of_others(demo: MaskDemo) -> None:
+    """Two masks of one size change places."""
+    sizes = {}
+    for file in demo.masks('train'):
+        other = sizes.setdefault(Image.open(file).size, file)
+        if other != file:
+            other.rename(file.with_suffix('.tmp'))
+            file.rename(other)
+            file.with_suffix('.tmp').rename(file)
+            return
+    raise AssertionError('no two images of the demo set have one size')
+
+
+MISSED = {
+    'masks of two images have changed places': _masks_of_others,
+    'two classes taken for each other': _masks(
+        _pixels(lambda p: np.array([0, 2, 1, 3, 4], np.uint8)[p])
+    ),
+    'a mirrored mask': _mask(_pixels(np.fliplr)),
+    'masks moved by 10 pixels': _masks(_pixels(lambda p: np.roll(p, 10, axis=1))),
+}
+"""What only looking at images and masks together would find."""

@@ -39,14 +39,12 @@ class Loaded:
             left out are not there.
         refused: Why mmdet breaks off at an object, by its id.
         used: The ids of the images that its filter and ``indices`` leave.
-        chosen: The ids of the images that ``indices`` leave; all, if there are none.
     """
 
     paths: dict[Id, str] = field(default_factory=dict)
     objects: dict[Id, tuple[int, bool]] = field(default_factory=dict)
     refused: dict[Id, str] = field(default_factory=dict)
     used: set[Id] = field(default_factory=set)
-    chosen: set[Id] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -210,8 +208,10 @@ def _as_loaded(
             findings.append(error(data.name, f'the data set cannot be built: {why}'))
         return data
     loaded.used.update(info['img_id'] for info in built.data_list)
-    loaded.chosen.update(file.images if settings.get('indices') is None else loaded.used)
-    return replace(data, file=_only(file, loaded.chosen), loaded=loaded, labels=built.cat2label)
+    if settings.get('indices') is not None:
+        # What is not chosen may be missing or wrong.
+        file = _only(file, loaded.used)
+    return replace(data, file=file, loaded=loaded, labels=built.cat2label)
 
 
 def _index(api: type, file: CocoFile, path: str) -> Any:

@@ -53,7 +53,8 @@ def _counted(data: DetectionData, config: Config) -> Finding:
         return warning(data.name, what, 'there is nothing to measure: every precision will be -1')
     if empty == kept:
         return error(data.name, what, 'see what is said of classes and boxes')
-    if len(data.loaded.chosen) - kept + empty > _MANY * len(data.loaded.chosen):
+    chosen = len(data.file.images)
+    if chosen - kept + empty > _MANY * chosen:
         return warning(data.name, what, 'see filter_cfg, and what is said of classes and boxes')
     return note(data.name, what) if empty or kept < total else sound(data.name, what)
 

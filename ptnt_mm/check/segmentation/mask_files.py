@@ -94,8 +94,9 @@ def open_mask(pair: Pair, backend: str) -> Mask | Broken:
         content = pair.mask.read_bytes()
         with Image.open(io.BytesIO(content)) as opened:
             mode, size, is_lossy = opened.mode, opened.size, opened.format == 'JPEG'
-            # The pixels as they are stored: greys of 2 or 4 bits are stretched to 8.
-            is_stretched = opened.tile[0].args in ('L;2', 'L;4') if opened.tile else False
+            # Greys of 2 or 4 bits are stretched to 8. A TIFF's arguments are several.
+            how = str(opened.tile[0].args) if opened.tile else ''
+            is_stretched = 'L;2' in how or 'L;4' in how
         pixels = imfrombytes(content, flag='unchanged', backend=backend)
         if pixels is None:
             return Broken(pair.mask, 'no image')
