@@ -97,8 +97,11 @@ class _Section:
         self.known = self.words | registered_names()
 
     def findings(self) -> Iterator[Finding]:
-        """What is misspelt."""
-        yield from self._look(self.settings, self.key)
+        """What is misspelt, each place once."""
+        found: dict[str, Finding] = {}
+        for finding in self._look(self.settings, self.key):
+            found.setdefault(finding.where, finding)
+        yield from found.values()
 
     def _classes(self, path: str, settings: Mapping) -> tuple[Callable, ...]:
         if settings.get('type'):
@@ -121,8 +124,11 @@ class _Section:
         elif path.rpartition('.')[2] in _OWN_NAMES or '.metainfo.' in path:
             return
         elif isinstance(value, (list, tuple)):
+            # Several unknown words are names of the user's, such as those of classes.
+            unknown = [one for one in value if isinstance(one, str) and one not in self.known]
             for i, inner in enumerate(value):
-                yield from self._look(inner, f'{path}[{i}]')
+                if inner not in unknown or len(unknown) == 1:
+                    yield from self._look(inner, f'{path}[{i}]')
         elif isinstance(value, str) and value.isidentifier():
             meant = _meant(value, self.known)
             if meant:
@@ -177,7 +183,9 @@ def _meant(name: str, known: set[str] | frozenset[str]) -> str | None:
     """The known word that somebody has probably meant by an unknown one."""
     if name in known:
         return None
-    return min((word for word in slips(name) & known if len(word) >= _SHORTEST), default=None)
+    # Rather a letter too few than one too many: clases are classes, and not cases.
+    near = sorted(word for word in slips(name) & known if len(word) >= _SHORTEST)
+    return max(near, key=len, default=None)
 
 
 def _wrong_value(
@@ -202,6 +210,7 @@ def _texts(value: object) -> list[str]:
 
 
 _PLAIN = (bool, int, float, complex, str, list, tuple, NoneType)
+_NAMED = {kind.__name__: kind for kind in _PLAIN} | {'None': NoneType}
 
 
 def _kinds(parameter: inspect.Parameter | None) -> set[type]:
@@ -215,6 +224,10 @@ def _kinds(parameter: inspect.Parameter | None) -> set[type]:
 
 
 def _leaves(annotation: object) -> set[type]:
+    if isinstance(annotation, str):
+        # Not evaluated: plain ones say enough.
+        kinds = [_NAMED.get(name.strip()) for name in annotation.split('|')]
+        return {kind for kind in kinds if kind} if all(kinds) else set()
     if typing.get_origin(annotation) in (typing.Union, UnionType):
         leaves = [_leaves(part) for part in typing.get_args(annotation)]
         return set().union(*leaves) if all(leaves) else set()
