@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ptnt_mm.finding import Finding, error, note, sound
 
 _SIDE = 256
-"""Of the square image that is tried, in pixels."""
+"""Of the square image that is tried, in pixels, where a model takes any."""
 
 _ADVICE = (
     'give the head the strides of its maps, or bring the maps to those of the head: behind a '
@@ -68,20 +68,28 @@ def _strides_of(believer: object) -> list[float]:
     return [float(max(one) if isinstance(one, Sequence) else one) for one in strides]
 
 
+def _side_of(model: nn.Module) -> int:
+    """The side of the images that a model is made for, as SSD's anchors say it."""
+    return next(
+        (one.input_size for _, one in _believers(model) if hasattr(one, 'input_size')), _SIDE
+    )
+
+
 def _seen(config: Config, model: nn.Module) -> tuple[Strides, str]:
     """What heads and extractors get of an image, until a region is cut; and what ended it else."""
     seen: Strides = []
+    side = _side_of(model)
     scope = config.get('default_scope') or 'mmengine'
     was_training = model.training
     try:
         with (
             DefaultScope.overwrite_default_scope(scope),
             warnings.catch_warnings(),
-            _spies(model, seen),
+            _spies(model, side, seen),
             torch.no_grad(),
         ):
             warnings.simplefilter('ignore')
-            _predict(model.eval())
+            _predict(model.eval(), side)
     except _SeenEnoughError:
         pass
     except Exception as err:  # a model may want more than an image
@@ -91,10 +99,10 @@ def _seen(config: Config, model: nn.Module) -> tuple[Strides, str]:
     return seen, ''
 
 
-def _predict(model: nn.Module) -> None:
+def _predict(model: nn.Module, side: int) -> None:
     from mmdet.structures import DetDataSample
 
-    shape = (_SIDE, _SIDE)
+    shape = (side, side)
     about = dict(img_shape=shape, pad_shape=shape, batch_input_shape=shape, ori_shape=shape)
     sample = DetDataSample(metainfo=dict(about, scale_factor=(1.0, 1.0)))
     image = torch.zeros(1, 3, *shape, device=next(model.parameters()).device)
@@ -106,12 +114,12 @@ def _listed(strides: Sequence[float]) -> str:
 
 
 @contextmanager
-def _spies(model: nn.Module, seen: Strides) -> Iterator[None]:
+def _spies(model: nn.Module, side: int, seen: Strides) -> Iterator[None]:
     """Note what heads and extractors are given."""
     handles, wrapped = [], []
 
     def remember(where: str, believer: object, sizes: Sequence[Sequence[int]]) -> None:
-        measured = [_SIDE / max(size[-2:]) for size in sizes]
+        measured = [side / max(size[-2:]) for size in sizes]
         if where not in [path for path, _, _ in seen]:
             seen.append((where, _strides_of(believer), measured))
 
