@@ -1,14 +1,12 @@
 """How findings count, list and compare."""
 
-import re
 from collections.abc import Iterable
 from difflib import get_close_matches
-from os.path import commonprefix
+from string import ascii_letters
 
 from ptnt_mm.checkpoint import name_some
 
 _EXAMPLES = 5
-_NUMBER = re.compile(r'\d')
 
 
 def some(names: Iterable[str]) -> str:
@@ -23,17 +21,16 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f'; nearest is {by_fold[near[0]]!r}' if near else ''
 
 
-def is_slip(name: str, other: str) -> bool:
-    """Whether two words of four letters or more differ by a letter left out, or by two swapped."""
-    start = len(commonprefix((name, other)))
-    end = len(commonprefix((name[start:][::-1], other[start:][::-1])))
-    parts = [word[start : len(word) - end] for word in (name, other)]
-    left_out = sorted(map(len, parts)) == [0, 1]
-    swapped = len(parts[0]) == 2 and parts[0] == parts[1][::-1]
-    # Numbers are never misspelt: conv1 and conv are two things.
-    return (left_out or swapped) and min(len(name), len(other)) > 3 and not _NUMBER.search(
-        ''.join(parts)
-    )
+def slips(name: str) -> set[str]:
+    """All words that a name becomes by a letter more or less, or by two letters swapped.
+
+    Numbers are never misspelt: conv1 and conv2 are two things.
+    """
+    halves = [(name[:i], name[i:]) for i in range(len(name) + 1)]
+    less = {a + b[1:] for a, b in halves if b and not b[0].isdigit()}
+    swapped = {a + b[1] + b[0] + b[2:] for a, b in halves if len(b) > 1 and not b[:2].isdigit()}
+    more = {a + letter + b for a, b in halves for letter in f'{ascii_letters}_'}
+    return (less | swapped | more) - {name}
 
 
 def binary(number: int) -> str:

@@ -16,8 +16,10 @@ from ptnt_mm.check.images import (
     check_splits_are_apart,
 )
 from ptnt_mm.check.memory import check_memory, measure
+from ptnt_mm.check.misspelt import check_parameter_names, check_spelling
 from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_there_are_weights
 from ptnt_mm.check.report import lines, of_kind
+from ptnt_mm.check.strides import check_strides
 from ptnt_mm.check.trial import build_model
 from ptnt_mm.check.weights import check_normalisation, check_weights_are_there, check_weights_fit
 from ptnt_mm.engine.build import import_host
@@ -32,18 +34,31 @@ class Inspection:
         config: The config, with all flags brought into it.
         splits: Which data loaders count: some of 'train', 'val' and 'test'.
         gpus: The number of processes that will train, one for each GPU.
+        stumbled: Makes a finding of a check that fails itself.
 
     Raises:
         UserError: if the host library cannot be imported.
     """
 
-    def __init__(self, config: Config, splits: tuple[str, ...], gpus: int = 1):
+    def __init__(
+        self,
+        config: Config,
+        splits: tuple[str, ...],
+        gpus: int = 1,
+        stumbled: Callable[[str, str], Finding] = error,
+    ):
         import_host(config.get('default_scope') or 'mmengine')
         self.config = config
         self.gpus = gpus
+        self.stumbled = stumbled
         self.host = host_of(config, splits)
         self.model: nn.Module | None = None
         self.findings: list[Finding] = []
+        self.of_config = (
+            Check('settings', lambda: check_spelling(config)),
+            Check('model', self.small_run),
+        )
+        """Those that read no data; :attr:`before_training` follows them."""
         # What training says itself when it begins is in the second part alone.
         data = (
             Check('files', lambda: check_files(config, splits)),
@@ -58,7 +73,7 @@ class Inspection:
             Check('weights', self.weights_are_there, self.weights_fit),
         )
         scale = Check('mean and std', lambda: check_normalisation(config))
-        self.checks = (*data, *start, scale, Check('memory', thorough=self.memory))
+        self.checks = (*self.of_config, *data, *start, scale, Check('memory', thorough=self.memory))
         """Every check, in the order of the report."""
         self.before_training = (*data, scale)
         """Those that training begins with."""
@@ -82,7 +97,8 @@ class Inspection:
             found.append(error('config', str(err)))
         except Exception as err:  # a config and an annotation file may hold anything
             kind = type(err).__name__
-            found.append(warning('config', f'this could not be checked to its end: {kind}: {err}'))
+            what = f'this could not be checked to its end: {kind}: {err}'
+            found.append(self.stumbled('config', what))
         return found
 
     def images_are_there(self) -> Findings:
@@ -99,9 +115,16 @@ class Inspection:
         yield from check_classes_of_heads(self.config, self.host.classes)
         yield from check_neck(self.config)
 
+    def small_run(self) -> Findings:
+        """Build the model and run it on a small image."""
+        if not of_kind(self.findings, Severity.ERROR):
+            self.model = build_model(self.config)
+            yield from check_parameter_names(self.config, self.model)
+            yield from check_strides(self.config, self.model)
+
     def built_heads(self) -> Findings:
-        """Build the model."""
-        self.model = build_model(self.config)
+        """Look at the built model."""
+        self.model = self.model or build_model(self.config)
         yield from check_built_heads(self.config, self.model, self.host.classes)
 
     def learning_rate(self) -> Findings:
@@ -137,16 +160,18 @@ def check_before_training(config: Config) -> list[str]:
     Raises:
         UserError: if it found errors: lists them all.
     """
-    inspection = Inspection(config, ('train', 'val'))
-    for _ in inspection.run(inspection.before_training, thorough=False):
-        pass
-    errors = of_kind(inspection.findings, Severity.ERROR)
-    if errors:
-        listed = '\n'.join(lines(errors))
-        raise UserError(
-            f'{config.filename} would break, or not do what it says:\n{listed}\n'
-            'tools/check_config.py looks further'
-        )
+    # A mistake of ours in a check is no reason not to train.
+    inspection = Inspection(config, ('train', 'val'), stumbled=warning)
+    for checks in (inspection.of_config, inspection.before_training):
+        for _ in inspection.run(checks, thorough=False):
+            pass
+        errors = of_kind(inspection.findings, Severity.ERROR)
+        if errors:
+            listed = '\n'.join(lines(errors))
+            raise UserError(
+                f'{config.filename} would break, or not do what it says:\n{listed}\n'
+                'tools/check_config.py looks further'
+            )
     return [str(finding) for finding in of_kind(inspection.findings, Severity.WARNING)]
 
 

@@ -19,13 +19,14 @@ from mmengine.runner import EpochBasedTrainLoop, IterBasedTrainLoop, Runner, Tes
 from mmengine.runner.utils import set_random_seed
 from mmengine.utils import import_modules_from_strings
 from mmengine.utils.dl_utils import set_multi_processing
+from torch import nn
 from torch.nn.utils import clip_grad_norm_
 from torch.utils.data import DataLoader
 
 from ptnt_mm.engine.config import READ_KEYS, kind_of, within
 from ptnt_mm.engine.constructors import arguments, classes_named, registered_names, words
 from ptnt_mm.finding import Finding, error, sound
-from ptnt_mm.wording import is_slip, nearest
+from ptnt_mm.wording import nearest, slips
 
 _IMPLIED: dict[str, tuple[Callable, ...]] = {
     'train_dataloader': (DataLoader,),
@@ -46,6 +47,9 @@ _IMPLIED: dict[str, tuple[Callable, ...]] = {
 _OWN_NAMES = ('metainfo', 'experiment_name', 'work_dir', 'name', 'loss_name', 'prefix')
 """Settings whose values are names that users choose."""
 
+_SHORTEST = 4
+"""Letters of a word that slips are looked for."""
+
 _FOREIGN = ('Albu', 'Detectron2Wrapper')
 """Classes that hand their settings on to another library."""
 
@@ -58,11 +62,24 @@ def check_spelling(config: Config) -> Iterator[Finding]:
     yield from found or [sound('config', 'every key and type is known')]
 
 
+def check_parameter_names(config: Config, model: nn.Module) -> Iterator[Finding]:
+    """Compare the custom keys of an optimizer with the names of a model's parameters."""
+    where = 'optim_wrapper.paramwise_cfg.custom_keys'
+    keys = (config.optim_wrapper.get('paramwise_cfg') or {}).get('custom_keys') or {}
+    names = [name for name, _ in model.named_parameters()]
+    parts = {part for name in names for part in name.split('.')}
+    for key in keys:
+        meant = [_meant(part, parts) for part in key.split('.')]
+        if not any(key in name for name in names) and any(meant):
+            near = next(filter(None, meant))
+            yield error(f'{where}.{key}', f'is part of no parameter; nearest is {near!r}')
+
+
 def _top_level(config: Config) -> Iterator[Finding]:
     """Keys that are nearly one that is read: other ones are variables of the config's own."""
     for key in config.keys() - READ_KEYS:
         meant = _meant(key, READ_KEYS)
-        if meant and (meant not in config or isinstance(config[key], Mapping)):
+        if meant and (meant not in config or isinstance(config[key], (Mapping, list))):
             yield error(key, f'is read by nothing; nearest is {meant!r}', f'write {meant}')
 
 
@@ -76,12 +93,15 @@ class _Section:
         readers = [Runner, DefaultOptimWrapperConstructor, FileClient]
         for path, settings in within(self.settings, key):
             readers += self._classes(path, settings)
-        self.words = frozenset().union(*map(words, readers), _operators())
+        self.words = words(frozenset(readers)) | _operators()
         self.known = self.words | registered_names()
 
     def findings(self) -> Iterator[Finding]:
-        """What is misspelt."""
-        yield from self._look(self.settings, self.key)
+        """What is misspelt, each place once."""
+        found: dict[str, Finding] = {}
+        for finding in self._look(self.settings, self.key):
+            found.setdefault(finding.where, finding)
+        yield from found.values()
 
     def _classes(self, path: str, settings: Mapping) -> tuple[Callable, ...]:
         if settings.get('type'):
@@ -104,8 +124,11 @@ class _Section:
         elif path.rpartition('.')[2] in _OWN_NAMES or '.metainfo.' in path:
             return
         elif isinstance(value, (list, tuple)):
+            # Several unknown words are names of the user's, such as those of classes.
+            unknown = [one for one in value if isinstance(one, str) and one not in self.known]
             for i, inner in enumerate(value):
-                yield from self._look(inner, f'{path}[{i}]')
+                if inner not in unknown or len(unknown) == 1:
+                    yield from self._look(inner, f'{path}[{i}]')
         elif isinstance(value, str) and value.isidentifier():
             meant = _meant(value, self.known)
             if meant:
@@ -132,13 +155,17 @@ class _Section:
             where = f'{path}.{key}'
             if key in names:
                 parameters = [one.parameters[key] for one in taken if key in one.parameters]
-                yield from _wrong_kind(where, value, parameters)
-            elif key in self.words or key == '_scope_' or not str(key).isidentifier():
+                yield from _wrong_value(where, value, parameters)
+            elif key in ('type', '_scope_') or not str(key).isidentifier():
+                continue
+            elif meant := slips(key) & names - settings.keys():
+                yield _no_argument(where, classes, meant)
+            elif key in self.words:
+                # Whoever hands the settings on has taken it out before.
                 continue
             elif is_complete:
-                name = classes[0].__name__
-                yield error(where, f'is no argument of {name}{nearest(key, names)}')
-            elif meant := _meant(key, names | self.words):
+                yield _no_argument(where, classes, names)
+            elif meant := _meant(key, self.words):
                 yield error(where, f'is read by nothing; nearest is {meant!r}')
 
 
@@ -147,25 +174,43 @@ def _operators() -> set[str]:
     return set(dir(sys.modules.get('mmcv.ops')))
 
 
+def _no_argument(where: str, classes: tuple[Callable, ...], names: set[str]) -> Finding:
+    near = nearest(where.rpartition('.')[2], names)
+    return error(where, f'is no argument of {classes[0].__name__}{near}')
+
+
 def _meant(name: str, known: set[str] | frozenset[str]) -> str | None:
     """The known word that somebody has probably meant by an unknown one."""
     if name in known:
         return None
-    return next((word for word in sorted(known) if is_slip(name, word)), None)
+    # Rather a letter too few than one too many: clases are classes, and not cases.
+    near = sorted(word for word in slips(name) & known if len(word) >= _SHORTEST)
+    return max(near, key=len, default=None)
 
 
-def _wrong_kind(
+def _wrong_value(
     where: str, value: object, parameters: list[inspect.Parameter | None]
 ) -> Iterator[Finding]:
-    """A text where a number or a list is expected."""
+    """A text where a number or a list is expected, or what is nearly the default."""
     kinds = [_kinds(parameter) for parameter in parameters]
     allowed = set().union(*kinds)
     if isinstance(value, str) and all(kinds) and str not in allowed:
         names = ' or '.join(sorted(kind.__name__ for kind in allowed - {NoneType}))
         yield error(where, f'is {value!r}, expected {names}')
+    defaults = {one for parameter in parameters if parameter for one in _texts(parameter.default)}
+    for text in _texts(value):
+        if where.rpartition('.')[2] not in _OWN_NAMES and slips(text) & defaults:
+            meant = min(slips(text) & defaults)
+            yield error(where, f'is {text!r}; nearest is {meant!r}, the default')
+
+
+def _texts(value: object) -> list[str]:
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return [one for one in values if isinstance(one, str)]
 
 
 _PLAIN = (bool, int, float, complex, str, list, tuple, NoneType)
+_NAMED = {kind.__name__: kind for kind in _PLAIN} | {'None': NoneType}
 
 
 def _kinds(parameter: inspect.Parameter | None) -> set[type]:
@@ -179,6 +224,10 @@ def _kinds(parameter: inspect.Parameter | None) -> set[type]:
 
 
 def _leaves(annotation: object) -> set[type]:
+    if isinstance(annotation, str):
+        # Not evaluated: plain ones say enough.
+        kinds = [_NAMED.get(name.strip()) for name in annotation.split('|')]
+        return {kind for kind in kinds if kind} if all(kinds) else set()
     if typing.get_origin(annotation) in (typing.Union, UnionType):
         leaves = [_leaves(part) for part in typing.get_args(annotation)]
         return set().union(*leaves) if all(leaves) else set()

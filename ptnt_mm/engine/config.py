@@ -7,12 +7,12 @@ import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-import mmengine.registry
 from mmengine.config import Config, ConfigDict
-from mmengine.registry import Registry, build_from_cfg
+from mmengine.registry import build_from_cfg
 from mmengine.runner import Runner
 
 from ptnt_mm.doctor import HOSTS
+from ptnt_mm.engine.constructors import arguments, registered_names
 from ptnt_mm.errors import UserError, unknown_name
 from ptnt_mm.zoo import config_names, config_path
 
@@ -129,9 +129,9 @@ def explain_build_error(error: Exception) -> str:
     refused, absent = _REFUSED.search(str(error)), _NOT_REGISTERED.search(str(error))
     cls = _class_being_built(error)
     if refused and cls is not None:
-        return f'{cls.__name__}: {unknown_name("argument", refused[1], _arguments(cls))}'
+        return f'{cls.__name__}: {unknown_name("argument", refused[1], arguments(cls).parameters)}'
     if absent:
-        return unknown_name('type', absent[1], _registered(absent[2]))
+        return unknown_name('type', absent[1], sorted(registered_names(absent[2])))
     return str(error) or type(error).__name__
 
 
@@ -208,25 +208,3 @@ def _class_being_built(error: Exception) -> type | None:
         if frame.f_code is build_from_cfg.__code__:
             cls = frame.f_locals.get('obj_cls')
     return cls if isinstance(cls, type) else None
-
-
-def _registered(kind: str) -> list[str]:
-    """The names in MMEngine's registry of a kind ('dataset', 'mmdet::model') and its children."""
-    names: set[str] = set()
-    for registry in vars(mmengine.registry).values():
-        if isinstance(registry, Registry) and registry.name == kind.rpartition('::')[2]:
-            names.update(registry.module_dict)
-            for child in registry.children.values():
-                names.update(child.module_dict)
-    return sorted(names)
-
-
-def _arguments(cls: type) -> list[str]:
-    """The names of a constructor's arguments, those of its bases included."""
-    names: list[str] = []
-    for base in cls.__mro__[:-1]:
-        if '__init__' in vars(base):
-            names += [
-                name for name in inspect.signature(base.__init__).parameters if name not in names
-            ]
-    return [name for name in names if name not in ('self', 'args', 'kwargs')]

@@ -1,7 +1,9 @@
 """What the classes that a config names can be given, read from their signatures and sources."""
 
 import ast
+import contextlib
 import functools
+import importlib
 import inspect
 import re
 import sys
@@ -39,6 +41,9 @@ def classes_named(kind: object, scope: str) -> tuple[Callable, ...]:
     """
     if not isinstance(kind, str):
         return (kind,) if callable(kind) else ()
+    with contextlib.suppress(ImportError):
+        # Registries of a library are there once this is imported, and import the rest themselves.
+        importlib.import_module(f'{scope}.registry')
     found = []
     for root in _REGISTRIES:
         try:
@@ -82,21 +87,22 @@ def arguments(cls: Callable) -> Arguments:
 
 
 @functools.cache
-def words(cls: Callable) -> frozenset[str]:
-    """All words in the files that define a class, its bases and what these import by name.
+def words(classes: frozenset[Callable]) -> frozenset[str]:
+    """All words in the files that define classes, their bases, and functions.
 
-    For a function, in those that define it and what its file imports.
+    And in those of the classes and functions that they import, to which settings are handed on:
+    two steps far, as from a detector to its encoder and from there to a layer.
     """
-    bases = cls.__mro__[:-1] if isinstance(cls, type) else (cls,)
+    bases = {base for cls in classes for base in getattr(cls, '__mro__', (cls,))}
     modules = {getattr(base, '__module__', None) for base in bases}
-    for module in list(modules):
-        modules |= _imported(module)
+    for _ in range(2):
+        modules = modules.union(*map(_imported, modules))
     return frozenset().union(*map(_words_of_module, modules))
 
 
 @functools.cache
 def _imported(module: str | None) -> frozenset[str]:
-    """The modules that define the classes and functions which a module imports; torch's left out."""
+    """The modules that define what a module imports by name; torch's are left out."""
     values = vars(sys.modules.get(module, types)).values()
     names = {str(getattr(value, '__module__', '')) for value in values if callable(value)}
     return frozenset(name for name in names if name.startswith(('mm', 'ptnt_mm')))

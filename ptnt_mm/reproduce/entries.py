@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from ptnt_mm.archs import ARCHS
 from ptnt_mm.errors import UserError, unknown_name
 from ptnt_mm.reproduce.benchmarks import ADE20K, CITYSCAPES, COCO, Benchmark
 from ptnt_mm.reproduce.schedules import Epochs, Iterations, Schedule
@@ -12,8 +13,6 @@ from ptnt_mm.zoo import config_names
 
 PAPER = 'arXiv 2201.00978'
 PAPER_URL = 'https://arxiv.org/abs/2201.00978'
-
-SIZES = ('ti', 's', 'm', 'b')
 
 EPOCH_OF_COCO = 117_266
 """Images: of train2017's 118,287 mmdet leaves out the 1,021 that show no object."""
@@ -35,7 +34,7 @@ class Entry:
         name: Of the config: ``{method}_ptnt_{size}_{schedule}``, and where one method has several,
             the benchmark.
         method: The detector or segmenter, as its paper writes it.
-        size: One of :data:`SIZES`.
+        size: How a variant's name begins, as in 'ti' or 's' for tiny and small.
         benchmark: What it is trained and evaluated on.
         schedule: How long it trains.
     """
@@ -45,6 +44,11 @@ class Entry:
     size: str
     benchmark: Benchmark
     schedule: Schedule
+
+    @property
+    def arch(self) -> str:
+        """The variant: the first of :data:`ARCHS` that begins with the size."""
+        return next(arch for arch in ARCHS if arch.startswith(self.size))
 
     @property
     def backbone(self) -> str:
@@ -67,7 +71,7 @@ def entries() -> list[Entry]:
     found = []
     for family in _FAMILIES:
         rows = list(family.rows())
-        found += sorted(rows, key=lambda entry: (SIZES.index(entry.size), entry.name))
+        found += sorted(rows, key=lambda entry: (list(ARCHS).index(entry.arch), entry.name))
     return found
 
 
@@ -104,9 +108,10 @@ class _Family:
 
     def rows(self) -> Iterator[Entry]:
         """An entry for each."""
-        pattern = re.compile(rf'{self.word}_ptnt_({"|".join(SIZES)})_{self.ending}')
+        pattern = re.compile(rf'{self.word}_ptnt_([a-z]+)_{self.ending}')
         for name in config_names():
-            if match := pattern.fullmatch(name):
+            match = pattern.fullmatch(name)
+            if match and any(arch.startswith(match[1]) for arch in ARCHS):
                 size, times = match.groups()
                 schedule = replace(self.schedule, length=self.schedule.length * int(times))
                 yield Entry(name, self.method, size, self.benchmark, schedule)

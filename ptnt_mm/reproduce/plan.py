@@ -5,7 +5,7 @@ from rich.table import Table
 from ptnt_mm.complexity import build, measure
 from ptnt_mm.reproduce.entries import Entry
 from ptnt_mm.reproduce.steps import StepTime
-from ptnt_mm.reproduce.weights import FILES, SOURCE
+from ptnt_mm.reproduce.weights import SOURCE, file_name
 from ptnt_mm.tables import new_table, to_text
 
 
@@ -28,7 +28,7 @@ def plan(chosen: list[Entry], times: dict[str, StepTime]) -> str:
         if step is not None:
             hours.append(gpu_hours(entry, step))
         measured = ('', '') if step is None else (f'{hours[-1]:.0f}', step.device)
-        table.add_row(entry.name, str(entry.schedule), *measured, FILES[entry.size])
+        table.add_row(entry.name, str(entry.schedule), *measured, file_name(entry.size))
     return '\n\n'.join([to_text(table), *_notes(chosen, hours)])
 
 

@@ -16,13 +16,18 @@ FILES = {
 """File name by size. The number in it is the ImageNet top-1 accuracy in percent."""
 
 
+def file_name(size: str) -> str:
+    """The file of a size; the name to give to one's own where nothing was published."""
+    return FILES.get(size, f'ptnt_{size}.pth.tar')
+
+
 def find(size: str, folder: Path) -> Path:
     """Return the weight file for a size.
 
     Raises:
         UserError: if it is not in the folder; says where to get it.
     """
-    file = folder / FILES[size]
+    file = folder / file_name(size)
     if not file.is_file():
         raise UserError(
             f'{file} is missing: its authors link it, with a password, on {SOURCE}. Save it under '

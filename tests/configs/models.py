@@ -6,6 +6,16 @@ from mmengine.config import Config, ConfigDict
 from mmengine.registry import MODELS, init_default_scope
 from torch import nn
 
+from ptnt_mm.zoo import _with_bases, config_names, config_path
+
+HOSTS = {
+    name: 'mmseg'
+    if any(file.stem.endswith('_mmseg') for file in _with_bases(config_path(name)))
+    else 'mmdet'
+    for name in config_names()
+}
+"""The host of every config, by the runtime that it inherits."""
+
 SIZES = dict(ti='tiny', s='small', m='medium', b='base')
 
 # Widths, and numbers of regions and queries, that only make a test slow.

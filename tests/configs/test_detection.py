@@ -21,14 +21,15 @@ from mmengine.config import Config  # noqa: E402
 from mmengine.registry import HOOKS  # noqa: E402
 from torch import nn  # noqa: E402
 
-from .models import SIZES, build, narrow  # noqa: E402
+from .models import HOSTS, SIZES, build, narrow  # noqa: E402
 
 DETECTORS = ('retinanet', 'mask_rcnn', 'cascade_mask_rcnn')
 GRID = [f'{d}_ptnt_{s}_{t}' for d in DETECTORS for s in SIZES for t in ('1x', '3x', '3x_ms')]
 OPTIONS = [f'retinanet_ptnt_s_1x_{option}' for option in ('amp', 'clip', 'ema', 'lld', 'low_mem')]
 OTHERS = ['dino_ptnt_s_1x', 'rtmdet_ptnt_s_1x', 'custom_coco']
 DEMOS = ['demo_retinanet_ptnt_ti', 'demo_mask_rcnn_ptnt_ti']
-NAMES = GRID + OPTIONS + OTHERS + DEMOS
+PUBLISHED = GRID + OPTIONS + OTHERS + DEMOS
+NAMES = [name for name in HOSTS if HOSTS[name] == 'mmdet']
 
 
 @pytest.fixture(scope='module')

@@ -15,7 +15,7 @@ from mmengine.structures import PixelData  # noqa: E402
 from mmseg.structures import SegDataSample  # noqa: E402
 from torch import nn  # noqa: E402
 
-from .models import SIZES, build, narrow  # noqa: E402
+from .models import HOSTS, SIZES, build, narrow  # noqa: E402
 
 GRID = [
     *(f'semantic_fpn_ptnt_{size}_40k_ade20k' for size in SIZES),
@@ -23,7 +23,8 @@ GRID = [
 ]
 OTHERS = ['upernet_ptnt_s_80k_cityscapes', 'custom_seg']
 DEMOS = ['demo_semantic_fpn_ptnt_ti']
-NAMES = GRID + OTHERS + DEMOS
+PUBLISHED = GRID + OTHERS + DEMOS
+NAMES = [name for name in HOSTS if HOSTS[name] == 'mmseg']
 SMALLEST = ['semantic_fpn_ptnt_ti_40k_ade20k', 'upernet_ptnt_ti_160k_ade20k']
 
 

@@ -1,9 +1,12 @@
 """The rows of the model zoo."""
 
+import re
+
 import pytest
 
 import ptnt_mm
 from ptnt_mm import zoo
+from ptnt_mm.archs import ARCHS
 from ptnt_mm.errors import UserError
 from ptnt_mm.reproduce.entries import Entry, choose, entries
 
@@ -13,9 +16,16 @@ pytest.importorskip('mmdet')
 def test_every_config_for_a_benchmark_is_a_row():
     names = [entry.name for entry in entries()]
     others = set(zoo.config_names()) - set(names)
-    assert all(name.startswith(('custom_', 'demo_')) for name in others)
+    strangers = [name for name in others if not name.startswith(('custom_', 'demo_'))]
+    assert not strangers, (
+        'these configs are no rows of the model zoo: name them METHOD_ptnt_SIZE_SCHEDULE, where '
+        'METHOD has a line in _FAMILIES of ptnt_mm/reproduce/entries.py and SIZE is how the name '
+        'of a variant in ptnt_mm/archs.py begins'
+    )
     assert len(set(names)) == len(names) == len(zoo.config_names()) - len(others)
-    assert names[0] == 'retinanet_ptnt_ti_1x'
+    sizes = [entry.arch for entry in entries() if re.fullmatch('retinanet_.*_1x', entry.name)]
+    assert sizes == [arch for arch in ARCHS if arch in sizes]
+    assert names[0] == f'retinanet_ptnt_{entries()[0].size}_1x'
 
 
 def test_a_name_says_what_it_is():

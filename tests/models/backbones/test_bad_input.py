@@ -5,6 +5,7 @@ import re
 import pytest
 import torch
 
+from ptnt_mm.archs import ARCHS
 from ptnt_mm.models import PyramidTNT
 
 
@@ -12,7 +13,7 @@ from ptnt_mm.models import PyramidTNT
     ('options', 'message'),
     [
         (dict(arch='smal'), "unknown arch 'smal': did you mean 'small'?"),
-        (dict(arch='resnet50'), 'expected one of tiny, small, medium, base'),
+        (dict(arch='resnet50'), f'expected one of {", ".join(ARCHS)}'),
         (dict(arch=None), 'unknown arch None'),
         (dict(out_indices=2), 'out_indices is 2: expected stages such as (1, 2, 3)'),
         (dict(out_indices=()), 'out_indices is ()'),
