@@ -1,13 +1,20 @@
 """Optimizer groups: MMEngine's rules, few groups, checked keys, rates by depth."""
 
+import copy
+import io
+from pathlib import Path
+
 import pytest
-from mmengine.optim import build_optim_wrapper
+import torch
+from mmengine.config import Config
+from mmengine.optim import OptimWrapper, build_optim_wrapper
 from torch import nn
 
 from ptnt_mm.errors import UserError
 from ptnt_mm.models import PyramidTNT
 
 RATE, DECAY = 1e-3, 0.05
+SCHEDULE = Path(__file__).parents[2] / 'configs/_base_/schedules/adamw.py'
 
 
 class Detector(nn.Module):
@@ -130,3 +137,52 @@ def test_a_rate_that_makes_no_sense_is_an_error(detector: Detector, rate: object
 def test_a_backbone_without_depths_is_an_error():
     with pytest.raises(UserError, match='Linear does not tell the depth of its layers'):
         groups_of(Detector(nn.Linear(4, 4)), 'LayerDecay', decay_rate=0.9)
+
+
+def schedule_of(model: nn.Module, **options) -> OptimWrapper:
+    """What the schedules build, with gradients clipped; options are the optimizer's."""
+    settings = Config.fromfile(SCHEDULE).optim_wrapper
+    settings.optimizer.update(options)
+    wanted = dict(settings, clip_grad=dict(max_norm=0.1))
+    wanted['paramwise_cfg'] = dict(flat_decay_mult=0.0)
+    return build_optim_wrapper(model, wanted)
+
+
+def train(model: nn.Module, wrapper: OptimWrapper, steps: range) -> None:
+    """Steps whose gradients are random numbers, the same for every model."""
+    for step in steps:
+        torch.manual_seed(step)
+        losses = [(p * torch.randn_like(p)).sum() for p in model.parameters()]
+        wrapper.update_params(sum(losses))
+
+
+def test_the_schedules_optimizer_is_fused_and_computes_the_same(micro_arch: dict):
+    fused = Detector(PyramidTNT(micro_arch))
+    plain = copy.deepcopy(fused)
+    for model, options in ((fused, {}), (plain, dict(fused=False))):
+        wrapper = schedule_of(model, lr=RATE, **options)
+        train(model, wrapper, range(3))
+        assert all(group['fused'] is (model is fused) for group in wrapper.optimizer.param_groups)
+    for name, parameter in plain.named_parameters():
+        torch.testing.assert_close(
+            parameter, fused.get_parameter(name), rtol=1e-4, atol=1e-2 * RATE
+        )
+
+
+def test_a_resumed_fused_optimizer_goes_on_bit_by_bit(micro_arch: dict):
+    model = Detector(PyramidTNT(micro_arch))
+    wrapper = schedule_of(model)
+    train(model, wrapper, range(2))
+    file = io.BytesIO()
+    torch.save(dict(model=model.state_dict(), optimizer=wrapper.state_dict()), file)
+    train(model, wrapper, range(2, 4))
+
+    file.seek(0)
+    stored = torch.load(file, weights_only=True)
+    resumed = Detector(PyramidTNT(micro_arch))
+    resumed.load_state_dict(stored['model'])
+    again = schedule_of(resumed)
+    again.load_state_dict(stored['optimizer'])
+    train(resumed, again, range(2, 4))
+    for name, value in model.state_dict().items():
+        assert torch.equal(value, resumed.state_dict()[name]), name

@@ -1,11 +1,13 @@
-"""torch.compile: one graph, any size, the same numbers."""
+"""torch.compile and torch.export: one graph, any size, the same numbers."""
 
 import shutil
+from collections.abc import Callable
 
 import pytest
 import torch
 from torch import Tensor, nn
 from torch._dynamo.testing import CompileCounterWithBackend
+from torch.export import Dim
 
 from ptnt_mm.models import PyramidTNT, TransposedConvNeck
 
@@ -57,6 +59,43 @@ def test_dynamic_sizes(pyramid):
         found, expected = results(compiled, pyramid, image), results(pyramid, pyramid, image)
         torch.testing.assert_close(found, expected)
     assert counter.frame_count <= 2, 'three sizes are not three compilations'
+
+
+@pytest.fixture
+def build_shallow(micro_arch) -> Callable[..., PyramidTNT]:
+    """One block a stage: what depends on sizes is in the first of each."""
+    torch._dynamo.reset()
+    arch = dict(micro_arch, depths=(1,) * 4, inner_depths=(1,) * 4)
+    return lambda **options: golden.filled(PyramidTNT(arch, **options)).eval()
+
+
+@pytest.mark.timeout(300)
+@torch.no_grad()
+def test_how_many_graphs_there_are(build_shallow):
+    """Equal sides and the pretraining grid, 128 pixels, are sizes like others."""
+    shallow = build_shallow(out_indices=(0, 1))
+    counter = CompileCounterWithBackend('eager')
+    compiled = torch.compile(shallow, backend=counter, fullgraph=True, dynamic=True)
+    sizes = [(2, 192, 256), (3, 256, 192), (2, 128, 256), (2, 384, 128), (2, 192, 192)]
+    for batch, *hw in [*sizes, (2, 128, 128)]:
+        image = golden.image(batch, *hw)
+        torch.testing.assert_close(compiled(image), shallow(image), rtol=1e-4, atol=1e-4)
+    assert counter.frame_count == 1, 'sides that are multiples of 64 share a compilation'
+    compiled(golden.image(1, 192, 256))
+    assert counter.frame_count == 2, 'a single image is a case of its own'
+
+
+@pytest.mark.timeout(300)
+@torch.no_grad()
+def test_export_with_dynamic_sizes(build_shallow):
+    """All numbers of images, all sides from 65 pixels: two tokens of the last stage."""
+    shallow = build_shallow()
+    example = golden.image(2, 72, 104)
+    sizes = ({0: Dim.AUTO, 2: Dim.AUTO, 3: Dim.AUTO},)
+    program = torch.export.export(shallow, (example,), dynamic_shapes=sizes, strict=False).module()
+    for batch, *hw in [(2, 72, 104), (1, 65, 93), (3, 256, 192), (2, 128, 128), (1, 200, 336)]:
+        image = golden.image(batch, *hw)
+        torch.testing.assert_close(program(image), shallow(image), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.timeout(300)

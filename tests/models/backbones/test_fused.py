@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ptnt_mm.archs import ARCHS
 from ptnt_mm.models import PyramidTNT
+from ptnt_mm.models.layers import biased_attention
 
 from .. import golden
 
@@ -20,6 +21,12 @@ SIZES = [
     (256, 256), (192, 192), (224, 224), (61, 93), (127, 129), (64, 512),
     (512, 64), (8, 8), (9, 200), (320, 256), (333, 222),
 ]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _no_image_is_small(monkeypatch):
+    """The form that is taken at the size of detection: small images would be as published."""
+    monkeypatch.setattr(biased_attention, 'FEW_LOGITS', 0)
 
 
 def pair(arch: str, **options) -> tuple[PyramidTNT, PyramidTNT]:

@@ -144,3 +144,33 @@ def assert_normal(values: torch.Tensor, std: float) -> None:
     margin = 5 / math.sqrt(values.numel())
     assert abs(values.mean().item()) <= margin * std
     assert values.std().item() == pytest.approx(std, rel=margin)
+
+
+@pytest.mark.parametrize('with_cp', [False, True])
+@pytest.mark.parametrize('options', [{}, dict(attention='eager'), dict(out_norms=True)], ids=str)
+def test_autocast_gives_all_stages_one_precision(build_micro, options, with_cp):
+    """And parameters the gradients of their own."""
+    model = build_micro(with_cp=with_cp, **options)
+    image = golden.image(2, 61, 93)
+    with torch.autocast('cpu', dtype=torch.bfloat16):
+        levels, outputs = model.forward_tokens(image), model(image)
+    tokens = [tensor for inner, outer, _ in levels for tensor in (inner, outer)]
+    assert {tensor.dtype for tensor in (*tokens, *outputs)} == {torch.bfloat16}
+    sum(output.float().square().mean() for output in outputs).backward()
+    assert {parameter.grad.dtype for parameter in model.parameters()} == {torch.float32}
+
+
+@pytest.mark.parametrize('attention', ['eager', 'fused'])
+def test_gradients_by_torch_func(build_micro, attention):
+    model = build_micro(attention=attention, drop_path_rate=0.0).eval()
+    image = golden.image(2, 61, 93)
+
+    def loss(parameters: dict[str, torch.Tensor]) -> torch.Tensor:
+        outputs = torch.func.functional_call(model, parameters, (image,))
+        return sum(output.square().mean() for output in outputs)
+
+    parameters = dict(model.named_parameters())
+    found = torch.func.grad(loss)(parameters)
+    expected = torch.autograd.grad(loss(parameters), list(parameters.values()))
+    for name, gradient in zip(parameters, expected, strict=True):
+        torch.testing.assert_close(found[name], gradient, rtol=1e-3, atol=1e-4)

@@ -7,7 +7,13 @@ import torch
 from torch import Tensor
 
 from ptnt_mm.models.layers import biased_attention
-from ptnt_mm.models.layers.biased_attention import fold, runs_slicewise, slicewise
+from ptnt_mm.models.layers.biased_attention import (
+    attend_biased,
+    fold,
+    runs_slicewise,
+    slicewise,
+    write_down,
+)
 from ptnt_mm.models.layers.position import Factors
 
 HEADS, WIDTH = 3, 5
@@ -84,3 +90,78 @@ def test_who_runs_slicewise():
     assert runs_slicewise(torch.zeros(1)) and runs_slicewise(torch.zeros(1, dtype=torch.float64))
     assert not runs_slicewise(torch.zeros(1, dtype=torch.bfloat16))
     assert not runs_slicewise(torch.zeros(1, device='meta'))
+
+
+def test_write_down():
+    tensors = inputs()
+    found = results(lambda q, k, v, position: write_down(q, k, v, position.bias()), tensors)
+    torch.testing.assert_close(found, results(written_down, tensors))
+
+
+@pytest.fixture
+def forms(monkeypatch) -> list[str]:
+    """The names of the forms that :func:`attend_biased` took."""
+    taken = []
+
+    def spy_on(form):
+        def spy(*args):
+            taken.append(form.__name__)
+            return form(*args)
+
+        return spy
+
+    for form in (write_down, slicewise, fold):
+        monkeypatch.setattr(biased_attention, form.__name__, spy_on(form))
+    return taken
+
+
+@pytest.mark.parametrize(
+    ('few', 'dropout', 'kernel', 'form'),
+    [
+        (2 * HEADS * 70 * 12, 0.0, biased_attention._KERNEL, 'write_down'),
+        (2 * HEADS * 70 * 12 - 1, 0.0, biased_attention._KERNEL, 'slicewise'),
+        (2**20, 1e-9, biased_attention._KERNEL, 'fold'),
+        (2**20, 0.0, None, 'fold'),
+    ],
+)
+def test_which_form_is_taken(monkeypatch, forms, few, dropout, kernel, form):
+    """By the number of logits; without torch's own kernel there is still a form for a CPU."""
+    monkeypatch.setattr(biased_attention, 'FEW_LOGITS', few)
+    monkeypatch.setattr(biased_attention, '_KERNEL', kernel)
+    tensors = inputs()
+    found = results(lambda *args: attend_biased(*args, dropout), tensors)
+    torch.testing.assert_close(found, results(written_down, tensors))
+    assert forms == [form]
+
+
+def test_torch_func_takes_no_operators_of_our_own(monkeypatch, forms):
+    monkeypatch.setattr(biased_attention, 'FEW_LOGITS', 0)
+    q, k, v, *position = (tensor.detach() for tensor in inputs())
+
+    def loss(q: Tensor) -> Tensor:
+        return attend_biased(q, k, v, Factors(*position), 0.0).square().sum()
+
+    found = torch.func.grad(loss)(q)
+    assert forms == ['fold']
+    (expected,) = torch.autograd.grad(loss(q.requires_grad_()), q)
+    assert forms == ['fold', 'slicewise']
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize(
+    'schema',
+    [
+        'changed(Tensor query, Tensor key, Tensor value, *, Tensor? mask=None) -> (Tensor, Tensor)',
+        'changed(Tensor query, Tensor key, Tensor value, *, Tensor? attn_mask=None) -> Tensor',
+    ],
+)
+def test_a_kernel_that_torch_changed_is_not_called(monkeypatch, schema):
+    class Changed:
+        class default:
+            _schema = torch._C.parse_schema(schema)
+
+    name = '_scaled_dot_product_flash_attention_for_cpu'
+    monkeypatch.setattr(torch.ops.aten, name, Changed, raising=False)
+    assert biased_attention._kernel() is None
+    monkeypatch.undo()
+    assert biased_attention._kernel() is biased_attention._KERNEL is not None
