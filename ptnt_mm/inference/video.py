@@ -167,5 +167,6 @@ class Window:
 def _open(source: str | int) -> cv2.VideoCapture:
     # OpenCV and FFmpeg tell at length which of their parts failed; we say it in a line.
     os.environ.setdefault('OPENCV_FFMPEG_LOGLEVEL', '-8')
-    cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
+    # OpenCV 5 has moved the function; 0 is silence in 4 and in 5.
+    (getattr(cv2, 'setLogLevel', None) or cv2.utils.logging.setLogLevel)(0)
     return cv2.VideoCapture(source)
