@@ -1,0 +1,168 @@
+"""How our extension gets into mmcv, and stays out where it must not be."""
+
+import importlib.metadata
+import importlib.util
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+import pytest
+from mmcv import ops
+
+from ptnt_mm.__main__ import main
+from ptnt_mm.errors import UserError
+from ptnt_mm.mmcv_ops import place
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def mmcv_folder(tmp_path, monkeypatch) -> Path:
+    """An mmcv-lite, as far as `place` looks at it."""
+    folder = tmp_path / 'mmcv'
+    folder.mkdir()
+    (folder / '__init__.py').touch()
+    (folder / 'version.py').write_text("__version__ = '2.1.0'\n")
+    find = importlib.util.find_spec
+    spec = importlib.util.spec_from_file_location('mmcv', folder / '__init__.py')
+    monkeypatch.setattr(place, 'find_spec', lambda name: spec if name == 'mmcv' else find(name))
+    return folder
+
+
+def test_install_status_and_remove(mmcv_folder, capsys):
+    written = mmcv_folder / '_ext.py'
+    assert place.source().kind == place.OFFERED
+    assert main(['mmcv-ops', 'install']) == 0
+    assert written.read_bytes() == place.EXTENSION.read_bytes()
+    assert main(['mmcv-ops', 'install']) == 0  # again, as an update does
+    assert [file.name for file in mmcv_folder.glob('*_ext*')] == ['_ext.py']
+    assert place.source() == place.Source(place.INSTALLED, written)
+    capsys.readouterr()
+    assert main(['mmcv-ops', 'status']) == 0
+    output = capsys.readouterr().out
+    assert str(written) in output and "torchvision's deform_conv2d" in output
+    assert main(['mmcv-ops', 'remove']) == 0
+    assert not written.exists()
+    assert 'Nothing to do' in place.remove()
+
+
+def test_a_compiled_extension_wins_and_stays(mmcv_folder):
+    compiled = mmcv_folder / f'_ext{EXTENSION_SUFFIXES[0]}'
+    compiled.write_bytes(b'compiled')
+    assert 'Nothing to do' in place.install()
+    assert 'Nothing to do' in place.remove()
+    assert place.source() == place.Source(place.COMPILED, compiled)
+    assert 'compiled' in place.status() and 'torchvision' not in place.status()
+    assert compiled.read_bytes() == b'compiled' and not (mmcv_folder / '_ext.py').exists()
+
+
+def test_python_prefers_a_compiled_module_to_our_file():
+    suffixes = [suffix for loader, names in _file_loaders() for suffix in names]
+    assert suffixes.index(EXTENSION_SUFFIXES[-1]) < suffixes.index('.py')
+
+
+def _file_loaders() -> list:
+    from importlib._bootstrap_external import _get_supported_file_loaders
+
+    return _get_supported_file_loaders()
+
+
+@pytest.mark.parametrize('action', [place.install, place.remove])
+def test_somebody_elses_file_stays(mmcv_folder, action):
+    foreign = mmcv_folder / '_ext.py'
+    foreign.write_text('"""Another stand-in."""\n')
+    with pytest.raises(UserError, match='not written by ptnt_mm'):
+        action()
+    assert foreign.read_text() == '"""Another stand-in."""\n'
+    assert place.source().kind == place.FOREIGN
+
+
+def test_says_what_is_missing_or_too_new(mmcv_folder, monkeypatch, capsys):
+    (mmcv_folder / 'version.py').write_text("__version__ = '2.2.0'\n")
+    assert main(['mmcv-ops', 'install']) == 1
+    assert 'mmcv 2.2 is too new' in capsys.readouterr().err
+    monkeypatch.setattr(place, 'find_spec', lambda name: None)
+    with pytest.raises(UserError, match="pip install 'mmcv-lite"):
+        place.install()
+    assert 'Nobody serves' in place.status()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason='root may write anywhere')
+def test_a_folder_that_nobody_may_write(mmcv_folder):
+    mmcv_folder.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    try:
+        with pytest.raises(UserError, match='cannot be written'):
+            place.install()
+    finally:
+        mmcv_folder.chmod(stat.S_IRWXU)
+
+
+def test_a_disk_that_refuses(mmcv_folder, monkeypatch):
+    def refuse(*_):
+        raise OSError(28, 'No space left on device')
+
+    monkeypatch.setattr(os, 'replace', refuse)
+    with pytest.raises(UserError, match='No space left on device'):
+        place.install()
+    assert not list(mmcv_folder.glob('*_ext*')) and not list(mmcv_folder.glob('._ext*'))
+
+
+def test_the_offer_is_for_one_module_and_made_once(monkeypatch):
+    place.offer()
+    offers = [finder for finder in sys.meta_path if finder is place._Offer]
+    assert len(offers) == 1 and sys.meta_path[-1] is place._Offer
+    assert place._Offer.find_spec('mmcv._ext').origin == str(place.EXTENSION)
+    for name in ('mmcv', '_ext', 'mmcv._ext2', 'torchvision._C'):
+        assert place._Offer.find_spec(name) is None
+
+
+def lite(folder: Path) -> Path:
+    """A copy of the installed mmcv without a compiled extension, but with our file."""
+    installed = Path(ops.__file__).parents[1]
+    target = folder / 'site' / 'mmcv'
+    ignored = shutil.ignore_patterns('_ext.*', 'csrc', '__pycache__')
+    shutil.copytree(installed, target, ignore=ignored)
+    shutil.copyfile(place.EXTENSION, target / '_ext.py')
+    return target.parent
+
+
+def python(code: str, *path: Path) -> subprocess.CompletedProcess:
+    environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(map(str, path))}
+    return subprocess.run(
+        [sys.executable, '-c', code], env=environment, capture_output=True, text=True, cwd=path[0]
+    )
+
+
+def test_the_file_serves_without_the_side_effects_of_importing_us(tmp_path):
+    code = """
+import sys
+import torch
+from mmcv.ops import get_compiler_version, nms, nms_rotated
+from mmcv.utils import collect_env
+assert nms(torch.zeros(2, 4), torch.ones(2), 0.5)[1].tolist() == [0, 1]
+assert 'ptnt_mm' not in sys.modules and 'ptnt_mm' in get_compiler_version()
+assert 'ptnt_mm' in collect_env()['MMCV Compiler']
+try:
+    nms_rotated(torch.zeros(2, 5), torch.ones(2), 0.5)
+except NotImplementedError as error:
+    print(error)
+"""
+    done = python(code, lite(tmp_path), ROOT)
+    assert done.returncode == 0, done.stderr
+    assert 'nms_rotated' in done.stdout and 'mmcv==2.1.0' in done.stdout
+
+
+def test_the_file_says_so_when_we_are_gone(tmp_path):
+    if any(name.startswith('ptnt_mm') for name in _installed_names()):
+        pytest.skip('ptnt_mm is installed, not only on the path')
+    done = python('import mmcv.ops', lite(tmp_path))
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith('ModuleNotFoundError') and 'ptnt_mm, which is not installed' in last
+
+
+def _installed_names() -> list[str]:
+    return [str(found.metadata['Name']) for found in importlib.metadata.distributions()]

@@ -1,0 +1,112 @@
+"""Time our operators for mmcv against its compiled ones, in turns, in one process.
+
+    python tools/dev/mmcv_ops_speed.py [--rounds 11] [--threads 1] [--only nms]
+
+Needs an mmcv with compiled operators. Prints a Markdown table of medians.
+"""
+
+import argparse
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from statistics import median
+from time import perf_counter
+from types import ModuleType
+
+import mmcv._ext as compiled
+import torch
+from mmcv import ops
+from mmdet.registry import MODELS
+from mmdet.testing import demo_mm_inputs
+from mmengine.registry import init_default_scope
+
+from ptnt_mm import get_config
+from ptnt_mm.mmcv_ops import place
+
+
+def ours() -> ModuleType:
+    """Our extension, beside the compiled one."""
+    spec = importlib.util.spec_from_file_location('ours', place.EXTENSION)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def serve(extension: ModuleType) -> None:
+    """Let all of mmcv.ops call this extension."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith('mmcv.ops.') and hasattr(module, 'ext_module'):
+            module.ext_module = extension
+
+
+def tasks() -> Iterator[tuple[str, Callable[[], object]]]:
+    """What is timed, each made ready when it is its turn."""
+    for count in (1000, 10000, 100000):
+        # About 50 for each object, as a detector gives them.
+        objects = torch.rand(count // 50, 2).repeat(50, 1) * 1000
+        corners = objects + torch.randn(count, 2)
+        boxes = torch.cat([corners, corners + 50 + torch.rand(count, 2) * 10], 1)
+        scores = torch.rand(count)
+        yield f'nms of {count:,} boxes', lambda b=boxes, s=scores: ops.nms(b, s, 0.7)
+
+    maps = torch.randn(2, 256, 200, 336, requires_grad=True)
+    corners = torch.rand(512, 2) * torch.tensor([1000.0, 600.0])
+    images = torch.arange(512)[:, None] % 2
+    rois = torch.cat([images, corners, corners + 16 + torch.rand(512, 2) * 96], 1)
+
+    def pool() -> torch.Tensor:
+        return ops.roi_align(maps, rois, (7, 7), 0.25, 0, 'avg', True)
+
+    yield 'roi_align of 512 rois, forward', pool
+    pooled = pool()
+    factors = torch.randn_like(pooled)
+
+    def back() -> None:
+        maps.grad = None
+        pooled.backward(factors, retain_graph=True)
+
+    # The graph is one of mmcv.ops, which looks its extension up in the backward pass, too.
+    yield 'roi_align of 512 rois, backward', back
+    init_default_scope('mmdet')
+    model = MODELS.build(get_config('mask_rcnn_ptnt_ti_1x').model)
+    batch = demo_mm_inputs(1, (3, 800, 1344), num_items=[10], num_classes=80, with_mask=True,
+                           use_box_type=True)  # fmt: skip
+    batch = model.data_preprocessor(batch, True)
+
+    def step() -> None:
+        torch.manual_seed(0)
+        model.zero_grad()
+        loss, _ = model.parse_losses(model(**batch, mode='loss'))
+        loss.backward()
+
+    yield 'Mask R-CNN training step, 800x1344', step
+
+
+def main() -> None:
+    """Warm up each, then take turns."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--rounds', type=int, default=11)
+    parser.add_argument('--threads', type=int, default=torch.get_num_threads())
+    parser.add_argument('--only', default='', help='tasks with this in their name')
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(0)
+    contenders = (compiled, ours())
+    print('| | compiled, ms | ours, ms | ours / compiled |\n|---|---|---|---|')
+    for name, task in tasks():
+        if args.only not in name:
+            continue
+        times = ([], [])
+        for turn in range(args.rounds + 1):
+            for extension, taken in zip(contenders, times, strict=True):
+                serve(extension)
+                start = perf_counter()
+                task()
+                if turn:
+                    taken.append(1000 * (perf_counter() - start))
+        theirs, own = map(median, times)
+        print(f'| {name} | {theirs:.2f} | {own:.2f} | {own / theirs:.3f} |', flush=True)
+
+
+if __name__ == '__main__':
+    main()
