@@ -23,7 +23,16 @@ def build(source: Path, target: Path) -> zipfile.ZipFile:
 
 
 def files_of(folder: Path) -> set[Path]:
-    hidden = {'.git', '.venv', 'data', 'work_dirs', '__pycache__', '.pytest_cache', '.ruff_cache'}
+    hidden = {
+        '.git',
+        '.venv',
+        '.nox',
+        'data',
+        'work_dirs',
+        '__pycache__',
+        '.pytest_cache',
+        '.ruff_cache',
+    }
     return {
         path.relative_to(folder)
         for path in folder.rglob('*')

@@ -168,5 +168,6 @@ class Window:
 def _open(source: str | int) -> cv2.VideoCapture:
     # Silence the many lines that OpenCV and FFmpeg print on failure; callers report one.
     os.environ.setdefault('OPENCV_FFMPEG_LOGLEVEL', '-8')
-    cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
+    # OpenCV 5 has moved the function; 0 is silence in 4 and in 5.
+    (getattr(cv2, 'setLogLevel', None) or cv2.utils.logging.setLogLevel)(0)
     return cv2.VideoCapture(source)
