@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 import torch.distributed as dist
+from forked import start_server
 from mmengine.config import Config
 from mmengine.optim import OptimWrapper
 from mmengine.registry import MODELS
@@ -201,8 +202,8 @@ def one_of_two(rank: int, store: str, said: str) -> None:
         Path(f'{said}{rank}').write_text(str(error))
 
 
-@pytest.mark.timeout(120)
 def test_processes_stop_together(tmp_path: Path):
+    start_server()  # which has imported what takes long
     context = multiprocessing.get_context('forkserver')
     said = str(tmp_path / 'said')
     ranks = [
