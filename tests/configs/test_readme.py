@@ -1,0 +1,46 @@
+"""The README's first config is the published recipe, and trains as it stands."""
+
+from pathlib import Path
+
+import pytest
+
+import ptnt_mm
+
+pytest.importorskip('mmdet')
+
+from mmdet.testing import demo_mm_inputs  # noqa: E402
+from mmengine.config import Config  # noqa: E402
+from mmengine.optim import build_optim_wrapper  # noqa: E402
+
+from readme import on_demo, snippet  # noqa: E402
+
+from .models import build  # noqa: E402
+
+
+def _unscoped(settings: dict) -> dict:
+    return {key: value for key, value in settings.items() if key != '_scope_'}
+
+
+def test_it_is_the_recipe(tmp_path: Path):
+    config, ours = Config.fromfile(snippet(tmp_path)), ptnt_mm.get_config('retinanet_ptnt_s_1x')
+    assert config.model.backbone.pop('init_cfg').type == 'Pretrained'
+    assert config.model.neck[1].pop('start_level', 0) == ours.model.neck[1].pop('start_level')
+    for key in ('model', 'train_dataloader'):
+        assert config[key] == ours[key], key
+    assert _unscoped(config.train_cfg) == ours.train_cfg
+    assert [_unscoped(one) for one in config.param_scheduler] == ours.param_scheduler
+    ours.optim_wrapper.pop('type')
+    assert config.optim_wrapper == ours.optim_wrapper
+    assert config.auto_scale_lr.base_batch_size == ours.auto_scale_lr.base_batch_size
+
+
+def test_it_takes_a_step_on_the_demo(tmp_path: Path):
+    config = Config.fromfile(on_demo(tmp_path))
+    model = build(config).train()
+    model.init_weights()
+    wrapper = build_optim_wrapper(model, config.optim_wrapper)
+    data = demo_mm_inputs(2, [[3, 64, 96], [3, 64, 96]], num_classes=4)
+    before = model.bbox_head.retina_cls.weight.detach().clone()
+    losses = model.train_step(data, wrapper)
+    assert losses['loss'].isfinite()
+    assert not before.equal(model.bbox_head.retina_cls.weight)

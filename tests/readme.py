@@ -1,0 +1,54 @@
+"""The config that the README shows first, and the same on the demo set.
+
+    python tests/readme.py work_dirs/readme
+    python tools/train.py work_dirs/readme/on_demo.py
+
+trains it as long as ``demo_retinanet_ptnt_ti``, with that one's rates, from random weights.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+from mmengine.config import Config
+
+import ptnt_mm
+
+README = Path(__file__).parents[1] / 'README.md'
+
+# What the demo has of its own: data, length, rates and log.
+OF_THE_DEMO = (
+    *(f'{split}_{part}' for split in ('train', 'val', 'test') for part in ('dataloader', 'cfg')),
+    *('val_evaluator', 'test_evaluator', 'param_scheduler', 'auto_scale_lr', 'randomness'),
+    *('default_hooks', 'custom_hooks'),
+)
+
+
+def snippet(folder: Path) -> Path:
+    """Write the README's first config into a folder, as a reader would."""
+    file = folder / 'snippet.py'
+    text = README.read_text()
+    file.write_text(re.search(r'## Use it in your own config\s+```python\n(.*?)```', text, re.S)[1])
+    return file
+
+
+def on_demo(folder: Path) -> Path:
+    """Write the same for the demo set, with the smallest variant and without weights."""
+    config = Config.fromfile(snippet(folder))
+    demo = ptnt_mm.get_config('demo_retinanet_ptnt_ti')
+    for key in OF_THE_DEMO:
+        config[key] = demo[key]
+    config.model.backbone.update(arch='tiny', init_cfg=None)
+    for neck in config.model.neck:
+        neck.in_channels = [160, 320, 320]
+    config.model.bbox_head.num_classes = 4
+    config.optim_wrapper.optimizer.lr = demo.optim_wrapper.optimizer.lr
+    config.optim_wrapper.clip_grad = demo.optim_wrapper.clip_grad
+    file = folder / 'on_demo.py'
+    config.dump(file)
+    return file
+
+
+if __name__ == '__main__':
+    Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
+    print(on_demo(Path(sys.argv[1])))
