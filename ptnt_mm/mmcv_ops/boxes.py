@@ -25,7 +25,12 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float, offset: int) -> Ten
     boxes, scores = widened(boxes, scores)
     if offset:
         boxes = boxes + boxes.new_tensor([0, 0, offset, offset])
-    return torchvision.ops.nms(boxes, scores, float(np.float32(iou_threshold)))
+    threshold = float(np.float32(iou_threshold))
+    if boxes.device.type != 'cpu':
+        return torchvision.ops.nms(boxes, scores, threshold)
+    # In order, 100,000 boxes take two thirds of the time: each is read beside the last.
+    order = scores.sort(descending=True, stable=True).indices
+    return order[torchvision.ops.nms(boxes[order], scores[order], threshold)]
 
 
 def softnms(
@@ -53,7 +58,7 @@ def softnms(
     Returns:
         Indices of the boxes kept, the best first.
     """
-    corners, score = (tensor.float().numpy() for tensor in (boxes, scores.clone()))
+    corners, score = (t.detach().float().numpy() for t in (boxes, scores.clone()))
     corners = corners + np.float32([0, 0, offset, offset])
     left, kept = np.arange(len(score)), []
     while len(left):

@@ -7,7 +7,7 @@ import shutil
 import stat
 import subprocess
 import sys
-from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.machinery import EXTENSION_SUFFIXES, PathFinder
 from pathlib import Path
 
 import pytest
@@ -60,15 +60,11 @@ def test_a_compiled_extension_wins_and_stays(mmcv_folder):
     assert compiled.read_bytes() == b'compiled' and not (mmcv_folder / '_ext.py').exists()
 
 
-def test_python_prefers_a_compiled_module_to_our_file():
-    suffixes = [suffix for loader, names in _file_loaders() for suffix in names]
-    assert suffixes.index(EXTENSION_SUFFIXES[-1]) < suffixes.index('.py')
-
-
-def _file_loaders() -> list:
-    from importlib._bootstrap_external import _get_supported_file_loaders
-
-    return _get_supported_file_loaders()
+def test_python_prefers_a_compiled_module_to_our_file(mmcv_folder):
+    place.install()
+    compiled = mmcv_folder / f'_ext{EXTENSION_SUFFIXES[0]}'
+    compiled.touch()
+    assert PathFinder.find_spec('_ext', [str(mmcv_folder)]).origin == str(compiled)
 
 
 @pytest.mark.parametrize('action', [place.install, place.remove])

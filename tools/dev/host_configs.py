@@ -1,52 +1,67 @@
 """Build one config of each folder that mmdet or mmseg ships, train it for a step, and predict.
 
-    python tools/dev/host_configs.py mmdet                   # all folders
-    python tools/dev/host_configs.py mmseg pspnet deeplabv3  # these alone
+    python tools/dev/host_configs.py mmdet                 # all folders
+    python tools/dev/host_configs.py mmseg pspnet ccnet    # these folders
+    python tools/dev/host_configs.py mmdet dcn/faster-rcnn_r50_fpn_dpool_1x_coco
 
 Images are random and small, weights random too. Prints a Markdown table.
 """
 
 import argparse
 import multiprocessing
+import resource
 import traceback
 from collections import Counter
+from collections.abc import Iterator
 from importlib.util import find_spec
+from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 
 import torch
 from mmengine.config import Config
-from mmengine.model import revert_sync_batchnorm
+from mmengine.logging import MessageHub
 from mmengine.registry import MODELS, init_default_scope
+from torch.distributed import HashStore
 
 import ptnt_mm  # noqa: F401  # offers our operators to mmcv
 
-SIZE = 128
-
 
 def choose(host: str, names: list[str]) -> list[Path]:
-    """The first ResNet-50 config of each folder, or its first where it has none."""
+    """The first ResNet-50 config of each folder, or its first where it has none.
+
+    Args:
+        host: mmdet or mmseg.
+        names: Folders, or configs as folder/name; none for all folders.
+    """
     root = Path(find_spec(host).origin).parent / '.mim' / 'configs'
-    folders = [root / name for name in names] or sorted(root.iterdir())
-    found = [sorted(folder.glob('*.py')) for folder in folders if folder.name != '_base_']
-    return [next((file for file in files if 'r50' in file.name), files[0]) for files in found]
+    names = names or sorted(path.name for path in root.iterdir() if path.name != '_base_')
+    return [root / f'{name}.py' if '/' in name else first(root / name) for name in names]
 
 
-def prepared(host: str, file: Path) -> torch.nn.Module:
+def first(folder: Path) -> Path:
+    """The config that stands for its folder."""
+    files = sorted(folder.glob('*.py'))
+    return next((file for file in files if 'r50' in file.name), files[0])
+
+
+def prepared(host: str, file: Path, side: int) -> torch.nn.Module:
     """Build a config's model: for small images, without pretrained weights or other processes."""
     config = Config.fromfile(file)
     init_default_scope(host)
-    shrink(config.model)
-    return revert_sync_batchnorm(MODELS.build(config.model))
+    shrink(config.model, side)
+    return MODELS.build(config.model)
 
 
-def shrink(node: object) -> None:
+def shrink(node: object, side: int) -> None:
     """Take out what loads weights and what enlarges images, all the way down."""
     if isinstance(node, dict):
         for key in ('init_cfg', 'pretrained', 'batch_augments', 'teacher_ckpt'):
             if key in node:
                 node[key] = None
         if 'size' in node and 'mean' in node:  # mmseg's data preprocessor
-            node['size'] = (SIZE, SIZE)
+            node['size'] = (side, side)
+        if node.get('type') == 'SyncBN':  # torch's, for GPUs alone
+            node['type'] = 'BN'
         if node.get('mode') == 'slide':
             node['mode'] = 'whole'
         teacher = node.get('teacher_config')
@@ -55,56 +70,82 @@ def shrink(node: object) -> None:
             node['teacher_config'] = str(mim / teacher)
     for child in node.values() if isinstance(node, dict) else node:
         if isinstance(child, dict | list | tuple):
-            shrink(child)
+            shrink(child, side)
 
 
-def detection_batch(model: torch.nn.Module) -> dict:
-    """Two images with boxes, masks, a semantic map, and proposals for the models that want them."""
-    from mmdet.testing import demo_mm_inputs, demo_mm_proposals
+def detection_batch(model: torch.nn.Module, side: int, images: int) -> dict:
+    """Images, or two frames of a video, with boxes, masks, a semantic map, and proposals."""
+    from mmdet.testing import demo_mm_inputs, demo_mm_proposals, demo_track_inputs
 
-    shape = (3, SIZE, SIZE)
-    batch = demo_mm_inputs(2, shape, num_items=[3, 5], num_classes=2, with_mask=True,
-                           with_semantic=True, use_box_type=True)  # fmt: skip
-    proposals = demo_mm_proposals([shape] * 2, 20)
-    for sample, proposal in zip(batch['data_samples'], proposals, strict=True):
-        sample.proposals = proposal
+    shape = (3, side, side)
+    preprocessor = type(model.data_preprocessor).__name__
+    if preprocessor == 'TrackDataPreprocessor':
+        return demo_track_inputs(1, 2, [0], [shape], num_items=[3], with_mask=True)
+    batch = demo_mm_inputs(
+        *(images, shape, [3, 5][:images]),
+        **dict(num_classes=2, with_mask=True, with_semantic=True, use_box_type=True),
+    )
+    for sample in batch['data_samples']:
+        if not getattr(model, 'with_rpn', True):
+            (sample.proposals,) = demo_mm_proposals([shape], 20)
+        sample.set_metainfo(dict(homography_matrix=torch.eye(3).numpy()))
+    if preprocessor == 'MultiBranchDataPreprocessor' and model.training:
+        branches = ('sup', 'unsup_teacher', 'unsup_student')
+        return {key: {branch: value for branch in branches} for key, value in batch.items()}
     return batch
 
 
-def segmentation_batch(model: torch.nn.Module) -> dict:
-    """Two images with class maps."""
+def segmentation_batch(model: torch.nn.Module, side: int, images: int) -> dict:
+    """Images with class maps."""
     from mmengine.structures import PixelData
     from mmseg.structures import SegDataSample
 
     samples = []
-    for _ in range(2):
-        sample = SegDataSample(metainfo=dict(img_shape=(SIZE, SIZE), ori_shape=(SIZE, SIZE)))
-        sample.gt_sem_seg = PixelData(data=torch.randint(0, 2, (1, SIZE, SIZE)))
+    for _ in range(images):
+        sample = SegDataSample(metainfo=dict(img_shape=(side, side), ori_shape=(side, side)))
+        sample.gt_sem_seg = PixelData(data=torch.randint(0, 2, (1, side, side)))
         samples.append(sample)
-    images = list(torch.randint(0, 256, (2, 3, SIZE, SIZE), dtype=torch.uint8))
-    return dict(inputs=images, data_samples=samples)
+    inputs = list(torch.randint(0, 256, (images, 3, side, side), dtype=torch.uint8))
+    return dict(inputs=inputs, data_samples=samples)
 
 
 BATCHES = {'mmdet': detection_batch, 'mmseg': segmentation_batch}
 
 
-def walk(host: str, file: Path, answers: multiprocessing.SimpleQueue) -> None:
-    """Build, take a loss with gradients, and predict; put into the queue how it went."""
+def walk(host: str, file: Path, side: int) -> Iterator[str]:
+    """Build, take a loss with gradients, and predict; names each step before it is taken.
+
+    Raises:
+        Exception: whatever the step raises.
+    """
     torch.manual_seed(0)
-    step = 'build'
+    # What BoxInst and TOOD ask for.
+    MessageHub.get_current_instance().update_info_dict(dict(iter=1, epoch=0))
+    yield 'build'
+    model = prepared(host, file, side)
+    yield 'loss'
+    batch = model.data_preprocessor(BATCHES[host](model, side, 2), True)
+    loss, _ = model.parse_losses(model(**batch, mode='loss'))
+    yield 'gradients'
+    loss.backward()
+    gradients = [p.grad for p in model.parameters() if p.grad is not None]
+    assert loss.isfinite(), f'the loss is {loss}'
+    assert any(bool(gradient.any()) for gradient in gradients), 'all gradients are zero'
+    yield 'prediction'
+    model.eval()
+    with torch.no_grad():  # One image: the masked convolution of mmcv takes no more.
+        model(**model.data_preprocessor(BATCHES[host](model, side, 1), False), mode='predict')
+
+
+def report(args: argparse.Namespace, file: Path, answers: SimpleQueue) -> None:
+    """Put into the queue how a config went, in a process of its own."""
+    resource.setrlimit(resource.RLIMIT_CPU, (args.time_limit, args.time_limit))
+    # For MMSyncBN, mmcv's.
+    torch.distributed.init_process_group('gloo', store=HashStore(), rank=0, world_size=1)
+    step = ''
     try:
-        model = prepared(host, file)
-        step = 'loss'
-        batch = model.data_preprocessor(BATCHES[host](model), True)
-        loss, _ = model.parse_losses(model(**batch, mode='loss'))
-        step = 'gradients'
-        loss.backward()
-        gradients = [p.grad for p in model.parameters() if p.grad is not None]
-        assert loss.isfinite() and any(bool(gradient.any()) for gradient in gradients)
-        step = 'prediction'
-        model.eval()
-        with torch.no_grad():
-            model(**model.data_preprocessor(BATCHES[host](model), False), mode='predict')
+        for step in walk(args.host, file, args.side):  # noqa: B007  # for the message below
+            pass
         answers.put('works')
     except Exception as error:
         traceback.print_exc()
@@ -117,7 +158,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('host', choices=BATCHES)
     parser.add_argument('folders', nargs='*')
-    parser.add_argument('--time-limit', type=int, default=300, help='seconds for each config')
+    parser.add_argument('--time-limit', type=int, default=300, help='processor seconds for each')
+    parser.add_argument('--side', type=int, default=128, help='pixels of the images')
     args = parser.parse_args()
     __import__(f'{args.host}.apis')  # once, for all processes
     fork = multiprocessing.get_context('fork')
@@ -125,12 +167,11 @@ def main() -> None:
     print('| Config | |\n|---|---|')
     for file in choose(args.host, args.folders):
         answers = fork.SimpleQueue()
-        process = fork.Process(target=walk, args=(args.host, file, answers))
+        process = fork.Process(target=report, args=(args, file, answers))
         process.start()
-        process.join(args.time_limit)
-        process.kill()
+        process.join()
         answer = 'no answer' if answers.empty() else answers.get()
-        counts['works' if answer == 'works' else 'does not'] += 1
+        counts['work' if answer == 'works' else 'do not'] += 1
         print(f'| {file.parent.name}/{file.stem} | {answer} |', flush=True)
     print('\n' + ', '.join(f'{count} {what}' for what, count in counts.items()))
 
