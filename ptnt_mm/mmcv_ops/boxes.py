@@ -58,7 +58,7 @@ def softnms(
     Returns:
         Indices of the boxes kept, the best first.
     """
-    corners, score = (tensor.float().numpy() for tensor in (boxes, scores.clone()))
+    corners, score = (t.detach().float().numpy() for t in (boxes, scores.clone()))
     corners = corners + np.float32([0, 0, offset, offset])
     left, kept = np.arange(len(score)), []
     while len(left):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
 from importlib.util import find_spec, spec_from_file_location
 from pathlib import Path
+from runpy import run_path
 
 from ptnt_mm.errors import UserError
 from ptnt_mm.files import written_whole
@@ -35,8 +36,7 @@ def offer() -> None:
 
     Costs nothing until somebody imports ``mmcv.ops``.
     """
-    # By name: a module that was reloaded has another class.
-    if not any(getattr(finder, '__name__', '') == _Offer.__name__ for finder in sys.meta_path):
+    if _Offer not in sys.meta_path:
         sys.meta_path.append(_Offer)
 
 
@@ -140,11 +140,8 @@ def _mmcv_folder_or_error() -> Path:
 
 def _version(folder: Path) -> tuple[int, ...]:
     """Read mmcv's version without importing it."""
-    values: dict = {}
-    for line in (folder / 'version.py').read_text(encoding='utf-8').splitlines():
-        if line.startswith('__version__ ='):
-            values['version'] = line.split('=')[1].strip(' \'"')
-    return tuple(int(part) for part in values['version'].split('.')[:2])
+    version = run_path(str(folder / 'version.py'))['__version__']
+    return tuple(int(part) for part in version.split('.')[:2])
 
 
 def _is_ours(file: Path) -> bool:

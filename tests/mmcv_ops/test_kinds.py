@@ -81,7 +81,8 @@ def test_boxes_of_any_type(dtype):
     scores = torch.tensor([0.5, 0.75, 0.25], dtype=dtype)
     assert ops.nms(boxes, scores, 0.5)[1].tolist() == [1, 2]
     assert ops.nms(boxes, scores.float(), 0.5)[1].tolist() == [1, 2]
-    assert ops.soft_nms(boxes, scores, 0.5, method='naive')[1].tolist() == [1, 2]
+    assert ops.soft_nms(boxes.requires_grad_(), scores, 0.5, method='naive')[1].tolist() == [1, 2]
+    boxes = boxes.detach()
     assert [group.tolist() for group in ops.nms_match(torch.cat([boxes, scores[:, None]], 1), 0.5)]
     assert ops.bbox_overlaps(boxes, boxes).dtype == dtype
 

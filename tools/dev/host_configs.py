@@ -20,8 +20,8 @@ from pathlib import Path
 import torch
 from mmengine.config import Config
 from mmengine.logging import MessageHub
-from mmengine.model import revert_sync_batchnorm
 from mmengine.registry import MODELS, init_default_scope
+from torch.distributed import HashStore
 
 import ptnt_mm  # noqa: F401  # offers our operators to mmcv
 
@@ -49,7 +49,7 @@ def prepared(host: str, file: Path, side: int) -> torch.nn.Module:
     config = Config.fromfile(file)
     init_default_scope(host)
     shrink(config.model, side)
-    return revert_sync_batchnorm(MODELS.build(config.model))
+    return MODELS.build(config.model)
 
 
 def shrink(node: object, side: int) -> None:
@@ -60,6 +60,8 @@ def shrink(node: object, side: int) -> None:
                 node[key] = None
         if 'size' in node and 'mean' in node:  # mmseg's data preprocessor
             node['size'] = (side, side)
+        if node.get('type') == 'SyncBN':  # torch's, for GPUs alone
+            node['type'] = 'BN'
         if node.get('mode') == 'slide':
             node['mode'] = 'whole'
         teacher = node.get('teacher_config')
@@ -83,9 +85,9 @@ def detection_batch(model: torch.nn.Module, side: int, images: int) -> dict:
         *(images, shape, [3, 5][:images]),
         **dict(num_classes=2, with_mask=True, with_semantic=True, use_box_type=True),
     )
-    proposals = demo_mm_proposals([shape] * images, 20)
-    for sample, proposal in zip(batch['data_samples'], proposals, strict=True):
-        sample.proposals = proposal
+    for sample in batch['data_samples']:
+        if not getattr(model, 'with_rpn', True):
+            (sample.proposals,) = demo_mm_proposals([shape], 20)
         sample.set_metainfo(dict(homography_matrix=torch.eye(3).numpy()))
     if preprocessor == 'MultiBranchDataPreprocessor' and model.training:
         branches = ('sup', 'unsup_teacher', 'unsup_student')
@@ -117,7 +119,8 @@ def walk(host: str, file: Path, side: int) -> Iterator[str]:
         Exception: whatever the step raises.
     """
     torch.manual_seed(0)
-    MessageHub.get_current_instance().update_info('iter', 1)  # BoxInst asks for it.
+    # What BoxInst and TOOD ask for.
+    MessageHub.get_current_instance().update_info_dict(dict(iter=1, epoch=0))
     yield 'build'
     model = prepared(host, file, side)
     yield 'loss'
@@ -137,6 +140,8 @@ def walk(host: str, file: Path, side: int) -> Iterator[str]:
 def report(args: argparse.Namespace, file: Path, answers: SimpleQueue) -> None:
     """Put into the queue how a config went, in a process of its own."""
     resource.setrlimit(resource.RLIMIT_CPU, (args.time_limit, args.time_limit))
+    # For MMSyncBN, mmcv's.
+    torch.distributed.init_process_group('gloo', store=HashStore(), rank=0, world_size=1)
     step = ''
     try:
         for step in walk(args.host, file, args.side):  # noqa: B007  # for the message below
