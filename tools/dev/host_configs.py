@@ -104,6 +104,7 @@ def segmentation_batch(model: torch.nn.Module, side: int, images: int) -> dict:
     for _ in range(images):
         sample = SegDataSample(metainfo=dict(img_shape=(side, side), ori_shape=(side, side)))
         sample.gt_sem_seg = PixelData(data=torch.randint(0, 2, (1, side, side)))
+        sample.gt_edge_map = PixelData(data=torch.randint(0, 2, (1, side, side)))  # for PIDNet
         samples.append(sample)
     inputs = list(torch.randint(0, 256, (images, 3, side, side), dtype=torch.uint8))
     return dict(inputs=inputs, data_samples=samples)
