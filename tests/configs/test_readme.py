@@ -11,7 +11,6 @@ pytest.importorskip('mmdet')
 from mmdet.testing import demo_mm_inputs  # noqa: E402
 from mmengine.config import Config  # noqa: E402
 from mmengine.optim import build_optim_wrapper  # noqa: E402
-
 from readme import on_demo, snippet  # noqa: E402
 
 from .models import build  # noqa: E402
