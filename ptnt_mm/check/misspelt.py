@@ -9,6 +9,7 @@ import inspect
 import sys
 import typing
 from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
 from types import NoneType, UnionType
 
 from mmengine.config import Config
@@ -139,9 +140,10 @@ class _Section:
         # Some types are no classes, and are known to the class above alone. Without the library of
         # a scope the model cannot be built, which is said elsewhere.
         if name not in self.words and scope in ('', 'mmengine', 'mmdet', 'mmseg', 'ptnt_mm'):
+            near = get_close_matches(name, registered_names(), n=1)
             yield error(
                 f'{path}.type',
-                f'{kind!r} is not registered{nearest(name, registered_names())}',
+                f'unknown type {kind!r}' + (f': did you mean {near[0]!r}?' if near else ''),
                 'correct it, or name the package that has it in custom_imports',
             )
 

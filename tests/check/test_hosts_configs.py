@@ -46,7 +46,7 @@ def _errors(file: Path) -> list[str]:
     except UserError as error:
         assert 'mmpretrain' in str(error)
         return []
-    if config.get('train_dataloader') is None:
+    if config.get('train_dataloader') is None or config.get('model') is None:
         # A base of others.
         return []
     inspection = Inspection(config, ('train', 'val'))

@@ -175,7 +175,7 @@ def test_a_model_that_cannot_be_built_is_a_finding(demo: Demo):
 
 
 def test_a_pipeline_that_fails_is_a_finding(demo: Demo):
-    demo.set(**{'pipeline.2.scale': 'large'})
+    demo.set(**{'pipeline.2.scale': (0, 0)})
     said = '\n'.join(map(str, counted(demo.findings('heads', 'memory'))))
     assert 'the training data set or its pipeline fails' in said
 
