@@ -209,11 +209,6 @@ _operator = torch.library.custom_op('ptnt_mm::biased_attention', _attend, mutate
 _backward_operator = torch.library.custom_op(
     'ptnt_mm::biased_attention_backward', _attend_backward, mutates_args=()
 )
-OPERATORS: dict[Callable, Callable] = {
-    torch.ops.ptnt_mm.biased_attention.default: _attend,
-    torch.ops.ptnt_mm.biased_attention_backward.default: _attend_backward,
-}
-"""What runs behind them, for whoever wants to look inside."""
 
 
 @_operator.register_fake
