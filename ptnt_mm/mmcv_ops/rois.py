@@ -34,7 +34,7 @@ def roi_align_forward(
     """Input (B, C, H, W), rois (N, 5) -> output (N, C, aligned_height, aligned_width).
 
     The pool mode 1 is the mean of a bin's samples, 0 their maximum. The maximum fills also
-    argmax_y and argmax_x, in the shape of output, with the coordinates of its sample.
+    argmax_y and argmax_x, in shape and type of output, with the coordinates of its sample.
     """
     input, rois = widened(input, rois)
     size = (aligned_height, aligned_width)

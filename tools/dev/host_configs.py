@@ -1,7 +1,7 @@
 """Build one config of each folder that mmdet or mmseg ships, train it for a step, and predict.
 
     python tools/dev/host_configs.py mmdet                 # all folders
-    python tools/dev/host_configs.py mmseg pspnet ccnet    # these folders
+    python tools/dev/host_configs.py mmseg pspnet ccnet    # these folders, then any options
     python tools/dev/host_configs.py mmdet dcn/faster-rcnn_r50_fpn_dpool_1x_coco
 
 Images are random and small, weights random too. Prints a Markdown table.
@@ -165,7 +165,7 @@ def main() -> None:
     __import__(f'{args.host}.apis')  # once, for all processes
     fork = multiprocessing.get_context('fork')
     counts = Counter()
-    print('| Config | |\n|---|---|')
+    print('| Config | |\n|---|---|', flush=True)
     for file in choose(args.host, args.folders):
         answers = fork.SimpleQueue()
         process = fork.Process(target=report, args=(args, file, answers))
