@@ -27,7 +27,7 @@ from torch.utils.data import DataLoader
 from ptnt_mm.engine.config import READ_KEYS, kind_of, within
 from ptnt_mm.engine.constructors import arguments, classes_named, registered_names, words
 from ptnt_mm.finding import Finding, error, sound
-from ptnt_mm.wording import nearest, slips
+from ptnt_mm.wording import slips
 
 _IMPLIED: dict[str, tuple[Callable, ...]] = {
     'train_dataloader': (DataLoader,),
@@ -73,7 +73,7 @@ def check_parameter_names(config: Config, model: nn.Module) -> Iterator[Finding]
         meant = [_meant(part, parts) for part in key.split('.')]
         if not any(key in name for name in names) and any(meant):
             near = next(filter(None, meant))
-            yield error(f'{where}.{key}', f'is part of no parameter; nearest is {near!r}')
+            yield error(f'{where}.{key}', f'is part of no parameter: did you mean {near!r}?')
 
 
 def _top_level(config: Config) -> Iterator[Finding]:
@@ -81,7 +81,7 @@ def _top_level(config: Config) -> Iterator[Finding]:
     for key in config.keys() - READ_KEYS:
         meant = _meant(key, READ_KEYS)
         if meant and (meant not in config or isinstance(config[key], (Mapping, list))):
-            yield error(key, f'is read by nothing; nearest is {meant!r}', f'write {meant}')
+            yield error(key, f'is read by nothing: did you mean {meant!r}?', f'write {meant}')
 
 
 class _Section:
@@ -133,7 +133,7 @@ class _Section:
         elif isinstance(value, str) and value.isidentifier():
             meant = _meant(value, self.known)
             if meant:
-                yield error(path, f'is {value!r}, which nothing knows; nearest is {meant!r}')
+                yield error(path, f'is {value!r}, which nothing knows: did you mean {meant!r}?')
 
     def _unknown_type(self, kind: object, path: str) -> Iterator[Finding]:
         scope, _, name = str(kind).rpartition('.')
@@ -168,7 +168,7 @@ class _Section:
             elif is_complete:
                 yield _no_argument(where, classes, names)
             elif meant := _meant(key, self.words):
-                yield error(where, f'is read by nothing; nearest is {meant!r}')
+                yield error(where, f'is read by nothing: did you mean {meant!r}?')
 
 
 def _operators() -> set[str]:
@@ -177,8 +177,9 @@ def _operators() -> set[str]:
 
 
 def _no_argument(where: str, classes: tuple[Callable, ...], names: set[str]) -> Finding:
-    near = nearest(where.rpartition('.')[2], names)
-    return error(where, f'is no argument of {classes[0].__name__}{near}')
+    near = get_close_matches(where.rpartition('.')[2], names, n=1)
+    meant = f': did you mean {near[0]!r}?' if near else ''
+    return error(where, f'is no argument of {classes[0].__name__}{meant}')
 
 
 def _meant(name: str, known: set[str] | frozenset[str]) -> str | None:
@@ -203,7 +204,7 @@ def _wrong_value(
     for text in _texts(value):
         if where.rpartition('.')[2] not in _OWN_NAMES and slips(text) & defaults:
             meant = min(slips(text) & defaults)
-            yield error(where, f'is {text!r}; nearest is {meant!r}, the default')
+            yield error(where, f'is {text!r}: did you mean {meant!r}, the default?')
 
 
 def _texts(value: object) -> list[str]:

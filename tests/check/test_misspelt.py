@@ -110,18 +110,22 @@ def test_slips_all_over_a_config_are_found(name: str):
 @pytest.mark.parametrize(
     ('path', 'value', 'words'),
     [
-        ('default_hooks.checkpoint.intervall', 3, "nearest is 'interval'"),
-        ('default_hooks.chekpoint.interval', 3, "chekpoint: is read by nothing; nearest is 'check"),
+        ('default_hooks.checkpoint.intervall', 3, "did you mean 'interval'?"),
+        (
+            'default_hooks.chekpoint.interval',
+            3,
+            "chekpoint: is read by nothing: did you mean 'check",
+        ),
         ('optim_wrapper.type', 'OptimWraper', "did you mean 'OptimWrapper'?"),
         ('optim_wrapper.optimizer.type', 'Adamm', "did you mean 'Adam'?"),
         ('optim_wrapper.optimizer.momentun', 0.9, 'is no argument of AdamW'),
         ('param_scheduler.0.type', 'PolyLRR', "did you mean 'PolyLR'?"),
         ('custom_hooks.0.type', 'EMAHok', "did you mean 'EMAHook'?"),
-        ('train_cfg.max_epoch', 3, "nearest is 'max_epochs'"),
-        ('train_dataloader.batchsize', 3, "nearest is 'batch_size'"),
+        ('train_cfg.max_epoch', 3, "did you mean 'max_epochs'?"),
+        ('train_dataloader.batchsize', 3, "did you mean 'batch_size'?"),
         ('train_dataloader.batch_size', 'four', "is 'four', expected int"),
-        ('val_evaluator.metric', 'bbx', "nearest is 'bbox'"),
-        ('train_dataloader.dataset.metainfo.clases', ('a', 'b'), "nearest is 'classes'"),
+        ('val_evaluator.metric', 'bbx', "did you mean 'bbox'?"),
+        ('train_dataloader.dataset.metainfo.clases', ('a', 'b'), "did you mean 'classes'?"),
     ],
 )
 def test_a_finding_names_the_place_and_the_nearest(demo: Demo, path: str, value, words: str):
@@ -140,7 +144,7 @@ def test_a_finding_names_the_place_and_the_nearest(demo: Demo, path: str, value,
 def test_a_section_under_a_wrong_name_is_found_and_a_variable_is_not(demo: Demo):
     config = demo.config()
     config.model_depth, config.defualt_hooks = 3, dict(timer=None)
-    assert _errors(config) == ["defualt_hooks: is read by nothing; nearest is 'default_hooks'"]
+    assert _errors(config) == ["defualt_hooks: is read by nothing: did you mean 'default_hooks'?"]
 
 
 def test_custom_keys_are_parts_of_parameters_names(demo: Demo):

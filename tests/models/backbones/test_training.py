@@ -16,7 +16,8 @@ SUBSETS = [indices for size in range(1, 5) for indices in itertools.combinations
 
 
 def backward(model: PyramidTNT, image: torch.Tensor) -> None:
-    sum(output.square().mean() for output in model(image)).backward()
+    # Cubes: behind a LayerNorm the sum of squares is constant, so its gradient is zero.
+    sum(output.pow(3).mean() for output in model(image)).backward()
 
 
 @pytest.mark.parametrize(
