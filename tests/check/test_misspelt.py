@@ -114,7 +114,7 @@ def test_slips_all_over_a_config_are_found(name: str):
         (
             'default_hooks.chekpoint.interval',
             3,
-            "chekpoint: is read by nothing: did you mean 'check",
+            "chekpoint: is read by nothing: did you mean 'c",
         ),
         ('optim_wrapper.type', 'OptimWraper', "did you mean 'OptimWrapper'?"),
         ('optim_wrapper.optimizer.type', 'Adamm', "did you mean 'Adam'?"),
@@ -124,7 +124,7 @@ def test_slips_all_over_a_config_are_found(name: str):
         ('train_cfg.max_epoch', 3, "did you mean 'max_epochs'?"),
         ('train_dataloader.batchsize', 3, "did you mean 'batch_size'?"),
         ('train_dataloader.batch_size', 'four', "is 'four', expected int"),
-        ('val_evaluator.metric', 'bbx', "did you mean 'bbox'?"),
+        ('val_evaluator.metric', 'bbx', "did you mean 'bbox', the default?"),
         ('train_dataloader.dataset.metainfo.clases', ('a', 'b'), "did you mean 'classes'?"),
     ],
 )

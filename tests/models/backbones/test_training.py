@@ -16,8 +16,7 @@ SUBSETS = [indices for size in range(1, 5) for indices in itertools.combinations
 
 
 def backward(model: PyramidTNT, image: torch.Tensor) -> None:
-    # Cubes: behind a LayerNorm the sum of squares is constant, so its gradient is zero.
-    sum(output.pow(3).mean() for output in model(image)).backward()
+    sum(output.square().mean() for output in model(image)).backward()
 
 
 @pytest.mark.parametrize(
@@ -36,7 +35,8 @@ def backward(model: PyramidTNT, image: torch.Tensor) -> None:
 @pytest.mark.parametrize('out_indices', SUBSETS, ids=str)
 def test_every_parameter_gets_a_gradient(build_micro, out_indices, options):
     """A parameter without one stops DistributedDataParallel."""
-    model = build_micro(out_indices=out_indices, **options)
+    # Drop path might drop a branch for both images.
+    model = build_micro(out_indices=out_indices, drop_path_rate=0.0, **options)
     backward(model, golden.image(2, 61, 93))
     without = [
         name
