@@ -13,7 +13,7 @@ _TABLE = {
     'nms_match': ('NumPy', [boxes.nms_match]),
     'bbox_overlaps': ('its formula', [boxes.bbox_overlaps]),
     'roi_align': (
-        "torchvision's roi_align; torch's grid_sample for the maximum",
+        "torchvision's roi_align; torch's matmul for the gradient on a CPU, grid_sample for maxima",
         [rois.roi_align_forward, rois.roi_align_backward],
     ),
     'roi_pool': (

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn.functional import grid_sample
 
 from .computing import gradients, widened
+from .roi_gradient import add_map_gradient
 
 _ops = torch.ops.torchvision
 
@@ -71,12 +72,12 @@ def roi_align_backward(
     if pool_mode == 0:
         maps = wide.new_zeros(grad_input.shape)  # The samples are linear in them.
         grad_input.copy_(gradients(partial(_at, rois=rois, y=y, x=x), [maps], wide)[0])
+    elif wide.device.type == 'cpu' and wide.dtype == grad_input.dtype:
+        options = (spatial_scale, sampling_ratio, aligned)
+        add_map_gradient(wide, rois, grad_input.zero_(), *options)
     else:
-        grad_input.copy_(
-            _ops._roi_align_backward(
-                wide, rois, spatial_scale, *size, *grad_input.shape, sampling_ratio, aligned
-            )
-        )
+        options = (spatial_scale, *size, *grad_input.shape, sampling_ratio, aligned)
+        grad_input.copy_(_ops._roi_align_backward(wide, rois, *options))
 
 
 def roi_pool_forward(

@@ -20,6 +20,7 @@ from pathlib import Path
 import torch
 from mmengine.config import Config
 from mmengine.logging import MessageHub
+from mmengine.model import revert_sync_batchnorm
 from mmengine.registry import MODELS, init_default_scope
 from torch.distributed import HashStore
 
@@ -49,7 +50,9 @@ def prepared(host: str, file: Path, side: int) -> torch.nn.Module:
     config = Config.fromfile(file)
     init_default_scope(host)
     shrink(config.model, side)
-    return MODELS.build(config.model)
+    model = MODELS.build(config.model)
+    # A few have torch's SyncBN by default. This would replace mmcv's, too, which needs no GPU here.
+    return model if 'MMSyncBN' in config.pretty_text else revert_sync_batchnorm(model)
 
 
 def shrink(node: object, side: int) -> None:
