@@ -14,11 +14,12 @@ def as_kernel(operator: Callable) -> Callable:
     """
 
     @wraps(operator)
-    def kernel(*args, **kwargs):
-        tensors = (value for value in (*args, *kwargs.values()) if isinstance(value, Tensor))
-        device = next(tensors).device.type
+    def kernel(first: Tensor, *args, **kwargs):
+        device = first.device.type
+        if not torch.is_grad_enabled() and not torch.is_autocast_enabled(device):
+            return operator(first, *args, **kwargs)
         with torch.no_grad(), torch.autocast(device, enabled=False):
-            return operator(*args, **kwargs)
+            return operator(first, *args, **kwargs)
 
     return kernel
 
