@@ -1,4 +1,4 @@
-"""The config that the README shows first, and the same on the demo set.
+"""The configs that the README shows, and the recipe on the demo set.
 
     python tests/readme.py work_dirs/readme
     python tools/train.py work_dirs/readme/on_demo.py
@@ -24,17 +24,18 @@ OF_THE_DEMO = (
 )
 
 
-def snippet(folder: Path) -> Path:
-    """Write the README's first config into a folder, as a reader would."""
+def snippet(folder: Path, base: str) -> Path:
+    """Write the README's config with this base into a folder, as a reader would."""
+    blocks = re.findall(r'```python\n(.*?)```', README.read_text(), re.DOTALL)
+    (text,) = (block for block in blocks if f"_base_ = '{base}" in block)
     file = folder / 'snippet.py'
-    text = README.read_text()
-    file.write_text(re.search(r'## Use it in your own config\s+```python\n(.*?)```', text, re.S)[1])
+    file.write_text(text)
     return file
 
 
 def on_demo(folder: Path) -> Path:
     """Write the same for the demo set, with the smallest variant and without weights."""
-    config = Config.fromfile(snippet(folder))
+    config = Config.fromfile(snippet(folder, 'mmdet::'))
     demo = ptnt_mm.get_config('demo_retinanet_ptnt_ti')
     for key in OF_THE_DEMO:
         config[key] = demo[key]

@@ -1,4 +1,4 @@
-"""The README's first config is the published recipe, and trains as it stands."""
+"""The README's configs are the published recipe, and train as they stand."""
 
 from pathlib import Path
 
@@ -13,6 +13,8 @@ from mmengine.config import Config  # noqa: E402
 from mmengine.optim import build_optim_wrapper  # noqa: E402
 from readme import on_demo, snippet  # noqa: E402
 
+from ptnt_mm.zoo import copy_config  # noqa: E402
+
 from .models import build  # noqa: E402
 
 
@@ -20,8 +22,17 @@ def _unscoped(settings: dict) -> dict:
     return {key: value for key, value in settings.items() if key != '_scope_'}
 
 
-def test_it_is_the_recipe(tmp_path: Path):
-    config, ours = Config.fromfile(snippet(tmp_path)), ptnt_mm.get_config('retinanet_ptnt_s_1x')
+def test_a_copied_config_is_inherited(tmp_path: Path):
+    copy_config('retinanet_ptnt_s_1x', tmp_path)
+    config = Config.fromfile(snippet(tmp_path, 'retinanet_ptnt_s_1x.py'))
+    ours = ptnt_mm.get_config('retinanet_ptnt_s_1x')
+    assert config.model.backbone.pop('init_cfg').type == 'Pretrained'
+    assert config.to_dict() == ours.to_dict()
+
+
+def test_the_parts_are_the_recipe(tmp_path: Path):
+    config = Config.fromfile(snippet(tmp_path, 'mmdet::'))
+    ours = ptnt_mm.get_config('retinanet_ptnt_s_1x')
     assert config.model.backbone.pop('init_cfg').type == 'Pretrained'
     assert config.model.neck[1].pop('start_level', 0) == ours.model.neck[1].pop('start_level')
     for key in ('model', 'train_dataloader'):
