@@ -8,7 +8,7 @@ the classes of its section do not hold it, but hold one that is a single slip aw
 import inspect
 import sys
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from types import NoneType, UnionType
 
@@ -140,10 +140,9 @@ class _Section:
         # Some types are no classes, and are known to the class above alone. Without the library of
         # a scope the model cannot be built, which is said elsewhere.
         if name not in self.words and scope in ('', 'mmengine', 'mmdet', 'mmseg', 'ptnt_mm'):
-            near = get_close_matches(name, registered_names(), n=1)
             yield error(
                 f'{path}.type',
-                f'unknown type {kind!r}' + (f': did you mean {near[0]!r}?' if near else ''),
+                f'unknown type {kind!r}{_did_you_mean(name, registered_names())}',
                 'correct it, or name the package that has it in custom_imports',
             )
 
@@ -177,9 +176,14 @@ def _operators() -> set[str]:
 
 
 def _no_argument(where: str, classes: tuple[Callable, ...], names: set[str]) -> Finding:
-    near = get_close_matches(where.rpartition('.')[2], names, n=1)
-    meant = f': did you mean {near[0]!r}?' if near else ''
+    meant = _did_you_mean(where.rpartition('.')[2], names)
     return error(where, f'is no argument of {classes[0].__name__}{meant}')
+
+
+def _did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown name, or nothing if no known one is near."""
+    near = get_close_matches(name, known, n=1)
+    return f': did you mean {near[0]!r}?' if near else ''
 
 
 def _meant(name: str, known: set[str] | frozenset[str]) -> str | None:
