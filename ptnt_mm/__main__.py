@@ -10,9 +10,9 @@ import signal
 import sys
 from pathlib import Path
 
-from ptnt_mm.arguments import Parser
-from ptnt_mm.errors import exit_status
+from ptnt_mm.cli.arguments import Parser
 from ptnt_mm.mmcv_ops import place
+from ptnt_mm.utils.errors import exit_status
 from ptnt_mm.zoo import config_names, copy_config
 
 

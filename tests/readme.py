@@ -3,7 +3,8 @@
     python tests/readme.py work_dirs/readme
     python tools/train.py work_dirs/readme/on_demo.py
 
-trains it as long as ``demo_retinanet_ptnt_ti``, with that one's rates, from random weights.
+trains it as ``demo_retinanet_ptnt_ti`` is trained: on that one's data, as long, with its rates and
+its narrow pyramid and head, from random weights.
 """
 
 import re
@@ -39,10 +40,15 @@ def on_demo(folder: Path) -> Path:
     demo = ptnt_mm.get_config('demo_retinanet_ptnt_ti')
     for key in OF_THE_DEMO:
         config[key] = demo[key]
-    config.model.backbone.update(arch='tiny', init_cfg=None)
-    for neck in config.model.neck:
-        neck.in_channels = [160, 320, 320]
-    config.model.bbox_head.num_classes = 4
+    backbone = demo.model.backbone
+    config.model.backbone.update(
+        arch=backbone.arch, drop_path_rate=backbone.drop_path_rate, init_cfg=None
+    )
+    for neck, narrow in zip(config.model.neck, demo.model.neck, strict=True):
+        neck.in_channels = narrow.in_channels
+    config.model.neck[1].out_channels = demo.model.neck[1].out_channels
+    for key in ('num_classes', 'in_channels', 'feat_channels', 'stacked_convs'):
+        config.model.bbox_head[key] = demo.model.bbox_head[key]
     config.optim_wrapper.optimizer.lr = demo.optim_wrapper.optimizer.lr
     config.optim_wrapper.clip_grad = demo.optim_wrapper.clip_grad
     file = folder / 'on_demo.py'

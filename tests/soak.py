@@ -20,7 +20,7 @@ from torch import Tensor
 
 from ptnt_mm.checkpoints.read import read
 from ptnt_mm.engine.work_dir import latest_checkpoint
-from ptnt_mm.tables import new_table, to_text
+from ptnt_mm.utils.tables import new_table, to_text
 
 ROOT = Path(__file__).parents[1]
 FAULTY = Path(__file__).with_name('faulty.py')

@@ -9,7 +9,7 @@ from mmengine.config import Config
 
 import ptnt_mm
 from ptnt_mm import zoo
-from ptnt_mm.errors import UserError
+from ptnt_mm.utils.errors import UserError
 
 pytest.importorskip('mmdet')
 

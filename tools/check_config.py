@@ -5,8 +5,8 @@ python tools/check_config.py configs/custom_coco.py --gpus 8 --pretrained ptnt_s
 
 import sys
 
-from ptnt_mm.check.command import check
-from ptnt_mm.engine.cli import check_parser, run
+from ptnt_mm.cli.check_config import check
+from ptnt_mm.cli.parsers import check_parser, run
 
 if __name__ == '__main__':
     sys.exit(run(check, check_parser(__doc__)))

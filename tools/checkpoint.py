@@ -18,9 +18,12 @@ from urllib.parse import urlparse
 
 import torch
 
-from ptnt_mm.archs import NUM_STAGES, PATCH
-from ptnt_mm.arguments import Parser
-from ptnt_mm.checkpoint import (
+from ptnt_mm.checkpoints.errors import CheckpointError
+from ptnt_mm.checkpoints.read import read
+from ptnt_mm.cli.arguments import Parser
+from ptnt_mm.models import PyramidTNT
+from ptnt_mm.models.archs import NUM_STAGES, PATCH
+from ptnt_mm.models.pretrained import (
     TRUNK_ROOTS,
     LoadReport,
     Weights,
@@ -28,14 +31,11 @@ from ptnt_mm.checkpoint import (
     find_state_dict,
     identify,
     looks_like,
-    name_some,
     split_prefix,
 )
-from ptnt_mm.checkpoints.errors import CheckpointError, printable
-from ptnt_mm.checkpoints.read import read
-from ptnt_mm.errors import UserError, exit_status
-from ptnt_mm.files import check_new, sha256, written_whole
-from ptnt_mm.models import PyramidTNT
+from ptnt_mm.utils.atomic_files import check_new, sha256, written_whole
+from ptnt_mm.utils.errors import UserError, exit_status
+from ptnt_mm.utils.text import name_some, printable
 
 # What a published checkpoint tells about its training. Class names are what inferencers print.
 _PUBLISHED = ('epoch', 'iter', 'time', 'seed', 'mmengine_version', 'dataset_meta', 'arch', 'metric')

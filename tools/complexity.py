@@ -10,10 +10,10 @@ import json
 import sys
 from pathlib import Path
 
-from ptnt_mm.arguments import Parser
-from ptnt_mm.complexity import build, measure
-from ptnt_mm.errors import UserError, exit_status
-from ptnt_mm.files import check_new, written_whole
+from ptnt_mm.cli.arguments import Parser
+from ptnt_mm.engine.complexity import build, measure
+from ptnt_mm.utils.atomic_files import check_new, written_whole
+from ptnt_mm.utils.errors import UserError, exit_status
 
 
 def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:

@@ -4,14 +4,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from ptnt_mm.arguments import Parser
-from ptnt_mm.demo.dataset import PALETTE
-from ptnt_mm.demo.scenes import CLASSES
-from ptnt_mm.errors import exit_status
+from demo.dataset import PALETTE
+from demo.detection_sheet import draw_predictions
+from demo.scenes import CLASSES
+from demo.segmentation_sheet import draw_maps
+from ptnt_mm.cli.arguments import Parser
+from ptnt_mm.utils.errors import exit_status
 from ptnt_mm.visualization.curves import draw_curves
-from ptnt_mm.visualization.detection_sheet import draw_predictions
 from ptnt_mm.visualization.figures import fractions
-from ptnt_mm.visualization.segmentation_sheet import draw_maps
 
 
 def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:

@@ -7,8 +7,8 @@ import sys
 
 if __name__ == '__main__':
     try:
-        from ptnt_mm.engine.cli import infer_parser, run
-        from ptnt_mm.inference.run import infer
+        from ptnt_mm.cli.infer import infer
+        from ptnt_mm.cli.parsers import infer_parser, run
     except KeyboardInterrupt:
         # Imports take a while, and nothing has begun.
         sys.exit(130)

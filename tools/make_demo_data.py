@@ -7,9 +7,9 @@ from pathlib import Path
 
 from rich.progress import track
 
-from ptnt_mm.arguments import Parser
-from ptnt_mm.demo.dataset import DemoSpec, make
-from ptnt_mm.errors import UserError
+from demo.dataset import DemoSpec, make
+from ptnt_mm.cli.arguments import Parser
+from ptnt_mm.utils.errors import UserError
 
 
 def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:

@@ -9,10 +9,10 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from ptnt_mm.arguments import Parser
-from ptnt_mm.coco_masks import write_masks
-from ptnt_mm.errors import exit_status
-from ptnt_mm.progress import watched
+from ptnt_mm.cli.arguments import Parser
+from ptnt_mm.data.coco_masks import write_masks
+from ptnt_mm.utils.errors import exit_status
+from ptnt_mm.utils.progress import watched
 
 
 def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:

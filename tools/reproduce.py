@@ -12,12 +12,12 @@ import shlex
 import sys
 from pathlib import Path
 
-from ptnt_mm.arguments import Parser, size, whole
-from ptnt_mm.errors import exit_status
-from ptnt_mm.files import written_whole
-from ptnt_mm.reproduce import plan, run, steps, zoo_page
-from ptnt_mm.reproduce.collect import collect
-from ptnt_mm.reproduce.entries import choose, entries
+from ptnt_mm.cli.arguments import Parser, size, whole
+from ptnt_mm.utils.atomic_files import written_whole
+from ptnt_mm.utils.errors import exit_status
+from reproduction import plan, run, steps, zoo_page
+from reproduction.collect import collect
+from reproduction.entries import choose, entries
 
 ROOT = Path(__file__).resolve().parents[1]
 STEP_TIMES = Path('work_dirs/step_times.json')

@@ -7,8 +7,8 @@ import sys
 
 if __name__ == '__main__':
     try:
-        from ptnt_mm.engine.cli import run, test_parser
-        from ptnt_mm.engine.test import test
+        from ptnt_mm.cli.parsers import run, test_parser
+        from ptnt_mm.cli.test import test
     except KeyboardInterrupt:
         # Imports take a while, and nothing has begun.
         sys.exit(130)

@@ -7,8 +7,8 @@ import sys
 
 if __name__ == '__main__':
     try:
-        from ptnt_mm.engine.cli import run, train_parser
-        from ptnt_mm.engine.train import train
+        from ptnt_mm.cli.parsers import run, train_parser
+        from ptnt_mm.cli.train import train
     except KeyboardInterrupt:
         # Imports take a while, and nothing has begun.
         sys.exit(130)

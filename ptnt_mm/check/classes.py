@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ptnt_mm.check.data import Data
-from ptnt_mm.finding import Finding, error, note
-from ptnt_mm.wording import some
+from ptnt_mm.utils.findings import Finding, error, note
+from ptnt_mm.utils.text import some
 
 
 def wrong_kind(data: Data) -> Iterator[Finding]:

@@ -9,8 +9,8 @@ from mmengine.config import Config
 from mmengine.registry import DATASETS
 
 from ptnt_mm.engine.data_files import DataSet, data_sets
-from ptnt_mm.errors import UserError, unknown_name
-from ptnt_mm.finding import Finding, error
+from ptnt_mm.utils.errors import UserError, unknown_name
+from ptnt_mm.utils.findings import Finding, error
 
 # What names the data and gives it a meaning, whatever the host.
 _OF_EVERY_HOST = ('type', 'data_root', 'ann_file', 'data_prefix', 'metainfo')

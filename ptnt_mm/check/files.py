@@ -6,8 +6,8 @@ from pathlib import Path
 from mmengine.config import Config
 
 from ptnt_mm.engine.data_files import expected_files
-from ptnt_mm.finding import Finding, error, sound
-from ptnt_mm.wording import nearest
+from ptnt_mm.utils.findings import Finding, error, sound
+from ptnt_mm.utils.text import nearest
 
 _LAYOUT = (
     'paths start from the folder that you work in; docs/data.md has the settings, and '

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from mmengine.config import Config
 from torch import nn
 
-from ptnt_mm.archs import ARCHS, NUM_STAGES
 from ptnt_mm.engine.config import kind_of, within
-from ptnt_mm.finding import Finding, error, note, sound
-from ptnt_mm.wording import some
+from ptnt_mm.models.archs import ARCHS, NUM_STAGES
+from ptnt_mm.utils.findings import Finding, error, note, sound
+from ptnt_mm.utils.text import some
 
 _COUNTS = ('num_classes', 'num_things_classes')
 

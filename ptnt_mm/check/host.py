@@ -12,7 +12,7 @@ from ptnt_mm.check.classes import wrong_kind
 from ptnt_mm.check.data import Data
 from ptnt_mm.check.images import ImageFile, Listing
 from ptnt_mm.check.trial import Trial
-from ptnt_mm.finding import Finding
+from ptnt_mm.utils.findings import Finding
 
 Findings = Iterator[Finding]
 

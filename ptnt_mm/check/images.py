@@ -13,8 +13,8 @@ from PIL import Image
 
 from ptnt_mm.check.many_files import Folders, on_threads, reason
 from ptnt_mm.engine.config import kind_of
-from ptnt_mm.finding import Finding, error, note, sound, warning
-from ptnt_mm.wording import some
+from ptnt_mm.utils.findings import Finding, error, note, sound, warning
+from ptnt_mm.utils.text import some
 
 _ORIENTATION = 0x0112
 """EXIF's tag."""

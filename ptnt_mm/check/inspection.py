@@ -23,8 +23,8 @@ from ptnt_mm.check.strides import check_strides
 from ptnt_mm.check.trial import build_model
 from ptnt_mm.check.weights import check_normalisation, check_weights_are_there, check_weights_fit
 from ptnt_mm.engine.build import import_host
-from ptnt_mm.errors import UserError
-from ptnt_mm.finding import Finding, Severity, error, note, warning
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.findings import Finding, Severity, error, note, warning
 
 
 class Inspection:

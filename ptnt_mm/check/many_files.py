@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path, PureWindowsPath
 from typing import TypeVar
 
-from ptnt_mm.progress import watched
+from ptnt_mm.utils.progress import watched
 
 _THREADS = 8
 """Decoding lets go of Python's lock, and disks like several readers."""

@@ -21,8 +21,8 @@ from mmengine.config import Config
 from mmengine.optim import OPTIMIZERS
 from torch import Tensor, nn
 
-from ptnt_mm.finding import Finding, note, sound, warning
-from ptnt_mm.wording import binary
+from ptnt_mm.utils.findings import Finding, note, sound, warning
+from ptnt_mm.utils.text import binary
 
 _SIDE = 512
 """Longer side of the image that is tried, in pixels."""

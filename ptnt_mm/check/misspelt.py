@@ -26,8 +26,8 @@ from torch.utils.data import DataLoader
 
 from ptnt_mm.engine.config import READ_KEYS, kind_of, within
 from ptnt_mm.engine.constructors import arguments, classes_named, registered_names, words
-from ptnt_mm.finding import Finding, error, sound
-from ptnt_mm.wording import slips
+from ptnt_mm.utils.findings import Finding, error, sound
+from ptnt_mm.utils.text import slips
 
 _IMPLIED: dict[str, tuple[Callable, ...]] = {
     'train_dataloader': (DataLoader,),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from mmengine.config import Config
 
 from ptnt_mm.engine.start import starting_weights
-from ptnt_mm.finding import Finding, error, note, sound, warning
+from ptnt_mm.utils.findings import Finding, error, note, sound, warning
 
 _ADAM_LIMIT = 3e-3
 """A higher rate was meant for SGD: published ones for Adam and AdamW are 1e-4 to 1e-3."""

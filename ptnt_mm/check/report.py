@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from ptnt_mm.finding import Finding, Severity
+from ptnt_mm.utils.findings import Finding, Severity
 
 _INDENT = ' ' * 2
 _WIDTH = len(Severity.WARNING) + 2

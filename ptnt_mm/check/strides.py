@@ -10,7 +10,7 @@ from mmengine.config import Config
 from mmengine.registry import DefaultScope
 from torch import Tensor, nn
 
-from ptnt_mm.finding import Finding, error, note, sound
+from ptnt_mm.utils.findings import Finding, error, note, sound
 
 _SIDE = 256
 """Of the square image that is tried, in pixels, where a model takes any."""

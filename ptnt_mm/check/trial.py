@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ptnt_mm.engine.config import explain_build_error
-from ptnt_mm.errors import UserError
+from ptnt_mm.utils.errors import UserError
 
 _SAMPLES = 4
 """Images that are taken from the pipeline, from all over the data set."""

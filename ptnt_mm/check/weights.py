@@ -7,11 +7,11 @@ from mmengine.config import Config
 from torch import nn
 
 from ptnt_mm.check.settings import preprocessor_of
-from ptnt_mm.checkpoint import CheckpointError, load_pretrained
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.start import check_start, starting_weights
-from ptnt_mm.errors import UserError
-from ptnt_mm.finding import Finding, error, note, sound, warning
+from ptnt_mm.models.pretrained import CheckpointError, load_pretrained
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.findings import Finding, error, note, sound, warning
 
 _AUTHORS = 127.5
 """Mean and standard deviation of every channel of the images that the weights were trained on."""

@@ -20,7 +20,8 @@ import torch
 from mmengine.logging import HistoryBuffer
 from torch import Tensor
 
-from ptnt_mm.checkpoints.errors import CheckpointError, printable, require
+from ptnt_mm.checkpoints.errors import CheckpointError, require
+from ptnt_mm.utils.text import printable
 
 MAX_STEPS = 500_000  # opcodes, and objects of what comes out; a tensor takes about 30 opcodes
 MAX_DEPTH = 64  # containers inside containers

@@ -18,8 +18,9 @@ import torch
 from mmengine.dist import barrier, get_rank
 
 from ptnt_mm.checkpoints import archive
-from ptnt_mm.checkpoints.errors import CheckpointError, printable
-from ptnt_mm.unsafe_switch import UNSAFE_SWITCH, is_on
+from ptnt_mm.checkpoints.errors import CheckpointError
+from ptnt_mm.checkpoints.unsafe_switch import UNSAFE_SWITCH, is_on
+from ptnt_mm.utils.text import printable
 
 _TIMEOUT = 30.0
 """Seconds that a server may stay silent."""

@@ -13,7 +13,7 @@ from ptnt_mm.engine.config import explain_build_error, how_to_install, is_about_
 from ptnt_mm.engine.runner import QuietRunner
 from ptnt_mm.engine.safeguards import add_hooks
 from ptnt_mm.engine.work_dir import make_work_dir
-from ptnt_mm.errors import UserError
+from ptnt_mm.utils.errors import UserError
 
 _GUARD = ('CheckpointGuardHook',)
 

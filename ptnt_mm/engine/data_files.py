@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mmengine.config import Config
 
-from ptnt_mm.errors import UserError
+from ptnt_mm.utils.errors import UserError
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from mmengine.dist import get_rank, get_world_size
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from ptnt_mm.engine.seeding import seed_all
-from ptnt_mm.errors import UserError
+from ptnt_mm.utils.errors import UserError
 
 # What a data loader is made of, beside its data set and its batches. Workers live as long as the
 # stream: persistent_workers, which keeps them from one pass to the next, has nothing to do.

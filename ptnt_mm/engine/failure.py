@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from mmengine.dist import get_world_size
 
 from ptnt_mm.engine.runner import TRACEBACK
-from ptnt_mm.errors import UserError
+from ptnt_mm.utils.errors import UserError
 
 _NO_SPACE = (
     'the disk is full. The checkpoints that were whole before are whole; make room, or move '

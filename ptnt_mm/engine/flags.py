@@ -8,7 +8,7 @@ from mmengine.config import Config, ConfigDict
 from mmengine.device import get_device
 
 from ptnt_mm.engine.start import check_start, froze_stem, use_pretrained, use_resume
-from ptnt_mm.errors import UserError
+from ptnt_mm.utils.errors import UserError
 
 
 def apply_flags(args: argparse.Namespace, config: Config, work_dir: Path) -> ConfigDict:

@@ -22,7 +22,15 @@ from mmengine.runner import checkpoint as mmengine_checkpoint
 from mmengine.runner.checkpoint import CheckpointLoader
 from torch import Tensor, nn
 
-from ptnt_mm.checkpoint import (
+from ptnt_mm.checkpoints.errors import CheckpointError
+from ptnt_mm.checkpoints.read import (
+    check_described,
+    is_mmengine,
+    read,
+    reading_safely,
+    refuse_forced_unsafe_loading,
+)
+from ptnt_mm.models.pretrained import (
     LoadReport,
     Weights,
     adapt,
@@ -31,14 +39,6 @@ from ptnt_mm.checkpoint import (
     looks_like,
     may_lack,
     only_tensors,
-)
-from ptnt_mm.checkpoints.errors import CheckpointError
-from ptnt_mm.checkpoints.read import (
-    check_described,
-    is_mmengine,
-    read,
-    reading_safely,
-    refuse_forced_unsafe_loading,
 )
 from ptnt_mm.registry import HOOKS
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ptnt_mm.errors import UserError
+from ptnt_mm.utils.errors import UserError
 
 _NAME = '.lock'
 

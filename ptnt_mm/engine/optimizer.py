@@ -6,8 +6,8 @@ from mmengine.optim import DefaultOptimWrapperConstructor, OptimWrapper
 from torch import nn
 from torch.optim import Optimizer
 
-from ptnt_mm.errors import UserError
 from ptnt_mm.registry import OPTIM_WRAPPER_CONSTRUCTORS
+from ptnt_mm.utils.errors import UserError
 
 Group = dict[str, Any]
 """Parameters, under 'params', and their settings, such as 'lr' and 'weight_decay'."""

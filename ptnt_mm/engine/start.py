@@ -5,10 +5,10 @@ from pathlib import Path
 
 from mmengine.config import Config, ConfigDict
 
-from ptnt_mm.checkpoint import TRUNK_ROOTS, find_state_dict, read
 from ptnt_mm.engine.config import stored_config
 from ptnt_mm.engine.work_dir import latest_checkpoint
-from ptnt_mm.errors import UserError
+from ptnt_mm.models.pretrained import TRUNK_ROOTS, find_state_dict, read
+from ptnt_mm.utils.errors import UserError
 
 # What belongs to a start, and not to the experiment.
 _OF_A_START = ('load_from', 'resume', 'work_dir', 'launcher', 'model.backbone.init_cfg', 'env_cfg')

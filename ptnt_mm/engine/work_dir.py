@@ -11,7 +11,7 @@ from mmengine.dist import master_only
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
 
-from ptnt_mm.errors import UserError
+from ptnt_mm.utils.errors import UserError
 
 _logger = logging.getLogger(__name__)
 

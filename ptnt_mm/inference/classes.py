@@ -8,9 +8,9 @@ from mmengine.config import Config
 from mmengine.registry import DATASETS
 from torch import nn
 
-from ptnt_mm.checkpoints.errors import printable
 from ptnt_mm.engine.data_files import data_sets
-from ptnt_mm.visualization.figures import PALETTE
+from ptnt_mm.utils.colours import PALETTE
+from ptnt_mm.utils.text import printable
 
 _SHADES = (1.0, 0.65, 0.4)
 

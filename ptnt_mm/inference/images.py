@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from ptnt_mm.errors import UserError
+from ptnt_mm.utils.errors import UserError
 
 # Those of mmdet. Named, because Pillow would start Ghostscript for an .eps.
 _FORMATS = {

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from mmengine.hooks import Hook
 
-from ptnt_mm.errors import UserError
-from ptnt_mm.files import written_whole
 from ptnt_mm.inference.classes import count_classes, find_classes
 from ptnt_mm.inference.images import encode_image, read_image
 from ptnt_mm.inference.map_painter import MapPainter
+from ptnt_mm.utils.atomic_files import written_whole
+from ptnt_mm.utils.errors import UserError
 
 
 class DrawMapsHook(Hook):

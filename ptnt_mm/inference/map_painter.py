@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from ptnt_mm.inference.classes import class_name, colours
-from ptnt_mm.inference.overlay import draw_names, tint
+from ptnt_mm.visualization.overlay import draw_names, tint
 
 
 class MapPainter:

@@ -13,8 +13,8 @@ from torch import nn
 
 from ptnt_mm.engine.build import explained_building, import_host
 from ptnt_mm.engine.loading import load_whole
-from ptnt_mm.errors import UserError
 from ptnt_mm.inference.classes import class_name, find_classes
+from ptnt_mm.utils.errors import UserError
 
 # By a config's default scope: the module and the class that know how.
 _HOSTS = {

@@ -5,8 +5,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from ptnt_mm.errors import UserError
-from ptnt_mm.files import written_whole
+from ptnt_mm.utils.atomic_files import written_whole
+from ptnt_mm.utils.errors import UserError
 
 FORMAT = 'ptnt_mm predictions 1'
 """To be raised by whoever changes what the keys of the file mean."""

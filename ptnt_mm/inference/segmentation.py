@@ -14,10 +14,10 @@ from torch import Tensor, nn
 
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets
-from ptnt_mm.errors import UserError
 from ptnt_mm.inference.map_painter import MapPainter
 from ptnt_mm.inference.masks import run_lengths
 from ptnt_mm.inference.predictor import Predictor
+from ptnt_mm.utils.errors import UserError
 
 _LOGITS_AT_ONCE = 2**26
 """In the size of the image: 256 MiB of float32, where 150 classes of a photograph take 14 GB."""

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from ptnt_mm.errors import UserError
 from ptnt_mm.inference.images import Images, find_images
 from ptnt_mm.inference.video import VIDEO_SUFFIXES, Video, open_video, open_webcam
+from ptnt_mm.utils.errors import UserError
 
 
 def default_out(text: str) -> Path:

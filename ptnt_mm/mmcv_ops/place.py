@@ -7,8 +7,8 @@ from importlib.util import find_spec, spec_from_file_location
 from pathlib import Path
 from runpy import run_path
 
-from ptnt_mm.errors import UserError
-from ptnt_mm.files import written_whole
+from ptnt_mm.utils.atomic_files import written_whole
+from ptnt_mm.utils.errors import UserError
 
 EXTENSION = Path(__file__).with_name('extension.py')
 

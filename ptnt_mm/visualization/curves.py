@@ -4,8 +4,8 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ptnt_mm.errors import UserError
-from ptnt_mm.logs import read_scalars, scalar_files
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.scalar_logs import read_scalars, scalar_files
 from ptnt_mm.visualization.figures import FAINT, INK, check_out_file, colour, save
 
 if TYPE_CHECKING:

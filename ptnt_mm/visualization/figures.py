@@ -3,22 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ptnt_mm.errors import UserError
-from ptnt_mm.files import written_whole
+from ptnt_mm.utils.atomic_files import written_whole
+from ptnt_mm.utils.colours import PALETTE
+from ptnt_mm.utils.errors import UserError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours without black (RGB), which colour-blind people can tell apart.
-PALETTE = (
-    (230, 159, 0),  # orange
-    (86, 180, 233),  # sky blue
-    (0, 158, 115),  # bluish green
-    (204, 121, 167),  # reddish purple
-    (213, 94, 0),  # vermilion
-    (0, 114, 178),  # blue
-    (240, 228, 66),  # yellow
-)
 INK = '#222222'
 FAINT = '#888888'
 _DPI = 120

@@ -14,7 +14,7 @@ from PIL import Image
 
 from ptnt_mm.check.inspection import Inspection
 from ptnt_mm.engine.config import apply_options, read_config
-from ptnt_mm.finding import Finding, Severity
+from ptnt_mm.utils.findings import Finding, Severity
 
 SPLITS = ('train', 'val', 'test')
 TRAIN_SET = 'train_dataloader.dataset.'

@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from ptnt_mm.check import inspection
-from ptnt_mm.check.command import check
 from ptnt_mm.check.inspection import check_before_training
-from ptnt_mm.engine.cli import check_parser
-from ptnt_mm.errors import UserError, exit_status
+from ptnt_mm.cli.check_config import check
+from ptnt_mm.cli.parsers import check_parser
 from ptnt_mm.models import PyramidTNT
+from ptnt_mm.utils.errors import UserError, exit_status
 
 from .spoilt import TRAIN_SET, Demo
 

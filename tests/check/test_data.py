@@ -6,7 +6,7 @@ import pytest
 
 from ptnt_mm.check.detection.data import load
 from ptnt_mm.engine.build import import_host
-from ptnt_mm.finding import Severity
+from ptnt_mm.utils.findings import Severity
 
 from .spoilt import SPLITS, Demo, counted
 

@@ -7,7 +7,7 @@ import cv2
 import pytest
 from PIL import Image
 
-from ptnt_mm.finding import Severity
+from ptnt_mm.utils.findings import Severity
 
 from .spoilt import TRAIN_SET, Demo, counted
 

@@ -10,8 +10,8 @@ from ptnt_mm.check.inspection import Inspection
 from ptnt_mm.check.misspelt import check_spelling
 from ptnt_mm.check.report import of_kind
 from ptnt_mm.engine.config import read_config
-from ptnt_mm.errors import UserError
-from ptnt_mm.finding import Severity
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.findings import Severity
 
 FURTHER = {
     'mmdet': (

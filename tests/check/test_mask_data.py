@@ -12,7 +12,7 @@ from mmengine.registry import DATASETS, DefaultScope
 from PIL import Image
 
 from ptnt_mm.engine.build import import_host
-from ptnt_mm.finding import Severity
+from ptnt_mm.utils.findings import Severity
 
 from .spoilt import SPLITS, MaskDemo, counted
 

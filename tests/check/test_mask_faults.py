@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ptnt_mm.check.command import check
 from ptnt_mm.check.inspection import check_before_training
-from ptnt_mm.engine.cli import check_parser
-from ptnt_mm.errors import UserError, exit_status
-from ptnt_mm.finding import Severity
+from ptnt_mm.cli.check_config import check
+from ptnt_mm.cli.parsers import check_parser
+from ptnt_mm.utils.errors import UserError, exit_status
+from ptnt_mm.utils.findings import Severity
 
 from .spoilt import TRAIN_SET, MaskDemo, counted
 

@@ -14,8 +14,8 @@ from ptnt_mm.check.trial import build_model
 from ptnt_mm.engine.build import import_host
 from ptnt_mm.engine.config import READ_KEYS, read_config
 from ptnt_mm.engine.constructors import classes_named
-from ptnt_mm.errors import UserError
-from ptnt_mm.finding import Severity
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.findings import Severity
 
 from .spoilt import Demo, counted
 

@@ -4,7 +4,7 @@ import pytest
 from mmengine.config import Config
 
 from ptnt_mm.check.recipe import check_learning_rate
-from ptnt_mm.finding import Severity
+from ptnt_mm.utils.findings import Severity
 
 
 def _found(gpus: int = 1, **settings: object) -> list[tuple[Severity, str]]:

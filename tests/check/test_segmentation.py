@@ -17,7 +17,7 @@ from ptnt_mm.check.segmentation.mask_files import Broken, open_mask
 from ptnt_mm.check.segmentation.trial import SegmentationTrial
 from ptnt_mm.check.trial import build_model
 from ptnt_mm.engine.build import import_host
-from ptnt_mm.errors import UserError
+from ptnt_mm.utils.errors import UserError
 
 from .spoilt import MaskDemo
 

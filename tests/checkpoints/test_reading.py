@@ -15,10 +15,10 @@ import pytest
 import torch
 from mmengine.logging import HistoryBuffer
 
-from ptnt_mm.checkpoint import name_some
 from ptnt_mm.checkpoints import pickle_reader
 from ptnt_mm.checkpoints.errors import CheckpointError
 from ptnt_mm.checkpoints.read import read, reading_safely, refuse_forced_unsafe_loading
+from ptnt_mm.utils.text import name_some
 
 
 @pytest.fixture

@@ -7,10 +7,11 @@ import pytest
 import torch
 
 import ptnt_mm
-from ptnt_mm import complexity, zoo
-from ptnt_mm.checkpoint import CheckpointError
+from ptnt_mm import zoo
+from ptnt_mm.engine import complexity
 from ptnt_mm.engine.start import use_pretrained
 from ptnt_mm.models import PyramidTNTClassifier
+from ptnt_mm.models.pretrained import CheckpointError
 
 pytest.importorskip('mmdet')
 

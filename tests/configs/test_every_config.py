@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from ptnt_mm import zoo
-from ptnt_mm.archs import ARCHS
 from ptnt_mm.engine import safeguards
+from ptnt_mm.models.archs import ARCHS
 
 pytest.importorskip('mmdet')
 pytest.importorskip('mmseg')

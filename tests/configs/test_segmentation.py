@@ -6,7 +6,8 @@ import pytest
 import torch
 
 import ptnt_mm
-from ptnt_mm import complexity, zoo
+from ptnt_mm import zoo
+from ptnt_mm.engine import complexity
 
 pytest.importorskip('mmseg')
 

@@ -16,7 +16,7 @@ from torch.optim import AdamW
 
 from ptnt_mm.engine.hooks.bad_weights import require_finite
 from ptnt_mm.engine.work_dir import latest_checkpoint
-from ptnt_mm.errors import UserError
+from ptnt_mm.utils.errors import UserError
 
 from .test_checkpointing import evaluated, names
 from .toy import ToyModel, toy_config, toy_iterations, train

@@ -9,7 +9,7 @@ from mmengine.fileio import get_file_backend
 
 from ptnt_mm.engine.hooks.checkpointing import WHOLE_FILES, WholeFileBackend
 from ptnt_mm.engine.work_dir import latest_checkpoint
-from ptnt_mm.errors import UserError
+from ptnt_mm.utils.errors import UserError
 
 from .toy import toy_config, toy_iterations, train
 
@@ -98,7 +98,7 @@ def test_a_full_disk_leaves_the_last_good_one(tmp_path: Path, monkeypatch, fails
                 raise OSError(28, 'No space left on device')
         replace(source, target)
 
-    monkeypatch.setattr('ptnt_mm.files.os.replace', full)
+    monkeypatch.setattr('ptnt_mm.utils.atomic_files.os.replace', full)
     with pytest.raises(UserError, match=rf'epoch_{fails_at}\.pth cannot be written: No space left'):
         train(toy_config(tmp_path))
     assert latest_checkpoint(tmp_path).name == f'epoch_{fails_at - 1}.pth'

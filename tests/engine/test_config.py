@@ -17,7 +17,7 @@ from ptnt_mm.engine.config import (
     require_keys,
     stored_config,
 )
-from ptnt_mm.errors import UserError
+from ptnt_mm.utils.errors import UserError
 
 
 def _write(folder: Path, text: str) -> str:

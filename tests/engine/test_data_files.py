@@ -6,7 +6,7 @@ import pytest
 from mmengine.config import Config
 
 from ptnt_mm.engine.data_files import check_data_files
-from ptnt_mm.errors import UserError
+from ptnt_mm.utils.errors import UserError
 
 
 def _config(root: Path) -> Config:

@@ -13,7 +13,7 @@ from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset,
 
 from ptnt_mm.engine.endless import BatchStream, EndlessLoader
 from ptnt_mm.engine.passes import ends_a_pass
-from ptnt_mm.errors import UserError
+from ptnt_mm.utils.errors import UserError
 
 from .toy import ToyDataset, ToyNoise
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from ptnt_mm.engine.failure import explain_failure, failures_explained
-from ptnt_mm.errors import UserError
+from ptnt_mm.utils.errors import UserError
 
 from .toy import ToyNoise, toy_config, train
 

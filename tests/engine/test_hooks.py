@@ -21,7 +21,7 @@ from ptnt_mm.engine.failure import failures_explained
 from ptnt_mm.engine.hooks.bad_loss import StopAtBadLossHook
 from ptnt_mm.engine.hooks.corrupt_images import SkipCorruptImagesHook
 from ptnt_mm.engine.hooks.health import HealthHook
-from ptnt_mm.errors import UserError
+from ptnt_mm.utils.errors import UserError
 
 from .toy import ToyModel, ToyNoise, toy_config, toy_iterations, train
 

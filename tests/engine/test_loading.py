@@ -20,11 +20,11 @@ from mmengine.runner.checkpoint import CheckpointLoader, load_checkpoint
 from torch import nn
 from torch.utils.data import Dataset
 
-from ptnt_mm.checkpoint import CheckpointError, load_pretrained, read
 from ptnt_mm.checkpoints.read import cache_path
 from ptnt_mm.engine.loading import load_whole, make_loading_safe, without_config
 from ptnt_mm.engine.start import use_pretrained
 from ptnt_mm.models import PyramidTNT
+from ptnt_mm.models.pretrained import CheckpointError, load_pretrained, read
 
 ARCH = dict(
     depths=(1, 1, 1, 1),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ptnt_mm.engine.lock import locked
-from ptnt_mm.errors import UserError
+from ptnt_mm.utils.errors import UserError
 
 HOLD = """
 import sys, time

@@ -10,8 +10,8 @@ from mmengine.config import Config
 from mmengine.optim import OptimWrapper, build_optim_wrapper
 from torch import nn
 
-from ptnt_mm.errors import UserError
 from ptnt_mm.models import PyramidTNT
+from ptnt_mm.utils.errors import UserError
 
 RATE, DECAY = 1e-3, 0.05
 SCHEDULE = Path(__file__).parents[2] / 'configs/_base_/schedules/adamw.py'

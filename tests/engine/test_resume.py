@@ -8,7 +8,7 @@ from mmengine.config import Config
 from mmengine.hooks import Hook
 from mmengine.registry import HOOKS
 
-from ptnt_mm.errors import UserError
+from ptnt_mm.utils.errors import UserError
 
 from .test_bad_weights import quick
 from .toy import toy_config, toy_iterations, train

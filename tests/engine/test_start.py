@@ -6,7 +6,7 @@ import pytest
 import torch
 from mmengine.config import Config, ConfigDict
 
-from ptnt_mm.engine.cli import train_parser
+from ptnt_mm.cli.parsers import train_parser
 from ptnt_mm.engine.flags import apply_flags
 from ptnt_mm.engine.start import (
     changes,
@@ -15,7 +15,7 @@ from ptnt_mm.engine.start import (
     use_pretrained,
     use_resume,
 )
-from ptnt_mm.errors import UserError
+from ptnt_mm.utils.errors import UserError
 
 
 def _config(**backbone: object) -> Config:

@@ -12,7 +12,7 @@ from ptnt_mm.engine.work_dir import (
     make_work_dir,
     require_fresh,
 )
-from ptnt_mm.errors import UserError
+from ptnt_mm.utils.errors import UserError
 
 
 def save(checkpoint: Path) -> Path:

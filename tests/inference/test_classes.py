@@ -6,7 +6,7 @@ from mmengine.registry import init_default_scope
 from torch import nn
 
 from ptnt_mm.inference.classes import colours, find_classes
-from ptnt_mm.visualization.figures import PALETTE
+from ptnt_mm.utils.colours import PALETTE
 
 pytest.importorskip('mmdet')
 

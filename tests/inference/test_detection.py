@@ -8,9 +8,9 @@ import torch
 from mmengine.structures import InstanceData
 
 import ptnt_mm
-from ptnt_mm.checkpoint import CheckpointError, read
-from ptnt_mm.errors import UserError
 from ptnt_mm.inference.predictor import Predictor, load_predictor
+from ptnt_mm.models.pretrained import CheckpointError, read
+from ptnt_mm.utils.errors import UserError
 
 from .samples import CLASSES, NAME, photograph
 

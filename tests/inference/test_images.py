@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ptnt_mm.errors import UserError
 from ptnt_mm.inference.images import drawn_name, encode_image, find_images, read_image
+from ptnt_mm.utils.errors import UserError
 
 from .samples import photograph
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.errors import UserError
 from ptnt_mm.inference.results import FORMAT, ResultFolder, Results
+from ptnt_mm.utils.errors import UserError
 
 
 def write(path: Path, entries: tuple = ()) -> dict:

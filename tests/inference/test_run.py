@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ptnt_mm.engine.cli import infer_parser
-from ptnt_mm.errors import exit_status
-from ptnt_mm.inference import run
+from ptnt_mm.cli import infer as infer_command
+from ptnt_mm.cli.parsers import infer_parser
 from ptnt_mm.inference.images import read_image
 from ptnt_mm.inference.video import open_video
+from ptnt_mm.utils.errors import exit_status
 
 from .samples import photograph
 from .test_video import write_video
@@ -44,7 +44,7 @@ class Same:
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to work in, with files in the place of config and checkpoint."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(run, 'load_predictor', lambda *arguments: Same())
+    monkeypatch.setattr(infer_command, 'load_predictor', lambda *arguments: Same())
     (tmp_path / 'x.py').write_text('model = dict()\ntest_dataloader = dict()\n')
     (tmp_path / 'x.pth').write_bytes(b'\0' * 600)
     (tmp_path / 'in').mkdir()
@@ -54,7 +54,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def infer(source: object, *flags: object) -> int:
     parser = infer_parser('')
     args = parser.parse_args([str(source), 'x.py', 'x.pth', *map(str, flags)])
-    return exit_status(lambda: run.infer(args))
+    return exit_status(lambda: infer_command.infer(args))
 
 
 def predictions(folder: Path) -> dict:

@@ -15,10 +15,10 @@ from pycocotools import mask as coco
 
 import ptnt_mm
 from configs import models
-from ptnt_mm.checkpoint import CheckpointError
-from ptnt_mm.errors import UserError
 from ptnt_mm.inference import segmentation
 from ptnt_mm.inference.predictor import Predictor, load_predictor
+from ptnt_mm.models.pretrained import CheckpointError
+from ptnt_mm.utils.errors import UserError
 
 from .samples import MAP_CLASSES, ROOT, SEGMENTER, photograph, save, write_segmenter
 

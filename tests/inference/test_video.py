@@ -6,8 +6,8 @@ import cv2
 import numpy as np
 import pytest
 
-from ptnt_mm.errors import UserError
 from ptnt_mm.inference.video import Movie, Window, open_video, open_webcam
+from ptnt_mm.utils.errors import UserError
 
 
 def write_video(file: Path, frames: int = 20, code: str = 'mp4v') -> Path:

@@ -14,8 +14,8 @@ import pytest
 from mmcv import ops
 
 from ptnt_mm.__main__ import main
-from ptnt_mm.errors import UserError
 from ptnt_mm.mmcv_ops import place
+from ptnt_mm.utils.errors import UserError
 
 ROOT = Path(__file__).parents[2]
 

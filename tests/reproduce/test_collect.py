@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from logs import evaluation, map_evaluation, write_log
 
-from ptnt_mm.errors import UserError
-from ptnt_mm.reproduce.collect import collect
-from ptnt_mm.reproduce.entries import NO_FIGURES, choose
+from ptnt_mm.utils.errors import UserError
+from reproduction.collect import collect
+from reproduction.entries import NO_FIGURES, choose
 
 pytest.importorskip('mmdet')
 

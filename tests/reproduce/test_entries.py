@@ -6,9 +6,9 @@ import pytest
 
 import ptnt_mm
 from ptnt_mm import zoo
-from ptnt_mm.archs import ARCHS
-from ptnt_mm.errors import UserError
-from ptnt_mm.reproduce.entries import Entry, choose, entries
+from ptnt_mm.models.archs import ARCHS
+from ptnt_mm.utils.errors import UserError
+from reproduction.entries import Entry, choose, entries
 
 pytest.importorskip('mmdet')
 
@@ -19,8 +19,8 @@ def test_every_config_for_a_benchmark_is_a_row():
     strangers = [name for name in others if not name.startswith(('custom_', 'demo_'))]
     assert not strangers, (
         'these configs are no rows of the model zoo: name them METHOD_ptnt_SIZE_SCHEDULE, where '
-        'METHOD has a line in _FAMILIES of ptnt_mm/reproduce/entries.py and SIZE is how the name '
-        'of a variant in ptnt_mm/archs.py begins'
+        'METHOD has a line in _FAMILIES of tools/reproduction/entries.py and SIZE is how the name '
+        'of a variant in ptnt_mm/models/archs.py begins'
     )
     assert len(set(names)) == len(names) == len(zoo.config_names()) - len(others)
     sizes = [entry.arch for entry in entries() if re.fullmatch('retinanet_.*_1x', entry.name)]

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.errors import UserError
-from ptnt_mm.reproduce import plan, steps
-from ptnt_mm.reproduce.entries import choose
-from ptnt_mm.reproduce.steps import StepTime
-from ptnt_mm.reproduce.weights import find
+from ptnt_mm.utils.errors import UserError
+from reproduction import plan, steps
+from reproduction.entries import choose
+from reproduction.steps import StepTime
+from reproduction.weights import find
 
 pytest.importorskip('mmdet')
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from logs import evaluation, write_log
 
-from ptnt_mm.errors import UserError
-from ptnt_mm.reproduce import run
-from ptnt_mm.reproduce.entries import choose
-from ptnt_mm.reproduce.run import Place, command
+from ptnt_mm.utils.errors import UserError
 from ptnt_mm.zoo import config_path
+from reproduction import run
+from reproduction.entries import choose
+from reproduction.run import Place, command
 
 pytest.importorskip('mmdet')
 

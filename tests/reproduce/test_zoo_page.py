@@ -6,9 +6,9 @@ import pytest
 import yaml
 from mmengine.infer import BaseInferencer
 
-from ptnt_mm.reproduce.collect import Progress
-from ptnt_mm.reproduce.entries import NO_FIGURES, Figures, entries
-from ptnt_mm.reproduce.zoo_page import metafile, page
+from reproduction.collect import Progress
+from reproduction.entries import NO_FIGURES, Figures, entries
+from reproduction.zoo_page import metafile, page
 
 pytest.importorskip('mmdet')
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ptnt_mm.checkpoint import check_finite, read
+from ptnt_mm.models.pretrained import check_finite, read
 
 from .workplace import CONFIG, ROOT, SEGMENTER, options
 

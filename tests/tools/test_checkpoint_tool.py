@@ -7,8 +7,8 @@ import attacks
 import pytest
 import torch
 
-from ptnt_mm.checkpoint import load_pretrained, read
 from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
+from ptnt_mm.models.pretrained import load_pretrained, read
 
 from .workplace import load_tool
 

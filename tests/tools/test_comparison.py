@@ -24,8 +24,8 @@ from comparison.runs import (
     outcomes,
     run_missing,
 )
-from ptnt_mm.complexity import Part
-from ptnt_mm.errors import UserError
+from ptnt_mm.engine.complexity import Part
+from ptnt_mm.utils.errors import UserError
 
 from .workplace import ROOT, Workplace, load_tool
 

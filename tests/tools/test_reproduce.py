@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.reproduce import steps
+from reproduction import steps
 
 from .workplace import ROOT, load_tool
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from comparison.figure import draw_comparison
 from comparison.report import check_page, compare, update_page
 from comparison.runs import SEEDS, outcomes, run_missing
-from ptnt_mm.arguments import whole
-from ptnt_mm.errors import exit_status
-from ptnt_mm.files import written_whole
+from ptnt_mm.cli.arguments import whole
+from ptnt_mm.utils.atomic_files import written_whole
+from ptnt_mm.utils.errors import exit_status
 
 ROOT = Path(__file__).resolve().parents[2]
 

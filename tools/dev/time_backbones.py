@@ -15,9 +15,9 @@ from benchmark.contenders import COMPILED, check_name, names
 from benchmark.figures import draw_sizes, draw_speed_and_memory
 from benchmark.run import Plan, run
 from benchmark.timing import MODES
-from ptnt_mm.arguments import Parser, size, whole
-from ptnt_mm.errors import exit_status
-from ptnt_mm.files import check_new, written_whole
+from ptnt_mm.cli.arguments import Parser, size, whole
+from ptnt_mm.utils.atomic_files import check_new, written_whole
+from ptnt_mm.utils.errors import exit_status
 
 MODELS = ('ptnt_s', 'ptnt_s_eager', 'ptnt_s_cp', 'swin_t', 'pvt_v2_b1', 'pvt_v2_b2', 'resnet50')
 COMPILED_MODELS = ('ptnt_s+compile',)

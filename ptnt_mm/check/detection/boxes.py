@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ptnt_mm.check.detection.data import DetectionData
-from ptnt_mm.finding import Finding, error, note, sound, warning
-from ptnt_mm.wording import some
+from ptnt_mm.utils.findings import Finding, error, note, sound, warning
+from ptnt_mm.utils.text import some
 
 _ROUNDING = 1.0
 """Pixels that a box may leave its image by: annotation tools round."""

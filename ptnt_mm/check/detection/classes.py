@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from ptnt_mm.check.classes import repeated, unlike_the_first, wrong_kind
 from ptnt_mm.check.detection.data import DetectionData
-from ptnt_mm.finding import Finding, error, sound, warning
-from ptnt_mm.wording import nearest, some
+from ptnt_mm.utils.findings import Finding, error, sound, warning
+from ptnt_mm.utils.text import nearest, some
 
 _SPELLING = 'spell metainfo.classes as the categories: mmdet drops the boxes of all others unsaid'
 

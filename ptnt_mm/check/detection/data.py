@@ -14,10 +14,10 @@ from mmengine.registry import DATASETS, DefaultScope
 
 from ptnt_mm.check.classes import wrong_kind
 from ptnt_mm.check.data import Data, as_names, described
-from ptnt_mm.coco_file import CocoFile, read
+from ptnt_mm.data.coco_file import CocoFile, read
 from ptnt_mm.engine.config import explain_build_error, kind_of
-from ptnt_mm.errors import UserError
-from ptnt_mm.finding import Finding, error, note, sound
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.findings import Finding, error, note, sound
 
 _READING = ('load_data_list', 'parse_data_info', 'filter_data')
 """What a class has from CocoDataset if it reads and filters as that does."""

@@ -8,8 +8,8 @@ from mmengine.config import Config
 from ptnt_mm.check.detection.data import DetectionData
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import DataSet, evaluators
-from ptnt_mm.finding import Finding, error, sound, warning
-from ptnt_mm.wording import some
+from ptnt_mm.utils.findings import Finding, error, sound, warning
+from ptnt_mm.utils.text import some
 
 
 def check_evaluation(data: list[DetectionData], config: Config) -> Iterator[Finding]:

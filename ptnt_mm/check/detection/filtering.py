@@ -7,8 +7,8 @@ from mmengine.config import Config
 
 from ptnt_mm.check.detection.data import DetectionData
 from ptnt_mm.engine.data_files import evaluators
-from ptnt_mm.finding import Finding, error, note, sound, warning
-from ptnt_mm.wording import some
+from ptnt_mm.utils.findings import Finding, error, note, sound, warning
+from ptnt_mm.utils.text import some
 
 _MANY = 0.5
 """Of the images or objects: so many that are left out, empty or ignored are hardly meant."""

@@ -13,7 +13,7 @@ from ptnt_mm.check.detection.masks import check_masks, check_rest_of_masks
 from ptnt_mm.check.detection.trial import DetectionTrial
 from ptnt_mm.check.host import Check, Findings, Host
 from ptnt_mm.check.images import ImageFile, Listing, loader_of
-from ptnt_mm.finding import Finding
+from ptnt_mm.utils.findings import Finding
 
 
 class Detection(Host):

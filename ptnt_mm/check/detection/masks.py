@@ -8,11 +8,11 @@ from mmengine.registry import TRANSFORMS, DefaultScope
 from pycocotools import mask as coco
 
 from ptnt_mm.check.detection.data import DetectionData
-from ptnt_mm.coco_masks import run_lengths
+from ptnt_mm.data.coco_masks import run_lengths
 from ptnt_mm.engine.config import kind_of, within
 from ptnt_mm.engine.data_files import evaluators
-from ptnt_mm.finding import Finding, error, note, sound, warning
-from ptnt_mm.wording import some
+from ptnt_mm.utils.findings import Finding, error, note, sound, warning
+from ptnt_mm.utils.text import some
 
 _ALSO_MASKS = ('Detectron2Wrapper', 'RTMDetInsHead', 'RTMDetInsSepBNHead')
 """What gives masks, or may give some, and is no mask head by its place in the model."""

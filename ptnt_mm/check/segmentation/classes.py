@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from ptnt_mm.check.classes import repeated, unlike_the_first, wrong_kind
 from ptnt_mm.check.segmentation.data import SegmentationData
-from ptnt_mm.finding import Finding, error, sound
-from ptnt_mm.wording import nearest, some
+from ptnt_mm.utils.findings import Finding, error, sound
+from ptnt_mm.utils.text import nearest, some
 
 
 def check_classes(data: list[SegmentationData]) -> Iterator[Finding]:

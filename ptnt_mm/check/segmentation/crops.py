@@ -8,7 +8,7 @@ from ptnt_mm.check.images import size_text
 from ptnt_mm.check.segmentation.data import SegmentationData
 from ptnt_mm.check.settings import preprocessor_of
 from ptnt_mm.engine.config import kind_of
-from ptnt_mm.finding import Finding, error, note, sound, warning
+from ptnt_mm.utils.findings import Finding, error, note, sound, warning
 
 _WHERE = 'model.data_preprocessor'
 

@@ -11,7 +11,7 @@ from mmengine.registry import DATASETS, DefaultScope
 from ptnt_mm.check.data import Data, as_names, described
 from ptnt_mm.engine.config import explain_build_error, kind_of
 from ptnt_mm.engine.data_files import evaluators
-from ptnt_mm.finding import Finding, note
+from ptnt_mm.utils.findings import Finding, note
 
 _KEYS = ('img_suffix', 'seg_map_suffix', 'reduce_zero_label', 'ignore_index', 'indices')
 

@@ -8,9 +8,9 @@ from mmengine.registry import METRICS
 from ptnt_mm.check.segmentation.data import SegmentationData
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets, evaluators
-from ptnt_mm.errors import unknown_name
-from ptnt_mm.finding import Finding, error, sound, warning
-from ptnt_mm.wording import some
+from ptnt_mm.utils.errors import unknown_name
+from ptnt_mm.utils.findings import Finding, error, sound, warning
+from ptnt_mm.utils.text import some
 
 _METRICS = ('mIoU', 'mDice', 'mFscore')
 """What mmseg's IoUMetric can measure."""

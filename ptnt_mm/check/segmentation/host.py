@@ -19,7 +19,7 @@ from ptnt_mm.check.segmentation.mask_values import check_mask_values
 from ptnt_mm.check.segmentation.pipelines import check_pipelines
 from ptnt_mm.check.segmentation.trial import SegmentationTrial
 from ptnt_mm.check.segmentation.zero_label import check_zero_label
-from ptnt_mm.finding import Finding
+from ptnt_mm.utils.findings import Finding
 
 
 class Segmentation(Host):

@@ -6,10 +6,10 @@ from mmengine.config import Config
 
 from ptnt_mm.check.segmentation.data import SegmentationData
 from ptnt_mm.check.settings import preprocessor_of
+from ptnt_mm.data.index_masks import IGNORED
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import evaluators
-from ptnt_mm.finding import Finding, error, sound
-from ptnt_mm.index_masks import IGNORED
+from ptnt_mm.utils.findings import Finding, error, sound
 
 _HEADS = ('decode_head', 'auxiliary_head')
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ptnt_mm.index_masks import IGNORED
+from ptnt_mm.data.index_masks import IGNORED
 
 VALUES = 256
 """mmseg reads masks as 8-bit numbers."""

@@ -18,8 +18,8 @@ from ptnt_mm.check.segmentation.data import (
     needs_masks,
 )
 from ptnt_mm.engine.config import kind_of
-from ptnt_mm.finding import Finding, Severity, error, sound, warning
-from ptnt_mm.wording import some
+from ptnt_mm.utils.findings import Finding, Severity, error, sound, warning
+from ptnt_mm.utils.text import some
 
 _TRIED = 20
 """Images whose names are looked for in a folder of masks that has none of the names expected."""

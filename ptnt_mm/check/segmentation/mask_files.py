@@ -14,8 +14,8 @@ from ptnt_mm.check.images import size_as_read, size_text
 from ptnt_mm.check.many_files import on_threads, reason
 from ptnt_mm.check.segmentation.data import Pair, SegmentationData, loading_of
 from ptnt_mm.check.segmentation.labels import VALUES
-from ptnt_mm.finding import Finding, error, warning
-from ptnt_mm.wording import some
+from ptnt_mm.utils.findings import Finding, error, warning
+from ptnt_mm.utils.text import some
 
 _COLOURS = 256
 """A mask with more colours is no drawing of classes."""

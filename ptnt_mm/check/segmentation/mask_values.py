@@ -9,8 +9,8 @@ import numpy as np
 from ptnt_mm.check.segmentation.data import SegmentationData
 from ptnt_mm.check.segmentation.labels import VALUES, label_of_each_value
 from ptnt_mm.check.segmentation.mask_files import Mask
-from ptnt_mm.finding import Finding, error, sound, warning
-from ptnt_mm.wording import some
+from ptnt_mm.utils.findings import Finding, error, sound, warning
+from ptnt_mm.utils.text import some
 
 _WHITE = VALUES - 1
 """What a drawing of one object in black and white has for it."""

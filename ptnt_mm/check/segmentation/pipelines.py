@@ -6,8 +6,8 @@ from mmengine.config import Config
 
 from ptnt_mm.check.segmentation.data import SegmentationData, loading_of, needs_masks
 from ptnt_mm.engine.config import kind_of
-from ptnt_mm.finding import Finding, error
-from ptnt_mm.wording import some
+from ptnt_mm.utils.findings import Finding, error
+from ptnt_mm.utils.text import some
 
 _MOVING = ('Resize', 'Crop', 'Flip', 'Rotate', 'Rotation', 'Pad', 'Mosaic')
 """Parts of the names of transforms that move pixels."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ptnt_mm.check.segmentation.data import SegmentationData, loading_of
 from ptnt_mm.engine.config import kind_of
-from ptnt_mm.finding import Finding, error, sound, warning
+from ptnt_mm.utils.findings import Finding, error, sound, warning
 
 
 def check_zero_label(data: list[SegmentationData]) -> Iterator[Finding]:

@@ -7,8 +7,8 @@ import torch
 from mmengine.hooks import Hook
 
 from ptnt_mm.engine.passes import where
-from ptnt_mm.errors import UserError
 from ptnt_mm.registry import HOOKS
+from ptnt_mm.utils.errors import UserError
 
 ADVICE = (
     'lower the learning rate, lengthen the warm-up, or clip gradients with '

@@ -10,10 +10,10 @@ from mmengine.model import is_model_wrapper
 from mmengine.optim import OptimWrapper, OptimWrapperDict
 from torch import Tensor
 
-from ptnt_mm.checkpoint import name_some
 from ptnt_mm.engine.hooks.bad_loss import ADVICE
-from ptnt_mm.errors import UserError
 from ptnt_mm.registry import HOOKS
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import name_some
 
 
 @HOOKS.register_module()

@@ -8,8 +8,8 @@ from mmengine.fileio import LocalBackend, register_backend
 from mmengine.hooks import CheckpointHook
 
 from ptnt_mm.engine.hooks.bad_weights import require_finite
-from ptnt_mm.files import remove_partials, written_whole
 from ptnt_mm.registry import HOOKS
+from ptnt_mm.utils.atomic_files import remove_partials, written_whole
 
 WHOLE_FILES = 'whole_files'
 """Name of :class:`WholeFileBackend` for MMEngine's ``backend_args``."""

@@ -10,8 +10,8 @@ from typing import Any
 from mmengine.hooks import Hook
 from mmengine.logging import print_log
 
-from ptnt_mm.errors import UserError
 from ptnt_mm.registry import HOOKS
+from ptnt_mm.utils.errors import UserError
 
 
 @HOOKS.register_module()

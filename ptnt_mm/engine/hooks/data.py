@@ -9,8 +9,8 @@ from mmengine.dist import master_only
 from mmengine.hooks import Hook
 
 from ptnt_mm.engine.data_files import expected_files
-from ptnt_mm.files import sha256
 from ptnt_mm.registry import HOOKS
+from ptnt_mm.utils.atomic_files import sha256
 
 _KEY = 'data_sha256'
 

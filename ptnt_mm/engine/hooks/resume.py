@@ -12,9 +12,9 @@ from mmengine.optim import OptimWrapper, OptimWrapperDict
 from mmengine.runner import IterBasedTrainLoop
 from torch import Tensor, nn, optim
 
-from ptnt_mm.checkpoint import name_some
-from ptnt_mm.errors import UserError
 from ptnt_mm.registry import HOOKS
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import name_some
 
 # What a scheduler counts; all else in its state is a setting. The last three are of plateaus.
 _COUNTED = {'_global_step', '_last_value', 'last_step', 'verbose'}

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from ptnt_mm.models.layers.biased_attention import attend_biased, write_down
+from ptnt_mm.models.layers.cpu_attention import attend_biased, write_down
 from ptnt_mm.models.layers.position import Factors, RelativePosition
 from ptnt_mm.models.layers.shapes import Grid, crop, map_to_tokens, reduced, tokens_to_map
 
@@ -146,7 +146,7 @@ class EagerOuterAttention(OuterAttention):
 
 
 class FusedOuterAttention(OuterAttention):
-    """The same numbers without large N x M matrices (ours); see ``biased_attention.py``."""
+    """The same numbers without large N x M matrices (ours); see ``cpu_attention.py``."""
 
     @staticmethod
     def prepare(

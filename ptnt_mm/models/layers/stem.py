@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from ptnt_mm.archs import PATCH
+from ptnt_mm.models.archs import PATCH
 from ptnt_mm.models.layers.norm import build_norm
 from ptnt_mm.models.layers.shapes import Grid, crop, map_to_tokens, map_to_words, reduced
 

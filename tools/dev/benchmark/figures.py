@@ -5,7 +5,8 @@ from pathlib import Path
 
 from benchmark.report import Report, Row
 from benchmark.timing import TRAINING
-from ptnt_mm.visualization.figures import FAINT, INK, PALETTE, check_out_file, colour, save
+from ptnt_mm.utils.colours import PALETTE
+from ptnt_mm.visualization.figures import FAINT, INK, check_out_file, colour, save
 
 _MARKERS = 'os^D'
 """Marker shapes; the next one is used each time the colours repeat."""

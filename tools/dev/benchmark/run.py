@@ -10,8 +10,8 @@ from benchmark import memory
 from benchmark.contenders import build, counted_as
 from benchmark.report import Report, Row, machine, spread
 from benchmark.timing import FORWARD, Setting, interleave, load, prepare
-from ptnt_mm.complexity import measure
-from ptnt_mm.errors import UserError
+from ptnt_mm.engine.complexity import measure
+from ptnt_mm.utils.errors import UserError
 
 QUIET_LOAD = 0.5
 """Highest load by other work before we warn. Published attention suffers first (bandwidth)."""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmark.contenders import COMPILED, build
-from ptnt_mm.errors import UserError
+from ptnt_mm.utils.errors import UserError
 
 FORWARD, TRAINING = 'forward', 'training step'
 MODES = (FORWARD, TRAINING)

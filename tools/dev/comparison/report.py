@@ -11,10 +11,10 @@ from mmengine.config import Config
 from torch import nn
 
 from comparison.runs import BACKBONES, CONTENDERS, DETECTORS, SEEDS, Contender, Outcome
-from ptnt_mm.complexity import Part, build, measure
-from ptnt_mm.errors import UserError
-from ptnt_mm.files import written_whole
-from ptnt_mm.tables import markdown
+from ptnt_mm.engine.complexity import Part, build, measure
+from ptnt_mm.utils.atomic_files import written_whole
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.tables import markdown
 
 _BEGIN, _END = '<!-- made by tools/dev/compare_backbones.py -->', '<!-- until here -->'
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.report import machine
-from ptnt_mm.errors import UserError
-from ptnt_mm.files import written_whole
-from ptnt_mm.reproduce.benchmarks import COCO
-from ptnt_mm.reproduce.collect import last_evaluation
-from ptnt_mm.reproduce.run import train_command
+from ptnt_mm.utils.atomic_files import written_whole
+from ptnt_mm.utils.errors import UserError
 from ptnt_mm.zoo import config_root
+from reproduction.benchmarks import COCO
+from reproduction.collect import last_evaluation
+from reproduction.run import train_command
 
 DETECTORS = {'retinanet': 'RetinaNet', 'mask_rcnn': 'Mask R-CNN'}
 BACKBONES = {

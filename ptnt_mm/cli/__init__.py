@@ -1,0 +1,1 @@
+"""One file for each command: parse, resolve, call the rooms below."""

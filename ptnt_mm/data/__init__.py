@@ -1,0 +1,1 @@
+"""What is on disk: COCO files and mask folders."""

@@ -1,0 +1,203 @@
+"""COCO's annotation files, taken apart into entries that are whole."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.findings import Finding, error
+from ptnt_mm.utils.text import some
+
+_KINDS = ('images', 'annotations', 'categories')
+
+Keys = Mapping[str, tuple[Callable[[object], bool], str]]
+"""Of entries: whether the value of a key can be used, and what is expected."""
+
+
+@dataclass(frozen=True)
+class CocoFile:
+    """What an annotation file holds.
+
+    Attributes:
+        path: The file.
+        images: By their ids.
+        annotations: Those of known images.
+        categories: In the order of the file, which is the order of mmdet's labels.
+        problems: What is wrong with its form. The entries concerned are left out of the others.
+    """
+
+    path: Path
+    images: dict[int | str, dict]
+    annotations: list[dict]
+    categories: list[dict]
+    problems: list[Finding]
+
+    @property
+    def names(self) -> dict[int | str, str]:
+        """The names of the categories by their ids."""
+        return {category['id']: category['name'] for category in self.categories}
+
+
+def read(
+    path: Path, of_annotations: Keys | None = None, needed: tuple[str, ...] = _KINDS
+) -> CocoFile:
+    """Read an annotation file.
+
+    Args:
+        path: The file.
+        of_annotations: What annotations must have; by default, what mmdet reads.
+        needed: The lists that must be there.
+
+    Raises:
+        UserError: if it cannot be read, is no JSON, or has no such lists.
+    """
+    where = str(path)
+    content = _lists(path, needed)
+    problems = []
+    entries = {}
+    keys = dict(images=_IMAGES, annotations=of_annotations or FOR_BOXES, categories=_CATEGORIES)
+    for kind in _KINDS:
+        entries[kind], found = _whole(content[kind], kind, where, keys[kind])
+        problems += [*found, *_repeated_ids(entries[kind], kind, where)]
+    images = {image['id']: image for image in entries['images']}
+    categories = {category['id'] for category in entries['categories']}
+    problems += _strangers(entries['annotations'], 'image_id', images.keys(), where)
+    problems += _strangers(entries['annotations'], 'category_id', categories, where)
+    annotations = [entry for entry in entries['annotations'] if entry['image_id'] in images]
+    return CocoFile(path, images, annotations, entries['categories'], problems)
+
+
+def _lists(path: Path, needed: tuple[str, ...]) -> dict[str, list]:
+    """The three lists of a file; empty ones in place of what is not needed.
+
+    Raises:
+        UserError: if a list that is needed is not there.
+    """
+    try:
+        content = json.loads(path.read_text(encoding='utf-8'))
+    except OSError as err:
+        raise UserError(f'{path} cannot be read: {err.strerror}') from err
+    except (ValueError, RecursionError) as err:
+        raise UserError(f'{path} is no JSON, or is cut off: {err}') from err
+    if not isinstance(content, dict):
+        raise UserError(
+            f"{path} is not in COCO's format: expected a dict with {', '.join(_KINDS)}, "
+            f'found a {type(content).__name__}'
+        )
+    content = {kind: [] for kind in _KINDS if kind not in needed} | content
+    missing = [kind for kind in _KINDS if not isinstance(content.get(kind), list)]
+    if missing:
+        raise UserError(
+            f"{path} is not in COCO's format: it has no list {', '.join(missing)}, only "
+            f'{some(map(str, content)) or "nothing"}'
+        )
+    return {kind: content[kind] for kind in _KINDS}
+
+
+def _is_id(value: object) -> bool:
+    # A table's export may have floats: 1.0 is the same key as 1.
+    return isinstance(value, (int, float, str))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and value != ''
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_length(value: object) -> bool:
+    return _is_number(value) and value > 0
+
+
+def _is_box(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 4 and all(map(_is_number, value))
+
+
+def _is_mask(value: object) -> bool:
+    if isinstance(value, dict):
+        return isinstance(value.get('counts'), (str, list)) and isinstance(value.get('size'), list)
+    return isinstance(value, list) and bool(value) and all(map(_is_polygon, value))
+
+
+def _is_polygon(value: object) -> bool:
+    is_list = isinstance(value, list) and all(map(_is_number, value))
+    return is_list and len(value) >= 6 and len(value) % 2 == 0
+
+
+_IMAGES: Keys = {
+    'id': (_is_id, 'a number'),
+    'file_name': (_is_text, 'a name'),
+    'height': (_is_length, 'a number of pixels'),
+    'width': (_is_length, 'a number of pixels'),
+}
+_CATEGORIES: Keys = {'id': (_is_id, 'a number'), 'name': (_is_text, 'a name')}
+_ANNOTATIONS: Keys = {
+    'id': (_is_id, 'a number'),
+    'image_id': (_is_id, 'the id of an image'),
+    'category_id': (_is_id, 'the id of a category'),
+}
+
+FOR_BOXES: Keys = {
+    **_ANNOTATIONS,
+    'bbox': (_is_box, 'four numbers [x, y, width, height]'),
+    'area': (_is_number, 'a number of pixels'),
+}
+"""What mmdet reads of annotations, all without a default."""
+
+FOR_MASKS: Keys = {
+    **_ANNOTATIONS,
+    'segmentation': (_is_mask, 'polygons [[x, y, x, y, x, y, ...], ...] or run lengths'),
+}
+"""What it takes to draw the objects of a file."""
+
+
+def _whole(entries: list, kind: str, where: str, keys: Keys) -> tuple[list[dict], list[Finding]]:
+    """The entries that have all that is needed, and what the others lack."""
+    whole, problems = [entry for entry in entries if isinstance(entry, dict)], []
+    if len(whole) < len(entries):
+        wrong = len(entries) - len(whole)
+        problems.append(error(where, f'{wrong} of {len(entries)} {kind} that are no dicts'))
+    for key, (fits, expected) in keys.items():
+        wrong = [entry for entry in whole if not fits(entry.get(key))]
+        if wrong:
+            examples = some(_described(entry, key) for entry in wrong)
+            what = f'{len(wrong)} of {len(entries)} {kind} without a usable {key!r}: {examples}'
+            problems.append(error(where, what, f'expected {expected} there'))
+            whole = [entry for entry in whole if fits(entry.get(key))]
+    return whole, problems
+
+
+def _described(entry: dict, key: str) -> str:
+    """Name an entry, and what it has in a place."""
+    value = repr(entry[key]) if key in entry else 'nothing'
+    return f'{value} in {entry.get("file_name") or "id " + repr(entry.get("id"))}'
+
+
+def _repeated_ids(entries: list[dict], kind: str, where: str) -> Iterator[Finding]:
+    counts = Counter(entry['id'] for entry in entries)
+    repeated = [f'{number} ({count} times)' for number, count in counts.items() if count > 1]
+    if repeated:
+        what = f'ids of several {kind}: {some(repeated)}'
+        yield error(where, what, 'the later one replaces the earlier: number them anew')
+
+
+def _strangers(
+    annotations: list[dict], key: str, known: Iterable[int | str], where: str
+) -> Iterator[Finding]:
+    """Annotations that refer to an image or a category which is not there."""
+    known = set(known)
+    lost = [entry for entry in annotations if entry[key] not in known]
+    if not lost:
+        return
+    values = dict.fromkeys(repr(entry[key]) for entry in lost)
+    what = f'{len(lost)} of {len(annotations)} annotations whose {key} is not in the file'
+    as_text = {str(value) for value in known}
+    if all(str(entry[key]) in as_text for entry in lost):
+        advice = 'the same ids are there as another type: write all as numbers, not as text'
+    else:
+        advice = 'their boxes are lost: add what is missing, or remove them'
+    yield error(where, f'{what}: {some(values)}', advice)

@@ -1,0 +1,152 @@
+"""Look at one installed package each, for the doctor, in a process of its own.
+
+A broken package can do more than raise: it can end the process. So `ask` runs this very file with
+the name of a probe, and nothing but the standard library is imported at its top.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[1]
+PROBE_SECONDS = 180
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a probe saw, or what stopped it."""
+
+    works: bool
+    text: str
+
+
+def probe_cuda() -> str:
+    """Run an addition on each GPU; there must be one where the driver has one."""
+    import torch
+
+    built = f'torch is built for CUDA {torch.version.cuda}'
+    if cpu_is_wanted() or not (nvidia_driver() or torch.cuda.is_available()):
+        return f'CPU only ({built})'
+    if not torch.cuda.is_available():
+        raise RuntimeError(f'torch cannot use the driver {nvidia_driver()} ({built})')
+    gpus = []
+    for index in range(torch.cuda.device_count()):
+        torch.ones(1, device=f'cuda:{index}').add(1).item()
+        capability = '.'.join(map(str, torch.cuda.get_device_capability(index)))
+        gpus.append(f'{torch.cuda.get_device_name(index)} ({capability})')
+    return f'{torch.version.cuda}, driver {nvidia_driver()}, {", ".join(gpus)}'
+
+
+def probe_operators() -> str:
+    """Run one of mmcv's operators on the CPU and on each GPU, and tell whose it is."""
+    import torch
+
+    from ptnt_mm.mmcv_ops import place
+
+    place.offer()
+    from mmcv.ops import nms
+
+    boxes = torch.tensor([[0.0, 0.0, 9.0, 9.0], [0.0, 0.0, 9.0, 8.0], [20.0, 20.0, 29.0, 29.0]])
+    scores = torch.tensor([0.9, 0.8, 0.7])
+    gpus = 0 if cpu_is_wanted() else torch.cuda.device_count()
+    devices = ['cpu', *(f'cuda:{index}' for index in range(gpus))]
+    for device in devices:
+        kept = nms(boxes.to(device), scores.to(device), iou_threshold=0.5)[1].tolist()
+        if kept != [0, 2]:
+            raise RuntimeError(f'nms on {device} keeps boxes {kept} instead of [0, 2]')
+    return f'{place.source().kind}: nms ran on {", ".join(devices)}'
+
+
+def probe_import(module: str) -> str:
+    """Import a module."""
+    __import__(module)
+    return 'imports'
+
+
+def probe_host(module: str) -> str:
+    """Import the models of a host, which need mmcv's operators, or ours where those are missing."""
+    from ptnt_mm.mmcv_ops import place
+
+    place.offer()
+    return probe_import(module)
+
+
+def probe_registry() -> str:
+    """Find our classes where MMEngine's configs look for them."""
+    from mmengine.registry import MODELS
+
+    import ptnt_mm
+
+    for name in ('PyramidTNT', 'TransposedConvNeck'):
+        if MODELS.get(name) is None:
+            raise LookupError(f"{name} is not in MMEngine's registry of models")
+    return f'{ptnt_mm.__version__}, registered'
+
+
+PROBES = {
+    'torch': lambda: probe_import('torch'),
+    'cuda': probe_cuda,
+    'operators': probe_operators,
+    'mmengine': lambda: probe_import('mmengine.runner'),
+    # mmseg's models need ftfy and regex as well.
+    'mmdet': lambda: probe_host('mmdet.models'),
+    'mmsegmentation': lambda: probe_host('mmseg.models'),
+    'pkg_resources': lambda: probe_import('pkg_resources'),
+    'opencv': lambda: probe_import('cv2'),
+    'ptnt_mm': probe_registry,
+}
+
+
+def answer(name: str) -> int:
+    """Be the process of one probe: the last line printed is what it saw, or the error."""
+    try:
+        print(PROBES[name]())
+    except Exception as error:
+        print(f'{type(error).__name__}: {" ".join(str(error).split())[:300]}')
+        return 1
+    return 0
+
+
+def ask(name: str) -> Finding:
+    """Run one probe in a process of its own."""
+    paths = (str(PACKAGE.parent), os.environ.get('PYTHONPATH', ''))
+    environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(filter(None, paths))}
+    # -P keeps the folder of this file, and its `models`, off the import path.
+    command = [sys.executable, '-P', '-W', 'ignore', __file__, name]
+    try:
+        done = subprocess.run(
+            command,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=PROBE_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Finding(False, f'it gave no answer within {PROBE_SECONDS} s')
+    if done.returncode < 0:
+        return Finding(False, f'it ended the process with {signal.Signals(-done.returncode).name}')
+    lines = (done.stdout.strip() or done.stderr.strip() or 'it said nothing').splitlines()
+    return Finding(done.returncode == 0, lines[-1])
+
+
+def nvidia_driver() -> str:
+    """Read the version of the NVIDIA driver; empty where none works."""
+    command = ['nvidia-smi', '--query-gpu=driver_version', '--format=csv,noheader']
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ''
+    return done.stdout.split('\n')[0].strip() if done.returncode == 0 else ''
+
+
+def cpu_is_wanted() -> bool:
+    """Tell whether the user leaves the GPUs unused."""
+    return os.environ.get('PTNT_CUDA') == '0'
+
+
+if __name__ == '__main__':
+    sys.exit(answer(sys.argv[1]))

@@ -1,0 +1,254 @@
+"""Count a model's parameters and multiply-adds, part by part.
+
+MMEngine's counter (a fork of fvcore's, which most papers in the field use) traces one forward pass
+of one image. It cannot count torch's fused attention, so this module adds it. The outer attention
+is built in its published form: the fused form folds the position table into longer vectors, and
+the counter would count those extra channels as part of the model.
+"""
+
+import importlib
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from mmengine.analysis import FlopAnalyzer
+from mmengine.model import BaseModel
+from mmengine.registry import MODELS, DefaultScope
+from mmengine.structures import BaseDataElement
+from torch import nn
+
+from ptnt_mm.engine.config import explain_build_error, read_config
+from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
+from ptnt_mm.models.archs import ARCHS, PATCH
+from ptnt_mm.models.layers.attention import FusedOuterAttention
+from ptnt_mm.models.layers.stage import Stage
+from ptnt_mm.utils.errors import UserError, unknown_name
+from ptnt_mm.utils.tables import new_table, to_text
+from ptnt_mm.zoo import config_names
+
+ATTENTION_PRODUCTS = ('scaled_dot_product_attention', 'matmul', 'bmm', 'einsum')
+"""Operations that multiply activations with activations: queries with keys, weights with values."""
+
+_PYRAMIDS = (PyramidTNT.__name__, PyramidTNTClassifier.__name__)
+
+# Name prefixes inside the backbone; the first pattern that matches decides.
+_TRUNK_PARTS = (
+    (r'patch_embed|outer_pos|inner_pos', 'stem'),
+    (r'stages\.(\d)\.blocks\.\d+\.(?:inner_|proj)', 'stage {} inner'),
+    (r'stages\.(\d)', 'stage {} outer'),
+    (r'word_merges|sentence_merges', 'merges'),
+    (r'norm\d', 'output norms'),
+    (r'norm|head', 'head'),
+)
+
+# Operations that the model runs itself, outside its submodules. Listed last.
+_OTHER = 'other'
+
+
+@dataclass(frozen=True)
+class Part:
+    """Parameters and multiply-adds of a part of a model, or of all of it."""
+
+    name: str
+    parameters: int
+    operations: Counter[str]
+    """Multiply-adds by operation name."""
+
+    @property
+    def attention_products(self) -> int:
+        """Multiply-adds of :data:`ATTENTION_PRODUCTS`."""
+        return sum(self.operations[name] for name in ATTENTION_PRODUCTS)
+
+    @property
+    def multiply_adds(self) -> int:
+        """All multiply-adds, attention products included."""
+        return self.operations.total()
+
+    @property
+    def without_attention_products(self) -> int:
+        """Multiply-adds as counted by papers that leave attention products out."""
+        return self.multiply_adds - self.attention_products
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers, ready for JSON."""
+        return {
+            'name': self.name,
+            'parameters': self.parameters,
+            'multiply_adds': self.multiply_adds,
+            'multiply_adds_without_attention_products': self.without_attention_products,
+            'operations': dict(self.operations),
+        }
+
+
+@dataclass(frozen=True)
+class Complexity:
+    """The result of :func:`measure`."""
+
+    shape: tuple[int, int]
+    """Height and width of the image in pixels."""
+
+    parts: tuple[Part, ...]
+
+    not_counted: tuple[str, ...]
+    """Operations that ran but that the counter does not support."""
+
+    @property
+    def total(self) -> Part:
+        """The sum of all parts."""
+        operations = sum((part.operations for part in self.parts), Counter())
+        return Part('total', sum(part.parameters for part in self.parts), operations)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers, ready for JSON."""
+        return {
+            'shape': list(self.shape),
+            'parts': [part.to_dict() for part in self.parts],
+            'total': self.total.to_dict(),
+            'not_counted': list(self.not_counted),
+        }
+
+    def to_table(self) -> str:
+        """The numbers as a Markdown table."""
+        table = new_table('part', 'parameters', 'multiply-adds', 'without attention products')
+        for part in (*self.parts, self.total):
+            table.add_row(
+                part.name,
+                f'{part.parameters / 1e6:.2f} M',
+                f'{part.multiply_adds / 1e9:.2f} G',
+                f'{part.without_attention_products / 1e9:.2f} G',
+            )
+        return to_text(table)
+
+
+def build(name: str) -> nn.Module:
+    """Build an arch's classifier or a config's model, ready for :func:`measure`.
+
+    Args:
+        name: 'tiny', 'small', 'medium' or 'base', a config file, or the name of a config.
+
+    Raises:
+        UserError: for an unknown name, or a config that cannot be read or built here.
+    """
+    if name in ARCHS:
+        return PyramidTNTClassifier(name, attention='eager')
+    if not name.endswith('.py') and name not in config_names():
+        raise UserError(unknown_name('arch or config', name, [*ARCHS, *config_names()]))
+    config = read_config(name)
+    scope = config.get('default_scope') or 'mmengine'
+    try:
+        importlib.import_module(scope)
+        use_published_attention(config.model)
+        with DefaultScope.overwrite_default_scope(scope):
+            return MODELS.build(config.model)
+    except (ImportError, AssertionError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UserError(
+            f'the model of {name} cannot be built: {explain_build_error(error)}; '
+            'python -m ptnt_mm.doctor shows what is installed'
+        ) from error
+
+
+def use_published_attention(settings: Any) -> None:
+    """Set ``attention='eager'`` for every PyramidTNT in a model's settings, in place."""
+    if isinstance(settings, dict):
+        kind = settings.get('type')
+        if getattr(kind, '__name__', str(kind)).rpartition('.')[2] in _PYRAMIDS:
+            settings['attention'] = 'eager'
+        settings = list(settings.values())
+    if isinstance(settings, list | tuple):
+        for value in settings:
+            use_published_attention(value)
+
+
+def measure(model: nn.Module, shape: tuple[int, int]) -> Complexity:
+    """Count the operations of one forward pass of one image, in evaluation mode.
+
+    Args:
+        model: A module that takes images (1, 3, H, W), or a model of mmdet or mmseg.
+        shape: Height and width of the image in pixels.
+
+    Raises:
+        UserError: if the image is smaller than one outer token.
+        ValueError: if the model uses fused outer attention; :func:`build` avoids it.
+    """
+    if min(shape) < PATCH:
+        raise UserError(
+            f'an image of {shape[0]}x{shape[1]} pixels is smaller than one token: '
+            f'expected at least {PATCH}x{PATCH}'
+        )
+    if any(isinstance(module, FusedOuterAttention) for module in model.modules()):
+        raise ValueError(
+            "fused attention would be miscounted: build the model with attention='eager'"
+        )
+    counter = FlopAnalyzer(model, (torch.zeros(1, 3, *shape),))
+    counter.set_op_handle('aten::scaled_dot_product_attention', _count_fused_attention)
+    counter.unsupported_ops_warnings(False).uncalled_modules_warnings(False)
+    with _evaluating(model, shape), torch.no_grad():
+        operations = _own(counter.by_module_and_operator())
+    for name, module in model.named_modules():
+        if isinstance(module, PyramidTNT | Stage):
+            # Resizing position tables to the image's grid. Published counts leave it out.
+            operations[name].pop('matmul', None)
+    not_counted = sorted(name.rpartition('::')[2] for name in counter.unsupported_ops())
+    return Complexity(shape, tuple(_parts(model, operations)), tuple(not_counted))
+
+
+@contextmanager
+def _evaluating(model: nn.Module, shape: tuple[int, int]) -> Iterator[None]:
+    """Put a model in evaluation mode and make its ``forward`` accept an image alone."""
+    was_training = model.training
+    model.eval()
+    if isinstance(model, BaseModel):  # detectors with queries or proposals need the image size
+        sizes = dict.fromkeys(('img_shape', 'ori_shape', 'pad_shape', 'batch_input_shape'), shape)
+        sample = BaseDataElement(metainfo=dict(**sizes, scale_factor=(1.0, 1.0)))
+        model.forward = partial(model.forward, data_samples=[sample], mode='tensor')
+    try:
+        yield
+    finally:
+        vars(model).pop('forward', None)
+        model.train(was_training)
+
+
+def _count_fused_attention(inputs: list[Any], outputs: list[Any]) -> int:
+    """Multiply-adds of q k^T and of the product with v, for q (..., N, d), k and v (..., M, d)."""
+    query, key, value = (tensor.type().sizes() for tensor in inputs[:3])
+    return math.prod(query[:-1]) * key[-2] * (query[-1] + value[-1])
+
+
+def _own(counts: Mapping[str, Counter[str]]) -> dict[str, Counter[str]]:
+    """Subtract what submodules compute from counts that include them."""
+    own = {name: Counter(operations) for name, operations in counts.items()}
+    for name, operations in counts.items():
+        if name:
+            own[name.rpartition('.')[0]].subtract(operations)
+    return own
+
+
+def _parts(model: nn.Module, operations: Mapping[str, Counter[str]]) -> Iterator[Part]:
+    """Group parameters and operations by part; skip empty parts."""
+    trunks = (name for name, module in model.named_modules() if isinstance(module, PyramidTNT))
+    trunk = next(trunks, None)
+    parameters: Counter[str] = Counter()
+    for name, parameter in model.named_parameters():
+        parameters[_part_of(name, trunk)] += parameter.numel()
+    grouped: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for name, counts in operations.items():
+        grouped[_part_of(name, trunk)] += counts
+    for name in sorted({**grouped, **parameters}, key=lambda name: name == _OTHER):
+        if parameters[name] or grouped[name]:
+            yield Part(name, parameters[name], grouped[name])
+
+
+def _part_of(name: str, trunk: str | None) -> str:
+    """Return the part that a parameter or module belongs to; ``trunk`` names the PyramidTNT."""
+    prefix = f'{trunk}.' if trunk else ''
+    if trunk is not None and name.startswith(prefix):
+        for pattern, label in _TRUNK_PARTS:
+            if match := re.match(pattern, name.removeprefix(prefix)):
+                return label.format(*match.groups())
+    return name.partition('.')[0] or _OTHER

@@ -1,0 +1,53 @@
+"""PyramidTNT as its authors published it: an image classifier."""
+
+from torch import Tensor, nn
+
+from ptnt_mm.models.layers.init import init_weights
+from ptnt_mm.models.pyramid_tnt import PyramidTNT
+from ptnt_mm.registry import MODELS
+
+
+@MODELS.register_module()
+class PyramidTNTClassifier(PyramidTNT):
+    """The backbone with the final norm and head of the authors' checkpoints.
+
+    Args:
+        arch: 'tiny', 'small', 'medium', 'base', or a dict with the keys of a row of ``ARCHS``.
+        num_classes: Length of the logits.
+        drop_path_rate: Rate of dropping a residual branch in the last block.
+        drop_rate: Dropout of MLPs, of the attention's projection and of the sentence table.
+        with_se: Whether outer MLPs have squeeze and excitation.
+        attention: 'fused' or 'eager'.
+        pretrain_img_size: Side in pixels that the position tables belong to.
+        init_cfg: ``dict(type='Pretrained', checkpoint=...)`` loads weights, or raises.
+    """
+
+    def __init__(
+        self,
+        arch: str | dict,
+        num_classes: int = 1000,
+        drop_path_rate: float = 0.1,
+        drop_rate: float = 0.0,
+        with_se: bool = False,
+        attention: str = 'fused',
+        pretrain_img_size: int | None = None,
+        init_cfg: dict | None = None,
+    ):
+        super().__init__(
+            arch,
+            out_indices=(3,),
+            drop_path_rate=drop_path_rate,
+            drop_rate=drop_rate,
+            with_se=with_se,
+            attention=attention,
+            pretrain_img_size=pretrain_img_size,
+            init_cfg=init_cfg,
+        )
+        self.norm = nn.LayerNorm(self.out_channels[0])
+        self.head = nn.Linear(self.out_channels[0], num_classes)
+        self.head.apply(init_weights)
+
+    def forward(self, image: Tensor) -> Tensor:
+        """(B, 3, H, W) -> logits (B, num_classes)."""
+        _, outer, _ = self.forward_tokens(image)[-1]
+        return self.head(self.norm(outer).mean(dim=1))

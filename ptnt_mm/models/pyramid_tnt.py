@@ -1,0 +1,345 @@
+"""PyramidTNT (arXiv 2201.00978) as a backbone for dense prediction."""
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+import torch
+from mmengine.model import BaseModule
+from torch import Tensor, nn
+
+from ptnt_mm.models.archs import ARCHS, NUM_STAGES, PATCH, SR_RATIOS
+from ptnt_mm.models.layers.aggregation import SentenceAggregation, WordAggregation
+from ptnt_mm.models.layers.attention import OUTER_ATTENTIONS
+from ptnt_mm.models.layers.block import BlockOptions
+from ptnt_mm.models.layers.drop import drop_path_rates
+from ptnt_mm.models.layers.init import init_weights
+from ptnt_mm.models.layers.norm import is_batch_norm
+from ptnt_mm.models.layers.position import RELATIVE_POSITIONS, resize_grid
+from ptnt_mm.models.layers.shapes import WORDS, Grid, pad, reduced, tokens_to_contiguous_map
+from ptnt_mm.models.layers.stage import Stage
+from ptnt_mm.models.layers.stem import Stem
+from ptnt_mm.models.pretrained import load_pretrained
+from ptnt_mm.registry import MODELS
+from ptnt_mm.utils.errors import unknown_name
+
+
+@MODELS.register_module()
+class PyramidTNT(BaseModule):
+    """Transformer in Transformer with four stages, at strides 8, 16, 32 and 64.
+
+    Takes images of any size from 8 x 8 pixels. Sides that are no multiple of 8 are padded at the
+    bottom and right with zeros, the mean colour of normalised images. Only what the chosen
+    outputs need is built, so that every parameter receives a gradient.
+
+    The names of parameters are those of the authors' checkpoints. Their images have mean and
+    standard deviation 127.5 in every channel, in RGB order.
+
+    Args:
+        arch: 'tiny', 'small', 'medium', 'base', or a dict with the keys of a row of ``ARCHS``.
+        out_indices: The stages whose maps are returned, from 0 to 3, rising.
+        out_norms: Whether each returned map gets a LayerNorm of its own, ``norm0`` to ``norm3``
+            (ours; the paper's detector is not known to have them).
+        pretrain_img_size: Side in pixels, a multiple of 64, that the position tables belong to.
+            The arch's own by default.
+        relative_position: How the relative position tables reach another grid: 'grid', 'flat'
+            or 'none' (see ``layers/position.py``).
+        attention: 'fused', or 'eager' for the published form, which writes every logit down.
+        mlp_ratio: Hidden width of an MLP in widths of its token.
+        with_se: Whether outer MLPs have squeeze and excitation; no published variant does.
+        drop_rate: Dropout of MLPs, of the attention's projection and of the sentence table.
+        attn_drop_rate: Dropout of attention weights.
+        drop_path_rate: Rate of dropping a residual branch in the last block; it rises linearly
+            from 0 in the first.
+        frozen_stages: -1 freezes nothing, 0 the stem and the two tables behind it, k the first k
+            stages too, with the merges between them.
+        norm_cfg: The stem's normalisation: 'BN' or 'SyncBN', ``requires_grad=False`` to freeze.
+        norm_eval: Whether the stem's BatchNorm always uses its running statistics.
+        with_cp: Recompute blocks in the backward pass: less memory, more time.
+        init_cfg: ``dict(type='Pretrained', checkpoint=...)`` loads weights, or raises.
+
+    Raises:
+        ValueError: for an unknown arch, wrong keys or lengths of an arch dict, heads that do not
+            divide their width, ``out_indices`` out of range, repeated or not rising, a
+            ``pretrain_img_size`` that is no multiple of 64.
+    """
+
+    def __init__(
+        self,
+        arch: str | dict,
+        out_indices: Sequence[int] = (0, 1, 2, 3),
+        out_norms: bool = False,
+        pretrain_img_size: int | None = None,
+        relative_position: str = 'grid',
+        attention: str = 'fused',
+        mlp_ratio: int = 4,
+        with_se: bool = False,
+        drop_rate: float = 0.0,
+        attn_drop_rate: float = 0.0,
+        drop_path_rate: float = 0.1,
+        frozen_stages: int = -1,
+        norm_cfg: dict = dict(type='BN'),  # noqa: B006  MMEngine's idiom; it is only read
+        norm_eval: bool = False,
+        with_cp: bool = False,
+        init_cfg: dict | None = None,
+    ):
+        super().__init__(init_cfg)
+        arch = _check_arch(arch)
+        self.out_indices = _check_out_indices(out_indices)
+        self.pretrain_img_size = _check_pretrain_img_size(
+            arch['pretrain_img_size'] if pretrain_img_size is None else pretrain_img_size
+        )
+        if not -1 <= frozen_stages <= NUM_STAGES:
+            raise ValueError(f'frozen_stages is {frozen_stages}; expected -1 to {NUM_STAGES}')
+        self.frozen_stages = frozen_stages
+        self.norm_eval = norm_eval
+        self.out_channels = tuple(arch['outer_dims'][i] for i in self.out_indices)
+        self.out_strides = tuple(PATCH * 2**i for i in self.out_indices)
+
+        inner_dims, outer_dims = arch['inner_dims'], arch['outer_dims']
+        self.patch_embed = Stem(inner_dims[0], outer_dims[0], norm_cfg)
+        self.pretrain_hw = (self.pretrain_img_size // PATCH,) * 2
+        places = self.pretrain_hw[0] * self.pretrain_hw[1]
+        self.outer_pos = nn.Parameter(torch.zeros(1, places, outer_dims[0]))
+        self.inner_pos = nn.Parameter(torch.zeros(1, WORDS, inner_dims[0]))
+        self.pos_drop = nn.Dropout(drop_rate)
+
+        options = BlockOptions(
+            attention=_choose('attention', attention, OUTER_ATTENTIONS),
+            mlp_ratio=mlp_ratio,
+            with_se=with_se,
+            drop_rate=drop_rate,
+            attn_drop_rate=attn_drop_rate,
+        )
+        table_class = _choose('relative_position', relative_position, RELATIVE_POSITIONS)
+        drop_paths = drop_path_rates(drop_path_rate, arch['depths'])
+        self.word_merges = nn.ModuleList()
+        self.sentence_merges = nn.ModuleList()
+        self.stages = nn.ModuleList()
+        for i in range(self.out_indices[-1] + 1):
+            if i > 0:
+                self.word_merges.append(WordAggregation(inner_dims[i - 1], inner_dims[i]))
+                self.sentence_merges.append(SentenceAggregation(outer_dims[i - 1], outer_dims[i]))
+            stage = Stage(
+                inner_dims[i],
+                outer_dims[i],
+                arch['inner_heads'][i],
+                arch['outer_heads'][i],
+                arch['inner_depths'][i],
+                SR_RATIOS[i],
+                drop_paths[i],
+                pretrain_hw=tuple(side // 2**i for side in self.pretrain_hw),
+                relative_position=table_class,
+                options=options,
+                with_cp=with_cp,
+            )
+            self.stages.append(stage)
+        self.out_norms = out_norms
+        if out_norms:
+            for i in self.out_indices:
+                self.add_module(f'norm{i}', nn.LayerNorm(outer_dims[i]))
+
+        self.apply(init_weights)
+        for table in (self.outer_pos, self.inner_pos):
+            nn.init.trunc_normal_(table, std=0.02)
+        self._freeze()
+
+    def init_weights(self) -> None:
+        """Load what ``init_cfg`` names; fresh weights were drawn when the model was built.
+
+        Raises:
+            CheckpointError: if the file cannot be read or leaves weights of the trunk unset.
+            ValueError: if a list names other initialisations beside pretrained weights.
+        """
+        configs = self.init_cfg if isinstance(self.init_cfg, list) else [self.init_cfg]
+        pretrained = [init for init in configs if init and init.get('type') == 'Pretrained']
+        if not pretrained:
+            super().init_weights()
+        elif len(configs) > 1:
+            raise ValueError('init_cfg: a Pretrained dict stands alone, it gives all weights')
+        else:
+            load_pretrained(self, pretrained[0]['checkpoint'], pretrained[0].get('prefix'))
+
+    def forward(self, image: Tensor) -> tuple[Tensor, ...]:
+        """(B, 3, H, W) -> one map (B, C_i, ceil(H / stride_i), ceil(W / stride_i)) per output.
+
+        Maps are contiguous.
+
+        Args:
+            image: Normalised RGB images, in pixels of any number.
+
+        Raises:
+            ValueError: for another number of channels or axes, integers, or a side below 8.
+        """
+        levels = self.forward_tokens(image)
+        return tuple(self._output(i, *levels[i][1:]) for i in self.out_indices)
+
+    def forward_tokens(self, image: Tensor) -> list[tuple[Tensor, Tensor, Grid]]:
+        """(B, 3, H, W) -> per built stage: inner (B*N, 16, c), outer (B, N, C), outer_hw.
+
+        Raises:
+            ValueError: as :meth:`forward`.
+        """
+        inner, outer, hw = self.patch_embed(_pad(_check_image(image)))
+        outer_pos = self.pos_drop(resize_grid(self.outer_pos, self.pretrain_hw, hw))
+        # Under autocast the stem's tokens are of the lower precision: float32 tables would make
+        # the first stage, and it alone, one of float32.
+        inner = inner + self.inner_pos.to(inner.dtype)
+        outer = outer + outer_pos.to(outer.dtype)
+        levels = []
+        for i, stage in enumerate(self.stages):
+            if i > 0:
+                inner = self.word_merges[i - 1](inner, hw)
+                outer, hw = self.sentence_merges[i - 1](outer, hw)
+            inner, outer = stage(inner, outer, hw)
+            levels.append((inner, outer, hw))
+        return levels
+
+    def train(self, mode: bool = True) -> 'PyramidTNT':
+        """Set the mode, but leave what is frozen in evaluation mode."""
+        super().train(mode)
+        for module in self._frozen_modules():
+            module.eval()
+        if self.norm_eval:
+            for module in filter(is_batch_norm, self.modules()):
+                module.eval()
+        return self
+
+    def get_layer_depth(self, param_name: str, prefix: str = '') -> tuple[int, int]:
+        """The depth of a parameter and the number of depths, for layer-wise learning rates.
+
+        0 is the stem with its tables, each block is a depth of its own, and the last are the
+        output norms. Merges and a stage's position table go with the stage's first block.
+
+        Args:
+            param_name: Its name, as of ``named_parameters()``.
+            prefix: What stands before it in a larger model, such as ``'backbone.'``.
+        """
+        blocks = (len(stage.blocks) for stage in self.stages)
+        *first, last = accumulate(blocks, initial=1)
+        kind, *path = param_name.removeprefix(prefix).split('.')
+        if kind == 'stages':
+            stage, block = int(path[0]), int(path[2]) if path[1] == 'blocks' else 0
+            depth = first[stage] + block
+        elif kind in ('word_merges', 'sentence_merges'):
+            depth = first[int(path[0]) + 1]
+        else:
+            depth = last if kind.startswith('norm') else 0
+        return depth, last + 1
+
+    def _output(self, i: int, outer: Tensor, hw: Grid) -> Tensor:
+        """Outer (B, N, C) -> (B, C, h, w), in the order that any operator of a host reads.
+
+        Several of mmcv's, RoIAlign among them, take a map in channels-last order for one in the
+        usual order, without an error.
+        """
+        if self.out_norms:
+            outer = self.get_submodule(f'norm{i}')(outer)
+        return tokens_to_contiguous_map(outer, hw)
+
+    def _frozen_modules(self) -> list[nn.Module]:
+        """The stem for 0, and the first k stages with the merges between them for k."""
+        if self.frozen_stages < 0:
+            return []
+        stages, merges = self.frozen_stages, max(self.frozen_stages - 1, 0)
+        return [
+            self.patch_embed,
+            self.pos_drop,
+            *self.stages[:stages],
+            *self.word_merges[:merges],
+            *self.sentence_merges[:merges],
+        ]
+
+    def _freeze(self) -> None:
+        for module in self._frozen_modules():
+            module.requires_grad_(False)
+        if self.frozen_stages >= 0:
+            self.outer_pos.requires_grad_(False)
+            self.inner_pos.requires_grad_(False)
+        self.train(self.training)
+
+
+def _pad(image: Tensor) -> Tensor:
+    """Pad bottom and right with zeros to multiples of 8 pixels."""
+    h, w = reduced(image.shape[2:], PATCH)
+    return pad(image, (PATCH * h, PATCH * w))
+
+
+def _check_image(image: Tensor) -> Tensor:
+    if image.dim() != 4 or image.shape[1] != 3:
+        raise ValueError(f'PyramidTNT takes images (B, 3, H, W), but got {tuple(image.shape)}')
+    if not image.is_floating_point():
+        raise ValueError(
+            f'PyramidTNT takes normalised floating-point images, but got {image.dtype}: subtract '
+            'the mean 127.5 and divide by 127.5 first (a data_preprocessor does it in mmdet)'
+        )
+    if min(image.shape[2:]) < PATCH:
+        raise ValueError(
+            f'PyramidTNT takes images of at least {PATCH}x{PATCH} pixels, one token, but got '
+            f'{image.shape[2]}x{image.shape[3]}: resize or pad them'
+        )
+    return image
+
+
+def _check_arch(arch: str | dict) -> dict:
+    """The row of an arch, checked."""
+    if not isinstance(arch, dict):
+        return _choose('arch', arch, ARCHS)
+    keys = set(ARCHS['small'])
+    if set(arch) != keys:
+        missing, unknown = sorted(keys - set(arch)), sorted(set(arch) - keys)
+        raise ValueError(f'an arch dict has the keys {sorted(keys)}: {missing=}, {unknown=}')
+    for key in sorted(keys - {'pretrain_img_size'}):
+        if not _is_whole(arch[key], NUM_STAGES):
+            raise ValueError(
+                f"arch['{key}'] is {arch[key]!r}: expected {NUM_STAGES} whole numbers above 0"
+            )
+    for kind in ('inner', 'outer'):
+        for dim, heads in zip(arch[f'{kind}_dims'], arch[f'{kind}_heads'], strict=True):
+            if dim % heads:
+                raise ValueError(
+                    f'arch: {kind} width {dim} does not divide into {heads} {kind} heads'
+                )
+    for depth, inner_depth in zip(arch['depths'], arch['inner_depths'], strict=True):
+        if not 1 <= inner_depth <= depth:
+            raise ValueError(
+                f'arch: {inner_depth} blocks with an inner transformer in a stage of {depth}; '
+                'expected at least 1 and at most all'
+            )
+    return arch
+
+
+def _is_whole(values: Any, number: int) -> bool:
+    """Whether these are so many whole numbers above 0."""
+    if not isinstance(values, Sequence) or len(values) != number:
+        return False
+    return all(isinstance(value, int) and value > 0 for value in values)
+
+
+def _check_out_indices(out_indices: Sequence[int]) -> tuple[int, ...]:
+    if not isinstance(out_indices, Sequence):
+        raise ValueError(f'out_indices is {out_indices!r}: expected stages such as (1, 2, 3)')
+    indices = tuple(out_indices)
+    in_range = indices and all(0 <= i < NUM_STAGES for i in indices)
+    if not in_range or list(indices) != sorted(set(indices)):
+        raise ValueError(
+            f'out_indices is {indices}: expected rising stages from 0 to {NUM_STAGES - 1}, '
+            'such as (0, 1, 2, 3) or (1, 2, 3)'
+        )
+    return indices
+
+
+def _check_pretrain_img_size(size: int) -> int:
+    if not isinstance(size, int) or size <= 0 or size % 64:
+        raise ValueError(
+            f'pretrain_img_size is {size!r}: expected a multiple of 64 pixels, so that all four '
+            'grids of the position tables are whole'
+        )
+    return size
+
+
+def _choose(name: str, value: str, table: dict[str, Any]) -> Any:
+    """The entry of a table, or an error that names the nearest."""
+    if value not in table:
+        raise ValueError(unknown_name(name, value, table))
+    return table[value]

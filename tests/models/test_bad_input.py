@@ -1,0 +1,83 @@
+"""Each mistake is an error that names the value, what was expected, and what to do."""
+
+import re
+
+import pytest
+import torch
+
+from ptnt_mm.models import PyramidTNT
+from ptnt_mm.models.archs import ARCHS
+
+
+@pytest.mark.parametrize(
+    ('options', 'message'),
+    [
+        (dict(arch='smal'), "unknown arch 'smal': did you mean 'small'?"),
+        (dict(arch='resnet50'), f'expected one of {", ".join(ARCHS)}'),
+        (dict(arch=None), 'unknown arch None'),
+        (dict(out_indices=2), 'out_indices is 2: expected stages such as (1, 2, 3)'),
+        (dict(out_indices=()), 'out_indices is ()'),
+        (dict(out_indices=(0, 4)), 'out_indices is (0, 4)'),
+        (dict(out_indices=(-1,)), 'out_indices is (-1,)'),
+        (dict(out_indices=(1, 1, 2)), 'out_indices is (1, 1, 2)'),
+        (dict(out_indices=(2, 1)), 'expected rising stages from 0 to 3, such as'),
+        (dict(pretrain_img_size=224), 'pretrain_img_size is 224: expected a multiple of 64'),
+        (dict(pretrain_img_size=0), 'pretrain_img_size is 0:'),
+        (dict(pretrain_img_size='256'), "pretrain_img_size is '256': expected a multiple of 64"),
+        (dict(frozen_stages=5), 'frozen_stages is 5; expected -1 to 4'),
+        (dict(frozen_stages=-2), 'frozen_stages is -2'),
+        (dict(drop_path_rate=1.0), 'drop_path_rate is 1.0: expected at least 0 and below 1'),
+        (dict(attention='fuse'), "unknown attention 'fuse': did you mean 'fused'?"),
+        (dict(relative_position='gird'), "unknown relative_position 'gird': did you mean 'grid'?"),
+        (dict(norm_cfg=dict(type='GN')), "norm_cfg type 'GN' is unknown: use one of BN, SyncBN"),
+    ],
+    ids=lambda value: str(value) if isinstance(value, dict) else '',
+)
+def test_options(options, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        PyramidTNT(**dict(arch='tiny') | options)
+
+
+@pytest.mark.parametrize(
+    ('changes', 'message'),
+    [
+        (dict(width=3), "unknown=['width']"),
+        (dict(depths=(2, 2, 2)), "arch['depths'] is (2, 2, 2): expected 4 whole"),
+        (dict(depths=2), "arch['depths'] is 2: expected 4 whole numbers above 0"),
+        (dict(outer_heads=(0, 2, 2, 2)), "arch['outer_heads'] is (0, 2, 2, 2): expected 4 whole"),
+        (dict(outer_heads=(3, 2, 2, 2)), 'outer width 8 does not divide into 3 outer heads'),
+        (dict(inner_heads=(1, 3, 2, 1)), 'inner width 4 does not divide into 3 inner heads'),
+        (dict(inner_depths=(1, 3, 1, 1)), '3 blocks with an inner transformer in a stage of 2'),
+        (dict(inner_depths=(0, 1, 1, 1)), "arch['inner_depths'] is (0, 1, 1, 1): expected 4 whole"),
+        (dict(pretrain_img_size=100), 'pretrain_img_size is 100'),
+    ],
+    ids=str,
+)
+def test_arch_dicts(micro_arch, changes, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        PyramidTNT(micro_arch | changes)
+
+
+def test_an_arch_dict_with_missing_keys(micro_arch):
+    arch = {key: values for key, values in micro_arch.items() if key != 'inner_dims'}
+    with pytest.raises(ValueError, match=re.escape("missing=['inner_dims']")):
+        PyramidTNT(arch)
+
+
+@pytest.mark.parametrize(
+    ('image', 'message'),
+    [
+        (torch.zeros(1, 4, 64, 64), 'takes images (B, 3, H, W), but got (1, 4, 64, 64)'),
+        (torch.zeros(3, 64, 64), 'takes images (B, 3, H, W), but got (3, 64, 64)'),
+        (torch.zeros(1, 3, 64, 64, dtype=torch.uint8), 'but got torch.uint8: subtract the mean'),
+        (torch.zeros(1, 3, 64, 64, dtype=torch.int64), 'but got torch.int64'),
+        (torch.zeros(1, 3, 7, 64), 'at least 8x8 pixels, one token, but got 7x64'),
+        (torch.zeros(1, 3, 64, 1), 'at least 8x8 pixels, one token, but got 64x1'),
+    ],
+    ids=['channels', 'axes', 'uint8', 'int64', 'low', 'narrow'],
+)
+def test_images(build_micro, image, message):
+    model = build_micro()
+    for forward in (model, model.forward_tokens):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            forward(image)

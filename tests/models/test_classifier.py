@@ -1,0 +1,55 @@
+"""The head; that its numbers are the authors' is tested in ``test_parity.py``."""
+
+import re
+
+import pytest
+import torch
+
+from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
+
+from . import golden
+
+
+@pytest.fixture
+def model(micro_arch) -> PyramidTNTClassifier:
+    return golden.filled(PyramidTNTClassifier(micro_arch, num_classes=7))
+
+
+def test_the_head_reads_the_mean_of_normed_sentences(model):
+    model.eval()
+    image = golden.image(2, 61, 93)
+    outer = model.forward_tokens(image)[-1][1]
+    expected = model.norm(outer).mean(dim=1) @ model.head.weight.T + model.head.bias
+    torch.testing.assert_close(model(image), expected)
+    assert model(image).shape == (2, 7)
+
+
+def test_every_parameter_gets_a_gradient(model):
+    model(golden.image(2, 61, 93)).square().mean().backward()
+    assert all(parameter.grad.any() for parameter in model.parameters())
+
+
+def test_it_is_the_backbone_with_a_norm_and_a_head(model, micro_arch):
+    own = model.state_dict().keys() - PyramidTNT(micro_arch).state_dict().keys()
+    assert own == {'norm.weight', 'norm.bias', 'head.weight', 'head.bias'}
+
+
+def test_fresh_weights(micro_arch):
+    head = PyramidTNTClassifier(micro_arch, num_classes=2000).head
+    assert head.weight.std().item() == pytest.approx(0.02, rel=0.05)
+    assert not head.bias.any()
+
+
+def test_options_reach_the_backbone(micro_arch):
+    options = dict(drop_path_rate=0.4, drop_rate=0.2, with_se=True, pretrain_img_size=192)
+    model = PyramidTNTClassifier(micro_arch, **options, attention='eager')
+    assert model.stages[3].blocks[0].drop_path.rate == pytest.approx(0.4)
+    assert model.pos_drop.p == model.stages[0].blocks[0].outer_mlp.drop.p == 0.2
+    assert type(model.stages[0].blocks[0].se_layer).__name__ == 'SqueezeExcite'
+    assert type(model.stages[0].blocks[0].outer_attn).__name__ == 'EagerOuterAttention'
+    assert model.outer_pos.shape == (1, 24 * 24, 8)
+
+
+def test_bad_options():
+    with pytest.raises(ValueError, match=re.escape("unknown arch 'bas': did you mean 'base'?")):
+        PyramidTNTClassifier('bas')

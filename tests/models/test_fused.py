@@ -1,0 +1,217 @@
+"""The fast path of a whole backbone against the published one, and what could make it wrong."""
+
+import copy
+import gc
+import pickle
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from mmengine.model import ExponentialMovingAverage
+from torch import Tensor
+
+from ptnt_mm.models import PyramidTNT
+from ptnt_mm.models.archs import ARCHS
+from ptnt_mm.models.layers import cpu_attention
+
+from . import golden
+
+SIZES = [
+    (256, 256), (192, 192), (224, 224), (61, 93), (127, 129), (64, 512),
+    (512, 64), (8, 8), (9, 200), (320, 256), (333, 222),
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _no_image_is_small(monkeypatch):
+    """The form that is taken at the size of detection: small images would be as published."""
+    monkeypatch.setattr(cpu_attention, 'FEW_LOGITS', 0)
+
+
+def pair(arch: str, **options) -> tuple[PyramidTNT, PyramidTNT]:
+    """The published form and the fast one, with the same golden weights."""
+    return tuple(
+        golden.filled(PyramidTNT(arch, attention=attention, drop_path_rate=0.0, **options))
+        for attention in ('eager', 'fused')
+    )
+
+
+def gradients(model: PyramidTNT, image: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+    """Outputs, and gradients of all parameters; the batch norms stay as they are."""
+    for module in model.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            module.eval()
+    outputs = model(image)
+    loss = sum((o * torch.linspace(-1, 1, o.numel()).view(o.shape)).sum() for o in outputs)
+    return list(outputs), list(torch.autograd.grad(loss, list(model.parameters())))
+
+
+def furthest(found: list[Tensor], expected: list[Tensor]) -> float:
+    """The largest difference, in units of the expected tensor's spread."""
+    return max(
+        ((a - b).abs().max() / b.std().clamp(min=1e-12)).item()
+        for a, b in zip(found, expected, strict=True)
+        if b.numel() > 1
+    )
+
+
+@pytest.mark.parametrize('arch', ARCHS)
+def test_double_precision(arch):
+    eager, fused = (model.double() for model in pair(arch))
+    image = golden.image(1, 69, 93).double()
+    for found, expected in zip(gradients(fused, image), gradients(eager, image), strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(('height', 'width'), SIZES)
+@torch.no_grad()
+def test_outputs_in_single_precision(height, width):
+    eager, fused = (model.eval() for model in pair('tiny'))
+    image = golden.image(1, height, width)
+    assert furthest(fused(image), eager(image)) < 1e-5
+
+
+@pytest.mark.timeout(300)
+def test_small_at_the_size_of_detection():
+    """The one size for which the fast path was made; about half a minute."""
+    torch.set_num_threads(2)
+    eager, fused = pair('small')
+    image = golden.image(1, 800, 1344)
+    (outputs, grads), (expected, expected_grads) = gradients(fused, image), gradients(eager, image)
+    assert furthest(outputs, expected) < 1e-5
+    assert furthest(grads, expected_grads) < 2e-3
+
+
+def test_attention_dropout_has_the_same_statistics(build_micro):
+    """Over 600 draws a mean's standard error is 4 % of the spread, and a spread's 3 %."""
+    image = golden.image(1, 64, 64).expand(600, -1, -1, -1)
+    eager, fused = (
+        build_micro(attention=attention, attn_drop_rate=0.3, drop_path_rate=0.0, norm_eval=True)
+        for attention in ('eager', 'fused')
+    )
+    for a, b in zip(eager(image), fused(image), strict=True):
+        spread = a.std(dim=0)
+        assert spread.mean() > 1e-3
+        assert ((a.mean(dim=0) - b.mean(dim=0)).abs() / spread).mean() < 0.15
+        assert (b.std(dim=0).mean() / spread.mean()).item() == pytest.approx(1, abs=0.1)
+
+
+IMAGE = golden.image(2, 72, 104)
+
+
+@pytest.fixture
+def agree(micro_arch) -> Callable[[PyramidTNT, Tensor], bool]:
+    """Whether a model computes what a published one with its present weights does."""
+
+    @torch.no_grad()
+    def agree(model: PyramidTNT, image: Tensor) -> bool:
+        twin = PyramidTNT(micro_arch, attention='eager').eval()
+        twin.load_state_dict(model.state_dict())
+        model.eval()
+        return all(
+            torch.allclose(a, b, rtol=1e-4, atol=1e-4)
+            for a, b in zip(model(image), twin(image), strict=True)
+        )
+
+    return agree
+
+
+@pytest.fixture
+def warm(build_micro) -> PyramidTNT:
+    """A model that has evaluated the image before."""
+    model = build_micro(drop_path_rate=0.0).eval()
+    with torch.no_grad():
+        model(IMAGE)
+    return model
+
+
+def test_weights_changed_by_a_fused_optimizer_step(warm, agree):
+    """Such a step does not count as a change of the tensor, and there is no train() before it."""
+    optimizer = torch.optim.AdamW(warm.parameters(), lr=0.1, fused=True)
+    sum(output.square().mean() for output in warm(IMAGE)).backward()
+    before = warm.stages[0].relative_pos.clone()
+    optimizer.step()
+    assert not torch.equal(warm.stages[0].relative_pos, before)
+    assert agree(warm, IMAGE)
+
+
+def test_weights_swapped_as_mmengine_swaps_averages(warm, agree):
+    """EMAHook exchanges ``.data`` before validation."""
+    average = ExponentialMovingAverage(warm, momentum=0.5)
+    for parameter in warm.parameters():
+        parameter.data.add_(0.3 * torch.randn_like(parameter))
+    average.update_parameters(warm)
+    for parameter, averaged in zip(warm.parameters(), average.module.parameters(), strict=True):
+        kept = averaged.data.clone()
+        averaged.data.copy_(parameter.data)
+        parameter.data.copy_(kept)
+    assert agree(warm, IMAGE)
+
+
+def test_weights_loaded(warm, agree):
+    state = {name: value * 1.3 for name, value in warm.state_dict().items()}
+    warm.load_state_dict(state)
+    assert agree(warm, IMAGE)
+
+
+def test_copies_live_their_own_lives(warm, agree):
+    for twin in (copy.deepcopy(warm), pickle.loads(pickle.dumps(warm))):
+        with torch.no_grad():
+            twin.stages[0].relative_pos.mul_(2)
+        assert agree(twin, IMAGE) and agree(warm, IMAGE)
+
+
+def test_two_sizes_in_turn(warm, agree):
+    other = golden.image(1, 96, 40)
+    for _ in range(3):
+        assert agree(warm, IMAGE) and agree(warm, other)
+
+
+@torch.no_grad()
+def test_a_thousand_sizes_leave_nothing_behind(warm):
+    def tensors() -> int:
+        gc.collect()
+        return sum(isinstance(thing, Tensor) for thing in gc.get_objects())
+
+    before = tensors()
+    for i in range(1000):
+        warm(torch.zeros(1, 3, 8 + i % 40, 8 + i // 4))
+    assert tensors() <= before + 5
+
+
+@torch.no_grad()
+def test_eight_threads_with_one_model(warm):
+    images = [golden.image(1, 40 + 8 * i, 104 - 8 * i) for i in range(8)]
+    expected = [warm(image) for image in images]
+
+    def evaluate(i: int) -> list[tuple[Tensor, ...]]:
+        with torch.no_grad():
+            return [warm(images[i]) for _ in range(10)]
+
+    with ThreadPoolExecutor(8) as pool:
+        for i, found in enumerate(pool.map(evaluate, range(8))):
+            for outputs in found:
+                torch.testing.assert_close(outputs, expected[i])
+
+
+@pytest.mark.parametrize('dtype', [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize('attention', ['eager', 'fused'])
+def test_lower_precisions_stay_finite(attention, dtype):
+    """Logits and softmax at the size of detection, forward; the smallest arch."""
+    torch.set_num_threads(2)
+    model = golden.filled(PyramidTNT('tiny', attention=attention)).eval()
+    with torch.no_grad(), torch.autocast('cpu', dtype=dtype):
+        outputs = model(golden.image(1, 800, 1333))
+    assert all(output.isfinite().all() for output in outputs)
+
+
+@pytest.mark.parametrize('dtype', [torch.bfloat16, torch.float16])
+def test_gradients_of_lower_precisions_stay_finite(dtype):
+    """A training step at the size of detection; the smallest arch."""
+    torch.set_num_threads(2)
+    model = golden.filled(PyramidTNT('tiny')).train()
+    with torch.autocast('cpu', dtype=dtype):
+        outputs = model(golden.image(1, 800, 1333))
+    sum(output.float().mean() for output in outputs).backward()
+    assert all(parameter.grad.isfinite().all() for parameter in model.parameters())

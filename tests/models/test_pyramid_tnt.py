@@ -1,0 +1,220 @@
+"""What the backbone promises to those who call it."""
+
+import copy
+import math
+import pickle
+
+import pytest
+import torch
+from torch.nn import functional as F  # noqa: N812
+
+from ptnt_mm.models import PyramidTNT
+from ptnt_mm.models.archs import ARCHS
+
+from . import golden
+
+SIZES = [
+    (8, 8),
+    (9, 15),
+    (37, 61),
+    (101, 211),
+    (128, 128),
+    (16, 1024),
+    (1024, 16),
+    (2048, 8),
+    (8, 2048),
+    (2047, 33),
+]
+
+
+def sides(height: int, width: int, stride: int) -> tuple[int, int]:
+    return math.ceil(height / stride), math.ceil(width / stride)
+
+
+@pytest.mark.parametrize('attention', ['eager', 'fused'])
+@pytest.mark.parametrize(('height', 'width'), SIZES)
+@torch.inference_mode()
+def test_any_size(build_micro, height, width, attention):
+    model = build_micro(attention=attention).eval()
+    outputs = model(golden.image(1, height, width))
+    for output, channels, stride in zip(
+        outputs, model.out_channels, model.out_strides, strict=True
+    ):
+        assert output.shape == (1, channels, *sides(height, width, stride))
+        assert output.is_contiguous()
+        assert output.isfinite().all()
+
+
+@torch.inference_mode()
+def test_the_largest_size(build_micro):
+    model = build_micro(out_indices=(3,)).eval()
+    assert model(golden.image(1, 2048, 2048))[0].shape == (1, 8, 32, 32)
+
+
+@torch.inference_mode()
+def test_a_published_arch_at_the_size_of_coco_images():
+    outputs = PyramidTNT('tiny').eval()(golden.image(1, 800, 1333))
+    assert [tuple(output.shape[1:]) for output in outputs] == [
+        (80, 100, 167), (160, 50, 84), (320, 25, 42), (320, 13, 21)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize('relative_position', ['grid', 'flat', 'none'])
+@torch.inference_mode()
+def test_every_position_with_either_attention(build_micro, relative_position):
+    image = golden.image(2, 61, 93).double()
+    eager, fused = (
+        build_micro(relative_position=relative_position, attention=attention).double().eval()
+        for attention in ('eager', 'fused')
+    )
+    torch.testing.assert_close(fused(image), eager(image), rtol=1e-9, atol=1e-9)
+    tables = [name for name, _ in eager.named_parameters() if 'relative_pos' in name]
+    assert len(tables) == (0 if relative_position == 'none' else 4)
+
+
+@pytest.mark.parametrize('hw', [(61, 93), (128, 128)])
+def test_eager_and_fused_have_the_same_gradients(build_micro, hw):
+    image = golden.image(2, *hw).double()
+    gradients = []
+    for attention in ('eager', 'fused'):
+        model = build_micro(attention=attention, drop_path_rate=0.0).double()
+        loss = sum(output.square().mean() for output in model(image))
+        gradients.append(torch.autograd.grad(loss, list(model.parameters())))
+    torch.testing.assert_close(*gradients, rtol=1e-9, atol=1e-9)
+
+
+def test_padding_is_with_zeros_at_the_bottom_and_right(build_micro):
+    model = build_micro().eval()
+    image = golden.image(1, 61, 93)
+    padded = torch.zeros(1, 3, 64, 96)
+    padded[:, :, :61, :93] = image
+    torch.testing.assert_close(model(image), model(padded), rtol=0, atol=0)
+
+
+@torch.inference_mode()
+def test_a_grid_of_the_same_area_is_another_grid(build_micro):
+    """8 x 32 tokens are as many as the 16 x 16 of pretraining, and lie elsewhere."""
+    model = build_micro(out_indices=(0,)).eval()
+    image = golden.image(1, 64, 256)
+    inner, outer, _ = model.patch_embed(image)
+    table = model.outer_pos.mT.unflatten(2, (16, 16))
+    table = F.interpolate(table, (8, 32), mode='bicubic').flatten(2).mT
+    expected = model.stages[0](inner + model.inner_pos, outer + table, (8, 32))[1]
+    torch.testing.assert_close(model(image)[0].flatten(2).mT, expected)
+    assert not torch.allclose(table, model.outer_pos)
+
+
+@torch.inference_mode()
+def test_tokens_of_every_stage(build_micro):
+    model = build_micro().eval()
+    image = golden.image(2, 61, 93)
+    levels = model.forward_tokens(image)
+    grids = [(8, 12), (4, 6), (2, 3), (1, 2)]
+    for (inner, outer, hw), grid, c, channels, output in zip(
+        levels, grids, (2, 4, 4, 2), (8, 16, 16, 8), model(image), strict=True
+    ):
+        assert hw == grid
+        n = hw[0] * hw[1]
+        assert inner.shape == (2 * n, 16, c)
+        assert outer.shape == (2, n, channels)
+        assert torch.equal(output, outer.mT.unflatten(2, hw))
+
+
+@pytest.mark.parametrize('out_indices', [(0,), (1, 3), (2,), (1, 2, 3)])
+@torch.inference_mode()
+def test_outputs_do_not_depend_on_the_choice_of_outputs(micro_arch, build_micro, out_indices):
+    image = golden.image(1, 61, 93)
+    whole = build_micro().eval()
+    part = PyramidTNT(micro_arch, out_indices=out_indices).eval()
+    loaded = part.load_state_dict(whole.state_dict(), strict=False)
+    assert not loaded.missing_keys
+    every = whole(image)
+    torch.testing.assert_close(part(image), tuple(every[i] for i in out_indices), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize('out_indices', [(0, 1, 2, 3), (1, 3)])
+@torch.inference_mode()
+def test_output_norms(micro_arch, build_micro, out_indices):
+    model = build_micro(out_indices=out_indices, out_norms=True).eval()
+    plain = PyramidTNT(micro_arch, out_indices=out_indices).eval()
+    plain.load_state_dict(model.state_dict(), strict=False)
+    image = golden.image(1, 61, 93)
+    own = {name.split('.')[0] for name in model.state_dict().keys() - plain.state_dict().keys()}
+    assert own == {f'norm{i}' for i in out_indices}
+    for i, normed, output in zip(out_indices, model(image), plain(image), strict=True):
+        expected = model.get_submodule(f'norm{i}')(output.permute(0, 2, 3, 1))
+        torch.testing.assert_close(normed, expected.permute(0, 3, 1, 2))
+
+
+@pytest.mark.parametrize('arch', ARCHS)
+def test_outputs_are_declared(arch):
+    with torch.device('meta'):
+        model = PyramidTNT(arch, out_indices=(1, 3))
+        outputs = model(torch.zeros(1, 3, 64, 128))
+    assert model.out_strides == (16, 64)
+    assert model.out_channels == tuple(ARCHS[arch]['outer_dims'][i] for i in (1, 3))
+    assert [output.shape[1] for output in outputs] == list(model.out_channels)
+
+
+@pytest.mark.parametrize('hw', [(64, 96), (61, 93)])
+def test_the_image_is_not_changed(build_micro, hw):
+    image = golden.image(2, *hw)
+    before = image.clone()
+    build_micro(drop_rate=0.1)(image)
+    assert torch.equal(image, before)
+
+
+def test_an_arch_can_be_a_dict(micro_arch):
+    assert PyramidTNT(micro_arch).out_channels == (8, 16, 16, 8)
+    lists = {key: list(v) if isinstance(v, tuple) else v for key, v in micro_arch.items()}
+    assert PyramidTNT(lists).out_channels == (8, 16, 16, 8)
+
+
+def test_the_pretraining_size_can_be_chosen():
+    with torch.device('meta'):
+        model = PyramidTNT('small', pretrain_img_size=320)
+    assert model.outer_pos.shape == (1, 1600, 128)
+    assert [tuple(stage.relative_pos.shape) for stage in model.stages] == [
+        (1, 4, 1600, 100), (1, 8, 400, 100), (1, 16, 100, 100), (1, 16, 25, 25)
+    ]  # fmt: skip
+
+
+def test_copies_compute_the_same(build_micro):
+    model = build_micro(out_norms=True).eval()
+    image = golden.image(1, 40, 72)
+    expected = model(image)
+    for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert twin.outer_pos is not model.outer_pos
+        torch.testing.assert_close(twin(image), expected, rtol=0, atol=0)
+
+
+def test_the_only_buffers_are_those_of_batch_norms(build_micro):
+    names = {name.rpartition('.')[2] for name, _ in build_micro().named_buffers()}
+    assert names == {'running_mean', 'running_var', 'num_batches_tracked'}
+
+
+def test_a_model_without_memory():
+    """Nothing in the constructor reads a value, so the meta device can build it."""
+    with torch.device('meta'):
+        model = PyramidTNT('base')
+    assert all(parameter.is_meta for parameter in model.parameters())
+    assert len(model.stages) == 4
+
+
+@pytest.mark.parametrize('attention', ['eager', 'fused'])
+@torch.inference_mode()
+def test_half_precision_weights(build_micro, attention):
+    model = build_micro(attention=attention).eval()
+    image = golden.image(1, 61, 93)
+    for output, half in zip(model(image), model.bfloat16()(image.bfloat16()), strict=True):
+        assert half.dtype == torch.bfloat16
+        assert (half - output).square().mean().sqrt() < 0.2 * output.std()
+
+
+@torch.inference_mode()
+def test_channels_last_images(build_micro):
+    model = build_micro().eval()
+    image = golden.image(2, 61, 93)
+    expected = model(image)
+    found = model.to(memory_format=torch.channels_last)(image.to(memory_format=torch.channels_last))
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)

@@ -1,0 +1,133 @@
+import math
+import re
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F  # noqa: N812
+
+from ptnt_mm.models import TransposedConvNeck
+
+from . import golden
+
+CHANNELS = (8, 16, 16, 8)
+
+
+def build(**options) -> TransposedConvNeck:
+    return golden.filled(TransposedConvNeck(CHANNELS, **options)).eval()
+
+
+def maps(height: int, width: int, batch: int = 1) -> list[torch.Tensor]:
+    """What a backbone gives for an image of this size."""
+    return [
+        torch.randn(batch, channels, math.ceil(height / stride), math.ceil(width / stride))
+        for channels, stride in zip(CHANNELS, (8, 16, 32, 64), strict=True)
+    ]
+
+
+@pytest.mark.parametrize(('height', 'width'), [(8, 8), (101, 211), (800, 1333), (33, 2047)])
+def test_levels_line_up_at_any_size(height, width):
+    """Level i has the size of input level i - 1: half of level i - 1, rounded up."""
+    levels = maps(height, width)
+    doubled = build()(levels)
+    assert doubled[0].shape[2:] == tuple(2 * side for side in levels[0].shape[2:])
+    for finer, output, channels in zip(levels[:-1], doubled[1:], CHANNELS[1:], strict=True):
+        assert output.shape == (1, channels, *finer.shape[2:])
+        assert output.is_contiguous()
+
+
+@pytest.mark.parametrize(('height', 'width'), [(32, 96), (224, 352), (800, 1344)])
+def test_multiples_of_32_give_exact_sizes(height, width):
+    for output, stride in zip(build()(maps(height, width)), (4, 8, 16, 32), strict=True):
+        assert output.shape[2:] == (math.ceil(height / stride), math.ceil(width / stride))
+
+
+@pytest.mark.parametrize('kernel_size', [2, 3, 4, 5])
+def test_every_kernel_doubles(kernel_size):
+    neck = TransposedConvNeck([8], kernel_size=kernel_size)
+    assert neck([torch.randn(1, 8, 5, 7)])[0].shape == (1, 8, 10, 14)
+
+
+def test_a_level_is_what_the_spec_writes():
+    neck, levels = build(), maps(64, 96)
+    for upsampler, level, output in zip(neck.upsamplers, levels, neck(levels), strict=True):
+        up, norm1, _, smooth, norm2, _ = upsampler
+        expected = F.gelu(norm1(F.conv_transpose2d(level, up.weight, stride=2)))
+        expected = F.gelu(norm2(F.conv2d(expected, smooth.weight, padding=1)))
+        torch.testing.assert_close(output, expected[..., : output.shape[2], : output.shape[3]])
+
+
+def test_a_transposed_convolution_of_kernel_2_writes_each_cell_on_its_own():
+    neck, (level, *_) = build(), maps(64, 96)
+    up = neck.upsamplers[0][0]
+    expected = torch.einsum('bchw,cdyx->bdhywx', level, up.weight).flatten(4, 5).flatten(2, 3)
+    torch.testing.assert_close(up(level), expected)
+
+
+def test_convolutions_have_no_bias_and_widths_stay():
+    neck = build()
+    assert neck.out_channels == neck.in_channels == CHANNELS
+    for module in neck.modules():
+        if isinstance(module, (nn.Conv2d, nn.ConvTranspose2d)):
+            assert module.bias is None
+    weights = sum(channels**2 * (4 + 9) + 4 * channels for channels in CHANNELS)
+    assert sum(p.numel() for p in neck.parameters()) == weights
+
+
+def test_every_parameter_gets_a_gradient():
+    neck = build().train()
+    sum(output.square().mean() for output in neck(maps(64, 96, batch=2))).backward()
+    assert all(parameter.grad.any() for parameter in neck.parameters())
+
+
+def test_the_three_levels_of_retinanet(build_micro):
+    backbone = build_micro(out_indices=(1, 2, 3)).eval()
+    neck = TransposedConvNeck(backbone.out_channels).eval()
+    assert len(neck.upsamplers) == 3
+    outputs = neck(backbone(golden.image(1, 160, 224)))
+    assert [tuple(output.shape[1:]) for output in outputs] == [
+        (16, 20, 28),
+        (16, 10, 14),
+        (8, 5, 7),
+    ]
+
+
+def test_the_inputs_are_not_changed():
+    levels = maps(101, 211)
+    before = [level.clone() for level in levels]
+    build()(levels)
+    assert all(torch.equal(level, old) for level, old in zip(levels, before, strict=True))
+
+
+def test_norm_cfg():
+    neck = TransposedConvNeck([8], norm_cfg=dict(type='SyncBN', requires_grad=False))
+    norms = [module for module in neck.modules() if isinstance(module, nn.SyncBatchNorm)]
+    assert len(norms) == 2
+    assert not any(p.requires_grad for norm in norms for p in norm.parameters())
+
+
+def test_fresh_weights_keep_the_variance():
+    neck = TransposedConvNeck([256])
+    neck.init_weights()
+    # Fan out: 256 channels times 2 x 2 places, then times 3 x 3.
+    assert neck.upsamplers[0][0].weight.std().item() == pytest.approx((2 / 1024) ** 0.5, rel=0.02)
+    assert neck.upsamplers[0][3].weight.std().item() == pytest.approx((2 / 2304) ** 0.5, rel=0.02)
+
+
+@pytest.mark.parametrize('order', [(0, 1, 2), (0, 1, 2, 3, 3), (1, 0, 2, 3)])
+def test_other_levels(order):
+    """Fewer, more, or of other widths."""
+    levels = [maps(64, 96)[i] for i in order]
+    got = tuple(CHANNELS[i] for i in order)
+    with pytest.raises(ValueError, match=re.escape(f'{CHANNELS} channels, but got {got}')):
+        build()(levels)
+
+
+def test_a_kernel_that_leaves_gaps():
+    with pytest.raises(ValueError, match='kernel_size is 1: expected 2 or more'):
+        TransposedConvNeck([8], kernel_size=1)
+
+
+def test_an_unknown_norm():
+    with pytest.raises(ValueError, match="norm_cfg type 'GN' is unknown"):
+        TransposedConvNeck([8], norm_cfg=dict(type='GN'))

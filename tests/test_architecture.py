@@ -1,0 +1,67 @@
+"""Imports point one way: each room knows only the floors below it."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / 'ptnt_mm'
+
+# From the ground up. A room imports from lower floors and from itself.
+FLOORS = (
+    ('utils', 'version', 'registry'),
+    ('mmcv_ops', 'checkpoints', 'data', 'zoo'),
+    ('doctor', 'models', 'visualization'),
+    ('engine',),
+    ('check', 'inference'),
+    ('cli',),
+    ('__init__', '__main__'),
+)
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+
+EXCEPTIONS = {
+    # Its probe imports everything, in a process of its own.
+    ('doctor', '__init__'),
+}
+
+
+def room(module: str) -> str:
+    """ptnt_mm.check.data -> check; the package itself is the room '__init__'."""
+    return (module.split('.') + ['__init__'])[1]
+
+
+def imports(file: Path) -> Iterator[str]:
+    """Every module of ours that a file imports or names in a string, at any depth."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        match node:
+            case ast.Import():
+                yield from (alias.name for alias in node.names)
+            case ast.ImportFrom(module='ptnt_mm'):
+                yield from (f'ptnt_mm.{alias.name}' for alias in node.names)
+            case ast.ImportFrom(level=0):
+                yield node.module
+            case ast.ImportFrom(level=1):
+                yield f'ptnt_mm.{file.relative_to(PACKAGE).parts[0]}'  # one room's own files
+            case ast.Constant(str(text)) if re.fullmatch(r'ptnt_mm(\.\w+)+', text):
+                yield text
+
+
+def files() -> list[Path]:
+    return sorted(PACKAGE.rglob('*.py'))
+
+
+def test_every_room_has_a_floor():
+    rooms = {file.relative_to(PACKAGE).parts[0].removesuffix('.py') for file in files()}
+    assert rooms == set(FLOOR)
+
+
+@pytest.mark.parametrize('file', files(), ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_imports_point_down(file: Path):
+    own = file.relative_to(PACKAGE).parts[0].removesuffix('.py')
+    for module in imports(file):
+        if module.split('.')[0] == 'ptnt_mm':
+            other = room(module)
+            down = other == own or FLOOR[other] < FLOOR[own]
+            assert down or (own, other) in EXCEPTIONS, f'{own} imports {module}'

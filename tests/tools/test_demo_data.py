@@ -1,0 +1,301 @@
+"""The demo data set: true annotations, repeatable, and never over what others made."""
+
+import importlib.util
+import json
+import runpy
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import cv2
+import numpy as np
+import pytest
+from pycocotools import mask as coco_mask
+from pycocotools.coco import COCO
+
+from demo import coco, dataset, photographs, scenes
+from demo.dataset import DemoSpec, make
+from demo.scenes import CLASSES, compose
+from ptnt_mm.utils.errors import UserError
+
+SPEC = DemoSpec(train=8, val=4, seed=0)
+TOOL = Path(__file__).parents[2] / 'tools' / 'make_demo_data.py'
+
+
+@pytest.fixture(scope='module')
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('data') / 'demo'
+    make(folder, SPEC)
+    return folder
+
+
+@pytest.fixture
+def copy(made, tmp_path):
+    return Path(shutil.copytree(made, tmp_path / 'demo'))
+
+
+def contents(folder):
+    return {
+        path.relative_to(folder): path.read_bytes() for path in folder.rglob('*') if path.is_file()
+    }
+
+
+# ---- What is made
+
+
+@pytest.mark.parametrize('split', ['train', 'val'])
+def test_annotations_agree_with_pictures_and_semantic_maps(made, split):
+    api = COCO(str(made / 'annotations' / f'instances_{split}.json'))
+    assert [category['name'] for category in api.loadCats(api.getCatIds())] == list(CLASSES)
+    assert len(api.imgs) == SPEC.count(split)
+    for image in api.imgs.values():
+        picture = cv2.imread(str(made / split / image['file_name']))
+        assert picture.shape == (image['height'], image['width'], 3)
+        name = Path(image['file_name']).with_suffix('.png').name
+        semantic = cv2.imread(str(made / 'semantic' / split / name), cv2.IMREAD_UNCHANGED)
+        assert semantic.dtype == np.uint8 and semantic.shape == picture.shape[:2]
+        of_instances = np.zeros_like(semantic)
+        for entry in api.imgToAnns[image['id']]:
+            mask = api.annToMask(entry).astype(bool)
+            assert not of_instances[mask].any(), 'two objects own one pixel'
+            of_instances[mask] = entry['category_id']
+            rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+            left, top, width, height = entry['bbox']
+            assert (left, left + width - 1) == (columns[0], columns[-1])
+            assert (top, top + height - 1) == (rows[0], rows[-1])
+            assert entry['area'] == mask.sum() > 0
+            assert entry['iscrowd'] == 0
+        assert np.array_equal(of_instances, semantic)
+
+
+def test_meta_says_what_the_semantic_values_mean(made):
+    meta = json.loads((made / 'meta.json').read_text())
+    assert meta['semantic_classes'] == ['background', *CLASSES]
+    assert len(meta['semantic_palette']) == len(meta['semantic_classes'])
+    assert meta['arguments'] == dict(train=8, val=4, seed=0)
+
+
+@pytest.mark.parametrize('split', ['train', 'val'])
+def test_all_classes_sizes_and_orientations_occur(split):
+    seen_labels, seen_sizes, seen_shapes = set(), [0, 0, 0], set()
+    for index in range(30):
+        scene = compose(0, split, index)
+        seen_labels |= set(scene.labels)
+        seen_shapes.add(np.sign(scene.owner.shape[0] - scene.owner.shape[1]))
+        for number in range(1, len(scene.labels) + 1):
+            area = (scene.owner == number).sum()
+            seen_sizes[int(area >= 32**2) + int(area >= 96**2)] += 1
+    assert seen_labels == set(range(len(CLASSES)))
+    assert min(seen_sizes) >= 6, seen_sizes
+    assert {-1, 1} <= seen_shapes, 'landscape and portrait pictures'
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_no_object_is_hidden_or_cut_too_much(seed):
+    table = scenes._Table(np.random.default_rng(seed), 'train')
+    for _ in range(12):
+        table.add_object(60)
+        table.add_clutter()
+    visible = np.bincount(table.owner.ravel(), minlength=len(table.labels) + 1)[1:]
+    assert len(table.labels) >= 3
+    assert (visible >= 0.7 * np.array(table.full_areas)).all()
+    assert (visible < table.full_areas).any(), 'nothing occludes anything'
+
+
+def test_equal_specs_give_equal_bytes(made, tmp_path):
+    make(tmp_path / 'again', SPEC)
+    assert contents(tmp_path / 'again') == contents(made)
+
+
+def test_a_picture_depends_on_seed_split_and_number_only(made, tmp_path):
+    make(tmp_path / 'fewer', DemoSpec(train=3, val=1, seed=0))
+    third = 'train/000003.jpg'
+    assert (tmp_path / 'fewer' / third).read_bytes() == (made / third).read_bytes()
+    pictures = [compose(seed, 'train', 0).image for seed in (0, 1)]
+    pictures.append(compose(0, 'val', 0).image)
+    assert len({picture.tobytes() for picture in pictures}) == 3
+
+
+def test_splits_share_no_background_and_no_coin():
+    for train in photographs.BACKGROUNDS['train']:
+        for val in photographs.BACKGROUNDS['val']:
+            apart = train.region[2] <= val.region[0] or train.region[0] >= val.region[2]
+            assert train.file != val.file or apart
+    train, val = photographs.coins('train'), photographs.coins('val')
+    assert (len(train), len(val)) == (18, 6)
+    assert not {cutout.rgb.tobytes() for cutout in train} & {c.rgb.tobytes() for c in val}
+
+
+# ---- Polygons
+
+
+def decoded(mask):
+    outlines = list(coco.polygons(mask))
+    return coco_mask.decode(coco_mask.merge(coco_mask.frPyObjects(outlines, *mask.shape)))
+
+
+@pytest.mark.parametrize('seed', range(20))
+def test_polygons_cover_random_masks_exactly(seed):
+    rng = np.random.default_rng(seed)
+    noise = cv2.GaussianBlur(rng.random((31, 43)), (0, 0), rng.uniform(0.5, 3))
+    mask = noise > np.quantile(noise, rng.uniform(0.2, 0.9))
+    assert np.array_equal(decoded(mask), mask)
+
+
+def test_polygons_cover_holes_single_pixels_and_lines():
+    mask = np.zeros((24, 30), bool)
+    mask[2:20, 2:20] = True
+    mask[5:8, 5:8] = mask[10:15, 9:17] = False  # two holes
+    mask[12, 12] = True  # an island in one
+    mask[0, 29] = mask[23, :] = True  # a corner and a border line
+    assert np.array_equal(decoded(mask), mask)
+
+
+# ---- The folder
+
+
+def test_up_to_date_folder_is_left_alone(made):
+    before = (made / 'meta.json').stat().st_mtime_ns
+    assert 'up to date' in make(made, SPEC)
+    assert (made / 'meta.json').stat().st_mtime_ns == before
+
+
+def test_empty_folder_is_filled(tmp_path):
+    assert make(tmp_path, DemoSpec(1, 1)).startswith('Made ')
+    assert (tmp_path / 'meta.json').is_file()
+
+
+def test_other_arguments_need_overwrite(copy):
+    with pytest.raises(UserError, match=r"'seed': 0.*'seed': 5.*--overwrite"):
+        make(copy, DemoSpec(1, 1, seed=5))
+    assert make(copy, DemoSpec(1, 1, seed=5), overwrite=True).startswith('Overwrote ')
+    assert [path.name for path in (copy / 'train').iterdir()] == ['000001.jpg']
+    assert [path.name for path in copy.parent.iterdir()] == ['demo']
+
+
+def test_incomplete_folder_is_remade(copy, made):
+    (copy / 'val' / '000002.jpg').unlink()
+    message = '1 file(s) were missing, for example val/000002.jpg. Remade '
+    assert make(copy, SPEC).startswith(message)
+    assert contents(copy) == contents(made)
+
+
+def test_changed_files_need_overwrite(copy):
+    (copy / 'annotations' / 'instances_val.json').write_text('{}')
+    with pytest.raises(UserError, match='changed since .*instances_val.json.*--overwrite'):
+        make(copy, SPEC)
+    make(copy, SPEC, overwrite=True)
+    assert 'up to date' in make(copy, SPEC)
+
+
+def test_added_files_are_never_deleted(copy):
+    (copy / 'notes.txt').write_text('mine')
+    assert 'up to date' in make(copy, SPEC)
+    message = r'1 file\(s\) that were added to it, for example notes.txt'
+    with pytest.raises(UserError, match=message):
+        make(copy, DemoSpec(1, 1), overwrite=True)
+    assert (copy / 'notes.txt').read_text() == 'mine'
+
+
+@pytest.mark.parametrize('meta', [None, '{"generator": "another"}', 'no json', '[]'])
+def test_foreign_folder_is_refused(tmp_path, meta):
+    (tmp_path / 'photo.jpg').write_bytes(b'mine')
+    if meta is not None:
+        (tmp_path / 'meta.json').write_text(meta)
+    before = contents(tmp_path)
+    with pytest.raises(UserError, match='is not a demo data set'):
+        make(tmp_path, SPEC, overwrite=True)
+    assert contents(tmp_path) == before
+
+
+def test_file_in_the_place_of_the_folder_is_refused(tmp_path):
+    (tmp_path / 'demo').write_text('mine')
+    with pytest.raises(UserError, match='is not a demo data set'):
+        make(tmp_path / 'demo', SPEC, overwrite=True)
+    assert (tmp_path / 'demo').read_text() == 'mine'
+
+
+@pytest.mark.parametrize('failure', [KeyboardInterrupt, RuntimeError])
+def test_interrupted_run_leaves_the_old_folder_and_nothing_else(copy, monkeypatch, failure):
+    before = contents(copy)
+
+    def interrupted(seed, split, index):
+        if index == 2:
+            raise failure
+        return compose(seed, split, index)
+
+    monkeypatch.setattr(dataset, 'compose', interrupted)
+    with pytest.raises(failure):
+        make(copy, DemoSpec(4, 1), overwrite=True)
+    assert contents(copy) == before
+    assert [path.name for path in copy.parent.iterdir()] == ['demo']
+
+
+# ---- Bad input
+
+
+@pytest.mark.parametrize(
+    ('spec', 'message'),
+    [
+        (dict(train=-3), 'number of train pictures is -3; give 1 or more'),
+        (dict(val=0), 'number of val pictures is 0; give 1 or more'),
+        (dict(seed=-1), 'seed is -1; give 0 or more'),
+    ],
+)
+def test_senseless_numbers_are_refused(spec, message):
+    with pytest.raises(UserError, match=message):
+        DemoSpec(**spec)
+
+
+def test_no_space_is_told_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr(dataset.shutil, 'disk_usage', lambda path: SimpleNamespace(free=10))
+    with pytest.raises(UserError, match=r'no space left for .*about 1 MB are needed'):
+        make(tmp_path / 'demo', DemoSpec(16, 4))
+    assert not any(tmp_path.iterdir())
+
+
+def test_unwritable_folder_is_named(tmp_path):
+    (tmp_path / 'file').write_text('')
+    with pytest.raises(UserError, match='file/demo cannot be written: .*/file'):
+        make(tmp_path / 'file' / 'demo', SPEC)
+
+
+def test_missing_scikit_image_is_named(tmp_path, monkeypatch):
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, 'find_spec', lambda name: None if name == 'skimage' else find_spec(name)
+    )
+    photographs.folder.cache_clear()
+    with pytest.raises(UserError, match='pip install scikit-image'):
+        make(tmp_path / 'demo', SPEC)
+    assert not any(tmp_path.iterdir())
+
+
+def test_missing_photograph_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(photographs, 'folder', lambda: tmp_path)
+    with pytest.raises(UserError, match=r'photograph absent.png.* pip install --force-reinstall'):
+        photographs.read('absent.png')
+
+
+# ---- The command
+
+
+def test_command_makes_the_set_and_reports_errors(tmp_path, capsys):
+    main = runpy.run_path(str(TOOL))['main']
+    arguments = [str(tmp_path / 'demo'), '--train', '2', '--val', '1', '--seed', '3']
+    assert main(arguments) == 0
+    assert '2 train and 1 val pictures, seed 3' in capsys.readouterr().out.replace('\n', ' ')
+    assert main([*arguments[:-1], '4']) == 1
+    assert 'Pass --overwrite' in capsys.readouterr().err
+    assert main([*arguments[:-1], '4', '--overwrite']) == 0
+
+
+def test_command_says_when_it_is_interrupted(tmp_path, capsys, monkeypatch):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(dataset, '_build', interrupted)
+    main = runpy.run_path(str(TOOL))['main']
+    assert main([str(tmp_path / 'demo')]) == 130
+    assert 'interrupted: nothing was written' in capsys.readouterr().err
+    assert not any(tmp_path.iterdir())

@@ -1,0 +1,104 @@
+"""Folders are written whole or not at all."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ptnt_mm.utils.atomic_folders import folder_written_whole
+
+
+def test_a_folder_appears_when_it_is_whole(tmp_path: Path):
+    folder = tmp_path / 'new' / 'folder'
+    with folder_written_whole(folder) as building:
+        (building / 'file').write_text('whole')
+        assert not folder.exists()
+    assert (folder / 'file').read_text() == 'whole'
+    assert list(folder.parent.iterdir()) == [folder]
+
+
+def test_a_folder_takes_the_place_of_another(tmp_path: Path):
+    folder = tmp_path / 'folder'
+    folder.mkdir()
+    (folder / 'old').touch()
+    with folder_written_whole(folder) as building:
+        (building / 'new').touch()
+        assert (folder / 'old').exists()
+    assert [path.name for path in folder.iterdir()] == ['new']
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_a_failure_leaves_the_old_folder(tmp_path: Path):
+    folder = tmp_path / 'folder'
+    folder.mkdir()
+    (folder / 'old').touch()
+    with pytest.raises(ZeroDivisionError), folder_written_whole(folder) as building:
+        (building / 'half').touch()
+        raise ZeroDivisionError
+    assert [path.name for path in folder.iterdir()] == ['old']
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+@pytest.fixture
+def dead() -> int:
+    """The number of a process that has ended."""
+    with subprocess.Popen([sys.executable, '-c', '']) as process:
+        process.wait()
+    return process.pid
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path: Path, dead: int):
+    folder = tmp_path / 'folder'
+    for name in (f'.folder.partial-{dead}', f'.folder.old-{dead}'):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / 'file').touch()
+    with folder_written_whole(folder):
+        # The old one may be all that there is.
+        left = {path.name for path in tmp_path.iterdir()}
+        assert left == {f'.folder.old-{dead}', f'.folder.partial-{os.getpid()}'}
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_what_others_write_is_left_alone(tmp_path: Path, dead: int):
+    others = [f'.folder.partial-{os.getppid()}', f'.other.partial-{dead}', '.folder.partial-mine']
+    for name in others:
+        (tmp_path / name).mkdir()
+    with folder_written_whole(tmp_path / 'folder'):
+        pass
+    assert {path.name for path in tmp_path.iterdir()} == {'folder', *others}
+
+
+@pytest.mark.parametrize('behind_the_first', [False, True])
+@pytest.mark.parametrize('failure', [KeyboardInterrupt, OSError])
+def test_a_failure_between_the_renames_leaves_the_old_folder(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    behind_the_first: bool,
+    failure: type[BaseException],
+):
+    folder = tmp_path / 'folder'
+    folder.mkdir()
+    (folder / 'old').touch()
+    rename, calls = os.replace, []
+
+    def interrupted(source: Path, target: Path) -> None:
+        calls.append(source)
+        if not behind_the_first and len(calls) == 2:
+            raise failure
+        rename(source, target)
+        if behind_the_first and len(calls) == 1:
+            raise failure
+
+    monkeypatch.setattr(os, 'replace', interrupted)
+    with pytest.raises(failure), folder_written_whole(folder) as building:
+        (building / 'new').touch()
+    assert [path.name for path in folder.iterdir()] == ['old']
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_what_the_system_refuses_is_raised(tmp_path: Path):
+    (tmp_path / 'file').touch()
+    with pytest.raises(OSError), folder_written_whole(tmp_path / 'file' / 'below'):
+        pass

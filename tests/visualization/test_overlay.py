@@ -1,0 +1,62 @@
+"""Colours and names over an image."""
+
+import numpy as np
+import pytest
+
+from ptnt_mm.visualization.overlay import draw_names, tint
+
+COLOURS = np.array([(10, 20, 30), (250, 200, 100)], dtype=np.uint8)
+
+
+def test_half_of_each():
+    image = np.full((4, 6, 3), 100, np.uint8)
+    colours = np.broadcast_to(np.array([0, 50, 200], np.uint8), image.shape)
+    np.testing.assert_array_equal(tint(image, colours)[1, 1], [50, 75, 150])
+
+
+NAMES = ('rest', 'thing')
+
+
+def sign(labels: np.ndarray, names: tuple[str, str] = NAMES) -> tuple[int, int, int, int] | None:
+    """The left, top, right and bottom of what class 1's name stands on, if it is there."""
+    image = np.full((*labels.shape, 3), 7, np.uint8)
+    drawn = draw_names(image, labels, names.__getitem__, COLOURS)
+    found = np.argwhere((drawn == COLOURS[1, ::-1]).all(axis=-1))
+    return (*found.min(axis=0)[::-1], *found.max(axis=0)[::-1]) if len(found) else None
+
+
+@pytest.mark.parametrize('scale', [1, 13])
+def test_names_stand_where_a_class_is_widest(scale: int):
+    labels = np.zeros((100 * scale, 200 * scale), dtype=np.int64)
+    labels[20 * scale : 60 * scale, 130 * scale : 180 * scale] = 1
+    # A long thin arm would draw the centre of mass away.
+    labels[40 * scale : 42 * scale, : 130 * scale] = 1
+    left, top, right, bottom = (side / scale for side in sign(labels))
+    assert (top + bottom) / 2 == pytest.approx(40, abs=2)
+    assert 130 < left < right < 180 and (left + right) / 2 == pytest.approx(155, abs=6)
+
+
+def test_no_name_where_there_is_no_room():
+    labels = np.zeros((100, 200), dtype=np.int64)
+    labels[50:54] = 1
+    assert sign(labels) is None
+    labels[50:74] = 1
+    assert sign(labels) is not None
+    pixel = np.full((1, 1, 3), 9, np.uint8)
+    np.testing.assert_array_equal(
+        draw_names(pixel, np.ones((1, 1), int), NAMES.__getitem__, COLOURS), pixel
+    )
+
+
+def test_names_stay_inside():
+    labels = np.zeros((60, 120), dtype=np.int64)
+    labels[:, 100:] = 1
+    left, _, right, _ = sign(labels, ('', 'a longer name'))
+    assert right == 119 and 0 < left < 60
+
+
+def test_letters_that_are_not_ascii():
+    labels = np.ones((60, 200), dtype=np.int64)
+    image = np.full((60, 200, 3), 7, np.uint8)
+    drawn = [draw_names(image, labels, lambda _, t=t: t, COLOURS) for t in ('Ж', 'Ω', 'ű', '?')]
+    assert len({picture.tobytes() for picture in drawn}) == 4

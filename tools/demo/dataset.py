@@ -1,0 +1,258 @@
+"""Write the demo data set's folder: completely or not at all, never over other people's files.
+
+annotations/instances_{train,val}.json   COCO detection
+{train,val}/000001.jpg ...               pictures
+semantic/{train,val}/000001.png ...      class of each pixel: 0 background, then category ids
+meta.json                                arguments, class names and colours, list of all files
+"""
+
+import errno
+import json
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+
+from demo import coco, photographs
+from demo.photographs import SPLITS, Split
+from demo.scenes import CLASSES, Scene, compose
+from ptnt_mm.utils.atomic_folders import folder_written_whole
+from ptnt_mm.utils.colours import PALETTE as COLOURS
+from ptnt_mm.utils.errors import UserError
+
+# Increase this when any pixel of the output changes, so that existing folders count as outdated.
+VERSION = 2
+GENERATOR = 'ptnt_mm demo data'
+META = 'meta.json'
+
+# Colours of the semantic maps: black for background, then CLASSES.
+PALETTE = ((0, 0, 0), *COLOURS[: len(CLASSES)])
+
+_JPEG_QUALITY = 92
+# Measured: 37 kB for one picture with its semantic map and polygons.
+_BYTES_PER_IMAGE = 50_000
+
+Progress = Callable[[Iterable[int], str], Iterable[int]]
+
+
+@dataclass(frozen=True)
+class DemoSpec:
+    """Everything that determines the data set: pictures per split, and the seed."""
+
+    train: int = 240
+    val: int = 60
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the values.
+
+        Raises:
+            UserError: if a split has no picture, or the seed is negative.
+        """
+        for split in SPLITS:
+            if self.count(split) < 1:
+                raise UserError(
+                    f'The number of {split} pictures is {self.count(split)}; give 1 or more.'
+                )
+        if self.seed < 0:
+            raise UserError(f'The seed is {self.seed}; give 0 or more.')
+
+    def count(self, split: Split) -> int:
+        """Return the number of pictures of a split."""
+        return self.train if split == 'train' else self.val
+
+
+def make(
+    folder: Path,
+    spec: DemoSpec,
+    overwrite: bool = False,
+    progress: Progress = lambda numbers, title: numbers,
+) -> str:
+    """Make the data set in `folder`, or do nothing if it is already there.
+
+    It is built beside `folder` and renamed at the end, so an interrupted run leaves nothing half
+    made. Equal specs give equal bytes, given equal versions of OpenCV, NumPy and Pillow.
+
+    Args:
+        folder: Where to put the data set; created with its parents if missing.
+        spec: What to make.
+        overwrite: Replace a demo data set made with another spec, or changed since.
+        progress: Wraps the picture numbers of one split to show progress.
+
+    Returns:
+        One line that says what was done.
+
+    Raises:
+        UserError: if the folder holds something else, cannot be written to or is out of space, or
+            if the photographs are not installed.
+    """
+    folder = folder.resolve()
+    reason = _reason_to_make(folder, spec, overwrite)
+    if reason is None:
+        return f'{folder} is up to date: {_summary(spec)}.'
+    photographs.folder()  # fails early if scikit-image is missing
+    try:
+        _check_space(folder.parent, spec)
+        with folder_written_whole(folder) as building:
+            _build(building, spec, progress)
+    except OSError as error:
+        raise UserError(_explain(error, folder)) from error
+    return f'{reason} {folder}: {_summary(spec)}.'
+
+
+def _reason_to_make(folder: Path, spec: DemoSpec, overwrite: bool) -> str | None:
+    """Return the start of the closing message, or None if the data set is up to date."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return 'Made'
+    meta = _read_meta(folder)
+    missing, changed = _compare(folder, meta['files'])
+    same_spec = meta['version'] == VERSION and meta['arguments'] == asdict(spec)
+    if same_spec and not missing and not changed:
+        return None
+    foreign = sorted(_files(folder).keys() - meta['files'].keys() - {META})
+    if foreign:
+        raise UserError(
+            f'{folder} holds an outdated or changed demo data set and {len(foreign)} file(s) that '
+            f'were added to it, for example {foreign[0]}. Move them away, or choose another folder.'
+        )
+    if overwrite:
+        return 'Overwrote'
+    if not same_spec:
+        raise UserError(
+            f'{folder} holds a demo data set made with {meta["arguments"]} (version '
+            f'{meta["version"]}); you asked for {asdict(spec)} (version {VERSION}). Pass '
+            '--overwrite to replace it, or choose another folder.'
+        )
+    if changed:
+        raise UserError(
+            f'{len(changed)} file(s) of {folder} have changed since it was made, for example '
+            f'{changed[0]}. Pass --overwrite to replace it, or choose another folder.'
+        )
+    return f'{len(missing)} file(s) were missing, for example {missing[0]}. Remade'
+
+
+def _read_meta(folder: Path) -> dict[str, Any]:
+    """Read the marker file that an earlier run left in the folder.
+
+    Raises:
+        UserError: if there is none, so the folder is not a demo data set.
+    """
+    try:
+        meta = json.loads((folder / META).read_text())
+        if meta['generator'] == GENERATOR:
+            return {key: meta[key] for key in ('version', 'arguments', 'files')}
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    raise UserError(
+        f'{folder} exists and is not a demo data set: it has no {META} of "{GENERATOR}". Nothing '
+        'was changed; choose another folder, or move this one away.'
+    )
+
+
+def _files(folder: Path) -> dict[str, int]:
+    """List all files below a folder, with their sizes in bytes."""
+    return {
+        path.relative_to(folder).as_posix(): path.lstat().st_size
+        for path in sorted(folder.rglob('*'))
+        if not path.is_dir()
+    }
+
+
+def _compare(folder: Path, expected: dict[str, int]) -> tuple[list[str], list[str]]:
+    """List the expected files that are missing, and those that have another size."""
+    found = _files(folder)
+    missing = [name for name in expected if name not in found]
+    changed = [name for name, size in expected.items() if found.get(name, size) != size]
+    return missing, changed
+
+
+def _check_space(parent: Path, spec: DemoSpec) -> None:
+    parent.mkdir(parents=True, exist_ok=True)
+    needed = (spec.train + spec.val) * _BYTES_PER_IMAGE
+    if shutil.disk_usage(parent).free < needed:
+        raise OSError(errno.ENOSPC, f'about {needed / 1e6:.0f} MB are needed')
+
+
+def _build(folder: Path, spec: DemoSpec, progress: Progress) -> None:
+    for split in SPLITS:
+        for part in (split, f'semantic/{split}', 'annotations'):
+            (folder / part).mkdir(parents=True, exist_ok=True)
+        images: list[dict[str, Any]] = []
+        annotations: list[dict[str, Any]] = []
+        for number in progress(range(1, spec.count(split) + 1), split):
+            scene = compose(spec.seed, split, number)
+            images.append(_write_image(folder, split, number, scene))
+            annotations += coco.annotations(scene, number, len(annotations) + 1)
+        _write_json(
+            folder / 'annotations' / f'instances_{split}.json',
+            dict(
+                info=dict(description=f'{GENERATOR}, {split}', version=str(VERSION)),
+                licenses=[photographs.LICENSE],
+                images=images,
+                annotations=annotations,
+                categories=coco.categories(),
+            ),
+        )
+    _write_json(folder / META, _meta(folder, spec), indent=1)
+
+
+def _write_image(folder: Path, split: Split, number: int, scene: Scene) -> dict[str, Any]:
+    """Write a picture and its semantic map; return its entry for the annotation file."""
+    name = f'{number:06d}'
+    bgr = cv2.cvtColor(scene.image, cv2.COLOR_RGB2BGR)
+    quality = [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY]
+    _encode(folder / split / f'{name}.jpg', bgr, quality)
+    class_of_owner = np.array([0, *(label + 1 for label in scene.labels)], np.uint8)
+    _encode(folder / 'semantic' / split / f'{name}.png', class_of_owner[scene.owner], [])
+    height, width = scene.owner.shape
+    return dict(id=number, file_name=f'{name}.jpg', width=width, height=height, license=1)
+
+
+def _encode(path: Path, pixels: np.ndarray, options: list[int]) -> None:
+    # On a full disk `cv2.imwrite` only returns False; writing the bytes raises the real error.
+    path.write_bytes(cv2.imencode(path.suffix, pixels, options)[1].tobytes())
+
+
+def _meta(folder: Path, spec: DemoSpec) -> dict[str, Any]:
+    return dict(
+        generator=GENERATOR,
+        version=VERSION,
+        arguments=asdict(spec),
+        about='Objects on photographs for trying a detector out, made by tools/make_demo_data.py. '
+        'annotations/ is in COCO format, with the boxes, areas and polygons of what is visible. '
+        'semantic/ holds one 8-bit image per picture; a pixel is 0 for background or the '
+        'category_id of the object that it shows; no value means "ignore". '
+        'semantic_classes and semantic_palette (RGB) are listed in the order of these values.',
+        semantic_classes=['background', *CLASSES],
+        semantic_palette=PALETTE,
+        license=photographs.LICENSE,
+        files=_files(folder),
+    )
+
+
+def _write_json(path: Path, content: dict[str, Any], indent: int | None = None) -> None:
+    path.write_text(json.dumps(content, indent=indent) + '\n')
+
+
+def _summary(spec: DemoSpec) -> str:
+    return (
+        f'{spec.train} train and {spec.val} val pictures, seed {spec.seed}, '
+        f'classes {", ".join(CLASSES)}'
+    )
+
+
+def _explain(error: OSError, folder: Path) -> str:
+    if error.errno == errno.ENOSPC:
+        return (
+            f'There is no space left for {folder} ({error.strerror}). Free some space, or choose '
+            'another folder.'
+        )
+    where = f' ({error.filename})' if error.filename else ''
+    return (
+        f'{folder} cannot be written: {error.strerror}{where}. Choose another folder: '
+        'tools/make_demo_data.py FOLDER'
+    )
