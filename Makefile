@@ -47,9 +47,9 @@ demo demo-masks demo-seg: setup
 		--cfg-options test_evaluator.$(PREDICTIONS)
 	@.venv/bin/python tools/draw_demo.py $(OUT) --results $(RESULTS)
 
-# Two files at a time with a thread each: most of the suite is one process waiting for another.
+# Two tests at a time with a thread each: most of the suite is one process waiting for another.
 test: setup
-	@OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive .venv/bin/python -m pytest -n 2 --dist loadfile
+	@OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive .venv/bin/python -m pytest -n 2 --dist worksteal
 
 matrix: setup
 	.venv/bin/nox

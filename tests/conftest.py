@@ -1,6 +1,12 @@
 """What tests of several folders share."""
 
+import signal
+
 import pytest
+
+# A shell ignores Ctrl-C in what it starts in the background, and processes inherit that; those that
+# the tests interrupt must not.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope='session')
