@@ -1,4 +1,4 @@
-"""The PyramidTNT variants as data (arXiv 2201.00978, table 1, and the authors' code)."""
+"""The variants as data: PyramidTNT's, TNT's and CPVT's, each from its paper."""
 
 PATCH = 8
 """Side length of a first-stage outer token, in pixels."""
@@ -43,7 +43,7 @@ ARCHS = {
         pretrain_img_size=256,
     ),
 }
-"""The published variants. Tuples hold one value per stage.
+"""PyramidTNT (arXiv 2201.00978, table 1, and the authors' code). Tuples hold one value per stage.
 
 ``inner_depths`` is the number of blocks, counted from the stage's first, that have an inner
 transformer. ``pretrain_img_size`` is the side length, in pixels, of the pretraining images; the
@@ -52,3 +52,35 @@ position tables are stored for that size.
 
 SR_RATIOS = (4, 2, 1, 1)
 """Side length, in tokens, of the windows over which each stage averages its outer keys."""
+
+PLAIN_PATCH = 16
+"""Side length of an outer token of TNT and of CPVT, in pixels."""
+
+TNT_ARCHS = {
+    'small': dict(
+        depth=12,
+        outer_dim=384,
+        inner_dim=24,
+        outer_heads=6,
+        inner_heads=4,
+        words=16,
+        pretrain_img_size=224,
+    ),
+    'base': dict(
+        depth=12,
+        outer_dim=640,
+        inner_dim=40,
+        outer_heads=10,
+        inner_heads=4,
+        words=16,
+        pretrain_img_size=224,
+    ),
+}
+"""TNT (arXiv 2103.00112, table 1). ``words`` is the number of inner tokens of an outer one."""
+
+CPVT_ARCHS = {
+    'tiny': dict(depth=12, dim=192, heads=3, pretrain_img_size=224),
+    'small': dict(depth=12, dim=384, heads=6, pretrain_img_size=224),
+    'base': dict(depth=12, dim=768, heads=12, pretrain_img_size=224),
+}
+"""CPVT (arXiv 2102.10882, table 1), the widths of DeiT."""

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -39,7 +40,6 @@ _MMENGINE_ENTRIES = ('state_dict', 'model_ema', 'model')
 _NOT_TRUNK = re.compile(r'(norm[0-3]?|head)\.|.*num_batches_tracked$')
 
 _OTHER_MODELS = (
-    (r'pixel_(embed|pos)', 'a TNT of one scale'),
     (r'relative_position_bias_table', 'a Swin Transformer'),
     (r'patch_embed1\.|pos_embed1', 'a PVT'),
     (r'layer1\.0\.conv1\.weight', 'a ResNet'),
@@ -164,6 +164,8 @@ def identify(weights: Mapping[str, Tensor]) -> tuple[str | None, int | None]:
 
 def looks_like(weights: Mapping[str, Tensor]) -> str:
     """Say in words which model weights belong to."""
+    if any(re.match(r'blocks\.\d+\.inner_|pixel_', key) for key in weights):
+        return 'a TNT of one scale'
     if any(key.startswith(('word_merges.', 'outer_pos')) for key in weights):
         arch, size = identify(weights)
         return f'PyramidTNT {arch or "of an unknown arch"}, {size or "?"} px'
@@ -258,7 +260,11 @@ def load_pretrained(
     except CheckpointError as error:
         raise CheckpointError(f'{source}: {error}') from None
     trunk, others = _trunk_of(weights, own, prefix)
+    # A backbone whose authors' or others' files have names of their own translates them.
+    trunk = getattr(module, 'translate_pretrained', dict)(trunk)
     ready, report = adapt(trunk, own, may_lack(module))
+    needed = getattr(module, 'pretrained_must_have', ())
+    report.missing += [key for key in report.new if key.split('.')[0] in needed]
     report.unused += others
     _check(report, trunk, own, source)
     check_finite(ready, source)
@@ -307,12 +313,17 @@ def check_finite(weights: Mapping[str, Tensor], source: str) -> None:
 def _resize(key: str, table: Tensor, target: Tensor) -> Tensor | None:
     """Convert a position table to another pretraining size; None for anything else."""
     # Imported here because the layers' package imports the backbone, and that this module.
-    from ptnt_mm.models.layers.position import resize_grid, resize_relative
+    from ptnt_mm.models.layers.position import resize_relative, resize_sentence_table
 
     if table.dim() != target.dim():
         return None
     if key == 'outer_pos' and table.shape[::2] == target.shape[::2]:
-        return _between_squares(resize_grid, table, (table.shape[1], target.shape[1]))
+        # A table with one place more than a square has begins with that of a class token.
+        class_tokens = int(_side(table.shape[1]) is None)
+        resize = partial(resize_sentence_table, class_tokens=class_tokens)
+        return _between_squares(
+            resize, table, (table.shape[1] - class_tokens, target.shape[1] - class_tokens)
+        )
     if key.endswith('.relative_pos') and table.shape[:2] == target.shape[:2]:
         pairs = zip(table.shape[2:], target.shape[2:], strict=True)
         return _between_squares(resize_relative, table, *pairs)

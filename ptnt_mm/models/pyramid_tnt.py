@@ -5,27 +5,36 @@ from itertools import accumulate
 from typing import Any
 
 import torch
-from mmengine.model import BaseModule
 from torch import Tensor, nn
 
 from ptnt_mm.models.archs import ARCHS, NUM_STAGES, PATCH, SR_RATIOS
+from ptnt_mm.models.backbone import (
+    Backbone,
+    check_heads,
+    check_out_indices,
+    choose,
+    choose_position,
+    read_arch,
+)
 from ptnt_mm.models.layers.aggregation import SentenceAggregation, WordAggregation
 from ptnt_mm.models.layers.attention import OUTER_ATTENTIONS
 from ptnt_mm.models.layers.block import BlockOptions
 from ptnt_mm.models.layers.drop import drop_path_rates
 from ptnt_mm.models.layers.init import init_weights
 from ptnt_mm.models.layers.norm import is_batch_norm
-from ptnt_mm.models.layers.position import RELATIVE_POSITIONS, resize_grid
-from ptnt_mm.models.layers.shapes import WORDS, Grid, pad, reduced, tokens_to_contiguous_map
+from ptnt_mm.models.layers.position import (
+    POSITIONS,
+    RELATIVE_POSITIONS,
+    NoRelativePosition,
+)
+from ptnt_mm.models.layers.shapes import WORDS, Grid, tokens_to_contiguous_map
 from ptnt_mm.models.layers.stage import Stage
 from ptnt_mm.models.layers.stem import Stem
-from ptnt_mm.models.pretrained import load_pretrained
 from ptnt_mm.registry import MODELS
-from ptnt_mm.utils.errors import unknown_name
 
 
 @MODELS.register_module()
-class PyramidTNT(BaseModule):
+class PyramidTNT(Backbone):
     """Transformer in Transformer with four stages, at strides 8, 16, 32 and 64.
 
     Takes images of any size from 8 x 8 pixels. Sides that are no multiple of 8 are padded at the
@@ -42,8 +51,12 @@ class PyramidTNT(BaseModule):
             (ours; the paper's detector is not known to have them).
         pretrain_img_size: Side in pixels, a multiple of 64, that the position tables belong to.
             The arch's own by default.
+        position: How sentences know where they are: 'learned_and_relative' (the published
+            tables), 'learned', 'relative', 'sinusoidal', 'peg' or 'none'. A dict with the name as
+            ``type`` gives options too. A PEG stands behind the first block of every stage, its
+            ``blocks`` are those of each stage (ours; as arXiv 2104.13840).
         relative_position: How the relative position tables reach another grid: 'grid', 'flat'
-            or 'none' (see ``layers/position.py``).
+            or 'none' (see ``layers/position.py``). Without such tables it changes nothing.
         attention: 'fused', or 'eager' for the published form, which writes every logit down.
         mlp_ratio: Hidden width of an MLP in widths of its token.
         with_se: Whether outer MLPs have squeeze and excitation; no published variant does.
@@ -64,12 +77,15 @@ class PyramidTNT(BaseModule):
             ``pretrain_img_size`` that is no multiple of 64.
     """
 
+    patch = PATCH
+
     def __init__(
         self,
         arch: str | dict,
         out_indices: Sequence[int] = (0, 1, 2, 3),
         out_norms: bool = False,
         pretrain_img_size: int | None = None,
+        position: str | dict = 'learned_and_relative',
         relative_position: str = 'grid',
         attention: str = 'fused',
         mlp_ratio: int = 4,
@@ -83,15 +99,13 @@ class PyramidTNT(BaseModule):
         with_cp: bool = False,
         init_cfg: dict | None = None,
     ):
-        super().__init__(init_cfg)
-        arch = _check_arch(arch)
+        super().__init__(frozen_stages, NUM_STAGES, init_cfg)
+        arch = read_arch(arch, ARCHS)
+        _check_arch(arch)
         self.out_indices = _check_out_indices(out_indices)
         self.pretrain_img_size = _check_pretrain_img_size(
             arch['pretrain_img_size'] if pretrain_img_size is None else pretrain_img_size
         )
-        if not -1 <= frozen_stages <= NUM_STAGES:
-            raise ValueError(f'frozen_stages is {frozen_stages}; expected -1 to {NUM_STAGES}')
-        self.frozen_stages = frozen_stages
         self.norm_eval = norm_eval
         self.out_channels = tuple(arch['outer_dims'][i] for i in self.out_indices)
         self.out_strides = tuple(PATCH * 2**i for i in self.out_indices)
@@ -99,19 +113,23 @@ class PyramidTNT(BaseModule):
         inner_dims, outer_dims = arch['inner_dims'], arch['outer_dims']
         self.patch_embed = Stem(inner_dims[0], outer_dims[0], norm_cfg)
         self.pretrain_hw = (self.pretrain_img_size // PATCH,) * 2
-        places = self.pretrain_hw[0] * self.pretrain_hw[1]
-        self.outer_pos = nn.Parameter(torch.zeros(1, places, outer_dims[0]))
+        new_position = choose_position('position', position, tuple(POSITIONS))
+        self.position = new_position(outer_dims[0], self.pretrain_hw)
+        table = self.position.new_table()
+        self.register_parameter('outer_pos', None if table is None else nn.Parameter(table))
         self.inner_pos = nn.Parameter(torch.zeros(1, WORDS, inner_dims[0]))
         self.pos_drop = nn.Dropout(drop_rate)
 
         options = BlockOptions(
-            attention=_choose('attention', attention, OUTER_ATTENTIONS),
+            attention=choose('attention', attention, OUTER_ATTENTIONS),
             mlp_ratio=mlp_ratio,
             with_se=with_se,
             drop_rate=drop_rate,
             attn_drop_rate=attn_drop_rate,
         )
-        table_class = _choose('relative_position', relative_position, RELATIVE_POSITIONS)
+        table_class = choose('relative_position', relative_position, RELATIVE_POSITIONS)
+        if not self.position.relative:
+            table_class = NoRelativePosition
         drop_paths = drop_path_rates(drop_path_rate, arch['depths'])
         self.word_merges = nn.ModuleList()
         self.sentence_merges = nn.ModuleList()
@@ -120,6 +138,7 @@ class PyramidTNT(BaseModule):
             if i > 0:
                 self.word_merges.append(WordAggregation(inner_dims[i - 1], inner_dims[i]))
                 self.sentence_merges.append(SentenceAggregation(outer_dims[i - 1], outer_dims[i]))
+            stage_hw = tuple(side // 2**i for side in self.pretrain_hw)
             stage = Stage(
                 inner_dims[i],
                 outer_dims[i],
@@ -128,8 +147,9 @@ class PyramidTNT(BaseModule):
                 arch['inner_depths'][i],
                 SR_RATIOS[i],
                 drop_paths[i],
-                pretrain_hw=tuple(side // 2**i for side in self.pretrain_hw),
+                pretrain_hw=stage_hw,
                 relative_position=table_class,
+                pegs=new_position(outer_dims[i], stage_hw).new_pegs(arch['depths'][i]),
                 options=options,
                 with_cp=with_cp,
             )
@@ -140,25 +160,9 @@ class PyramidTNT(BaseModule):
                 self.add_module(f'norm{i}', nn.LayerNorm(outer_dims[i]))
 
         self.apply(init_weights)
-        for table in (self.outer_pos, self.inner_pos):
+        for table in self.parameters(recurse=False):
             nn.init.trunc_normal_(table, std=0.02)
         self._freeze()
-
-    def init_weights(self) -> None:
-        """Load what ``init_cfg`` names; fresh weights were drawn when the model was built.
-
-        Raises:
-            CheckpointError: if the file cannot be read or leaves weights of the trunk unset.
-            ValueError: if a list names other initialisations beside pretrained weights.
-        """
-        configs = self.init_cfg if isinstance(self.init_cfg, list) else [self.init_cfg]
-        pretrained = [init for init in configs if init and init.get('type') == 'Pretrained']
-        if not pretrained:
-            super().init_weights()
-        elif len(configs) > 1:
-            raise ValueError('init_cfg: a Pretrained dict stands alone, it gives all weights')
-        else:
-            load_pretrained(self, pretrained[0]['checkpoint'], pretrained[0].get('prefix'))
 
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
         """(B, 3, H, W) -> one map (B, C_i, ceil(H / stride_i), ceil(W / stride_i)) per output.
@@ -180,12 +184,13 @@ class PyramidTNT(BaseModule):
         Raises:
             ValueError: as :meth:`forward`.
         """
-        inner, outer, hw = self.patch_embed(_pad(_check_image(image)))
-        outer_pos = self.pos_drop(resize_grid(self.outer_pos, self.pretrain_hw, hw))
+        inner, outer, hw = self.patch_embed(self._padded(image))
         # Under autocast the stem's tokens are of the lower precision: float32 tables would make
         # the first stage, and it alone, one of float32.
         inner = inner + self.inner_pos.to(inner.dtype)
-        outer = outer + outer_pos.to(outer.dtype)
+        encoding = self.position.encode(self.outer_pos, hw, like=outer)
+        if encoding is not None:
+            outer = outer + self.pos_drop(encoding).to(outer.dtype)
         levels = []
         for i, stage in enumerate(self.stages):
             if i > 0:
@@ -198,8 +203,6 @@ class PyramidTNT(BaseModule):
     def train(self, mode: bool = True) -> 'PyramidTNT':
         """Set the mode, but leave what is frozen in evaluation mode."""
         super().train(mode)
-        for module in self._frozen_modules():
-            module.eval()
         if self.norm_eval:
             for module in filter(is_batch_norm, self.modules()):
                 module.eval()
@@ -250,63 +253,22 @@ class PyramidTNT(BaseModule):
             *self.sentence_merges[:merges],
         ]
 
-    def _freeze(self) -> None:
-        for module in self._frozen_modules():
-            module.requires_grad_(False)
-        if self.frozen_stages >= 0:
-            self.outer_pos.requires_grad_(False)
-            self.inner_pos.requires_grad_(False)
-        self.train(self.training)
 
-
-def _pad(image: Tensor) -> Tensor:
-    """Pad bottom and right with zeros to multiples of 8 pixels."""
-    h, w = reduced(image.shape[2:], PATCH)
-    return pad(image, (PATCH * h, PATCH * w))
-
-
-def _check_image(image: Tensor) -> Tensor:
-    if image.dim() != 4 or image.shape[1] != 3:
-        raise ValueError(f'PyramidTNT takes images (B, 3, H, W), but got {tuple(image.shape)}')
-    if not image.is_floating_point():
-        raise ValueError(
-            f'PyramidTNT takes normalised floating-point images, but got {image.dtype}: subtract '
-            'the mean 127.5 and divide by 127.5 first (a data_preprocessor does it in mmdet)'
-        )
-    if min(image.shape[2:]) < PATCH:
-        raise ValueError(
-            f'PyramidTNT takes images of at least {PATCH}x{PATCH} pixels, one token, but got '
-            f'{image.shape[2]}x{image.shape[3]}: resize or pad them'
-        )
-    return image
-
-
-def _check_arch(arch: str | dict) -> dict:
-    """The row of an arch, checked."""
-    if not isinstance(arch, dict):
-        return _choose('arch', arch, ARCHS)
-    keys = set(ARCHS['small'])
-    if set(arch) != keys:
-        missing, unknown = sorted(keys - set(arch)), sorted(set(arch) - keys)
-        raise ValueError(f'an arch dict has the keys {sorted(keys)}: {missing=}, {unknown=}')
-    for key in sorted(keys - {'pretrain_img_size'}):
+def _check_arch(arch: dict) -> None:
+    for key in sorted(arch.keys() - {'pretrain_img_size'}):
         if not _is_whole(arch[key], NUM_STAGES):
             raise ValueError(
                 f"arch['{key}'] is {arch[key]!r}: expected {NUM_STAGES} whole numbers above 0"
             )
     for kind in ('inner', 'outer'):
         for dim, heads in zip(arch[f'{kind}_dims'], arch[f'{kind}_heads'], strict=True):
-            if dim % heads:
-                raise ValueError(
-                    f'arch: {kind} width {dim} does not divide into {heads} {kind} heads'
-                )
+            check_heads(f'{kind} ', dim, heads)
     for depth, inner_depth in zip(arch['depths'], arch['inner_depths'], strict=True):
         if not 1 <= inner_depth <= depth:
             raise ValueError(
                 f'arch: {inner_depth} blocks with an inner transformer in a stage of {depth}; '
                 'expected at least 1 and at most all'
             )
-    return arch
 
 
 def _is_whole(values: Any, number: int) -> bool:
@@ -320,12 +282,7 @@ def _check_out_indices(out_indices: Sequence[int]) -> tuple[int, ...]:
     if not isinstance(out_indices, Sequence):
         raise ValueError(f'out_indices is {out_indices!r}: expected stages such as (1, 2, 3)')
     indices = tuple(out_indices)
-    in_range = indices and all(0 <= i < NUM_STAGES for i in indices)
-    if not in_range or list(indices) != sorted(set(indices)):
-        raise ValueError(
-            f'out_indices is {indices}: expected rising stages from 0 to {NUM_STAGES - 1}, '
-            'such as (0, 1, 2, 3) or (1, 2, 3)'
-        )
+    check_out_indices(indices, NUM_STAGES, 'stages', '(0, 1, 2, 3) or (1, 2, 3)')
     return indices
 
 
@@ -336,10 +293,3 @@ def _check_pretrain_img_size(size: int) -> int:
             'grids of the position tables are whole'
         )
     return size
-
-
-def _choose(name: str, value: str, table: dict[str, Any]) -> Any:
-    """The entry of a table, or an error that names the nearest."""
-    if value not in table:
-        raise ValueError(unknown_name(name, value, table))
-    return table[value]

@@ -22,14 +22,22 @@ class Attention(nn.Module):
         num_heads: Heads; ``dim`` divides by it.
         attn_drop: Dropout on the attention weights.
         proj_drop: Dropout after the output projection.
+        qkv_bias: Whether queries, keys and values have a bias.
     """
 
-    def __init__(self, dim: int, num_heads: int, attn_drop: float, proj_drop: float):
+    def __init__(
+        self,
+        dim: int,
+        num_heads: int,
+        attn_drop: float,
+        proj_drop: float,
+        qkv_bias: bool = False,
+    ):
         super().__init__()
         self.num_heads = num_heads
         self.attn_drop = attn_drop
-        self.q = nn.Linear(dim, dim, bias=False)
-        self.kv = nn.Linear(dim, dim * 2, bias=False)
+        self.q = nn.Linear(dim, dim, bias=qkv_bias)
+        self.kv = nn.Linear(dim, dim * 2, bias=qkv_bias)
         self.proj = nn.Linear(dim, dim)
         self.proj_drop = nn.Dropout(proj_drop)
 
@@ -52,13 +60,13 @@ class Attention(nn.Module):
 
 
 class InnerAttention(Attention):
-    """Between the 16 words of a sentence, without a position table."""
+    """Between the words of a sentence, without a position table."""
 
     max_batch = 65535
     """What CUDA's fused kernels take at once: 4 images of 800 x 1344 are 67,200 sentences."""
 
     def forward(self, inner: Tensor) -> Tensor:
-        """(B*N, 16, c) -> (B*N, 16, c)."""
+        """(B*N, m, c) -> (B*N, m, c) for m words in a sentence."""
         heads = self.project(inner, inner)
         if self._takes_whole(heads[0]):
             return self.join(self._attend(*heads))
@@ -92,10 +100,19 @@ class OuterAttention(Attention, ABC):
         sr_ratio: The side r of the averaged windows, in tokens.
         attn_drop: Dropout on the attention weights.
         proj_drop: Dropout after the output projection.
+        qkv_bias: Whether queries, keys and values have a bias.
     """
 
-    def __init__(self, dim: int, num_heads: int, sr_ratio: int, attn_drop: float, proj_drop: float):
-        super().__init__(dim, num_heads, attn_drop, proj_drop)
+    def __init__(
+        self,
+        dim: int,
+        num_heads: int,
+        sr_ratio: int,
+        attn_drop: float,
+        proj_drop: float,
+        qkv_bias: bool = False,
+    ):
+        super().__init__(dim, num_heads, attn_drop, proj_drop, qkv_bias)
         self.sr_ratio = sr_ratio
         if sr_ratio > 1:
             self.pool = nn.AvgPool2d(sr_ratio, ceil_mode=True)
@@ -103,7 +120,10 @@ class OuterAttention(Attention, ABC):
             self.norm = nn.LayerNorm(dim)
 
     def forward(self, outer: Tensor, hw: Grid, position: Position) -> Tensor:
-        """(B, h*w, C) -> (B, h*w, C); ``position`` is what :meth:`prepare` returned, or None."""
+        """(B, h*w, C) -> (B, h*w, C); ``position`` is what :meth:`prepare` returned, or None.
+
+        Without reduction and position, other tokens may stand in front, such as a class token.
+        """
         q, k, v = self.project(outer, self.key_tokens(outer, hw))
         return self.join(self.attend(q, k, v, position))
 

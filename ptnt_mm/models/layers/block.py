@@ -4,9 +4,12 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+from torch.utils.checkpoint import checkpoint
 
 from ptnt_mm.models.layers.attention import InnerAttention, OuterAttention, Position
 from ptnt_mm.models.layers.drop import DropPath
+from ptnt_mm.models.layers.norm import SentenceNorm, WordNorm
 from ptnt_mm.models.layers.shapes import WORDS, Grid
 from ptnt_mm.models.layers.slices import in_slices
 
@@ -29,6 +32,18 @@ class BlockOptions:
 
     attn_drop_rate: float
     """Dropout on attention weights."""
+
+    qkv_bias: bool = False
+    """Whether queries, keys and values have a bias."""
+
+    words: int = WORDS
+    """Inner tokens of an outer token."""
+
+    word_norm: type[SentenceNorm] | type[WordNorm] = SentenceNorm
+    """How words are normalised before their attention and their MLP."""
+
+    class_tokens: int = 0
+    """Outer tokens in front of the sentences that have no words: 1 with a class token."""
 
 
 class Mlp(nn.Module):
@@ -77,6 +92,7 @@ class OuterBlock(nn.Module):
         sr_ratio: Side of the windows that outer keys are averaged over, in tokens.
         drop_path: Rate of dropping a residual branch.
         options: What all blocks of a backbone have in common.
+        peg: Tells the sentences their positions behind the block, see ``position.py``.
     """
 
     def __init__(
@@ -86,24 +102,31 @@ class OuterBlock(nn.Module):
         sr_ratio: int,
         drop_path: float,
         options: BlockOptions,
+        peg: nn.Module | None = None,
     ):
         super().__init__()
         self.outer_norm1 = nn.LayerNorm(outer_dim)
         self.outer_attn = options.attention(
-            outer_dim, outer_heads, sr_ratio, options.attn_drop_rate, options.drop_rate
+            outer_dim,
+            outer_heads,
+            sr_ratio,
+            options.attn_drop_rate,
+            options.drop_rate,
+            options.qkv_bias,
         )
         self.outer_norm2 = nn.LayerNorm(outer_dim)
         self.outer_mlp = Mlp(outer_dim, outer_dim * options.mlp_ratio, options.drop_rate)
         self.se_layer = SqueezeExcite(outer_dim) if options.with_se else nn.Identity()
         self.drop_path = DropPath(drop_path)
+        self.peg = peg
 
     def forward(
-        self, inner: Tensor, outer: Tensor, hw: Grid, position: Position
-    ) -> tuple[Tensor, Tensor]:
-        """Inner (B*N, 16, c), outer (B, N, C) -> the same.
+        self, inner: Tensor | None, outer: Tensor, hw: Grid, position: Position
+    ) -> tuple[Tensor | None, Tensor]:
+        """Inner (B*N, m, c), outer (B, N, C) -> the same.
 
         Args:
-            inner: Words.
+            inner: Words; None where there are none.
             outer: Sentences.
             hw: Grid of the sentences, in tokens.
             position: What the attention's ``prepare`` made of the stage's table, or None.
@@ -112,7 +135,7 @@ class OuterBlock(nn.Module):
         outer = _add(outer, self.drop_path(attended))
         widened = in_slices(self._widen, outer.flatten(0, 1), self.outer_mlp.fc1.out_features)
         outer = _add(outer, self.drop_path(self.se_layer(widened[0].view_as(outer))))
-        return inner, outer
+        return inner, outer if self.peg is None else self.peg(outer, hw)
 
     def _widen(self, outer: Tensor) -> tuple[Tensor]:
         """(n, C) -> (n, C)."""
@@ -130,6 +153,7 @@ class NestedBlock(OuterBlock):
         sr_ratio: Side of the windows that outer keys are averaged over, in tokens.
         drop_path: Rate of dropping a residual branch.
         options: What all blocks of a backbone have in common.
+        peg: Tells the sentences their positions behind the block, see ``position.py``.
     """
 
     def __init__(
@@ -141,14 +165,16 @@ class NestedBlock(OuterBlock):
         sr_ratio: int,
         drop_path: float,
         options: BlockOptions,
+        peg: nn.Module | None = None,
     ):
-        super().__init__(outer_dim, outer_heads, sr_ratio, drop_path, options)
-        sentence_dim = WORDS * inner_dim
-        self.inner_norm1 = nn.LayerNorm(sentence_dim)
+        super().__init__(outer_dim, outer_heads, sr_ratio, drop_path, options, peg)
+        self.class_tokens = options.class_tokens
+        sentence_dim = options.words * inner_dim
+        self.inner_norm1 = options.word_norm(options.words, inner_dim)
         self.inner_attn = InnerAttention(
-            inner_dim, inner_heads, options.attn_drop_rate, options.drop_rate
+            inner_dim, inner_heads, options.attn_drop_rate, options.drop_rate, options.qkv_bias
         )
-        self.inner_norm2 = nn.LayerNorm(sentence_dim)
+        self.inner_norm2 = options.word_norm(options.words, inner_dim)
         self.inner_mlp = Mlp(inner_dim, inner_dim * options.mlp_ratio, options.drop_rate)
         self.proj_norm1 = nn.LayerNorm(sentence_dim)
         self.proj = nn.Linear(sentence_dim, outer_dim, bias=False)
@@ -157,16 +183,38 @@ class NestedBlock(OuterBlock):
     def forward(
         self, inner: Tensor, outer: Tensor, hw: Grid, position: Position
     ) -> tuple[Tensor, Tensor]:
-        """Inner (B*N, 16, c), outer (B, N, C) -> the same."""
-        inner, summary = in_slices(self._inner, inner, WORDS * self.inner_mlp.fc1.out_features)
-        return super().forward(inner, _add(outer, summary.view_as(outer)), hw, position)
+        """Inner (B*N, m, c), outer (B, N, C) -> the same."""
+        width = inner.shape[1] * self.inner_mlp.fc1.out_features
+        inner, summary = in_slices(self._inner, inner, width)
+        outer = _add(outer, self._of_sentences(summary, outer))
+        return super().forward(inner, outer, hw, position)
 
     def _inner(self, inner: Tensor) -> tuple[Tensor, Tensor]:
-        """Words of n sentences (n, 16, c) -> the same and what each adds to its sentence (n, C)."""
-        inner = inner + self.drop_path(self.inner_attn(_norm_sentence(inner, self.inner_norm1)))
-        inner = inner + self.drop_path(self.inner_mlp(_norm_sentence(inner, self.inner_norm2)))
+        """Words of n sentences (n, m, c) -> the same and what each adds to its sentence (n, C)."""
+        inner = inner + self.drop_path(self.inner_attn(self.inner_norm1(inner)))
+        inner = inner + self.drop_path(self.inner_mlp(self.inner_norm2(inner)))
         # The words reach their sentence without drop path, as published.
         return inner, self.proj_norm2(self.proj(self.proj_norm1(inner.flatten(1))))
+
+    def _of_sentences(self, summary: Tensor, outer: Tensor) -> Tensor:
+        """(B*N, C) -> as ``outer``, with zeros for tokens that have no words."""
+        if not self.class_tokens:
+            return summary.view_as(outer)
+        return F.pad(summary.unflatten(0, (len(outer), -1)), (0, 0, self.class_tokens, 0))
+
+
+def run_block(
+    block: OuterBlock,
+    with_cp: bool,
+    inner: Tensor | None,
+    outer: Tensor,
+    hw: Grid,
+    position: Position,
+) -> tuple[Tensor | None, Tensor]:
+    """Call a block; with ``with_cp``, keep no activations and compute them again for gradients."""
+    if with_cp and torch.is_grad_enabled():
+        return checkpoint(block, inner, outer, hw, position, use_reentrant=False)
+    return block(inner, outer, hw, position)
 
 
 def _add(tokens: Tensor, branch: Tensor) -> Tensor:
@@ -174,8 +222,3 @@ def _add(tokens: Tensor, branch: Tensor) -> Tensor:
     if torch.is_grad_enabled() or branch.dtype != tokens.dtype:
         return tokens + branch
     return branch.add_(tokens)
-
-
-def _norm_sentence(inner: Tensor, norm: nn.LayerNorm) -> Tensor:
-    """Normalise all words of a sentence together: (B*N, 16, c) -> (B*N, 16, c)."""
-    return norm(inner.flatten(1)).view_as(inner)

@@ -1,6 +1,6 @@
-"""Batch normalisation chosen by an MM-style ``norm_cfg``."""
+"""Batch normalisation chosen by an MM-style ``norm_cfg``, and layer norms of words and maps."""
 
-from torch import nn
+from torch import Tensor, nn
 
 _TYPES = {'BN': nn.BatchNorm2d, 'SyncBN': nn.SyncBatchNorm}
 
@@ -29,3 +29,39 @@ def build_norm(norm_cfg: dict, channels: int) -> nn.Module:
 def is_batch_norm(module: nn.Module) -> bool:
     """Whether a module keeps running statistics of its inputs."""
     return isinstance(module, nn.modules.batchnorm._BatchNorm)
+
+
+class SentenceNorm(nn.LayerNorm):
+    """Normalise all words of a sentence together, as PyramidTNT does.
+
+    Args:
+        words: Inner tokens of an outer token.
+        dim: Channels of an inner token.
+    """
+
+    def __init__(self, words: int, dim: int):
+        super().__init__(words * dim)
+
+    def forward(self, inner: Tensor) -> Tensor:
+        """(B*N, m, c) -> (B*N, m, c)."""
+        return super().forward(inner.flatten(1)).view_as(inner)
+
+
+class WordNorm(nn.LayerNorm):
+    """Normalise each word on its own, as TNT does: (B*N, m, c) -> (B*N, m, c).
+
+    Args:
+        words: Not used.
+        dim: Channels of an inner token.
+    """
+
+    def __init__(self, words: int, dim: int):
+        super().__init__(dim)
+
+
+class MapNorm(nn.LayerNorm):
+    """Normalise the channels of each place of a map: (B, C, h, w) -> (B, C, h, w)."""
+
+    def forward(self, feature: Tensor) -> Tensor:
+        """(B, C, h, w) -> (B, C, h, w), in channels-last order."""
+        return super().forward(feature.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)

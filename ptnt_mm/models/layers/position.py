@@ -1,20 +1,24 @@
-"""Position tables: learned for the pretraining grid, resized to the grid of the image at hand.
+"""Where tokens are: tables, sinusoids, generators (PEG), or nothing.
 
-A relative position is a table ``R`` of shape (1, heads, N_pre, M_pre): one bias for each pair of a
+Tables are learned for the pretraining grid and resized to the grid of the image at hand. A relative
+position is a table ``R`` of shape (1, heads, N_pre, M_pre): one bias for each pair of a
 query and a (pooled) key of the pretraining grid. Resizing is linear, so the table of another grid
 is ``Q R K^T`` with two matrices that depend on the grids alone. The classes below give its
 factors: an attention may multiply them and add the product to its logits, or fold them into queries
 and keys. They hold no weights: the table is the stage's.
+
+A :class:`PositionEncoding` says what a backbone gives its tokens: see :data:`POSITIONS`.
 """
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple, Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from ptnt_mm.models.layers.shapes import Grid
+from ptnt_mm.models.layers.shapes import Grid, map_to_tokens, tokens_to_map
 
 
 class Factors(NamedTuple):
@@ -129,6 +133,191 @@ RELATIVE_POSITIONS: dict[str, type[RelativePosition]] = {
     'flat': FlatRelativePosition,
     'none': NoRelativePosition,
 }
+
+
+class PEG(nn.Module):
+    """Positional encoding generator: tokens plus a depthwise convolution of their map.
+
+    The zeros around the map tell the tokens where its border is, and so where they are (arXiv
+    2102.10882, section 3.2). There is nothing to resize: any grid will do.
+
+    Args:
+        dim: Channels of a token.
+        kernel_size: Side of the convolution, an odd number of tokens.
+        padding_mode: What is around the map: 'zeros' as published, or another mode of torch's,
+            which tells less ('reflect', 'replicate') or nothing ('circular') of the border.
+        class_tokens: Tokens in front that are not on the map. They pass untouched.
+    """
+
+    pretrained_may_lack = ('conv',)
+
+    def __init__(
+        self, dim: int, kernel_size: int = 3, padding_mode: str = 'zeros', class_tokens: int = 0
+    ):
+        super().__init__()
+        self.class_tokens = class_tokens
+        self.conv = nn.Conv2d(
+            dim, dim, kernel_size, padding=kernel_size // 2, groups=dim, padding_mode=padding_mode
+        )
+
+    def forward(self, tokens: Tensor, hw: Grid) -> Tensor:
+        """(B, n + h*w, C) -> (B, n + h*w, C), with n class tokens."""
+        first, on_map = tokens[:, : self.class_tokens], tokens[:, self.class_tokens :]
+        told = on_map + map_to_tokens(self.conv(tokens_to_map(on_map, hw)))
+        return torch.cat([first, told], dim=1) if self.class_tokens else told
+
+
+class PositionEncoding:
+    """What tells the tokens of a grid where they are. This one: nothing.
+
+    A subclass says more in one of four ways: a table that the backbone owns, numbers to add to the
+    tokens in front of all blocks, generators behind some blocks, or relative tables.
+
+    Args:
+        dim: Channels of a token.
+        hw: The pretraining grid, in tokens.
+        class_tokens: Tokens in front that are not on the grid.
+    """
+
+    options: tuple[str, ...] = ()
+    """Further arguments that a config may give."""
+
+    relative = False
+    """Whether attention adds relative tables to its logits."""
+
+    def __init__(self, dim: int, hw: Grid, class_tokens: int = 0):
+        self.dim, self.hw, self.class_tokens = dim, hw, class_tokens
+
+    def new_table(self) -> Tensor | None:
+        """A table (1, n + h*w, C) for n class tokens, or None; its owner draws the numbers."""
+
+    def encode(self, table: Tensor | None, hw: Grid, like: Tensor) -> Tensor | None:
+        """What is added to tokens of a grid, (1, n + h*w, C) on the device of ``like``, or None."""
+
+    def new_pegs(self, depth: int) -> dict[int, PEG]:
+        """Generators by the block that they follow, of so many; -1 stands in front of the first."""
+        return {}
+
+
+class LearnedPosition(PositionEncoding):
+    """A learned table, resized bicubically over its grid; class tokens keep their entries."""
+
+    def new_table(self) -> Tensor:
+        """A table (1, n + h*w, C) of zeros."""
+        return torch.zeros(1, self.class_tokens + _area(self.hw), self.dim)
+
+    def encode(self, table: Tensor, hw: Grid, like: Tensor) -> Tensor:
+        """(1, n + h_pre*w_pre, C) -> (1, n + h*w, C)."""
+        return resize_sentence_table(table, self.hw, hw, self.class_tokens)
+
+
+class LearnedAndRelativePosition(LearnedPosition):
+    """A learned table for sentences, and relative tables: PyramidTNT as published."""
+
+    relative = True
+
+
+class OnlyRelativePosition(PositionEncoding):
+    """Relative tables alone."""
+
+    relative = True
+
+
+class SinusoidalPosition(PositionEncoding):
+    """Fixed sines and cosines: half of the channels tell the row, half the column.
+
+    The wavelengths are those of arXiv 1706.03762, from 2 pi to 10000 x 2 pi tokens; class tokens
+    get zeros.
+
+    Raises:
+        ValueError: if the width is no multiple of 4: a sine and a cosine for each axis.
+    """
+
+    def __init__(self, dim: int, hw: Grid, class_tokens: int = 0):
+        super().__init__(dim, hw, class_tokens)
+        if dim % 4:
+            raise ValueError(f'a sinusoidal position wants a width that divides by 4, not {dim}')
+
+    def encode(self, table: None, hw: Grid, like: Tensor) -> Tensor:
+        """Nothing -> (1, n + h*w, C), float32."""
+        quarter = self.dim // 4
+        steps = torch.arange(quarter, dtype=torch.float32, device=like.device)
+        frequencies = 10000 ** (-steps / quarter)
+        rows, columns = (
+            torch.arange(side, dtype=torch.float32, device=like.device)[:, None] * frequencies
+            for side in hw
+        )
+        rows = torch.cat([rows.sin(), rows.cos()], dim=1)[:, None].expand(*hw, -1)
+        columns = torch.cat([columns.sin(), columns.cos()], dim=1)[None].expand(*hw, -1)
+        waves = torch.cat([rows, columns], dim=2).flatten(0, 1)[None]
+        return F.pad(waves, (0, 0, self.class_tokens, 0))
+
+
+class ConditionalPosition(PositionEncoding):
+    """A :class:`PEG` behind some blocks (arXiv 2102.10882).
+
+    Args:
+        dim: Channels of a token.
+        hw: Not used.
+        class_tokens: Tokens in front that are not on the grid.
+        blocks: The blocks that a PEG follows, counted from 0; -1 stands for the input.
+        kernel_size: Side of the convolutions, an odd number of tokens.
+        padding_mode: What the convolutions see around the map, see :class:`PEG`.
+
+    Raises:
+        ValueError: for an even kernel, or blocks that are no list of whole numbers from -1.
+    """
+
+    options = ('blocks', 'kernel_size', 'padding_mode')
+
+    def __init__(
+        self,
+        dim: int,
+        hw: Grid,
+        class_tokens: int = 0,
+        blocks: Sequence[int] = (0,),
+        kernel_size: int = 3,
+        padding_mode: str = 'zeros',
+    ):
+        super().__init__(dim, hw, class_tokens)
+        if kernel_size < 1 or kernel_size % 2 == 0:
+            raise ValueError(f'kernel_size of a PEG is {kernel_size}: expected an odd number')
+        self.blocks, self.kernel_size, self.padding_mode = blocks, kernel_size, padding_mode
+
+    def new_pegs(self, depth: int) -> dict[int, PEG]:
+        """One PEG for each of ``blocks``.
+
+        Raises:
+            ValueError: if there are not so many blocks.
+        """
+        if not self.blocks or not all(-1 <= block < depth for block in self.blocks):
+            raise ValueError(
+                f'blocks of a PEG are {self.blocks}: expected some of -1, the input, to '
+                f'{depth - 1}, the last of {depth} blocks'
+            )
+        return {
+            block: PEG(self.dim, self.kernel_size, self.padding_mode, self.class_tokens)
+            for block in self.blocks
+        }
+
+
+POSITIONS: dict[str, type[PositionEncoding]] = {
+    'learned': LearnedPosition,
+    'learned_and_relative': LearnedAndRelativePosition,
+    'relative': OnlyRelativePosition,
+    'sinusoidal': SinusoidalPosition,
+    'peg': ConditionalPosition,
+    'none': PositionEncoding,
+}
+"""What a backbone's option ``position`` names; each backbone says which of them it has."""
+
+
+def resize_sentence_table(table: Tensor, from_hw: Grid, to_hw: Grid, class_tokens: int) -> Tensor:
+    """(1, n + h*w, C) -> (1, n + h'*w', C); the entries of n class tokens stay as they are."""
+    if not class_tokens:
+        return resize_grid(table, from_hw, to_hw)
+    first, on_grid = table[:, :class_tokens], table[:, class_tokens:]
+    return torch.cat([first, resize_grid(on_grid, from_hw, to_hw)], dim=1)
 
 
 def resize_grid(table: Tensor, from_hw: Grid, to_hw: Grid) -> Tensor:

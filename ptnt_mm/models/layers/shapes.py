@@ -80,14 +80,14 @@ def words_to_map(words: Tensor, hw: Grid) -> Tensor:
     return grid.permute(0, 5, 1, 3, 2, 4).reshape(batch, channels, h * WORD_SIDE, w * WORD_SIDE)
 
 
-def map_to_words(feature: Tensor) -> Tensor:
-    """(B, c, 4h, 4w) -> (B*h*w, 16, c): cut into 4 x 4 windows, one for each outer token."""
+def map_to_words(feature: Tensor, side: int = WORD_SIDE) -> Tensor:
+    """(B, c, side*h, side*w) -> (B*h*w, side*side, c): cut into windows, one per outer token."""
     batch, channels, height, width = feature.shape
-    h, w = height // WORD_SIDE, width // WORD_SIDE
-    if (h * WORD_SIDE, w * WORD_SIDE) != (height, width):
-        raise ValueError(f'a map of {height}x{width} does not divide into 4x4 windows')
-    grid = feature.permute(0, 2, 3, 1).reshape(batch, h, WORD_SIDE, w, WORD_SIDE, channels)
-    return grid.transpose(2, 3).reshape(batch * h * w, WORDS, channels)
+    h, w = height // side, width // side
+    if (h * side, w * side) != (height, width):
+        raise ValueError(f'a map of {height}x{width} does not divide into {side}x{side} windows')
+    grid = feature.permute(0, 2, 3, 1).reshape(batch, h, side, w, side, channels)
+    return grid.transpose(2, 3).reshape(batch * h * w, side * side, channels)
 
 
 def words_to_quads(words: Tensor, hw: Grid) -> Tensor:

@@ -2,12 +2,10 @@
 
 from functools import partial
 
-import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
-from ptnt_mm.models.layers.block import BlockOptions, NestedBlock, OuterBlock
-from ptnt_mm.models.layers.position import RelativePosition
+from ptnt_mm.models.layers.block import BlockOptions, NestedBlock, OuterBlock, run_block
+from ptnt_mm.models.layers.position import PEG, RelativePosition
 from ptnt_mm.models.layers.shapes import Grid, reduced
 
 
@@ -24,6 +22,7 @@ class Stage(nn.Module):
         drop_paths: Rate of dropping a residual branch, for each block.
         pretrain_hw: Grid that the position table belongs to, in tokens.
         relative_position: How the table is resized, a class of ``position.py``.
+        pegs: Position encoding generators by the block that they follow, -1 for the stage's input.
         options: What all blocks of a backbone have in common.
         with_cp: Recompute each block in the backward pass instead of keeping its activations.
     """
@@ -39,6 +38,7 @@ class Stage(nn.Module):
         drop_paths: list[float],
         pretrain_hw: Grid,
         relative_position: type[RelativePosition],
+        pegs: dict[int, PEG],
         options: BlockOptions,
         with_cp: bool,
     ):
@@ -50,8 +50,9 @@ class Stage(nn.Module):
         nested = partial(
             NestedBlock, inner_dim, outer_dim, inner_heads, outer_heads, sr_ratio, options=options
         )
+        self.peg = pegs.get(-1)
         self.blocks = nn.ModuleList(
-            (nested if index < inner_depth else outer)(drop_path=rate)
+            (nested if index < inner_depth else outer)(drop_path=rate, peg=pegs.get(index))
             for index, rate in enumerate(drop_paths)
         )
         self.position = relative_position(pretrain_hw, self.key_hw(pretrain_hw))
@@ -65,9 +66,8 @@ class Stage(nn.Module):
     def forward(self, inner: Tensor, outer: Tensor, hw: Grid) -> tuple[Tensor, Tensor]:
         """Inner (B*N, 16, c), outer (B, N, C) -> the same; ``hw`` in tokens."""
         position = self.prepare(self.position, self.relative_pos, hw, self.key_hw(hw))
+        if self.peg is not None:
+            outer = self.peg(outer, hw)
         for block in self.blocks:
-            if self.with_cp and torch.is_grad_enabled():
-                inner, outer = checkpoint(block, inner, outer, hw, position, use_reentrant=False)
-            else:
-                inner, outer = block(inner, outer, hw, position)
+            inner, outer = run_block(block, self.with_cp, inner, outer, hw, position)
         return inner, outer

@@ -1,11 +1,18 @@
-"""The convolutional stem: an image becomes inner and outer tokens."""
+"""Stems: an image becomes inner tokens, outer tokens, or both."""
 
 import torch
 from torch import Tensor, nn
 
-from ptnt_mm.models.archs import PATCH
+from ptnt_mm.models.archs import PATCH, PLAIN_PATCH
 from ptnt_mm.models.layers.norm import build_norm
-from ptnt_mm.models.layers.shapes import Grid, crop, map_to_tokens, map_to_words, reduced
+from ptnt_mm.models.layers.shapes import (
+    Grid,
+    crop,
+    map_to_tokens,
+    map_to_words,
+    reduced,
+    tokens_to_map,
+)
 
 
 class Stem(nn.Module):
@@ -41,6 +48,40 @@ class Stem(nn.Module):
         inner = crop(self.inner_convs(common), (4 * h, 4 * w))
         outer = crop(self.outer_convs(common), hw)
         return map_to_words(inner), map_to_tokens(outer), hw
+
+
+class WordStem(nn.Module):
+    """TNT's: the words of each patch, by a convolution that sees nothing of its neighbours.
+
+    Args:
+        dim: Channels of an inner token.
+        word_side: Inner tokens along one side of a patch.
+    """
+
+    def __init__(self, dim: int, word_side: int):
+        super().__init__()
+        self.proj = nn.Conv2d(3, dim, 7, stride=PLAIN_PATCH // word_side, padding=3)
+
+    def forward(self, image: Tensor) -> tuple[Tensor, Grid]:
+        """(B, 3, H, W) -> inner (B*N, m, c), outer_hw (H/16, W/16); sides are multiples of 16."""
+        patches = tokens_to_map(map_to_words(image, PLAIN_PATCH), (PLAIN_PATCH, PLAIN_PATCH))
+        return map_to_tokens(self.proj(patches)), reduced(image.shape[2:], PLAIN_PATCH)
+
+
+class PatchStem(nn.Module):
+    """A Vision Transformer's: a linear map of each patch (arXiv 2010.11929).
+
+    Args:
+        dim: Channels of a token.
+    """
+
+    def __init__(self, dim: int):
+        super().__init__()
+        self.proj = nn.Conv2d(3, dim, PLAIN_PATCH, stride=PLAIN_PATCH)
+
+    def forward(self, image: Tensor) -> tuple[Tensor, Grid]:
+        """(B, 3, H, W) -> outer (B, N, C), outer_hw (H/16, W/16); sides are multiples of 16."""
+        return map_to_tokens(self.proj(image)), reduced(image.shape[2:], PLAIN_PATCH)
 
 
 def _conv_norm_relu(

@@ -34,6 +34,7 @@ def fresh(
         drop_paths=[0.0, drop, drop],
         pretrain_hw=pretrain_hw,
         relative_position=position,
+        pegs={},
         options=BlockOptions(attention, 4, False, drop, drop),
         with_cp=with_cp,
     )

@@ -1,0 +1,156 @@
+"""What the backbones of the family have in common: loading, freezing, checks of what they get."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from mmengine.model import BaseModule
+from torch import Tensor, nn
+
+from ptnt_mm.models.layers.position import POSITIONS, PositionEncoding
+from ptnt_mm.models.layers.shapes import pad, reduced
+from ptnt_mm.models.pretrained import load_pretrained
+from ptnt_mm.utils.errors import unknown_name
+
+
+class Backbone(BaseModule):
+    """A backbone that loads pretrained weights loudly and freezes its first parts.
+
+    A subclass has ``patch``, calls :meth:`_freeze` at the end of its constructor, and says in
+    :meth:`_frozen_modules` what ``frozen_stages`` stands for. Parameters of its own, outside of
+    its modules, are tables and tokens that belong to the stem.
+
+    Args:
+        frozen_stages: -1 freezes nothing, 0 the stem, k the first k stages or blocks too.
+        stages: How many there are.
+        init_cfg: ``dict(type='Pretrained', checkpoint=...)`` loads weights, or raises.
+
+    Raises:
+        ValueError: for ``frozen_stages`` out of range.
+    """
+
+    patch: int
+    """Side of an outer token of the finest grid, in pixels."""
+
+    def __init__(self, frozen_stages: int, stages: int, init_cfg: dict | None):
+        super().__init__(init_cfg)
+        if not -1 <= frozen_stages <= stages:
+            raise ValueError(f'frozen_stages is {frozen_stages}; expected -1 to {stages}')
+        self.frozen_stages = frozen_stages
+
+    def init_weights(self) -> None:
+        """Load what ``init_cfg`` names; fresh weights were drawn when the model was built.
+
+        Raises:
+            CheckpointError: if the file cannot be read or leaves weights of the trunk unset.
+            ValueError: if a list names other initialisations beside pretrained weights.
+        """
+        configs = self.init_cfg if isinstance(self.init_cfg, list) else [self.init_cfg]
+        pretrained = [init for init in configs if init and init.get('type') == 'Pretrained']
+        if not pretrained:
+            super().init_weights()
+        elif len(configs) > 1:
+            raise ValueError('init_cfg: a Pretrained dict stands alone, it gives all weights')
+        else:
+            load_pretrained(self, pretrained[0]['checkpoint'], pretrained[0].get('prefix'))
+
+    def train(self, mode: bool = True) -> 'Backbone':
+        """Set the mode, but leave what is frozen in evaluation mode."""
+        super().train(mode)
+        for module in self._frozen_modules():
+            module.eval()
+        return self
+
+    def _frozen_modules(self) -> list[nn.Module]:
+        """What ``frozen_stages`` freezes."""
+        raise NotImplementedError
+
+    def _freeze(self) -> None:
+        for module in self._frozen_modules():
+            module.requires_grad_(False)
+        if self.frozen_stages >= 0:
+            for table in self.parameters(recurse=False):
+                table.requires_grad_(False)
+        self.train(self.training)
+
+    def _padded(self, image: Tensor) -> Tensor:
+        """Check images, and pad bottom and right with zeros to multiples of the patch."""
+        self._check_image(image)
+        h, w = reduced(image.shape[2:], self.patch)
+        return pad(image, (self.patch * h, self.patch * w))
+
+    def _check_image(self, image: Tensor) -> None:
+        name, side = type(self).__name__, self.patch
+        if image.dim() != 4 or image.shape[1] != 3:
+            raise ValueError(f'{name} takes images (B, 3, H, W), but got {tuple(image.shape)}')
+        if not image.is_floating_point():
+            raise ValueError(
+                f'{name} takes normalised floating-point images, but got {image.dtype}: subtract '
+                'the mean 127.5 and divide by 127.5 first (a data_preprocessor does it in mmdet)'
+            )
+        if min(image.shape[2:]) < side:
+            raise ValueError(
+                f'{name} takes images of at least {side}x{side} pixels, one token, but got '
+                f'{image.shape[2]}x{image.shape[3]}: resize or pad them'
+            )
+
+
+def read_arch(arch: str | dict, archs: Mapping[str, dict]) -> dict:
+    """The row of an arch, by its name or given itself.
+
+    Raises:
+        ValueError: for an unknown name, or a dict with other keys than the rows have.
+    """
+    if not isinstance(arch, Mapping):
+        return choose('arch', arch, archs)
+    keys = set(next(iter(archs.values())))
+    if set(arch) != keys:
+        missing, unknown = sorted(keys - set(arch)), sorted(set(arch) - keys)
+        raise ValueError(f'an arch dict has the keys {sorted(keys)}: {missing=}, {unknown=}')
+    return arch
+
+
+def check_heads(kind: str, dim: int, heads: int) -> None:
+    """Raise a ValueError if the heads do not divide the width."""
+    if dim % heads:
+        raise ValueError(f'arch: {kind}width {dim} does not divide into {heads} {kind}heads')
+
+
+def check_out_indices(out_indices: Sequence[int], number: int, kind: str, such_as: str) -> None:
+    """Raise a ValueError unless the indices rise and are in range."""
+    in_range = out_indices and all(0 <= i < number for i in out_indices)
+    if not in_range or list(out_indices) != sorted(set(out_indices)):
+        raise ValueError(
+            f'out_indices is {out_indices}: expected rising {kind} from 0 to {number - 1}, '
+            f'such as {such_as}'
+        )
+
+
+def choose(name: str, value: str, table: Mapping[str, Any]) -> Any:
+    """The entry of a table, or a ValueError that names the nearest."""
+    if value not in table:
+        raise ValueError(unknown_name(name, value, table))
+    return table[value]
+
+
+def choose_position(
+    name: str, setting: str | dict, names: Sequence[str]
+) -> Callable[..., PositionEncoding]:
+    """The class that a config names, which takes a width, a grid and a number of class tokens.
+
+    Args:
+        name: Of the backbone's option.
+        setting: A key of ``POSITIONS``, or a dict with it as ``type`` and the class's options.
+        names: The keys that the backbone has a place for.
+
+    Raises:
+        ValueError: for another name, or an option that the class does not have.
+    """
+    options = dict(type=setting) if isinstance(setting, str) else dict(setting)
+    kind = options.pop('type', None)
+    cls = choose(name, kind, {key: POSITIONS[key] for key in names})
+    unknown = sorted(options.keys() - set(cls.options))
+    if unknown:
+        has = ', '.join(cls.options) or 'none'
+        raise ValueError(f'{name} {kind!r} has no option {", ".join(unknown)}: its options: {has}')
+    return partial(cls, **options)

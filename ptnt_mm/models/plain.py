@@ -1,0 +1,187 @@
+"""Backbones of one scale, as a Vision Transformer: what TNT and CPVT have in common."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+
+import torch
+from torch import Tensor, nn
+
+from ptnt_mm.models.archs import PLAIN_PATCH
+from ptnt_mm.models.backbone import Backbone, check_out_indices
+from ptnt_mm.models.layers.block import OuterBlock, run_block
+from ptnt_mm.models.layers.drop import drop_path_rates
+from ptnt_mm.models.layers.init import init_weights
+from ptnt_mm.models.layers.position import PositionEncoding
+from ptnt_mm.models.layers.shapes import Grid, tokens_to_contiguous_map
+
+
+class PlainBackbone(Backbone):
+    """Blocks on the grid of the patches of 16 x 16 pixels, perhaps with a class token in front.
+
+    A subclass makes its stem, then calls :meth:`_build`, and says in :meth:`embed` how an image
+    becomes tokens. Only the blocks that the chosen outputs need are built.
+
+    Args:
+        arch: The arch's row.
+        out_indices: The blocks whose maps are returned, rising; negative ones count from the last.
+        pretrain_img_size: Side in pixels, a multiple of 16, that the position table belongs to.
+            The arch's own by default.
+        frozen_stages: -1 freezes nothing, 0 the stem with its tables and class token, k the first
+            k blocks too.
+        class_tokens: 1 with a class token, otherwise 0.
+        with_cp: Recompute blocks in the backward pass: less memory, more time.
+        init_cfg: ``dict(type='Pretrained', checkpoint=...)`` loads weights, or raises.
+
+    Raises:
+        ValueError: for numbers of an arch that are none, ``out_indices`` out of range, repeated or
+            not rising, a ``pretrain_img_size`` that is no multiple of 16.
+    """
+
+    patch = PLAIN_PATCH
+
+    pretrained_must_have = ('norm',)
+
+    def __init__(
+        self,
+        arch: Mapping[str, int],
+        out_indices: Sequence[int],
+        pretrain_img_size: int | None,
+        frozen_stages: int,
+        class_tokens: int,
+        with_cp: bool,
+        init_cfg: dict | None,
+    ):
+        _check_numbers(arch)
+        self.depth = arch['depth']
+        super().__init__(frozen_stages, self.depth, init_cfg)
+        self.out_indices = _check_out_indices(out_indices, self.depth)
+        size = arch['pretrain_img_size'] if pretrain_img_size is None else pretrain_img_size
+        if not isinstance(size, int) or size <= 0 or size % PLAIN_PATCH:
+            raise ValueError(
+                f'pretrain_img_size is {size!r}: expected a multiple of {PLAIN_PATCH} pixels'
+            )
+        self.pretrain_img_size = size
+        self.pretrain_hw = (size // PLAIN_PATCH,) * 2
+        self.class_tokens = class_tokens
+        self.with_cp = with_cp
+
+    def _build(
+        self,
+        dim: int,
+        new_position: Callable[..., PositionEncoding],
+        new_block: Callable[..., OuterBlock],
+        drop_rate: float,
+        drop_path_rate: float,
+    ) -> None:
+        """Build what follows the stem, and draw all weights.
+
+        Args:
+            dim: Channels of an outer token.
+            new_position: Takes a width, a grid and a number of class tokens.
+            new_block: Takes ``drop_path`` and ``peg``.
+            drop_rate: Dropout of the tokens behind the position table.
+            drop_path_rate: Rate of dropping a residual branch in the last block.
+        """
+        self.out_channels = (dim,) * len(self.out_indices)
+        self.out_strides = (PLAIN_PATCH,) * len(self.out_indices)
+        if self.class_tokens:
+            self.cls_token = nn.Parameter(torch.zeros(1, 1, dim))
+        self.position = new_position(dim, self.pretrain_hw, self.class_tokens)
+        table = self.position.new_table()
+        self.register_parameter('outer_pos', None if table is None else nn.Parameter(table))
+        self.pos_drop = nn.Dropout(drop_rate)
+        pegs = self.position.new_pegs(self.depth)
+        self.peg = pegs.get(-1)
+        (rates,) = drop_path_rates(drop_path_rate, (self.depth,))
+        self.blocks = nn.ModuleList(
+            new_block(drop_path=rates[i], peg=pegs.get(i)) for i in range(self.out_indices[-1] + 1)
+        )
+        self.norm = nn.LayerNorm(dim) if self.out_indices[-1] == self.depth - 1 else None
+        self.apply(init_weights)
+        for table in self.parameters(recurse=False):
+            nn.init.trunc_normal_(table, std=0.02)
+        self._freeze()
+
+    def embed(self, image: Tensor) -> tuple[Tensor | None, Tensor, Grid]:
+        """(B, 3, H, W) -> inner (B*N, m, c) or None, outer (B, N, C), outer_hw (H/16, W/16)."""
+        raise NotImplementedError
+
+    def forward(self, image: Tensor) -> tuple[Tensor, ...]:
+        """(B, 3, H, W) -> one map (B, C, ceil(H / 16), ceil(W / 16)) per output, contiguous.
+
+        The last block's map comes out of the final LayerNorm; the class token is on none.
+
+        Args:
+            image: Normalised RGB images, in pixels of any number.
+
+        Raises:
+            ValueError: for another number of channels or axes, integers, or a side below 16.
+        """
+        return tuple(
+            tokens_to_contiguous_map(outer[:, self.class_tokens :], hw)
+            for _, outer, hw in self.forward_tokens(image)
+        )
+
+    def forward_tokens(self, image: Tensor) -> list[tuple[Tensor | None, Tensor, Grid]]:
+        """(B, 3, H, W) -> per output: inner (B*N, m, c) or None, outer (B, n + N, C), outer_hw.
+
+        ``n`` is 1 with a class token, which stands in front, and otherwise 0. Outer tokens of the
+        last block are normalised.
+
+        Raises:
+            ValueError: as :meth:`forward`.
+        """
+        inner, outer, hw = self.embed(self._padded(image))
+        if self.class_tokens:
+            first = self.cls_token.to(outer.dtype).expand(len(outer), -1, -1)
+            outer = torch.cat([first, outer], dim=1)
+        encoding = self.position.encode(self.outer_pos, hw, like=outer)
+        if encoding is not None:
+            outer = outer + encoding.to(outer.dtype)
+        outer = self.pos_drop(outer)
+        if self.peg is not None:
+            outer = self.peg(outer, hw)
+        levels = []
+        for i, block in enumerate(self.blocks):
+            inner, outer = run_block(block, self.with_cp, inner, outer, hw, None)
+            if i in self.out_indices:
+                last = i == self.depth - 1
+                levels.append((inner, self.norm(outer) if last else outer, hw))
+        return levels
+
+    def get_layer_depth(self, param_name: str, prefix: str = '') -> tuple[int, int]:
+        """The depth of a parameter and the number of depths, for layer-wise learning rates.
+
+        0 is the stem with tables and class token, each block is a depth of its own, the last is
+        the final norm.
+
+        Args:
+            param_name: Its name, as of ``named_parameters()``.
+            prefix: What stands before it in a larger model, such as ``'backbone.'``.
+        """
+        kind, *path = param_name.removeprefix(prefix).split('.')
+        last = len(self.blocks) + 1
+        depths = {'blocks': lambda: int(path[0]) + 1, 'norm': lambda: last}
+        return depths.get(kind, lambda: 0)(), last + 1
+
+    def _frozen_modules(self) -> list[nn.Module]:
+        """The stem for 0, and the first k blocks for k."""
+        if self.frozen_stages < 0:
+            return []
+        kept = ('blocks', 'norm')
+        stem = (module for name, module in self.named_children() if name not in kept)
+        return [*chain(stem, self.blocks[: self.frozen_stages])]
+
+
+def _check_numbers(arch: Mapping[str, int]) -> None:
+    for key, number in arch.items():
+        if not isinstance(number, int) or number < 1:
+            raise ValueError(f"arch['{key}'] is {number!r}: expected a whole number above 0")
+
+
+def _check_out_indices(out_indices: Sequence[int], depth: int) -> tuple[int, ...]:
+    if not isinstance(out_indices, Sequence):
+        raise ValueError(f'out_indices is {out_indices!r}: expected blocks such as (-1,)')
+    indices = tuple(i + depth if -depth <= i < 0 else i for i in out_indices)
+    check_out_indices(indices, depth, 'blocks', f'(-1,), the last, or (0, {depth - 1})')
+    return indices

@@ -1,0 +1,167 @@
+"""TNT (arXiv 2103.00112) as a backbone for dense prediction."""
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from ptnt_mm.models.archs import PLAIN_PATCH, TNT_ARCHS
+from ptnt_mm.models.backbone import check_heads, choose, choose_position, read_arch
+from ptnt_mm.models.layers.attention import OUTER_ATTENTIONS
+from ptnt_mm.models.layers.block import BlockOptions, NestedBlock
+from ptnt_mm.models.layers.norm import WordNorm
+from ptnt_mm.models.layers.shapes import Grid
+from ptnt_mm.models.layers.stem import WordStem
+from ptnt_mm.models.plain import PlainBackbone
+from ptnt_mm.registry import MODELS
+
+
+@MODELS.register_module()
+class TNT(PlainBackbone):
+    """Transformer in Transformer: words inside sentences of 16 x 16 pixels, and a class token.
+
+    Takes images of any size from 16 x 16 pixels. Sides that are no multiple of 16 are padded at
+    the bottom and right with zeros, the mean colour of normalised images.
+
+    The names of parameters are those of the authors' checkpoints, but for the projections of
+    attention, which are PyramidTNT's; :meth:`translate_pretrained` reads the authors' and timm's.
+    Their images have mean and standard deviation 127.5 in every channel, in RGB order.
+
+    Args:
+        arch: 'small', 'base', or a dict with the keys of a row of ``TNT_ARCHS``.
+        out_indices: The blocks whose maps are returned, rising; negative ones count from the last.
+            The last block's map comes out of the final LayerNorm.
+        pretrain_img_size: Side in pixels, a multiple of 16, that the sentence table belongs to.
+            The arch's own by default.
+        position: How sentences know where they are: 'learned' as published, 'sinusoidal', 'peg' or
+            'none'. A dict with the name as ``type`` gives options too (see ``layers/position.py``).
+        word_position: The same for the words inside a sentence: 'learned', 'sinusoidal', 'none'.
+        attention: 'fused', or 'eager', which writes every logit down.
+        mlp_ratio: Hidden width of an MLP in widths of its token.
+        with_se: Whether outer MLPs have squeeze and excitation (+0.3 top-1 in the paper).
+        drop_rate: Dropout of MLPs, of the attention's projection and behind the sentence table.
+        attn_drop_rate: Dropout of attention weights.
+        drop_path_rate: Rate of dropping a residual branch in the last block; it rises linearly
+            from 0 in the first.
+        frozen_stages: -1 freezes nothing, 0 the stem with its tables and class token, k the first
+            k blocks too.
+        with_cp: Recompute blocks in the backward pass: less memory, more time.
+        init_cfg: ``dict(type='Pretrained', checkpoint=...)`` loads weights, or raises.
+
+    Raises:
+        ValueError: for an unknown arch, wrong keys of an arch dict, heads that do not divide their
+            width, words that do not tile a patch, ``out_indices`` out of range, repeated or not
+            rising, a ``pretrain_img_size`` that is no multiple of 16.
+    """
+
+    def __init__(
+        self,
+        arch: str | dict,
+        out_indices: Sequence[int] = (-1,),
+        pretrain_img_size: int | None = None,
+        position: str | dict = 'learned',
+        word_position: str = 'learned',
+        attention: str = 'fused',
+        mlp_ratio: int = 4,
+        with_se: bool = False,
+        drop_rate: float = 0.0,
+        attn_drop_rate: float = 0.0,
+        drop_path_rate: float = 0.1,
+        frozen_stages: int = -1,
+        with_cp: bool = False,
+        init_cfg: dict | None = None,
+    ):
+        arch = read_arch(arch, TNT_ARCHS)
+        super().__init__(arch, out_indices, pretrain_img_size, frozen_stages, 1, with_cp, init_cfg)
+        inner_dim, outer_dim, words = arch['inner_dim'], arch['outer_dim'], arch['words']
+        for kind in ('inner', 'outer'):
+            check_heads(f'{kind} ', arch[f'{kind}_dim'], arch[f'{kind}_heads'])
+        word_hw = (_word_side(words),) * 2
+
+        self.patch_embed = WordStem(inner_dim, word_hw[0])
+        new_word_position = choose_position(
+            'word_position', word_position, ('learned', 'sinusoidal', 'none')
+        )
+        self.word_position = new_word_position(inner_dim, word_hw)
+        table = self.word_position.new_table()
+        self.register_parameter('inner_pos', None if table is None else nn.Parameter(table))
+        self.proj_norm1 = nn.LayerNorm(words * inner_dim)
+        self.proj = nn.Linear(words * inner_dim, outer_dim)
+        self.proj_norm2 = nn.LayerNorm(outer_dim)
+        options = BlockOptions(
+            attention=choose('attention', attention, OUTER_ATTENTIONS),
+            mlp_ratio=mlp_ratio,
+            with_se=with_se,
+            drop_rate=drop_rate,
+            attn_drop_rate=attn_drop_rate,
+            words=words,
+            word_norm=WordNorm,
+            class_tokens=self.class_tokens,
+        )
+        heads = arch['inner_heads'], arch['outer_heads']
+        self._build(
+            outer_dim,
+            choose_position('position', position, ('learned', 'sinusoidal', 'peg', 'none')),
+            partial(NestedBlock, inner_dim, outer_dim, *heads, sr_ratio=1, options=options),
+            drop_rate,
+            drop_path_rate,
+        )
+
+    def embed(self, image: Tensor) -> tuple[Tensor, Tensor, Grid]:
+        """(B, 3, H, W) -> inner (B*N, m, c), outer (B, N, C), outer_hw (H/16, W/16)."""
+        inner, hw = self.patch_embed(image)
+        encoding = self.word_position.encode(self.inner_pos, self.word_position.hw, like=inner)
+        if encoding is not None:
+            inner = inner + encoding.to(inner.dtype)
+        outer = self.proj_norm2(self.proj(self.proj_norm1(inner.flatten(1))))
+        return inner, outer.unflatten(0, (len(image), -1)), hw
+
+    @staticmethod
+    def translate_pretrained(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The authors' weights, timm's, or our own, by our names.
+
+        Both store queries and keys as one projection ``qk``, and the values' apart; timm has other
+        names for the rest, too, and its word table is a map (1, c, side, side).
+        """
+        ours: dict[str, Tensor] = {}
+        for name, weight in weights.items():
+            parts = [_TIMM.get(part, part) for part in name.split('.')]
+            ours['.'.join(parts)] = weight.flatten(2).mT if name == 'pixel_pos' else weight
+        for name in [name for name in ours if '_attn.qk.' in name]:
+            values = name.replace('.qk.', '.v.')
+            if values in ours:
+                queries, keys = ours.pop(name).chunk(2)
+                ours[name.replace('.qk.', '.q.')] = queries
+                ours[name.replace('.qk.', '.kv.')] = torch.cat([keys, ours.pop(values)])
+        return ours
+
+
+_TIMM = {
+    'patch_pos': 'outer_pos',
+    'pixel_pos': 'inner_pos',
+    'pixel_embed': 'patch_embed',
+    'norm1_proj': 'proj_norm1',
+    'norm2_proj': 'proj_norm2',
+    'norm_in': 'inner_norm1',
+    'attn_in': 'inner_attn',
+    'norm_mlp_in': 'inner_norm2',
+    'mlp_in': 'inner_mlp',
+    'norm_out': 'outer_norm1',
+    'attn_out': 'outer_attn',
+    'norm_mlp': 'outer_norm2',
+    'mlp': 'outer_mlp',
+}
+"""The authors' name for a part by timm's."""
+
+
+def _word_side(words: int) -> int:
+    """Words along one side of a patch."""
+    side = math.isqrt(words)
+    if side * side != words or PLAIN_PATCH % side:
+        raise ValueError(
+            f"arch['words'] is {words}: expected 4, 16 or 64, a square whose side divides the "
+            f'{PLAIN_PATCH} pixels of a patch'
+        )
+    return side

@@ -1,0 +1,332 @@
+"""TNT against timm's, and what the backbone promises to those who call it."""
+
+import json
+import re
+
+import pytest
+import torch
+from mmengine.registry import MODELS
+from torch import nn
+
+from ptnt_mm.models import TNT
+from ptnt_mm.models.archs import TNT_ARCHS
+from ptnt_mm.models.layers.position import resize_grid
+from ptnt_mm.models.pretrained import CheckpointError, load_pretrained, looks_like
+
+from . import golden
+from .make_tnt_golden import ARCH, NAME, SIZES, features, timms
+
+AUTHORS = dict(
+    outer_pos='patch_pos',
+    inner_pos='pixel_pos',
+    patch_embed='pixel_embed',
+    proj_norm1='norm1_proj',
+    proj_norm2='norm2_proj',
+    inner_norm1='norm_in',
+    inner_attn='attn_in',
+    inner_norm2='norm_mlp_in',
+    inner_mlp='mlp_in',
+    outer_norm1='norm_out',
+    outer_attn='attn_out',
+    outer_norm2='norm_mlp',
+    outer_mlp='mlp',
+)
+"""timm's names by the authors'."""
+
+
+def build(**options) -> TNT:
+    """A small TNT with golden weights, in evaluation mode."""
+    return golden.filled(TNT(ARCH | options.pop('changes', {}), **options)).eval()
+
+
+def authors_weights(model: TNT) -> dict[str, torch.Tensor]:
+    """The model's weights as the authors store them, with a head and their unused zeros."""
+    weights = dict(model.state_dict())
+    for name in [name for name in weights if name.endswith('_attn.q.weight')]:
+        stem = name.removesuffix('q.weight')
+        keys, values = weights.pop(f'{stem}kv.weight').chunk(2)
+        weights[f'{stem}qk.weight'] = torch.cat([weights.pop(name), keys])
+        weights[f'{stem}v.weight'] = values
+    width = model.out_channels[0]
+    head = {'head.weight': torch.zeros(10, width), 'head.bias': torch.zeros(10)}
+    return weights | head | {'outer_tokens': torch.zeros(1, 16, width)}
+
+
+def timms_weights(model: TNT) -> dict[str, torch.Tensor]:
+    """The model's weights as timm stores them."""
+    weights = {}
+    for name, weight in authors_weights(model).items():
+        name = '.'.join(AUTHORS.get(part, part) for part in name.split('.'))
+        weights[name] = weight.mT.unflatten(2, (4, 4)) if name == 'pixel_pos' else weight
+    del weights['outer_tokens']
+    return weights
+
+
+@pytest.mark.parametrize('size', SIZES)
+@torch.inference_mode()
+def test_it_is_timms_as_the_file_has_it(size):
+    numbers = golden.numbers(NAME)
+    shapes = json.loads(numbers[f'shapes{size}'].numpy().tobytes())
+    weights = {name: golden.tensor_for(name, tuple(shape)) for name, shape in shapes.items()}
+    model = TNT(ARCH, pretrain_img_size=size).eval()
+    load_pretrained(model, weights, logger='silent')
+    (found,) = model(golden.image(1, size, size))
+    torch.testing.assert_close(found, numbers[f'map{size}'], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize('size', [224, 384])
+@torch.inference_mode()
+def test_it_is_timms(size):
+    pytest.importorskip('timm')
+    reference = timms(TNT_ARCHS['small'], size)
+    model = TNT('small', pretrain_img_size=size).eval()
+    report = load_pretrained(model, reference.state_dict(), logger='silent')
+    assert len(report.loaded) == len(model.state_dict()) and not report.unused
+    image = golden.image(1, size, size)
+    torch.testing.assert_close(model(image)[0], features(reference, image), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize('stored', [authors_weights, timms_weights, TNT.state_dict])
+@torch.inference_mode()
+def test_every_kind_of_checkpoint_loads_whole(stored, tmp_path):
+    original = build()
+    file = tmp_path / 'tnt.pth.tar'
+    torch.save({'epoch': 299, 'state_dict': stored(original)}, file)
+    model = MODELS.build(
+        dict(type='TNT', arch=ARCH, init_cfg=dict(type='Pretrained', checkpoint=str(file)))
+    )
+    model.init_weights()
+    image = golden.image(1, 70, 50)
+    torch.testing.assert_close(model.eval()(image), original(image), rtol=0, atol=0)
+
+
+def test_a_head_is_unused():
+    report = load_pretrained(TNT(ARCH), authors_weights(build()), logger='silent')
+    assert sorted(report.unused) == ['head.bias', 'head.weight', 'outer_tokens']
+    assert not report.new
+
+
+def test_another_pretraining_size_keeps_the_class_tokens_place():
+    original, model = build(), TNT(ARCH, pretrain_img_size=96)
+    report = load_pretrained(model, timms_weights(original), logger='silent')
+    assert report.resized == {'outer_pos': ((1, 17, 32), (1, 37, 32))}
+    table, expected = model.outer_pos.detach(), original.outer_pos.detach()
+    assert torch.equal(table[:, :1], expected[:, :1])
+    torch.testing.assert_close(table[:, 1:], resize_grid(expected[:, 1:], (4, 4), (6, 6)))
+
+
+@pytest.mark.parametrize('lost', ['norm.weight', 'cls_token', 'blocks.1.inner_attn.v.weight'])
+def test_a_missing_weight_is_named(lost):
+    weights = authors_weights(build())
+    del weights[lost]
+    with pytest.raises(CheckpointError, match=lost.replace('.v.', '.*')):
+        load_pretrained(TNT(ARCH), weights)
+
+
+def test_a_file_of_a_pyramid_is_refused_by_name(micro_arch):
+    from ptnt_mm.models import PyramidTNT
+
+    pyramid, model = PyramidTNT(micro_arch), build()
+    with pytest.raises(CheckpointError, match='looks like PyramidTNT.*the model is a TNT'):
+        load_pretrained(model, pyramid.state_dict())
+    with pytest.raises(CheckpointError, match='looks like a TNT.*the model is PyramidTNT'):
+        load_pretrained(pyramid, timms_weights(model))
+    assert looks_like(authors_weights(model)) == looks_like(timms_weights(model))
+
+
+def test_no_download_says_what_to_do(monkeypatch, tmp_path):
+    """As the configs' weights without a network: MMEngine would wait, or train from nothing."""
+    monkeypatch.setattr(torch.hub, '_hub_dir', str(tmp_path))
+
+    def offline(*_, **__):
+        raise OSError('Name or service not known')
+
+    monkeypatch.setattr(torch.hub, 'download_url_to_file', offline)
+    address = (
+        'https://github.com/huawei-noah/Efficient-AI-Backbones/releases/download/tnt/a.pth.tar'
+    )
+    model = TNT(ARCH, init_cfg=dict(type='Pretrained', checkpoint=address))
+    with pytest.raises(CheckpointError) as error:
+        model.init_weights()
+    said = str(error.value)
+    assert f'{address}: cannot be downloaded (Name or service not known)' in said
+    assert f'give the path of the file, or put it at {tmp_path}' in said
+
+
+@pytest.mark.parametrize('hw', [(16, 16), (17, 61), (101, 211), (64, 64), (16, 256)])
+@torch.inference_mode()
+def test_any_size(hw):
+    model = build()
+    (output,) = model(golden.image(2, *hw))
+    assert output.shape == (2, 32, -(-hw[0] // 16), -(-hw[1] // 16))
+    assert output.is_contiguous() and output.isfinite().all()
+    assert (model.out_channels, model.out_strides) == ((32,), (16,))
+
+
+@torch.inference_mode()
+def test_maps_of_several_blocks():
+    model, image = build(out_indices=(0, -1)), golden.image(1, 40, 72)
+    first, last = model(image)
+    assert model.out_indices == (0, 1)
+    torch.testing.assert_close(last, build()(image)[0], rtol=0, atol=0)
+    short = TNT(ARCH, out_indices=(0,)).eval()
+    assert not short.load_state_dict(model.state_dict(), strict=False).missing_keys
+    assert not hasattr(short.norm, 'weight') and len(short.blocks) == 1
+    torch.testing.assert_close(short(image)[0], first, rtol=0, atol=0)
+
+
+@torch.inference_mode()
+def test_tokens_hold_the_class_token_in_front():
+    model, image = build(), golden.image(2, 40, 72)
+    ((inner, outer, hw),) = model.forward_tokens(image)
+    assert (inner.shape, outer.shape, hw) == ((2 * 15, 16, 8), (2, 16, 32), (3, 5))
+    assert torch.equal(model(image)[0], outer[:, 1:].mT.unflatten(2, hw))
+
+
+@pytest.mark.parametrize('words', [4, 16, 64])
+@torch.inference_mode()
+def test_the_number_of_words_is_data(words):
+    model = build(changes=dict(words=words))
+    ((inner, _, _),) = model.forward_tokens(golden.image(1, 32, 32))
+    assert inner.shape == (4, words, 8)
+    assert model.inner_pos.shape == (1, words, 8)
+
+
+@torch.inference_mode()
+def test_words_of_a_patch_see_nothing_of_its_neighbours():
+    model, image = build(), golden.image(1, 32, 32)
+    other = image.clone()
+    other[:, :, 16:] += 1
+    before, after = (model.patch_embed(one)[0].unflatten(0, (2, 2)) for one in (image, other))
+    assert torch.equal(before[0], after[0])
+    assert not torch.allclose(before[1], after[1])
+
+
+def test_published_parameters():
+    with torch.device('meta'):
+        found = [
+            sum(p.numel() for p in TNT(arch).parameters()) + (width + 1) * 1000
+            for arch, width in (('small', 384), ('base', 640))
+        ]
+    assert [round(number / 1e6, 1) for number in found] == [23.8, 65.4]
+
+
+OPTIONS = [
+    dict(position='sinusoidal'),
+    dict(position='none'),
+    dict(position='peg'),
+    dict(word_position='sinusoidal'),
+    dict(word_position='none'),
+    dict(with_se=True),
+    dict(attention='eager'),
+    dict(with_cp=True),
+    dict(drop_rate=0.1, attn_drop_rate=0.1),
+    dict(mlp_ratio=2),
+]
+
+
+@pytest.mark.parametrize('options', OPTIONS, ids=str)
+def test_every_option_trains_every_parameter(options):
+    model = build(**options).train()
+    (output,) = model(golden.image(2, 40, 72))
+    output.square().mean().backward()
+    assert [name for name, p in model.named_parameters() if p.grad is None] == []
+
+
+@pytest.mark.parametrize('options', OPTIONS[:6], ids=str)
+@torch.inference_mode()
+def test_options_that_change_the_numbers(options):
+    plain, model, image = build(), build(**options), golden.image(1, 40, 72)
+    assert not torch.allclose(model(image)[0], plain(image)[0], atol=1e-3)
+
+
+@torch.inference_mode()
+def test_tables_can_be_off():
+    names = {name for name, _ in build(position='none', word_position='none').named_parameters()}
+    assert not names & {'outer_pos', 'inner_pos'}
+
+
+@pytest.mark.parametrize('option', [dict(attention='eager'), dict(with_cp=True)], ids=str)
+def test_options_that_do_not(option):
+    image = golden.image(1, 40, 72)
+    gradients = []
+    for model in (build(drop_path_rate=0.0), build(drop_path_rate=0.0, **option)):
+        model.train()
+        gradients.append(
+            torch.autograd.grad(model(image)[0].square().mean(), list(model.parameters()))
+        )
+    torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-6)
+
+
+STEM = ('patch_embed', 'outer_pos', 'inner_pos', 'cls_token', 'proj')
+
+
+@pytest.mark.parametrize(
+    ('frozen', 'starts'),
+    [(-1, ()), (0, STEM), (1, (*STEM, 'blocks.0')), (2, (*STEM, 'blocks.'))],
+)
+def test_freezing(frozen, starts):
+    model = build(frozen_stages=frozen).train()
+    for name, parameter in model.named_parameters():
+        assert parameter.requires_grad == (not name.startswith(starts)), name
+    for name, module in model.named_modules():
+        if name and name != 'blocks' and next(module.parameters(), None) is not None:
+            assert module.training != f'{name}.'.startswith(starts), name
+    if frozen == 2:
+        assert isinstance(model.norm, nn.LayerNorm) and model.norm.training
+
+
+def test_depths_of_parameters():
+    model = build()
+    depths = {name: model.get_layer_depth(f'backbone.{name}', 'backbone.') for name in STEM[:4]}
+    assert set(depths.values()) == {(0, 4)}
+    assert model.get_layer_depth('blocks.1.proj.weight') == (2, 4)
+    assert model.get_layer_depth('norm.bias') == (3, 4)
+    assert model.get_layer_depth('proj.weight') == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ('options', 'message'),
+    [
+        (dict(arch='smal'), "unknown arch 'smal': did you mean 'small'?"),
+        (dict(arch={'depth': 2}), "missing=['inner_dim', 'inner_heads'"),
+        (dict(arch=ARCH | dict(depth=0)), "arch['depth'] is 0: expected a whole number above 0"),
+        (dict(arch=ARCH | dict(words=25)), "arch['words'] is 25: expected 4, 16 or 64"),
+        (dict(arch=ARCH | dict(outer_heads=5)), 'outer width 32 does not divide into 5 outer'),
+        (dict(arch=ARCH | dict(inner_heads=3)), 'inner width 8 does not divide into 3 inner'),
+        (dict(out_indices=-1), 'out_indices is -1: expected blocks such as (-1,)'),
+        (dict(out_indices=(2,)), 'out_indices is (2,): expected rising blocks from 0 to 1'),
+        (dict(out_indices=(-3,)), 'out_indices is (-3,): expected rising'),
+        (dict(out_indices=(1, 0)), 'out_indices is (1, 0): expected rising'),
+        (dict(pretrain_img_size=100), 'pretrain_img_size is 100: expected a multiple of 16'),
+        (dict(frozen_stages=3), 'frozen_stages is 3; expected -1 to 2'),
+        (dict(position='relative'), "unknown position 'relative'"),
+        (dict(word_position='peg'), "unknown word_position 'peg'"),
+        (dict(attention='fuse'), "unknown attention 'fuse': did you mean 'fused'?"),
+    ],
+    ids=str,
+)
+def test_bad_options(options, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        TNT(**dict(arch=ARCH) | options)
+
+
+@pytest.mark.parametrize(
+    ('image', 'message'),
+    [
+        (torch.zeros(1, 4, 64, 64), 'TNT takes images (B, 3, H, W), but got (1, 4, 64, 64)'),
+        (torch.zeros(1, 3, 64, 64, dtype=torch.uint8), 'TNT takes normalised floating-point'),
+        (torch.zeros(1, 3, 15, 64), 'TNT takes images of at least 16x16 pixels, one token'),
+    ],
+    ids=['channels', 'uint8', 'low'],
+)
+def test_bad_images(image, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        build()(image)
+
+
+@torch.inference_mode()
+def test_autocast_keeps_the_lower_precision():
+    with torch.autocast('cpu', dtype=torch.bfloat16):
+        (output,) = build()(golden.image(1, 40, 72))
+    assert output.isfinite().all()
