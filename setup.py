@@ -43,6 +43,8 @@ EXTRAS = {
         'scikit-image>=0.22',
         # mmdet's own log analysis imports seaborn.
         'seaborn>=0.13',
+        # The tests of TNT compare with timm's, which computes as its authors' does since 1.0.20.
+        'timm>=1.0.20',
     ],
     'docs': ['furo', 'myst-parser>=4', 'sphinx>=8'],
 }

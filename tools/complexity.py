@@ -2,6 +2,7 @@
 
 Examples:
     python tools/complexity.py small --shape 256 256
+    python tools/complexity.py tnt_small --shape 224 224
     python tools/complexity.py configs/retinanet_ptnt_s_1x.py --shape 800 1280 --json cost.json
 """
 
@@ -19,7 +20,10 @@ from ptnt_mm.utils.errors import UserError, exit_status
 def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
     """Parse the command line."""
     parser = Parser(__doc__)
-    parser.add_argument('model', help='tiny, small, medium, base, a config file or a config name')
+    parser.add_argument(
+        'model',
+        help='tiny, small, medium, base, tnt_small, tnt_base, a config file or a config name',
+    )
     parser.add_argument(
         '--shape', type=int, nargs=2, required=True, metavar=('H', 'W'), help='image size in pixels'
     )

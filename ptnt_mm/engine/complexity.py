@@ -24,8 +24,9 @@ from mmengine.structures import BaseDataElement
 from torch import nn
 
 from ptnt_mm.engine.config import explain_build_error, read_config
-from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
-from ptnt_mm.models.archs import ARCHS, PATCH
+from ptnt_mm.models import TNT, PlainClassifier, PyramidTNT, PyramidTNTClassifier
+from ptnt_mm.models.archs import ARCHS, TNT_ARCHS
+from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.models.layers.attention import FusedOuterAttention
 from ptnt_mm.models.layers.stage import Stage
 from ptnt_mm.utils.errors import UserError, unknown_name
@@ -35,13 +36,21 @@ from ptnt_mm.zoo import config_names
 ATTENTION_PRODUCTS = ('scaled_dot_product_attention', 'matmul', 'bmm', 'einsum')
 """Operations that multiply activations with activations: queries with keys, weights with values."""
 
-_PYRAMIDS = (PyramidTNT.__name__, PyramidTNTClassifier.__name__)
+_FAMILY = tuple(cls.__name__ for cls in (PyramidTNT, PyramidTNTClassifier, TNT))
+
+_PLAIN = {f'tnt_{arch}': dict(type='TNT', arch=arch) for arch in TNT_ARCHS}
+"""The backbones of one scale, by the names of their archs."""
+
+ARCH_NAMES = (*ARCHS, *_PLAIN)
+"""What :func:`build` takes beside configs."""
 
 # Name prefixes inside the backbone; the first pattern that matches decides.
 _TRUNK_PARTS = (
-    (r'patch_embed|outer_pos|inner_pos', 'stem'),
+    (r'patch_embed|outer_pos|inner_pos|cls_token|proj|peg', 'stem'),
     (r'stages\.(\d)\.blocks\.\d+\.(?:inner_|proj)', 'stage {} inner'),
     (r'stages\.(\d)', 'stage {} outer'),
+    (r'blocks\.\d+\.(?:inner_|proj)', 'inner'),
+    (r'blocks', 'outer'),
     (r'word_merges|sentence_merges', 'merges'),
     (r'norm\d', 'output norms'),
     (r'norm|head', 'head'),
@@ -130,15 +139,18 @@ def build(name: str) -> nn.Module:
     """Build an arch's classifier or a config's model, ready for :func:`measure`.
 
     Args:
-        name: 'tiny', 'small', 'medium' or 'base', a config file, or the name of a config.
+        name: 'tiny', 'small', 'medium', 'base', 'tnt_small' and so on, a config file, or the name
+            of a config.
 
     Raises:
         UserError: for an unknown name, or a config that cannot be read or built here.
     """
     if name in ARCHS:
         return PyramidTNTClassifier(name, attention='eager')
+    if name in _PLAIN:
+        return PlainClassifier(dict(_PLAIN[name], attention='eager'))
     if not name.endswith('.py') and name not in config_names():
-        raise UserError(unknown_name('arch or config', name, [*ARCHS, *config_names()]))
+        raise UserError(unknown_name('arch or config', name, [*ARCH_NAMES, *config_names()]))
     config = read_config(name)
     scope = config.get('default_scope') or 'mmengine'
     try:
@@ -154,10 +166,10 @@ def build(name: str) -> nn.Module:
 
 
 def use_published_attention(settings: Any) -> None:
-    """Set ``attention='eager'`` for every PyramidTNT in a model's settings, in place."""
+    """Set ``attention='eager'`` for every backbone of ours in a model's settings, in place."""
     if isinstance(settings, dict):
         kind = settings.get('type')
-        if getattr(kind, '__name__', str(kind)).rpartition('.')[2] in _PYRAMIDS:
+        if getattr(kind, '__name__', str(kind)).rpartition('.')[2] in _FAMILY:
             settings['attention'] = 'eager'
         settings = list(settings.values())
     if isinstance(settings, list | tuple):
@@ -176,10 +188,11 @@ def measure(model: nn.Module, shape: tuple[int, int]) -> Complexity:
         UserError: if the image is smaller than one outer token.
         ValueError: if the model uses fused outer attention; :func:`build` avoids it.
     """
-    if min(shape) < PATCH:
+    trunk = next((module for module in model.modules() if isinstance(module, Backbone)), None)
+    if trunk is not None and min(shape) < trunk.patch:
         raise UserError(
             f'an image of {shape[0]}x{shape[1]} pixels is smaller than one token: '
-            f'expected at least {PATCH}x{PATCH}'
+            f'expected at least {trunk.patch}x{trunk.patch}'
         )
     if any(isinstance(module, FusedOuterAttention) for module in model.modules()):
         raise ValueError(
@@ -191,7 +204,7 @@ def measure(model: nn.Module, shape: tuple[int, int]) -> Complexity:
     with _evaluating(model, shape), torch.no_grad():
         operations = _own(counter.by_module_and_operator())
     for name, module in model.named_modules():
-        if isinstance(module, PyramidTNT | Stage):
+        if isinstance(module, Backbone | Stage):
             # Resizing position tables to the image's grid. Published counts leave it out.
             operations[name].pop('matmul', None)
     not_counted = sorted(name.rpartition('::')[2] for name in counter.unsupported_ops())
@@ -231,7 +244,7 @@ def _own(counts: Mapping[str, Counter[str]]) -> dict[str, Counter[str]]:
 
 def _parts(model: nn.Module, operations: Mapping[str, Counter[str]]) -> Iterator[Part]:
     """Group parameters and operations by part; skip empty parts."""
-    trunks = (name for name, module in model.named_modules() if isinstance(module, PyramidTNT))
+    trunks = (name for name, module in model.named_modules() if isinstance(module, Backbone))
     trunk = next(trunks, None)
     parameters: Counter[str] = Counter()
     for name, parameter in model.named_parameters():
@@ -245,7 +258,7 @@ def _parts(model: nn.Module, operations: Mapping[str, Counter[str]]) -> Iterator
 
 
 def _part_of(name: str, trunk: str | None) -> str:
-    """Return the part that a parameter or module belongs to; ``trunk`` names the PyramidTNT."""
+    """Return the part that a parameter or module belongs to; ``trunk`` names the backbone."""
     prefix = f'{trunk}.' if trunk else ''
     if trunk is not None and name.startswith(prefix):
         for pattern, label in _TRUNK_PARTS:

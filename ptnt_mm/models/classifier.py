@@ -1,5 +1,6 @@
-"""PyramidTNT as its authors published it: an image classifier."""
+"""Image classifiers: PyramidTNT as its authors published it, and a head on TNT or CPVT."""
 
+from mmengine.model import BaseModule
 from torch import Tensor, nn
 
 from ptnt_mm.models.layers.init import init_weights
@@ -51,3 +52,27 @@ class PyramidTNTClassifier(PyramidTNT):
         """(B, 3, H, W) -> logits (B, num_classes)."""
         _, outer, _ = self.forward_tokens(image)[-1]
         return self.head(self.norm(outer).mean(dim=1))
+
+
+@MODELS.register_module()
+class PlainClassifier(BaseModule):
+    """A linear head on a backbone of one scale.
+
+    It reads the class token, or where there is none the mean of all tokens.
+
+    Args:
+        backbone: The settings of a :class:`TNT` or :class:`CPVT` that returns its last block.
+        num_classes: Length of the logits.
+        init_cfg: How MMEngine draws fresh weights; those of the backbone are the backbone's.
+    """
+
+    def __init__(self, backbone: dict, num_classes: int = 1000, init_cfg: dict | None = None):
+        super().__init__(init_cfg)
+        self.backbone = MODELS.build(backbone)
+        self.head = nn.Linear(self.backbone.out_channels[-1], num_classes)
+        self.head.apply(init_weights)
+
+    def forward(self, image: Tensor) -> Tensor:
+        """(B, 3, H, W) -> logits (B, num_classes)."""
+        _, outer, _ = self.backbone.forward_tokens(image)[-1]
+        return self.head(outer[:, 0] if self.backbone.class_tokens else outer.mean(dim=1))

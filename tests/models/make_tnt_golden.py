@@ -2,8 +2,8 @@
 
     python -m models.make_tnt_golden
 
-The file holds the maps of a small arch for two image sizes, and timm's names and shapes: the weights
-are functions of these (see ``golden.py``), so that the numbers can be compared without timm.
+The file holds the maps of a small arch for two image sizes, and timm's names and shapes: the
+weights are functions of these (see ``golden.py``), so that it can be compared without timm.
 """
 
 import json

@@ -1,0 +1,26 @@
+_base_ = 'mmdet::_base_/models/mask-rcnn_r50_fpn.py'
+
+model = dict(
+    # The published weights expect images scaled to [-1, 1], not normalised by ImageNet's mean.
+    data_preprocessor=dict(mean=[127.5, 127.5, 127.5], std=[127.5, 127.5, 127.5]),
+    backbone=dict(
+        _delete_=True,
+        type='TNT',
+        arch='small',
+        drop_path_rate=0.1,
+        # Fetched once; without a network the error says where to put the file.
+        init_cfg=dict(
+            type='Pretrained',
+            checkpoint='https://github.com/huawei-noah/Efficient-AI-Backbones/releases/download/'
+            'tnt/tnt_s_81.5.pth.tar',
+        ),
+    ),
+    # The one map, at stride 16, becomes the four levels of the heads, and one for proposals.
+    neck=dict(
+        _delete_=True,
+        type='SimpleFeaturePyramid',
+        in_channels=384,
+        out_channels=256,
+        out_strides=(4, 8, 16, 32, 64),
+    ),
+)

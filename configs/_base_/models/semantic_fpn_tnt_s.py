@@ -1,0 +1,38 @@
+# Semantic FPN for ADE20K. Our recipe: the paper has no semantic FPN.
+_base_ = 'mmseg::_base_/models/fpn_r50.py'
+
+data_preprocessor = dict(
+    # The published weights expect images scaled to [-1, 1], not normalised by ImageNet's mean.
+    mean=[127.5, 127.5, 127.5],
+    std=[127.5, 127.5, 127.5],
+    size=(512, 512),
+    # Pad test images that are smaller than the backbone accepts.
+    test_cfg=dict(size=(16, 16)),
+)
+model = dict(
+    data_preprocessor=data_preprocessor,
+    pretrained=None,
+    backbone=dict(
+        _delete_=True,
+        type='TNT',
+        arch='small',
+        drop_path_rate=0.1,
+        # Fetched once; without a network the error says where to put the file.
+        init_cfg=dict(
+            type='Pretrained',
+            checkpoint='https://github.com/huawei-noah/Efficient-AI-Backbones/releases/download/'
+            'tnt/tnt_s_81.5.pth.tar',
+        ),
+    ),
+    # The one map, at stride 16, becomes the four levels of the head.
+    neck=dict(
+        _delete_=True,
+        type='SimpleFeaturePyramid',
+        in_channels=384,
+        out_channels=256,
+        out_strides=(4, 8, 16, 32),
+    ),
+    decode_head=dict(num_classes=150),
+    # For sliding windows: --cfg-options model.test_cfg.mode=slide
+    test_cfg=dict(crop_size=(512, 512), stride=(341, 341)),
+)
