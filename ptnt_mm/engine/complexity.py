@@ -24,8 +24,8 @@ from mmengine.structures import BaseDataElement
 from torch import nn
 
 from ptnt_mm.engine.config import explain_build_error, read_config
-from ptnt_mm.models import TNT, PlainClassifier, PyramidTNT, PyramidTNTClassifier
-from ptnt_mm.models.archs import ARCHS, TNT_ARCHS
+from ptnt_mm.models import CPVT, TNT, PlainClassifier, PyramidTNT, PyramidTNTClassifier
+from ptnt_mm.models.archs import ARCHS, CPVT_ARCHS, TNT_ARCHS
 from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.models.layers.attention import FusedOuterAttention
 from ptnt_mm.models.layers.stage import Stage
@@ -36,9 +36,13 @@ from ptnt_mm.zoo import config_names
 ATTENTION_PRODUCTS = ('scaled_dot_product_attention', 'matmul', 'bmm', 'einsum')
 """Operations that multiply activations with activations: queries with keys, weights with values."""
 
-_FAMILY = tuple(cls.__name__ for cls in (PyramidTNT, PyramidTNTClassifier, TNT))
+_FAMILY = tuple(cls.__name__ for cls in (PyramidTNT, PyramidTNTClassifier, TNT, CPVT))
 
-_PLAIN = {f'tnt_{arch}': dict(type='TNT', arch=arch) for arch in TNT_ARCHS}
+_PLAIN = {
+    f'{kind.lower()}_{arch}': dict(type=kind, arch=arch)
+    for kind, archs in (('TNT', TNT_ARCHS), ('CPVT', CPVT_ARCHS))
+    for arch in archs
+}
 """The backbones of one scale, by the names of their archs."""
 
 ARCH_NAMES = (*ARCHS, *_PLAIN)

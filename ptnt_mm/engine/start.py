@@ -6,6 +6,7 @@ from pathlib import Path
 from mmengine.config import Config, ConfigDict
 
 from ptnt_mm.engine.config import stored_config
+from ptnt_mm.engine.constructors import arguments, classes_named
 from ptnt_mm.engine.work_dir import latest_checkpoint
 from ptnt_mm.models.pretrained import TRUNK_ROOTS, find_state_dict, read
 from ptnt_mm.utils.errors import UserError
@@ -15,7 +16,7 @@ _OF_A_START = ('load_from', 'resume', 'work_dir', 'launcher', 'model.backbone.in
 
 
 def use_pretrained(config: Config, path: str) -> None:
-    """Start the backbone from a file, and keep the statistics of its stem.
+    """Start the backbone from a file, and keep the statistics of its stem, if it has any.
 
     Raises:
         UserError: if the config's model has no backbone.
@@ -24,7 +25,9 @@ def use_pretrained(config: Config, path: str) -> None:
     if backbone is None:
         raise UserError(f"--pretrained: the config's model {config.model.type} has no backbone")
     backbone.init_cfg = dict(type='Pretrained', checkpoint=path)
-    _freeze_stem(backbone)
+    classes = classes_named(backbone.get('type'), config.get('default_scope') or 'mmengine')
+    if all('norm_eval' in arguments(cls).parameters for cls in classes):
+        _freeze_stem(backbone)
 
 
 def use_resume(config: Config, resume: str, work_dir: Path) -> ConfigDict:

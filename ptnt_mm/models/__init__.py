@@ -1,12 +1,14 @@
 """The networks and necks that a config can name."""
 
 from ptnt_mm.models.classifier import PlainClassifier, PyramidTNTClassifier
+from ptnt_mm.models.cpvt import CPVT
 from ptnt_mm.models.pyramid_tnt import PyramidTNT
 from ptnt_mm.models.simple_feature_pyramid import SimpleFeaturePyramid
 from ptnt_mm.models.tnt import TNT
 from ptnt_mm.models.transposed_conv_neck import TransposedConvNeck
 
 __all__ = [
+    'CPVT',
     'TNT',
     'PlainClassifier',
     'PyramidTNT',

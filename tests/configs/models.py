@@ -33,12 +33,32 @@ def necks(config: Config) -> list[ConfigDict]:
     return config.model.neck if isinstance(config.model.neck, list) else [config.model.neck]
 
 
-def narrow(config: Config, arch: dict) -> Config:
-    """The same config with another arch in its backbone, and few regions and queries."""
+# An arch of one scale with everything that the published ones have.
+_TNT = dict(
+    depth=2, outer_dim=16, inner_dim=4, outer_heads=2, inner_heads=1, words=16, pretrain_img_size=64
+)
+
+
+def narrow(config: Config, pyramid: dict) -> Config:
+    """The same config with a narrow backbone of random weights, and few regions and queries.
+
+    Args:
+        config: Any of ours.
+        pyramid: The arch of a PyramidTNT.
+    """
     config = copy.deepcopy(config)
-    config.model.backbone.arch = arch
+    backbone = config.model.backbone
+    backbone.init_cfg = None
     _set_everywhere(config.model, _SMALL)
-    widths = [arch['outer_dims'][i] for i in config.model.backbone.get('out_indices', range(4))]
+    if backbone.type == 'PyramidTNT':
+        backbone.arch = pyramid
+        widths = [pyramid['outer_dims'][i] for i in backbone.get('out_indices', range(4))]
+    elif backbone.type == 'TNT':
+        backbone.arch = _TNT
+        widths = _TNT['outer_dim']
+    else:
+        backbone.depth = 18
+        widths = [512]
     for neck in necks(config):
         neck.in_channels = widths
     return config

@@ -28,8 +28,10 @@ DETECTORS = ('retinanet', 'mask_rcnn', 'cascade_mask_rcnn')
 GRID = [f'{d}_ptnt_{s}_{t}' for d in DETECTORS for s in SIZES for t in ('1x', '3x', '3x_ms')]
 OPTIONS = [f'retinanet_ptnt_s_1x_{option}' for option in ('amp', 'clip', 'ema', 'lld', 'low_mem')]
 OTHERS = ['dino_ptnt_s_1x', 'rtmdet_ptnt_s_1x', 'custom_coco']
+FAMILY = ['retinanet_tnt_s_1x', 'mask_rcnn_tnt_s_1x']
+PEGS = ['retinanet_ptnt_s_peg_1x', 'detr_r50_peg_50e']
 DEMOS = ['demo_retinanet_ptnt_ti', 'demo_mask_rcnn_ptnt_ti']
-PUBLISHED = GRID + OPTIONS + OTHERS + DEMOS
+PUBLISHED = GRID + OPTIONS + OTHERS + FAMILY + PEGS + DEMOS
 NAMES = [name for name in HOSTS if HOSTS[name] == 'mmdet']
 
 
@@ -61,7 +63,8 @@ def test_names_say_what_is_inside(config: Config):
 
 
 def test_the_batch_that_the_learning_rate_is_for_is_stated(config: Config):
-    assert config.auto_scale_lr.base_batch_size == (8 if 'demo' in config.filename else 16)
+    batch = dict(demo=8, detr=32).get(Path(config.filename).stem.split('_')[0], 16)
+    assert config.auto_scale_lr.base_batch_size == batch
 
 
 def test_masks_are_loaded_and_measured_where_there_is_a_head_for_them(config: Config):
@@ -82,7 +85,8 @@ def test_a_step_of_training_reaches_every_parameter(config: Config, model: nn.Mo
     total, _ = model.parse_losses(losses)
     total.backward()
     assert torch.isfinite(total)
-    assert [name for name, p in model.named_parameters() if p.grad is None] == []
+    trained = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    assert [name for name, p in trained if p.grad is None] == []
     model.zero_grad()
 
 
@@ -115,7 +119,9 @@ def test_predictions_at_an_odd_size(config: Config, model: nn.Module):
         assert sample.pred_instances.masks.shape[1:] == (75, 203)
 
 
-@pytest.mark.parametrize('name', [*(f'{d}_ptnt_s_1x' for d in DETECTORS), *OTHERS[:2]])
+@pytest.mark.parametrize(
+    'name', [*(f'{d}_ptnt_s_1x' for d in DETECTORS), *OTHERS[:2], *FAMILY, PEGS[0]]
+)
 def test_the_real_widths_run_and_are_counted(name: str):
     model = complexity.build(name)
     counted = complexity.measure(model, (288, 256)).total
@@ -142,6 +148,28 @@ def test_the_anchors_strides_are_the_maps():
         strides = [stride // 2 for stride in model.backbone.out_strides]
         anchors = [stride[0] for stride in head.prior_generator.strides]
         assert anchors[: len(strides)] == strides
+
+
+@pytest.mark.parametrize('name', FAMILY)
+def test_the_anchors_strides_are_those_of_the_simple_pyramid(name: str):
+    config = ptnt_mm.get_config(name)
+    with torch.device('meta'):
+        model = build(config)
+    head = model.bbox_head if 'retinanet' in name else model.rpn_head
+    strides = [stride[0] for stride in head.prior_generator.strides]
+    assert strides == list(config.model.neck.out_strides)
+
+
+def test_the_recipe_of_detr_with_a_peg():
+    config = ptnt_mm.get_config('detr_r50_peg_50e')
+    optimizer = config.optim_wrapper.optimizer
+    assert (optimizer.type, optimizer.lr, optimizer.weight_decay) == ('AdamW', 1e-4, 1e-4)
+    backbone = config.optim_wrapper.paramwise_cfg.custom_keys.backbone
+    assert optimizer.lr * backbone.lr_mult == pytest.approx(2e-5)
+    (steps,) = config.param_scheduler
+    assert (steps.milestones, steps.gamma, steps.end) == ([40], 0.1, 50)
+    assert config.train_cfg.max_epochs == 50
+    assert config.train_dataloader.batch_size * 8 == config.auto_scale_lr.base_batch_size == 32
 
 
 def test_images_of_many_sizes():

@@ -7,7 +7,7 @@ import torch
 
 from ptnt_mm import zoo
 from ptnt_mm.engine import safeguards
-from ptnt_mm.models.archs import ARCHS
+from ptnt_mm.models.archs import ARCHS, TNT_ARCHS
 
 pytest.importorskip('mmdet')
 pytest.importorskip('mmseg')
@@ -20,7 +20,7 @@ from . import test_detection, test_segmentation  # noqa: E402
 from .models import build, necks  # noqa: E402
 
 NAMES = zoo.config_names()
-SPARED = ('backbone.outer_pos', 'backbone.inner_pos')
+SPARED = ('backbone.outer_pos', 'backbone.inner_pos', 'backbone.cls_token')
 
 
 def _decays(wrapper, model: nn.Module) -> dict[str, float]:
@@ -43,15 +43,31 @@ def test_what_was_published_is_there():
 
 
 def test_the_necks_channels_are_the_backbones(config: Config, blueprint: nn.Module):
-    dims = ARCHS[config.model.backbone.arch]['outer_dims']
-    widths = [dims[i] for i in blueprint.backbone.out_indices]
-    assert list(blueprint.backbone.out_channels) == widths
-    assert all(neck.in_channels == widths for neck in necks(config))
+    if config.model.backbone.type == 'ResNet':
+        pytest.skip("mmdet's own backbone and neck")
+    widths = list(blueprint.backbone.out_channels)
+    arch = config.model.backbone.arch
+    if config.model.backbone.type == 'PyramidTNT':
+        assert widths == [ARCHS[arch]['outer_dims'][i] for i in blueprint.backbone.out_indices]
+        assert all(neck.in_channels == widths for neck in necks(config))
+    else:
+        assert widths == [TNT_ARCHS[arch]['outer_dim']]
+        assert [neck.in_channels for neck in necks(config)] == widths
+
+
+def test_weights_that_can_be_fetched_are_named(config: Config):
+    """TNT's have a plain address; PyramidTNT's have none."""
+    weights = (config.model.backbone.get('init_cfg') or {}).get('checkpoint', '')
+    is_tnt = config.model.backbone.type == 'TNT'
+    assert weights.endswith('/releases/download/tnt/tnt_s_81.5.pth.tar') == is_tnt
 
 
 def test_images_are_scaled_as_for_the_published_weights(config: Config):
     scale = config.model.data_preprocessor
-    assert scale.mean == scale.std == [127.5] * 3
+    if config.model.backbone.type == 'ResNet':
+        assert scale.mean == [123.675, 116.28, 103.53]  # torchvision's
+    else:
+        assert scale.mean == scale.std == [127.5] * 3
     assert scale.bgr_to_rgb
 
 
@@ -62,10 +78,14 @@ def test_weight_decay_spares_what_the_authors_spared(config: Config, blueprint: 
     settings.pop('dtype', None)
     decays = _decays(build_optim_wrapper(blueprint, settings), blueprint)
     assert decays.keys() == {name for name, p in blueprint.named_parameters() if p.requires_grad}
+    decays_all = config.model.backbone.type == 'ResNet'  # DETR's recipe
     for name, parameter in blueprint.named_parameters():
-        spared = parameter.dim() == 1 or name in SPARED
+        if not parameter.requires_grad:
+            continue
+        spared = not decays_all and (parameter.dim() == 1 or name in SPARED)
         assert decays[name] == (0.0 if spared else decay), name
-    assert decays['backbone.stages.0.relative_pos'] == decay
+    relative = 'backbone.stages.0.relative_pos'
+    assert decays.get(relative, decay) == decay
 
 
 def test_loading_is_guarded_and_checkpoints_are_whole(config: Config):

@@ -22,7 +22,7 @@ GRID = [
     *(f'semantic_fpn_ptnt_{size}_40k_ade20k' for size in SIZES),
     *(f'upernet_ptnt_{size}_160k_ade20k' for size in SIZES),
 ]
-OTHERS = ['upernet_ptnt_s_80k_cityscapes', 'custom_seg']
+OTHERS = ['upernet_ptnt_s_80k_cityscapes', 'semantic_fpn_tnt_s_40k_ade20k', 'custom_seg']
 DEMOS = ['demo_semantic_fpn_ptnt_ti']
 PUBLISHED = GRID + OTHERS + DEMOS
 NAMES = [name for name in HOSTS if HOSTS[name] == 'mmseg']

@@ -6,7 +6,7 @@ import sys
 import pytest
 from mmengine.registry import MODELS
 
-from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier, TransposedConvNeck
+from ptnt_mm import models
 
 FROM_THE_HOSTS = """
 import ptnt_mm.models
@@ -14,16 +14,16 @@ from mmdet.registry import MODELS as DET
 from mmseg.registry import MODELS as SEG
 
 for registry in DET, SEG:
-    for name in 'PyramidTNT', 'PyramidTNTClassifier', 'TransposedConvNeck':
+    for name in ptnt_mm.models.__all__:
         assert registry.get(name) is getattr(ptnt_mm.models, name), (registry, name)
     model = registry.build(dict(type='PyramidTNT', arch='tiny', out_indices=(1, 2, 3)))
     assert model.out_channels == (160, 320, 320)
 """
 
 
-@pytest.mark.parametrize('cls', [PyramidTNT, PyramidTNTClassifier, TransposedConvNeck])
-def test_registered_in_the_root(cls):
-    assert MODELS.get(cls.__name__) is cls
+@pytest.mark.parametrize('name', models.__all__)
+def test_registered_in_the_root(name):
+    assert MODELS.get(name) is getattr(models, name)
 
 
 def test_built_from_a_config():

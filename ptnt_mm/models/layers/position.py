@@ -167,6 +167,34 @@ class PEG(nn.Module):
         return torch.cat([first, told], dim=1) if self.class_tokens else told
 
 
+class MaskedPEG(nn.Module):
+    """The PEG of DETR's encoders: BatchNorm and ReLU behind the convolution, and padded places.
+
+    Padded places keep their value (arXiv 2102.10882). To the convolution they are zeros, so that
+    the border of an image is where the image ends and not where its batch does (ours).
+
+    Args:
+        dim: Channels of a token.
+    """
+
+    def __init__(self, dim: int):
+        super().__init__()
+        self.conv = nn.Conv2d(dim, dim, 3, padding=1, groups=dim, bias=False)
+        self.norm = nn.BatchNorm2d(dim)
+
+    def forward(self, tokens: Tensor, hw: Grid, mask: Tensor | None) -> Tensor:
+        """(B, h*w, C) -> (B, h*w, C).
+
+        Args:
+            tokens: Of a map, row by row.
+            hw: The map's grid.
+            mask: True where a place is padded, (B, h*w), or None if none is.
+        """
+        seen = tokens if mask is None else tokens.masked_fill(mask[..., None], 0)
+        told = tokens + map_to_tokens(self.norm(self.conv(tokens_to_map(seen, hw))).relu())
+        return told if mask is None else torch.where(mask[..., None], tokens, told)
+
+
 class PositionEncoding:
     """What tells the tokens of a grid where they are. This one: nothing.
 

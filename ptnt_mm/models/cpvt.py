@@ -1,0 +1,100 @@
+"""CPVT (arXiv 2102.10882) as a backbone for dense prediction."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from torch import Tensor
+
+from ptnt_mm.models.archs import CPVT_ARCHS
+from ptnt_mm.models.backbone import check_heads, choose, choose_position, read_arch
+from ptnt_mm.models.layers.attention import OUTER_ATTENTIONS
+from ptnt_mm.models.layers.block import BlockOptions, OuterBlock
+from ptnt_mm.models.layers.shapes import Grid
+from ptnt_mm.models.layers.stem import PatchStem
+from ptnt_mm.models.plain import PlainBackbone
+from ptnt_mm.registry import MODELS
+
+
+@MODELS.register_module()
+class CPVT(PlainBackbone):
+    """A Vision Transformer whose positions come from its content, by a PEG behind the first block.
+
+    Takes images of any size from 16 x 16 pixels, with one set of weights and nothing to resize.
+    Sides that are no multiple of 16 are padded at the bottom and right with zeros, the mean colour
+    of normalised images.
+
+    Args:
+        arch: 'tiny', 'small', 'base', or a dict with the keys of a row of ``CPVT_ARCHS``.
+        out_indices: The blocks whose maps are returned, rising; negative ones count from the last.
+            The last block's map comes out of the final LayerNorm.
+        pretrain_img_size: Side in pixels, a multiple of 16, that a position table would belong to.
+            The arch's own by default.
+        position: How tokens know where they are: 'peg' as published, 'learned' (DeiT's),
+            'sinusoidal' or 'none'. A dict with the name as ``type`` gives options too: for a PEG
+            ``blocks``, the blocks that it follows (-1 for the input; (0,) by default),
+            ``kernel_size`` and ``padding_mode`` (see ``layers/position.py``).
+        with_cls_token: Whether there is a class token; without one, a classifier averages.
+        attention: 'fused', or 'eager', which writes every logit down.
+        mlp_ratio: Hidden width of the MLPs in widths of a token.
+        drop_rate: Dropout of MLPs, of the attention's projection and behind the position.
+        attn_drop_rate: Dropout of attention weights.
+        drop_path_rate: Rate of dropping a residual branch in the last block; it rises linearly
+            from 0 in the first.
+        frozen_stages: -1 freezes nothing, 0 the stem with its class token, k the first k blocks
+            too, with the PEGs behind them.
+        with_cp: Recompute blocks in the backward pass: less memory, more time.
+        init_cfg: ``dict(type='Pretrained', checkpoint=...)`` loads weights, or raises.
+
+    Raises:
+        ValueError: for an unknown arch, wrong keys of an arch dict, heads that do not divide their
+            width, ``out_indices`` out of range, repeated or not rising, PEGs behind blocks that
+            there are not.
+    """
+
+    def __init__(
+        self,
+        arch: str | dict,
+        out_indices: Sequence[int] = (-1,),
+        pretrain_img_size: int | None = None,
+        position: str | dict = 'peg',
+        with_cls_token: bool = True,
+        attention: str = 'fused',
+        mlp_ratio: int = 4,
+        drop_rate: float = 0.0,
+        attn_drop_rate: float = 0.0,
+        drop_path_rate: float = 0.1,
+        frozen_stages: int = -1,
+        with_cp: bool = False,
+        init_cfg: dict | None = None,
+    ):
+        arch = read_arch(arch, CPVT_ARCHS)
+        super().__init__(
+            arch,
+            out_indices,
+            pretrain_img_size,
+            frozen_stages,
+            int(with_cls_token),
+            with_cp,
+            init_cfg,
+        )
+        check_heads('', arch['dim'], arch['heads'])
+        self.patch_embed = PatchStem(arch['dim'])
+        options = BlockOptions(
+            attention=choose('attention', attention, OUTER_ATTENTIONS),
+            mlp_ratio=mlp_ratio,
+            with_se=False,
+            drop_rate=drop_rate,
+            attn_drop_rate=attn_drop_rate,
+            qkv_bias=True,
+        )
+        self._build(
+            arch['dim'],
+            choose_position('position', position, ('peg', 'learned', 'sinusoidal', 'none')),
+            partial(OuterBlock, arch['dim'], arch['heads'], sr_ratio=1, options=options),
+            drop_rate,
+            drop_path_rate,
+        )
+
+    def embed(self, image: Tensor) -> tuple[None, Tensor, Grid]:
+        """(B, 3, H, W) -> no words, outer (B, N, C), outer_hw (H/16, W/16)."""
+        return (None, *self.patch_embed(image))

@@ -1,0 +1,152 @@
+"""CPVT: positions out of content, for any size."""
+
+import re
+
+import pytest
+import torch
+
+from ptnt_mm.models import CPVT, PlainClassifier
+from ptnt_mm.models.archs import CPVT_ARCHS
+from ptnt_mm.models.layers.shapes import map_to_tokens
+
+from . import golden
+
+ARCH = dict(depth=3, dim=16, heads=4, pretrain_img_size=64)
+POSITIONS = ['peg', 'learned', 'sinusoidal', 'none']
+
+
+def build(**options) -> CPVT:
+    """A small CPVT with golden weights, in evaluation mode."""
+    return golden.filled(CPVT(ARCH, **options)).eval()
+
+
+def pegs(model: CPVT) -> set[str]:
+    return {name for name, _ in model.named_parameters() if 'peg.' in name}
+
+
+@torch.inference_mode()
+def test_one_set_of_weights_for_every_size():
+    model = CPVT('tiny').eval()
+    for hw, sides in (((224, 224), (14, 14)), ((384, 384), (24, 24)), ((200, 333), (13, 21))):
+        assert model(golden.image(1, *hw))[0].shape == (1, 192, *sides)
+
+
+@pytest.mark.parametrize('position', POSITIONS)
+@torch.inference_mode()
+def test_permuted_tokens_give_permuted_outputs_where_nothing_tells_positions(position):
+    """Patches of the image change places; outputs follow them without positions alone."""
+    model, image = build(position=position), golden.image(1, 64, 64)
+    order = torch.randperm(16)
+    patches = image.unflatten(2, (4, 16)).unflatten(4, (4, 16)).permute(0, 2, 4, 1, 3, 5)
+    mixed = patches.flatten(1, 2)[:, order].unflatten(1, (4, 4))
+    mixed = mixed.permute(0, 3, 1, 4, 2, 5).flatten(4, 5).flatten(2, 3)
+    found, expected = map_to_tokens(model(mixed)[0]), map_to_tokens(model(image)[0])[:, order]
+    assert torch.allclose(found, expected, atol=1e-5) == (position == 'none')
+
+
+@pytest.mark.parametrize('padding_mode', ['zeros', 'circular'])
+@torch.inference_mode()
+def test_the_zeros_around_the_map_tell_where_tokens_are(padding_mode):
+    """On an image of one patch only: without a border, all its tokens are the same."""
+    model = build(position=dict(type='peg', padding_mode=padding_mode))
+    image = golden.image(1, 16, 16).tile(1, 1, 4, 4)
+    (output,) = model(image)
+    same = torch.allclose(output, output[..., :1, :1].expand_as(output), atol=1e-5)
+    assert same == (padding_mode == 'circular')
+
+
+@pytest.mark.parametrize('blocks', [(-1,), (0,), (0, 1, 2), (-1, 1)])
+def test_pegs_follow_the_chosen_blocks(blocks):
+    model = build(position=dict(type='peg', blocks=blocks))
+    expected = {'peg' if i < 0 else f'blocks.{i}.peg' for i in blocks}
+    assert {name.rpartition('.conv')[0] for name in pegs(model)} == expected
+
+
+@torch.inference_mode()
+def test_a_peg_is_its_tokens_and_a_depthwise_convolution_and_leaves_the_class_token():
+    model, image = build(position=dict(type='peg', kernel_size=5)), golden.image(2, 40, 72)
+    seen = {}
+    peg = model.blocks[0].peg
+    peg.register_forward_hook(lambda _, args, out: seen.update(tokens=args[0], out=out))
+    model(image)
+    assert peg.conv.weight.shape == (16, 1, 5, 5)
+    tokens, out = seen['tokens'], seen['out']
+    assert torch.equal(out[:, 0], tokens[:, 0])
+    on_map = tokens[:, 1:].mT.unflatten(2, (3, 5))
+    expected = on_map + torch.nn.functional.conv2d(
+        on_map, peg.conv.weight, peg.conv.bias, padding=2, groups=16
+    )
+    torch.testing.assert_close(out[:, 1:].mT.unflatten(2, (3, 5)), expected)
+
+
+@torch.inference_mode()
+def test_a_classifier_reads_the_class_token_or_the_mean():
+    image = golden.image(2, 40, 72)
+    for with_cls_token in (True, False):
+        settings = dict(type='CPVT', arch=ARCH, with_cls_token=with_cls_token)
+        model = PlainClassifier(settings, num_classes=7).eval()
+        ((_, tokens, _),) = model.backbone.forward_tokens(image)
+        read = tokens[:, 0] if with_cls_token else tokens.mean(dim=1)
+        assert tokens.shape[1] == 15 + with_cls_token
+        torch.testing.assert_close(model(image), model.head(read))
+        assert hasattr(model.backbone, 'cls_token') == with_cls_token
+
+
+def test_parameters_are_those_of_deit_with_a_convolution_for_the_table():
+    """DeiT has 5.72, 22.05 and 86.57 M, 197 tokens in its table among them."""
+    deit = dict(tiny=5.717416e6, small=22.050664e6, base=86.567656e6)
+    with torch.device('meta'):
+        for arch, row in CPVT_ARCHS.items():
+            model = PlainClassifier(dict(type='CPVT', arch=arch))
+            number = sum(p.numel() for p in model.parameters())
+            assert number == deit[arch] - 197 * row['dim'] + 10 * row['dim']
+
+
+OPTIONS = [
+    *(dict(position=position) for position in POSITIONS),
+    dict(position=dict(type='peg', blocks=(-1, 0, 2), kernel_size=5, padding_mode='replicate')),
+    dict(with_cls_token=False),
+    dict(with_cls_token=False, position='learned'),
+    dict(attention='eager'),
+    dict(with_cp=True),
+    dict(drop_rate=0.1, attn_drop_rate=0.1, mlp_ratio=2),
+]
+
+
+@pytest.mark.parametrize('options', OPTIONS, ids=str)
+def test_every_option_trains_every_parameter(options):
+    model = build(**options).train()
+    (output,) = model(golden.image(2, 40, 72))
+    assert output.shape == (2, 16, 3, 5)
+    output.square().mean().backward()
+    # A bias of keys moves all logits of a query alike: its gradient is zero, but there is one.
+    assert [name for name, p in model.named_parameters() if p.grad is None] == []
+
+
+def test_freezing_takes_the_pegs_with_their_blocks():
+    model = build(frozen_stages=1, position=dict(type='peg', blocks=(-1, 0, 1))).train()
+    frozen = {name for name, p in model.named_parameters() if not p.requires_grad}
+    starts = 'peg.', 'blocks.0.', 'patch_embed.', 'cls_token'
+    assert frozen == {name for name, _ in model.named_parameters() if name.startswith(starts)}
+    assert model.get_layer_depth('blocks.0.peg.conv.weight') == (1, 5)
+
+
+@pytest.mark.parametrize(
+    ('options', 'message'),
+    [
+        (dict(arch='tny'), "unknown arch 'tny': did you mean 'tiny'?"),
+        (dict(arch=ARCH | dict(heads=3)), 'width 16 does not divide into 3 heads'),
+        (dict(position='relative'), "unknown position 'relative'"),
+        (dict(position=dict(type='pge')), "unknown position 'pge': did you mean 'peg'?"),
+        (dict(position=dict(type='peg', kernel=3)), "position 'peg' has no option kernel: its opt"),
+        (dict(position=dict(type='none', blocks=(0,))), "'none' has no option blocks: its options"),
+        (dict(position=dict(type='peg', blocks=(3,))), 'blocks of a PEG are (3,): expected some'),
+        (dict(position=dict(type='peg', blocks=())), 'blocks of a PEG are ()'),
+        (dict(position=dict(type='peg', kernel_size=4)), 'kernel_size of a PEG is 4: expected an'),
+        (dict(arch=ARCH | dict(dim=18, heads=2), position='sinusoidal'), 'divides by 4, not 18'),
+    ],
+    ids=str,
+)
+def test_bad_options(options, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        CPVT(**dict(arch=ARCH) | options)

@@ -1,0 +1,61 @@
+"""Levels of other strides out of one map."""
+
+import re
+
+import pytest
+import torch
+
+from ptnt_mm.models import SimpleFeaturePyramid
+
+
+@pytest.mark.parametrize('hw', [(6, 8), (5, 7), (1, 1)])
+def test_levels_have_their_strides_and_line_up(hw):
+    neck = SimpleFeaturePyramid(16, 8, out_strides=(4, 8, 16, 32, 64))
+    levels = neck((torch.randn(1, 4, 3, 3), torch.randn(2, 16, *hw)))
+    sides = [(-(-16 * hw[0] // stride), -(-16 * hw[1] // stride)) for stride in (4, 8, 16, 32, 64)]
+    assert [tuple(level.shape) for level in levels] == [(2, 8, *side) for side in sides]
+    assert neck.out_channels == (8,) * 5
+    assert all(level.is_contiguous() for level in levels)
+
+
+def test_every_level_trains_its_own_parameters():
+    neck = SimpleFeaturePyramid(16, 8)
+    levels = neck((torch.randn(2, 16, 6, 8),))
+    for level, layers in zip(levels, neck.levels, strict=True):
+        level.square().mean().backward()
+        assert all(parameter.grad is not None for parameter in layers.parameters())
+
+
+def test_the_pooled_level_is_the_maximum_of_its_places():
+    """Before the convolutions; a window over the border takes what is there."""
+    (level,) = SimpleFeaturePyramid(4, 8, out_strides=(32,)).levels
+    feature = torch.randn(1, 4, 5, 3)
+    pooled = level[0](feature)
+    assert pooled.shape[2:] == (3, 2)
+    assert torch.equal(pooled[..., 2, 1], feature[:, :, 4, 2])
+    assert torch.equal(pooled[..., 0, 0], feature[:, :, :2, :2].amax(dim=(2, 3)))
+
+
+def test_places_are_normalised_over_their_channels():
+    neck = SimpleFeaturePyramid(16, 8, out_strides=(16,))
+    (level,) = neck((torch.randn(2, 16, 6, 8),))
+    torch.testing.assert_close(level.mean(dim=1), torch.zeros(2, 6, 8), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ('strides', 'message'),
+    [
+        ((), 'out_strides is (): expected rising numbers'),
+        ((8, 4), 'out_strides is (8, 4): expected rising numbers'),
+        ((8, 24), 'strides 16 and 24: expected a power of 2 between them'),
+        ((6,), 'strides 6 and 16: expected a power of 2 between them'),
+    ],
+)
+def test_bad_strides(strides, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        SimpleFeaturePyramid(16, 8, out_strides=strides)
+
+
+def test_another_width_is_named():
+    with pytest.raises(ValueError, match='built for 16 channels, but got 24'):
+        SimpleFeaturePyramid(16)((torch.randn(1, 24, 4, 4),))
