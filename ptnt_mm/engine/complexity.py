@@ -29,6 +29,7 @@ from ptnt_mm.models.archs import ARCHS, CPVT_ARCHS, TNT_ARCHS
 from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.models.layers.attention import FusedOuterAttention
 from ptnt_mm.models.layers.stage import Stage
+from ptnt_mm.models.plain import PlainBackbone
 from ptnt_mm.utils.errors import UserError, unknown_name
 from ptnt_mm.utils.tables import new_table, to_text
 from ptnt_mm.zoo import config_names
@@ -49,15 +50,19 @@ ARCH_NAMES = (*ARCHS, *_PLAIN)
 """What :func:`build` takes beside configs."""
 
 # Name prefixes inside the backbone; the first pattern that matches decides.
-_TRUNK_PARTS = (
-    (r'patch_embed|outer_pos|inner_pos|cls_token|proj|peg', 'stem'),
+_PYRAMID_PARTS = (
+    (r'patch_embed|outer_pos|inner_pos', 'stem'),
     (r'stages\.(\d)\.blocks\.\d+\.(?:inner_|proj)', 'stage {} inner'),
     (r'stages\.(\d)', 'stage {} outer'),
-    (r'blocks\.\d+\.(?:inner_|proj)', 'inner'),
-    (r'blocks', 'outer'),
     (r'word_merges|sentence_merges', 'merges'),
     (r'norm\d', 'output norms'),
     (r'norm|head', 'head'),
+)
+_PLAIN_PARTS = (
+    (r'blocks\.\d+\.(?:inner_|proj)', 'inner'),
+    (r'blocks', 'outer'),
+    (r'norm', 'output norms'),
+    (r'', 'stem'),
 )
 
 # Operations that the model runs itself, outside its submodules. Listed last.
@@ -248,8 +253,7 @@ def _own(counts: Mapping[str, Counter[str]]) -> dict[str, Counter[str]]:
 
 def _parts(model: nn.Module, operations: Mapping[str, Counter[str]]) -> Iterator[Part]:
     """Group parameters and operations by part; skip empty parts."""
-    trunks = (name for name, module in model.named_modules() if isinstance(module, Backbone))
-    trunk = next(trunks, None)
+    trunk = next((pair for pair in model.named_modules() if isinstance(pair[1], Backbone)), None)
     parameters: Counter[str] = Counter()
     for name, parameter in model.named_parameters():
         parameters[_part_of(name, trunk)] += parameter.numel()
@@ -261,11 +265,12 @@ def _parts(model: nn.Module, operations: Mapping[str, Counter[str]]) -> Iterator
             yield Part(name, parameters[name], grouped[name])
 
 
-def _part_of(name: str, trunk: str | None) -> str:
-    """Return the part that a parameter or module belongs to; ``trunk`` names the backbone."""
-    prefix = f'{trunk}.' if trunk else ''
-    if trunk is not None and name.startswith(prefix):
-        for pattern, label in _TRUNK_PARTS:
+def _part_of(name: str, trunk: tuple[str, Backbone] | None) -> str:
+    """The part that a parameter or module belongs to; ``trunk`` is the backbone with its name."""
+    if trunk is not None:
+        prefix = f'{trunk[0]}.' if trunk[0] else ''
+        parts = _PLAIN_PARTS if isinstance(trunk[1], PlainBackbone) else _PYRAMID_PARTS
+        for pattern, label in parts if f'{name}.'.startswith(prefix) else ():
             if match := re.match(pattern, name.removeprefix(prefix)):
                 return label.format(*match.groups())
     return name.partition('.')[0] or _OTHER

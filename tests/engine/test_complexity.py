@@ -132,6 +132,19 @@ def test_published_figures(arch, size, parameters, multiply_adds):
     assert round(total.multiply_adds / 1e9, 2) == multiply_adds
 
 
+# arXiv 2103.00112 has 23.8 M and 65.6 M, 5.2 G and 14.1 G; timm's TNT-B has 65.43 M, too.
+@pytest.mark.parametrize(
+    ('arch', 'parameters', 'multiply_adds'),
+    [('tnt_small', 23.77, 5.25), ('tnt_base', 65.43, 14.10), ('cpvt_tiny', 5.68, 1.26)],
+)
+def test_published_figures_of_one_scale(arch, parameters, multiply_adds):
+    found = measure(build(arch), (224, 224))
+    assert round(found.total.parameters / 1e6, 2) == parameters
+    assert round(found.total.multiply_adds / 1e9, 2) == multiply_adds
+    words = {'inner'} if 'tnt' in arch else set()
+    assert {part.name for part in found.parts} == {'stem', 'outer', 'output norms', 'head', *words}
+
+
 def test_what_retinanet_costs():
     found = measure(build('retinanet_ptnt_s_1x'), (256, 256))
     total = found.total
@@ -282,6 +295,7 @@ def test_tool_prints_json_and_replaces_a_file_only_when_told(tmp_path, capsys):
         (('smal', '--shape', 256, 256), "unknown arch or config 'smal': did you mean 'small'?"),
         (('configs/retinanet_ptnt_x.py', '--shape', 256, 256), 'there is no config file'),
         (('tiny', '--shape', 7, 256), '7x256 pixels is smaller than one token'),
+        (('tnt_small', '--shape', 15, 256), 'one token: expected at least 16x16'),
         (('tiny', '--shape', 64, 64, '--json', 'nowhere/cost.json'), 'there is no folder nowhere'),
     ],
 )

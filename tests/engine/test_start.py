@@ -36,6 +36,14 @@ def test_pretrained_weights_keep_the_statistics_of_the_stem():
     assert backbone.norm_cfg == dict(type='SyncBN', requires_grad=False) and backbone.norm_eval
 
 
+@pytest.mark.parametrize('kind', ['TNT', 'CPVT'])
+def test_a_backbone_without_statistics_only_gets_its_weights(kind: str):
+    config = Config(dict(model=dict(backbone=dict(type=kind, arch='small'))))
+    use_pretrained(config, 'weights.pth')
+    init = dict(type='Pretrained', checkpoint='weights.pth')
+    assert config.model.backbone == dict(type=kind, arch='small', init_cfg=init)
+
+
 def test_pretrained_weights_need_a_backbone():
     with pytest.raises(UserError, match='Any has no backbone'):
         use_pretrained(Config(dict(model=dict(type='Any'))), 'weights.pth')
