@@ -111,9 +111,9 @@ def read_arch(arch: str | dict, archs: Mapping[str, dict]) -> dict:
 
 
 def check_heads(kind: str, dim: int, heads: int) -> None:
-    """Raise a ValueError if the heads do not divide the width."""
+    """Raise a ValueError if the heads do not divide the width; ``kind`` is 'inner' or 'outer'."""
     if dim % heads:
-        raise ValueError(f'arch: {kind}width {dim} does not divide into {heads} {kind}heads')
+        raise ValueError(f'arch: {kind} width {dim} does not divide into {heads} {kind} heads')
 
 
 def check_out_indices(out_indices: Sequence[int], number: int, kind: str, such_as: str) -> None:

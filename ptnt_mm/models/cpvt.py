@@ -6,7 +6,7 @@ from functools import partial
 from torch import Tensor
 
 from ptnt_mm.models.archs import CPVT_ARCHS
-from ptnt_mm.models.backbone import check_heads, choose, choose_position, read_arch
+from ptnt_mm.models.backbone import check_heads, choose, read_arch
 from ptnt_mm.models.layers.attention import OUTER_ATTENTIONS
 from ptnt_mm.models.layers.block import BlockOptions, OuterBlock
 from ptnt_mm.models.layers.shapes import Grid
@@ -77,7 +77,7 @@ class CPVT(PlainBackbone):
             with_cp,
             init_cfg,
         )
-        check_heads('', arch['dim'], arch['heads'])
+        check_heads('outer', arch['dim'], arch['heads'])
         self.patch_embed = PatchStem(arch['dim'])
         options = BlockOptions(
             attention=choose('attention', attention, OUTER_ATTENTIONS),
@@ -89,7 +89,7 @@ class CPVT(PlainBackbone):
         )
         self._build(
             arch['dim'],
-            choose_position('position', position, ('peg', 'learned', 'sinusoidal', 'none')),
+            position,
             partial(OuterBlock, arch['dim'], arch['heads'], sr_ratio=1, options=options),
             drop_rate,
             drop_path_rate,

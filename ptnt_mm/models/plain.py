@@ -1,18 +1,19 @@
 """Backbones of one scale, as a Vision Transformer: what TNT and CPVT have in common."""
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
 
 import torch
 from torch import Tensor, nn
 
 from ptnt_mm.models.archs import PLAIN_PATCH
-from ptnt_mm.models.backbone import Backbone, check_out_indices
+from ptnt_mm.models.backbone import Backbone, check_out_indices, choose_position
 from ptnt_mm.models.layers.block import OuterBlock, run_block
 from ptnt_mm.models.layers.drop import drop_path_rates
 from ptnt_mm.models.layers.init import init_weights
-from ptnt_mm.models.layers.position import PositionEncoding
 from ptnt_mm.models.layers.shapes import Grid, tokens_to_contiguous_map
+
+_POSITIONS = ('learned', 'sinusoidal', 'peg', 'none')
+"""The encodings that have a place here; relative tables have none for a class token."""
 
 
 class PlainBackbone(Backbone):
@@ -52,8 +53,8 @@ class PlainBackbone(Backbone):
         init_cfg: dict | None,
     ):
         _check_numbers(arch)
+        super().__init__(frozen_stages, arch['depth'], init_cfg)
         self.depth = arch['depth']
-        super().__init__(frozen_stages, self.depth, init_cfg)
         self.out_indices = _check_out_indices(out_indices, self.depth)
         size = arch['pretrain_img_size'] if pretrain_img_size is None else pretrain_img_size
         if not isinstance(size, int) or size <= 0 or size % PLAIN_PATCH:
@@ -68,7 +69,7 @@ class PlainBackbone(Backbone):
     def _build(
         self,
         dim: int,
-        new_position: Callable[..., PositionEncoding],
+        position: str | dict,
         new_block: Callable[..., OuterBlock],
         drop_rate: float,
         drop_path_rate: float,
@@ -77,7 +78,7 @@ class PlainBackbone(Backbone):
 
         Args:
             dim: Channels of an outer token.
-            new_position: Takes a width, a grid and a number of class tokens.
+            position: How tokens know where they are.
             new_block: Takes ``drop_path`` and ``peg``.
             drop_rate: Dropout of the tokens behind the position table.
             drop_path_rate: Rate of dropping a residual branch in the last block.
@@ -86,6 +87,7 @@ class PlainBackbone(Backbone):
         self.out_strides = (PLAIN_PATCH,) * len(self.out_indices)
         if self.class_tokens:
             self.cls_token = nn.Parameter(torch.zeros(1, 1, dim))
+        new_position = choose_position('position', position, _POSITIONS)
         self.position = new_position(dim, self.pretrain_hw, self.class_tokens)
         table = self.position.new_table()
         self.register_parameter('outer_pos', None if table is None else nn.Parameter(table))
@@ -161,16 +163,17 @@ class PlainBackbone(Backbone):
         """
         kind, *path = param_name.removeprefix(prefix).split('.')
         last = len(self.blocks) + 1
-        depths = {'blocks': lambda: int(path[0]) + 1, 'norm': lambda: last}
-        return depths.get(kind, lambda: 0)(), last + 1
+        if kind == 'blocks':
+            return int(path[0]) + 1, last + 1
+        return (last if kind == 'norm' else 0), last + 1
 
     def _frozen_modules(self) -> list[nn.Module]:
         """The stem for 0, and the first k blocks for k."""
         if self.frozen_stages < 0:
             return []
-        kept = ('blocks', 'norm')
-        stem = (module for name, module in self.named_children() if name not in kept)
-        return [*chain(stem, self.blocks[: self.frozen_stages])]
+        behind = ('blocks', 'norm')
+        stem = [module for name, module in self.named_children() if name not in behind]
+        return [*stem, *self.blocks[: self.frozen_stages]]
 
 
 def _check_numbers(arch: Mapping[str, int]) -> None:

@@ -262,7 +262,7 @@ def _check_arch(arch: dict) -> None:
             )
     for kind in ('inner', 'outer'):
         for dim, heads in zip(arch[f'{kind}_dims'], arch[f'{kind}_heads'], strict=True):
-            check_heads(f'{kind} ', dim, heads)
+            check_heads(kind, dim, heads)
     for depth, inner_depth in zip(arch['depths'], arch['inner_depths'], strict=True):
         if not 1 <= inner_depth <= depth:
             raise ValueError(

@@ -77,7 +77,7 @@ class TNT(PlainBackbone):
         super().__init__(arch, out_indices, pretrain_img_size, frozen_stages, 1, with_cp, init_cfg)
         inner_dim, outer_dim, words = arch['inner_dim'], arch['outer_dim'], arch['words']
         for kind in ('inner', 'outer'):
-            check_heads(f'{kind} ', arch[f'{kind}_dim'], arch[f'{kind}_heads'])
+            check_heads(kind, arch[f'{kind}_dim'], arch[f'{kind}_heads'])
         word_hw = (_word_side(words),) * 2
 
         self.patch_embed = WordStem(inner_dim, word_hw[0])
@@ -103,7 +103,7 @@ class TNT(PlainBackbone):
         heads = arch['inner_heads'], arch['outer_heads']
         self._build(
             outer_dim,
-            choose_position('position', position, ('learned', 'sinusoidal', 'peg', 'none')),
+            position,
             partial(NestedBlock, inner_dim, outer_dim, *heads, sr_ratio=1, options=options),
             drop_rate,
             drop_path_rate,

@@ -8,6 +8,9 @@ import torch
 
 import ptnt_mm
 from ptnt_mm import zoo
+from ptnt_mm.check.heads import check_neck
+from ptnt_mm.check.misspelt import check_spelling
+from ptnt_mm.check.strides import check_strides
 from ptnt_mm.engine import complexity
 from ptnt_mm.engine.start import use_pretrained
 from ptnt_mm.models import PyramidTNTClassifier
@@ -158,6 +161,14 @@ def test_the_anchors_strides_are_those_of_the_simple_pyramid(name: str):
     head = model.bbox_head if 'retinanet' in name else model.rpn_head
     strides = [stride[0] for stride in head.prior_generator.strides]
     assert strides == list(config.model.neck.out_strides)
+
+
+@pytest.mark.parametrize('name', [*FAMILY, *PEGS])
+def test_the_checks_find_nothing_wrong(name: str, micro_arch: dict):
+    config = ptnt_mm.get_config(name)
+    strides = check_strides(config, build(narrow(config, micro_arch)))
+    found = [*check_spelling(config), *check_neck(config), *strides]
+    assert {finding.severity for finding in found} == {'ok'}
 
 
 def test_the_recipe_of_detr_with_a_peg():

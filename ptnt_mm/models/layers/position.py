@@ -254,7 +254,7 @@ class OnlyRelativePosition(PositionEncoding):
 class SinusoidalPosition(PositionEncoding):
     """Fixed sines and cosines: half of the channels tell the row, half the column.
 
-    The wavelengths are those of arXiv 1706.03762, from 2 pi to 10000 x 2 pi tokens; class tokens
+    The wavelengths grow as in arXiv 1706.03762, from 2 pi to nearly 20000 pi tokens; class tokens
     get zeros.
 
     Raises:
