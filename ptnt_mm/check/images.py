@@ -4,54 +4,17 @@ import hashlib
 import io
 import os
 import warnings
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from mmengine.registry import TRANSFORMS, DefaultScope
 from PIL import Image
 
-from ptnt_mm.check.many_files import Folders, on_threads, reason
-from ptnt_mm.engine.config import kind_of
-from ptnt_mm.utils.findings import Finding, error, note, sound, warning
-from ptnt_mm.utils.text import some
+from ptnt_mm.check.data_sets import Data, ImageFile
+from ptnt_mm.check.files_on_disk import Folders, on_threads, reason
+from ptnt_mm.utils.findings import Finding, error, note, report_wrong, sound, warning
 
-_ORIENTATION = 0x0112
-"""EXIF's tag."""
-_ON_THEIR_SIDE = (5, 6, 7, 8)
-"""Its values for images that lie on their side; 2, 3 and 4 mirror an image or turn it by 180."""
-
-
-@dataclass(frozen=True)
-class ImageFile:
-    """An image as its data set lists it.
-
-    Attributes:
-        split: Which split or splits it is for.
-        path: The file; None if it is remote.
-        size: (width, height) in pixels as annotated; None if nothing says it.
-        source: The annotation file, list or folder that names it.
-        loader: The host's transform that loads it; None if that is not known.
-    """
-
-    split: str
-    path: Path | None
-    size: tuple[int, int] | None = None
-    source: str = ''
-    loader: object = None
-
-
-@dataclass(frozen=True)
-class Listing:
-    """Where a host has the names of images from, for advice.
-
-    Attributes:
-        makes_paths: The settings that have to make one path.
-        remove: How to take an image out of the data set.
-    """
-
-    makes_paths: str
-    remove: str
+_ORIENTATION = 0x0112  # EXIF's tag
+_ON_THEIR_SIDE = (5, 6, 7, 8)  # its values; 2, 3 and 4 mirror an image or turn it by 180 degrees
 
 
 @dataclass(frozen=True)
@@ -79,68 +42,56 @@ class Opened:
         """Whether it is loaded in another size than was annotated."""
         return not self.fault and self.image.size not in (None, self.size)
 
-
-def loader_of(pipeline: Sequence[Mapping], scope: str) -> object:
-    """Build the step of a pipeline that loads images; None if there is none that is known."""
-    step = next((step for step in pipeline if kind_of(step) == 'LoadImageFromFile'), None)
-    if step is None or step.get('backend_args'):
-        return None
-    try:
-        with DefaultScope.overwrite_default_scope(scope):
-            return TRANSFORMS.build(dict(step))
-    except Exception:  # of settings that it refuses, another check tells
-        return None
+    def __str__(self) -> str:
+        return str(self.image.path)
 
 
-def check_images_are_there(images: list[ImageFile], listing: Listing) -> Iterator[Finding]:
+def check_images_are_there(data: Sequence[Data]) -> Iterator[Finding]:
     """Look for every image by listing the folders, and open none."""
     folders = Folders()
-    for split, of_split in _by_split(images).items():
-        local = [image.path for image in of_split if image.path is not None]
+    for split, images in _by_split(data).items():
+        local = [image.path for image in images if image.path is not None]
         missing = folders.missing(local)
-        if missing:
-            named = some(map(folders.described, missing))
-            there = folders.instead_of(missing[0])
+        there = folders.instead_of(missing[0]) if missing else ''
+        if len(missing) == len(local) and not there:
+            advice = f'{data[0].MAKES_PATHS} must make one path'
+        else:
             advice = f'there is {there} instead of the first; ' if there else ''
-            if len(missing) == len(local) and not there:
-                advice = f'{listing.makes_paths} must make one path'
-            else:
-                advice += f'copy them there, or {listing.remove}'
-            what = f'{len(missing)} of {len(local)} images not there: {named}'
-            yield error(split, what, advice)
-        elif local:
+            advice += f'copy them there, or {data[0].REMOVE}'
+        named = map(folders.described, missing)
+        yield from report_wrong(error, split, named, len(local), 'images not there', advice)
+        if local and not missing:
             yield sound(split, f'{len(local)} images are there')
-        if len(local) < len(of_split):
-            yield note(split, f'{len(of_split) - len(local)} images are remote: not looked at')
+        if len(local) < len(images):
+            yield note(split, f'{len(images) - len(local)} images are remote: not looked at')
 
 
-def check_splits_are_apart(images: list[ImageFile]) -> Iterator[Finding]:
+def check_splits_are_apart(data: Sequence[Data]) -> Iterator[Finding]:
     """Look for files that are listed twice, or both trained on and evaluated with.
 
     However they are spelt, and whatever links lead to them.
     """
     folders = Folders()
-    local = [image for image in images if image.path is not None]
+    local = [image for one in data for image in one.images if image.path is not None]
     yield from _listed_twice(local, [folders.real(image.path) for image in local])
 
 
-def check_images_open(images: list[ImageFile], listing: Listing) -> Iterator[Finding]:
+def check_images_open(data: Sequence[Data]) -> Iterator[Finding]:
     """Load every image that is there as the host does, and compare its size and its bytes."""
     distinct: dict[str, Opened] = {}
-    for split, of_split in _by_split(images).items():
-        there = [image for image in of_split if image.path is not None and image.path.is_file()]
+    for split, images in _by_split(data).items():
+        there = [image for image in images if image.path is not None and image.path.is_file()]
         with warnings.catch_warnings():
             warnings.simplefilter('ignore', Image.DecompressionBombWarning)
             opened = list(on_threads(_open, there, f'Opening {split} images'))
-        found = list(_faults(split, opened, listing))
+        found = list(_faults(split, opened, data[0].REMOVE))
         yield from found
         if there and not found:
             annotated = all(image.size is not None for image in there)
-            yield sound(
-                split, f'{len(there)} images open' + ', all of the size annotated' * annotated
-            )
+            size = ', all of the size annotated' if annotated else ''
+            yield sound(split, f'{len(there)} images open{size}')
         for one in opened:
-            # Of one file under several names it was said when the names were compared.
+            # Another check has compared the names of one file.
             distinct.setdefault(os.path.realpath(one.image.path), one)
     readable = [one for one in distinct.values() if not one.fault]
     yield from _listed_twice([one.image for one in readable], [one.digest for one in readable])
@@ -156,10 +107,11 @@ def size_text(size: tuple[int, int]) -> str:
     return 'x'.join(map(str, size))
 
 
-def _by_split(images: Iterable[ImageFile]) -> dict[str, list[ImageFile]]:
+def _by_split(data: Sequence[Data]) -> dict[str, list[ImageFile]]:
     groups: dict[str, list[ImageFile]] = {}
-    for image in images:
-        groups.setdefault(image.split, []).append(image)
+    for one in data:
+        if one.images:
+            groups.setdefault(one.name, []).extend(one.images)
     return groups
 
 
@@ -176,14 +128,15 @@ def _listed_twice(images: list[ImageFile], files: list[Hashable]) -> Iterator[Fi
     trained = {file for (split, _), listed in lists.items() if split == 'train' for file in listed}
     for (split, _), listed in lists.items():
         several = [group for group in listed.values() if len(group) > 1]
-        if several:
-            named = some(' and '.join(str(image.path) for image in group) for group in several)
-            what = f'{len(several)} of {len(listed)} images listed more than once: {named}'
-            yield warning(split, what, 'put what is annotated in an image under one name')
-        shared = [str(group[0].path) for file, group in listed.items() if file in trained]
-        if split != 'train' and shared:
-            what = f'{len(shared)} of {len(listed)} images also trained on: {some(shared)}'
-            yield warning(split, what, 'figures will be better than on images never seen')
+        named = (' and '.join(str(image.path) for image in group) for group in several)
+        advice = 'put what is annotated in an image under one name'
+        what = 'images listed more than once'
+        yield from report_wrong(warning, split, named, len(listed), what, advice)
+        if split != 'train':
+            shared = [str(group[0].path) for file, group in listed.items() if file in trained]
+            advice = 'figures will be better than on images never seen'
+            what = 'images also trained on'
+            yield from report_wrong(warning, split, shared, len(listed), what, advice)
 
 
 def _open(image: ImageFile) -> Opened:
@@ -215,36 +168,32 @@ def _open(image: ImageFile) -> Opened:
     return Opened(image, digest, fault, stored, size, turned)
 
 
-def _faults(split: str, opened: list[Opened], listing: Listing) -> Iterator[Finding]:
+def _faults(split: str, opened: list[Opened], remove: str) -> Iterator[Finding]:
     """What is wrong with the images of a split, each by itself."""
-    broken = [f'{one.image.path} ({one.fault})' for one in opened if one.fault]
-    if broken:
-        what = f'{len(broken)} of {len(opened)} images not readable: {some(broken)}'
-        yield error(split, what, f'copy them again, or {listing.remove}')
-    other = [one for one in opened if one.is_of_other_size]
-    if other:
-        what = f'{len(other)} of {len(opened)} images not of the size annotated'
-        advice = 'boxes would lie in wrong places: annotate the images as they are'
-        yield error(split, f'{what}: {some(map(_compared, other))}', advice)
+    total = len(opened)
+    broken = [f'{one} ({one.fault})' for one in opened if one.fault]
+    advice = f'copy them again, or {remove}'
+    yield from report_wrong(error, split, broken, total, 'images not readable', advice)
+    other = [_compared(one) for one in opened if one.is_of_other_size]
+    advice = 'boxes would lie in wrong places: annotate the images as they are'
+    yield from report_wrong(error, split, other, total, 'images not of the size annotated', advice)
     # Sides that change places show in the size, where that is known.
     hidden = [
-        str(one.image.path)
+        str(one)
         for one in opened
         if one.turned and not one.fault and one.size == one.stored and not one.is_of_other_size
     ]
-    if hidden:
-        what = f'{len(hidden)} of {len(opened)} images turned or mirrored as their EXIF data says'
-        advice = (
-            'their size does not show whether they were annotated so: look at some, or save them '
-            'as they are to be seen, without EXIF data'
-        )
-        yield warning(split, f'{what}: {some(hidden)}', advice)
+    what = 'images turned or mirrored as their EXIF data says'
+    advice = (
+        'their size does not show whether they were annotated so: look at some, or save them '
+        'as they are to be seen, without EXIF data'
+    )
+    yield from report_wrong(warning, split, hidden, total, what, advice)
 
 
 def _compared(one: Opened) -> str:
     how = ', turned as its EXIF data says' if one.turned and one.size != one.stored else ''
-    size, annotated = size_text(one.size), size_text(one.image.size)
-    return f'{one.image.path} is {size}{how}, annotated {annotated}'
+    return f'{one} is {size_text(one.size)}{how}, annotated {size_text(one.image.size)}'
 
 
 def _orientation(image: Image.Image) -> int:

@@ -21,16 +21,13 @@ from mmengine.config import Config
 from mmengine.optim import OPTIMIZERS
 from torch import Tensor, nn
 
+from ptnt_mm.check.training_step import TrainingStep
 from ptnt_mm.utils.findings import Finding, note, sound, warning
 from ptnt_mm.utils.text import binary
 
-_SIDE = 512
-"""Longer side of the image that is tried, in pixels."""
+_SIDE = 512  # longer side of the image that is tried, in pixels
 
 _MEMINFO = Path('/proc/meminfo')
-
-Losses = Callable[[int], tuple[Tensor, int]]
-"""Longer side of an image in pixels -> the loss of a batch, and its area, padded, in pixels."""
 
 
 @dataclass(frozen=True)
@@ -52,19 +49,17 @@ class StepMemory:
         return self.weights + self.image * images
 
 
-def measure(config: Config, model: nn.Module, losses: Losses, area: int) -> StepMemory:
-    """Take a step of training.
+def measure_memory(config: Config, step: TrainingStep) -> StepMemory:
+    """Take a step of training, which changes the weights of its model.
 
     Args:
         config: Names the optimizer.
-        model: In training mode. Its weights are changed.
-        losses: Runs the model.
-        area: In pixels, of the image to be trained on, padded.
+        step: With a small image in place of one of its full area.
     """
-    known = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
-    kept, (loss, tried) = _kept(lambda: losses(_SIDE), known)
+    known = {parameter.untyped_storage().data_ptr() for parameter in step.model.parameters()}
+    kept, (loss, tried) = _kept(lambda: step.loss(_SIDE), known)
     loss.backward()
-    return StepMemory(_of_weights(config, model), kept * area // tried, area)
+    return StepMemory(_of_weights(config, step.model), kept * step.area // tried, step.area)
 
 
 def check_memory(config: Config, step: StepMemory) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
 
-from ptnt_mm.utils.errors import unknown_name
+from ptnt_mm.utils.text import unknown_name
 
 
 class Parser(argparse.ArgumentParser):

@@ -2,14 +2,11 @@
 
 import argparse
 
-from ptnt_mm.check.inspection import Inspection
-from ptnt_mm.check.report import closing, lines, of_kind
+from ptnt_mm.check import inspection
 from ptnt_mm.checkpoints.read import refuse_forced_unsafe_loading
 from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.engine.start import use_pretrained
-from ptnt_mm.utils.findings import Severity
-
-_SPLITS = ('train', 'val', 'test')
+from ptnt_mm.utils.findings import Finding, Severity, closing, lines, of_kind
 
 
 def check(args: argparse.Namespace) -> int:
@@ -23,8 +20,10 @@ def check(args: argparse.Namespace) -> int:
     require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
     if args.pretrained is not None:
         use_pretrained(config, args.pretrained)
-    inspection = Inspection(config, _SPLITS, args.gpus)
-    for subject, findings in inspection.run(inspection.checks, thorough=not args.quick):
-        print('\n'.join((subject, *lines(findings))), flush=True)
-    print(closing(inspection.findings))
-    return int(bool(of_kind(inspection.findings, Severity.ERROR)))
+    findings = inspection.check(config, gpus=args.gpus, quick=args.quick, tell=_print)
+    print(closing(findings))
+    return int(bool(of_kind(findings, Severity.ERROR)))
+
+
+def _print(subject: str, findings: list[Finding]) -> None:
+    print('\n'.join((subject, *lines(findings))), flush=True)

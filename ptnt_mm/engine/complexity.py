@@ -28,8 +28,9 @@ from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.models.archs import ARCHS, PATCH
 from ptnt_mm.models.layers.attention import FusedOuterAttention
 from ptnt_mm.models.layers.stage import Stage
-from ptnt_mm.utils.errors import UserError, unknown_name
+from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.tables import new_table, to_text
+from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.zoo import config_names
 
 ATTENTION_PRODUCTS = ('scaled_dot_product_attention', 'matmul', 'bmm', 'einsum')

@@ -13,7 +13,8 @@ from mmengine.runner import Runner
 
 from ptnt_mm.doctor.report import HOSTS
 from ptnt_mm.engine.constructors import arguments, registered_names
-from ptnt_mm.utils.errors import UserError, unknown_name
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.zoo import config_names, config_path
 
 # Keys that MMEngine and the hosts read from the top of a config, beside the runner's arguments.

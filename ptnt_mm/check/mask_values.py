@@ -1,19 +1,18 @@
 """What the values of a data set's masks mean, as mmseg turns them into labels."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from ptnt_mm.check.segmentation.data import SegmentationData
-from ptnt_mm.check.segmentation.labels import VALUES, label_of_each_value
-from ptnt_mm.check.segmentation.mask_files import Mask
-from ptnt_mm.utils.findings import Finding, error, sound, warning
+from ptnt_mm.check.mask_files import VALUES, Mask
+from ptnt_mm.check.mask_lists import SegmentationData
+from ptnt_mm.data.index_masks import IGNORED
+from ptnt_mm.utils.findings import Finding, error, report_wrong, sound, warning
 from ptnt_mm.utils.text import some
 
-_WHITE = VALUES - 1
-"""What a drawing of one object in black and white has for it."""
+_WHITE = VALUES - 1  # what a drawing of one object in black and white has for it
 
 _BACKGROUND = ('background', 'bg', '_background_', '__background__')
 
@@ -71,10 +70,26 @@ class Values:
         return self.labels != self.ignored
 
     @cached_property
-    def out_of_range(self) -> set[int]:
-        """The values that occur, count, and are of no class."""
-        beyond = np.flatnonzero(self.counted & (self.labels >= len(self.data.classes)))
-        return self.present & set(beyond.tolist())
+    def is_no_class(self) -> np.ndarray:
+        """Whether each value occurs, counts, and is of no class, (256,)."""
+        return (self.counts > 0) & self.counted & (self.labels >= len(self.data.classes))
+
+
+def label_of_each_value(reduce_zero_label: bool, label_map: Mapping[int, int] | None) -> np.ndarray:
+    """The labels of the values 0 to 255, (256,), as mmseg's loading turns them.
+
+    Args:
+        reduce_zero_label: Whether 0 is ignored, and the classes begin at 1.
+        label_map: From a class's place among all of the data set to that among those asked for.
+    """
+    labels = np.arange(VALUES)
+    if reduce_zero_label:
+        labels -= 1
+        # mmseg's label for the value 0, and for classes left out.
+        labels[[0, IGNORED]] = IGNORED
+    if label_map:
+        labels = np.array([label_map.get(label, label) for label in labels.tolist()])
+    return labels
 
 
 def check_mask_values(data: SegmentationData, masks: list[Mask], ignored: int) -> Iterator[Finding]:
@@ -97,35 +112,27 @@ def check_mask_values(data: SegmentationData, masks: list[Mask], ignored: int) -
 
 
 def _black_and_white(values: Values) -> Iterator[Finding]:
-    if values.present != {0, _WHITE}:
-        return
-    advice = f'write 1 in place of {_WHITE}, which is for pixels that do not count'
-    if values.reduces:
-        advice += f', and {_ZERO_OFF}'
-    what = f'all {len(values.masks)} masks hold 0 and {_WHITE} alone, as if black and white'
-    yield error(values.data.name, what, advice)
+    if values.present == {0, _WHITE}:
+        advice = f'write 1 in place of {_WHITE}, which is for pixels that do not count'
+        if values.reduces:
+            advice += f', and {_ZERO_OFF}'
+        what = f'all {len(values.masks)} masks hold 0 and {_WHITE} alone, as if black and white'
+        yield error(values.data.name, what, advice)
 
 
 def _out_of_range(values: Values) -> Iterator[Finding]:
-    if not values.out_of_range:
-        return
-    wrong = np.zeros(VALUES, bool)
-    wrong[list(values.out_of_range)] = True
+    wrong = values.is_no_class
     having = [mask for mask in values.masks if mask.counts[wrong].any()]
-    named = some(
-        f'{mask.path} ({some(map(str, np.flatnonzero(mask.counts * wrong)))})' for mask in having
-    )
-    yield error(
-        values.data.name,
-        f'{len(having)} of {len(values.masks)} masks with values that are no class: {named}; the '
-        f'classes are {values.first} to {values.last}',
-        _advice(values),
-    )
+    if having:
+        named = some(f'{mask.path} ({_listed(mask.counts * wrong)})' for mask in having)
+        what = f'{len(having)} of {len(values.masks)} masks with values that are no class: {named}'
+        classes = f'; the classes are {values.first} to {values.last}'
+        yield error(values.data.name, what + classes, _instead_of_no_class(values))
 
 
-def _advice(values: Values) -> str:
+def _instead_of_no_class(values: Values) -> str:
     """What masks with values that are no class may be, and what to do."""
-    if not values.reduces and values.out_of_range == {values.last + 1}:
+    if not values.reduces and np.flatnonzero(values.is_no_class).tolist() == [values.last + 1]:
         if 0 not in values.present:
             return f'0 never occurs, so the masks begin at 1: {_ZERO_ON}'
         return (
@@ -133,10 +140,9 @@ def _advice(values: Values) -> str:
             f'classes and write num_classes={len(values.data.classes) + 1}; if it does not '
             f'count, {_ZERO_ON}'
         )
-    used = sorted(values.present)
-    if not any(0 < value <= values.last for value in used):
+    if not any(0 < value <= values.last for value in values.present):
         return (
-            f'the values {some(map(str, used))} may be greys to look at: write the index of the '
+            f'the values {_listed(values.counts)} may be greys to look at: write the index of the '
             'class in place of each'
         )
     return (
@@ -148,7 +154,7 @@ def _advice(values: Values) -> str:
 def _shifted(values: Values) -> Iterator[Finding]:
     """The value 0 ignored although it is a class, and every class one too high."""
     present, names = values.present, values.data.classes
-    of_all = values.data.built.label_map is None and not values.out_of_range
+    of_all = values.data.built.label_map is None and not values.is_no_class.any()
     if not (values.reduces and of_all and 0 in present and values.last not in present):
         return
     share = values.counts[0] / values.counts.sum()
@@ -165,14 +171,12 @@ def _shifted(values: Values) -> Iterator[Finding]:
 def _nothing_counts(values: Values) -> Iterator[Finding]:
     """Masks of which no pixel has a class."""
     empty = [mask for mask in values.masks if not mask.counts[values.counted].any()]
-    if not empty:
-        return
-    named = some(f'{mask.path} ({some(map(str, np.flatnonzero(mask.counts)))})' for mask in empty)
-    what = f'{len(empty)} of {len(values.masks)} masks without a pixel that counts: {named}'
+    named = (f'{mask.path} ({_listed(mask.counts)})' for mask in empty)
+    report, advice = warning, 'nothing is learned from them: leave them out'
     if len(empty) == len(values.masks):
-        yield error(values.data.name, what, 'there is nothing to learn or to measure')
-    else:
-        yield warning(values.data.name, what, 'nothing is learned from them: leave them out')
+        report, advice = error, 'there is nothing to learn or to measure'
+    what = 'masks without a pixel that counts'
+    yield from report_wrong(report, values.data.name, named, len(values.masks), what, advice)
 
 
 def _absent(values: Values) -> Iterator[Finding]:
@@ -190,6 +194,11 @@ def _absent(values: Values) -> Iterator[Finding]:
 def _sound(values: Values) -> Finding:
     uncounted = values.counts[~values.counted].sum() / values.counts.sum()
     ignored = f', {uncounted:.1%} of the pixels ignored' if uncounted else ''
-    counted = sorted(value for value in values.present if values.counted[value])
+    counted = np.flatnonzero(values.counts * values.counted)
     span = f'{counted[0]} to {counted[-1]}'
     return sound(values.data.name, f'{len(values.masks)} masks open, values {span}{ignored}')
+
+
+def _listed(counts: np.ndarray) -> str:
+    """The first few of the values that occur, of (256,) counts."""
+    return some(map(str, np.flatnonzero(counts)))

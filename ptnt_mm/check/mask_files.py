@@ -10,15 +10,14 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from ptnt_mm.check.files_on_disk import on_threads, reason
 from ptnt_mm.check.images import size_as_read, size_text
-from ptnt_mm.check.many_files import on_threads, reason
-from ptnt_mm.check.segmentation.data import Pair, SegmentationData, loading_of
-from ptnt_mm.check.segmentation.labels import VALUES
-from ptnt_mm.utils.findings import Finding, error, warning
+from ptnt_mm.check.mask_lists import Pair, SegmentationData, loading_of
+from ptnt_mm.utils.findings import Finding, error, report_wrong, warning
 from ptnt_mm.utils.text import some
 
-_COLOURS = 256
-"""A mask with more colours is no drawing of classes."""
+VALUES = 256  # mmseg reads masks as 8-bit numbers
+_COLOURS = 256  # a mask with more colours is no drawing of classes
 
 
 @dataclass(frozen=True)
@@ -120,71 +119,60 @@ def open_mask(pair: Pair, backend: str) -> Mask | Broken:
 def check_mask_files(data: SegmentationData, opened: list[Mask | Broken]) -> Iterator[Finding]:
     """Look at the form of masks, whatever classes they hold."""
     broken = [f'{mask.path} ({mask.reason})' for mask in opened if isinstance(mask, Broken)]
-    if broken:
-        what = f'{len(broken)} of {len(opened)} masks not readable: {some(broken)}'
-        yield error(data.name, what, 'copy or write them again')
+    advice = 'copy or write them again'
+    yield from report_wrong(error, data.name, broken, len(opened), 'masks not readable', advice)
     masks = [mask for mask in opened if isinstance(mask, Mask)]
-    yield from _of_colours(data, masks)
-    yield from _changed(data, masks)
-    yield from _of_more_bits(data, masks)
-    other = [mask for mask in masks if mask.image_size not in (None, mask.size)]
-    if other:
-        named = some(
-            f'{mask.path} is {size_text(mask.size)}, its image {size_text(mask.image_size)}'
-            for mask in other
-        )
-        what = f'{len(other)} of {len(masks)} masks not of the size of their images: {named}'
-        advice = 'draw them on the images as they are, or resize them, to the nearest index'
-        yield error(data.name, what, advice)
-
-
-def _of_colours(data: SegmentationData, masks: list[Mask]) -> Iterator[Finding]:
     coloured = [mask for mask in masks if mask.counts is None]
-    if not coloured:
-        return
-    modes = some(f'{mask.path} ({mask.mode})' for mask in coloured)
-    what = f'{len(coloured)} of {len(masks)} masks with several channels: {modes}'
-    colours = frozenset().union(*(mask.colours for mask in coloured))
+    if coloured:
+        named = (f'{mask.path} ({mask.mode})' for mask in coloured)
+        what, advice = 'masks with several channels', _instead_of_channels(data, coloured)
+        yield from report_wrong(error, data.name, named, len(masks), what, advice)
+    yield from _changed(data, masks)
+    other = (
+        f'{mask.path} is {size_text(mask.size)}, its image {size_text(mask.image_size)}'
+        for mask in masks
+        if mask.image_size not in (None, mask.size)
+    )
+    what = 'masks not of the size of their images'
+    advice = 'draw them on the images as they are, or resize them, to the nearest index'
+    yield from report_wrong(error, data.name, other, len(masks), what, advice)
+
+
+def _instead_of_channels(data: SegmentationData, masks: list[Mask]) -> str:
+    """What to write in place of masks with several channels."""
+    colours = frozenset().union(*(mask.colours for mask in masks))
     palette = {tuple(colour) for colour in data.built.metainfo.get('palette') or ()}
-    if all(mask.mode == 'P' for mask in coloured):
-        advice = "take imdecode_backend out of LoadAnnotations: Pillow reads a palette's indices"
-    elif colours and all(red == green == blue for red, green, blue in colours):
-        advice = 'the channels are the same: keep one, as an 8-bit PNG in greys'
-    elif colours and colours <= palette:
-        advice = (
+    if all(mask.mode == 'P' for mask in masks):
+        return "take imdecode_backend out of LoadAnnotations: Pillow reads a palette's indices"
+    if colours and all(red == green == blue for red, green, blue in colours):
+        return 'the channels are the same: keep one, as an 8-bit PNG in greys'
+    if colours and colours <= palette:
+        return (
             "the colours are those of metainfo.palette: write each colour's place in it, from 0, "
             'into an 8-bit PNG of one channel'
         )
-    else:
-        advice = 'write the index of the class, not a colour, into an 8-bit PNG of one channel'
-    yield error(data.name, what, advice)
+    return 'write the index of the class, not a colour, into an 8-bit PNG of one channel'
 
 
 def _changed(data: SegmentationData, masks: list[Mask]) -> Iterator[Finding]:
-    """Masks whose values are not those that were drawn."""
+    """Masks whose values are not those that were drawn, or that others may read otherwise."""
+    where, total = data.name, len(masks)
     lossy = [str(mask.path) for mask in masks if mask.is_lossy]
     if lossy:
-        what = f'{len(lossy)} of {len(masks)} masks are JPEGs: {some(lossy)}'
-        yield error(data.name, what, 'JPEG changes values: draw them anew, as PNGs')
+        what = f'{len(lossy)} of {total} masks are JPEGs: {some(lossy)}'
+        yield error(where, what, 'JPEG changes values: draw them anew, as PNGs')
     stretched = [str(mask.path) for mask in masks if mask.is_stretched]
-    if stretched:
-        what = f'{len(stretched)} of {len(masks)} masks of less than 8 bits, in greys'
-        advice = 'decoding stretches 0, 1, 2 to 0, 17, 34 or 0, 85, 170: write 8 bits, or a palette'
-        yield error(data.name, f'{what}: {some(stretched)}', advice)
-
-
-def _of_more_bits(data: SegmentationData, masks: list[Mask]) -> Iterator[Finding]:
-    wide = [mask for mask in masks if mask.wide]
-    if wide:
-        named = some(f'{mask.path} ({some(map(str, mask.wide))})' for mask in wide)
-        what = f'{len(wide)} of {len(masks)} masks with values that are no 8-bit numbers: {named}'
-        yield error(
-            data.name, what, 'mmseg keeps their lowest 8 bits silently: 256 becomes 0, 65535 255'
-        )
-    elif more := [str(mask.path) for mask in masks if mask.is_wide]:
-        what = f'{len(more)} of {len(masks)} masks of more than 8 bits: {some(more)}'
+    what = 'masks of less than 8 bits, in greys'
+    advice = 'decoding stretches 0, 1, 2 to 0, 17, 34 or 0, 85, 170: write 8 bits, or a palette'
+    yield from report_wrong(error, where, stretched, total, what, advice)
+    wide = [f'{mask.path} ({some(map(str, mask.wide))})' for mask in masks if mask.wide]
+    what = 'masks with values that are no 8-bit numbers'
+    advice = 'mmseg keeps their lowest 8 bits silently: 256 becomes 0, 65535 255'
+    yield from report_wrong(error, where, wide, total, what, advice)
+    if not wide:
+        more = [str(mask.path) for mask in masks if mask.is_wide]
         advice = 'their values fit into 8 bits; write them so, or others will read them otherwise'
-        yield warning(data.name, what, advice)
+        yield from report_wrong(warning, where, more, total, 'masks of more than 8 bits', advice)
 
 
 def _size_of(image: Path) -> tuple[int, int] | None:
@@ -192,7 +180,7 @@ def _size_of(image: Path) -> tuple[int, int] | None:
     try:
         with Image.open(image) as opened:
             return size_as_read(opened)
-    except Exception:  # it is another check's to say so
+    except Exception:  # another check reports it
         return None
 
 

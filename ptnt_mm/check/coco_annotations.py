@@ -12,8 +12,7 @@ import numpy as np
 from mmengine.config import Config
 from mmengine.registry import DATASETS, DefaultScope
 
-from ptnt_mm.check.classes import wrong_kind
-from ptnt_mm.check.data import Data, as_names, described
+from ptnt_mm.check.data_sets import Data, ImageFile, as_names, find_data_sets, misread_names
 from ptnt_mm.data.coco_file import CocoFile, read
 from ptnt_mm.engine.config import explain_build_error, kind_of
 from ptnt_mm.utils.errors import UserError
@@ -21,10 +20,6 @@ from ptnt_mm.utils.findings import Finding, error, note, sound
 
 _READING = ('load_data_list', 'parse_data_info', 'filter_data')
 """What a class has from CocoDataset if it reads and filters as that does."""
-
-_PREFIX = "write data_prefix=dict(img='train/'), or img='' if file names are whole paths"
-
-_KEYS = ('filter_cfg', 'indices', 'test_mode')
 
 Id = int | float | str
 
@@ -35,14 +30,13 @@ class Loaded:
 
     Attributes:
         paths: The path of each image, by its id.
-        objects: The label of each object and whether it is ignored, by its id; those that are
-            left out are not there.
+        ignored: Whether each object is ignored, by its id; those left out are not there.
         refused: Why mmdet breaks off at an object, by its id.
         used: The ids of the images that its filter and ``indices`` leave.
     """
 
     paths: dict[Id, str] = field(default_factory=dict)
-    objects: dict[Id, tuple[int, bool]] = field(default_factory=dict)
+    ignored: dict[Id, bool] = field(default_factory=dict)
     refused: dict[Id, str] = field(default_factory=dict)
     used: set[Id] = field(default_factory=set)
 
@@ -64,10 +58,9 @@ class DetectionData(Data):
     labels: dict[Id, int] = field(default_factory=dict)
     total: int = 0
 
-    @property
-    def lists_objects(self) -> bool:
-        """Whether it gives images with their objects, and not videos or objects alone."""
-        return any(base.__name__ == 'BaseDetDataset' for base in self.cls.__mro__)
+    IDENTITY = ('filter_cfg', 'indices', 'test_mode')
+    MAKES_PATHS = 'data_prefix.img and the file_name of the annotation file'
+    REMOVE = 'take them out of the annotation file'
 
     @property
     def reads_coco(self) -> bool:
@@ -76,11 +69,34 @@ class DetectionData(Data):
         return coco is not None and all(getattr(self.cls, m) is getattr(coco, m) for m in _READING)
 
     @property
+    def shares_classes(self) -> bool:
+        """Whether it gives images with their objects.
+
+        Trackers are measured on data sets of another kind, whose classes are their metric's.
+        """
+        return any(base.__name__ == 'BaseDetDataset' for base in self.cls.__mro__)
+
+    @property
     def known_to_heads(self) -> tuple[str, ...]:
         """The class names that heads tell apart: of panoptic data, those of objects."""
-        stated = self.data_set.settings.get('metainfo') or {}
-        things = (getattr(self.cls, 'METAINFO', {}) | stated).get('thing_classes')
+        things = (getattr(self.cls, 'METAINFO', {}) | self.metainfo).get('thing_classes')
         return as_names(things) or self.classes
+
+    @property
+    def names_folder(self) -> bool:
+        """Whether its settings name a folder of images."""
+        return 'img' in (self.settings.get('data_prefix') or {})
+
+    @cached_property
+    def images(self) -> list[ImageFile]:
+        """All images of the annotation file that ``indices`` leave."""
+        if self.loaded is None:
+            return []
+        source, loader = str(self.file.path), self.image_loader
+        return [
+            ImageFile(self.name, self._path(one), source, loader, (one['width'], one['height']))
+            for one in self.file.images.values()
+        ]
 
     @cached_property
     def boxes(self) -> np.ndarray:
@@ -98,28 +114,25 @@ class DetectionData(Data):
     @cached_property
     def is_loaded(self) -> np.ndarray:
         """Whether mmdet loads each object, (N,)."""
-        return self._of_objects(lambda found: found is not None)
+        loaded = self.loaded.ignored if self.loaded else {}
+        return np.array([entry['id'] in loaded for entry in self.file.annotations], bool)
 
     @cached_property
     def is_ignored(self) -> np.ndarray:
         """Whether mmdet loads each object as a crowd, of which nothing is learned, (N,)."""
-        return self._of_objects(lambda found: found is not None and found[1])
-
-    def image_path(self, image: Mapping) -> Path | None:
-        """Where mmdet reads an image; None if that is remote."""
-        path = self.loaded.paths[image['id']]
-        # An address in place of a file's name is no remote file, but one that is not there.
-        is_remote = '://' in path and path.partition('://')[0].isalnum()
-        return None if is_remote else Path(path)
+        loaded = self.loaded.ignored if self.loaded else {}
+        return np.array([loaded.get(entry['id'], False) for entry in self.file.annotations], bool)
 
     def described(self, annotation: Mapping) -> str:
         """An object for a list of examples."""
         return f'id {annotation["id"]} in {self.file.images[annotation["image_id"]]["file_name"]}'
 
-    def _of_objects(self, says: Callable[[tuple[int, bool] | None], bool]) -> np.ndarray:
-        loaded = self.loaded.objects if self.loaded else {}
-        found = (says(loaded.get(annotation['id'])) for annotation in self.file.annotations)
-        return np.fromiter(found, bool, len(self.file.annotations))
+    def _path(self, image: Mapping) -> Path | None:
+        """Where mmdet reads an image; None if that is remote."""
+        path = self.loaded.paths[image['id']]
+        # An address in place of a file's name is no remote file, but one that is not there.
+        is_remote = '://' in path and path.partition('://')[0].isalnum()
+        return None if is_remote else Path(path)
 
 
 def load(config: Config, splits: tuple[str, ...]) -> tuple[list[DetectionData], list[Finding]]:
@@ -132,85 +145,81 @@ def load(config: Config, splits: tuple[str, ...]) -> tuple[list[DetectionData], 
     Returns:
         The data sets, and what was wrong with them or was left out.
     """
-    data, findings = described(DetectionData, config, splits, _KEYS)
+    data, findings = find_data_sets(DetectionData, config, splits)
     files: dict[Path, CocoFile | None] = {}
     for i, one in enumerate(data):
+        ann_file = one.settings.get('ann_file')
+        path = one.data_set.path(ann_file)
         if not one.reads_coco:
-            findings.append(_left_out(one))
-            continue
-        file = _read_once(one, files, findings)
-        if file is not None:
-            data[i] = _as_loaded(one, file, config, findings)
+            what = (
+                f'{kind_of(one.settings)} does not read as CocoDataset does: its annotations, '
+                'class names, images, boxes and masks were not checked'
+            )
+            findings.append(note(one.name, what))
+        elif path is None:
+            findings.append(note(str(ann_file), 'is not a local file: nothing of it was checked'))
+        else:
+            if path not in files:
+                files[path] = _read(path, one.trains, findings)
+            if files[path] is not None:
+                data[i] = _as_loaded(one, files[path], findings)
     return data, findings
 
 
-def read_sound(data: list[DetectionData]) -> Iterator[Finding]:
+def check_annotations(data: list[DetectionData]) -> Iterator[Finding]:
     """Say how much was read of each data set, and what is wrong with its file's form."""
     reported = set()
     for one in data:
         if one.file is None:
             continue
-        if _names_no_folder(one):
-            yield error(one.name, 'data_prefix names no folder of images', _PREFIX)
+        if not one.names_folder:
+            advice = "write data_prefix=dict(img='train/'), or img='' if file names are whole paths"
+            yield error(one.name, 'data_prefix names no folder of images', advice)
         if one.file.path in reported:
             continue
         reported.add(one.file.path)
-        yield from one.file.problems
-        if not one.file.problems:
-            size = f'{len(one.file.images)} images, {len(one.file.annotations)} objects'
-            yield sound(one.name, size)
+        size = f'{len(one.file.images)} images, {len(one.file.annotations)} objects'
+        yield from one.file.problems or [sound(one.name, size)]
 
 
-def _read_once(
-    data: DetectionData, files: dict[Path, CocoFile | None], findings: list[Finding]
-) -> CocoFile | None:
-    """The annotation file of a data set; None if it is not there or cannot be read."""
-    path = data.data_set.path(data.data_set.settings.get('ann_file'))
-    if path is None:
-        name = data.data_set.settings.get('ann_file')
-        findings.append(note(str(name), 'is not a local file: nothing of it was checked'))
+def _read(path: Path, trains: bool, findings: list[Finding]) -> CocoFile | None:
+    """An annotation file; None if it is unreadable, or not there, which another check reports."""
+    # To predict, no objects are needed, as in COCO's image_info_test-dev2017.json.
+    needed = ('images', 'annotations', 'categories') if trains else ('images', 'categories')
+    try:
+        return read(path, needed=needed) if path.exists() else None
+    except UserError as err:
+        findings.append(error('annotation file', str(err)))
         return None
-    if path not in files:
-        files[path] = None
-        if path.exists():
-            # What is only looked at needs no objects, such as COCO's image_info_test-dev2017.json.
-            needed = ('images', 'annotations', 'categories')
-            try:
-                files[path] = read(path, needed=needed if data.trains else needed[::2])
-            except UserError as err:
-                findings.append(error('annotation file', str(err)))
-    return files[path]
 
 
-def _as_loaded(
-    data: DetectionData, file: CocoFile, config: Config, findings: list[Finding]
-) -> DetectionData:
+def _as_loaded(data: DetectionData, file: CocoFile, findings: list[Finding]) -> DetectionData:
     """A data set with its file and what mmdet makes of it.
 
     mmdet gets the entries that are whole, and parses each object by itself, so that it is known
     what becomes of it.
     """
     loaded = Loaded()
-    settings = dict(data.data_set.settings, pipeline=[], lazy_init=True, serialize_data=False)
+    settings = dict(data.settings, pipeline=[], lazy_init=True, serialize_data=False)
     data = replace(data, file=file, total=len(file.images))
     try:
-        scope = config.get('default_scope') or 'mmengine'
         # pycocotools prints what it does.
-        with DefaultScope.overwrite_default_scope(scope), redirect_stdout(io.StringIO()):
+        with DefaultScope.overwrite_default_scope(data.scope), redirect_stdout(io.StringIO()):
             built = DATASETS.build(settings)
             built.COCOAPI = partial(_index, built.COCOAPI, file)
             built.parse_data_info = partial(_parse, built.parse_data_info, loaded)
             built.full_init()
     except Exception as err:  # data sets complain in every way there is
-        said = file.problems or [*wrong_kind(data)] or _names_no_folder(data)
-        if not said:
+        if not file.problems and data.names_folder and not any(misread_names(data)):
             why = explain_build_error(err)
             findings.append(error(data.name, f'the data set cannot be built: {why}'))
         return data
     loaded.used.update(info['img_id'] for info in built.data_list)
-    if settings.get('indices') is not None:
+    if data.settings.get('indices') is not None:
         # What is not chosen may be missing or wrong.
-        file = _only(file, loaded.used)
+        images = {key: image for key, image in file.images.items() if key in loaded.used}
+        annotations = [entry for entry in file.annotations if entry['image_id'] in images]
+        file = replace(file, images=images, annotations=annotations)
     return replace(data, file=file, loaded=loaded, labels=built.cat2label)
 
 
@@ -239,29 +248,7 @@ def _parse(parse: Callable[[dict], dict], loaded: Loaded, raw: dict) -> dict:
             found = parse(dict(raw_img_info=image, raw_ann_info=[annotation]))['instances']
         except Exception as err:  # an annotation may hold anything
             loaded.refused[annotation['id']] = f'{type(err).__name__}: {err}'
-            continue
-        for instance in found:
-            label, ignored = instance['bbox_label'], bool(instance['ignore_flag'])
-            loaded.objects[annotation['id']] = (label, ignored)
+        else:
+            for instance in found:
+                loaded.ignored[annotation['id']] = bool(instance['ignore_flag'])
     return info
-
-
-def _only(file: CocoFile, images: set[Id]) -> CocoFile:
-    """A file with some of its images alone."""
-    return replace(
-        file,
-        images={key: image for key, image in file.images.items() if key in images},
-        annotations=[entry for entry in file.annotations if entry['image_id'] in images],
-    )
-
-
-def _names_no_folder(data: DetectionData) -> bool:
-    return 'img' not in (data.data_set.settings.get('data_prefix') or {})
-
-
-def _left_out(data: DetectionData) -> Finding:
-    return note(
-        data.name,
-        f'{kind_of(data.data_set.settings)} does not read as CocoDataset does: its annotations, '
-        'class names, images, boxes and masks were not checked',
-    )

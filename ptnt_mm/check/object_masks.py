@@ -1,33 +1,28 @@
-"""Masks: there where a model or an evaluator needs them, and drawn where their boxes are."""
+"""Objects' masks: there where a model or an evaluator needs them, and where their boxes are."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 import numpy as np
 from mmengine.config import Config
 from mmengine.registry import TRANSFORMS, DefaultScope
 from pycocotools import mask as coco
 
-from ptnt_mm.check.detection.data import DetectionData
+from ptnt_mm.check.coco_annotations import DetectionData
 from ptnt_mm.data.coco_masks import run_lengths
 from ptnt_mm.engine.config import kind_of, within
 from ptnt_mm.engine.data_files import evaluators
-from ptnt_mm.utils.findings import Finding, error, note, sound, warning
+from ptnt_mm.utils.findings import Finding, error, note, report_wrong, sound, warning
 from ptnt_mm.utils.text import some
 
+# They give masks, or may give some, and are no mask heads by their place in the model.
 _ALSO_MASKS = ('Detectron2Wrapper', 'RTMDetInsHead', 'RTMDetInsSepBNHead')
-"""What gives masks, or may give some, and is no mask head by its place in the model."""
 
-_OF_BOXES = ('BoxInstMaskHead',)
-"""Mask heads that learn from boxes alone."""
+_OF_BOXES = ('BoxInstMaskHead',)  # mask heads that learn from boxes alone
+_CORNERS = 3  # the fewest points of a polygon
+_ROUNDING = 3  # pixels that a mask's side may be away from its box's, however small both are
 
-_CORNERS = 3
-"""The fewest points of a polygon."""
-
-_ROUNDING = 3
-"""Pixels that a mask's side may be away from its box's, however small both are."""
-
+# Masks that the quick half draws of a data set, evenly spread; the thorough half draws the rest.
 _SAMPLE = 5_000
-"""Masks that the quick half draws of a data set, from all over it; the thorough half, the rest."""
 
 _FAULTS = {
     'missing': (error, 'objects without mask', 'training or evaluation breaks off at them'),
@@ -52,12 +47,13 @@ _FAULTS = {
 """What may be wrong with a mask: how to report it, as what, and the advice."""
 
 
-def check_masks(data: list[DetectionData], config: Config) -> Iterator[Finding]:
+def check_object_masks(data: list[DetectionData], config: Config) -> Iterator[Finding]:
     """Compare what the heads need with the pipelines, the annotations and the evaluators."""
-    heads = [path for path, _ in _mask_heads(config)]
-    taught = [path for path, kind in _mask_heads(config) if kind not in _OF_BOXES]
+    heads = _mask_heads(config)
+    taught = [path for path, kind in heads.items() if kind not in _OF_BOXES]
     measured = _splits_with_masks(config)
-    if measured and not heads and not _gives_masks_otherwise(config):
+    others = (kind_of(settings) in _ALSO_MASKS for _, settings in within(config.model, 'model'))
+    if measured and not heads and not any(others):
         yield error(
             ' and '.join(measured),
             "the evaluator's metric 'segm' needs masks, and the model has no mask head",
@@ -66,42 +62,41 @@ def check_masks(data: list[DetectionData], config: Config) -> Iterator[Finding]:
     for one in data:
         yield from _pipeline(one, taught)
     for one in _with_masks(data, config):
-        yield from _annotations(one)
+        asked, step = _asked(one)
+        found = list(_faults(asked, one, drawn=range(0, len(asked), step)))
+        drawn = f', {len(asked[::step])} of them drawn' if step > 1 else ''
+        yield from found or [sound(one.name, f'{len(asked)} masks{drawn}')]
     if not heads and not measured:
         yield note('model', 'has no mask head: masks were not checked')
 
 
-def check_rest_of_masks(data: list[DetectionData], config: Config) -> Iterator[Finding]:
+def check_rest_of_object_masks(data: list[DetectionData], config: Config) -> Iterator[Finding]:
     """Draw the masks that were not among the sample."""
     for one in _with_masks(data, config):
-        asked = _asked(one)
-        step = len(asked) // _SAMPLE + 1
-        if step > 1:
-            rest = [annotation for i, annotation in enumerate(asked) if i % step]
-            found = list(_faults(rest, one, lambda i: True))
+        asked, step = _asked(one)
+        rest = [annotation for i, annotation in enumerate(asked) if i % step]
+        if rest:
+            found = list(_faults(rest, one, drawn=range(len(rest))))
             yield from found or [sound(one.name, f'the other {len(rest)} masks are drawn, too')]
 
 
 def _with_masks(data: list[DetectionData], config: Config) -> Iterator[DetectionData]:
     """The data sets whose masks are learned or measured."""
-    measured, heads = _splits_with_masks(config), any(_mask_heads(config))
+    measured = _splits_with_masks(config) if _mask_heads(config) else []
     for one in data:
         loads = one.trains and any(map(_loads_masks, one.data_set.pipeline))
-        measures = heads and any(split in measured for split in one.splits)
-        if one.file is not None and (loads or measures):
+        if one.file is not None and (loads or any(split in measured for split in one.splits)):
             yield one
 
 
-def _mask_heads(config: Config) -> Iterator[tuple[str, str]]:
+def _mask_heads(config: Config) -> dict[str, str]:
     """Where in the model's settings there are mask heads, and of which type."""
-    for path, settings in within(config.model, 'model'):
-        name = path.rpartition('.')[2].partition('[')[0]
-        if name in ('mask_head', 'panoptic_head') and settings.get('type'):
-            yield path, kind_of(settings)
-
-
-def _gives_masks_otherwise(config: Config) -> bool:
-    return any(kind_of(settings) in _ALSO_MASKS for _, settings in within(config.model, 'model'))
+    return {
+        path: kind_of(settings)
+        for path, settings in within(config.model, 'model')
+        if path.rpartition('.')[2].partition('[')[0] in ('mask_head', 'panoptic_head')
+        and settings.get('type')
+    }
 
 
 def _splits_with_masks(config: Config) -> list[str]:
@@ -129,62 +124,46 @@ def _pipeline(data: DetectionData, heads: list[str]) -> Iterator[Finding]:
     if not data.trains or not pipeline or not data.reads_coco:
         return
     if not any(map(_loads_boxes, pipeline)):
-        yield error(
-            data.name,
-            'the pipeline loads no boxes',
-            "add dict(type='LoadAnnotations', with_bbox=True) behind the loading of images",
-        )
+        advice = "add dict(type='LoadAnnotations', with_bbox=True) behind the loading of images"
+        yield error(data.name, 'the pipeline loads no boxes', advice)
     if heads and not any(map(_loads_masks, pipeline)):
-        yield error(
-            data.name,
-            f'{some(heads)} needs masks, which the pipeline does not load',
-            "write dict(type='LoadAnnotations', with_bbox=True, with_mask=True)",
-        )
+        what = f'{some(heads)} needs masks, which the pipeline does not load'
+        advice = "write dict(type='LoadAnnotations', with_bbox=True, with_mask=True)"
+        yield error(data.name, what, advice)
 
 
-def _asked(data: DetectionData) -> list[dict]:
-    """The objects of classes that are asked for."""
-    labels = data.labels
-    return [a for a in data.file.annotations if a['category_id'] in labels and not a.get('ignore')]
-
-
-def _annotations(data: DetectionData) -> Iterator[Finding]:
-    """Look at the form of all masks, and draw a sample."""
-    asked = _asked(data)
-    step = len(asked) // _SAMPLE + 1
-    found = list(_faults(asked, data, lambda i: i % step == 0))
-    drawn = f', {len(asked[::step])} of them drawn' if step > 1 else ''
-    yield from found or [sound(data.name, f'{len(asked)} masks{drawn}')]
+def _asked(data: DetectionData) -> tuple[list[dict], int]:
+    """The objects of classes that are asked for, and the step between those of the sample."""
+    labels, entries = data.labels, data.file.annotations
+    asked = [a for a in entries if a['category_id'] in labels and not a.get('ignore')]
+    return asked, len(asked) // _SAMPLE + 1
 
 
 def _faults(
-    annotations: list[dict], data: DetectionData, draws: Callable[[int], bool]
+    annotations: list[dict], data: DetectionData, drawn: Container[int]
 ) -> Iterator[Finding]:
     """What is wrong with masks; of each, the first thing alone.
 
     Args:
         annotations: Of the objects.
         data: Their data set.
-        draws: Whether the mask of an object is drawn, by its place.
+        drawn: The places of those whose masks are drawn, too.
     """
     loading = _loading(data)
-    named = {kind: [] for kind in _FAULTS}
+    wrong = {kind: [] for kind in _FAULTS}
     for i, annotation in enumerate(annotations):
         image = data.file.images[annotation['image_id']]
         size, why = [image['height'], image['width']], ''
         kind = _fault_of_form(annotation.get('segmentation'), size)
-        if not kind and draws(i):
+        if not kind and i in drawn:
             try:
                 kind = _fault_of_drawing(annotation, size, loading)
             except Exception as err:  # an annotation may hold anything
                 kind, why = 'broken', f' ({err})'
         if kind:
-            named[kind].append(data.described(annotation) + why)
-    for kind, wrong in named.items():
-        if wrong:
-            report, what, advice = _FAULTS[kind]
-            what = f'{len(wrong)} of {len(annotations)} {what}: {some(wrong)}'
-            yield report(data.name, what, advice)
+            wrong[kind].append(data.described(annotation) + why)
+    for kind, (report, what, advice) in _FAULTS.items():
+        yield from report_wrong(report, data.name, wrong[kind], len(annotations), what, advice)
 
 
 def _fault_of_form(mask: object, size: list) -> str:

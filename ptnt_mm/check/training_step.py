@@ -3,22 +3,21 @@
 import copy
 import io
 import warnings
-from abc import ABC, abstractmethod
 from contextlib import redirect_stdout
 from typing import Any
 
+import torch
 from mmengine.config import Config
 from mmengine.dataset import pseudo_collate
 from mmengine.registry import DATASETS, MODELS, DefaultScope
 from mmengine.structures import BaseDataElement
 from torch import Tensor, nn
-from torch.nn import functional
+from torch.nn.functional import interpolate
 
 from ptnt_mm.engine.config import explain_build_error
 from ptnt_mm.utils.errors import UserError
 
-_SAMPLES = 4
-"""Images that are taken from the pipeline, from all over the data set."""
+_SAMPLES = 4  # images that are taken from the pipeline, evenly spread over the data set
 
 
 def build_model(config: Config) -> nn.Module:
@@ -39,8 +38,8 @@ def build_model(config: Config) -> nn.Module:
         raise UserError(f'the model cannot be built: {explain_build_error(error)}') from error
 
 
-class Trial(ABC):
-    """A model and the largest of a few training images.
+class TrainingStep:
+    """A model and the largest of a few training images, with its annotations.
 
     Args:
         config: The config; its host library is imported.
@@ -59,16 +58,6 @@ class Trial(ABC):
         self.sample = max(samples, key=lambda sample: sample['inputs'][0].numel())
         self.area = self._batch(self.sample)['inputs'][0, 0].numel()
 
-    @abstractmethod
-    def resize(self, annotated: BaseDataElement, size: tuple[int, int], scale: float) -> None:
-        """Bring the annotations of an image to another size.
-
-        Args:
-            annotated: Is changed.
-            size: (height, width) in pixels.
-            scale: By which the image was resized to it.
-        """
-
     def loss(self, side: int) -> tuple[Tensor, int]:
         """Run the model.
 
@@ -81,6 +70,12 @@ class Trial(ABC):
         Raises:
             UserError: if the model fails.
         """
+        # A segmenter's preprocessor may pad to one size: to less, in proportion.
+        preprocessor = self.model.data_preprocessor
+        size = getattr(preprocessor, 'size', None)
+        if size is not None:
+            scale = min(side / max(size), 1.0)
+            preprocessor.size = tuple(round(length * scale) for length in size)
         try:
             batch = self._batch(self._shrunk(side))
             with DefaultScope.overwrite_default_scope(self.scope), warnings.catch_warnings():
@@ -90,6 +85,9 @@ class Trial(ABC):
         except Exception as error:  # a model may fail in every way there is
             text = str(error).strip().splitlines() or [type(error).__name__]
             raise UserError(f'a step of training fails: {text[0]}') from error
+        finally:
+            if size is not None:
+                preprocessor.size = size
 
     def _samples(self, config: Config) -> list[dict]:
         try:
@@ -115,7 +113,31 @@ class Trial(ABC):
         image, annotated = self.sample['inputs'], copy.deepcopy(self.sample['data_samples'])
         scale = min(side / max(image.shape[1:]), 1.0)
         size = tuple(max(round(length * scale), 1) for length in image.shape[1:])
-        smaller = functional.interpolate(image[None].float(), size=size)[0].to(image.dtype)
+        smaller = interpolate(image[None].float(), size=size)[0].to(image.dtype)
         annotated.set_metainfo(dict(img_shape=size, pad_shape=size))
-        self.resize(annotated, size, scale)
+        _resize(annotated, size, scale)
         return dict(self.sample, inputs=smaller, data_samples=annotated)
+
+
+def _resize(annotated: BaseDataElement, size: tuple[int, int], scale: float) -> None:
+    """Bring boxes, objects' masks and masks of classes to another size, in place.
+
+    Args:
+        annotated: Of an image.
+        size: (height, width) in pixels.
+        scale: By which the image was resized to it.
+    """
+    for name in ('gt_instances', 'ignored_instances'):
+        if name in annotated:
+            instances = annotated.get(name)
+            instances.bboxes.rescale_((scale, scale))
+            if 'masks' in instances:
+                instances.masks = instances.masks.resize(size)
+    for name in ('gt_sem_seg', 'gt_edge_map'):
+        if name in annotated:
+            maps = annotated.get(name)
+            resized = {
+                key: interpolate(pixels[None].float(), size=size)[0].to(torch.int64)
+                for key, pixels in maps.items()
+            }
+            annotated.set_field(type(maps)(**resized), name)

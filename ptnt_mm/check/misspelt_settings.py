@@ -8,8 +8,7 @@ the classes of its section do not hold it, but hold one that is a single slip aw
 import inspect
 import sys
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from difflib import get_close_matches
+from collections.abc import Callable, Iterator, Mapping
 from types import NoneType, UnionType
 
 from mmengine.config import Config
@@ -27,7 +26,7 @@ from torch.utils.data import DataLoader
 from ptnt_mm.engine.config import READ_KEYS, kind_of, within
 from ptnt_mm.engine.constructors import arguments, classes_named, registered_names, words
 from ptnt_mm.utils.findings import Finding, error, sound
-from ptnt_mm.utils.text import slips
+from ptnt_mm.utils.text import slips, suggest
 
 _IMPLIED: dict[str, tuple[Callable, ...]] = {
     'train_dataloader': (DataLoader,),
@@ -45,21 +44,26 @@ _IMPLIED: dict[str, tuple[Callable, ...]] = {
 }
 """What gets the settings that have no ``type``."""
 
+# Settings whose values are names that users choose.
 _OWN_NAMES = ('metainfo', 'experiment_name', 'work_dir', 'name', 'loss_name', 'prefix')
-"""Settings whose values are names that users choose."""
 
-_SHORTEST = 4
-"""Letters of a word that slips are looked for."""
+_SHORTEST = 4  # letters of a word that slips are looked for
 
-_FOREIGN = ('Albu', 'Detectron2Wrapper')
-"""Classes that hand their settings on to another library."""
+_FOREIGN = ('Albu', 'Detectron2Wrapper')  # they hand their settings on to another library
+
+
+_MEANT = ': did you mean {!r}?'
 
 
 def check_spelling(config: Config) -> Iterator[Finding]:
     """Look for keys, types and values that nothing reads."""
     found = [*_top_level(config)]
     for key in READ_KEYS & config.keys():
-        found += _Section(config, key).findings()
+        # Each place once.
+        once: dict[str, Finding] = {}
+        for finding in _Section(config, key).look(config[key], key):
+            once.setdefault(finding.where, finding)
+        found += once.values()
     yield from found or [sound('config', 'every key and type is known')]
 
 
@@ -88,28 +92,22 @@ class _Section:
     """What a config has under one of its top-level keys."""
 
     def __init__(self, config: Config, key: str):
-        self.key = key
-        self.settings = config[key]
         self.scope = config.get('default_scope') or 'mmengine'
         readers = [Runner, DefaultOptimWrapperConstructor, FileClient]
-        for path, settings in within(self.settings, key):
+        for path, settings in within(config[key], key):
             readers += self._classes(path, settings)
-        self.words = words(frozenset(readers)) | _operators()
+        # Heads look up mmcv's operators themselves, by their names.
+        operators = set(dir(sys.modules.get('mmcv.ops')))
+        self.words = words(frozenset(readers)) | operators
         self.known = self.words | registered_names()
-
-    def findings(self) -> Iterator[Finding]:
-        """What is misspelt, each place once."""
-        found: dict[str, Finding] = {}
-        for finding in self._look(self.settings, self.key):
-            found.setdefault(finding.where, finding)
-        yield from found.values()
 
     def _classes(self, path: str, settings: Mapping) -> tuple[Callable, ...]:
         if settings.get('type'):
             return classes_named(settings['type'], settings.get('_scope_', self.scope))
         return _IMPLIED.get(path, ())
 
-    def _look(self, value: object, path: str) -> Iterator[Finding]:
+    def look(self, value: object, path: str) -> Iterator[Finding]:
+        """What is misspelt in a value and all that is in it."""
         if isinstance(value, Mapping):
             classes = self._classes(path, value)
             if 'type' in value and not classes:
@@ -121,7 +119,7 @@ class _Section:
                 return
             for key, inner in value.items():
                 if key not in ('type', '_scope_'):
-                    yield from self._look(inner, f'{path}.{key}')
+                    yield from self.look(inner, f'{path}.{key}')
         elif path.rpartition('.')[2] in _OWN_NAMES or '.metainfo.' in path:
             return
         elif isinstance(value, (list, tuple)):
@@ -129,7 +127,7 @@ class _Section:
             unknown = [one for one in value if isinstance(one, str) and one not in self.known]
             for i, inner in enumerate(value):
                 if inner not in unknown or len(unknown) == 1:
-                    yield from self._look(inner, f'{path}[{i}]')
+                    yield from self.look(inner, f'{path}[{i}]')
         elif isinstance(value, str) and value.isidentifier():
             meant = _meant(value, self.known)
             if meant:
@@ -140,11 +138,9 @@ class _Section:
         # Some types are no classes, and are known to the class above alone. Without the library of
         # a scope the model cannot be built, which is said elsewhere.
         if name not in self.words and scope in ('', 'mmengine', 'mmdet', 'mmseg', 'ptnt_mm'):
-            yield error(
-                f'{path}.type',
-                f'unknown type {kind!r}{_did_you_mean(name, registered_names())}',
-                'correct it, or name the package that has it in custom_imports',
-            )
+            what = f'unknown type {kind!r}{suggest(name, registered_names(), _MEANT)}'
+            advice = 'correct it, or name the package that has it in custom_imports'
+            yield error(f'{path}.type', what, advice)
 
     def _arguments(
         self, settings: Mapping, path: str, classes: tuple[Callable, ...]
@@ -170,20 +166,9 @@ class _Section:
                 yield error(where, f'is read by nothing: did you mean {meant!r}?')
 
 
-def _operators() -> set[str]:
-    """The names of mmcv's operators, which heads look up themselves."""
-    return set(dir(sys.modules.get('mmcv.ops')))
-
-
 def _no_argument(where: str, classes: tuple[Callable, ...], names: set[str]) -> Finding:
-    meant = _did_you_mean(where.rpartition('.')[2], names)
+    meant = suggest(where.rpartition('.')[2], names, _MEANT)
     return error(where, f'is no argument of {classes[0].__name__}{meant}')
-
-
-def _did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown name, or nothing if no known one is near."""
-    near = get_close_matches(name, known, n=1)
-    return f': did you mean {near[0]!r}?' if near else ''
 
 
 def _meant(name: str, known: set[str] | frozenset[str]) -> str | None:
@@ -226,17 +211,16 @@ def _kinds(parameter: inspect.Parameter | None) -> set[type]:
         return set()
     if parameter.annotation is not parameter.empty:
         return _leaves(parameter.annotation)
-    is_number = type(parameter.default) in (int, float)
-    return {int, float} if is_number else set()
+    return {int, float} if type(parameter.default) in (int, float) else set()
 
 
 def _leaves(annotation: object) -> set[type]:
+    origin = typing.get_origin(annotation)
     if isinstance(annotation, str):
         # Not evaluated: plain ones say enough.
-        kinds = [_NAMED.get(name.strip()) for name in annotation.split('|')]
-        return {kind for kind in kinds if kind} if all(kinds) else set()
-    if typing.get_origin(annotation) in (typing.Union, UnionType):
+        leaves = [{_NAMED.get(name.strip())} - {None} for name in annotation.split('|')]
+    elif origin in (typing.Union, UnionType):
         leaves = [_leaves(part) for part in typing.get_args(annotation)]
-        return set().union(*leaves) if all(leaves) else set()
-    kind = typing.get_origin(annotation) or annotation
-    return {kind} if kind in _PLAIN else set()
+    else:
+        leaves = [{origin or annotation} & set(_PLAIN)]
+    return set().union(*leaves) if all(leaves) else set()

@@ -4,24 +4,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ptnt_mm.check.detection.data import DetectionData
-from ptnt_mm.utils.findings import Finding, error, note, sound, warning
-from ptnt_mm.utils.text import some
+from ptnt_mm.check.coco_annotations import DetectionData
+from ptnt_mm.utils.findings import Finding, Report, error, note, report_wrong, sound, warning
 
-_ROUNDING = 1.0
-"""Pixels that a box may leave its image by: annotation tools round."""
-
-_MANY = 0.1
-"""Of the boxes: so many that leave their images are not the annotators' slips."""
-
-_FEW = 0.01
-"""Of the boxes: so many are listed twice in public data sets."""
-
-_ENOUGH = 20
-"""Boxes that show together in which unit they are."""
-
-_NEAR_THE_CORNER = 0.7
-"""Of an image's sides: pixels of its own reach further in some image."""
+_ROUNDING = 1.0  # pixels that a box may leave its image by: annotation tools round
+_MANY = 0.1  # of the boxes: so many that leave their images are no slips of annotators
+_FEW = 0.01  # of the boxes: so many are listed twice in public data sets
+_ENOUGH = 20  # boxes that show together in which unit they are
+_NEAR_THE_CORNER = 0.7  # of an image's sides: boxes in pixels reach further in some image
 
 _FORMAT = 'COCO has [x, y, width, height] in pixels: convert them'
 
@@ -32,12 +22,11 @@ def check_boxes(data: list[DetectionData]) -> Iterator[Finding]:
     for one in data:
         if one.file is None or not one.file.annotations:
             continue
-        identity = one.file.path, repr(one.data_set.settings.get('indices'))
-        if identity in reported:
-            continue
-        reported.add(identity)
-        found = [*_other_format(one)] or [*_each(one), *_twice(one), *_near_the_corner(one)]
-        yield from found or [sound(one.name, f'{len(one.boxes)} boxes')]
+        identity = one.file.path, repr(one.settings.get('indices'))
+        if identity not in reported:
+            reported.add(identity)
+            found = [*_other_format(one)] or [*_each(one), *_twice(one), *_near_the_corner(one)]
+            yield from found or [sound(one.name, f'{len(one.boxes)} boxes')]
 
 
 def _other_format(data: DetectionData) -> Iterator[Finding]:
@@ -52,11 +41,8 @@ def _other_format(data: DetectionData) -> Iterator[Finding]:
     leaving = (boxes[:, :2] + boxes[:, 2:] > sizes + _ROUNDING).any(axis=1)
     as_corners = (boxes[:, 2:] > boxes[:, :2]).all() and (boxes[:, 2:] <= sizes + _ROUNDING).all()
     if as_corners and leaving.mean() >= _MANY:
-        what = (
-            f'{leaving.sum()} of {len(boxes)} boxes not inside their images, and all would be as '
-            f'[x1, y1, x2, y2]: {_examples(data, leaving)}'
-        )
-        yield error(data.name, what, _FORMAT)
+        what = 'boxes not inside their images, and all would be as [x1, y1, x2, y2]'
+        yield from _report_boxes(error, data, leaving, what, _FORMAT)
 
 
 def _each(data: DetectionData) -> Iterator[Finding]:
@@ -69,15 +55,20 @@ def _each(data: DetectionData) -> Iterator[Finding]:
         outside = ~(np.minimum(last, sizes) > np.maximum(first, 0)).all(axis=1)
         pixels = boxes[:, 2] * boxes[:, 3]
         other_area = ~((area < 1.5 * pixels + 4) & (area > 0.001 * pixels))
+    not_finite = ~np.isfinite(boxes).all(axis=1)
+    negative, thin = ((boxes[:, 2:] < side).any(axis=1) for side in (0, 1))
     dropped = 'mmdet drops them silently'
     many = 'so many may be [x1, y1, x2, y2] or [centre x, centre y, width, height], or belong to '
     clipped = many + 'images of another size' if beyond.mean() >= _MANY else 'mmdet clips them'
-    yield from _in_turn(
-        data,
-        (~np.isfinite(boxes).all(axis=1), error, 'boxes not finite', 'the loss would be NaN'),
-        ((boxes[:, 2:] < 0).any(axis=1), error, 'boxes of negative size', f'{_FORMAT}; {dropped}'),
+    no_area = f'{dropped}: area is width x height, or that of the mask'
+    # To train, areas need only be above 0.
+    other_area &= not data.trains
+    sizes_of = 'the precision of small, medium and large objects goes by them'
+    rules = (
+        (not_finite, error, 'boxes not finite', 'the loss would be NaN'),
+        (negative, error, 'boxes of negative size', f'{_FORMAT}; {dropped}'),
         (
-            (boxes[:, 2:] < 1).any(axis=1),
+            thin,
             warning,
             'boxes less than 1 pixel wide or high',
             f'{dropped}, and the object is background',
@@ -88,52 +79,28 @@ def _each(data: DetectionData) -> Iterator[Finding]:
             'boxes outside of their images',
             f'{dropped}; are these the right images?',
         ),
-        (
-            area <= 0,
-            error,
-            'areas 0 or less',
-            f'{dropped}: area is width x height, or that of the mask',
-        ),
+        (area <= 0, error, 'areas 0 or less', no_area),
         (_is_lost(data), error, 'objects', 'mmdet leaves them out, whatever the reason'),
         (beyond, warning, 'boxes not wholly inside their images', clipped),
-        # To train, they need only be above 0.
-        (
-            other_area & (not data.trains),
-            warning,
-            'areas that are not those of the boxes in pixels',
-            'the precision of small, medium and large objects goes by them',
-        ),
+        (other_area, warning, 'areas that are not those of the boxes in pixels', sizes_of),
     )
+    left = np.ones(len(boxes), bool)
+    for holds, report, what, advice in rules:
+        yield from _report_boxes(report, data, left & holds, what, advice)
+        left &= ~holds
 
 
 def _is_lost(data: DetectionData) -> np.ndarray:
     """Whether mmdet leaves out each object although a class asks for it, (N,)."""
     if data.loaded is None:
         return np.zeros(len(data.boxes), bool)
-    refused = data.loaded.refused
     asked = [
         entry['category_id'] in data.labels
         and not entry.get('ignore')
-        and entry['id'] not in refused
+        and entry['id'] not in data.loaded.refused
         for entry in data.file.annotations
     ]
     return np.array(asked, bool) & ~data.is_loaded
-
-
-def _in_turn(data: DetectionData, *rules: tuple) -> Iterator[Finding]:
-    """A finding for each rule that holds for boxes for which none before it does.
-
-    Args:
-        data: The data set.
-        rules: For which boxes it holds, (N,); how to report it, as what, and the advice.
-    """
-    left = np.ones(len(data.boxes), bool)
-    for holds, report, what, advice in rules:
-        chosen = left & holds
-        left &= ~holds
-        if chosen.any():
-            what = f'{chosen.sum()} of {len(chosen)} {what}: {_examples(data, chosen)}'
-            yield report(data.name, what, advice)
 
 
 def _twice(data: DetectionData) -> Iterator[Finding]:
@@ -143,10 +110,9 @@ def _twice(data: DetectionData) -> Iterator[Finding]:
     for i, key in enumerate(keys):
         again[i] = key in seen
         seen.add(key)
-    if again.any():
-        what = f'{again.sum()} of {len(again)} objects listed twice: {_examples(data, again)}'
-        report = warning if again.mean() > _FEW else note
-        yield report(data.name, what, 'leave one of each: the model learns to see both')
+    report = warning if again.mean() > _FEW else note
+    advice = 'leave one of each: the model learns to see both'
+    yield from _report_boxes(report, data, again, 'objects listed twice', advice)
 
 
 def _near_the_corner(data: DetectionData) -> Iterator[Finding]:
@@ -163,13 +129,14 @@ def _near_the_corner(data: DetectionData) -> Iterator[Finding]:
         yield warning(data.name, what, f'{unit}; {_FORMAT}')
 
 
-def _examples(data: DetectionData, chosen: np.ndarray) -> str:
-    """The first few chosen boxes, with their ids and images."""
-    annotations = (data.file.annotations[i] for i in np.flatnonzero(chosen))
-    return some(_described(data, annotation) for annotation in annotations)
-
-
-def _described(data: DetectionData, annotation: dict) -> str:
-    image = data.file.images[annotation['image_id']]
-    size = f'{image["width"]}x{image["height"]}'
-    return f'id {annotation["id"]} {annotation["bbox"]} in {image["file_name"]} ({size})'
+def _report_boxes(
+    report: Report, data: DetectionData, chosen: np.ndarray, what: str, advice: str
+) -> Iterator[Finding]:
+    """Report the boxes that are chosen, (N,), with their ids and images."""
+    named = []
+    for i in np.flatnonzero(chosen):
+        entry = data.file.annotations[i]
+        image = data.file.images[entry['image_id']]
+        size = f'{image["width"]}x{image["height"]}'
+        named.append(f'id {entry["id"]} {entry["bbox"]} in {image["file_name"]} ({size})')
+    yield from report_wrong(report, data.name, named, len(chosen), what, advice)
