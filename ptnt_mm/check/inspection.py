@@ -20,9 +20,9 @@ from ptnt_mm.check.misspelt import check_parameter_names, check_spelling
 from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_there_are_weights
 from ptnt_mm.check.report import lines, of_kind
 from ptnt_mm.check.strides import check_strides
-from ptnt_mm.check.trial import build_model
 from ptnt_mm.check.weights import check_normalisation, check_weights_are_there, check_weights_fit
-from ptnt_mm.engine.build import import_host
+from ptnt_mm.engine.build import build_model
+from ptnt_mm.engine.hosts import import_host
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, Severity, error, note, warning
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from mmengine.config import Config
 
-from ptnt_mm.engine.start import starting_weights
+from ptnt_mm.engine.starting_weights import starting_weights
 from ptnt_mm.utils.findings import Finding, error, note, sound, warning
 
 _ADAM_LIMIT = 3e-3

@@ -9,7 +9,7 @@ from typing import Any
 
 from mmengine.config import Config
 from mmengine.dataset import pseudo_collate
-from mmengine.registry import DATASETS, MODELS, DefaultScope
+from mmengine.registry import DATASETS, DefaultScope
 from mmengine.structures import BaseDataElement
 from torch import Tensor, nn
 from torch.nn import functional
@@ -19,24 +19,6 @@ from ptnt_mm.utils.errors import UserError
 
 _SAMPLES = 4
 """Images that are taken from the pipeline, from all over the data set."""
-
-
-def build_model(config: Config) -> nn.Module:
-    """Build the model, with random weights.
-
-    Raises:
-        UserError: if that fails.
-    """
-    try:
-        scope = config.get('default_scope') or 'mmengine'
-        with DefaultScope.overwrite_default_scope(scope), warnings.catch_warnings():
-            # Libraries warn of each other's future; training shows that soon enough.
-            warnings.simplefilter('ignore')
-            return MODELS.build(config.model)
-    except UserError:
-        raise
-    except Exception as error:  # constructors complain in every way there is
-        raise UserError(f'the model cannot be built: {explain_build_error(error)}') from error
 
 
 class Trial(ABC):

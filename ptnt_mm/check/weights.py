@@ -8,7 +8,7 @@ from torch import nn
 
 from ptnt_mm.check.settings import preprocessor_of
 from ptnt_mm.engine.config import kind_of
-from ptnt_mm.engine.start import check_start, starting_weights
+from ptnt_mm.engine.starting_weights import check_start, starting_weights
 from ptnt_mm.models.pretrained import CheckpointError, load_pretrained
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, sound, warning

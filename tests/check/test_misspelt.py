@@ -10,10 +10,10 @@ from mmengine.config import Config
 from ptnt_mm.check.inspection import Inspection, check_before_training
 from ptnt_mm.check.misspelt import check_parameter_names, check_spelling
 from ptnt_mm.check.strides import check_strides
-from ptnt_mm.check.trial import build_model
-from ptnt_mm.engine.build import import_host
+from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import READ_KEYS, read_config
 from ptnt_mm.engine.constructors import classes_named
+from ptnt_mm.engine.hosts import import_host
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
 

@@ -10,7 +10,7 @@ from torch import nn
 from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads, check_neck
 from ptnt_mm.check.memory import StepMemory, check_memory, measure
 from ptnt_mm.check.weights import check_normalisation, check_weights_fit
-from ptnt_mm.engine.start import use_pretrained
+from ptnt_mm.engine.starting_weights import use_pretrained
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.utils.findings import Severity
 

@@ -15,8 +15,8 @@ from ptnt_mm.check.segmentation.data import Pair, load
 from ptnt_mm.check.segmentation.labels import VALUES, label_of_each_value
 from ptnt_mm.check.segmentation.mask_files import Broken, open_mask
 from ptnt_mm.check.segmentation.trial import SegmentationTrial
-from ptnt_mm.check.trial import build_model
-from ptnt_mm.engine.build import import_host
+from ptnt_mm.engine.build import build_model
+from ptnt_mm.engine.hosts import import_host
 from ptnt_mm.utils.errors import UserError
 
 from .spoilt import MaskDemo
