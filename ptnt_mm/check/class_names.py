@@ -18,12 +18,11 @@ def check_class_names(data: Sequence[Data]) -> Iterator[Finding]:
         names = data[0].classes
         for other in data[1:]:
             if other.shares_classes and other.classes and other.classes != names:
-                yield error(
-                    other.name,
-                    f'the classes are {some(other.classes)}; those of {data[0].name} are '
-                    f'{some(names)}',
-                    'give all data sets the same names in the same order: labels are their places',
+                what = f'the classes are {some(other.classes)}; those of {data[0].name} are'
+                advice = (
+                    'give all data sets the same names in the same order: labels are their places'
                 )
+                yield error(other.name, f'{what} {some(names)}', advice)
 
 
 def names_are_known(data: Data) -> bool:
@@ -55,11 +54,9 @@ def _against_categories(data: DetectionData) -> Iterator[Finding]:
     categories = [category['name'] for category in data.file.categories]
     repeated = [name for name in data.classes if categories.count(name) > 1]
     if repeated:
-        yield error(
-            data.name,
-            f'several categories of {data.file.path} have one name: {some(repeated)}',
-            'mmdet gives each a label of its own, one more than there are classes: merge them',
-        )
+        what = f'several categories of {data.file.path} have one name: {some(repeated)}'
+        advice = 'mmdet gives each a label of its own, one more than there are classes: merge them'
+        yield error(data.name, what, advice)
     absent = [name for name in data.classes if name not in categories]
     asked = [name for name in categories if name in data.classes]
     if absent:
@@ -92,11 +89,11 @@ def _absent(data: DetectionData, absent: list[str], categories: list[str]) -> Fi
             'write metainfo=dict(classes=(...)) with the names of the file',
         )
     spare = [name for name in categories if name not in data.classes]
-    return error(
-        data.name,
-        f'metainfo.classes has what is no category of {path}: {_with_nearest(absent, spare)}',
-        'spell metainfo.classes as the categories: mmdet silently drops the boxes of all others',
+    what = f'metainfo.classes has what is no category of {path}: {_with_nearest(absent, spare)}'
+    advice = (
+        'spell metainfo.classes as the categories: mmdet silently drops the boxes of all others'
     )
+    return error(data.name, what, advice)
 
 
 def _dropped(data: DetectionData) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""The data sets of a config, each once, with the class names that they are asked for."""
+"""The data sets of a config: their files are there; each once, with the classes it is asked for."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -11,13 +11,19 @@ from mmengine.config import Config
 from mmengine.registry import DATASETS, TRANSFORMS, DefaultScope
 
 from ptnt_mm.engine.config import kind_of
-from ptnt_mm.engine.data_files import DataSet, data_sets, evaluators
+from ptnt_mm.engine.data_files import DataSet, data_sets, evaluators, expected_files
+from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.findings import Finding, error, note
-from ptnt_mm.utils.text import unknown_name
+from ptnt_mm.utils.findings import Finding, error, note, sound
+from ptnt_mm.utils.text import suggest, unknown_name
 
 # What names the data and gives it a meaning, whatever the host.
 _IDENTITY = ('type', 'data_root', 'ann_file', 'data_prefix', 'metainfo')
+
+_LAYOUT = (
+    'paths start from the folder that you work in; docs/data.md has the settings, and '
+    'tools/make_demo_data.py makes the demo set'
+)
 
 
 @dataclass(frozen=True)
@@ -135,7 +141,7 @@ def find_data_sets(
     """
     found: dict[tuple, SomeData] = {}
     findings = []
-    scope = config.get('default_scope') or 'mmengine'
+    scope = scope_of(config)
     for split in splits:
         for data_set in data_sets(config, split):
             # Whatever their pipelines; but what is trained on is never one with what is not.
@@ -152,6 +158,22 @@ def find_data_sets(
             names = _class_names(cls, data_set.settings)
             found[identity] = kind(data_set, {split: data_set.pipeline}, scope, cls, *names)
     return list(found.values()), findings
+
+
+def check_files(config: Config, splits: tuple[str, ...]) -> Iterator[Finding]:
+    """Look for the annotation files and folders that data loaders and evaluators read."""
+    for split in splits:
+        expected = expected_files(config, split)
+        missing = [path for path in expected if not path.exists()]
+        for path in missing:
+            if path.parent.is_dir():
+                names = [other.name for other in path.parent.iterdir()]
+                near = suggest(path.name, names, '; nearest is {!r}')
+            else:
+                near = f', nor is its folder {path.parent}'
+            yield error(split, f'{path} is not there{near}', _LAYOUT)
+        if expected and not missing:
+            yield sound(split, ', '.join(map(str, expected)))
 
 
 def misread_names(data: Data) -> Iterator[Finding]:

@@ -65,17 +65,13 @@ def _annotation_files(config: Config, split: str) -> list[Path]:
 
 def _another_file(split: str, data: DetectionData, file: Path) -> Iterator[Finding]:
     if file.resolve() != data.file.path.resolve():
-        yield error(
-            split,
-            f'{split}_evaluator.ann_file is {file}, the data set reads {data.file.path}',
-            'predictions would be measured against other images: give both the same file',
-        )
+        what = f'{split}_evaluator.ann_file is {file}, the data set reads {data.file.path}'
+        advice = 'predictions would be measured against other images: give both the same file'
+        yield error(split, what, advice)
     elif data.loaded is not None and len(data.loaded.used) < data.total:
-        yield warning(
-            split,
-            f'{len(data.loaded.used)} of the {data.total} images of {file} are loaded',
-            'the others count as images in which nothing was found: make a file of those alone',
-        )
+        what = f'{len(data.loaded.used)} of the {data.total} images of {file} are loaded'
+        advice = 'the others count as images in which nothing was found: make a file of those alone'
+        yield warning(split, what, advice)
 
 
 def _for_pycocotools(data: DetectionData) -> Iterator[Finding]:
@@ -88,11 +84,9 @@ def _for_pycocotools(data: DetectionData) -> Iterator[Finding]:
     )
     yield from report_wrong(error, data.name, without, len(entries), what, advice)
     if any(entry['id'] == 0 for entry in entries):
-        yield warning(
-            data.name,
-            'one annotation has the id 0, which pycocotools takes for "not found"',
-            'its object never counts as found: number annotations from 1',
-        )
+        what = 'one annotation has the id 0, which pycocotools takes for "not found"'
+        advice = 'its object never counts as found: number annotations from 1'
+        yield warning(data.name, what, advice)
 
 
 def _unknown(split: str, evaluator: Mapping) -> Iterator[Finding]:

@@ -68,11 +68,9 @@ def check_neck(config: Config) -> Iterator[Finding]:
             return
         where = f'model.neck[{i}]' if isinstance(necks, (list, tuple)) else 'model.neck'
         if list(taken) != channels:
-            yield error(
-                f'{where}.in_channels',
-                f'is {list(taken)}, the maps that come in have {channels} channels',
-                f'write in_channels={channels}, or change model.backbone.arch or out_indices',
-            )
+            what = f'is {list(taken)}, the maps that come in have {channels} channels'
+            advice = f'write in_channels={channels}, or change model.backbone.arch or out_indices'
+            yield error(f'{where}.in_channels', what, advice)
             return
         yield sound(where, f'takes maps of {channels} channels')
         if kind_of(neck) != 'TransposedConvNeck':

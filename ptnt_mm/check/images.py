@@ -1,49 +1,15 @@
 """Image files: there, readable, loaded in the size that was annotated, and listed once."""
 
-import hashlib
-import io
 import os
 import warnings
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 
 from PIL import Image
 
 from ptnt_mm.check.data_sets import Data, ImageFile
-from ptnt_mm.check.files_on_disk import Folders, on_threads, reason
+from ptnt_mm.data.image_files import OpenedImage, open_image
 from ptnt_mm.utils.findings import Finding, error, note, report_wrong, sound, warning
-
-_ORIENTATION = 0x0112  # EXIF's tag
-_ON_THEIR_SIDE = (5, 6, 7, 8)  # its values; 2, 3 and 4 mirror an image or turn it by 180 degrees
-
-
-@dataclass(frozen=True)
-class Opened:
-    """An image that is there, and what opening it has shown.
-
-    Attributes:
-        image: The image.
-        digest: Of the bytes of the file.
-        fault: Why it cannot be loaded; empty if it can.
-        stored: (width, height) in pixels as stored; None if Pillow cannot tell.
-        size: (width, height) in pixels as the host loads it.
-        turned: Whether loading turns or mirrors it, as its EXIF data says.
-    """
-
-    image: ImageFile
-    digest: bytes = b''
-    fault: str = ''
-    stored: tuple[int, int] | None = None
-    size: tuple[int, int] | None = None
-    turned: bool = False
-
-    @property
-    def is_of_other_size(self) -> bool:
-        """Whether it is loaded in another size than was annotated."""
-        return not self.fault and self.image.size not in (None, self.size)
-
-    def __str__(self) -> str:
-        return str(self.image.path)
+from ptnt_mm.utils.many_files import Folders, on_threads
 
 
 def check_images_are_there(data: Sequence[Data]) -> Iterator[Finding]:
@@ -73,33 +39,30 @@ def check_splits_are_apart(data: Sequence[Data]) -> Iterator[Finding]:
     """
     folders = Folders()
     local = [image for one in data for image in one.images if image.path is not None]
-    yield from _listed_twice(local, [folders.real(image.path) for image in local])
+    yield from _listed_twice([(image, folders.real(image.path)) for image in local])
 
 
 def check_images_open(data: Sequence[Data]) -> Iterator[Finding]:
     """Load every image that is there as the host does, and compare its size and its bytes."""
-    distinct: dict[str, Opened] = {}
+    distinct: dict[str, tuple[ImageFile, OpenedImage]] = {}
     for split, images in _by_split(data).items():
         there = [image for image in images if image.path is not None and image.path.is_file()]
         with warnings.catch_warnings():
             warnings.simplefilter('ignore', Image.DecompressionBombWarning)
-            opened = list(on_threads(_open, there, f'Opening {split} images'))
-        found = list(_faults(split, opened, data[0].REMOVE))
+            title = f'Opening {split} images'
+            opened = on_threads(lambda image: open_image(image.path, image.loader), there, title)
+            pairs = list(zip(there, opened, strict=True))
+        found = list(_faults(split, pairs, data[0].REMOVE))
         yield from found
         if there and not found:
             annotated = all(image.size is not None for image in there)
             size = ', all of the size annotated' if annotated else ''
             yield sound(split, f'{len(there)} images open{size}')
-        for one in opened:
+        for image, one in pairs:
             # Another check has compared the names of one file.
-            distinct.setdefault(os.path.realpath(one.image.path), one)
-    readable = [one for one in distinct.values() if not one.fault]
-    yield from _listed_twice([one.image for one in readable], [one.digest for one in readable])
-
-
-def size_as_read(image: Image.Image) -> tuple[int, int]:
-    """(width, height) of an image in pixels as the hosts read it: turned as its EXIF data says."""
-    return image.size[::-1] if _orientation(image) in _ON_THEIR_SIDE else image.size
+            distinct.setdefault(os.path.realpath(one.path), (image, one))
+    readable = [(image, one.digest) for image, one in distinct.values() if not one.fault]
+    yield from _listed_twice(readable)
 
 
 def size_text(size: tuple[int, int]) -> str:
@@ -115,15 +78,10 @@ def _by_split(data: Sequence[Data]) -> dict[str, list[ImageFile]]:
     return groups
 
 
-def _listed_twice(images: list[ImageFile], files: list[Hashable]) -> Iterator[Finding]:
-    """Look for one file behind several images.
-
-    Args:
-        images: The images.
-        files: What is the same for the same file, for each.
-    """
+def _listed_twice(images: list[tuple[ImageFile, Hashable]]) -> Iterator[Finding]:
+    """Look for one file behind several images; beside each is what the same files share."""
     lists: dict[tuple[str, str], dict[Hashable, list[ImageFile]]] = {}
-    for image, file in zip(images, files, strict=True):
+    for image, file in images:
         lists.setdefault((image.split, image.source), {}).setdefault(file, []).append(image)
     trained = {file for (split, _), listed in lists.items() if split == 'train' for file in listed}
     for (split, _), listed in lists.items():
@@ -139,62 +97,30 @@ def _listed_twice(images: list[ImageFile], files: list[Hashable]) -> Iterator[Fi
             yield from report_wrong(warning, split, shared, len(listed), what, advice)
 
 
-def _open(image: ImageFile) -> Opened:
-    """Load an image: with Pillow, which notices what is cut off, and as the host does."""
-    fault, loads_anyway, stored, orientation = '', False, None, 1
-    try:
-        content = image.path.read_bytes()
-        digest = hashlib.blake2b(content, digest_size=16).digest()
-    except OSError as err:
-        return Opened(image, fault=reason(err))
-    try:
-        with Image.open(io.BytesIO(content)) as opened:
-            stored, orientation = opened.size, _orientation(opened)
-            # Of a JPEG, an eighth is enough to see that it is whole.
-            opened.draft(None, (1, 1))
-            opened.load()
-    except Exception as err:  # decoders complain in every way there is
-        fault, loads_anyway = reason(err), stored is None
-    size = stored[::-1] if stored and orientation in _ON_THEIR_SIDE else stored
-    turned = orientation != 1
-    if image.loader is not None and (not fault or loads_anyway):
-        try:
-            pixels = image.loader.transform(dict(img_path=str(image.path)))['img']
-        except Exception as err:  # decoders complain in every way there is
-            fault = fault or f'{type(image.loader).__name__} fails: {reason(err)}'
-        else:
-            fault, size = '', pixels.shape[1::-1]
-            turned &= getattr(image.loader, 'color_type', 'color') in ('color', 'grayscale')
-    return Opened(image, digest, fault, stored, size, turned)
-
-
-def _faults(split: str, opened: list[Opened], remove: str) -> Iterator[Finding]:
+def _faults(
+    split: str, opened: list[tuple[ImageFile, OpenedImage]], remove: str
+) -> Iterator[Finding]:
     """What is wrong with the images of a split, each by itself."""
-    total = len(opened)
-    broken = [f'{one} ({one.fault})' for one in opened if one.fault]
+    broken, other, hidden = [], [], []
+    for image, one in opened:
+        is_turned_over = one.turned and one.size != one.stored
+        if one.fault:
+            broken.append(f'{one.path} ({one.fault})')
+        elif image.size not in (None, one.size):
+            how = ', turned as its EXIF data says' if is_turned_over else ''
+            sizes = size_text(one.size), size_text(image.size)
+            other.append(f'{one.path} is {sizes[0]}{how}, annotated {sizes[1]}')
+        elif one.turned and not is_turned_over:
+            # Sides that change places show in the size, where that is known.
+            hidden.append(str(one.path))
     advice = f'copy them again, or {remove}'
-    yield from report_wrong(error, split, broken, total, 'images not readable', advice)
-    other = [_compared(one) for one in opened if one.is_of_other_size]
+    yield from report_wrong(error, split, broken, len(opened), 'images not readable', advice)
+    what = 'images not of the size annotated'
     advice = 'boxes would lie in wrong places: annotate the images as they are'
-    yield from report_wrong(error, split, other, total, 'images not of the size annotated', advice)
-    # Sides that change places show in the size, where that is known.
-    hidden = [
-        str(one)
-        for one in opened
-        if one.turned and not one.fault and one.size == one.stored and not one.is_of_other_size
-    ]
+    yield from report_wrong(error, split, other, len(opened), what, advice)
     what = 'images turned or mirrored as their EXIF data says'
     advice = (
         'their size does not show whether they were annotated so: look at some, or save them '
         'as they are to be seen, without EXIF data'
     )
-    yield from report_wrong(warning, split, hidden, total, what, advice)
-
-
-def _compared(one: Opened) -> str:
-    how = ', turned as its EXIF data says' if one.turned and one.size != one.stored else ''
-    return f'{one} is {size_text(one.size)}{how}, annotated {size_text(one.image.size)}'
-
-
-def _orientation(image: Image.Image) -> int:
-    return image.getexif().get(_ORIENTATION, 1)
+    yield from report_wrong(warning, split, hidden, len(opened), what, advice)

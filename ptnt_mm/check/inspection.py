@@ -6,7 +6,7 @@ opens images and weights, and builds the model.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from mmengine.config import Config
 from torch import nn
@@ -14,9 +14,8 @@ from torch import nn
 from ptnt_mm.check import coco_annotations, mask_lists
 from ptnt_mm.check.boxes import check_boxes
 from ptnt_mm.check.class_names import check_class_names, names_are_known
-from ptnt_mm.check.data_sets import Data, misread_names
+from ptnt_mm.check.data_sets import Data, check_files, misread_names
 from ptnt_mm.check.evaluators import check_evaluators_of_masks, check_evaluators_of_objects
-from ptnt_mm.check.files_on_disk import check_files
 from ptnt_mm.check.filtered_objects import check_filtering
 from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads, check_neck
 from ptnt_mm.check.images import (
@@ -24,47 +23,47 @@ from ptnt_mm.check.images import (
     check_images_open,
     check_splits_are_apart,
 )
-from ptnt_mm.check.mask_files import Mask, check_mask_files, open_masks
+from ptnt_mm.check.mask_files import check_mask_files, open_masks
 from ptnt_mm.check.mask_labels import check_ignored, check_zero_label, ignored_label
 from ptnt_mm.check.mask_pipelines import check_crops, check_loading
 from ptnt_mm.check.mask_values import check_mask_values
-from ptnt_mm.check.memory import check_memory, measure_memory
+from ptnt_mm.check.memory import check_memory
 from ptnt_mm.check.misspelt_settings import check_parameter_names, check_spelling
 from ptnt_mm.check.object_masks import check_object_masks, check_rest_of_object_masks
 from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_there_are_weights
 from ptnt_mm.check.strides import check_strides
-from ptnt_mm.check.training_step import TrainingStep, build_model
 from ptnt_mm.check.weights import check_normalisation, check_weights_are_there, check_weights_fit
-from ptnt_mm.engine.build import import_host
+from ptnt_mm.data.class_masks import Mask
+from ptnt_mm.engine.build import build_model
+from ptnt_mm.engine.hosts import HOSTS, import_host, scope_of
+from ptnt_mm.engine.training_memory import TrainingStep, measure_memory
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, Severity, error, lines, note, of_kind, warning
 
-_SPLITS = ('train', 'val', 'test')
+Tell = Callable[[str, list[Finding]], None]
+"""Gets a subject with its findings, as soon as they are there."""
 
 
 def check(
     config: Config,
-    splits: tuple[str, ...] = _SPLITS,
+    splits: tuple[str, ...] = ('train', 'val', 'test'),
     gpus: int = 1,
-    quick: bool = False,
-    tell: Callable[[str, list[Finding]], None] = lambda subject, findings: None,
+    thorough: bool = True,
+    tell: Tell = lambda subject, findings: None,
 ) -> list[Finding]:
     """Look for what would break a training, or silently go wrong.
 
     Args:
         config: The config, with all flags brought into it.
-        splits: Which data loaders count: some of 'train', 'val' and 'test'.
+        splits: Which data loaders count.
         gpus: The number of processes that will train, one for each GPU.
-        quick: Leave out the thorough half.
-        tell: Gets each subject with its findings, as soon as they are there.
-
-    Returns:
-        The findings of all subjects; :func:`ptnt_mm.utils.findings.of_kind` chooses the errors.
+        thorough: Run the thorough half, too.
+        tell: Is told of each subject in turn.
 
     Raises:
         UserError: if the host library cannot be imported.
     """
-    inspection = Inspection(config, splits, gpus, quick, tell)
+    inspection = Inspection(config, splits, gpus, thorough, tell)
     inspection.look_at_all()
     return inspection.findings
 
@@ -78,7 +77,8 @@ def check_before_training(config: Config) -> list[str]:
         UserError: if it found errors: lists them all.
     """
     # A mistake of ours in a check is no reason not to train.
-    inspection = Inspection(config, ('train', 'val'), quick=True, report_failure=warning)
+    splits = ('train', 'val')
+    inspection = Inspection(config, splits, thorough=False, report_failure=warning)
     inspection.look_at_settings()
     if not inspection.errors:
         inspection.look_at_data()
@@ -92,33 +92,29 @@ def check_before_training(config: Config) -> list[str]:
     return [str(finding) for finding in of_kind(inspection.findings, Severity.WARNING)]
 
 
+@dataclass
 class Inspection:
     """A config, what the checks of it share, and what they find.
 
-    Args:
-        config, splits, gpus, quick, tell: As for :func:`check`.
+    Attributes:
         report_failure: Makes a finding of a check that fails itself.
-
-    Raises:
-        UserError: if the host library cannot be imported.
+        data: The data sets, once they are read.
+        model: The model, once it is built.
     """
 
-    def __init__(
-        self,
-        config: Config,
-        splits: tuple[str, ...] = _SPLITS,
-        gpus: int = 1,
-        quick: bool = False,
-        tell: Callable[[str, list[Finding]], None] = lambda subject, findings: None,
-        report_failure: Callable[[str, str], Finding] = error,
-    ):
-        self.scope = config.get('default_scope')
-        import_host(self.scope or 'mmengine')
-        self.config, self.splits, self.gpus = config, splits, gpus
-        self.quick, self.tell, self.report_failure = quick, tell, report_failure
-        self.data: Sequence[Data] = ()
-        self.model: nn.Module | None = None
-        self.findings: list[Finding] = []
+    config: Config
+    splits: tuple[str, ...]
+    gpus: int = 1
+    thorough: bool = True
+    tell: Tell = lambda subject, findings: None
+    report_failure: Callable[[str, str], Finding] = error
+    data: Sequence[Data] = ()
+    model: nn.Module | None = None
+    findings: list[Finding] = field(default_factory=list)
+
+    def __post_init__(self):
+        self.scope = scope_of(self.config)
+        import_host(self.scope)
 
     @property
     def errors(self) -> list[Finding]:
@@ -139,7 +135,7 @@ class Inspection:
         What a check stumbles over itself is a finding, and never a traceback.
         """
         found: list[Finding] = []
-        for findings in quick if self.quick else (*quick, thorough):
+        for findings in (*quick, thorough) if self.thorough else quick:
             try:
                 found.extend(map(_milder, findings))
             except UserError as err:
@@ -191,11 +187,8 @@ class Inspection:
 
     def look_at_start(self) -> None:
         """Run the checks of what training reports itself when it begins."""
-        batch, rate = (
-            check_batch(self.config, self.gpus),
-            check_learning_rate(self.config, self.gpus),
-        )
-        self.run('batch and learning rate', batch, rate)
+        rate = check_learning_rate(self.config, self.gpus)
+        self.run('batch and learning rate', check_batch(self.config, self.gpus), rate)
         self.run('weights', self._look_for_weights(), thorough=self._read_weights())
 
     def look_at_scale(self) -> None:
@@ -241,8 +234,8 @@ class Inspection:
     def _take_step(self) -> Iterator[Finding]:
         if self.errors:
             yield note('Memory', 'not estimated: a step of training needs a config without errors')
-        elif self.scope not in ('mmdet', 'mmseg'):
-            yield note('Memory', 'estimated for models of mmdet and mmseg only')
+        elif self.scope not in HOSTS:
+            yield note('Memory', f'estimated for models of {" and ".join(HOSTS)} only')
         elif self.model is not None:
             # One value per channel has no variance for a segmenter's BatchNorm to train on, unless
             # a step has one image in all.

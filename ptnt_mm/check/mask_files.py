@@ -1,71 +1,16 @@
-"""Mask files: opened as mmseg does, and found to be of one channel, of 8 bits, of their size."""
+"""Mask files: of one channel, of 8 bits, of the size of their images."""
 
-import io
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 
-import numpy as np
 from PIL import Image
 
-from ptnt_mm.check.files_on_disk import on_threads, reason
-from ptnt_mm.check.images import size_as_read, size_text
-from ptnt_mm.check.mask_lists import Pair, SegmentationData, loading_of
+from ptnt_mm.check.images import size_text
+from ptnt_mm.check.mask_lists import SegmentationData, loading_of
+from ptnt_mm.data.class_masks import Broken, Mask, open_mask
 from ptnt_mm.utils.findings import Finding, error, report_wrong, warning
+from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import some
-
-VALUES = 256  # mmseg reads masks as 8-bit numbers
-_COLOURS = 256  # a mask with more colours is no drawing of classes
-
-
-@dataclass(frozen=True)
-class Mask:
-    """What a mask file holds.
-
-    Attributes:
-        path: The file.
-        size: (width, height) in pixels.
-        image_size: That of its image as mmseg reads it; None if the image cannot be read.
-        mode: Pillow's name for its kind of pixels.
-        counts: Pixels of each value that mmseg reads, (256,); None if it has several channels.
-        wide: Values that do not fit into the 8 bits which mmseg reads.
-        is_wide: Whether it is of more than 8 bits, whatever its values.
-        is_lossy: Whether its format changes values.
-        is_stretched: Whether decoding multiplies its values, as they are of 2 or 4 bits.
-        colours: (R, G, B) of a mask with several channels; none if they are many.
-    """
-
-    path: Path
-    size: tuple[int, int]
-    image_size: tuple[int, int] | None
-    mode: str
-    counts: np.ndarray | None = None
-    wide: tuple[int, ...] = ()
-    is_wide: bool = False
-    is_lossy: bool = False
-    is_stretched: bool = False
-    colours: frozenset[tuple[int, int, int]] = frozenset()
-
-    @property
-    def holds_indices(self) -> bool:
-        """Whether mmseg reads its values as they are."""
-        changed = self.wide or self.is_lossy or self.is_stretched
-        return self.counts is not None and not changed
-
-
-@dataclass(frozen=True)
-class Broken:
-    """A mask that cannot be read.
-
-    Attributes:
-        path: The file.
-        reason: Why not.
-    """
-
-    path: Path
-    reason: str
 
 
 def open_masks(data: SegmentationData) -> list[Mask | Broken]:
@@ -76,44 +21,8 @@ def open_masks(data: SegmentationData) -> list[Mask | Broken]:
     with warnings.catch_warnings():
         warnings.simplefilter('ignore', Image.DecompressionBombWarning)
         title = f'Opening {data.name} masks'
-        return list(on_threads(partial(open_mask, backend=backend), there, title))
-
-
-def open_mask(pair: Pair, backend: str) -> Mask | Broken:
-    """Decode a mask.
-
-    Args:
-        pair: The mask, which is there, and its image.
-        backend: mmcv's decoder, as LoadAnnotations names it.
-    """
-    # mmseg reads with it: a palette's indices with Pillow, its colours with OpenCV.
-    from mmcv import imfrombytes
-
-    try:
-        content = pair.mask.read_bytes()
-        with Image.open(io.BytesIO(content)) as opened:
-            mode, size, is_lossy = opened.mode, opened.size, opened.format == 'JPEG'
-            # Greys of 2 or 4 bits are stretched to 8. A TIFF's arguments are several.
-            how = str(opened.tile[0].args) if opened.tile else ''
-            is_stretched = 'L;2' in how or 'L;4' in how
-        pixels = imfrombytes(content, flag='unchanged', backend=backend)
-        if pixels is None:
-            return Broken(pair.mask, 'no image')
-    except Exception as err:  # decoders complain in every way there is
-        return Broken(pair.mask, reason(err))
-    form = dict(is_lossy=is_lossy, is_stretched=is_stretched)
-    mask = partial(Mask, pair.mask, size, _size_of(pair.image), mode, **form)
-    if pixels.shape[2:] == (1,):
-        # mmseg takes it off, too.
-        pixels = pixels[..., 0]
-    if pixels.ndim != 2:
-        return mask(colours=_colours(pixels))
-    with np.errstate(invalid='ignore'):
-        # As mmseg does, whatever the values.
-        loaded = pixels.astype(np.uint8)
-    wide = tuple(np.unique(pixels[pixels != loaded])[:_COLOURS].tolist())
-    counts = np.bincount(loaded.ravel(), minlength=VALUES)
-    return mask(counts=counts, wide=wide, is_wide=pixels.itemsize > 1)
+        opened = on_threads(lambda pair: open_mask(pair.mask, pair.image, backend), there, title)
+        return list(opened)
 
 
 def check_mask_files(data: SegmentationData, opened: list[Mask | Broken]) -> Iterator[Finding]:
@@ -173,23 +82,3 @@ def _changed(data: SegmentationData, masks: list[Mask]) -> Iterator[Finding]:
         more = [str(mask.path) for mask in masks if mask.is_wide]
         advice = 'their values fit into 8 bits; write them so, or others will read them otherwise'
         yield from report_wrong(warning, where, more, total, 'masks of more than 8 bits', advice)
-
-
-def _size_of(image: Path) -> tuple[int, int] | None:
-    """The size of an image as mmseg reads it; its pixels are not decoded."""
-    try:
-        with Image.open(image) as opened:
-            return size_as_read(opened)
-    except Exception:  # another check reports it
-        return None
-
-
-def _colours(pixels: np.ndarray) -> frozenset[tuple[int, int, int]]:
-    """The colours of an image (H, W, C) in BGR order, as RGB; none if they are many."""
-    if pixels.shape[2] < 3 or pixels.dtype != np.uint8:
-        return frozenset()
-    blue, green, red = (pixels[..., i].astype(np.int64) for i in range(3))
-    packed = np.unique(red << 16 | green << 8 | blue)
-    if len(packed) > _COLOURS:
-        return frozenset()
-    return frozenset((number >> 16, number >> 8 & 255, number & 255) for number in packed.tolist())

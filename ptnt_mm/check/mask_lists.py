@@ -13,7 +13,6 @@ from mmengine.registry import DATASETS, DefaultScope
 
 from ptnt_mm.check.class_names import faults_of_names
 from ptnt_mm.check.data_sets import Data, ImageFile, as_names, find_data_sets, is_measured
-from ptnt_mm.check.files_on_disk import Folders
 from ptnt_mm.engine.config import explain_build_error, kind_of
 from ptnt_mm.utils.findings import (
     Finding,
@@ -25,6 +24,7 @@ from ptnt_mm.utils.findings import (
     sound,
     warning,
 )
+from ptnt_mm.utils.many_files import Folders
 from ptnt_mm.utils.text import some
 
 _TRIED = 20  # images whose names are looked for in a folder that has no mask of the names expected

@@ -1,14 +1,13 @@
 """What the values of a data set's masks mean, as mmseg turns them into labels."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from ptnt_mm.check.mask_files import VALUES, Mask
 from ptnt_mm.check.mask_lists import SegmentationData
-from ptnt_mm.data.index_masks import IGNORED
+from ptnt_mm.data.class_masks import VALUES, Mask, label_of_each_value
 from ptnt_mm.utils.findings import Finding, error, report_wrong, sound, warning
 from ptnt_mm.utils.text import some
 
@@ -27,37 +26,20 @@ class Values:
     Attributes:
         data: The data set, built.
         masks: Those of one channel.
-        ignored: The label that the loss leaves out.
+        labels: The label of each value, (256,).
+        counts: Pixels of each value, (256,).
+        counted: Whether each value counts as a class, (256,).
+        first: The value of the first class: 0, or 1 if 0 is ignored.
+        last: The value of the last class; of those that are not asked for, too.
     """
 
     data: SegmentationData
     masks: list[Mask]
-    ignored: int
-
-    @property
-    def reduces(self) -> bool:
-        """Whether 0 is ignored, and the classes begin at 1."""
-        return bool(self.data.built.reduce_zero_label)
-
-    @property
-    def first(self) -> int:
-        """The value of the first class."""
-        return int(self.reduces)
-
-    @property
-    def last(self) -> int:
-        """The value of the last class; of those that are not asked for, too."""
-        return self.first + len(self.data.built.label_map or self.data.classes) - 1
-
-    @cached_property
-    def labels(self) -> np.ndarray:
-        """The label of each value, (256,)."""
-        return label_of_each_value(self.reduces, self.data.built.label_map)
-
-    @cached_property
-    def counts(self) -> np.ndarray:
-        """Pixels of each value, (256,)."""
-        return np.sum([mask.counts for mask in self.masks], axis=0)
+    labels: np.ndarray
+    counts: np.ndarray
+    counted: np.ndarray
+    first: int
+    last: int
 
     @cached_property
     def present(self) -> set[int]:
@@ -65,31 +47,9 @@ class Values:
         return set(np.flatnonzero(self.counts).tolist())
 
     @cached_property
-    def counted(self) -> np.ndarray:
-        """Whether each value counts as a class, (256,)."""
-        return self.labels != self.ignored
-
-    @cached_property
     def is_no_class(self) -> np.ndarray:
         """Whether each value occurs, counts, and is of no class, (256,)."""
         return (self.counts > 0) & self.counted & (self.labels >= len(self.data.classes))
-
-
-def label_of_each_value(reduce_zero_label: bool, label_map: Mapping[int, int] | None) -> np.ndarray:
-    """The labels of the values 0 to 255, (256,), as mmseg's loading turns them.
-
-    Args:
-        reduce_zero_label: Whether 0 is ignored, and the classes begin at 1.
-        label_map: From a class's place among all of the data set to that among those asked for.
-    """
-    labels = np.arange(VALUES)
-    if reduce_zero_label:
-        labels -= 1
-        # mmseg's label for the value 0, and for classes left out.
-        labels[[0, IGNORED]] = IGNORED
-    if label_map:
-        labels = np.array([label_map.get(label, label) for label in labels.tolist()])
-    return labels
 
 
 def check_mask_values(data: SegmentationData, masks: list[Mask], ignored: int) -> Iterator[Finding]:
@@ -102,7 +62,11 @@ def check_mask_values(data: SegmentationData, masks: list[Mask], ignored: int) -
     """
     if not masks:
         return
-    values = Values(data, masks, ignored)
+    reduces, label_map = bool(data.built.reduce_zero_label), data.built.label_map
+    labels = label_of_each_value(reduces, label_map)
+    counts = np.sum([mask.counts for mask in masks], axis=0)
+    last = int(reduces) + len(label_map or data.classes) - 1
+    values = Values(data, masks, labels, counts, labels != ignored, int(reduces), last)
     wrong = list(_black_and_white(values))
     if not wrong:
         meaning = [*_out_of_range(values), *_shifted(values)]
@@ -114,7 +78,7 @@ def check_mask_values(data: SegmentationData, masks: list[Mask], ignored: int) -
 def _black_and_white(values: Values) -> Iterator[Finding]:
     if values.present == {0, _WHITE}:
         advice = f'write 1 in place of {_WHITE}, which is for pixels that do not count'
-        if values.reduces:
+        if values.first:
             advice += f', and {_ZERO_OFF}'
         what = f'all {len(values.masks)} masks hold 0 and {_WHITE} alone, as if black and white'
         yield error(values.data.name, what, advice)
@@ -132,7 +96,7 @@ def _out_of_range(values: Values) -> Iterator[Finding]:
 
 def _instead_of_no_class(values: Values) -> str:
     """What masks with values that are no class may be, and what to do."""
-    if not values.reduces and np.flatnonzero(values.is_no_class).tolist() == [values.last + 1]:
+    if not values.first and np.flatnonzero(values.is_no_class).tolist() == [values.last + 1]:
         if 0 not in values.present:
             return f'0 never occurs, so the masks begin at 1: {_ZERO_ON}'
         return (
@@ -155,7 +119,7 @@ def _shifted(values: Values) -> Iterator[Finding]:
     """The value 0 ignored although it is a class, and every class one too high."""
     present, names = values.present, values.data.classes
     of_all = values.data.built.label_map is None and not values.is_no_class.any()
-    if not (values.reduces and of_all and 0 in present and values.last not in present):
+    if not (values.first and of_all and 0 in present and values.last not in present):
         return
     share = values.counts[0] / values.counts.sum()
     what = (
@@ -186,7 +150,7 @@ def _absent(values: Values) -> Iterator[Finding]:
         return
     lacks = 'they cannot be learned' if values.data.trains else 'their IoU cannot be measured'
     advice = f'{lacks} from these masks'
-    if not values.reduces and absent == [values.data.classes[0]]:
+    if not values.first and absent == [values.data.classes[0]]:
         advice = f'0 never occurs: if the masks begin at 1, {_ZERO_ON}'
     yield warning(values.data.name, f'no pixel of {some(absent)}', advice)
 

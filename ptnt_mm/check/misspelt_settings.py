@@ -7,9 +7,8 @@ the classes of its section do not hold it, but hold one that is a single slip aw
 
 import inspect
 import sys
-import typing
 from collections.abc import Callable, Iterator, Mapping
-from types import NoneType, UnionType
+from types import NoneType
 
 from mmengine.config import Config
 from mmengine.dist import init_dist
@@ -24,7 +23,14 @@ from torch.nn.utils import clip_grad_norm_
 from torch.utils.data import DataLoader
 
 from ptnt_mm.engine.config import READ_KEYS, kind_of, within
-from ptnt_mm.engine.constructors import arguments, classes_named, registered_names, words
+from ptnt_mm.engine.constructors import (
+    arguments,
+    classes_named,
+    plain_types,
+    registered_names,
+    words,
+)
+from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.utils.findings import Finding, error, sound
 from ptnt_mm.utils.text import slips, suggest
 
@@ -92,7 +98,7 @@ class _Section:
     """What a config has under one of its top-level keys."""
 
     def __init__(self, config: Config, key: str):
-        self.scope = config.get('default_scope') or 'mmengine'
+        self.scope = scope_of(config)
         readers = [Runner, DefaultOptimWrapperConstructor, FileClient]
         for path, settings in within(config[key], key):
             readers += self._classes(path, settings)
@@ -184,7 +190,7 @@ def _wrong_value(
     where: str, value: object, parameters: list[inspect.Parameter | None]
 ) -> Iterator[Finding]:
     """A text where a number or a list is expected, or what is nearly the default."""
-    kinds = [_kinds(parameter) for parameter in parameters]
+    kinds = [plain_types(parameter) for parameter in parameters]
     allowed = set().union(*kinds)
     if isinstance(value, str) and all(kinds) and str not in allowed:
         names = ' or '.join(sorted(kind.__name__ for kind in allowed - {NoneType}))
@@ -199,28 +205,3 @@ def _wrong_value(
 def _texts(value: object) -> list[str]:
     values = value if isinstance(value, (list, tuple)) else [value]
     return [one for one in values if isinstance(one, str)]
-
-
-_PLAIN = (bool, int, float, complex, str, list, tuple, NoneType)
-_NAMED = {kind.__name__: kind for kind in _PLAIN} | {'None': NoneType}
-
-
-def _kinds(parameter: inspect.Parameter | None) -> set[type]:
-    """The plain types that a parameter takes; none if it is not known, or may be others."""
-    if parameter is None:
-        return set()
-    if parameter.annotation is not parameter.empty:
-        return _leaves(parameter.annotation)
-    return {int, float} if type(parameter.default) in (int, float) else set()
-
-
-def _leaves(annotation: object) -> set[type]:
-    origin = typing.get_origin(annotation)
-    if isinstance(annotation, str):
-        # Not evaluated: plain ones say enough.
-        leaves = [{_NAMED.get(name.strip())} - {None} for name in annotation.split('|')]
-    elif origin in (typing.Union, UnionType):
-        leaves = [_leaves(part) for part in typing.get_args(annotation)]
-    else:
-        leaves = [{origin or annotation} & set(_PLAIN)]
-    return set().union(*leaves) if all(leaves) else set()

@@ -54,11 +54,9 @@ def check_object_masks(data: list[DetectionData], config: Config) -> Iterator[Fi
     measured = _splits_with_masks(config)
     others = (kind_of(settings) in _ALSO_MASKS for _, settings in within(config.model, 'model'))
     if measured and not heads and not any(others):
-        yield error(
-            ' and '.join(measured),
-            "the evaluator's metric 'segm' needs masks, and the model has no mask head",
-            "set metric='bbox', or take a config with a mask head",
-        )
+        what = "the evaluator's metric 'segm' needs masks, and the model has no mask head"
+        advice = "set metric='bbox', or take a config with a mask head"
+        yield error(' and '.join(measured), what, advice)
     for one in data:
         yield from _pipeline(one, taught)
     for one in _with_masks(data, config):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from mmengine.config import Config
 
-from ptnt_mm.engine.start import starting_weights
+from ptnt_mm.engine.starting_weights import starting_weights
 from ptnt_mm.utils.findings import Finding, error, note, sound, warning
 
 # A higher rate was meant for SGD: published ones for Adam and AdamW are 1e-4 to 1e-3.

@@ -10,6 +10,7 @@ from mmengine.config import Config
 from mmengine.registry import DefaultScope
 from torch import nn
 
+from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.utils.findings import Finding, error, note, sound
 
 _SIDE = 256  # of the square image that is tried, in pixels, where a model takes any
@@ -81,7 +82,7 @@ def _strides_of_maps(
     was_training = model.training
     with ExitStack() as stack:
         stack.callback(model.train, was_training)
-        scope = config.get('default_scope') or 'mmengine'
+        scope = scope_of(config)
         stack.enter_context(DefaultScope.overwrite_default_scope(scope))
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter('ignore')

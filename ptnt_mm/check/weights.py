@@ -7,7 +7,7 @@ from mmengine.config import Config
 from torch import nn
 
 from ptnt_mm.engine.config import kind_of
-from ptnt_mm.engine.start import check_start, starting_weights
+from ptnt_mm.engine.starting_weights import check_start, starting_weights
 from ptnt_mm.models.pretrained import CheckpointError, load_pretrained
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, sound, warning
@@ -74,11 +74,9 @@ def check_normalisation(config: Config) -> Iterator[Finding]:
 def _unlike_the_authors(where: str, scale: Mapping) -> Iterator[Finding]:
     for key in ('mean', 'std'):
         if list(scale[key]) != [_AUTHORS] * 3:
-            yield warning(
-                f'{where}.{key}',
-                f'is {list(scale[key])}; the published weights were trained with {_AUTHORS}',
-                f'write {key}=[{_AUTHORS}] * 3, unless your weights were trained otherwise',
-            )
+            what = f'is {list(scale[key])}; the published weights were trained with {_AUTHORS}'
+            advice = f'write {key}=[{_AUTHORS}] * 3, unless your weights were trained otherwise'
+            yield warning(f'{where}.{key}', what, advice)
     if not scale.get('bgr_to_rgb'):
         what = 'is not set, and images are read as BGR; the published weights expect RGB'
         yield warning(f'{where}.bgr_to_rgb', what, 'write bgr_to_rgb=True')

@@ -9,11 +9,11 @@ from ptnt_mm.engine.hooks.health import HealthHook
 from ptnt_mm.engine.hooks.repeatable import RepeatableHook
 from ptnt_mm.engine.hooks.resume import ResumeHook
 from ptnt_mm.engine.loading import CheckpointGuardHook
-from ptnt_mm.engine.loops import RepeatableIterBasedTrainLoop
 from ptnt_mm.engine.optimizer import (
     CheckedOptimWrapperConstructor,
     LayerDecayOptimWrapperConstructor,
 )
+from ptnt_mm.engine.train_loop import RepeatableIterBasedTrainLoop
 
 __all__ = [
     'CheckedOptimWrapperConstructor',

@@ -1,4 +1,4 @@
-"""Reading a config for a command line, with errors that a user can act on."""
+"""Read a config, with errors that a user can act on."""
 
 import ast
 import inspect
@@ -11,8 +11,8 @@ from mmengine.config import Config, ConfigDict
 from mmengine.registry import build_from_cfg
 from mmengine.runner import Runner
 
-from ptnt_mm.doctor.report import HOSTS
 from ptnt_mm.engine.constructors import arguments, registered_names
+from ptnt_mm.engine.hosts import how_to_install
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.zoo import config_names, config_path
@@ -34,8 +34,6 @@ READ_KEYS = (set(inspect.signature(Runner).parameters) | _TOP_LEVEL) - {'cfg'}
 
 _NOT_REGISTERED = re.compile(r'(\w+) is not in the (\S+) registry')
 _REFUSED = re.compile(r"unexpected keyword argument '(\w+)'")
-
-_HOSTS = {'mmdet': 'mmdet', 'mmseg': 'mmsegmentation', 'mmpretrain': 'mmpretrain'}
 
 
 def read_config(path: str, options: dict | None = None) -> Config:
@@ -95,7 +93,8 @@ def require_keys(config: Config, keys: Iterable[str]) -> None:
     """
     missing = [key for key in keys if config.get(key) is None]
     if missing:
-        raise UserError(f'{config.filename} lacks {", ".join(missing)}: give a whole config')
+        name = config.filename or 'the config'
+        raise UserError(f'{name} lacks {", ".join(missing)}: give a whole config')
 
 
 def kind_of(settings: Mapping) -> str:
@@ -157,18 +156,6 @@ def stored_config(text: str) -> ConfigDict:
             except (ValueError, TypeError, RecursionError):
                 continue
     return settings
-
-
-def how_to_install(error: ModuleNotFoundError) -> str:
-    """What to type when a package is missing."""
-    words = set(re.findall(r'\w+', str(error)))
-    if 'pkg_resources' in words:
-        return 'Install an older setuptools: pip install "setuptools<81"'
-    for module, package in _HOSTS.items():
-        more = HOSTS.get(package, '')
-        if words & {module, package, *more.split()}:
-            return f'Install it: pip install {package}{more}; then run python -m ptnt_mm.doctor'
-    return 'python -m ptnt_mm.doctor shows what is there'
 
 
 def _literal(node: ast.expr) -> object:

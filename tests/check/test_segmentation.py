@@ -8,15 +8,15 @@ from mmengine.config import Config
 from PIL import Image
 from torch import nn
 
-from ptnt_mm.check.files_on_disk import Folders, on_threads
 from ptnt_mm.check.heads import check_built_heads
-from ptnt_mm.check.mask_files import VALUES, Broken, open_mask
-from ptnt_mm.check.mask_lists import Pair, load
+from ptnt_mm.check.mask_lists import load
 from ptnt_mm.check.mask_pipelines import check_crops
-from ptnt_mm.check.mask_values import label_of_each_value
-from ptnt_mm.check.training_step import TrainingStep, build_model
-from ptnt_mm.engine.build import import_host
+from ptnt_mm.data.class_masks import VALUES, Broken, label_of_each_value, open_mask
+from ptnt_mm.engine.build import build_model
+from ptnt_mm.engine.hosts import import_host
+from ptnt_mm.engine.training_memory import TrainingStep
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.many_files import Folders, on_threads
 
 from .spoilt import MaskDemo
 
@@ -54,7 +54,7 @@ def test_masks_are_read_as_mmseg_reads_them(tmp_path: Path, mode: str):
     if mode == 'P':
         image.putpalette([9, 9, 9, 8, 8, 8])
     image.save(file)
-    mask = open_mask(Pair(file, file), 'pillow')
+    mask = open_mask(file, file, 'pillow')
     assert mask.mode == mode and mask.size == mask.image_size == (3, 2)
     assert mask.holds_indices and mask.counts[:3].tolist() == [2, 4, 0]
     assert (mask.counts == _counts_of_mmseg(file)).all()
@@ -67,7 +67,7 @@ def test_a_decoder_may_keep_the_only_channel(tmp_path: Path, monkeypatch: pytest
     Image.fromarray(np.array([[0, 1, 1], [1, 0, 7]], np.uint8)).save(file)
     decode = mmcv.imfrombytes
     monkeypatch.setattr(mmcv, 'imfrombytes', lambda *args, **kw: decode(*args, **kw)[..., None])
-    mask = open_mask(Pair(file, file), 'pillow')
+    mask = open_mask(file, file, 'pillow')
     assert mask.holds_indices and mask.counts[7] == 1
     assert (mask.counts == _counts_of_mmseg(file)).all()
 
@@ -83,7 +83,7 @@ def _counts_of_mmseg(file: Path) -> np.ndarray:
 def test_a_mask_in_grey_and_alpha_has_no_indices(tmp_path: Path):
     file = tmp_path / 'mask.png'
     Image.fromarray(np.zeros((2, 3, 2), np.uint8)).save(file)
-    mask = open_mask(Pair(file, file), 'pillow')
+    mask = open_mask(file, file, 'pillow')
     assert mask.mode == 'LA' and not mask.holds_indices
 
 
@@ -91,7 +91,7 @@ def test_a_mask_in_grey_and_alpha_has_no_indices(tmp_path: Path):
 def test_a_mask_that_is_none_is_broken(tmp_path: Path, backend: str):
     file = tmp_path / 'mask.png'
     file.write_text('no picture')
-    assert open_mask(Pair(file, file), backend) == Broken(file, 'no image')
+    assert open_mask(file, file, backend) == Broken(file, 'no image')
 
 
 def test_a_subset_of_a_classs_own_names_keeps_its_values(masks: MaskDemo):

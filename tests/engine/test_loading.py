@@ -22,7 +22,7 @@ from torch.utils.data import Dataset
 
 from ptnt_mm.checkpoints.read import cache_path
 from ptnt_mm.engine.loading import load_whole, make_loading_safe, without_config
-from ptnt_mm.engine.start import use_pretrained
+from ptnt_mm.engine.starting_weights import use_pretrained
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.models.pretrained import CheckpointError, load_pretrained, read
 

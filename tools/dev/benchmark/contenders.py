@@ -5,7 +5,7 @@ from functools import partial
 
 from torch import nn
 
-from ptnt_mm.engine.build import import_host
+from ptnt_mm.engine.hosts import import_host
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name

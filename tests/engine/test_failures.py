@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from ptnt_mm.engine.failure import explain_failure, failures_explained
+from ptnt_mm.engine.failures import explain_failure, failures_explained
 from ptnt_mm.utils.errors import UserError
 
 from .toy import ToyNoise, toy_config, train
@@ -44,7 +44,7 @@ from .toy import ToyNoise, toy_config, train
     ],
 )
 def test_what_a_user_can_do(monkeypatch, error: Exception, words: str):
-    monkeypatch.setattr('ptnt_mm.engine.failure.get_world_size', lambda: 2)
+    monkeypatch.setattr('ptnt_mm.engine.failures.get_world_size', lambda: 2)
     with pytest.raises(UserError, match=words), failures_explained(logging.getLogger('quiet')):
         raise error
 

@@ -6,14 +6,13 @@ import pytest
 import torch
 from mmengine.config import Config, ConfigDict
 
-from ptnt_mm.cli.parsers import train_parser
-from ptnt_mm.engine.flags import apply_flags
-from ptnt_mm.engine.start import (
+from ptnt_mm.engine.starting_weights import (
+    Start,
     changes,
     check_start,
+    choose_start,
     starting_weights,
     use_pretrained,
-    use_resume,
 )
 from ptnt_mm.utils.errors import UserError
 
@@ -73,7 +72,7 @@ def test_a_frozen_stem_does_not_start_from_random_numbers(frozen: dict):
 def test_resuming_forgets_the_pretrained_file_and_stays_frozen_as_begun(tmp_path: Path):
     stored = 'model = dict(backbone=dict(norm_eval=True))'
     config = _config(init_cfg=dict(type='Pretrained', checkpoint='gone.pth'))
-    use_resume(config, _checkpoint(tmp_path, dict(cfg=stored)), tmp_path)
+    choose_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored)))
     assert config.resume and config.load_from and config.model.backbone.init_cfg is None
     assert config.model.backbone.norm_eval
     check_start(config)
@@ -82,21 +81,23 @@ def test_resuming_forgets_the_pretrained_file_and_stays_frozen_as_begun(tmp_path
 @pytest.mark.parametrize('stored', ['', 'model = 3', 'model = dict(backbone=[])', 'no python ('])
 def test_resuming_survives_a_stored_config_of_another_kind(stored: str, tmp_path: Path):
     config = _config()
-    use_resume(config, _checkpoint(tmp_path, dict(cfg=stored)), tmp_path)
+    choose_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored)))
     assert 'norm_eval' not in config.model.backbone
 
 
 @pytest.mark.parametrize('meta', [None, 'text', [1]])
 def test_weights_alone_cannot_be_resumed(meta: object, tmp_path: Path):
     with pytest.raises(UserError):
-        use_resume(_config(), _checkpoint(tmp_path, meta), tmp_path)
+        choose_start(_config(), tmp_path, resume=_checkpoint(tmp_path, meta))
 
 
 def test_resuming_where_nothing_is_keeps_what_training_starts_from(tmp_path: Path):
     config = _config(init_cfg=dict(type='Pretrained', checkpoint='backbone.pth'))
-    config.load_from = 'whole.pth'
-    assert not use_resume(config, 'auto', tmp_path)
-    assert not config.resume and config.load_from == 'whole.pth'
+    whole = tmp_path / 'whole.pth'
+    whole.touch()
+    config.load_from = str(whole)
+    assert choose_start(config, tmp_path, resume='auto') == Start(str(whole))
+    assert not config.resume and config.load_from == str(whole)
     assert config.model.backbone.init_cfg.checkpoint == 'backbone.pth'
 
 
@@ -104,34 +105,32 @@ def test_the_best_checkpoint_has_no_optimizer_to_go_on_with(tmp_path: Path):
     file = tmp_path / 'best_coco_bbox_mAP_epoch_3.pth'
     torch.save(dict(meta=dict(epoch=3), state_dict=dict(a=torch.ones(1))), file)
     with pytest.raises(UserError, match='holds weights only; start from them with --load-from'):
-        use_resume(_config(), str(file), tmp_path)
+        choose_start(_config(), tmp_path, resume=str(file))
 
 
 def test_a_seed_that_goes_on_is_no_change(tmp_path: Path):
     before, now = _config(), _config()
-    meta = dict(cfg=before.pretty_text, seed=7)
-    assert not list(changes(use_resume(now, _checkpoint(tmp_path, meta), tmp_path), now))
+    file = _checkpoint(tmp_path, dict(cfg=before.pretty_text, seed=7))
+    assert not list(changes(choose_start(now, tmp_path, resume=file).stored, now))
 
 
 def test_the_seed_goes_on_whatever_the_config_says(tmp_path: Path):
     for randomness in (None, dict(seed=8, deterministic=True)):
         config = _config()
         config.randomness = randomness
-        use_resume(config, _checkpoint(tmp_path, dict(cfg='', seed=7)), tmp_path)
+        choose_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg='', seed=7)))
         assert config.randomness == dict(randomness or {}, seed=7)
 
 
 @pytest.mark.parametrize('seed', [None, 7, 8])
 def test_another_seed_cannot_be_asked_for(tmp_path: Path, seed: int | None):
     config = _config()
-    config.optim_wrapper = dict()
-    words = ['config.py', '--resume', _checkpoint(tmp_path, dict(cfg='', seed=7))]
-    args = train_parser('').parse_args(words if seed is None else [*words, '--seed', str(seed)])
+    file = _checkpoint(tmp_path, dict(cfg='', seed=7))
     if seed == 8:
         with pytest.raises(UserError, match='--seed 8: the training .* has seed 7: leave --seed'):
-            apply_flags(args, config, tmp_path)
+            choose_start(config, tmp_path, resume=file, seed=seed)
     else:
-        apply_flags(args, config, tmp_path)
+        choose_start(config, tmp_path, resume=file, seed=seed)
         assert config.randomness.seed == 7
 
 
@@ -140,7 +139,8 @@ def test_changed_settings_are_named(tmp_path: Path):
     before.merge_from_dict({'optim_wrapper.optimizer.lr': 1e-4, 'steps': [8, 11], 'resume': False})
     now = _config(drop_path_rate=0.2)
     now.merge_from_dict({'optim_wrapper.optimizer.lr': 1e-4, 'steps': [8, 10], 'gone': 1})
-    stored = use_resume(now, _checkpoint(tmp_path, dict(cfg=before.pretty_text)), tmp_path)
+    file = _checkpoint(tmp_path, dict(cfg=before.pretty_text))
+    stored = choose_start(now, tmp_path, resume=file).stored
     assert list(changes(stored, now)) == [
         'gone was not set, is 1',
         'model.backbone.drop_path_rate was 0.1, is 0.2',
@@ -150,33 +150,29 @@ def test_changed_settings_are_named(tmp_path: Path):
     assert not list(changes(ConfigDict(), now))
 
 
-def _apply(folder: Path, config: Config, *flags: str) -> Config:
-    config.optim_wrapper = dict()
-    apply_flags(train_parser('').parse_args(['config.py', *flags]), config, folder)
-    return config
-
-
 def test_weights_of_a_backbone_alone_are_for_pretrained(tmp_path: Path):
     file = tmp_path / 'backbone.pth'
     torch.save({'outer_pos': torch.ones(1), 'stages.0.weight': torch.ones(1)}, file)
     with pytest.raises(UserError, match='weights only; start from them with --pretrained$'):
-        use_resume(_config(), str(file), tmp_path)
+        choose_start(_config(), tmp_path, resume=str(file))
     torch.save({'state_dict': {'backbone.outer_pos': torch.ones(1)}}, file)
     with pytest.raises(UserError, match='weights only; start from them with --load-from$'):
-        use_resume(_config(), str(file), tmp_path)
+        choose_start(_config(), tmp_path, resume=str(file))
 
 
 def test_a_command_with_pretrained_weights_is_repeated_to_resume(tmp_path: Path):
     began = 'model = dict(backbone=dict(norm_eval=True))'
     checkpoint = _checkpoint(tmp_path, dict(cfg=began))
-    config = _apply(tmp_path, _config(), '--pretrained', 'gone.pth', '--resume', checkpoint)
+    config = _config()
+    choose_start(config, tmp_path, pretrained='gone.pth', resume=checkpoint)
     assert config.resume and config.model.backbone.init_cfg is None
     assert config.model.backbone.norm_eval
     # Where nothing was saved yet, it begins again.
     weights = tmp_path / 'backbone.pt'
     weights.touch()
     empty = tmp_path / 'empty'
-    config = _apply(empty, _config(), '--pretrained', str(weights), '--resume')
+    config = _config()
+    choose_start(config, empty, pretrained=str(weights), resume='auto')
     assert not config.get('resume')
     assert config.model.backbone.init_cfg.checkpoint == str(weights)
 
@@ -184,12 +180,10 @@ def test_a_command_with_pretrained_weights_is_repeated_to_resume(tmp_path: Path)
 def test_pretrained_weights_that_would_not_be_used(tmp_path: Path):
     checkpoint = _checkpoint(tmp_path, dict(cfg='model = dict(backbone=dict())'))
     with pytest.raises(UserError, match='continues began without it, .*: leave --pretrained out'):
-        _apply(tmp_path, _config(), '--pretrained', 'some.pth', '--resume', checkpoint)
+        choose_start(_config(), tmp_path, pretrained='some.pth', resume=checkpoint)
+    config = _config()
+    config.load_from = checkpoint
     with pytest.raises(
         UserError, match='--pretrained some.pth: the whole model starts from .*leave'
     ):
-        _apply(tmp_path, _config(), '--pretrained', 'some.pth', '--load-from', checkpoint)
-    config = _config()
-    config.load_from = checkpoint
-    with pytest.raises(UserError, match='--pretrained some.pth: the whole model starts from'):
-        _apply(tmp_path, config, '--pretrained', 'some.pth')
+        choose_start(config, tmp_path, pretrained='some.pth')

@@ -6,12 +6,12 @@ import pytest
 import torch
 from mmengine.config import Config
 
-from ptnt_mm.engine.processes import choose_launcher
+from ptnt_mm.engine.launcher import choose_launcher
 
 
 def launched(monkeypatch, rank: int, model: dict) -> Config:
     """A config as a process has it that torchrun started."""
-    monkeypatch.setattr('ptnt_mm.engine.processes.get_device', lambda: 'cpu')
+    monkeypatch.setattr('ptnt_mm.engine.launcher.get_device', lambda: 'cpu')
     monkeypatch.setattr(torch.distributed, 'is_initialized', lambda: True)
     monkeypatch.setenv('RANK', str(rank))
     config = Config(dict(model=model))

@@ -1,4 +1,4 @@
-"""What a user can do about a training that the system ended."""
+"""What a user can do about a training or an evaluation that fails."""
 
 import errno
 import logging
@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from mmengine.dist import get_world_size
 
+from ptnt_mm.engine.config import explain_build_error, is_about_the_config
 from ptnt_mm.engine.runner import TRACEBACK
 from ptnt_mm.utils.errors import UserError
 
@@ -37,6 +38,21 @@ _OTHER_PROCESS = (
     'another process of this training stopped, so this one does too; the first error is in its '
     'output. Continue with --resume'
 )
+
+
+@contextmanager
+def late_building() -> Iterator[None]:
+    """Explain what the runner finds only when it starts: data sets, optimizers and schedules.
+
+    Raises:
+        UserError: if a constructor refuses an argument, or a type is not registered.
+    """
+    try:
+        yield
+    except (KeyError, TypeError) as error:
+        if is_about_the_config(error):
+            raise UserError(explain_build_error(error)) from error
+        raise
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Several processes that train together: who started them, and how they talk to each other."""
+"""Who started this process, alone or beside others, and how processes find each other."""
 
 import logging
 import os

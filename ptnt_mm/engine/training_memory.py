@@ -1,41 +1,42 @@
-"""One step of training on what the config's own pipeline gives."""
+"""How much memory a step of training takes, counted on a small image.
+
+What autograd keeps for the backward pass is most of it, and grows with the area of the image: each
+convolution and each token keeps so many numbers. So a step on the CPU, with a small image, tells
+what an image of any size keeps. Weights, gradients and what the optimizer remembers come on top.
+
+Not counted are the short-lived buffers of single operations, what the libraries take for
+themselves, and the logits of ``attention='eager'``, which grow faster than the area. The heads of
+regions, which do not grow with it, are counted as if they did. docs/check.md compares with
+measurements.
+"""
 
 import copy
 import io
+import re
 import warnings
+from collections.abc import Callable
 from contextlib import redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from mmengine.config import Config
 from mmengine.dataset import pseudo_collate
-from mmengine.registry import DATASETS, MODELS, DefaultScope
+from mmengine.optim import OPTIMIZERS
+from mmengine.registry import DATASETS, DefaultScope
 from mmengine.structures import BaseDataElement
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
 from ptnt_mm.engine.config import explain_build_error
+from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.utils.errors import UserError
 
 _SAMPLES = 4  # images that are taken from the pipeline, evenly spread over the data set
+_SIDE = 512  # longer side of the image that is tried, in pixels
 
-
-def build_model(config: Config) -> nn.Module:
-    """Build the model, with random weights.
-
-    Raises:
-        UserError: if that fails.
-    """
-    try:
-        scope = config.get('default_scope') or 'mmengine'
-        with DefaultScope.overwrite_default_scope(scope), warnings.catch_warnings():
-            # Libraries warn of each other's future; training shows that soon enough.
-            warnings.simplefilter('ignore')
-            return MODELS.build(config.model)
-    except UserError:
-        raise
-    except Exception as error:  # constructors complain in every way there is
-        raise UserError(f'the model cannot be built: {explain_build_error(error)}') from error
+_MEMINFO = Path('/proc/meminfo')
 
 
 class TrainingStep:
@@ -51,7 +52,7 @@ class TrainingStep:
     """
 
     def __init__(self, config: Config, model: nn.Module, images: int):
-        self.scope = config.get('default_scope') or 'mmengine'
+        self.scope = scope_of(config)
         self.model = model.train()
         self.images = images
         samples = self._samples(config)
@@ -117,6 +118,74 @@ class TrainingStep:
         annotated.set_metainfo(dict(img_shape=size, pad_shape=size))
         _resize(annotated, size, scale)
         return dict(self.sample, inputs=smaller, data_samples=annotated)
+
+
+@dataclass(frozen=True)
+class StepMemory:
+    """Bytes that a step of training takes.
+
+    Attributes:
+        weights: Of the model: weights, gradients, and what the optimizer remembers.
+        image: What autograd keeps for one image.
+        area: Of that image, padded, in pixels.
+    """
+
+    weights: int
+    image: int
+    area: int
+
+    def of_batch(self, images: int) -> int:
+        """Bytes for a batch."""
+        return self.weights + self.image * images
+
+
+def measure_memory(config: Config, step: TrainingStep) -> StepMemory:
+    """Take a step of training, which changes the weights of its model.
+
+    Args:
+        config: Names the optimizer.
+        step: With a small image in place of one of its full area.
+    """
+    known = {parameter.untyped_storage().data_ptr() for parameter in step.model.parameters()}
+    kept, (loss, tried) = _kept(lambda: step.loss(_SIDE), known)
+    loss.backward()
+    return StepMemory(_of_weights(config, step.model), kept * step.area // tried, step.area)
+
+
+def free_memory() -> tuple[str, int | None]:
+    """The device that would be trained on, and its free memory in bytes; None if unknown."""
+    if torch.cuda.is_available():
+        return 'the GPU', torch.cuda.mem_get_info()[0]
+    if not _MEMINFO.exists():
+        return 'the machine', None
+    kilobytes = re.search(r'MemAvailable:\s+(\d+) kB', _MEMINFO.read_text())
+    return 'the machine', int(kilobytes[1]) * 1024 if kilobytes else None
+
+
+def _kept(run: Callable[[], Any], known: set[int]) -> tuple[int, Any]:
+    """Bytes that autograd keeps of a run, beside storages that are known; and its result."""
+    storages: dict[int, int] = {}
+
+    def remember(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in known:
+            storages[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(remember, lambda tensor: tensor):
+        result = run()
+    return sum(storages.values()), result
+
+
+def _of_weights(config: Config, model: nn.Module) -> int:
+    """Bytes of weights and gradients, and of what the optimizer remembers after a step."""
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    optimizer = OPTIMIZERS.build(dict(config.optim_wrapper.optimizer, params=trained))
+    optimizer.step()
+    states = [state for entry in optimizer.state.values() for state in entry.values()]
+    gradients = [parameter.grad for parameter in trained]
+    tensors = [*model.parameters(), *gradients, *states]
+    return sum(tensor.nbytes for tensor in tensors if isinstance(tensor, Tensor))
 
 
 def _resize(annotated: BaseDataElement, size: tuple[int, int], scale: float) -> None:

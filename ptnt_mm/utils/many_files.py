@@ -1,4 +1,4 @@
-"""Files on disk: those that a config names, and many of them by listing folders or on threads."""
+"""Look at many files: by listing their folders, or on several threads."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -7,38 +7,12 @@ from functools import cache
 from pathlib import Path, PureWindowsPath
 from typing import TypeVar
 
-from mmengine.config import Config
-
-from ptnt_mm.engine.data_files import expected_files
-from ptnt_mm.utils.findings import Finding, error, sound
 from ptnt_mm.utils.progress import watched
-from ptnt_mm.utils.text import suggest
-
-_LAYOUT = (
-    'paths start from the folder that you work in; docs/data.md has the settings, and '
-    'tools/make_demo_data.py makes the demo set'
-)
 
 _THREADS = 8  # decoding releases Python's lock, and disks serve several readers well
 
 Item = TypeVar('Item')
 Result = TypeVar('Result')
-
-
-def check_files(config: Config, splits: tuple[str, ...]) -> Iterator[Finding]:
-    """Look for the annotation files and folders that data loaders and evaluators read."""
-    for split in splits:
-        expected = expected_files(config, split)
-        missing = [path for path in expected if not path.exists()]
-        for path in missing:
-            if path.parent.is_dir():
-                names = [other.name for other in path.parent.iterdir()]
-                near = suggest(path.name, names, '; nearest is {!r}')
-            else:
-                near = f', nor is its folder {path.parent}'
-            yield error(split, f'{path} is not there{near}', _LAYOUT)
-        if expected and not missing:
-            yield sound(split, ', '.join(map(str, expected)))
 
 
 class Folders:
@@ -99,8 +73,3 @@ def on_threads(
     finally:
         # Ctrl-C does not wait for what is left of a large data set.
         pool.shutdown(cancel_futures=True)
-
-
-def reason(err: Exception) -> str:
-    """Why a file cannot be read; Pillow repeats the path, and may show an object's address."""
-    return 'no image' if 'cannot identify' in str(err) else str(err) or type(err).__name__

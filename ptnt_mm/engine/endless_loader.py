@@ -7,14 +7,16 @@ place: it matters neither how many workers there are nor what they did before.
 """
 
 import math
+import random
 from collections.abc import Iterable, Iterator
 from itertools import count, islice
 from typing import Any, NamedTuple
 
+import numpy as np
+import torch
 from mmengine.dist import get_rank, get_world_size
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
-from ptnt_mm.engine.seeding import seed_all
 from ptnt_mm.utils.errors import UserError
 
 # What a data loader is made of, beside its data set and its batches. Workers live as long as the
@@ -33,6 +35,14 @@ _LOADING = (
 )
 # Beside those of epochs and of iterations; see RepeatableHook.
 _SAMPLES = 2
+
+
+def seed_all(*numbers: int) -> None:
+    """Seed every generator of this process with what distinguishes these numbers from others."""
+    words = np.random.SeedSequence(numbers).generate_state(4)
+    random.seed(int(words[0]))
+    np.random.seed(words[1])
+    torch.manual_seed(int(words[2]) << 32 | int(words[3]))
 
 
 class Place(NamedTuple):

@@ -11,8 +11,8 @@ from mmengine.dataset import Compose, DefaultSampler, InfiniteSampler, pseudo_co
 from torch import Tensor
 from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, Sampler
 
-from ptnt_mm.engine.endless import BatchStream, EndlessLoader
-from ptnt_mm.engine.passes import ends_a_pass
+from ptnt_mm.engine.endless_loader import BatchStream, EndlessLoader
+from ptnt_mm.engine.train_loop import ends_a_pass
 from ptnt_mm.utils.errors import UserError
 
 from .toy import ToyDataset, ToyNoise
@@ -64,7 +64,7 @@ def test_no_two_samples_have_the_same_numbers():
 def test_seeds_and_processes_have_numbers_of_their_own(monkeypatch):
     one, other = endless(), endless()
     other.begin(seed=8, iteration=0)
-    monkeypatch.setattr('ptnt_mm.engine.endless.get_rank', lambda: 1)
+    monkeypatch.setattr('ptnt_mm.engine.endless_loader.get_rank', lambda: 1)
     second = endless()
     first = [torch.stack(next(iter(loader))['inputs']) for loader in (one, other, second)]
     assert len(torch.stack(first)[..., 1:].unique()) == 3 * 4 * 3
@@ -141,8 +141,8 @@ def test_in_two_processes_the_length_is_mmengines_and_passes_are_shared(
 ):
     """Ten rows: MMEngine's InfiniteSampler counts them all, three batches; each sees five."""
     monkeypatch.setattr('mmengine.dataset.sampler.get_dist_info', lambda: (1, 2))
-    monkeypatch.setattr('ptnt_mm.engine.endless.get_world_size', lambda: 2)
-    monkeypatch.setattr('ptnt_mm.engine.endless.get_rank', lambda: 1)
+    monkeypatch.setattr('ptnt_mm.engine.endless_loader.get_world_size', lambda: 2)
+    monkeypatch.setattr('ptnt_mm.engine.endless_loader.get_rank', lambda: 1)
     data = Counted(pipeline=[ToyNoise()])
     theirs = DataLoader(data, sampler=sampler(data, seed=5), batch_size=4)
     assert len(EndlessLoader(theirs)) == len(theirs) == length

@@ -1,4 +1,4 @@
-"""Iteration-based training that can be stopped and resumed."""
+"""Iteration-based training that can be stopped and resumed, and where any training is."""
 
 from contextlib import closing
 from typing import Any
@@ -7,7 +7,7 @@ from mmengine.runner import IterBasedTrainLoop
 from torch import nn
 from torch.utils.data import DataLoader
 
-from ptnt_mm.engine.endless import EndlessLoader
+from ptnt_mm.engine.endless_loader import EndlessLoader
 from ptnt_mm.registry import LOOPS
 
 
@@ -56,3 +56,22 @@ class RepeatableIterBasedTrainLoop(IterBasedTrainLoop):
         if self.runner.val_loop is None or self.iter < self.val_begin:
             return False
         return self.iter % self.val_interval == 0 or self.iter == self.max_iters
+
+
+def where(runner: Any) -> str:
+    """The present iteration, in words, counted from 1."""
+    iteration = f'iteration {runner.iter + 1}'
+    if isinstance(runner.train_loop, IterBasedTrainLoop):
+        return iteration
+    return f'epoch {runner.epoch + 1}, {iteration}'
+
+
+def ends_a_pass(runner: Any) -> bool:
+    """Whether all of the data was seen once more when the present iteration ends.
+
+    An epoch is one pass; with MMEngine's own iteration-based loop in several processes it is one of
+    all of them together.
+    """
+    loader = runner.train_dataloader
+    length = loader.pass_length if isinstance(loader, EndlessLoader) else len(loader)
+    return (runner.iter + 1) % length == 0
