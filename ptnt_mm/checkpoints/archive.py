@@ -1,10 +1,11 @@
-"""The files that ``torch.save`` writes: zip archives, and what torch wrote before 1.6."""
+"""The files that ``torch.save`` writes: zip archives, and the format that came before torch 1.6."""
 
 import io
 import re
 import sys
 import zipfile
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, BinaryIO
 
 import torch
@@ -17,8 +18,7 @@ MAX_PICKLE = 2**28
 """Bytes. A log of a million iterations takes 24 MB for each quantity."""
 
 _MAGIC = 0x1950A86A20F9469CFC6C
-_CHUNK = 2**20
-_MOST = 16 * _CHUNK
+_MAX_CONTENTS = 2**24  # bytes of an archive's table of contents, which grows in memory
 
 
 def load(file: BinaryIO, map_location: Any) -> Any:
@@ -39,20 +39,8 @@ def load(file: BinaryIO, map_location: Any) -> Any:
     return (_load_zip if is_zip else _load_legacy)(file, size, map_location)
 
 
-class _SmallReads:
-    """A file that zipfile reads: its table of contents is read at once, and grows in memory."""
-
-    def __init__(self, file: BinaryIO):
-        self._file = file
-        self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
-
-    def read(self, size: int = -1) -> bytes:
-        require(size <= _MOST, 'an archive with a huge table of contents')
-        return self._file.read(size if size >= 0 else _MOST)
-
-
 def _load_zip(file: BinaryIO, size: int, map_location: Any) -> Any:
-    archive = zipfile.ZipFile(_SmallReads(file))
+    archive = _open_zip(file)
     entries = {entry.filename: entry for entry in archive.infolist()}
     require(len(entries) == len(archive.infolist()), 'an archive with two entries of one name')
     root = archive.infolist()[0].filename.split('/')[0]
@@ -60,7 +48,6 @@ def _load_zip(file: BinaryIO, size: int, map_location: Any) -> Any:
         raise CheckpointError('is a TorchScript program, not a file of weights')
     stored = all(entry.compress_type == zipfile.ZIP_STORED for entry in entries.values())
     require(stored, 'an archive that is compressed, as torch writes none')
-    pickle = archive.open(f'{root}/data.pkl').read(MAX_PICKLE)
     order = f'{root}/byteorder'
     swap = order in entries and archive.open(order).read(8) != sys.byteorder.encode()
 
@@ -69,19 +56,31 @@ def _load_zip(file: BinaryIO, size: int, map_location: Any) -> Any:
         require(entry is not None and entry.file_size == length, 'a tensor without its bytes')
         return _read(archive.open(entry), length, dtype if swap else None)
 
+    pickle = archive.open(f'{root}/data.pkl').read(MAX_PICKLE)
     return unpickle(io.BytesIO(pickle), _Storages(fetch, size, map_location), size)
+
+
+def _open_zip(file: BinaryIO) -> zipfile.ZipFile:
+    """Open an archive; zipfile reads its table of contents at once, however long that is."""
+
+    def read(length: int = -1) -> bytes:
+        require(length <= _MAX_CONTENTS, 'an archive with a huge table of contents')
+        return file.read(length if length >= 0 else _MAX_CONTENTS)
+
+    limited = SimpleNamespace(read=read, seek=file.seek, tell=file.tell, seekable=file.seekable)
+    archive = zipfile.ZipFile(limited)
+    limited.read = file.read  # the entries have limits of their own
+    return archive
 
 
 def _load_legacy(file: BinaryIO, size: int, map_location: Any) -> Any:
     """Read five pickles, one after the other, and then the bytes of all tensors."""
     head = io.BytesIO(file.read(MAX_PICKLE))
-    find = _Storages(lambda key, length, _: _empty(length), size, map_location)
-    magic, _, system = (unpickle(head, find, size) for _ in range(3))
+    find = _Storages(lambda key, length, dtype: _empty(length), size, map_location)
+    magic, _, system, value, keys = (unpickle(head, find, size) for _ in range(5))
     require(magic == _MAGIC and type(system) is dict, 'it does not begin as a file of torch does')
-    swap = system.get('little_endian', True) is not (sys.byteorder == 'little')
-    value = unpickle(head, find, size)
-    keys = unpickle(head, find, size)
     require(set(keys) == set(find.known), 'tensors without their bytes')
+    swap = system.get('little_endian', True) is not (sys.byteorder == 'little')
     file.seek(head.tell())
     for key in keys:
         storage = find.known[key]
@@ -112,16 +111,15 @@ class _Storages:
         match persistent_id:
             case ('storage', Name(path), str(key), str(place), int(numel), *view):
                 usual = path in STORAGES and numel >= 0 and all(part is None for part in view)
-                require(usual, 'a tensor of an unusual kind')
             case _:
-                raise CheckpointError('refused: a tensor that is stored in an unusual way')
+                usual = False
+        require(usual, 'a tensor of an unusual kind')
         dtype = STORAGES[path]
         length = numel * dtype.itemsize
         if key not in self.known:
             self.room -= length
             require(self.room >= 0, 'tensors that are larger than the file')
-            data = self.placed(self.fetch(key, length, dtype), place)
-            self.known[key] = Storage(data, dtype)
+            self.known[key] = Storage(self.placed(self.fetch(key, length, dtype), place), dtype)
         data = self.known[key].data
         require(len(data) == length, 'a tensor of another size than its bytes')
         return Storage(data, dtype)
@@ -130,30 +128,23 @@ class _Storages:
         """Move a storage to the device that the caller wants, or else to that of the file."""
         wanted = self.map_location
         if callable(wanted):
-            moved = wanted(data.untyped_storage(), place)
-            if moved is not None:
-                return _empty(0, moved.device).set_(moved)
-            wanted = None
+            wanted = getattr(wanted(data.untyped_storage(), place), 'device', None)
         elif isinstance(wanted, dict):
             wanted = wanted.get(place)
-        if wanted is None:
-            require(re.fullmatch(r'[a-z]+(:\d+)?', place) is not None, 'a strange device')
+        usual = wanted or re.fullmatch(r'[a-z]+(:\d+)?', place)
+        require(bool(usual), 'a strange device')
         return data.to(wanted or place)
 
 
-def _empty(length: int, device: Any = 'cpu') -> Tensor:
-    return torch.empty(length, dtype=torch.uint8, device=device)
+def _empty(length: int) -> Tensor:
+    return torch.empty(length, dtype=torch.uint8)
 
 
 def _read(source: BinaryIO, length: int, swapped: torch.dtype | None) -> Tensor:
     """Read a storage; of a machine with another byte order if a dtype is given."""
     data = _empty(length)
-    for start in range(0, length, _CHUNK):
-        part = data[start : start + _CHUNK].numpy()
-        content = source.read(len(part))
-        if len(content) < len(part):
-            raise EOFError('the bytes of its tensors are cut off')
-        part[:] = memoryview(content)
+    if source.readinto(data.numpy()) < length:
+        raise EOFError('the bytes of its tensors are cut off')
     if swapped is not None:
         data.untyped_storage().byteswap(swapped)
     return data

@@ -1,5 +1,6 @@
 """Read a checkpoint from a file or an address, and run nothing of it."""
 
+import codecs
 import hashlib
 import os
 import re
@@ -20,15 +21,16 @@ from mmengine.dist import barrier, get_rank
 from ptnt_mm.checkpoints import archive
 from ptnt_mm.checkpoints.errors import CheckpointError
 from ptnt_mm.checkpoints.unsafe_switch import UNSAFE_SWITCH, is_on
+from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.utils.text import printable
 
 _TIMEOUT = 30.0
 """Seconds that a server may stay silent."""
 
-# Torch's own: stands above a weights_only=False of whoever calls torch.load.
+# Torch's own switch: it overrides weights_only=False in anybody's call of torch.load.
 _SAFE_SWITCH = 'TORCH_FORCE_WEIGHTS_ONLY_LOAD'
 
-# A loader of MMEngine's holds it while it calls our reader.
+# Reentrant: a loader of MMEngine's holds it while it calls our reader.
 _lock = threading.RLock()
 
 
@@ -39,11 +41,12 @@ def read(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
     back as text.
 
     Args:
-        path: A file, or the address of one; that is kept in torch's hub folder.
+        path: A file, or the address of one, which is then kept in torch's hub folder.
         map_location: Where its tensors go, as in ``torch.load``.
 
     Raises:
-        CheckpointError: The file cannot be had, is none, is damaged, or is refused.
+        CheckpointError: There is no such file, or it cannot be fetched, is no checkpoint, is
+            damaged, or does what no honest checkpoint does.
     """
     refuse_forced_unsafe_loading()
     scheme = re.match(r'(\w[\w+.-]*)://', str(path))
@@ -69,10 +72,10 @@ def read(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
 
 @contextmanager
 def reading_safely() -> Iterator[None]:
-    """Put our reader in the place of ``torch.load``, for code of others.
+    """Put our reader in the place of ``torch.load``, for other people's code.
 
-    While it runs, the whole process reads safely. Who calls ``torch.load`` by a name of his own is
-    held to ``weights_only=True`` by torch itself.
+    Until it ends, the whole process reads safely. Code that kept ``torch.load`` under another name
+    is held to ``weights_only=True`` by torch itself.
     """
     with _lock:
         before = torch.load, os.environ.get(_SAFE_SWITCH)
@@ -115,7 +118,7 @@ def refuse_forced_unsafe_loading() -> None:
 
 
 def check_file(path: Path) -> None:
-    """Tell what is certainly no checkpoint.
+    """Stop at a file that is certainly no checkpoint, and say what it is.
 
     Raises:
         CheckpointError: No such file, a folder, an empty file, a web page, a git-lfs pointer, text,
@@ -143,10 +146,10 @@ def check_file(path: Path) -> None:
 
 def _is_text(head: bytes) -> bool:
     try:
-        text = head.decode()
-    except UnicodeDecodeError as error:
-        # A character may be cut in two at the end of what was read.
-        text = head[: error.start].decode() if error.start > len(head) - 4 else '\0'
+        # Incremental: the last character may be cut in two.
+        text = codecs.getincrementaldecoder('utf-8')().decode(head)
+    except UnicodeDecodeError:
+        return False
     return all(character.isprintable() or character.isspace() for character in text)
 
 
@@ -156,15 +159,15 @@ def is_mmengine(checkpoint: Mapping) -> bool:
 
 
 def check_described(checkpoint: Mapping) -> None:
-    """Check the kind of what MMEngine tells about a training, as far as anybody looks into it.
+    """Check that what MMEngine says about a training is a dict wherever it is looked into.
 
     Raises:
         CheckpointError: ``meta``, ``message_hub`` or its ``runtime_info`` is no dict.
     """
-    hub = checkpoint.get('message_hub', {})
-    info = hub.get('runtime_info', {}) if isinstance(hub, dict) else {}
-    entries = {'meta': checkpoint.get('meta', {}), 'message_hub': hub}
-    for name, entry in {**entries, 'message_hub.runtime_info': info}.items():
+    for name in ('meta', 'message_hub', 'message_hub.runtime_info'):
+        entry = checkpoint
+        for key in name.split('.'):
+            entry = entry.get(key, {})
         if not isinstance(entry, dict):
             raise CheckpointError(
                 f"the checkpoint's {name} is a {type(entry).__name__}, not a dict as MMEngine "
@@ -185,48 +188,41 @@ def _read_safetensors(file: Path, map_location: Any) -> dict:
         raise CheckpointError(f'is no safetensors file, or is damaged ({reason})') from error
 
 
-def _download(url: str) -> Path:
-    """Fetch a file once into torch's hub folder; with several processes, the first one does."""
-    if get_rank() != 0:
-        barrier()
-        return _fetch(url)
-    try:
-        return _fetch(url)
-    finally:
-        barrier()
-
-
 def cache_path(url: str) -> Path:
     """Where an address's file is kept: files of one name come from many addresses.
 
     Raises:
         CheckpointError: The address ends in a folder.
     """
-    name = Path(urlparse(url).path).name
-    if not name:
+    if not _file_name(url):
         raise CheckpointError(f'{url}: names no file')
     digest = hashlib.sha256(url.encode()).hexdigest()
-    return Path(torch.hub.get_dir(), 'checkpoints', f'{digest[:12]}-{name}')
+    return Path(torch.hub.get_dir(), 'checkpoints', f'{digest[:12]}-{_file_name(url)}')
 
 
-def _fetched_by_torch(url: str) -> Path | None:
-    """The file as torch's hub keeps it, if the digest in its name says that it is the right one."""
-    name = Path(urlparse(url).path).name
-    file = Path(torch.hub.get_dir(), 'checkpoints', name)
-    digest = re.search(r'-([0-9a-f]{8,64})\.', name)
-    if not digest or not file.is_file():
-        return None
-    with file.open('rb') as content:
-        found = hashlib.file_digest(content, 'sha256').hexdigest()
-    return file if found.startswith(digest[1]) else None
+def _file_name(url: str) -> str:
+    return Path(urlparse(url).path).name
+
+
+def _download(url: str) -> Path:
+    """Fetch a file once into torch's hub folder; with several processes, the first one does."""
+    try:
+        if get_rank() == 0:
+            _fetch(url)
+    finally:
+        barrier()
+    return _fetch(url)
 
 
 def _fetch(url: str) -> Path:
     file = cache_path(url)
     if file.is_file():
         return file
-    if same := _fetched_by_torch(url):
-        return same
+    # Torch keeps it by its name alone; the digest in the name says whether it is the right one.
+    of_torch = file.with_name(_file_name(url))
+    digest = re.search(r'-([0-9a-f]{8,64})\.', of_torch.name)
+    if digest and of_torch.is_file() and sha256(of_torch).startswith(digest[1]):
+        return of_torch
     file.parent.mkdir(parents=True, exist_ok=True)
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(_TIMEOUT)

@@ -9,7 +9,6 @@ model is trained or tested with weights that are not the checkpoint's.
 """
 
 import functools
-import re
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
@@ -20,12 +19,11 @@ from mmengine.model import BaseTTAModel, is_model_wrapper
 from mmengine.optim import OptimWrapper, OptimWrapperDict
 from mmengine.runner import checkpoint as mmengine_checkpoint
 from mmengine.runner.checkpoint import CheckpointLoader
-from torch import Tensor, nn
+from torch import nn
 
 from ptnt_mm.checkpoints.errors import CheckpointError
 from ptnt_mm.checkpoints.read import (
     check_described,
-    is_mmengine,
     read,
     reading_safely,
     refuse_forced_unsafe_loading,
@@ -39,18 +37,21 @@ from ptnt_mm.models.pretrained import (
     looks_like,
     may_lack,
     only_tensors,
+    split_prefix,
 )
 from ptnt_mm.registry import HOOKS
 
-_CONFIG_KEYS = ('cfg', 'config')
-_BACKBONE = 'backbone.'
-
 
 class _WithoutConfig(dict):
-    """What a checkpoint tells about its training; asking for the config says why it is gone."""
+    """What a checkpoint says about its training; asking for the config says why it is gone."""
+
+    def __init__(self, entry: dict):
+        super().__init__(item for item in entry.items() if item[0] not in ('cfg', 'config'))
+        if 'runtime_info' in self:
+            self['runtime_info'] = _WithoutConfig(self['runtime_info'])
 
     def __missing__(self, key: Any) -> Any:
-        if key in _CONFIG_KEYS:
+        if key in ('cfg', 'config'):
             raise CheckpointError(
                 'the config that a checkpoint stores is Python, which could run anything, and is '
                 'never executed here. Give the config yourself: '
@@ -69,18 +70,12 @@ def without_config(checkpoint: Any) -> Any:
     Raises:
         CheckpointError: What should describe the training is no dict.
     """
-    if not isinstance(checkpoint, dict) or not is_mmengine(checkpoint):
+    if not isinstance(checkpoint, dict):
         return checkpoint
     check_described(checkpoint)
-    clean = dict(checkpoint)
-    if 'meta' in clean:
-        clean['meta'] = _drop_config(clean['meta'])
-    if 'message_hub' in clean:
-        hub = dict(_drop_config(clean['message_hub']))
-        if 'runtime_info' in hub:
-            hub['runtime_info'] = _drop_config(hub['runtime_info'])
-        clean['message_hub'] = hub
-    return clean
+    described = {'meta', 'message_hub'} & checkpoint.keys()
+    clean = {name: _WithoutConfig(checkpoint[name]) for name in described}
+    return {**checkpoint, **clean} if clean else checkpoint
 
 
 def make_loading_safe() -> None:
@@ -119,7 +114,7 @@ def load_whole(model: nn.Module, filename: str) -> dict:
         CheckpointError: It cannot be read, does not fit the model, or holds NaN or infinity.
     """
     checkpoint = CheckpointLoader.load_checkpoint(filename, 'cpu', logger='silent')
-    _require_all(checkpoint, model.state_dict())
+    _require_all(checkpoint, model)
     mmengine_checkpoint._load_checkpoint_to_model(model, checkpoint)
     return checkpoint.get('meta') or {}
 
@@ -150,41 +145,36 @@ class CheckpointGuardHook(Hook):
         if training and not runner._resume:
             _fit_backbone(checkpoint, model)
         else:
-            _require_all(checkpoint, model.state_dict())
+            _require_all(checkpoint, model)
 
 
-def _require_all(checkpoint: dict, own: Weights) -> None:
+def _require_all(checkpoint: dict, model: nn.Module) -> None:
     """Raise unless the checkpoint has each weight of the model in its shape."""
-    weights = {_bare(key): w for key, w in only_tensors(_state_dict(checkpoint)).items()}
-    report = LoadReport()
-    for key, weight in only_tensors(own).items():
-        if key not in weights:
-            # Counters that older checkpoints lack; MMEngine lets them be, too.
-            if not key.endswith('num_batches_tracked'):
-                report.missing.append(key)
-        elif weights[key].shape != weight.shape:
-            report.mismatched[key] = (tuple(weights[key].shape), tuple(weight.shape))
-        else:
-            report.loaded.append(key)
+    own = only_tensors(model.state_dict())
+    # Older checkpoints lack these counters; MMEngine lets them be, too.
+    counters = [key for key in own if key.endswith('num_batches_tracked')]
+    weights = _bare(_state_dict(checkpoint))
+    ready, report = adapt(weights, own, counters)
+    report.mismatched = {**report.resized, **report.mismatched}
     _raise_unless_fitting(report, weights, own)
-    check_finite({key: weights[key] for key in report.loaded}, 'the checkpoint')
+    check_finite(ready, 'the checkpoint')
 
 
 def _fit_backbone(checkpoint: dict, model: nn.Module) -> None:
     """Raise unless the checkpoint has the model's backbone; convert its tables in place."""
-    state, own = _state_dict(checkpoint), model.state_dict()
-    names = {_bare(key): key for key in only_tensors(state)}
-    weights = {bare: state[key] for bare, key in names.items()}
-    ready, report = adapt(_part(weights), _part(own), _part(dict.fromkeys(may_lack(model))))
-    _raise_unless_fitting(_prefixed(report), weights, own)
+    own = {k: w for k, w in only_tensors(model.state_dict()).items() if k.startswith('backbone.')}
+    state = _state_dict(checkpoint)
+    weights = _bare(state)
+    ready, report = adapt(weights, own, may_lack(model))
+    _raise_unless_fitting(report, weights, own)
     check_finite(ready, 'the checkpoint')
-    for key in report.resized:
-        state[names[_BACKBONE + key]] = ready[key]
+    for key in state:
+        if key.removeprefix('module.') in report.resized:
+            state[key] = ready[key.removeprefix('module.')]
 
 
 def _raise_unless_fitting(report: LoadReport, weights: Weights, own: Weights) -> None:
-    problems = report.problems()
-    if problems:
+    if problems := report.problems():
         raise CheckpointError(
             f'the checkpoint does not fit the model: it {" and ".join(problems)}. '
             f'{_likely_cause(report, weights, own)}'
@@ -193,28 +183,39 @@ def _raise_unless_fitting(report: LoadReport, weights: Weights, own: Weights) ->
 
 def _likely_cause(report: LoadReport, weights: Weights, own: Weights) -> str:
     """What the user most likely did, and what to do about it."""
-    if not report.loaded and not report.mismatched:
-        if any(key.split('.')[0] in ('outer_pos', 'stages') for key in weights):
-            return (
-                'It holds a backbone alone: give it to tools/train.py as --pretrained, or as '
-                "model.backbone.init_cfg=dict(type='Pretrained', checkpoint=...)"
-            )
-        other = looks_like(_part(weights) or weights)
-        return f'It looks like {other}: give a checkpoint of this model'
-    (arch, size), (own_arch, own_size) = identify(_part(weights)), identify(_part(own))
-    if arch != own_arch:
-        return (
-            f'Its backbone is {looks_like(_part(weights))}, the model has '
-            f'{looks_like(_part(own))}: give a checkpoint of this model, or set model.backbone'
-        )
-    if size != own_size:
-        return (
-            f'Its position tables belong to images of {size} pixels, the model to {own_size}: '
-            f'set model.backbone.pretrain_img_size={size}'
-        )
+    trunk, own_trunk = split_prefix(weights)[0], split_prefix(own)[0]
+    name, (arch, size), (own_arch, own_size) = (
+        looks_like(trunk),
+        identify(trunk),
+        identify(own_trunk),
+    )
+    nothing = not report.loaded and not report.mismatched
     wrong = [*report.missing, *report.mismatched]
-    if report.mismatched and not any(key.startswith((_BACKBONE, 'neck.')) for key in wrong):
-        return 'Its heads probably predict another number of classes: set num_classes to its own'
+    in_heads = report.mismatched and not any(k.startswith(('backbone.', 'neck.')) for k in wrong)
+    for is_so, cause in (
+        (
+            nothing and name.startswith('PyramidTNT'),
+            'It holds a backbone alone: give it to tools/train.py as --pretrained, or as '
+            "model.backbone.init_cfg=dict(type='Pretrained', checkpoint=...)",
+        ),
+        (nothing, f'It looks like {name}: give a checkpoint of this model'),
+        (
+            arch != own_arch,
+            f'Its backbone is {name}, the model has {looks_like(own_trunk)}: give a checkpoint of '
+            'this model, or set model.backbone',
+        ),
+        (
+            size != own_size,
+            f'Its position tables belong to images of {size} pixels, the model to {own_size}: '
+            f'set model.backbone.pretrain_img_size={size}',
+        ),
+        (
+            in_heads,
+            'Its heads probably predict another number of classes: set num_classes to its own',
+        ),
+    ):
+        if is_so:
+            return cause
     return 'It was trained with another config: give that config, or another checkpoint'
 
 
@@ -254,10 +255,6 @@ def _made_safe(load_checkpoint: Callable) -> Callable:
     return staticmethod(load)
 
 
-def _drop_config(entry: dict) -> _WithoutConfig:
-    return _WithoutConfig((key, entry[key]) for key in entry if key not in _CONFIG_KEYS)
-
-
 def _unwrapped(model: nn.Module) -> nn.Module:
     """The model inside DistributedDataParallel or test-time augmentation."""
     while is_model_wrapper(model) or isinstance(model, BaseTTAModel):
@@ -265,35 +262,17 @@ def _unwrapped(model: nn.Module) -> nn.Module:
     return model
 
 
-def _state_dict(checkpoint: dict) -> dict[str, Tensor]:
+def _state_dict(checkpoint: dict) -> dict:
     """The weights that MMEngine will copy."""
     state = checkpoint.get('state_dict', checkpoint)
-    if not isinstance(state, dict) or not any(isinstance(w, Tensor) for w in state.values()):
+    if not only_tensors(state):
         raise CheckpointError('the checkpoint holds no weights')
     return state
 
 
-def _bare(key: str) -> str:
-    """A key without the prefix that MMEngine takes off."""
-    return re.sub(r'^module\.', '', key)
-
-
-def _part(weights: Weights) -> Weights:
-    """The backbone's weights by its own names."""
-    return {
-        key[len(_BACKBONE) :]: weight
-        for key, weight in weights.items()
-        if key.startswith(_BACKBONE)
-    }
-
-
-def _prefixed(report: LoadReport) -> LoadReport:
-    """A backbone's report with the whole model's names."""
-    return LoadReport(
-        loaded=[_BACKBONE + key for key in report.loaded],
-        missing=[_BACKBONE + key for key in report.missing],
-        mismatched={_BACKBONE + key: shapes for key, shapes in report.mismatched.items()},
-    )
+def _bare(state: dict) -> Weights:
+    """Its weights without the prefix that MMEngine takes off."""
+    return {key.removeprefix('module.'): w for key, w in only_tensors(state).items()}
 
 
 make_loading_safe()
