@@ -49,13 +49,10 @@ def read(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
             damaged, or does what no honest checkpoint does.
     """
     refuse_forced_unsafe_loading()
-    scheme = re.match(r'(\w[\w+.-]*)://', str(path))
-    if scheme and scheme[1] not in ('http', 'https'):
-        raise CheckpointError(
-            f'{path}: {scheme[0]} cannot be read; download the file and give its path'
-        )
-    file = _download(str(path)) if scheme else Path(path).expanduser()
-    origin = f' (it came from {path}; delete it before you try again)' if scheme else ''
+    file, origin = Path(path).expanduser(), ''
+    if '://' in str(path):
+        file = _download(str(path))
+        origin = f' (it came from {path}; delete it before you try again)'
     check_file(file)
     try:
         if file.suffix == '.safetensors':
@@ -76,7 +73,11 @@ def reading_safely() -> Iterator[None]:
 
     Until it ends, the whole process reads safely. Code that kept ``torch.load`` under another name
     is held to ``weights_only=True`` by torch itself.
+
+    Raises:
+        CheckpointError: As :func:`refuse_forced_unsafe_loading`.
     """
+    refuse_forced_unsafe_loading()
     with _lock:
         before = torch.load, os.environ.get(_SAFE_SWITCH)
         torch.load, os.environ[_SAFE_SWITCH] = _load, '1'
@@ -104,11 +105,7 @@ def _load(f: Any, map_location: Any = None, *_: Any, **__: Any) -> Any:
 
 
 def refuse_forced_unsafe_loading() -> None:
-    """Stop if the environment makes ``torch.load`` run what a file contains.
-
-    Raises:
-        CheckpointError: ``TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD`` is on.
-    """
+    """Raise a CheckpointError if the environment makes ``torch.load`` run what a file contains."""
     value = os.environ.get(UNSAFE_SWITCH, '')
     if is_on(value):
         raise CheckpointError(
@@ -118,12 +115,7 @@ def refuse_forced_unsafe_loading() -> None:
 
 
 def check_file(path: Path) -> None:
-    """Stop at a file that is certainly no checkpoint, and say what it is.
-
-    Raises:
-        CheckpointError: No such file, a folder, an empty file, a web page, a git-lfs pointer, text,
-            an archive that is cut off, or a safetensors file of another name.
-    """
+    """Raise a CheckpointError for what is certainly no checkpoint, and say what it is."""
     head = b''
     if path.is_file():
         with path.open('rb') as file:
@@ -153,17 +145,8 @@ def _is_text(head: bytes) -> bool:
     return all(character.isprintable() or character.isspace() for character in text)
 
 
-def is_mmengine(checkpoint: Mapping) -> bool:
-    """Whether MMEngine's Runner wrote a checkpoint."""
-    return 'meta' in checkpoint or 'message_hub' in checkpoint
-
-
 def check_described(checkpoint: Mapping) -> None:
-    """Check that what MMEngine says about a training is a dict wherever it is looked into.
-
-    Raises:
-        CheckpointError: ``meta``, ``message_hub`` or its ``runtime_info`` is no dict.
-    """
+    """Raise a CheckpointError unless what MMEngine says about a training are dicts."""
     for name in ('meta', 'message_hub', 'message_hub.runtime_info'):
         entry = checkpoint
         for key in name.split('.'):
@@ -189,19 +172,20 @@ def _read_safetensors(file: Path, map_location: Any) -> dict:
 
 
 def cache_path(url: str) -> Path:
-    """Where an address's file is kept: files of one name come from many addresses.
+    """Where the file of an address is kept: files of one name come from many addresses.
 
     Raises:
-        CheckpointError: The address ends in a folder.
+        CheckpointError: It is no address of http(s), or ends in a folder.
     """
-    if not _file_name(url):
+    scheme, _, path, *_ = urlparse(url)
+    if scheme not in ('http', 'https'):
+        raise CheckpointError(
+            f'{url}: {scheme}:// cannot be read; download the file and give its path'
+        )
+    if not Path(path).name:
         raise CheckpointError(f'{url}: names no file')
     digest = hashlib.sha256(url.encode()).hexdigest()
-    return Path(torch.hub.get_dir(), 'checkpoints', f'{digest[:12]}-{_file_name(url)}')
-
-
-def _file_name(url: str) -> str:
-    return Path(urlparse(url).path).name
+    return Path(torch.hub.get_dir(), 'checkpoints', f'{digest[:12]}-{Path(path).name}')
 
 
 def _download(url: str) -> Path:
@@ -218,8 +202,8 @@ def _fetch(url: str) -> Path:
     file = cache_path(url)
     if file.is_file():
         return file
-    # Torch keeps it by its name alone; the digest in the name says whether it is the right one.
-    of_torch = file.with_name(_file_name(url))
+    # Torch keeps it under its bare name; a digest in that says whether it is the right one.
+    of_torch = file.with_name(file.name.partition('-')[2])
     digest = re.search(r'-([0-9a-f]{8,64})\.', of_torch.name)
     if digest and of_torch.is_file() and sha256(of_torch).startswith(digest[1]):
         return of_torch

@@ -10,7 +10,6 @@ model is trained or tested with weights that are not the checkpoint's.
 
 import functools
 from collections import OrderedDict
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,24 +21,12 @@ from mmengine.runner.checkpoint import CheckpointLoader
 from torch import nn
 
 from ptnt_mm.checkpoints.errors import CheckpointError
-from ptnt_mm.checkpoints.read import (
-    check_described,
-    read,
-    reading_safely,
-    refuse_forced_unsafe_loading,
-)
-from ptnt_mm.models.pretrained import (
-    LoadReport,
-    Weights,
-    adapt,
-    check_finite,
-    identify,
-    looks_like,
-    may_lack,
-    only_tensors,
-    split_prefix,
-)
+from ptnt_mm.checkpoints.read import check_described, read, reading_safely
+from ptnt_mm.models import pretrained
+from ptnt_mm.models.pretrained import LoadReport, Weights
 from ptnt_mm.registry import HOOKS
+
+_load_checkpoint = CheckpointLoader.load_checkpoint
 
 
 class _WithoutConfig(dict):
@@ -87,17 +74,23 @@ def make_loading_safe() -> None:
     # torch.hub, which runs what it finds in its folder.
     mmengine_checkpoint.load_from_http = load_from_file
     CheckpointLoader.register_scheme(['', 'http://', 'https://'], load_from_file, force=True)
-    if not hasattr(CheckpointLoader.load_checkpoint, '__wrapped__'):
-        CheckpointLoader.load_checkpoint = _made_safe(CheckpointLoader.load_checkpoint)
+    CheckpointLoader.load_checkpoint = staticmethod(_load_safely)
 
 
 def load_from_file(filename: str, map_location: Any = 'cpu') -> dict:
-    """Read a file or an http(s) address for MMEngine.
-
-    Raises:
-        CheckpointError: As ``ptnt_mm.checkpoints.read.read``.
-    """
+    """Read a file or an http(s) address; MMEngine's log takes the word "file" from this name."""
     return read(filename, map_location)
+
+
+@functools.wraps(_load_checkpoint)
+def _load_safely(filename: str, *args: Any, **kwargs: Any) -> Any:
+    """MMEngine's one way to a checkpoint, whatever loader it takes for an address."""
+    try:
+        with reading_safely():
+            return without_config(_load_checkpoint(filename, *args, **kwargs))
+    except CheckpointError as error:
+        named = str(error).startswith(str(filename))
+        raise CheckpointError(f'{error}' if named else f'{filename}: {error}') from error
 
 
 def load_whole(model: nn.Module, filename: str) -> dict:
@@ -150,27 +143,34 @@ class CheckpointGuardHook(Hook):
 
 def _require_all(checkpoint: dict, model: nn.Module) -> None:
     """Raise unless the checkpoint has each weight of the model in its shape."""
-    own = only_tensors(model.state_dict())
+    own = pretrained.only_tensors(model.state_dict())
     # Older checkpoints lack these counters; MMEngine lets them be, too.
     counters = [key for key in own if key.endswith('num_batches_tracked')]
-    weights = _bare(_state_dict(checkpoint))
-    ready, report = adapt(weights, own, counters)
+    weights = _weights(checkpoint)
+    ready, report = pretrained.adapt(weights, own, counters)
     report.mismatched = {**report.resized, **report.mismatched}
     _raise_unless_fitting(report, weights, own)
-    check_finite(ready, 'the checkpoint')
+    pretrained.check_finite(ready, 'the checkpoint')
 
 
 def _fit_backbone(checkpoint: dict, model: nn.Module) -> None:
     """Raise unless the checkpoint has the model's backbone; convert its tables in place."""
-    own = {k: w for k, w in only_tensors(model.state_dict()).items() if k.startswith('backbone.')}
-    state = _state_dict(checkpoint)
-    weights = _bare(state)
-    ready, report = adapt(weights, own, may_lack(model))
+    own = pretrained.only_tensors(model.state_dict())
+    own = {key: weight for key, weight in own.items() if key.startswith('backbone.')}
+    weights = _weights(checkpoint)
+    ready, report = pretrained.adapt(weights, own, pretrained.may_lack(model))
     _raise_unless_fitting(report, weights, own)
-    check_finite(ready, 'the checkpoint')
-    for key in state:
-        if key.removeprefix('module.') in report.resized:
-            state[key] = ready[key.removeprefix('module.')]
+    pretrained.check_finite(ready, 'the checkpoint')
+    for key in report.resized:
+        weights[key].data = ready[key]
+
+
+def _weights(checkpoint: dict) -> Weights:
+    """The weights that MMEngine will copy, without the prefix that it takes off."""
+    weights = pretrained.only_tensors(checkpoint.get('state_dict', checkpoint))
+    if not weights:
+        raise CheckpointError('the checkpoint holds no weights')
+    return {key.removeprefix('module.'): weight for key, weight in weights.items()}
 
 
 def _raise_unless_fitting(report: LoadReport, weights: Weights, own: Weights) -> None:
@@ -183,39 +183,29 @@ def _raise_unless_fitting(report: LoadReport, weights: Weights, own: Weights) ->
 
 def _likely_cause(report: LoadReport, weights: Weights, own: Weights) -> str:
     """What the user most likely did, and what to do about it."""
-    trunk, own_trunk = split_prefix(weights)[0], split_prefix(own)[0]
-    name, (arch, size), (own_arch, own_size) = (
-        looks_like(trunk),
-        identify(trunk),
-        identify(own_trunk),
-    )
-    nothing = not report.loaded and not report.mismatched
-    wrong = [*report.missing, *report.mismatched]
-    in_heads = report.mismatched and not any(k.startswith(('backbone.', 'neck.')) for k in wrong)
-    for is_so, cause in (
-        (
-            nothing and name.startswith('PyramidTNT'),
-            'It holds a backbone alone: give it to tools/train.py as --pretrained, or as '
-            "model.backbone.init_cfg=dict(type='Pretrained', checkpoint=...)",
-        ),
-        (nothing, f'It looks like {name}: give a checkpoint of this model'),
-        (
-            arch != own_arch,
-            f'Its backbone is {name}, the model has {looks_like(own_trunk)}: give a checkpoint of '
-            'this model, or set model.backbone',
-        ),
-        (
-            size != own_size,
+    trunk, own_trunk = (pretrained.split_prefix(every)[0] for every in (weights, own))
+    name, own_name = map(pretrained.looks_like, (trunk, own_trunk))
+    if not report.loaded and not report.mismatched:
+        if name.startswith('PyramidTNT'):
+            return (
+                'It holds a backbone alone: give it to tools/train.py as --pretrained, or as '
+                "model.backbone.init_cfg=dict(type='Pretrained', checkpoint=...)"
+            )
+        return f'It looks like {name}: give a checkpoint of this model'
+    (arch, size), (own_arch, own_size) = map(pretrained.identify, (trunk, own_trunk))
+    if arch != own_arch:
+        return (
+            f'Its backbone is {name}, the model has {own_name}: give a checkpoint of this model, '
+            'or set model.backbone'
+        )
+    if size != own_size:
+        return (
             f'Its position tables belong to images of {size} pixels, the model to {own_size}: '
-            f'set model.backbone.pretrain_img_size={size}',
-        ),
-        (
-            in_heads,
-            'Its heads probably predict another number of classes: set num_classes to its own',
-        ),
-    ):
-        if is_so:
-            return cause
+            f'set model.backbone.pretrain_img_size={size}'
+        )
+    wrong = [*report.missing, *report.mismatched]
+    if report.mismatched and not any(key.startswith(('backbone.', 'neck.')) for key in wrong):
+        return 'Its heads probably predict another number of classes: set num_classes to its own'
     return 'It was trained with another config: give that config, or another checkpoint'
 
 
@@ -239,40 +229,11 @@ def _keep_to_work_dir(runner: Any, checkpoint: dict) -> None:
             runner.logger.warning(f'{key} of the checkpoint is not in {work_dir}: forgotten')
 
 
-def _made_safe(load_checkpoint: Callable) -> Callable:
-    """Wrap MMEngine's one way to a checkpoint, whatever loader it takes for an address."""
-
-    @functools.wraps(load_checkpoint)
-    def load(filename: str, *args: Any, **kwargs: Any) -> Any:
-        refuse_forced_unsafe_loading()
-        try:
-            with reading_safely():
-                return without_config(load_checkpoint(filename, *args, **kwargs))
-        except CheckpointError as error:
-            named = str(error).startswith(str(filename))
-            raise CheckpointError(f'{error}' if named else f'{filename}: {error}') from error
-
-    return staticmethod(load)
-
-
 def _unwrapped(model: nn.Module) -> nn.Module:
     """The model inside DistributedDataParallel or test-time augmentation."""
     while is_model_wrapper(model) or isinstance(model, BaseTTAModel):
         model = model.module
     return model
-
-
-def _state_dict(checkpoint: dict) -> dict:
-    """The weights that MMEngine will copy."""
-    state = checkpoint.get('state_dict', checkpoint)
-    if not only_tensors(state):
-        raise CheckpointError('the checkpoint holds no weights')
-    return state
-
-
-def _bare(state: dict) -> Weights:
-    """Its weights without the prefix that MMEngine takes off."""
-    return {key.removeprefix('module.'): w for key, w in only_tensors(state).items()}
 
 
 make_loading_safe()
