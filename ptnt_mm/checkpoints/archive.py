@@ -4,7 +4,6 @@ import io
 import re
 import sys
 import zipfile
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, BinaryIO
 
@@ -51,13 +50,15 @@ def _load_zip(file: BinaryIO, size: int, map_location: Any) -> Any:
     order = f'{root}/byteorder'
     swap = order in entries and archive.open(order).read(8) != sys.byteorder.encode()
 
-    def fetch(key: str, length: int, dtype: torch.dtype) -> Tensor:
-        entry = entries.get(f'{root}/data/{key}')
-        require(entry is not None and entry.file_size == length, 'a tensor without its bytes')
-        return _read(archive.open(entry), length, dtype if swap else None)
-
     pickle = archive.open(f'{root}/data.pkl').read(MAX_PICKLE)
-    return unpickle(io.BytesIO(pickle), _Storages(fetch, size, map_location), size)
+    storages = _Storages(size, map_location)
+    value = unpickle(io.BytesIO(pickle), storages, size)
+    for key, storage in storages.known.items():
+        entry = entries.get(f'{root}/data/{key}')
+        fits = entry is not None and entry.file_size == len(storage.data)
+        require(fits, 'a tensor without its bytes')
+        _fill(storage, archive.open(entry), swap)
+    return value
 
 
 def _open_zip(file: BinaryIO) -> zipfile.ZipFile:
@@ -76,32 +77,24 @@ def _open_zip(file: BinaryIO) -> zipfile.ZipFile:
 def _load_legacy(file: BinaryIO, size: int, map_location: Any) -> Any:
     """Read five pickles, one after the other, and then the bytes of all tensors."""
     head = io.BytesIO(file.read(MAX_PICKLE))
-    find = _Storages(lambda key, length, dtype: _empty(length), size, map_location)
-    magic, _, system, value, keys = (unpickle(head, find, size) for _ in range(5))
+    storages = _Storages(size, map_location)
+    magic, _, system, value, keys = (unpickle(head, storages, size) for _ in range(5))
     require(magic == _MAGIC and type(system) is dict, 'it does not begin as a file of torch does')
-    require(set(keys) == set(find.known), 'tensors without their bytes')
+    require(set(keys) == set(storages.known), 'tensors without their bytes')
     swap = system.get('little_endian', True) is not (sys.byteorder == 'little')
     file.seek(head.tell())
     for key in keys:
-        storage = find.known[key]
-        length = len(storage.data)
+        storage = storages.known[key]
         counted = int.from_bytes(file.read(8), 'little') * storage.dtype.itemsize
-        require(counted == length, 'a tensor of another size than its bytes')
-        storage.data.copy_(_read(file, length, storage.dtype if swap else None))
+        require(counted == len(storage.data), 'a tensor of another size than its bytes')
+        _fill(storage, file, swap)
     return value
 
 
 class _Storages:
-    """Finds the bytes of tensors, and takes each of them to its device once.
+    """Makes room for the bytes of tensors, no more of it than the file has."""
 
-    Args:
-        fetch: Called with a storage's key, its length in bytes and its dtype.
-        room: Bytes that all storages together may have.
-        map_location: As in ``torch.load``.
-    """
-
-    def __init__(self, fetch: Callable, room: int, map_location: Any):
-        self.fetch = fetch
+    def __init__(self, room: int, map_location: Any):
         self.room = room
         self.map_location = map_location
         self.known: dict[str, Storage] = {}
@@ -119,7 +112,7 @@ class _Storages:
         if key not in self.known:
             self.room -= length
             require(self.room >= 0, 'tensors that are larger than the file')
-            self.known[key] = Storage(self.placed(self.fetch(key, length, dtype), place), dtype)
+            self.known[key] = Storage(self.placed(_empty(length), place), dtype)
         data = self.known[key].data
         require(len(data) == length, 'a tensor of another size than its bytes')
         return Storage(data, dtype)
@@ -136,15 +129,15 @@ class _Storages:
         return data.to(wanted or place)
 
 
+def _fill(storage: Storage, source: BinaryIO, swap: bool) -> None:
+    """Read the bytes of a storage; ``swap`` if a machine of another byte order wrote them."""
+    data = storage.data if storage.data.is_cpu else _empty(len(storage.data))
+    if source.readinto(data.numpy()) < len(data):
+        raise EOFError('the bytes of its tensors are cut off')
+    if swap:
+        data.untyped_storage().byteswap(storage.dtype)
+    storage.data.copy_(data)
+
+
 def _empty(length: int) -> Tensor:
     return torch.empty(length, dtype=torch.uint8)
-
-
-def _read(source: BinaryIO, length: int, swapped: torch.dtype | None) -> Tensor:
-    """Read a storage; of a machine with another byte order if a dtype is given."""
-    data = _empty(length)
-    if source.readinto(data.numpy()) < length:
-        raise EOFError('the bytes of its tensors are cut off')
-    if swapped is not None:
-        data.untyped_storage().byteswap(swapped)
-    return data

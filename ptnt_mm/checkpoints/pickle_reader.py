@@ -114,7 +114,9 @@ class _Machine:
         stack = self.stack
         match opcode:
             case 'BINGET' | 'LONG_BINGET':
-                stack.append(self.recall(argument))
+                value = self.memo[argument]
+                finished = type(value) is Unfinished and value.value is not None
+                stack.append(value.value if finished else value)
             case 'BINPUT' | 'LONG_BINPUT':
                 self.memo[argument] = stack[-1]
             case 'BININT' | 'BININT1' | 'BININT2' | 'LONG1' | 'BINFLOAT':
@@ -145,13 +147,6 @@ class _Machine:
                 require(not self.outer, 'a mark without an end')
             case _:
                 raise CheckpointError(f'refused: the opcode {opcode}')
-
-    def recall(self, index: int) -> Any:
-        value = self.memo[index]
-        if type(value) is Unfinished:
-            value = value.value
-            require(value is not None, 'an object that is used before it is complete')
-        return value
 
     def collect(self, opcode: str, items: list) -> None:
         """Make a tuple of items, or put them into the list or dict on top of the stack."""
