@@ -80,12 +80,9 @@ class Storage:
 
 
 def unpickle(stream: io.BytesIO, find_storage: Callable[[Any], Storage], size: int) -> Any:
-    """Read one pickle and leave the stream behind it.
+    """Read one pickle of a file of ``size`` bytes, and leave the stream behind it.
 
-    Args:
-        stream: The pickle, and whatever follows it.
-        find_storage: Gives a tensor's bytes for the persistent id that the file has for them.
-        size: Bytes of the whole file.
+    Tensors are of storages; ``find_storage`` gives one for the persistent id that the file has.
 
     Raises:
         CheckpointError: It does what no honest checkpoint does.
@@ -277,12 +274,9 @@ def _tensor(storage, offset, size, stride, grad=False, hooks=None, metadata=None
 
 
 def _check(value: Any, nbytes: int) -> None:
-    """Check that somebody can print, copy and compare what comes out.
+    """Check that somebody can print, copy and compare what comes out, or refuse the file.
 
     Shared parts count as often as they are seen: a file of 1 kB can hold a tuple of 2**60 objects.
-
-    Raises:
-        CheckpointError: It is too much or too deep, or holds what belongs into no checkpoint.
     """
     todo, seen = [(value, 0)], 1
     while todo:

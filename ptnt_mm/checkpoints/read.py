@@ -159,13 +159,13 @@ def check_described(checkpoint: Mapping) -> None:
 
 
 def _read_safetensors(file: Path, map_location: Any) -> dict:
-    try:
-        import safetensors.torch
-    except ImportError:
-        raise CheckpointError('needs the package safetensors: pip install safetensors') from None
     device = str(map_location) if isinstance(map_location, (str, torch.device)) else 'cpu'
     try:
+        import safetensors.torch
+
         return safetensors.torch.load_file(file, device=device)
+    except ImportError:
+        raise CheckpointError('needs the package safetensors: pip install safetensors') from None
     except Exception as error:  # its own kind, and whatever a strange dtype raises
         reason = printable(str(error))
         raise CheckpointError(f'is no safetensors file, or is damaged ({reason})') from error

@@ -131,7 +131,9 @@ class CheckpointGuardHook(Hook):
             CheckpointError: It does not fit, or holds NaN or infinity.
         """
         checkpoint.update(without_config(checkpoint))
-        model = _unwrapped(runner.model)
+        model = runner.model
+        while is_model_wrapper(model) or isinstance(model, BaseTTAModel):
+            model = model.module
         if runner._resume:
             _keep_to_work_dir(runner, checkpoint)
         training = isinstance(runner.optim_wrapper, (OptimWrapper, OptimWrapperDict))
@@ -220,20 +222,12 @@ def _keep_to_work_dir(runner: Any, checkpoint: dict) -> None:
     for key, value in list(info.items()):
         if str(key).startswith('best_ckpt'):
             ours = isinstance(value, str) and Path(value).resolve().parent == work_dir
-        elif key == 'keep_ckpt_ids':
-            ours = isinstance(value, list) and all(type(step) is int for step in value)
         else:
-            continue
+            counts = isinstance(value, list) and all(type(step) is int for step in value)
+            ours = counts or key != 'keep_ckpt_ids'
         if not ours:
             del info[key]
             runner.logger.warning(f'{key} of the checkpoint is not in {work_dir}: forgotten')
-
-
-def _unwrapped(model: nn.Module) -> nn.Module:
-    """The model inside DistributedDataParallel or test-time augmentation."""
-    while is_model_wrapper(model) or isinstance(model, BaseTTAModel):
-        model = model.module
-    return model
 
 
 make_loading_safe()

@@ -24,6 +24,7 @@ from ptnt_mm.models.layers.position import resize_grid, resize_relative
 from ptnt_mm.utils.text import name_some
 
 Weights = dict[str, Tensor]
+Shapes = dict[str, tuple[tuple[int, ...], tuple[int, ...]]]
 
 TRUNK_ROOTS = frozenset(
     ('outer_pos', 'inner_pos', 'patch_embed', 'word_merges', 'sentence_merges', 'stages')
@@ -32,8 +33,6 @@ TRUNK_ROOTS = frozenset(
 
 # Where training codes put their weights, averaged ones first.
 _ENTRIES = ('state_dict_ema', 'state_dict', 'model_ema', 'model')
-
-_WRAPPERS = re.compile(r'((module|backbone|model)\.)*')
 
 # The output norms are ours, and a classifier's norm and head have no part in the trunk.
 _NOT_TRUNK = re.compile(r'(backbone\.)?(norm[0-3]?|head)\.|.*num_batches_tracked$')
@@ -56,24 +55,14 @@ _OTHER_MODELS = (
 
 @dataclass
 class LoadReport:
-    """What became of a file's weights and of a model's.
+    """What became of a file's weights and of a model's, by key; with both shapes, (file's, own)."""
 
-    Attributes:
-        loaded: Keys that were taken as they are.
-        resized: Position tables of another pretraining size: key -> (file's shape, model's).
-        new: The model's own keys that no checkpoint need have: output norms, a classifier's head,
-            what a part declares in ``pretrained_may_lack``.
-        missing: Keys of the model's trunk that the file does not have.
-        mismatched: Keys whose shape cannot be converted: key -> (file's shape, model's).
-        unused: Keys of the file that the model does not have.
-    """
-
-    loaded: list[str] = field(default_factory=list)
-    resized: dict[str, tuple[tuple, tuple]] = field(default_factory=dict)
-    new: list[str] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
-    mismatched: dict[str, tuple[tuple, tuple]] = field(default_factory=dict)
-    unused: list[str] = field(default_factory=list)
+    loaded: list[str] = field(default_factory=list)  # taken as they are
+    resized: Shapes = field(default_factory=dict)  # position tables of another pretraining size
+    unused: list[str] = field(default_factory=list)  # the file's, but not the model's
+    new: list[str] = field(default_factory=list)  # the model's, and no file need have them
+    missing: list[str] = field(default_factory=list)  # the model's, and the file should have them
+    mismatched: Shapes = field(default_factory=dict)  # of a shape that cannot be converted
 
     def table(self) -> str:
         """One line for each fate: how many keys, and the first few."""
@@ -84,10 +73,7 @@ class LoadReport:
 
     def problems(self) -> list[str]:
         """Why the file does not fit, as ends of a sentence about it; none if it does."""
-        shapes = [
-            f'{key} is {found}, the model has {wanted}'
-            for key, (found, wanted) in self.mismatched.items()
-        ]
+        shapes = [f'{k} is {was}, the model has {now}' for k, (was, now) in self.mismatched.items()]
         lacks = f'lacks {len(self.missing)} weights: {name_some(self.missing)}'
         differs = f'has {len(shapes)} weights of another shape: {name_some(shapes)}'
         return [lacks] * bool(self.missing) + [differs] * bool(shapes)
@@ -99,9 +85,9 @@ def find_state_dict(checkpoint: Mapping, source: str = 'the checkpoint') -> tupl
     Raises:
         CheckpointError: There are none; ``source`` names the file.
     """
-    # MMEngine's EMA hook swaps: its state_dict is the average.
-    swapped = 'meta' in checkpoint or 'message_hub' in checkpoint
-    entries = {entry: checkpoint.get(entry) for entry in _ENTRIES[swapped:]}
+    # MMEngine's EMA hook swaps them in, so that its state_dict already is the average.
+    is_mmengine = 'meta' in checkpoint or 'message_hub' in checkpoint
+    entries = {entry: checkpoint.get(entry) for entry in _ENTRIES[is_mmengine:]}
     for entry, content in {**entries, 'the file itself': checkpoint}.items():
         if weights := only_tensors(content):
             return weights, entry
@@ -118,39 +104,40 @@ def only_tensors(entry: Any) -> Weights:
     return {key: w for key, w in entry.items() if isinstance(key, str) and isinstance(w, Tensor)}
 
 
+_WRAPPERS = re.compile(r'((module|backbone|model)\.)*')
+
+
 def split_prefix(
-    weights: Weights, roots: Collection[str] = TRUNK_ROOTS
+    weights: Weights, roots: Collection[str] = TRUNK_ROOTS, prefix: str | None = None
 ) -> tuple[Weights, list[str]]:
     """Take the trunk out of a wrapper or a detector: its weights by bare name, other keys.
-
-    Of all prefixes made of ``module.``, ``backbone.`` and ``model.``, the one that leads to most
-    of the trunk is taken off; keys without it are the others.
 
     Args:
         weights: As they are in the file.
         roots: First parts of the names of the trunk's weights.
+        prefix: Of the trunk. By default that one of all prefixes made of ``module.``,
+            ``backbone.`` and ``model.`` which leads to most of the trunk.
     """
-    votes = Counter([''])
-    for key in weights:
-        prefix = _WRAPPERS.match(key)[0]
-        votes[prefix] += key.removeprefix(prefix).split('.')[0] in roots
-    return _take(weights, max(votes, key=votes.get))
-
-
-def _take(weights: Weights, prefix: str) -> tuple[Weights, list[str]]:
-    """The weights under a prefix, without it, and the keys of all others."""
-    taken = {key[len(prefix) :]: w for key, w in weights.items() if key.startswith(prefix)}
+    if prefix is None:
+        votes = Counter({'': 0})
+        for key in weights:
+            wrappers = _WRAPPERS.match(key)[0]
+            votes[wrappers] += key.removeprefix(wrappers).split('.')[0] in roots
+        prefix = max(votes, key=votes.get)
+    taken = {key.removeprefix(prefix): w for key, w in weights.items() if key.startswith(prefix)}
     return taken, [key for key in weights if not key.startswith(prefix)]
+
+
+# One adapter for each source: what its keys look like, and what gives its trunk our names. The
+# first that matches a key is taken.
+_ADAPTERS = {_WRAPPERS: split_prefix}
 
 
 def identify(weights: Mapping[str, Tensor]) -> tuple[str | None, int | None]:
     """Recognise a PyramidTNT by its shapes: the arch, and the pretraining size in pixels.
 
-    Args:
-        weights: By the trunk's own names. Some may be missing.
-
-    Returns:
-        None for what cannot be told: an arch of another's making, position tables not square.
+    Takes weights by the trunk's own names; some may be missing. Gives None for what cannot be
+    told: an arch of another's making, position tables that are not square.
     """
     norms = {i: f'stages.{i}.blocks.0.outer_norm1.weight' for i in range(NUM_STAGES)}
     widths = {i: weights[norm].shape for i, norm in norms.items() if norm in weights}
@@ -205,8 +192,7 @@ def adapt(
     Args:
         weights: Of the file, by the model's own names.
         own: Of the model; only keys and shapes are looked at.
-        optional: Keys of the model that start anew where the file lacks them or differs in shape,
-            as :func:`may_lack` lists them.
+        optional: Keys of the model that start anew where the file lacks them or differs in shape.
 
     Returns:
         What can be copied into the model, and the report.
@@ -260,11 +246,9 @@ def load_pretrained(
     content = checkpoint if isinstance(checkpoint, Mapping) else read(checkpoint)
     weights, entry = find_state_dict(content, source)
     own, optional = module.state_dict(), may_lack(module)
-    if prefix is None:
-        roots = {key.split('.')[0] for key in own if key not in optional}
-        trunk, others = split_prefix(weights, roots)
-    else:
-        trunk, others = _take(weights, prefix.rstrip('.') + '.')
+    roots = {key.split('.')[0] for key in own if key not in optional}
+    adapter = next(_ADAPTERS[looks] for looks in _ADAPTERS if any(map(looks.match, weights)))
+    trunk, others = adapter(weights, roots, prefix and prefix.rstrip('.') + '.')
     ready, report = adapt(trunk, own, optional)
     report.unused += others
     if problems := report.problems():
@@ -282,9 +266,7 @@ def load_pretrained(
 
 def check_finite(weights: Mapping[str, Tensor], source: str) -> None:
     """Raise a CheckpointError which names the weights that hold NaN or infinity."""
-    bad = [
-        key for key, w in weights.items() if w.is_floating_point() and not torch.isfinite(w).all()
-    ]
+    bad = [key for key, weight in weights.items() if not torch.isfinite(weight).all()]
     if bad:
         raise CheckpointError(
             f'{source}: {len(bad)} weights hold NaN or infinity: {name_some(bad)}. '
@@ -298,10 +280,10 @@ def _resize(key: str, table: Tensor, target: Tensor) -> Tensor | None:
     if not len(is_grid) == table.dim() == target.dim():
         return None
     sides = []
-    for axis, places in zip(is_grid, zip(table.shape, target.shape, strict=True), strict=True):
-        if axis:
-            sides += map(_side, places)
-        elif places[0] != places[1]:
+    for grid, was, now in zip(is_grid, table.shape, target.shape, strict=True):
+        if grid:
+            sides += [_side(was), _side(now)]
+        elif was != now:
             return None
     return None if None in sides else resize(table.float(), *((side, side) for side in sides))
 
