@@ -92,7 +92,7 @@ def _load_legacy(file: BinaryIO, size: int, map_location: Any) -> Any:
 
 
 class _Storages:
-    """Makes room for the bytes of tensors, no more of it than the file has."""
+    """Makes room for the bytes of tensors: ``room`` for all of them, the size of the file."""
 
     def __init__(self, room: int, map_location: Any):
         self.room = room
@@ -112,7 +112,8 @@ class _Storages:
         if key not in self.known:
             self.room -= length
             require(self.room >= 0, 'tensors that are larger than the file')
-            self.known[key] = Storage(self.placed(_empty(length), place), dtype)
+            data = torch.empty(length, dtype=torch.uint8)
+            self.known[key] = Storage(self.placed(data, place), dtype)
         data = self.known[key].data
         require(len(data) == length, 'a tensor of another size than its bytes')
         return Storage(data, dtype)
@@ -131,13 +132,9 @@ class _Storages:
 
 def _fill(storage: Storage, source: BinaryIO, swap: bool) -> None:
     """Read the bytes of a storage; ``swap`` if a machine of another byte order wrote them."""
-    data = storage.data if storage.data.is_cpu else _empty(len(storage.data))
+    data = storage.data if storage.data.is_cpu else torch.empty_like(storage.data, device='cpu')
     if source.readinto(data.numpy()) < len(data):
         raise EOFError('the bytes of its tensors are cut off')
     if swap:
         data.untyped_storage().byteswap(storage.dtype)
     storage.data.copy_(data)
-
-
-def _empty(length: int) -> Tensor:
-    return torch.empty(length, dtype=torch.uint8)

@@ -82,7 +82,7 @@ class Storage:
 def unpickle(stream: io.BytesIO, find_storage: Callable[[Any], Storage], size: int) -> Any:
     """Read one pickle of a file of ``size`` bytes, and leave the stream behind it.
 
-    Tensors are of storages; ``find_storage`` gives one for the persistent id that the file has.
+    ``find_storage`` gives the bytes of a tensor for the persistent id that stands for them.
 
     Raises:
         CheckpointError: It does what no honest checkpoint does.
@@ -185,7 +185,7 @@ def _key(key: Any) -> Any:
 
 
 def _make(name: Any, arguments: Any) -> Any:
-    """Make what the file wants to call a class or a function for."""
+    """Make the object for which the file wants to call a class or a function."""
     require(type(name) is Name, 'a call of what cannot be called')
     match name.path.rpartition('.')[2], arguments:
         case 'encode', (str(text), 'latin1'):
@@ -217,7 +217,7 @@ def _make(name: Any, arguments: Any) -> Any:
             require(len(data) == dtype.itemsize, 'a numpy scalar of another size than its bytes')
             return np.frombuffer(data, dtype)[0]
         case ('dtype' | '_reconstruct', (_, _, _)) | ('Namespace' | 'HistoryBuffer', ()):
-            return Unfinished(name, arguments)
+            return Unfinished(name, arguments)  # its state comes as one more argument
         case 'dtype', (code, _, _, (_, order, None, None, None, -1, -1, 0)):
             require(code in _NUMPY_DTYPES and order in ('<', '>', '|'), 'an unusual numpy dtype')
             return np.dtype(code).newbyteorder(order)
@@ -238,17 +238,17 @@ def _make(name: Any, arguments: Any) -> Any:
 
 
 def _finish(made: Any, state: Any) -> Any:
-    """Complete an announced object: its state is one more argument."""
+    """Give an object the state that the file has for it."""
     if type(made) is Unfinished:
         made.value = _make(made.name, (*made.arguments, state))
         return made.value
     require(type(made) is OrderedDict, 'attributes of what has none')
-    match state:
-        case {'_metadata': dict(versions)}:
-            # Modules look for the version of their weights there; nothing else is of use.
-            plain = all(type(version) is dict for version in versions.values())
-            require(plain, 'weights with strange metadata')
-            made._metadata = OrderedDict(versions)
+    if type(state) is dict and '_metadata' in state:
+        # Modules look for the version of their weights there; nothing else is of use.
+        versions = OrderedDict(state['_metadata'])
+        plain = all(type(version) is dict for version in versions.values())
+        require(plain, 'weights with strange metadata')
+        made._metadata = versions
     return made
 
 

@@ -59,8 +59,8 @@ def read(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
             return _read_safetensors(file, map_location)
         checkpoint = _load(file, map_location)
         if not isinstance(checkpoint, dict):
-            kind = type(checkpoint).__name__
-            raise CheckpointError(f'holds a {kind}, expected a dict of weights')
+            what = type(checkpoint).__name__
+            raise CheckpointError(f'holds a {what}, expected a dict of weights')
         check_described(checkpoint)
         return checkpoint
     except CheckpointError as error:
@@ -99,9 +99,8 @@ def _load(f: Any, map_location: Any = None, *_: Any, **__: Any) -> Any:
         raise CheckpointError(f'{error}; nothing of the file was run') from None
     except Exception as error:  # steps that make no sense raise whatever Python raises
         reason = printable(f'{type(error).__name__}: {error}')
-        raise CheckpointError(
-            f'is no checkpoint that torch can read, or is damaged ({reason})'
-        ) from error
+        what = 'is no checkpoint that torch can read, or is damaged'
+        raise CheckpointError(f'{what} ({reason})') from error
 
 
 def refuse_forced_unsafe_loading() -> None:

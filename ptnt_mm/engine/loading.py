@@ -34,7 +34,7 @@ class _WithoutConfig(dict):
 
     def __init__(self, entry: dict):
         super().__init__(item for item in entry.items() if item[0] not in ('cfg', 'config'))
-        if 'runtime_info' in self:
+        if isinstance(self.get('runtime_info'), dict):
             self['runtime_info'] = _WithoutConfig(self['runtime_info'])
 
     def __missing__(self, key: Any) -> Any:
@@ -55,7 +55,7 @@ def without_config(checkpoint: Any) -> Any:
     """Drop the stored config text of a checkpoint; its other entries are shared, not copied.
 
     Raises:
-        CheckpointError: What should describe the training is no dict.
+        CheckpointError: As :func:`check_described`.
     """
     if not isinstance(checkpoint, dict):
         return checkpoint
@@ -94,14 +94,10 @@ def _load_safely(filename: str, *args: Any, **kwargs: Any) -> Any:
 
 
 def load_whole(model: nn.Module, filename: str) -> dict:
-    """Load a model's weights, every one of them, or raise and change nothing.
-
-    Args:
-        model: Gets the weights.
-        filename: A file or an address, as MMEngine takes them.
+    """Load every weight of a model from a file or an address, or raise and change nothing.
 
     Returns:
-        What the checkpoint tells about its training, without the config; empty if it tells nothing.
+        What the checkpoint says about its training, without the config; empty if it says nothing.
 
     Raises:
         CheckpointError: It cannot be read, does not fit the model, or holds NaN or infinity.
@@ -125,13 +121,9 @@ class CheckpointGuardHook(Hook):
     priority = 'HIGH'
 
     def after_load_checkpoint(self, runner: Any, checkpoint: dict) -> None:
-        """Check a checkpoint that was read and not yet copied.
-
-        Raises:
-            CheckpointError: It does not fit, or holds NaN or infinity.
-        """
+        """Raise a CheckpointError unless what was read, and is not copied yet, can be copied."""
         checkpoint.update(without_config(checkpoint))
-        model = runner.model
+        model = runner.model  # perhaps inside DistributedDataParallel or test-time augmentation
         while is_model_wrapper(model) or isinstance(model, BaseTTAModel):
             model = model.module
         if runner._resume:
@@ -150,9 +142,9 @@ def _require_all(checkpoint: dict, model: nn.Module) -> None:
     counters = [key for key in own if key.endswith('num_batches_tracked')]
     weights = _weights(checkpoint)
     ready, report = pretrained.adapt(weights, own, counters)
+    # Converted tables are for a start from other weights; these have to be the model's own.
     report.mismatched = {**report.resized, **report.mismatched}
-    _raise_unless_fitting(report, weights, own)
-    pretrained.check_finite(ready, 'the checkpoint')
+    _require_fit(report, ready, weights, own)
 
 
 def _fit_backbone(checkpoint: dict, model: nn.Module) -> None:
@@ -161,8 +153,7 @@ def _fit_backbone(checkpoint: dict, model: nn.Module) -> None:
     own = {key: weight for key, weight in own.items() if key.startswith('backbone.')}
     weights = _weights(checkpoint)
     ready, report = pretrained.adapt(weights, own, pretrained.may_lack(model))
-    _raise_unless_fitting(report, weights, own)
-    pretrained.check_finite(ready, 'the checkpoint')
+    _require_fit(report, ready, weights, own)
     for key in report.resized:
         weights[key].data = ready[key]
 
@@ -175,12 +166,13 @@ def _weights(checkpoint: dict) -> Weights:
     return {key.removeprefix('module.'): weight for key, weight in weights.items()}
 
 
-def _raise_unless_fitting(report: LoadReport, weights: Weights, own: Weights) -> None:
+def _require_fit(report: LoadReport, ready: Weights, weights: Weights, own: Weights) -> None:
     if problems := report.problems():
         raise CheckpointError(
             f'the checkpoint does not fit the model: it {" and ".join(problems)}. '
             f'{_likely_cause(report, weights, own)}'
         )
+    pretrained.check_finite(ready, 'the checkpoint')
 
 
 def _likely_cause(report: LoadReport, weights: Weights, own: Weights) -> str:
@@ -188,7 +180,8 @@ def _likely_cause(report: LoadReport, weights: Weights, own: Weights) -> str:
     trunk, own_trunk = (pretrained.split_prefix(every)[0] for every in (weights, own))
     name, own_name = map(pretrained.looks_like, (trunk, own_trunk))
     if not report.loaded and not report.mismatched:
-        if name.startswith('PyramidTNT'):
+        alone = not any(key.startswith('backbone.') for key in weights)
+        if alone and name.startswith('PyramidTNT'):
             return (
                 'It holds a backbone alone: give it to tools/train.py as --pretrained, or as '
                 "model.backbone.init_cfg=dict(type='Pretrained', checkpoint=...)"

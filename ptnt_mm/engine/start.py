@@ -52,7 +52,7 @@ def use_resume(config: Config, resume: str, work_dir: Path) -> ConfigDict:
     content = read(checkpoint)
     # MMEngine saves the best ones without an optimizer, and would go on with a fresh one.
     if not isinstance(content.get('meta'), dict) or 'optimizer' not in content:
-        weights, _ = find_state_dict(content)
+        weights, _ = find_state_dict(content, f'--resume {checkpoint}')
         roots = {key.removeprefix('module.').partition('.')[0] for key in weights}
         flag = '--pretrained' if roots & TRUNK_ROOTS else '--load-from'
         raise UserError(f'--resume {checkpoint}: holds weights only; start from them with {flag}')

@@ -128,9 +128,9 @@ def split_prefix(
     return taken, [key for key in weights if not key.startswith(prefix)]
 
 
-# One adapter for each source: what its keys look like, and what gives its trunk our names. The
-# first that matches a key is taken.
-_ADAPTERS = {_WRAPPERS: split_prefix}
+# One adapter for each source of weights: what its keys look like, and what finds its trunk and
+# gives that our names. The first that matches any key is taken.
+_ADAPTERS = ((_WRAPPERS, split_prefix),)
 
 
 def identify(weights: Mapping[str, Tensor]) -> tuple[str | None, int | None]:
@@ -235,19 +235,19 @@ def load_pretrained(
     Args:
         module: Gets the weights.
         checkpoint: A file, an http(s) address, or what such a file holds.
-        prefix: Of the keys to take, such as 'backbone.'; found by itself where not given.
+        prefix: Of the keys to take, such as 'backbone.'; found automatically by default.
         logger: Where the table goes, as MMEngine's ``print_log`` takes it.
 
     Raises:
-        CheckpointError: The file cannot be read; it leaves weights of the trunk unset, or has them
-            in a shape that cannot be converted; it holds NaN or infinity.
+        CheckpointError: The file cannot be read, lacks weights of the trunk, has one in a shape
+            that cannot be converted, or holds NaN or infinity.
     """
     source = 'the given weights' if isinstance(checkpoint, Mapping) else str(checkpoint)
     content = checkpoint if isinstance(checkpoint, Mapping) else read(checkpoint)
     weights, entry = find_state_dict(content, source)
     own, optional = module.state_dict(), may_lack(module)
     roots = {key.split('.')[0] for key in own if key not in optional}
-    adapter = next(_ADAPTERS[looks] for looks in _ADAPTERS if any(map(looks.match, weights)))
+    adapter = next(adapter for looks, adapter in _ADAPTERS if any(map(looks.match, weights)))
     trunk, others = adapter(weights, roots, prefix and prefix.rstrip('.') + '.')
     ready, report = adapt(trunk, own, optional)
     report.unused += others
