@@ -245,10 +245,11 @@ def _finish(made: Any, state: Any) -> Any:
     require(type(made) is OrderedDict, 'attributes of what has none')
     if type(state) is dict and '_metadata' in state:
         # Modules look for the version of their weights there; nothing else is of use.
-        versions = OrderedDict(state['_metadata'])
-        plain = all(type(version) is dict for version in versions.values())
+        versions = state['_metadata']
+        plain = type(versions) in (dict, OrderedDict)
+        plain = plain and all(type(version) is dict for version in versions.values())
         require(plain, 'weights with strange metadata')
-        made._metadata = versions
+        made._metadata = OrderedDict(versions)
     return made
 
 
