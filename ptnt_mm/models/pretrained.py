@@ -9,7 +9,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,12 @@ TRUNK_ROOTS = frozenset(
 
 # Where training codes put their weights, averaged ones first.
 _ENTRIES = ('state_dict_ema', 'state_dict', 'model_ema', 'model')
+
+_WRAPPERS = re.compile(r'((module|backbone|model)\.)*')
+
+# One adapter for each source whose names are not ours: what its keys look like, and what gives its
+# weights our names. The authors' names are ours.
+_ADAPTERS: dict[str, Callable[[Weights], Weights]] = {}
 
 # The output norms are ours, and a classifier's norm and head have no part in the trunk.
 _NOT_TRUNK = re.compile(r'(backbone\.)?(norm[0-3]?|head)\.|.*num_batches_tracked$')
@@ -104,9 +110,6 @@ def only_tensors(entry: Any) -> Weights:
     return {key: w for key, w in entry.items() if isinstance(key, str) and isinstance(w, Tensor)}
 
 
-_WRAPPERS = re.compile(r'((module|backbone|model)\.)*')
-
-
 def split_prefix(
     weights: Weights, roots: Collection[str] = TRUNK_ROOTS, prefix: str | None = None
 ) -> tuple[Weights, list[str]]:
@@ -126,11 +129,6 @@ def split_prefix(
         prefix = max(votes, key=votes.get)
     taken = {key.removeprefix(prefix): w for key, w in weights.items() if key.startswith(prefix)}
     return taken, [key for key in weights if not key.startswith(prefix)]
-
-
-# One adapter for each source of weights: what its keys look like, and what finds its trunk and
-# gives that our names. The first that matches any key is taken.
-_ADAPTERS = ((_WRAPPERS, split_prefix),)
 
 
 def identify(weights: Mapping[str, Tensor]) -> tuple[str | None, int | None]:
@@ -247,8 +245,10 @@ def load_pretrained(
     weights, entry = find_state_dict(content, source)
     own, optional = module.state_dict(), may_lack(module)
     roots = {key.split('.')[0] for key in own if key not in optional}
-    adapter = next(adapter for looks, adapter in _ADAPTERS if any(map(looks.match, weights)))
-    trunk, others = adapter(weights, roots, prefix and prefix.rstrip('.') + '.')
+    trunk, others = split_prefix(weights, roots, prefix and prefix.rstrip('.') + '.')
+    for looks, rename in _ADAPTERS.items():
+        if any(re.search(looks, key) for key in trunk):
+            trunk = rename(trunk)
     ready, report = adapt(trunk, own, optional)
     report.unused += others
     if problems := report.problems():
