@@ -1,9 +1,11 @@
 """The files that ``torch.save`` writes: zip archives, and the format that came before torch 1.6."""
 
 import io
+import os
 import re
 import sys
 import zipfile
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, BinaryIO
 
@@ -12,6 +14,7 @@ from torch import Tensor
 
 from ptnt_mm.checkpoints.errors import CheckpointError, require
 from ptnt_mm.checkpoints.pickle_reader import STORAGES, Name, Storage, unpickle
+from ptnt_mm.utils.text import printable
 
 MAX_PICKLE = 2**28
 """Bytes. A log of a million iterations takes 24 MB for each quantity."""
@@ -20,22 +23,25 @@ _MAGIC = 0x1950A86A20F9469CFC6C
 _MAX_CONTENTS = 2**24  # bytes of an archive's table of contents, which grows in memory
 
 
-def load(file: BinaryIO, map_location: Any) -> Any:
-    """Read what ``torch.save`` wrote, whole, into memory.
-
-    Args:
-        file: Open and seekable.
-        map_location: Where tensors go, as in ``torch.load``.
+def load(f: Any, map_location: Any = None, *_: Any, **__: Any) -> Any:
+    """Read what ``torch.save`` wrote, whole, into memory; called as ``torch.load`` is.
 
     Raises:
-        CheckpointError: It does what no honest checkpoint does.
-        Exception: It is damaged.
+        CheckpointError: It does what no honest checkpoint does, or is damaged.
     """
-    size = file.seek(0, io.SEEK_END)
-    file.seek(0)
-    is_zip = file.read(4) == b'PK\x03\x04'
-    file.seek(0)
-    return (_load_zip if is_zip else _load_legacy)(file, size, map_location)
+    try:
+        with open(f, 'rb') if isinstance(f, (str, os.PathLike)) else nullcontext(f) as file:
+            size = file.seek(0, io.SEEK_END)
+            file.seek(0)
+            is_zip = file.read(4) == b'PK\x03\x04'
+            file.seek(0)
+            return (_load_zip if is_zip else _load_legacy)(file, size, map_location)
+    except CheckpointError as error:
+        raise CheckpointError(f'{error}; nothing of the file was run') from None
+    except Exception as error:  # steps that make no sense raise whatever Python raises
+        what = 'is no checkpoint that torch can read, or is damaged'
+        reason = printable(f'{type(error).__name__}: {error}')
+        raise CheckpointError(f'{what} ({reason})') from error
 
 
 def _load_zip(file: BinaryIO, size: int, map_location: Any) -> Any:

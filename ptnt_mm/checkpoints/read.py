@@ -1,6 +1,5 @@
 """Read a checkpoint from a file or an address, and run nothing of it."""
 
-import codecs
 import hashlib
 import os
 import re
@@ -9,7 +8,7 @@ import sys
 import threading
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
@@ -57,7 +56,7 @@ def read(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
     try:
         if file.suffix == '.safetensors':
             return _read_safetensors(file, map_location)
-        checkpoint = _load(file, map_location)
+        checkpoint = archive.load(file, map_location)
         if not isinstance(checkpoint, dict):
             what = type(checkpoint).__name__
             raise CheckpointError(f'holds a {what}, expected a dict of weights')
@@ -72,15 +71,12 @@ def reading_safely() -> Iterator[None]:
     """Put our reader in the place of ``torch.load``, for other people's code.
 
     Until it ends, the whole process reads safely. Code that kept ``torch.load`` under another name
-    is held to ``weights_only=True`` by torch itself.
-
-    Raises:
-        CheckpointError: As :func:`refuse_forced_unsafe_loading`.
+    is held to ``weights_only=True`` by torch itself. The unsafe switch is refused.
     """
     refuse_forced_unsafe_loading()
     with _lock:
         before = torch.load, os.environ.get(_SAFE_SWITCH)
-        torch.load, os.environ[_SAFE_SWITCH] = _load, '1'
+        torch.load, os.environ[_SAFE_SWITCH] = archive.load, '1'
         try:
             yield
         finally:
@@ -88,19 +84,6 @@ def reading_safely() -> Iterator[None]:
             del os.environ[_SAFE_SWITCH]
             if before[1] is not None:
                 os.environ[_SAFE_SWITCH] = before[1]
-
-
-def _load(f: Any, map_location: Any = None, *_: Any, **__: Any) -> Any:
-    """Read what ``torch.save`` wrote; called as ``torch.load`` is."""
-    try:
-        with open(f, 'rb') if isinstance(f, (str, os.PathLike)) else nullcontext(f) as file:
-            return archive.load(file, map_location)
-    except CheckpointError as error:
-        raise CheckpointError(f'{error}; nothing of the file was run') from None
-    except Exception as error:  # steps that make no sense raise whatever Python raises
-        reason = printable(f'{type(error).__name__}: {error}')
-        what = 'is no checkpoint that torch can read, or is damaged'
-        raise CheckpointError(f'{what} ({reason})') from error
 
 
 def refuse_forced_unsafe_loading() -> None:
@@ -120,6 +103,9 @@ def check_file(path: Path) -> None:
         with path.open('rb') as file:
             head = file.read(512)
     page = head.lstrip().lower().startswith((b'<!doctype', b'<html', b'<?xml'))
+    # Bytes that are no text become what cannot be printed; the last character may be cut in two.
+    text = head.decode(errors='surrogateescape')[:-3]
+    is_text = all(character.isprintable() or character.isspace() for character in text)
     tensors = head[8:9] == b'{' and path.suffix != '.safetensors'
     for is_so, what in (
         (path.is_dir(), 'is a folder; give the checkpoint file inside it'),
@@ -129,19 +115,10 @@ def check_file(path: Path) -> None:
         (page, 'is a web page; download the checkpoint by a direct link'),
         (head[:2] == b'PK' and not zipfile.is_zipfile(path), 'is cut off; download it again'),
         (tensors, f'is a safetensors file; rename it to {path.stem}.safetensors'),
-        (_is_text(head), 'is a text file, not a checkpoint'),
+        (is_text, 'is a text file, not a checkpoint'),
     ):
         if is_so:
             raise CheckpointError(f'{path}: {what}')
-
-
-def _is_text(head: bytes) -> bool:
-    try:
-        # Incremental: the last character may be cut in two.
-        text = codecs.getincrementaldecoder('utf-8')().decode(head)
-    except UnicodeDecodeError:
-        return False
-    return all(character.isprintable() or character.isspace() for character in text)
 
 
 def check_described(checkpoint: Mapping) -> None:

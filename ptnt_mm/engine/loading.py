@@ -10,6 +10,7 @@ model is trained or tested with weights that are not the checkpoint's.
 
 import functools
 from collections import OrderedDict
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +131,7 @@ class CheckpointGuardHook(Hook):
             _keep_to_work_dir(runner, checkpoint)
         training = isinstance(runner.optim_wrapper, (OptimWrapper, OptimWrapperDict))
         if training and not runner._resume:
-            _fit_backbone(checkpoint, model)
+            _require_backbone(checkpoint, model)
         else:
             _require_all(checkpoint, model)
 
@@ -140,39 +141,31 @@ def _require_all(checkpoint: dict, model: nn.Module) -> None:
     own = pretrained.only_tensors(model.state_dict())
     # Older checkpoints lack these counters; MMEngine lets them be, too.
     counters = [key for key in own if key.endswith('num_batches_tracked')]
-    weights = _weights(checkpoint)
-    ready, report = pretrained.adapt(weights, own, counters)
-    # Converted tables are for a start from other weights; these have to be the model's own.
-    report.mismatched = {**report.resized, **report.mismatched}
-    _require_fit(report, ready, weights, own)
+    _require_fit(checkpoint, own, counters, tables={})
 
 
-def _fit_backbone(checkpoint: dict, model: nn.Module) -> None:
+def _require_backbone(checkpoint: dict, model: nn.Module) -> None:
     """Raise unless the checkpoint has the model's backbone; convert its tables in place."""
     own = pretrained.only_tensors(model.state_dict())
     own = {key: weight for key, weight in own.items() if key.startswith('backbone.')}
-    weights = _weights(checkpoint)
-    ready, report = pretrained.adapt(weights, own, pretrained.may_lack(model))
-    _require_fit(report, ready, weights, own)
-    for key in report.resized:
-        weights[key].data = ready[key]
+    _require_fit(checkpoint, own, pretrained.may_lack(model), pretrained.TABLES)
 
 
-def _weights(checkpoint: dict) -> Weights:
-    """The weights that MMEngine will copy, without the prefix that it takes off."""
+def _require_fit(checkpoint: dict, own: Weights, optional: Collection[str], tables: dict) -> None:
+    # What MMEngine will copy, without the prefix that it takes off.
     weights = pretrained.only_tensors(checkpoint.get('state_dict', checkpoint))
+    weights = {key.removeprefix('module.'): weight for key, weight in weights.items()}
     if not weights:
         raise CheckpointError('the checkpoint holds no weights')
-    return {key.removeprefix('module.'): weight for key, weight in weights.items()}
-
-
-def _require_fit(report: LoadReport, ready: Weights, weights: Weights, own: Weights) -> None:
+    ready, report = pretrained.adapt(weights, own, optional, tables)
     if problems := report.problems():
         raise CheckpointError(
             f'the checkpoint does not fit the model: it {" and ".join(problems)}. '
             f'{_likely_cause(report, weights, own)}'
         )
     pretrained.check_finite(ready, 'the checkpoint')
+    for key in report.resized:
+        weights[key].data = ready[key]
 
 
 def _likely_cause(report: LoadReport, weights: Weights, own: Weights) -> str:

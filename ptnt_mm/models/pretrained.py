@@ -43,11 +43,11 @@ _ADAPTERS: dict[str, Callable[[Weights], Weights]] = {}
 # The output norms are ours, and a classifier's norm and head have no part in the trunk.
 _NOT_TRUNK = re.compile(r'(backbone\.)?(norm[0-3]?|head)\.|.*num_batches_tracked$')
 
-# Position tables by the last part of their names: what resizes one, and which axes are grids.
-_TABLES = {
+TABLES = {
     'outer_pos': (resize_grid, (False, True, False)),
     'relative_pos': (resize_relative, (False, False, True, True)),
 }
+"""Position tables by the last part of their names: what resizes one, and which axes are grids."""
 
 _OTHER_MODELS = (
     (r'pixel_(embed|pos)', 'a TNT of one scale'),
@@ -180,7 +180,10 @@ def may_lack(module: nn.Module) -> frozenset[str]:
 
 
 def adapt(
-    weights: Mapping[str, Tensor], own: Mapping[str, Tensor], optional: Collection[str] = ()
+    weights: Mapping[str, Tensor],
+    own: Mapping[str, Tensor],
+    optional: Collection[str] = (),
+    tables: Mapping = TABLES,
 ) -> tuple[Weights, LoadReport]:
     """Fit a file's weights to a model's, and say what fits.
 
@@ -191,6 +194,7 @@ def adapt(
         weights: Of the file, by the model's own names.
         own: Of the model; only keys and shapes are looked at.
         optional: Keys of the model that start anew where the file lacks them or differs in shape.
+        tables: What may be converted; the rest has to have the model's shapes.
 
     Returns:
         What can be copied into the model, and the report.
@@ -209,7 +213,7 @@ def adapt(
             # Another number of classes, or a part of the user's.
             report.unused.append(key)
             report.new.append(key)
-        elif (resized := _resize(key, weights[key], target)) is not None:
+        elif (resized := _resize(tables, key, weights[key], target)) is not None:
             report.resized[key] = shapes
             ready[key] = resized
         else:
@@ -274,9 +278,9 @@ def check_finite(weights: Mapping[str, Tensor], source: str) -> None:
         )
 
 
-def _resize(key: str, table: Tensor, target: Tensor) -> Tensor | None:
+def _resize(tables: Mapping, key: str, table: Tensor, target: Tensor) -> Tensor | None:
     """Convert a position table to another pretraining size; None for anything else."""
-    resize, is_grid = _TABLES.get(key.rpartition('.')[2], (None, ()))
+    resize, is_grid = tables.get(key.rpartition('.')[2], (None, ()))
     if not len(is_grid) == table.dim() == target.dim():
         return None
     sides = []
