@@ -16,11 +16,12 @@ from ptnt_mm.checkpoints.errors import CheckpointError, require
 from ptnt_mm.checkpoints.pickle_reader import STORAGES, Name, Storage, unpickle
 from ptnt_mm.utils.text import printable
 
-MAX_PICKLE = 2**28
-"""Bytes. A log of a million iterations takes 24 MB for each quantity."""
+# In bytes. A log of a million iterations takes 24 MB for each quantity; an archive's table of
+# contents becomes ten times as long in memory.
+_MAX_PICKLE = 2**28
+_MAX_CONTENTS = 2**24
 
 _MAGIC = 0x1950A86A20F9469CFC6C
-_MAX_CONTENTS = 2**24  # bytes of an archive's table of contents, which grows in memory
 
 
 def load(f: Any, map_location: Any = None, *_: Any, **__: Any) -> Any:
@@ -55,8 +56,7 @@ def _load_zip(file: BinaryIO, size: int, map_location: Any) -> Any:
     require(stored, 'an archive that is compressed, as torch writes none')
     order = f'{root}/byteorder'
     swap = order in entries and archive.open(order).read(8) != sys.byteorder.encode()
-
-    pickle = archive.open(f'{root}/data.pkl').read(MAX_PICKLE)
+    pickle = archive.open(f'{root}/data.pkl').read(_MAX_PICKLE)
     storages = _Storages(size, map_location)
     value = unpickle(io.BytesIO(pickle), storages, size)
     for key, storage in storages.known.items():
@@ -82,7 +82,7 @@ def _open_zip(file: BinaryIO) -> zipfile.ZipFile:
 
 def _load_legacy(file: BinaryIO, size: int, map_location: Any) -> Any:
     """Read five pickles, one after the other, and then the bytes of all tensors."""
-    head = io.BytesIO(file.read(MAX_PICKLE))
+    head = io.BytesIO(file.read(_MAX_PICKLE))
     storages = _Storages(size, map_location)
     magic, _, system, value, keys = (unpickle(head, storages, size) for _ in range(5))
     require(magic == _MAGIC and type(system) is dict, 'it does not begin as a file of torch does')

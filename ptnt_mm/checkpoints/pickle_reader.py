@@ -62,9 +62,6 @@ class Name:
     path: str
 
 
-_KNOWN = DTYPES | {path: Name(path) for path in (*NAMES, *STORAGES)}
-
-
 @dataclass(slots=True, eq=False)
 class Unfinished:
     """An object that the file has announced; its attributes come in a later step."""
@@ -170,12 +167,14 @@ class _Machine:
 def _name(module: str, name: str) -> Name | torch.dtype:
     # Protocol 2 spells it as Python 2 did.
     path = f'{"builtins" if module == "__builtin__" else module}.{name}'
-    if path not in _KNOWN:
+    if path in DTYPES:
+        return DTYPES[path]
+    if path not in NAMES and path not in STORAGES:
         raise CheckpointError(
             f'refused, it asks for {printable(path, 80)!r}, which is not on the list of harmless '
             'names. Ask its author for the weights as plain tensors'
         )
-    return _KNOWN[path]
+    return Name(path)
 
 
 def _key(key: Any) -> Any:

@@ -23,8 +23,8 @@ from ptnt_mm.checkpoints.unsafe_switch import UNSAFE_SWITCH, is_on
 from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.utils.text import printable
 
-_TIMEOUT = 30.0
-"""Seconds that a server may stay silent."""
+_TIMEOUT = 30.0  # seconds that a server may stay silent
+_HEAD = 512  # bytes of a file that tell what it is
 
 # Torch's own switch: it overrides weights_only=False in anybody's call of torch.load.
 _SAFE_SWITCH = 'TORCH_FORCE_WEIGHTS_ONLY_LOAD'
@@ -101,10 +101,12 @@ def check_file(path: Path) -> None:
     head = b''
     if path.is_file():
         with path.open('rb') as file:
-            head = file.read(512)
+            head = file.read(_HEAD)
     page = head.lstrip().lower().startswith((b'<!doctype', b'<html', b'<?xml'))
-    # Bytes that are no text become what cannot be printed; the last character may be cut in two.
-    text = head.decode(errors='surrogateescape')[:-3]
+    # Bytes that are no text become what cannot be printed.
+    text = head.decode(errors='surrogateescape')
+    if len(head) == _HEAD:
+        text = text[:-3]  # the last character may be cut in two
     is_text = all(character.isprintable() or character.isspace() for character in text)
     tensors = head[8:9] == b'{' and path.suffix != '.safetensors'
     for is_so, what in (

@@ -4,8 +4,7 @@ Safe: whatever MMEngine loads, for ``init_cfg``, ``load_from``, resume, test or 
 through our reader, which runs nothing of the file. The config that MMEngine stores as Python text
 is dropped on the way: ``Runner.resume`` and the inferencers would execute it.
 
-Loud: MMEngine loads with ``strict=False`` and warns. :class:`CheckpointGuardHook` raises before a
-model is trained or tested with weights that are not the checkpoint's.
+Loud: MMEngine only warns when weights do not fit. :class:`CheckpointGuardHook` raises an error.
 """
 
 import functools
