@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ptnt_mm.models.layers.position import POSITIONS, PositionEncoding
 from ptnt_mm.models.layers.shapes import pad, reduced
 from ptnt_mm.models.pretrained import load_pretrained
-from ptnt_mm.utils.errors import unknown_name
+from ptnt_mm.utils.text import unknown_name
 
 
 class Backbone(BaseModule):

@@ -1,10 +1,9 @@
 """TNT (arXiv 2103.00112) as a backbone for dense prediction."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
-import torch
 from torch import Tensor, nn
 
 from ptnt_mm.models.archs import PLAIN_PATCH, TNT_ARCHS
@@ -26,7 +25,7 @@ class TNT(PlainBackbone):
     the bottom and right with zeros, the mean colour of normalised images.
 
     The names of parameters are those of the authors' checkpoints, but for the projections of
-    attention, which are PyramidTNT's; :meth:`translate_pretrained` reads the authors' and timm's.
+    attention, which are PyramidTNT's; ``pretrained.py`` reads the authors' files and timm's.
     Their images have mean and standard deviation 127.5 in every channel, in RGB order.
 
     Args:
@@ -117,43 +116,6 @@ class TNT(PlainBackbone):
             inner = inner + encoding.to(inner.dtype)
         outer = self.proj_norm2(self.proj(self.proj_norm1(inner.flatten(1))))
         return inner, outer.unflatten(0, (len(image), -1)), hw
-
-    @staticmethod
-    def translate_pretrained(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The authors' weights, timm's, or our own, by our names.
-
-        Both store queries and keys as one projection ``qk``, and the values' apart; timm has other
-        names for the rest, too, and its word table is a map (1, c, side, side).
-        """
-        ours: dict[str, Tensor] = {}
-        for name, weight in weights.items():
-            parts = [_TIMM.get(part, part) for part in name.split('.')]
-            ours['.'.join(parts)] = weight.flatten(2).mT if name == 'pixel_pos' else weight
-        for name in [name for name in ours if '_attn.qk.' in name]:
-            values = name.replace('.qk.', '.v.')
-            if values in ours:
-                queries, keys = ours.pop(name).chunk(2)
-                ours[name.replace('.qk.', '.q.')] = queries
-                ours[name.replace('.qk.', '.kv.')] = torch.cat([keys, ours.pop(values)])
-        return ours
-
-
-_TIMM = {
-    'patch_pos': 'outer_pos',
-    'pixel_pos': 'inner_pos',
-    'pixel_embed': 'patch_embed',
-    'norm1_proj': 'proj_norm1',
-    'norm2_proj': 'proj_norm2',
-    'norm_in': 'inner_norm1',
-    'attn_in': 'inner_attn',
-    'norm_mlp_in': 'inner_norm2',
-    'mlp_in': 'inner_mlp',
-    'norm_out': 'outer_norm1',
-    'attn_out': 'outer_attn',
-    'norm_mlp': 'outer_norm2',
-    'mlp': 'outer_mlp',
-}
-"""The authors' name for a part by timm's."""
 
 
 def _word_side(words: int) -> int:

@@ -12,7 +12,7 @@ from ptnt_mm.check.heads import check_neck
 from ptnt_mm.check.misspelt import check_spelling
 from ptnt_mm.check.strides import check_strides
 from ptnt_mm.engine import complexity
-from ptnt_mm.engine.start import use_pretrained
+from ptnt_mm.engine.starting_weights import use_pretrained
 from ptnt_mm.models import PyramidTNTClassifier
 from ptnt_mm.models.pretrained import CheckpointError
 

@@ -236,7 +236,7 @@ class LearnedPosition(PositionEncoding):
 
     def encode(self, table: Tensor, hw: Grid, like: Tensor) -> Tensor:
         """(1, n + h_pre*w_pre, C) -> (1, n + h*w, C)."""
-        return resize_sentence_table(table, self.hw, hw, self.class_tokens)
+        return resize_sentence_table(table, self.hw, hw)
 
 
 class LearnedAndRelativePosition(LearnedPosition):
@@ -340,8 +340,9 @@ POSITIONS: dict[str, type[PositionEncoding]] = {
 """What a backbone's option ``position`` names; each backbone says which of them it has."""
 
 
-def resize_sentence_table(table: Tensor, from_hw: Grid, to_hw: Grid, class_tokens: int) -> Tensor:
-    """(1, n + h*w, C) -> (1, n + h'*w', C); the entries of n class tokens stay as they are."""
+def resize_sentence_table(table: Tensor, from_hw: Grid, to_hw: Grid) -> Tensor:
+    """(1, n + h*w, C) -> (1, n + h'*w', C); the first entries, of n class tokens, stay."""
+    class_tokens = table.shape[1] - _area(from_hw)
     if not class_tokens:
         return resize_grid(table, from_hw, to_hw)
     first, on_grid = table[:, :class_tokens], table[:, class_tokens:]
