@@ -57,30 +57,14 @@ PLAIN_PATCH = 16
 """Side length of an outer token of TNT and of CPVT, in pixels."""
 
 TNT_ARCHS = {
-    'small': dict(
-        depth=12,
-        outer_dim=384,
-        inner_dim=24,
-        outer_heads=6,
-        inner_heads=4,
-        words=16,
-        pretrain_img_size=224,
-    ),
-    'base': dict(
-        depth=12,
-        outer_dim=640,
-        inner_dim=40,
-        outer_heads=10,
-        inner_heads=4,
-        words=16,
-        pretrain_img_size=224,
-    ),
+    'small': dict(depth=12, outer_dim=384, inner_dim=24, outer_heads=6, inner_heads=4, words=16),
+    'base': dict(depth=12, outer_dim=640, inner_dim=40, outer_heads=10, inner_heads=4, words=16),
 }
 """TNT (arXiv 2103.00112, table 1). ``words`` is the number of inner tokens of an outer one."""
 
 CPVT_ARCHS = {
-    'tiny': dict(depth=12, dim=192, heads=3, pretrain_img_size=224),
-    'small': dict(depth=12, dim=384, heads=6, pretrain_img_size=224),
-    'base': dict(depth=12, dim=768, heads=12, pretrain_img_size=224),
+    'tiny': dict(depth=12, dim=192, heads=3),
+    'small': dict(depth=12, dim=384, heads=6),
+    'base': dict(depth=12, dim=768, heads=12),
 }
 """CPVT (arXiv 2102.10882, table 1), the widths of DeiT."""

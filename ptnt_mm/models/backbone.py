@@ -136,15 +136,12 @@ def choose(name: str, value: str, table: Mapping[str, Any]) -> Any:
 def choose_position(
     name: str, setting: str | dict, names: Sequence[str]
 ) -> Callable[..., PositionEncoding]:
-    """The class that a config names, which takes a width, a grid and a number of class tokens.
+    """The class that an option names; it takes a width, a grid and a number of class tokens.
 
     Args:
-        name: Of the backbone's option.
+        name: Of the option.
         setting: A key of ``POSITIONS``, or a dict with it as ``type`` and the class's options.
         names: The keys that the backbone has a place for.
-
-    Raises:
-        ValueError: for another name, or an option that the class does not have.
     """
     options = dict(type=setting) if isinstance(setting, str) else dict(setting)
     kind = options.pop('type', None)

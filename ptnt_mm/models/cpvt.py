@@ -28,7 +28,6 @@ class CPVT(PlainBackbone):
         out_indices: The blocks whose maps are returned, rising; negative ones count from the last.
             The last block's map comes out of the final LayerNorm.
         pretrain_img_size: Side in pixels, a multiple of 16, that a position table would belong to.
-            The arch's own by default.
         position: How tokens know where they are: 'peg' as published, 'learned' (DeiT's),
             'sinusoidal' or 'none'. A dict with the name as ``type`` gives options too: for a PEG
             ``blocks``, the blocks that it follows (-1 for the input; (0,) by default),
@@ -55,7 +54,7 @@ class CPVT(PlainBackbone):
         self,
         arch: str | dict,
         out_indices: Sequence[int] = (-1,),
-        pretrain_img_size: int | None = None,
+        pretrain_img_size: int = 224,
         position: str | dict = 'peg',
         with_cls_token: bool = True,
         attention: str = 'fused',

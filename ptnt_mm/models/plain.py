@@ -24,18 +24,13 @@ class PlainBackbone(Backbone):
 
     Args:
         arch: The arch's row.
-        out_indices: The blocks whose maps are returned, rising; negative ones count from the last.
-        pretrain_img_size: Side in pixels, a multiple of 16, that the position table belongs to.
-            The arch's own by default.
+        out_indices: See the subclasses, as for all that is not said here.
+        pretrain_img_size: Side in pixels, a multiple of 16, that a position table belongs to.
         frozen_stages: -1 freezes nothing, 0 the stem with its tables and class token, k the first
             k blocks too.
         class_tokens: 1 with a class token, otherwise 0.
-        with_cp: Recompute blocks in the backward pass: less memory, more time.
-        init_cfg: ``dict(type='Pretrained', checkpoint=...)`` loads weights, or raises.
-
-    Raises:
-        ValueError: for numbers of an arch that are none, ``out_indices`` out of range, repeated or
-            not rising, a ``pretrain_img_size`` that is no multiple of 16.
+        with_cp: Recompute blocks in the backward pass.
+        init_cfg: Names pretrained weights.
     """
 
     patch = PLAIN_PATCH
@@ -46,7 +41,7 @@ class PlainBackbone(Backbone):
         self,
         arch: Mapping[str, int],
         out_indices: Sequence[int],
-        pretrain_img_size: int | None,
+        pretrain_img_size: int,
         frozen_stages: int,
         class_tokens: int,
         with_cp: bool,
@@ -56,13 +51,12 @@ class PlainBackbone(Backbone):
         super().__init__(frozen_stages, arch['depth'], init_cfg)
         self.depth = arch['depth']
         self.out_indices = _check_out_indices(out_indices, self.depth)
-        size = arch['pretrain_img_size'] if pretrain_img_size is None else pretrain_img_size
-        if not isinstance(size, int) or size <= 0 or size % PLAIN_PATCH:
+        side, rest = divmod(pretrain_img_size, PLAIN_PATCH)
+        if side < 1 or rest:
             raise ValueError(
-                f'pretrain_img_size is {size!r}: expected a multiple of {PLAIN_PATCH} pixels'
+                f'pretrain_img_size is {pretrain_img_size}: expected a multiple of {PLAIN_PATCH}'
             )
-        self.pretrain_img_size = size
-        self.pretrain_hw = (size // PLAIN_PATCH,) * 2
+        self.pretrain_hw = (side, side)
         self.class_tokens = class_tokens
         self.with_cp = with_cp
 
@@ -112,9 +106,6 @@ class PlainBackbone(Backbone):
         """(B, 3, H, W) -> one map (B, C, ceil(H / 16), ceil(W / 16)) per output, contiguous.
 
         The last block's map comes out of the final LayerNorm; the class token is on none.
-
-        Args:
-            image: Normalised RGB images, in pixels of any number.
 
         Raises:
             ValueError: for another number of channels or axes, integers, or a side below 16.

@@ -33,7 +33,6 @@ class TNT(PlainBackbone):
         out_indices: The blocks whose maps are returned, rising; negative ones count from the last.
             The last block's map comes out of the final LayerNorm.
         pretrain_img_size: Side in pixels, a multiple of 16, that the sentence table belongs to.
-            The arch's own by default.
         position: How sentences know where they are: 'learned' as published, 'sinusoidal', 'peg' or
             'none'. A dict with the name as ``type`` gives options too (see ``layers/position.py``).
         word_position: The same for the words inside a sentence: 'learned', 'sinusoidal', 'none'.
@@ -59,7 +58,7 @@ class TNT(PlainBackbone):
         self,
         arch: str | dict,
         out_indices: Sequence[int] = (-1,),
-        pretrain_img_size: int | None = None,
+        pretrain_img_size: int = 224,
         position: str | dict = 'learned',
         word_position: str = 'learned',
         attention: str = 'fused',

@@ -34,9 +34,7 @@ def necks(config: Config) -> list[ConfigDict]:
 
 
 # An arch of one scale with everything that the published ones have.
-_TNT = dict(
-    depth=2, outer_dim=16, inner_dim=4, outer_heads=2, inner_heads=1, words=16, pretrain_img_size=64
-)
+_TNT = dict(depth=2, outer_dim=16, inner_dim=4, outer_heads=2, inner_heads=1, words=16)
 
 
 def narrow(config: Config, pyramid: dict) -> Config:

@@ -16,7 +16,6 @@ ARCH = dict(
     outer_heads=4,
     inner_heads=2,
     words=WORDS,
-    pretrain_img_size=64,
 )
 
 
@@ -33,7 +32,7 @@ def weights(module: nn.Module) -> int:
 
 def test_a_block_of_tnt_costs_what_the_paper_writes():
     """But for the class token: the sentences' own share has one token more, the words' has not."""
-    model = TNT(ARCH, attention='eager')
+    model = TNT(ARCH, pretrain_img_size=64, attention='eager')
     found = measure(model, (64, 96))
     n = 4 * 6
     paper = tnt_block(n, WORDS, WORD_DIM, DIM)
@@ -45,7 +44,7 @@ def test_a_block_of_tnt_costs_what_the_paper_writes():
 
 
 def test_a_plain_block_is_the_outer_part():
-    model = TNT(ARCH, attention='eager')
+    model = TNT(ARCH, pretrain_img_size=64, attention='eager')
     n = 4 * 6 + 1
     assert products(measure(model, (64, 96)), 'outer') == transformer_block(n, DIM).multiply_adds
 

@@ -17,9 +17,7 @@ from . import golden
 
 NAME = 'tnt_timm_seed0'
 SIZES = (64, 96)
-ARCH = dict(
-    depth=2, outer_dim=32, inner_dim=8, outer_heads=4, inner_heads=2, words=16, pretrain_img_size=64
-)
+ARCH = dict(depth=2, outer_dim=32, inner_dim=8, outer_heads=4, inner_heads=2, words=16)
 
 
 def timms(arch: dict, img_size: int) -> nn.Module:

@@ -11,13 +11,13 @@ from ptnt_mm.models.layers.shapes import map_to_tokens
 
 from . import golden
 
-ARCH = dict(depth=3, dim=16, heads=4, pretrain_img_size=64)
+ARCH = dict(depth=3, dim=16, heads=4)
 POSITIONS = ['peg', 'learned', 'sinusoidal', 'none']
 
 
 def build(**options) -> CPVT:
     """A small CPVT with golden weights, in evaluation mode."""
-    return golden.filled(CPVT(ARCH, **options)).eval()
+    return golden.filled(CPVT(ARCH, pretrain_img_size=64, **options)).eval()
 
 
 def pegs(model: CPVT) -> set[str]:

@@ -34,9 +34,14 @@ AUTHORS = dict(
 """timm's names by the authors'."""
 
 
-def build(**options) -> TNT:
-    """A small TNT with golden weights, in evaluation mode."""
-    return golden.filled(TNT(ARCH | options.pop('changes', {}), **options)).eval()
+def fresh(arch: dict = ARCH, **options) -> TNT:
+    """A small TNT with random weights."""
+    return TNT(arch, **dict(pretrain_img_size=64) | options)
+
+
+def build(*arch: dict, **options) -> TNT:
+    """The same with golden weights, in evaluation mode."""
+    return golden.filled(fresh(*arch, **options)).eval()
 
 
 def authors_weights(model: TNT) -> dict[str, torch.Tensor]:
@@ -93,7 +98,12 @@ def test_every_kind_of_checkpoint_loads_whole(stored, tmp_path):
     file = tmp_path / 'tnt.pth.tar'
     torch.save({'epoch': 299, 'state_dict': stored(original)}, file)
     model = MODELS.build(
-        dict(type='TNT', arch=ARCH, init_cfg=dict(type='Pretrained', checkpoint=str(file)))
+        dict(
+            type='TNT',
+            arch=ARCH,
+            pretrain_img_size=64,
+            init_cfg=dict(type='Pretrained', checkpoint=str(file)),
+        )
     )
     model.init_weights()
     image = golden.image(1, 70, 50)
@@ -101,13 +111,13 @@ def test_every_kind_of_checkpoint_loads_whole(stored, tmp_path):
 
 
 def test_a_head_is_unused():
-    report = load_pretrained(TNT(ARCH), authors_weights(build()), logger='silent')
+    report = load_pretrained(fresh(), authors_weights(build()), logger='silent')
     assert sorted(report.unused) == ['head.bias', 'head.weight', 'outer_tokens']
     assert not report.new
 
 
 def test_another_pretraining_size_keeps_the_class_tokens_place():
-    original, model = build(), TNT(ARCH, pretrain_img_size=96)
+    original, model = build(), fresh(pretrain_img_size=96)
     report = load_pretrained(model, timms_weights(original), logger='silent')
     assert report.resized == {'outer_pos': ((1, 17, 32), (1, 37, 32))}
     table, expected = model.outer_pos.detach(), original.outer_pos.detach()
@@ -120,7 +130,7 @@ def test_a_missing_weight_is_named(lost):
     weights = authors_weights(build())
     del weights[lost]
     with pytest.raises(CheckpointError, match=lost.replace('.v.', '.*')):
-        load_pretrained(TNT(ARCH), weights)
+        load_pretrained(fresh(), weights)
 
 
 def test_a_file_of_a_pyramid_is_refused_by_name(micro_arch):
@@ -145,7 +155,7 @@ def test_no_download_says_what_to_do(monkeypatch, tmp_path):
     address = (
         'https://github.com/huawei-noah/Efficient-AI-Backbones/releases/download/tnt/a.pth.tar'
     )
-    model = TNT(ARCH, init_cfg=dict(type='Pretrained', checkpoint=address))
+    model = fresh(init_cfg=dict(type='Pretrained', checkpoint=address))
     with pytest.raises(CheckpointError) as error:
         model.init_weights()
     said = str(error.value)
@@ -169,7 +179,7 @@ def test_maps_of_several_blocks():
     first, last = model(image)
     assert model.out_indices == (0, 1)
     torch.testing.assert_close(last, build()(image)[0], rtol=0, atol=0)
-    short = TNT(ARCH, out_indices=(0,)).eval()
+    short = fresh(out_indices=(0,)).eval()
     assert not short.load_state_dict(model.state_dict(), strict=False).missing_keys
     assert not hasattr(short.norm, 'weight') and len(short.blocks) == 1
     torch.testing.assert_close(short(image)[0], first, rtol=0, atol=0)
@@ -186,7 +196,7 @@ def test_tokens_hold_the_class_token_in_front():
 @pytest.mark.parametrize('words', [4, 16, 64])
 @torch.inference_mode()
 def test_the_number_of_words_is_data(words):
-    model = build(changes=dict(words=words))
+    model = build(ARCH | dict(words=words))
     ((inner, _, _),) = model.forward_tokens(golden.image(1, 32, 32))
     assert inner.shape == (4, words, 8)
     assert model.inner_pos.shape == (1, words, 8)

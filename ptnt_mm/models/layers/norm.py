@@ -32,12 +32,7 @@ def is_batch_norm(module: nn.Module) -> bool:
 
 
 class SentenceNorm(nn.LayerNorm):
-    """Normalise all words of a sentence together, as PyramidTNT does.
-
-    Args:
-        words: Inner tokens of an outer token.
-        dim: Channels of an inner token.
-    """
+    """Normalise all words of a sentence together, as PyramidTNT does."""
 
     def __init__(self, words: int, dim: int):
         super().__init__(words * dim)
@@ -48,19 +43,14 @@ class SentenceNorm(nn.LayerNorm):
 
 
 class WordNorm(nn.LayerNorm):
-    """Normalise each word on its own, as TNT does: (B*N, m, c) -> (B*N, m, c).
-
-    Args:
-        words: Not used.
-        dim: Channels of an inner token.
-    """
+    """Normalise each word on its own, as TNT does: (B*N, m, c) -> (B*N, m, c)."""
 
     def __init__(self, words: int, dim: int):
         super().__init__(dim)
 
 
 class MapNorm(nn.LayerNorm):
-    """Normalise the channels of each place of a map: (B, C, h, w) -> (B, C, h, w)."""
+    """Normalise the channels of each place of a map."""
 
     def forward(self, feature: Tensor) -> Tensor:
         """(B, C, h, w) -> (B, C, h, w), in channels-last order."""
