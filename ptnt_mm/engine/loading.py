@@ -173,7 +173,7 @@ def _likely_cause(report: LoadReport, weights: Weights, own: Weights) -> str:
     name, own_name = map(pretrained.looks_like, (trunk, own_trunk))
     if not report.loaded and not report.mismatched:
         alone = not any(key.startswith('backbone.') for key in weights)
-        if alone and name.startswith('PyramidTNT'):
+        if alone and name.startswith(('PyramidTNT', 'a TNT')):
             return (
                 'It holds a backbone alone: give it to tools/train.py as --pretrained, or as '
                 "model.backbone.init_cfg=dict(type='Pretrained', checkpoint=...)"

@@ -9,7 +9,7 @@ import torch
 import ptnt_mm
 from ptnt_mm import zoo
 from ptnt_mm.check.heads import check_neck
-from ptnt_mm.check.misspelt import check_spelling
+from ptnt_mm.check.misspelt_settings import check_spelling
 from ptnt_mm.check.strides import check_strides
 from ptnt_mm.engine import complexity
 from ptnt_mm.engine.starting_weights import use_pretrained
