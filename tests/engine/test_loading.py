@@ -23,7 +23,7 @@ from torch.utils.data import Dataset
 from ptnt_mm.checkpoints.read import cache_path
 from ptnt_mm.engine.loading import load_whole, make_loading_safe, without_config
 from ptnt_mm.engine.starting_weights import use_pretrained
-from ptnt_mm.models import PyramidTNT
+from ptnt_mm.models import TNT, PyramidTNT
 from ptnt_mm.models.pretrained import CheckpointError, load_pretrained, read
 
 ARCH = dict(
@@ -35,6 +35,7 @@ ARCH = dict(
     inner_heads=(1, 1, 1, 1),
     pretrain_img_size=64,
 )
+TNT_ARCH = dict(depth=1, outer_dim=8, inner_dim=2, outer_heads=1, inner_heads=1, words=16)
 
 
 class Detector(BaseModel):
@@ -610,10 +611,13 @@ def test_fine_tuning_another_backbone_names_that_of_the_file(tmp_path, trained):
         make_runner(tmp_path / 'run', model=model, load_from=str(trained[0])).train()
 
 
-def test_fine_tuning_from_a_bare_backbone_says_how(tmp_path):
-    torch.save(PyramidTNT(ARCH).state_dict(), tmp_path / 'bare.pth')
+@pytest.mark.parametrize(('kind', 'arch'), [(PyramidTNT, ARCH), (TNT, TNT_ARCH)])
+def test_fine_tuning_from_a_bare_backbone_says_how(tmp_path, kind, arch):
+    model = Detector()
+    model.backbone = kind(arch)
+    torch.save(model.backbone.state_dict(), tmp_path / 'bare.pth')
     with pytest.raises(CheckpointError, match='backbone alone: give it to .* as --pretrained'):
-        make_runner(tmp_path / 'run', load_from=str(tmp_path / 'bare.pth')).train()
+        make_runner(tmp_path / 'run', model=model, load_from=str(tmp_path / 'bare.pth')).train()
 
 
 def test_guard_works_with_moving_averages(tmp_path, averaged):
