@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch._dynamo.testing import CompileCounterWithBackend
 from torch.export import Dim
 
-from ptnt_mm.models import PyramidTNT, TransposedConvNeck
+from ptnt_mm.models import CPVT, TNT, PyramidTNT, TransposedConvNeck
 
 from . import golden
 
@@ -58,6 +58,28 @@ def test_dynamic_sizes(pyramid):
         image = golden.image(2, *hw).double()
         found, expected = results(compiled, pyramid, image), results(pyramid, pyramid, image)
         torch.testing.assert_close(found, expected)
+    assert counter.frame_count <= 2, 'three sizes are not three compilations'
+
+
+@pytest.mark.parametrize(
+    'build_plain',
+    [
+        lambda: TNT(
+            dict(depth=2, outer_dim=16, inner_dim=4, outer_heads=2, inner_heads=1, words=16)
+        ),
+        lambda: CPVT(dict(depth=2, dim=16, heads=4)),
+        lambda: CPVT(dict(depth=2, dim=16, heads=4), position='sinusoidal'),
+    ],
+    ids=['tnt', 'cpvt', 'sinusoidal'],
+)
+@torch.no_grad()
+def test_backbones_of_one_scale_are_one_graph_for_any_size(build_plain):
+    torch._dynamo.reset()
+    model, counter = golden.filled(build_plain()).eval(), CompileCounterWithBackend('eager')
+    compiled = torch.compile(model, backend=counter, fullgraph=True, dynamic=True)
+    for hw in [(192, 256), (256, 192), (150, 313)]:
+        image = golden.image(2, *hw)
+        torch.testing.assert_close(compiled(image), model(image))
     assert counter.frame_count <= 2, 'three sizes are not three compilations'
 
 
