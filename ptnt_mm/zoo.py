@@ -5,7 +5,8 @@ from pathlib import Path
 
 from mmengine.config import Config
 
-from ptnt_mm.utils.errors import UserError, unknown_name
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import unknown_name
 
 _PACKAGE = Path(__file__).resolve().parent
 

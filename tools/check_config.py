@@ -1,12 +1,8 @@
-"""Say what in a config and its data would break a training, or silently go wrong.
-
-python tools/check_config.py configs/custom_coco.py --gpus 8 --pretrained ptnt_s_82.0.pth.tar
-"""
+"""Say what in a config and its data would break: see ptnt_mm/cli/check_config.py."""
 
 import sys
 
-from ptnt_mm.cli.check_config import check
-from ptnt_mm.cli.parsers import check_parser, run
+from ptnt_mm.cli.check_config import main
 
 if __name__ == '__main__':
-    sys.exit(run(check, check_parser(__doc__)))
+    sys.exit(main())

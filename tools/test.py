@@ -1,15 +1,11 @@
-"""Evaluate a checkpoint of a detector or segmenter.
-
-python tools/test.py configs/retinanet_ptnt_s_1x.py work_dirs/.../epoch_12.pth
-"""
+"""Evaluate a checkpoint of a detector or segmenter: see ptnt_mm/cli/test.py."""
 
 import sys
 
 if __name__ == '__main__':
     try:
-        from ptnt_mm.cli.parsers import run, test_parser
-        from ptnt_mm.cli.test import test
+        from ptnt_mm.cli.test import main
     except KeyboardInterrupt:
         # Imports take a while, and nothing has begun.
         sys.exit(130)
-    sys.exit(run(test, test_parser(__doc__)))
+    sys.exit(main())

@@ -1,15 +1,11 @@
-"""Train a detector or segmenter from an MMEngine config.
-
-python tools/train.py configs/retinanet_ptnt_s_1x.py --pretrained ptnt_s.pth.tar
-"""
+"""Train a detector or segmenter: see ptnt_mm/cli/train.py."""
 
 import sys
 
 if __name__ == '__main__':
     try:
-        from ptnt_mm.cli.parsers import run, train_parser
-        from ptnt_mm.cli.train import train
+        from ptnt_mm.cli.train import main
     except KeyboardInterrupt:
         # Imports take a while, and nothing has begun.
         sys.exit(130)
-    sys.exit(run(train, train_parser(__doc__)))
+    sys.exit(main())

@@ -37,11 +37,8 @@ def check_classes_of_heads(config: Config, classes: tuple[str, ...]) -> Iterator
         return
     wrong = [(path, count) for path, count in counts if count != len(classes)]
     for path, count in wrong:
-        yield error(
-            path,
-            f'is {count}, the training data has {len(classes)} classes: {some(classes)}',
-            f'write {len(classes)}',
-        )
+        what = f'is {count}, the training data has {len(classes)} classes: {some(classes)}'
+        yield error(path, what, f'write {len(classes)}')
     if not wrong:
         yield sound('model', f'{len(counts)} x num_classes={len(classes)}')
 
@@ -52,20 +49,13 @@ def check_built_heads(
     """Compare the numbers of classes that a built model has by default with that of the names."""
     stated = {path for path, _ in _class_counts(config.model)}
     for name, module in model.named_modules():
-        if not name:
-            # A segmenter repeats the number of its head.
-            continue
         path = re.sub(r'\.(\d+)', r'[\1]', f'model.{name}') + '.num_classes'
         count = getattr(module, 'num_classes', None)
-        is_other = _is_other(path, type(module).__name__)
-        if not isinstance(count, int) or path in stated or is_other:
-            continue
-        if classes and count != len(classes):
-            yield error(
-                path,
-                f'is {count} by default, the training data has {len(classes)} classes',
-                f'write num_classes={len(classes)}',
-            )
+        # A segmenter, which has no name here, repeats the number of its head.
+        is_other = not name or path in stated or _is_other(path, type(module).__name__)
+        if isinstance(count, int) and not is_other and classes and count != len(classes):
+            what = f'is {count} by default, the training data has {len(classes)} classes'
+            yield error(path, what, f'write num_classes={len(classes)}')
 
 
 def check_neck(config: Config) -> Iterator[Finding]:
@@ -78,11 +68,9 @@ def check_neck(config: Config) -> Iterator[Finding]:
             return
         where = f'model.neck[{i}]' if isinstance(necks, (list, tuple)) else 'model.neck'
         if list(taken) != channels:
-            yield error(
-                f'{where}.in_channels',
-                f'is {list(taken)}, the maps that come in have {channels} channels',
-                f'write in_channels={channels}, or change model.backbone.arch or out_indices',
-            )
+            what = f'is {list(taken)}, the maps that come in have {channels} channels'
+            advice = f'write in_channels={channels}, or change model.backbone.arch or out_indices'
+            yield error(f'{where}.in_channels', what, advice)
             return
         yield sound(where, f'takes maps of {channels} channels')
         if kind_of(neck) != 'TransposedConvNeck':

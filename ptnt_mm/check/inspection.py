@@ -1,178 +1,248 @@
-"""All checks of a config, in order: a quick half, and a thorough one that opens images."""
+"""All checks of a config, in the order of the report.
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+A check is a generator function that yields findings, in the file of its subject. The quick half
+of the checks reads the config, the annotation files and the names in folders; the thorough half
+opens images and weights, and builds the model.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from mmengine.config import Config
 from torch import nn
 
-from ptnt_mm.check.files import check_files
+from ptnt_mm.check import coco_annotations, mask_lists
+from ptnt_mm.check.boxes import check_boxes
+from ptnt_mm.check.class_names import check_class_names, names_are_known
+from ptnt_mm.check.data_sets import Data, check_files, misread_names
+from ptnt_mm.check.evaluators import check_evaluators_of_masks, check_evaluators_of_objects
+from ptnt_mm.check.filtered_objects import check_filtering
 from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads, check_neck
-from ptnt_mm.check.host import Check, Findings
-from ptnt_mm.check.hosts import HOSTS, host_of
 from ptnt_mm.check.images import (
     check_images_are_there,
     check_images_open,
     check_splits_are_apart,
 )
-from ptnt_mm.check.memory import check_memory, measure
-from ptnt_mm.check.misspelt import check_parameter_names, check_spelling
+from ptnt_mm.check.mask_files import check_mask_files, open_masks
+from ptnt_mm.check.mask_labels import check_ignored, check_zero_label, ignored_label
+from ptnt_mm.check.mask_pipelines import check_crops, check_loading
+from ptnt_mm.check.mask_values import check_mask_values
+from ptnt_mm.check.memory import check_memory
+from ptnt_mm.check.misspelt_settings import check_parameter_names, check_spelling
+from ptnt_mm.check.object_masks import check_object_masks, check_rest_of_object_masks
 from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_there_are_weights
-from ptnt_mm.check.report import lines, of_kind
 from ptnt_mm.check.strides import check_strides
-from ptnt_mm.check.trial import build_model
 from ptnt_mm.check.weights import check_normalisation, check_weights_are_there, check_weights_fit
-from ptnt_mm.engine.build import import_host
+from ptnt_mm.data.class_masks import Mask
+from ptnt_mm.engine.build import build_model
+from ptnt_mm.engine.hosts import HOSTS, import_host, scope_of
+from ptnt_mm.engine.training_memory import TrainingStep, measure_memory
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.findings import Finding, Severity, error, note, warning
+from ptnt_mm.utils.findings import Finding, Severity, error, lines, note, of_kind, warning
+
+Tell = Callable[[str, list[Finding]], None]
+"""Gets a subject with its findings, as soon as they are there."""
 
 
-class Inspection:
-    """A config, and what the checks of it share.
+def check(
+    config: Config,
+    splits: tuple[str, ...] = ('train', 'val', 'test'),
+    gpus: int = 1,
+    thorough: bool = True,
+    tell: Tell = lambda subject, findings: None,
+) -> list[Finding]:
+    """Look for what would break a training, or silently go wrong.
 
     Args:
         config: The config, with all flags brought into it.
-        splits: Which data loaders count: some of 'train', 'val' and 'test'.
+        splits: Which data loaders count.
         gpus: The number of processes that will train, one for each GPU.
-        stumbled: Makes a finding of a check that fails itself.
+        thorough: Run the thorough half, too.
+        tell: Is told of each subject in turn.
 
     Raises:
         UserError: if the host library cannot be imported.
     """
-
-    def __init__(
-        self,
-        config: Config,
-        splits: tuple[str, ...],
-        gpus: int = 1,
-        stumbled: Callable[[str, str], Finding] = error,
-    ):
-        import_host(config.get('default_scope') or 'mmengine')
-        self.config = config
-        self.gpus = gpus
-        self.stumbled = stumbled
-        self.host = host_of(config, splits)
-        self.model: nn.Module | None = None
-        self.findings: list[Finding] = []
-        self.of_config = (
-            Check('settings', lambda: check_spelling(config)),
-            Check('model', self.small_run),
-        )
-        """Those that read no data; :attr:`before_training` follows them."""
-        # What training says itself when it begins is in the second part alone.
-        data = (
-            Check('files', lambda: check_files(config, splits)),
-            Check('annotations', self.host.annotations),
-            Check('images', self.images_are_there, self.images_open),
-            Check('classes', self.host.class_names),
-            Check('heads', self.heads, self.built_heads),
-            *self.host.further(),
-        )
-        start = (
-            Check('batch and learning rate', self.learning_rate),
-            Check('weights', self.weights_are_there, self.weights_fit),
-        )
-        scale = Check('mean and std', lambda: check_normalisation(config))
-        self.checks = (*self.of_config, *data, *start, scale, Check('memory', thorough=self.memory))
-        """Every check, in the order of the report."""
-        self.before_training = (*data, scale)
-        """Those that training begins with."""
-
-    def run(self, checks: tuple[Check, ...], thorough: bool) -> Iterator[tuple[str, list]]:
-        """Run checks; the subject of each with its findings, as soon as they are there."""
-        for check in checks:
-            found = self._found(check.quick)
-            if thorough:
-                found += self._found(check.thorough)
-            self.findings += found
-            if found:
-                yield check.subject, found
-
-    def _found(self, look: Callable[[], Findings]) -> list[Finding]:
-        """What a check finds; what it stumbles over itself is a finding, and never a traceback."""
-        found: list[Finding] = []
-        try:
-            found.extend(map(_milder, look()))
-        except UserError as err:
-            found.append(error('config', str(err)))
-        except Exception as err:  # a config and an annotation file may hold anything
-            kind = type(err).__name__
-            what = f'this could not be checked to its end: {kind}: {err}'
-            found.append(self.stumbled('config', what))
-        return found
-
-    def images_are_there(self) -> Findings:
-        """List images."""
-        yield from check_images_are_there(self.host.images, self.host.listing)
-        yield from check_splits_are_apart(self.host.images)
-
-    def images_open(self) -> Findings:
-        """Decode images."""
-        yield from check_images_open(self.host.images, self.host.listing)
-
-    def heads(self) -> Findings:
-        """Read the model's settings."""
-        yield from check_classes_of_heads(self.config, self.host.classes)
-        yield from check_neck(self.config)
-
-    def small_run(self) -> Findings:
-        """Build the model and run it on a small image."""
-        if not of_kind(self.findings, Severity.ERROR):
-            self.model = build_model(self.config)
-            yield from check_parameter_names(self.config, self.model)
-            yield from check_strides(self.config, self.model)
-
-    def built_heads(self) -> Findings:
-        """Look at the built model."""
-        self.model = self.model or build_model(self.config)
-        yield from check_built_heads(self.config, self.model, self.host.classes)
-
-    def learning_rate(self) -> Findings:
-        """Read batch and rate."""
-        yield from check_batch(self.config, self.gpus)
-        yield from check_learning_rate(self.config, self.gpus)
-
-    def weights_are_there(self) -> Findings:
-        """Look for the weights to start from."""
-        found = list(check_weights_are_there(self.config))
-        yield from found or check_there_are_weights(self.config)
-
-    def weights_fit(self) -> Findings:
-        """Read the weights to start from."""
-        if self.model is not None:
-            yield from check_weights_fit(self.config, self.model)
-
-    def memory(self) -> Findings:
-        """Take a step of training, if all that comes before it is sound."""
-        if of_kind(self.findings, Severity.ERROR):
-            yield note('Memory', 'not estimated: a step of training needs a config without errors')
-        elif self.config.get('default_scope') not in HOSTS:
-            yield note('Memory', f'estimated for models of {" and ".join(HOSTS)} only')
-        elif self.model is not None:
-            trial = self.host.trial(self.model, self.gpus)
-            step = measure(self.config, self.model, trial.loss, trial.area)
-            yield from check_memory(self.config, step)
+    inspection = Inspection(config, splits, gpus, thorough, tell)
+    inspection.look_at_all()
+    return inspection.findings
 
 
 def check_before_training(config: Config) -> list[str]:
     """Run the quick half on what a training reads; the warnings, in a line each.
 
+    Batch, learning rate and weights are left out: training reports them itself.
+
     Raises:
         UserError: if it found errors: lists them all.
     """
     # A mistake of ours in a check is no reason not to train.
-    inspection = Inspection(config, ('train', 'val'), stumbled=warning)
-    for checks in (inspection.of_config, inspection.before_training):
-        for _ in inspection.run(checks, thorough=False):
-            pass
-        errors = of_kind(inspection.findings, Severity.ERROR)
-        if errors:
-            listed = '\n'.join(lines(errors))
-            raise UserError(
-                f'{config.filename} would break, or not do what it says:\n{listed}\n'
-                'tools/check_config.py looks further'
-            )
+    splits = ('train', 'val')
+    inspection = Inspection(config, splits, thorough=False, report_failure=warning)
+    inspection.look_at_settings()
+    if not inspection.errors:
+        inspection.look_at_data()
+        inspection.look_at_scale()
+    if inspection.errors:
+        listed = '\n'.join(lines(inspection.errors))
+        raise UserError(
+            f'{config.filename} would break, or not do what it says:\n{listed}\n'
+            'tools/check_config.py looks further'
+        )
     return [str(finding) for finding in of_kind(inspection.findings, Severity.WARNING)]
+
+
+@dataclass
+class Inspection:
+    """A config, what the checks of it share, and what they find.
+
+    Attributes:
+        report_failure: Makes a finding of a check that fails itself.
+        data: The data sets, once they are read.
+        model: The model, once it is built.
+    """
+
+    config: Config
+    splits: tuple[str, ...]
+    gpus: int = 1
+    thorough: bool = True
+    tell: Tell = lambda subject, findings: None
+    report_failure: Callable[[str, str], Finding] = error
+    data: Sequence[Data] = ()
+    model: nn.Module | None = None
+    findings: list[Finding] = field(default_factory=list)
+
+    def __post_init__(self):
+        self.scope = scope_of(self.config)
+        import_host(self.scope)
+
+    @property
+    def errors(self) -> list[Finding]:
+        """The errors so far."""
+        return of_kind(self.findings, Severity.ERROR)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The class names that heads learn; none if they are not known."""
+        trained = (one for one in self.data if one.trains and names_are_known(one))
+        return next((one.known_to_heads for one in trained), ())
+
+    def run(
+        self, subject: str, *quick: Iterable[Finding], thorough: Iterable[Finding] = ()
+    ) -> None:
+        """Run the checks of a subject.
+
+        What a check stumbles over itself is a finding, and never a traceback.
+        """
+        found: list[Finding] = []
+        for findings in (*quick, thorough) if self.thorough else quick:
+            try:
+                found.extend(map(_milder, findings))
+            except UserError as err:
+                found.append(error('config', str(err)))
+            except Exception as err:  # a config and an annotation file may hold anything
+                what = f'this could not be checked to its end: {type(err).__name__}: {err}'
+                found.append(self.report_failure('config', what))
+        self.findings += found
+        if found:
+            self.tell(subject, found)
+
+    def look_at_all(self) -> None:
+        """Run all checks."""
+        self.look_at_settings()
+        self.look_at_data()
+        self.look_at_start()
+        self.look_at_scale()
+        self.run('memory', thorough=self._take_step())
+
+    def look_at_settings(self) -> None:
+        """Run the checks that read no data."""
+        self.run('settings', check_spelling(self.config))
+        self.run('model', self._build_model())
+
+    def look_at_data(self) -> None:
+        """Run the checks of the data, and of the model that learns from it."""
+        config = self.config
+        self.run('files', check_files(config, self.splits))
+        self.run('annotations', self._read_annotations())
+        data, classes = self.data, self.classes
+        there, apart = check_images_are_there(data), check_splits_are_apart(data)
+        self.run('images', there, apart, thorough=check_images_open(data))
+        self.run('classes', check_class_names(data))
+        heads, neck = check_classes_of_heads(config, classes), check_neck(config)
+        self.run('heads', heads, neck, thorough=self._look_at_built_heads(classes))
+        if self.scope == 'mmseg':
+            self.run('masks', mask_lists.check_pairs(data), thorough=self._open_masks())
+            self.run('zero label', check_zero_label(data))
+            self.run('pipelines', check_loading(data, config))
+            self.run('crops', check_crops(data, config))
+            self.run('ignored pixels', check_ignored(data, config))
+            self.run('evaluation', check_evaluators_of_masks(data, config, self.splits))
+        else:
+            rest = check_rest_of_object_masks(data, config)
+            self.run('images with objects', check_filtering(data, config))
+            self.run('boxes', check_boxes(data))
+            self.run('masks', check_object_masks(data, config), thorough=rest)
+            self.run('evaluation', check_evaluators_of_objects(data, config))
+
+    def look_at_start(self) -> None:
+        """Run the checks of what training reports itself when it begins."""
+        rate = check_learning_rate(self.config, self.gpus)
+        self.run('batch and learning rate', check_batch(self.config, self.gpus), rate)
+        self.run('weights', self._look_for_weights(), thorough=self._read_weights())
+
+    def look_at_scale(self) -> None:
+        """Run the check of the mean and standard deviation of images."""
+        self.run('mean and std', check_normalisation(self.config))
+
+    def _build_model(self) -> Iterator[Finding]:
+        """Build the model and run it on a small image."""
+        if not self.errors:
+            self.model = build_model(self.config)
+            yield from check_parameter_names(self.config, self.model)
+            yield from check_strides(self.config, self.model)
+
+    def _read_annotations(self) -> Iterator[Finding]:
+        if self.scope == 'mmseg':
+            self.data, findings = mask_lists.load(self.config, self.splits)
+            yield from (*findings, *mask_lists.check_lists(self.data, self.config))
+        else:
+            # Other libraries have data sets like mmdet's, or none.
+            self.data, findings = coco_annotations.load(self.config, self.splits)
+            yield from (*findings, *coco_annotations.check_annotations(self.data))
+
+    def _open_masks(self) -> Iterator[Finding]:
+        for one in self.data:
+            opened = open_masks(one)
+            yield from check_mask_files(one, opened)
+            if not any(misread_names(one)):
+                masks = [mask for mask in opened if isinstance(mask, Mask) and mask.holds_indices]
+                yield from check_mask_values(one, masks, ignored_label(self.config))
+
+    def _look_at_built_heads(self, classes: tuple[str, ...]) -> Iterator[Finding]:
+        self.model = self.model or build_model(self.config)
+        yield from check_built_heads(self.config, self.model, classes)
+
+    def _look_for_weights(self) -> Iterator[Finding]:
+        found = list(check_weights_are_there(self.config))
+        yield from found or check_there_are_weights(self.config)
+
+    def _read_weights(self) -> Iterator[Finding]:
+        if self.model is not None:
+            yield from check_weights_fit(self.config, self.model)
+
+    def _take_step(self) -> Iterator[Finding]:
+        if self.errors:
+            yield note('Memory', 'not estimated: a step of training needs a config without errors')
+        elif self.scope not in HOSTS:
+            yield note('Memory', f'estimated for models of {" and ".join(HOSTS)} only')
+        elif self.model is not None:
+            # One value per channel has no variance for a segmenter's BatchNorm to train on, unless
+            # a step has one image in all.
+            batch = self.config.train_dataloader.get('batch_size', 1) * self.gpus
+            images = min(batch, 2) if self.scope == 'mmseg' else 1
+            step = TrainingStep(self.config, self.model, images)
+            yield from check_memory(self.config, measure_memory(self.config, step))
 
 
 def _milder(finding: Finding) -> Finding:

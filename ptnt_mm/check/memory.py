@@ -1,70 +1,12 @@
-"""How much memory a step of training takes, counted on a small image.
+"""Whether the device has the memory that a step of training takes."""
 
-What autograd keeps for the backward pass is most of it, and grows with the area of the image: each
-convolution and each token keeps so many numbers. So a step on the CPU, with a small image, tells
-what an image of any size keeps. Weights, gradients and what the optimizer remembers come on top.
+from collections.abc import Iterator
 
-Not counted are the short-lived buffers of single operations, what the libraries take for
-themselves, and the logits of ``attention='eager'``, which grow faster than the area. The heads of
-regions, which do not grow with it, are counted as if they did. docs/check.md compares with
-measurements.
-"""
-
-import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-
-import torch
 from mmengine.config import Config
-from mmengine.optim import OPTIMIZERS
-from torch import Tensor, nn
 
+from ptnt_mm.engine.training_memory import StepMemory, free_memory
 from ptnt_mm.utils.findings import Finding, note, sound, warning
 from ptnt_mm.utils.text import binary
-
-_SIDE = 512
-"""Longer side of the image that is tried, in pixels."""
-
-_MEMINFO = Path('/proc/meminfo')
-
-Losses = Callable[[int], tuple[Tensor, int]]
-"""Longer side of an image in pixels -> the loss of a batch, and its area, padded, in pixels."""
-
-
-@dataclass(frozen=True)
-class StepMemory:
-    """Bytes that a step of training takes.
-
-    Attributes:
-        weights: Of the model: weights, gradients, and what the optimizer remembers.
-        image: What autograd keeps for one image.
-        area: Of that image, padded, in pixels.
-    """
-
-    weights: int
-    image: int
-    area: int
-
-    def of_batch(self, images: int) -> int:
-        """Bytes for a batch."""
-        return self.weights + self.image * images
-
-
-def measure(config: Config, model: nn.Module, losses: Losses, area: int) -> StepMemory:
-    """Take a step of training.
-
-    Args:
-        config: Names the optimizer.
-        model: In training mode. Its weights are changed.
-        losses: Runs the model.
-        area: In pixels, of the image to be trained on, padded.
-    """
-    known = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
-    kept, (loss, tried) = _kept(lambda: losses(_SIDE), known)
-    loss.backward()
-    return StepMemory(_of_weights(config, model), kept * area // tried, area)
 
 
 def check_memory(config: Config, step: StepMemory) -> Iterator[Finding]:
@@ -76,7 +18,7 @@ def check_memory(config: Config, step: StepMemory) -> Iterator[Finding]:
         f'and optimizer, {images} x {binary(step.image)} for images of {step.area / 1e6:.2f} '
         'megapixels in 32 bits'
     )
-    device, free = _free()
+    device, free = free_memory()
     if free is None:
         yield note('Memory', f'{what}; this system does not say what it has')
     elif needed > free:
@@ -84,39 +26,3 @@ def check_memory(config: Config, step: StepMemory) -> Iterator[Finding]:
         yield warning('Memory', f'{what}; {device} has {binary(free)} free', advice)
     else:
         yield sound('Memory', f'{what}; {device} has {binary(free)} free')
-
-
-def _kept(run: Callable[[], Any], known: set[int]) -> tuple[int, Any]:
-    """Bytes that autograd keeps of a run, beside storages that are known; and its result."""
-    storages: dict[int, int] = {}
-
-    def remember(tensor: Tensor) -> Tensor:
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() not in known:
-            storages[storage.data_ptr()] = storage.nbytes()
-        return tensor
-
-    with torch.autograd.graph.saved_tensors_hooks(remember, lambda tensor: tensor):
-        result = run()
-    return sum(storages.values()), result
-
-
-def _of_weights(config: Config, model: nn.Module) -> int:
-    """Bytes of weights and gradients, and of what the optimizer remembers after a step."""
-    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    optimizer = OPTIMIZERS.build(dict(config.optim_wrapper.optimizer, params=trained))
-    optimizer.step()
-    states = [state for entry in optimizer.state.values() for state in entry.values()]
-    gradients = [parameter.grad for parameter in trained]
-    tensors = [*model.parameters(), *gradients, *states]
-    return sum(tensor.nbytes for tensor in tensors if isinstance(tensor, Tensor))
-
-
-def _free() -> tuple[str, int | None]:
-    """The device that would be trained on, and its free memory in bytes; None if unknown."""
-    if torch.cuda.is_available():
-        return 'the GPU', torch.cuda.mem_get_info()[0]
-    if not _MEMINFO.exists():
-        return 'the machine', None
-    kilobytes = re.search(r'MemAvailable:\s+(\d+) kB', _MEMINFO.read_text())
-    return 'the machine', int(kilobytes[1]) * 1024 if kilobytes else None

@@ -4,27 +4,18 @@ from collections.abc import Iterator
 
 from mmengine.config import Config
 
-from ptnt_mm.engine.start import starting_weights
+from ptnt_mm.engine.starting_weights import starting_weights
 from ptnt_mm.utils.findings import Finding, error, note, sound, warning
 
+# A higher rate was meant for SGD: published ones for Adam and AdamW are 1e-4 to 1e-3.
 _ADAM_LIMIT = 3e-3
-"""A higher rate was meant for SGD: published ones for Adam and AdamW are 1e-4 to 1e-3."""
-
-
-def effective_batch(config: Config, gpus: int) -> int:
-    """Images that one step of the optimizer learns from.
-
-    Args:
-        config: The config.
-        gpus: The number of processes, one for each GPU.
-    """
-    return _images(config) * gpus * _steps(config)
 
 
 def check_batch(config: Config, gpus: int) -> Iterator[Finding]:
-    """Say the effective batch."""
-    steps = f'{_images(config)} images x {gpus} processes x {_steps(config)} steps'
-    yield sound('Effective batch', f'{steps} = {effective_batch(config, gpus)}')
+    """Say the effective batch: the images that one step of the optimizer learns from."""
+    images, steps = _images_and_steps(config)
+    batch = f'{images} images x {gpus} processes x {steps} steps'
+    yield sound('Effective batch', f'{batch} = {images * gpus * steps}')
 
 
 def check_learning_rate(config: Config, gpus: int) -> Iterator[Finding]:
@@ -37,10 +28,11 @@ def check_learning_rate(config: Config, gpus: int) -> Iterator[Finding]:
     if isinstance(lr, bool) or not isinstance(lr, (int, float)) or not lr > 0:
         yield error(where, f'{lr!r} is no number above 0', 'set optim_wrapper.optimizer.lr')
         return
-    batch, scale = effective_batch(config, gpus), config.get('auto_scale_lr') or {}
+    images, steps = _images_and_steps(config)
+    batch, scale = images * gpus * steps, config.get('auto_scale_lr') or {}
     base = scale.get('base_batch_size')
     # MMEngine scales by what is loaded at once and leaves accumulated steps out.
-    scaled = base and f'{lr * batch / _steps(config) / base:.3g}'
+    scaled = base and f'{lr * images * gpus / base:.3g}'
     if base is None:
         unknown = f'{lr}; the config does not say for which batch, and yours is {batch}'
         yield note(where, unknown, 'compare it with the batch of the published recipe')
@@ -68,11 +60,7 @@ def check_there_are_weights(config: Config) -> Iterator[Finding]:
         )
 
 
-def _images(config: Config) -> int:
-    """Images that a process loads at once."""
-    return config.train_dataloader.get('batch_size', 1)
-
-
-def _steps(config: Config) -> int:
-    """Steps whose gradients are summed up."""
-    return config.optim_wrapper.get('accumulative_counts', 1)
+def _images_and_steps(config: Config) -> tuple[int, int]:
+    """Images that a process loads at once, and steps whose gradients are summed up."""
+    images = config.train_dataloader.get('batch_size', 1)
+    return images, config.optim_wrapper.get('accumulative_counts', 1)

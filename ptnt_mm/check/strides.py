@@ -1,27 +1,24 @@
-"""The strides of the maps that heads get, measured, and those that the heads believe in."""
+"""The strides of the maps that heads get, measured, and those that the heads are set to."""
 
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from types import MethodType
+from contextlib import ExitStack
+from typing import Any
 
 import torch
 from mmengine.config import Config
 from mmengine.registry import DefaultScope
-from torch import Tensor, nn
+from torch import nn
 
+from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.utils.findings import Finding, error, note, sound
 
-_SIDE = 256
-"""Of the square image that is tried, in pixels, where a model takes any."""
+_SIDE = 256  # of the square image that is tried, in pixels, where a model takes any
 
 _ADVICE = (
     'give the head the strides of its maps, or bring the maps to those of the head: behind a '
     'PyramidTNT with out_indices=(1, 2, 3) a TransposedConvNeck halves them'
 )
-
-Strides = list[tuple[str, list[float], list[float]]]
-"""Of a part of the model: its path, the strides it believes in, and those of its maps."""
 
 
 class _SeenEnoughError(Exception):
@@ -38,24 +35,26 @@ def check_strides(config: Config, model: nn.Module) -> Iterator[Finding]:
         config: The config.
         model: Its model. Its weights do not matter.
     """
-    if not any(_strides_of(module) for _, module in _believers(model)):
+    parts = dict(_parts_with_strides(model))
+    if not any(map(_strides_of, parts.values())):
         return
-    seen, failure = _seen(config, model)
-    for where, believed, measured in seen:
+    seen, failure = _strides_of_maps(config, model, parts)
+    for where, measured in seen.items():
+        expected = _strides_of(parts[where])
         # Sides are rounded up, once or more: a level is wrong if it is so by half as much again,
         # and the smallest maps say nothing.
-        levels = [pair for pair in zip(believed, measured, strict=False) if pair[1] <= _SIDE / 4]
+        levels = [pair for pair in zip(expected, measured, strict=False) if pair[1] <= _SIDE / 4]
         if all(2 / 3 < stride / real < 3 / 2 for stride, real in levels):
-            yield sound(where, f'takes maps of strides {_listed(believed)}')
+            yield sound(where, f'takes maps of strides {_listed(expected)}')
         else:
-            what = f'expects strides {_listed(believed)}, its maps have {_listed(measured)}'
+            what = f'expects strides {_listed(expected)}, its maps have {_listed(measured)}'
             yield error(where, what, _ADVICE)
     if not seen:
         yield note('model', f'strides were not compared: {failure or "no head uses its own"}')
 
 
-def _believers(model: nn.Module) -> Iterator[tuple[str, object]]:
-    """Everything in a model that has strides of its own, with its path."""
+def _parts_with_strides(model: nn.Module) -> Iterator[tuple[str, Any]]:
+    """The extractors of regions and the generators of anchors and points, with their paths."""
     for name, module in model.named_modules():
         if hasattr(module, 'featmap_strides'):
             yield f'model.{name}', module
@@ -64,42 +63,58 @@ def _believers(model: nn.Module) -> Iterator[tuple[str, object]]:
                 yield f'model.{name}.{key}', value
 
 
-def _strides_of(believer: object) -> list[float]:
-    strides = getattr(believer, 'featmap_strides', None) or getattr(believer, 'strides', [])
+def _strides_of(part: Any) -> list[float]:
+    strides = getattr(part, 'featmap_strides', None) or getattr(part, 'strides', [])
     return [float(max(one) if isinstance(one, Sequence) else one) for one in strides]
 
 
-def _side_of(model: nn.Module) -> int:
-    """The side of the images that a model is made for, as SSD's anchors say it."""
-    return next(
-        (one.input_size for _, one in _believers(model) if hasattr(one, 'input_size')), _SIDE
-    )
+def _strides_of_maps(
+    config: Config, model: nn.Module, parts: dict[str, Any]
+) -> tuple[dict[str, list[float]], str]:
+    """The strides of the maps that parts get of an image, until a region is cut.
 
-
-def _seen(config: Config, model: nn.Module) -> tuple[Strides, str]:
-    """What heads and extractors get of an image, until a region is cut; and what ended it else."""
-    seen: Strides = []
-    side = _side_of(model)
-    scope = config.get('default_scope') or 'mmengine'
+    Returns:
+        The strides by the part's path, and why the run ended early; empty if it did not.
+    """
+    seen: dict[str, list[float]] = {}
+    # SSD's anchors are for images of one size.
+    side = next((part.input_size for part in parts.values() if hasattr(part, 'input_size')), _SIDE)
     was_training = model.training
-    try:
-        with (
-            DefaultScope.overwrite_default_scope(scope),
-            warnings.catch_warnings(),
-            _spies(model, side, seen),
-            torch.no_grad(),
-        ):
-            warnings.simplefilter('ignore')
+    with ExitStack() as stack:
+        stack.callback(model.train, was_training)
+        scope = scope_of(config)
+        stack.enter_context(DefaultScope.overwrite_default_scope(scope))
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter('ignore')
+        for where, part in parts.items():
+            _watch(stack, where, part, side, seen)
+        try:
             _predict(model.eval(), side)
-    except _SeenEnoughError:
-        pass
-    except Exception as err:  # a model may want more than an image
-        return seen, (str(err).strip().splitlines() or [type(err).__name__])[0]
-    finally:
-        model.train(was_training)
+        except _SeenEnoughError:
+            pass
+        except Exception as err:  # a model may want more than an image
+            return seen, (str(err).strip().splitlines() or [type(err).__name__])[0]
     return seen, ''
 
 
+def _watch(stack: ExitStack, where: str, part: Any, side: int, seen: dict) -> None:
+    """Note the strides of the maps that a part of the model gets, until the stack is closed."""
+    is_extractor = isinstance(part, nn.Module)
+    name = 'forward' if is_extractor else 'grid_priors'
+    original = getattr(part, name)
+
+    def watched(levels: Sequence, *args: Any, **kwargs: Any) -> Any:
+        sizes = [level.shape[-2:] if is_extractor else level for level in levels]
+        seen.setdefault(where, [side / max(size[-2:]) for size in sizes])
+        if is_extractor:
+            raise _SeenEnoughError
+        return original(levels, *args, **kwargs)
+
+    setattr(part, name, watched)
+    stack.callback(delattr, part, name)
+
+
+@torch.no_grad()
 def _predict(model: nn.Module, side: int) -> None:
     from mmdet.structures import DetDataSample
 
@@ -112,39 +127,3 @@ def _predict(model: nn.Module, side: int) -> None:
 
 def _listed(strides: Sequence[float]) -> str:
     return ', '.join(f'{stride:.3g}' for stride in strides)
-
-
-@contextmanager
-def _spies(model: nn.Module, side: int, seen: Strides) -> Iterator[None]:
-    """Note what heads and extractors are given."""
-    handles, wrapped = [], []
-
-    def remember(where: str, believer: object, sizes: Sequence[Sequence[int]]) -> None:
-        measured = [side / max(size[-2:]) for size in sizes]
-        if where not in [path for path, _, _ in seen]:
-            seen.append((where, _strides_of(believer), measured))
-
-    for where, believer in _believers(model):
-        if isinstance(believer, nn.Module):
-
-            def look(module: nn.Module, args: tuple[Sequence[Tensor]], where: str = where) -> None:
-                remember(where, module, [level.shape for level in args[0]])
-                raise _SeenEnoughError
-
-            handles.append(believer.register_forward_pre_hook(look))
-        else:
-            original = believer.grid_priors
-
-            def grid_priors(self, featmap_sizes, *args, where=where, original=original, **kwargs):
-                remember(where, self, featmap_sizes)
-                return original(featmap_sizes, *args, **kwargs)
-
-            believer.grid_priors = MethodType(grid_priors, believer)
-            wrapped.append(believer)
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
-        for believer in wrapped:
-            del believer.grid_priors

@@ -6,15 +6,13 @@ from math import inf
 from mmengine.config import Config
 from torch import nn
 
-from ptnt_mm.check.settings import preprocessor_of
 from ptnt_mm.engine.config import kind_of
-from ptnt_mm.engine.start import check_start, starting_weights
+from ptnt_mm.engine.starting_weights import check_start, starting_weights
 from ptnt_mm.models.pretrained import CheckpointError, load_pretrained
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, sound, warning
 
-_AUTHORS = 127.5
-"""Mean and standard deviation of every channel of the images that the weights were trained on."""
+_AUTHORS = 127.5  # mean and std of every channel of the images that the weights were trained on
 
 
 def check_weights_are_there(config: Config) -> Iterator[Finding]:
@@ -43,11 +41,19 @@ def check_weights_fit(config: Config, model: nn.Module) -> Iterator[Finding]:
         yield sound('Weights', f'{len(report.loaded)} weights of the backbone fit')
 
 
+def preprocessor_of(config: Config) -> Mapping:
+    """The settings of a model's preprocessor of images; none if the config has none."""
+    return config.model.get('data_preprocessor') or config.get('data_preprocessor') or {}
+
+
 def check_normalisation(config: Config) -> Iterator[Finding]:
     """Compare the mean and standard deviation of images with those of the weights."""
     where = 'model.data_preprocessor'
     scale = preprocessor_of(config)
     mean, std = scale.get('mean'), scale.get('std')
+    # A whole model's weights may be for other images.
+    is_ours = kind_of(config.model.get('backbone') or {}) == 'PyramidTNT'
+    pretrained = is_ours and not config.get('load_from') and starting_weights(config) is not None
     if mean is None or std is None:
         what = f'has mean={mean} and std={std}: images come in with values from 0 to 255'
         yield warning(where, what, f'write mean=[{_AUTHORS}] * 3, std=[{_AUTHORS}] * 3')
@@ -57,28 +63,20 @@ def check_normalisation(config: Config) -> Iterator[Finding]:
     elif max(*mean, *std) <= 1:
         what = f'mean={list(mean)} and std={list(std)} are for images from 0 to 1'
         yield error(where, what, 'images have values from 0 to 255 here: multiply both by 255')
-    elif _has_authors_weights(config):
-        yield from _unlike_the_authors(where, scale)
+    elif pretrained:
+        found = list(_unlike_the_authors(where, scale))
+        what = f'mean and std are {_AUTHORS} and images RGB, as for the weights'
+        yield from found or [sound(where, what)]
     else:
         yield sound(where, f'mean={list(mean)}, std={list(std)}')
 
 
-def _has_authors_weights(config: Config) -> bool:
-    """Whether a PyramidTNT starts from weights of its own, not from those of a whole model."""
-    is_ours = kind_of(config.model.get('backbone') or {}) == 'PyramidTNT'
-    return is_ours and not config.get('load_from') and starting_weights(config) is not None
-
-
 def _unlike_the_authors(where: str, scale: Mapping) -> Iterator[Finding]:
-    wrong = [key for key in ('mean', 'std') if list(scale[key]) != [_AUTHORS] * 3]
-    for key in wrong:
-        yield warning(
-            f'{where}.{key}',
-            f'is {list(scale[key])}; the published weights were trained with {_AUTHORS}',
-            f'write {key}=[{_AUTHORS}] * 3, unless your weights were trained otherwise',
-        )
+    for key in ('mean', 'std'):
+        if list(scale[key]) != [_AUTHORS] * 3:
+            what = f'is {list(scale[key])}; the published weights were trained with {_AUTHORS}'
+            advice = f'write {key}=[{_AUTHORS}] * 3, unless your weights were trained otherwise'
+            yield warning(f'{where}.{key}', what, advice)
     if not scale.get('bgr_to_rgb'):
         what = 'is not set, and images are read as BGR; the published weights expect RGB'
         yield warning(f'{where}.bgr_to_rgb', what, 'write bgr_to_rgb=True')
-    elif not wrong:
-        yield sound(where, f'mean and std are {_AUTHORS} and images RGB, as for the weights')

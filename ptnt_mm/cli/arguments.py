@@ -1,12 +1,30 @@
-"""What the command lines of several tools have in common: their parser, and kinds of values."""
+"""What several command lines have in common: their parser, kinds of values, and how they run."""
 
 import argparse
+import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from itertools import takewhile
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
-from ptnt_mm.utils.errors import unknown_name
+from mmengine.config import DictAction
+
+from ptnt_mm.utils.errors import exit_status
+from ptnt_mm.utils.text import unknown_name
+
+Arguments = TypeVar('Arguments')
+
+# What the hosts warn of whenever they are used as they are meant to be, by its beginning: MMEngine
+# of its own import, mmseg of its own losses and of a hook that draws when asked to.
+_OF_HOSTS = (
+    'pkg_resources is deprecated',
+    '``build_loss`` would be deprecated',
+    'Default ``avg_non_ignore`` is False',
+    'The draw is False',
+)
 
 
 class Parser(argparse.ArgumentParser):
@@ -38,6 +56,26 @@ class Parser(argparse.ArgumentParser):
                     self.error(unknown_name('flag', flag, self._flags()))
         return super().parse_known_args(args, namespace)
 
+    def run(
+        self, command: Callable[[argparse.Namespace], int | None], words: Sequence[str] | None
+    ) -> int:
+        """Parse the command line and run a command on it.
+
+        Args:
+            command: Resolves the arguments, and does what they say.
+            words: The command line without the script; None for that of this process.
+
+        Returns:
+            The exit status: 0 or what the command returns, 1 for an error of the user's.
+        """
+        args = self.parse_args(words)
+        for beginning in _OF_HOSTS:
+            warnings.filterwarnings('ignore', beginning, UserWarning)
+        if 'local_rank' in args:
+            # torch.distributed.launch passes it as an argument, torchrun by the environment.
+            os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
+        return exit_status(lambda: command(args))
+
     def _flags(self) -> list[str]:
         """Those that the help shows."""
         shown = (action for action in self._actions if action.help != argparse.SUPPRESS)
@@ -66,6 +104,71 @@ class Elsewhere(argparse.Action):
     ) -> None:
         """Refuse it."""
         parser.error(f'{option_string}: {self.advice}')
+
+
+class Settings(DictAction):
+    """MMEngine's ``--cfg-options``, with an error in place of a traceback."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: list[str],
+        option_string: str | None = None,
+    ) -> None:
+        """Parse KEY=VALUE words."""
+        try:
+            super().__call__(parser, namespace, values, option_string)
+        except (AssertionError, IndexError, ValueError) as error:
+            parser.error(
+                f'{option_string} {" ".join(values)}: expected KEY=VALUE ..., with a number, a '
+                f"word, or a quoted list such as '[1,2]' as VALUE ({error})"
+            )
+
+
+def add_config(
+    parser: Parser, example: str = "model.backbone.arch=tiny 'model.backbone.out_indices=(1,2)'"
+) -> None:
+    """Add the config, and the settings of it to change, of which an example is shown."""
+    parser.add_argument('config', help='a file, or the name of a config of this package')
+    parser.add_argument(
+        '--cfg-options',
+        nargs='+',
+        action=Settings,
+        default={},
+        metavar='KEY=VALUE',
+        help=f'change settings: {example}',
+    )
+
+
+def add_work_dir_and_launcher(parser: Parser) -> None:
+    """Add what training and testing have in common beside the config."""
+    parser.add_argument(
+        '--work-dir', type=Path, help='where logs and checkpoints go: work_dirs/CONFIG by default'
+    )
+    parser.add_argument(
+        '--gpus',
+        '--gpu-ids',
+        '--gpu-id',
+        action=Elsewhere,
+        advice='a process uses one GPU. For 8 of them: tools/dist_train.sh CONFIG 8 (to test, '
+        'tools/dist_test.sh CONFIG CHECKPOINT 8), or torchrun --nproc_per_node 8 and --launcher '
+        'pytorch. CUDA_VISIBLE_DEVICES=1 chooses one',
+    )
+    parser.add_argument(
+        '--device',
+        action=Elsewhere,
+        advice='the first GPU is used, if there is one. Before the command, CUDA_VISIBLE_DEVICES=1 '
+        'chooses another, and CUDA_VISIBLE_DEVICES=-1 the CPU',
+    )
+    parser.add_argument('--launcher', choices=['none', 'pytorch', 'slurm', 'mpi'], default='none')
+    parser.add_argument('--local_rank', '--local-rank', type=int, default=0, help=argparse.SUPPRESS)
+
+
+def resolved(kind: type[Arguments], args: argparse.Namespace, **values: Any) -> Arguments:
+    """Make a command's dataclass: some values, and what was parsed for its other fields."""
+    names = (field.name for field in fields(kind) if field.name not in values)
+    return kind(**{name: getattr(args, name) for name in names}, **values)
 
 
 def size(text: str) -> tuple[int, int]:

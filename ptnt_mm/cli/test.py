@@ -1,6 +1,11 @@
-"""Evaluation from a command line: what ``tools/test.py`` does."""
+"""Evaluate a checkpoint of a detector or segmenter.
+
+python tools/test.py configs/retinanet_ptnt_s_1x.py work_dirs/.../epoch_12.pth
+"""
 
 import argparse
+import copy
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -8,51 +13,75 @@ from mmengine.config import Config, ConfigDict
 from mmengine.dist import is_main_process
 
 from ptnt_mm.checkpoints.read import check_file, refuse_forced_unsafe_loading
-from ptnt_mm.engine.build import build_runner, choose_work_dir, late_building
+from ptnt_mm.cli.arguments import Parser, add_config, add_work_dir_and_launcher, resolved
+from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.engine.data_files import check_data_files, data_sets
+from ptnt_mm.engine.failures import late_building
 from ptnt_mm.engine.hooks.health import NO_FIGURES
-from ptnt_mm.engine.processes import choose_launcher
-from ptnt_mm.inference.outputs import draw, dump
+from ptnt_mm.engine.launcher import choose_launcher
+from ptnt_mm.engine.runner import log_file
+from ptnt_mm.engine.work_dir import choose_work_dir
+from ptnt_mm.inference.evaluation import draw_predictions, dump_predictions
 from ptnt_mm.utils.errors import UserError
 
 
-def test(args: argparse.Namespace) -> int:
-    """Evaluate as the command line says; the exit status.
+@dataclass(frozen=True)
+class EvaluateArguments:
+    """The command line, resolved: what :func:`evaluate` takes."""
+
+    config: Config
+    checkpoint: str
+    work_dir: Path | None
+    out: Path | None
+    show_dir: Path | None
+    tta: bool
+    launcher: str
+
+
+def evaluate(
+    config: Config,
+    checkpoint: str,
+    work_dir: Path | str | None = None,
+    *,
+    out: Path | None = None,
+    show_dir: Path | None = None,
+    tta: bool = False,
+    launcher: str = 'none',
+) -> dict[str, float]:
+    """Evaluate a checkpoint as ``tools/test.py`` does.
+
+    Args:
+        config: A whole config; it is not changed.
+        checkpoint: What training saved.
+        work_dir: Where the log goes; by default as the config says, or ``work_dirs/<its name>``.
+        out: The .pkl file for all predictions.
+        show_dir: The folder for pictures of predictions.
+        tta: Average over scales and mirroring.
+        launcher: What started this process: 'none', 'pytorch', 'slurm' or 'mpi'.
+
+    Returns:
+        The metrics by name; none if nothing was found in any image.
 
     Raises:
         UserError: for everything that the user can mend.
     """
     refuse_forced_unsafe_loading()
-    config = read_config(args.config, args.cfg_options)
     require_keys(config, ('model', 'test_dataloader', 'test_cfg', 'test_evaluator'))
-    choose_launcher(config, args.launcher)
-    choose_work_dir(config, args.work_dir)
+    config = copy.deepcopy(config)
+    choose_launcher(config, launcher)
+    choose_work_dir(config, work_dir)
     check_data_files(config, ('test',))
-    _use_checkpoint(config, args.checkpoint)
-    if args.show_dir is not None:
-        draw(config, args.show_dir.absolute())
-    if args.out is not None:
-        dump(config, args.out)
-    if args.tta:
+    _use_checkpoint(config, checkpoint)
+    if show_dir is not None:
+        draw_predictions(config, show_dir.absolute())
+    if out is not None:
+        dump_predictions(config, out)
+    if tta:
         _use_tta(config)
     runner = build_runner(config)
     with late_building():
-        metrics = runner.test()
-    if is_main_process():
-        if not metrics:
-            print(NO_FIGURES)
-        print('\n'.join(f'{name}: {_rounded(value)}' for name, value in metrics.items()))
-        log = Path(runner.log_dir) / f'{runner.timestamp}.log'
-        pictures = f'  pictures: {args.show_dir}' if args.show_dir else ''
-        predictions = f'  predictions: {args.out}' if args.out else ''
-        print(f'Done. Log: {log}{predictions}{pictures}')
-    return 0
-
-
-def _rounded(value: object) -> object:
-    """A figure as it was logged: NumPy's single precision has many digits that mean nothing."""
-    return round(float(value), 4) if isinstance(value, (float, np.floating)) else value
+        return runner.test()
 
 
 def _use_checkpoint(config: Config, checkpoint: str) -> None:
@@ -71,3 +100,40 @@ def _use_tta(config: Config) -> None:
     config.model = ConfigDict(**config.tta_model, module=config.model)
     for data_set in data_sets(config, 'test'):
         data_set.settings['pipeline'] = config.tta_pipeline
+
+
+def main(words: list[str] | None = None) -> int:
+    """Evaluate as the command line says; the exit status."""
+    return _parser().run(lambda args: _run(_resolve(args)), words)
+
+
+def _parser() -> Parser:
+    parser = Parser(__doc__)
+    add_config(parser)
+    add_work_dir_and_launcher(parser)
+    parser.add_argument('checkpoint', help='what training saved')
+    parser.add_argument('--out', type=Path, metavar='FILE.pkl', help='where predictions go')
+    parser.add_argument('--show-dir', type=Path, help='where pictures of predictions go')
+    parser.add_argument('--tta', action='store_true', help='average over scales and mirroring')
+    return parser
+
+
+def _resolve(args: argparse.Namespace) -> EvaluateArguments:
+    config = read_config(args.config, args.cfg_options)
+    return resolved(EvaluateArguments, args, config=config)
+
+
+def _run(arguments: EvaluateArguments) -> None:
+    metrics = evaluate(**vars(arguments))
+    if is_main_process():
+        if not metrics:
+            print(NO_FIGURES)
+        print('\n'.join(f'{name}: {_rounded(value)}' for name, value in metrics.items()))
+        pictures = f'  pictures: {arguments.show_dir}' if arguments.show_dir else ''
+        predictions = f'  predictions: {arguments.out}' if arguments.out else ''
+        print(f'Done. Log: {log_file()}{predictions}{pictures}')
+
+
+def _rounded(value: object) -> object:
+    """A figure as it was logged: NumPy's single precision has many digits that mean nothing."""
+    return round(float(value), 4) if isinstance(value, (float, np.floating)) else value

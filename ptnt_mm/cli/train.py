@@ -1,125 +1,285 @@
-"""Training from a command line: what ``tools/train.py`` does."""
+"""Train a detector or segmenter from an MMEngine config.
+
+python tools/train.py configs/retinanet_ptnt_s_1x.py --pretrained ptnt_s.pth.tar
+"""
 
 import argparse
+import copy
 import logging
 import shlex
 import sys
+from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
+import torch
 from mmengine.config import Config
+from mmengine.device import get_device
 from mmengine.dist import get_world_size, is_main_process
 from mmengine.runner import Runner
 
 from ptnt_mm.check.inspection import check_before_training
 from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_there_are_weights
 from ptnt_mm.checkpoints.read import refuse_forced_unsafe_loading
-from ptnt_mm.engine.build import build_runner, choose_work_dir, late_building
+from ptnt_mm.cli.arguments import Parser, add_config, add_work_dir_and_launcher, resolved
+from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.engine.data_files import check_data_files
-from ptnt_mm.engine.failure import failures_explained
-from ptnt_mm.engine.flags import apply_flags
-from ptnt_mm.engine.header import header
-from ptnt_mm.engine.lock import locked
-from ptnt_mm.engine.processes import choose_launcher, is_first_process
-from ptnt_mm.engine.safeguards import use_safeguards
-from ptnt_mm.engine.start import changes, starting_weights
-from ptnt_mm.engine.work_dir import RemoveHook, earlier_run, latest_checkpoint, require_fresh
+from ptnt_mm.engine.failures import failures_explained, late_building
+from ptnt_mm.engine.launcher import choose_launcher, is_first_process
+from ptnt_mm.engine.runner import how_to_repeat, log_file
+from ptnt_mm.engine.starting_weights import changes, choose_start
+from ptnt_mm.engine.work_dir import (
+    RemoveHook,
+    choose_work_dir,
+    earlier_run,
+    latest_checkpoint,
+    locked,
+    require_fresh,
+)
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
 from ptnt_mm.visualization.curves import draw_curves
 
+_LEVELS = {Severity.ERROR: logging.ERROR, Severity.WARNING: logging.WARNING}
 
-def train(args: argparse.Namespace) -> int:
-    """Train as the command line says; the exit status.
+
+@dataclass(frozen=True)
+class TrainArguments:
+    """The command line, resolved: what :func:`train` takes."""
+
+    config: Config
+    work_dir: Path | None
+    pretrained: str | None
+    resume: str | None
+    overwrite: bool
+    seed: int | None
+    launcher: str
+    command: tuple[str, ...]
+
+
+class TrainingStopped(KeyboardInterrupt):
+    """Ctrl-C, after the first iteration may have begun.
+
+    Args:
+        work_dir: Where the checkpoints are that ``resume='auto'`` continues from.
+    """
+
+    def __init__(self, work_dir: Path):
+        super().__init__(f'stopped: resume="auto" continues what is in {work_dir}')
+        self.work_dir = work_dir
+
+
+def train(
+    config: Config,
+    work_dir: Path | str | None = None,
+    *,
+    pretrained: str | None = None,
+    resume: str | None = None,
+    overwrite: bool = False,
+    seed: int | None = None,
+    launcher: str = 'none',
+    command: tuple[str, ...] = (),
+) -> Runner:
+    """Train as ``tools/train.py`` does: checked first, with safeguards, repeatable.
+
+    Args:
+        config: A whole config; it is not changed.
+        work_dir: Where logs and checkpoints go; by default as the config says, or
+            ``work_dirs/<its name>``.
+        pretrained: The backbone's weights; its stem's BatchNorm is then frozen.
+        resume: A checkpoint to continue from, or 'auto' for the newest in the work dir.
+        overwrite: Throw away what an earlier run left in the work dir.
+        seed: Of every random choice; None for the config's, or another one each time.
+        launcher: What started this process: 'none', 'pytorch', 'slurm' or 'mpi'.
+        command: The words that started it, for the log.
+
+    Returns:
+        MMEngine's runner, whose ``model`` is trained.
 
     Raises:
         UserError: for everything that the user can mend, before work is lost.
+        TrainingStopped: for Ctrl-C.
     """
     refuse_forced_unsafe_loading()
-    config = read_config(args.config, args.cfg_options)
     require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
-    choose_launcher(config, args.launcher)
-    work_dir = choose_work_dir(config, args.work_dir)
-    with locked(work_dir) if is_first_process(config) else nullcontext():
-        return _train(args, config, work_dir)
+    config = copy.deepcopy(config)
+    choose_launcher(config, launcher)
+    work_dir = choose_work_dir(config, work_dir)
+    is_first = is_first_process(config)
+    with locked(work_dir) if is_first else nullcontext():
+        if config.optim_wrapper.get('type') == 'AmpOptimWrapper':
+            _require_accelerator('mixed precision (--amp, AmpOptimWrapper)')
+        start = choose_start(config, work_dir, pretrained, resume, seed)
+        check_data_files(config, ('train', 'val'))
+        if is_first and not overwrite and resume is None:
+            require_fresh(work_dir)
+        leftovers = _leftovers(work_dir, start.weights) if overwrite else []
+        # Once is enough, and large annotation files take a while.
+        warnings = check_before_training(config) if is_first else []
+        runner = build_runner(config, start.checkpoint)
+        runner.register_hook(RemoveHook(leftovers))
+        warnings += [f'Since the checkpoint {line}' for line in changes(start.stored, runner.cfg)]
+        for level, line in _opening(config, warnings, start.weights, command):
+            runner.logger.log(level, line)
+        # The runner alone holds the checkpoint now, and frees it when it is loaded.
+        del start
+        try:
+            with late_building(), failures_explained(runner.logger):
+                runner.train()
+        except KeyboardInterrupt:
+            raise TrainingStopped(work_dir) from None
+    return runner
 
 
-def _train(args: argparse.Namespace, config: Config, work_dir: Path) -> int:
-    """Train in a work dir that nobody else trains in."""
-    stored = apply_flags(args, config, work_dir)
-    check_data_files(config, ('train', 'val'))
-    leftovers = _leftovers(args, config, work_dir)
-    # Once is enough, and large annotation files take a while.
-    warnings = check_before_training(config) if is_first_process(config) else []
-    use_safeguards(config)
-    runner = build_runner(config)
-    runner.register_hook(RemoveHook(leftovers))
-    warnings += [f'Since the checkpoint {line}' for line in changes(stored, runner.cfg)]
-    for level, line in [*((logging.WARNING, line) for line in warnings), *_opening(config)]:
-        runner.logger.log(level, line)
-    try:
-        with late_building(), failures_explained(runner.logger):
-            runner.train()
-    except KeyboardInterrupt:
-        if is_main_process():
-            print(_interrupted(args, work_dir), file=sys.stderr)
-        return 130
-    if is_main_process():
-        print(_closing(runner, work_dir))
-    return 0
-
-
-def _leftovers(args: argparse.Namespace, config: Config, work_dir: Path) -> list[Path]:
-    """What an earlier run left and may be thrown away.
+def _leftovers(work_dir: Path, weights: str | None) -> list[Path]:
+    """What an earlier run left, to be thrown away when training begins.
 
     Raises:
-        UserError: if it may not: unasked, or because training starts from it.
+        UserError: if training starts from it.
     """
-    if args.resume is not None:
-        return []
-    if not args.overwrite:
-        if is_first_process(config):
-            require_fresh(work_dir)
-        return []
     leftovers = earlier_run(work_dir)
-    start = starting_weights(config)
-    if start is not None and Path(start).resolve() in [path.resolve() for path in leftovers]:
-        raise UserError(f'--overwrite would remove {start}, which training starts from: move it')
+    if weights is not None and Path(weights).resolve() in [path.resolve() for path in leftovers]:
+        raise UserError(f'--overwrite would remove {weights}, which training starts from: move it')
     return leftovers
 
 
-def _opening(config: Config) -> list[tuple[int, str]]:
+def _opening(
+    config: Config, warnings: list[str], weights: str | None, command: tuple[str, ...]
+) -> Iterator[tuple[int, str]]:
     """What one wants to know before the first iteration, by the level it is logged at."""
+    for line in warnings:
+        yield logging.WARNING, line
+    if is_main_process():  # the one that logs: hashing weights takes a while
+        for line in how_to_repeat(command, weights):
+            yield logging.INFO, line
     gpus = get_world_size()
-    # Hashing weights is for the process that logs.
-    about = header(starting_weights(config)) if is_main_process() else []
-    lines = [(logging.INFO, line) for line in about]
-    levels = {Severity.ERROR: logging.ERROR, Severity.WARNING: logging.WARNING}
-    findings = [*check_batch(config, gpus), *check_learning_rate(config, gpus)]
-    lines += [(levels.get(finding.severity, logging.INFO), str(finding)) for finding in findings]
-    if starting_weights(config) is None:
-        lines += [(logging.WARNING, str(finding)) for finding in check_there_are_weights(config)]
-    return lines
+    for finding in (*check_batch(config, gpus), *check_learning_rate(config, gpus)):
+        yield _LEVELS.get(finding.severity, logging.INFO), str(finding)
+    if weights is None:
+        for finding in check_there_are_weights(config):
+            yield logging.WARNING, str(finding)
 
 
-def _interrupted(args: argparse.Namespace, work_dir: Path) -> str:
+def _require_accelerator(what: str) -> None:
+    if get_device() == 'cpu':
+        raise UserError(f'{what} needs an accelerator, and torch finds none: leave it out on a CPU')
+
+
+def main(words: list[str] | None = None) -> int:
+    """Train as the command line says; the exit status."""
+    return _parser().run(lambda args: _run(_resolve(args)), words)
+
+
+def _parser() -> Parser:
+    parser = Parser(__doc__)
+    add_config(parser)
+    add_work_dir_and_launcher(parser)
+    parser.add_argument(
+        '--pretrained',
+        metavar='PATH',
+        help="the backbone's weights; its stem's BatchNorm is then frozen",
+    )
+    parser.add_argument(
+        '--load-from',
+        metavar='PATH',
+        help='start from the weights of a whole model; heads may differ',
+    )
+    resume = parser.add_mutually_exclusive_group()
+    resume.add_argument(
+        '--resume',
+        nargs='?',
+        const='auto',
+        metavar='PATH',
+        help='continue from a checkpoint, by default the newest in the work dir',
+    )
+    resume.add_argument(
+        '--overwrite',
+        action='store_true',
+        help='throw away what an earlier run left in the work dir',
+    )
+    parser.add_argument('--amp', action='store_true', help='mixed precision, on an accelerator')
+    parser.add_argument(
+        '--auto-scale-lr', action='store_true', help='scale the learning rate with the batch'
+    )
+    parser.add_argument(
+        '--sync-bn', action='store_true', help='BatchNorm over the images of all GPUs'
+    )
+    parser.add_argument('--seed', type=int, help='of every random choice')
+    parser.add_argument(
+        '--deterministic',
+        action='store_true',
+        help='choose operations that always give the same numbers; slower on a GPU',
+    )
+    return parser
+
+
+def _resolve(args: argparse.Namespace) -> TrainArguments:
+    """Read the config, and bring the flags into it that are settings.
+
+    Raises:
+        UserError: if the config cannot be read, or a flag asks for what is not there.
+    """
+    config = read_config(args.config, args.cfg_options)
+    if args.deterministic:
+        config.randomness = dict(config.get('randomness') or {}, deterministic=True)
+    if args.amp:
+        _use_mixed_precision(config)
+    if args.sync_bn:
+        _require_accelerator('--sync-bn')
+        config.sync_bn = 'torch'
+    if args.auto_scale_lr:
+        if 'base_batch_size' not in (config.get('auto_scale_lr') or {}):
+            raise UserError(
+                '--auto-scale-lr needs auto_scale_lr=dict(base_batch_size=...) in the config'
+            )
+        config.auto_scale_lr.enable = True
+    if args.load_from is not None:
+        config.load_from = args.load_from
+    return resolved(TrainArguments, args, config=config, command=tuple(sys.argv))
+
+
+def _use_mixed_precision(config: Config) -> None:
+    _require_accelerator('--amp')
+    require_keys(config, ('optim_wrapper',))
+    # bfloat16 has the range of float32: nothing overflows, as it can in float16.
+    has_bfloat16 = torch.cuda.is_bf16_supported(including_emulation=False)
+    config.optim_wrapper.type = 'AmpOptimWrapper'
+    config.optim_wrapper.dtype = 'bfloat16' if has_bfloat16 else 'float16'
+
+
+def _run(arguments: TrainArguments) -> int:
+    try:
+        runner = train(**vars(arguments))
+    except TrainingStopped as stopped:
+        if is_main_process():
+            print(_how_to_continue(arguments, stopped.work_dir), file=sys.stderr)
+        return 130
+    if is_main_process():
+        print(_closing(runner))
+    return 0
+
+
+def _how_to_continue(arguments: TrainArguments, work_dir: Path) -> str:
     """What is kept, and the command that continues."""
-    dropped = {'--overwrite', '--resume', f'--resume={args.resume}', args.resume}
-    words = [word for word in sys.argv if word not in dropped]
-    starter = 'python' if args.launcher == 'none' else '(your launcher)'
+    resume = arguments.resume
+    dropped = {'--overwrite', '--resume', f'--resume={resume}', resume}
+    words = [word for word in arguments.command if word not in dropped]
+    starter = 'python' if arguments.launcher == 'none' else '(your launcher)'
     checkpoint = latest_checkpoint(work_dir)
     kept = f'{checkpoint} is the last checkpoint' if checkpoint else 'no checkpoint was written yet'
     return f'\nStopped. {kept}; continue with\n    {starter} {shlex.join([*words, "--resume"])}'
 
 
-def _closing(runner: Runner, work_dir: Path) -> str:
+def _closing(runner: Runner) -> str:
     """Where everything is."""
-    log = Path(runner.log_dir) / f'{runner.timestamp}.log'
+    # As it was given; the runner's own is absolute.
+    work_dir = Path(runner.cfg.work_dir)
     try:
         pictures = draw_curves(work_dir, work_dir / 'curves.png')
     except (ImportError, OSError, UserError) as error:
         # The weights are what counts: a run that cannot be drawn is a good run.
         pictures = f'none ({error})'
     checkpoint = latest_checkpoint(work_dir) or 'none'
-    return f'Done. Checkpoint: {checkpoint}  log: {log}  pictures: {pictures}'
+    return f'Done. Checkpoint: {checkpoint}  log: {log_file()}  pictures: {pictures}'

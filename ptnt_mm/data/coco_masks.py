@@ -18,9 +18,9 @@ from ptnt_mm.data.index_masks import (
     write_names,
 )
 from ptnt_mm.utils.atomic_folders import folder_written_whole
-from ptnt_mm.utils.errors import UserError, unknown_name
+from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.text import some, unknown_name
 
 BACKGROUND = 'background'
 """The class with the index 0."""

@@ -6,7 +6,6 @@ is built in its published form: the fused form folds the position table into lon
 the counter would count those extra channels as part of the model.
 """
 
-import importlib
 import math
 import re
 from collections import Counter, defaultdict
@@ -19,17 +18,18 @@ from typing import Any
 import torch
 from mmengine.analysis import FlopAnalyzer
 from mmengine.model import BaseModel
-from mmengine.registry import MODELS, DefaultScope
 from mmengine.structures import BaseDataElement
 from torch import nn
 
-from ptnt_mm.engine.config import explain_build_error, read_config
+from ptnt_mm.engine.build import build_model
+from ptnt_mm.engine.config import kind_of, read_config, require_keys, within
 from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.models.archs import ARCHS, PATCH
 from ptnt_mm.models.layers.attention import FusedOuterAttention
 from ptnt_mm.models.layers.stage import Stage
-from ptnt_mm.utils.errors import UserError, unknown_name
+from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.tables import new_table, to_text
+from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.zoo import config_names
 
 ATTENTION_PRODUCTS = ('scaled_dot_product_attention', 'matmul', 'bmm', 'einsum')
@@ -140,29 +140,16 @@ def build(name: str) -> nn.Module:
     if not name.endswith('.py') and name not in config_names():
         raise UserError(unknown_name('arch or config', name, [*ARCHS, *config_names()]))
     config = read_config(name)
-    scope = config.get('default_scope') or 'mmengine'
-    try:
-        importlib.import_module(scope)
-        use_published_attention(config.model)
-        with DefaultScope.overwrite_default_scope(scope):
-            return MODELS.build(config.model)
-    except (ImportError, AssertionError, AttributeError, KeyError, TypeError, ValueError) as error:
-        raise UserError(
-            f'the model of {name} cannot be built: {explain_build_error(error)}; '
-            'python -m ptnt_mm.doctor shows what is installed'
-        ) from error
+    require_keys(config, ('model',))
+    use_published_attention(config.model)
+    return build_model(config, f'the model of {name}')
 
 
-def use_published_attention(settings: Any) -> None:
+def use_published_attention(settings: dict) -> None:
     """Set ``attention='eager'`` for every PyramidTNT in a model's settings, in place."""
-    if isinstance(settings, dict):
-        kind = settings.get('type')
-        if getattr(kind, '__name__', str(kind)).rpartition('.')[2] in _PYRAMIDS:
-            settings['attention'] = 'eager'
-        settings = list(settings.values())
-    if isinstance(settings, list | tuple):
-        for value in settings:
-            use_published_attention(value)
+    for _, part in within(settings, 'model'):
+        if kind_of(part) in _PYRAMIDS:
+            part['attention'] = 'eager'
 
 
 def measure(model: nn.Module, shape: tuple[int, int]) -> Complexity:

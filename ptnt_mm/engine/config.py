@@ -1,4 +1,4 @@
-"""Reading a config for a command line, with errors that a user can act on."""
+"""Read a config, with errors that a user can act on."""
 
 import ast
 import inspect
@@ -11,9 +11,10 @@ from mmengine.config import Config, ConfigDict
 from mmengine.registry import build_from_cfg
 from mmengine.runner import Runner
 
-from ptnt_mm.doctor.report import HOSTS
 from ptnt_mm.engine.constructors import arguments, registered_names
-from ptnt_mm.utils.errors import UserError, unknown_name
+from ptnt_mm.engine.hosts import how_to_install
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.zoo import config_names, config_path
 
 # Keys that MMEngine and the hosts read from the top of a config, beside the runner's arguments.
@@ -33,8 +34,6 @@ READ_KEYS = (set(inspect.signature(Runner).parameters) | _TOP_LEVEL) - {'cfg'}
 
 _NOT_REGISTERED = re.compile(r'(\w+) is not in the (\S+) registry')
 _REFUSED = re.compile(r"unexpected keyword argument '(\w+)'")
-
-_HOSTS = {'mmdet': 'mmdet', 'mmseg': 'mmsegmentation', 'mmpretrain': 'mmpretrain'}
 
 
 def read_config(path: str, options: dict | None = None) -> Config:
@@ -94,7 +93,8 @@ def require_keys(config: Config, keys: Iterable[str]) -> None:
     """
     missing = [key for key in keys if config.get(key) is None]
     if missing:
-        raise UserError(f'{config.filename} lacks {", ".join(missing)}: give a whole config')
+        name = config.filename or 'the config'
+        raise UserError(f'{name} lacks {", ".join(missing)}: give a whole config')
 
 
 def kind_of(settings: Mapping) -> str:
@@ -152,42 +152,23 @@ def stored_config(text: str) -> ConfigDict:
     for statement in statements:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             try:
-                settings[statement.targets[0].id] = _literal(statement.value)
+                value = ast.literal_eval(_DictCalls().visit(statement.value))
             except (ValueError, TypeError, RecursionError):
                 continue
+            settings[statement.targets[0].id] = value
     return settings
 
 
-def how_to_install(error: ModuleNotFoundError) -> str:
-    """What to type when a package is missing."""
-    words = set(re.findall(r'\w+', str(error)))
-    if 'pkg_resources' in words:
-        return 'Install an older setuptools: pip install "setuptools<81"'
-    for module, package in _HOSTS.items():
-        more = HOSTS.get(package, '')
-        if words & {module, package, *more.split()}:
-            return f'Install it: pip install {package}{more}; then run python -m ptnt_mm.doctor'
-    return 'python -m ptnt_mm.doctor shows what is there'
+class _DictCalls(ast.NodeTransformer):
+    """Writes ``dict(key=value)`` as ``{'key': value}``, which is a literal."""
 
-
-def _literal(node: ast.expr) -> object:
-    """The value of a literal in which ``dict(key=value)`` counts as one.
-
-    Raises:
-        ValueError: for anything that would have to be executed.
-    """
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == 'dict':
-        if node.args or any(keyword.arg is None for keyword in node.keywords):
-            raise ValueError('dict() with other than keyword arguments')
-        return {keyword.arg: _literal(keyword.value) for keyword in node.keywords}
-    if isinstance(node, ast.Dict):
-        keys = [ast.literal_eval(key) for key in node.keys if key is not None]
-        return dict(zip(keys, map(_literal, node.values), strict=True))
-    if isinstance(node, ast.List):
-        return [_literal(item) for item in node.elts]
-    if isinstance(node, ast.Tuple):
-        return tuple(_literal(item) for item in node.elts)
-    return ast.literal_eval(node)
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        names = [keyword.arg for keyword in node.keywords]
+        if node.args or None in names or not isinstance(node.func, ast.Name):
+            return node
+        values = [keyword.value for keyword in node.keywords]
+        return ast.Dict(list(map(ast.Constant, names)), values) if node.func.id == 'dict' else node
 
 
 def _find_config(path: str) -> Path:

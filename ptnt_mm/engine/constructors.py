@@ -9,6 +9,7 @@ import re
 import sys
 import textwrap
 import types
+import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -16,6 +17,10 @@ import mmengine.registry
 from mmengine.registry import Registry
 
 _REGISTRIES = [one for one in vars(mmengine.registry).values() if isinstance(one, Registry)]
+
+
+_PLAIN = (bool, int, float, complex, str, list, tuple, types.NoneType)
+_NAMED = {kind.__name__: kind for kind in _PLAIN} | {'None': types.NoneType}
 
 
 @dataclass(frozen=True)
@@ -86,6 +91,15 @@ def arguments(cls: Callable) -> Arguments:
     return Arguments(found, False)
 
 
+def plain_types(parameter: inspect.Parameter | None) -> set[type]:
+    """The plain types that a parameter takes; none if it is not known, or may be others."""
+    if parameter is None:
+        return set()
+    if parameter.annotation is not parameter.empty:
+        return _leaves(parameter.annotation)
+    return {int, float} if type(parameter.default) in (int, float) else set()
+
+
 @functools.cache
 def words(classes: frozenset[Callable]) -> frozenset[str]:
     """All words in the files that define classes, their bases, and functions.
@@ -98,6 +112,18 @@ def words(classes: frozenset[Callable]) -> frozenset[str]:
     for _ in range(2):
         modules = modules.union(*map(_imported, modules))
     return frozenset().union(*map(_words_of_module, modules))
+
+
+def _leaves(annotation: object) -> set[type]:
+    origin = typing.get_origin(annotation)
+    if isinstance(annotation, str):
+        # Not evaluated: plain ones say enough.
+        leaves = [{_NAMED.get(name.strip())} - {None} for name in annotation.split('|')]
+    elif origin in (typing.Union, types.UnionType):
+        leaves = [_leaves(part) for part in typing.get_args(annotation)]
+    else:
+        leaves = [{origin or annotation} & set(_PLAIN)]
+    return set().union(*leaves) if all(leaves) else set()
 
 
 @functools.cache

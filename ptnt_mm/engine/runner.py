@@ -1,9 +1,21 @@
-"""MMEngine's runner with a console that one can read."""
+"""MMEngine's runner with a console that one can read, and the first lines of its log."""
 
 import logging
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 from mmengine.logging import MMLogger
+from mmengine.model import is_model_wrapper
 from mmengine.runner import Runner
+from mmengine.runner.checkpoint import _load_checkpoint_to_model
+
+from ptnt_mm.doctor.report import installed
+from ptnt_mm.mmcv_ops.place import source
+from ptnt_mm.utils.atomic_files import sha256
 
 TRACEBACK = 'What failed:'
 """Begins a message for the log file, whose gist the console has in one line."""
@@ -17,15 +29,17 @@ _BULK = (
     TRACEBACK,
 )
 
-
-def _fits_the_console(record: logging.LogRecord) -> bool:
-    message = record.getMessage()
-    bulk = message.lstrip('\n').startswith((*_BULK, '-' * 20))
-    return not bulk and 'is skipped since its requires_grad' not in message
+_PACKAGES = 'ptnt_mm torch torchvision mmengine mmcv mmcv-lite mmdet mmsegmentation numpy'
 
 
 class QuietRunner(Runner):
-    """A runner whose bulk messages go to the log file and not to the console."""
+    """A runner whose bulk messages go to the log file and not to the console.
+
+    Attributes:
+        checkpoint: What was read of the checkpoint to resume, on the CPU; None to read it.
+    """
+
+    checkpoint: dict | None = None
 
     def build_logger(
         self, log_level: int | str = 'INFO', log_file: str | None = None, **kwargs
@@ -36,3 +50,59 @@ class QuietRunner(Runner):
             if not isinstance(handler, logging.FileHandler):
                 handler.addFilter(_fits_the_console)
         return logger
+
+    def load_checkpoint(self, filename: str, *args: Any, **kwargs: Any) -> dict:
+        """Load weights as ``Runner.load_checkpoint`` does, but read no file twice."""
+        if self.checkpoint is None:
+            return super().load_checkpoint(filename, *args, **kwargs)
+        # From here on MMEngine alone holds it, and frees it when all is copied.
+        checkpoint, self.checkpoint = self.checkpoint, None
+        self.call_hook('after_load_checkpoint', checkpoint=checkpoint)
+        model = self.model.module if is_model_wrapper(self.model) else self.model
+        _load_checkpoint_to_model(model, checkpoint)
+        self.logger.info(f'Load checkpoint from {filename}')
+        return checkpoint
+
+
+def _fits_the_console(record: logging.LogRecord) -> bool:
+    message = record.getMessage()
+    bulk = message.lstrip('\n').startswith((*_BULK, '-' * 20))
+    return not bulk and 'is skipped since its requires_grad' not in message
+
+
+def log_file() -> Path:
+    """The file that MMEngine's current logger writes."""
+    handlers = MMLogger.get_current_instance().handlers
+    return next(Path(one.baseFilename) for one in handlers if isinstance(one, logging.FileHandler))
+
+
+def how_to_repeat(command: Sequence[str], weights: str | None) -> Iterator[str]:
+    """What a log has to hold so that its run can be done again; MMEngine logs the rest itself.
+
+    Args:
+        command: The words that started the run; none if it was called from Python.
+        weights: The file that training starts from, if any.
+
+    Yields:
+        Lines: command, versions, operators, revision and weights.
+    """
+    if command:
+        yield f'Command: {shlex.join([Path(sys.executable).name, *command])} in {Path.cwd()}'
+    found = ((package, installed(package)) for package in _PACKAGES.split())
+    yield 'Versions: ' + ', '.join(f'{package} {version}' for package, version in found if version)
+    operators = source()
+    yield f"mmcv's operators: {operators.kind}" + (f' ({operators.file})' if operators.file else '')
+    yield f'Revision of {Path.cwd()}: {_revision(Path.cwd())}'
+    file = None if weights is None else Path(weights).expanduser()
+    if file is not None and file.is_file():
+        yield f'Weights: {weights}, SHA-256 {sha256(file)}'
+
+
+def _revision(folder: Path) -> str:
+    """Git's commit, and whether files differ from it."""
+    command = ['git', '-C', str(folder), 'describe', '--always', '--dirty', '--abbrev=40']
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return 'unknown (git did not answer)'
+    return done.stdout.strip() or 'none (no git checkout)'

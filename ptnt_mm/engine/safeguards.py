@@ -1,27 +1,23 @@
-"""The hooks and the loop that every training gets, whatever its config says."""
+"""The hooks and the loop that every run gets, whatever its config says."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from mmengine.config import Config
 
 from ptnt_mm.engine.config import kind_of
+from ptnt_mm.zoo import config_root
 
-HOOKS = (
-    'CheckpointGuardHook',
-    'ResumeHook',
-    'RepeatableHook',
-    'StopAtBadLossHook',
-    'StopAtBadWeightsHook',
-    'SkipCorruptImagesHook',
-    'RememberDataHook',
-    'HealthHook',
-)
-"""Those of ours that need no settings, by their registered names."""
+
+def safeguards() -> list[dict]:
+    """The settings of the hooks: ``configs/_base_/hooks.py`` is the list of them."""
+    return Config.fromfile(config_root() / '_base_' / 'hooks.py').custom_hooks
 
 
 def use_safeguards(config: Config) -> None:
     """Add what a config of another package does not name; what it names keeps its settings."""
-    add_hooks(config, HOOKS)
+    hooks = list(config.get('custom_hooks') or [])
+    named = {kind_of(hook) for hook in hooks if isinstance(hook, Mapping)}
+    config.custom_hooks = hooks + [hook for hook in safeguards() if hook.type not in named]
     defaults = config.get('default_hooks') or {}
     # MMEngine adds its own where there is none; None says that no checkpoints are wanted.
     checkpoint = defaults.get('checkpoint', dict(type='CheckpointHook', interval=1))
@@ -30,13 +26,6 @@ def use_safeguards(config: Config) -> None:
         config.default_hooks = dict(defaults, checkpoint=checkpoint)
     if config.get('train_cfg'):
         config.train_cfg = _repeatable(config.train_cfg)
-
-
-def add_hooks(config: Config, names: Iterable[str]) -> None:
-    """Add hooks without settings, but for those that the config names already."""
-    hooks = list(config.get('custom_hooks') or [])
-    named = {kind_of(hook) for hook in hooks if isinstance(hook, Mapping)}
-    config.custom_hooks = hooks + [dict(type=name) for name in names if name not in named]
 
 
 def _repeatable(loop: Mapping) -> dict:

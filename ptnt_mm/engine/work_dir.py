@@ -1,22 +1,48 @@
-"""The folder of a run: what it holds, and starting over in it."""
+"""The folder of a run: what it holds, starting over in it, and keeping others out."""
 
+import errno
+import fcntl
 import logging
+import os
 import re
 import shutil
+import socket
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from mmengine.config import Config
 from mmengine.dist import master_only
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
 
+from ptnt_mm.checkpoints.errors import CheckpointError
+from ptnt_mm.checkpoints.read import read
 from ptnt_mm.utils.errors import UserError
 
 _logger = logging.getLogger(__name__)
 
 _TIMESTAMP = re.compile(r'\d{8}_\d{6}')
 _CHECKPOINT = re.compile(r'(epoch|iter|best_.+)_(\d+)\.pth')
+_LOCK = '.lock'
+_DAMAGED = '%s is damaged and left out: the next older one is taken'
+
+
+def choose_work_dir(config: Config, asked: Path | None) -> Path:
+    """The work dir, made: as asked, or as the config says, or ``work_dirs/<config>``.
+
+    Raises:
+        UserError: if it cannot be written to, or nothing names it.
+    """
+    asked = asked or config.get('work_dir')
+    if not asked and not config.filename:
+        raise UserError('the config was read from no file that could name the work dir: give one')
+    work_dir = Path(asked or Path('work_dirs', Path(config.filename).stem))
+    make_work_dir(work_dir)
+    config.work_dir = str(work_dir)
+    return work_dir
 
 
 def make_work_dir(work_dir: Path) -> None:
@@ -36,22 +62,70 @@ def make_work_dir(work_dir: Path) -> None:
         ) from error
 
 
+@contextmanager
+def locked(work_dir: Path) -> Iterator[None]:
+    """Keep others out of a work dir.
+
+    The system gives the lock back when the process ends, however it ends: a file that a killed run
+    left keeps nobody out. A record lock, which the workers of data loaders do not inherit: they
+    outlive a killed training by seconds. Shared file systems carry it to other machines; where one
+    knows no locks, nobody is kept out.
+
+    Raises:
+        UserError: if another process trains there; names its machine and process id.
+    """
+    with (work_dir / _LOCK).open('a+') as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (errno.EACCES, errno.EAGAIN):
+                file.seek(0)
+                raise UserError(
+                    f'{work_dir} is in use by {file.read().strip() or "another process"}: wait for '
+                    'it, stop it, or choose another --work-dir'
+                ) from error
+        file.truncate(0)
+        file.write(f'process {os.getpid()} on {socket.gethostname()}\n')
+        file.flush()
+        yield
+
+
 def latest_checkpoint(work_dir: Path) -> Path | None:
     """The newest checkpoint that is whole, or None if there is none; warns of those that are not.
 
     The one that MMEngine's pointer names comes first, then those of the most steps.
     """
+    for checkpoint in _newest_first(work_dir):
+        if _is_whole(checkpoint):
+            return checkpoint
+        _logger.warning(_DAMAGED, checkpoint)
+    return None
+
+
+def read_latest_checkpoint(work_dir: Path) -> tuple[Path, dict] | tuple[None, None]:
+    """Find the same as :func:`latest_checkpoint`, and read it, once.
+
+    Raises:
+        CheckpointError: if it is whole, but refused.
+    """
+    for checkpoint in _newest_first(work_dir):
+        try:
+            return checkpoint, read(checkpoint)
+        except CheckpointError:
+            if _is_whole(checkpoint):
+                raise
+            _logger.warning(_DAMAGED, checkpoint)
+    return None, None
+
+
+def _newest_first(work_dir: Path) -> list[Path]:
     steps = [path for path in _checkpoints(work_dir) if not path.name.startswith('best_')][::-1]
     pointer = work_dir / 'last_checkpoint'
     if pointer.is_file():
         # The path was written as it was typed: the file lies beside the pointer.
         named = work_dir / Path(pointer.read_text().strip()).name
         steps = [named, *steps] if named.is_file() else steps
-    for checkpoint in steps:
-        if _is_whole(checkpoint):
-            return checkpoint
-        _logger.warning('%s is damaged and left out: the next older one is taken', checkpoint)
-    return None
+    return steps
 
 
 def _is_whole(checkpoint: Path) -> bool:

@@ -1,9 +1,11 @@
 """What a model calls its classes, and the colours that they are drawn in."""
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import cycle
 from typing import Any
 
+import numpy as np
 from mmengine.config import Config
 from mmengine.registry import DATASETS
 from torch import nn
@@ -11,6 +13,7 @@ from torch import nn
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.utils.colours import PALETTE
 from ptnt_mm.utils.text import printable
+from ptnt_mm.visualization.overlay import draw_names, tint
 
 _SHADES = (1.0, 0.65, 0.4)
 
@@ -79,3 +82,37 @@ def _palette(palette: Any, number: int) -> list[tuple[int, int, int]]:
     if isinstance(palette, (list, tuple)) and len(palette) == number:
         return [tuple(colour) for colour in palette]
     return colours(number)
+
+
+class MapPainter:
+    """Draws class maps over their images.
+
+    Args:
+        dataset_meta: The names and colours of the classes, see ``find_classes``.
+        number: Number of classes. Classes without a colour get a generated one.
+    """
+
+    def __init__(self, dataset_meta: dict, number: int):
+        classes = dataset_meta['classes']
+        # A segmenter with one output channel separates two classes.
+        number = max(number, 2)
+        own = [] if classes is None else dataset_meta['palette']
+        self._name = partial(class_name, classes)
+        self._colours = np.array([*own, *colours(number)[len(own) :]], dtype=np.uint8)
+
+    def paint(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Tint every pixel in its class's colour, and write class names where there is room.
+
+        Args:
+            image: (H, W, 3) uint8, BGR.
+            labels: (H, W), the class of each pixel. Pixels with another value, such as 255 for
+                ignored pixels, are not tinted.
+
+        Returns:
+            (H, W, 3) uint8, BGR.
+        """
+        known = np.clip(labels, 0, len(self._colours) - 1)
+        layer = self._colours[known][..., ::-1]
+        others = known != labels
+        layer[others] = image[others]
+        return draw_names(tint(image, layer), labels, self._name, self._colours)

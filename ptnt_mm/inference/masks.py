@@ -1,4 +1,4 @@
-"""Encode masks for the JSON file."""
+"""Encode masks for the JSON file; apart because pycocotools comes with the hosts."""
 
 import numpy as np
 from pycocotools import mask as coco

@@ -8,19 +8,14 @@ import numpy as np
 from mmengine.config import Config
 from mmengine.device import get_device
 from mmengine.model import revert_sync_batchnorm
-from mmengine.registry import MODELS, init_default_scope
+from mmengine.registry import init_default_scope
 from torch import nn
 
-from ptnt_mm.engine.build import explained_building, import_host
+from ptnt_mm.engine.build import build_model, explained_building
+from ptnt_mm.engine.hosts import HOSTS
 from ptnt_mm.engine.loading import load_whole
 from ptnt_mm.inference.classes import class_name, find_classes
 from ptnt_mm.utils.errors import UserError
-
-# By a config's default scope: the module and the class that know how.
-_HOSTS = {
-    'mmdet': ('ptnt_mm.inference.detection', 'Detector'),
-    'mmseg': ('ptnt_mm.inference.segmentation', 'Segmenter'),
-}
 
 
 class Predictor(ABC):
@@ -62,7 +57,7 @@ class Predictor(ABC):
 
 
 def load_predictor(
-    config: Config, checkpoint: str, device: str | None, score_thr: float | None = None
+    config: Config, checkpoint: str, device: str | None = None, score_thr: float | None = None
 ) -> Predictor:
     """Build a config's model and load all of its weights.
 
@@ -77,20 +72,17 @@ def load_predictor(
             the checkpoint does not fit it, it has no scores to compare with ``score_thr``, or the
             device is not there.
     """
-    scope = config.get('default_scope')
-    if scope not in _HOSTS:
-        raise UserError(
-            f'{config.filename} has default_scope={scope!r}: expected one of {", ".join(_HOSTS)}'
-        )
-    import_host(scope)
+    scope, name = config.get('default_scope'), config.filename or 'the config'
+    if scope not in HOSTS:
+        raise UserError(f'{name} has default_scope={scope!r}: expected one of {", ".join(HOSTS)}')
+    model = revert_sync_batchnorm(build_model(config, name)).eval()
     init_default_scope(scope)
-    module, name = _HOSTS[scope]
-    predictor_class = getattr(importlib.import_module(module), name)
-    with explained_building(config):
-        model = revert_sync_batchnorm(MODELS.build(config.model)).eval()
-        meta = load_whole(model, checkpoint)
-        dataset_meta = find_classes(meta, config, model)
-        predictor = predictor_class(model, config, dataset_meta, score_thr)
+    host = HOSTS[scope]
+    # A file of this folder, which imports the host library.
+    module = importlib.import_module(f'{__package__}.{host.task}')
+    with explained_building(name):
+        dataset_meta = find_classes(load_whole(model, checkpoint), config, model)
+        predictor = getattr(module, host.predictor)(model, config, dataset_meta, score_thr)
     _move(model, device or get_device())
     return predictor
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets
-from ptnt_mm.inference.map_painter import MapPainter
+from ptnt_mm.inference.classes import MapPainter
 from ptnt_mm.inference.masks import run_lengths
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.utils.errors import UserError

@@ -21,7 +21,7 @@ from ptnt_mm.models.layers.stage import Stage
 from ptnt_mm.models.layers.stem import Stem
 from ptnt_mm.models.pretrained import load_pretrained
 from ptnt_mm.registry import MODELS
-from ptnt_mm.utils.errors import unknown_name
+from ptnt_mm.utils.text import unknown_name
 
 
 @MODELS.register_module()

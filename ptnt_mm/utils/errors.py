@@ -1,11 +1,7 @@
-"""Errors that a user can mend, and their wording."""
+"""Errors that a user can mend."""
 
 import sys
-from collections.abc import Callable, Iterable
-from difflib import get_close_matches
-
-_LISTED = 20
-"""Up to so many known names are listed."""
+from collections.abc import Callable
 
 
 class UserError(Exception):
@@ -25,15 +21,3 @@ def exit_status(command: Callable[[], int | None]) -> int:
     except KeyboardInterrupt:
         print('\nStopped.', file=sys.stderr)
         return 130
-
-
-def unknown_name(what: str, name: object, known: Iterable[str]) -> str:
-    """Say that a name is unknown and which one is nearest; list what is known if that is short."""
-    known = list(known)
-    near = get_close_matches(str(name), known, n=1)
-    parts = [f'unknown {what} {name!r}']
-    if near:
-        parts.append(f'did you mean {near[0]!r}?')
-    if len(known) <= _LISTED or not near:
-        parts.append(f'expected one of {", ".join(known)}')
-    return ': '.join(parts[:2]) + ''.join(f' {part}' for part in parts[2:])

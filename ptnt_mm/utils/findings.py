@@ -1,7 +1,10 @@
-"""What a check has to say."""
+"""What a check has to say, and how it is printed."""
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+
+from ptnt_mm.utils.text import some
 
 
 class Severity(StrEnum):
@@ -59,3 +62,51 @@ def note(where: str, what: str, advice: str = '') -> Finding:
 def sound(where: str, what: str) -> Finding:
     """Say what was looked at, and found sound."""
     return Finding(Severity.OK, where, what)
+
+
+Report = Callable[[str, str, str], Finding]
+"""Makes a finding: :func:`error`, :func:`warning` or :func:`note`."""
+
+
+def report_wrong(
+    report: Report,
+    where: str,
+    wrong: Iterable[str],
+    total: int,
+    what: str,
+    advice: str = '',
+) -> Iterator[Finding]:
+    """Count and list what is wrong: '2 of 16 images not there: a.jpg, b.jpg'; nothing if none is.
+
+    Args:
+        report: Makes the finding.
+        where: What it is about: a split.
+        wrong: Names of what is wrong.
+        total: How many were looked at.
+        what: What they are, and what is wrong with them.
+        advice: What to do.
+    """
+    if wrong := list(wrong):
+        yield report(where, f'{len(wrong)} of {total} {what}: {some(wrong)}', advice)
+
+
+def of_kind(findings: Iterable[Finding], severity: Severity) -> list[Finding]:
+    """The findings of one severity."""
+    return [finding for finding in findings if finding.severity is severity]
+
+
+def lines(findings: Iterable[Finding]) -> Iterator[str]:
+    """One line for each finding, and one for its advice."""
+    for finding in findings:
+        yield f'  {finding.severity:<9}{finding}'
+        if finding.advice:
+            yield f'  {"":<9}{finding.advice}'
+
+
+def closing(findings: Iterable[Finding]) -> str:
+    """The last line of a report: how many errors and warnings there are."""
+    findings = list(findings)
+    counts = [(len(of_kind(findings, kind)), kind) for kind in (Severity.ERROR, Severity.WARNING)]
+    if not any(count for count, _ in counts):
+        return 'nothing found'
+    return ', '.join(f'{count} {kind}{"s"[: count != 1]}' for count, kind in counts)

@@ -6,6 +6,9 @@ from string import ascii_letters
 
 _EXAMPLES = 5
 
+_LISTED = 20
+"""Up to so many known names are listed."""
+
 
 def printable(text: str, limit: int = 200) -> str:
     """Text from a file as one line: cut, and without characters that steer a terminal."""
@@ -25,11 +28,28 @@ def some(names: Iterable[str]) -> str:
     return name_some(names, _EXAMPLES)
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """What somebody probably meant, as the end of a sentence: ``; nearest is 'cup'``."""
+def suggest(name: object, known: Iterable[str], wording: str = 'did you mean {!r}?') -> str:
+    """Name the known name that is most like an unknown one, whatever its case.
+
+    Args:
+        name: The unknown name.
+        known: The known ones.
+        wording: Gets the nearest name in place of its braces.
+
+    Returns:
+        The wording with the name, or nothing if no known name is near.
+    """
     by_fold = {other.casefold().strip(): other for other in known}
-    near = get_close_matches(name.casefold().strip(), list(by_fold), n=1)
-    return f'; nearest is {by_fold[near[0]]!r}' if near else ''
+    near = get_close_matches(str(name).casefold().strip(), list(by_fold), n=1)
+    return wording.format(by_fold[near[0]]) if near else ''
+
+
+def unknown_name(what: str, name: object, known: Iterable[str]) -> str:
+    """Say that a name is unknown and which one is nearest; list what is known if that is short."""
+    known = list(known)
+    near = suggest(name, known)
+    listed = f'expected one of {", ".join(known)}' if len(known) <= _LISTED or not near else ''
+    return f'unknown {what} {name!r}: {" ".join(filter(None, (near, listed)))}'
 
 
 def slips(name: str) -> set[str]:

@@ -7,10 +7,9 @@ import torch
 
 from ptnt_mm.check import inspection
 from ptnt_mm.check.inspection import check_before_training
-from ptnt_mm.cli.check_config import check
-from ptnt_mm.cli.parsers import check_parser
+from ptnt_mm.cli.check_config import main
 from ptnt_mm.models import PyramidTNT
-from ptnt_mm.utils.errors import UserError, exit_status
+from ptnt_mm.utils.errors import UserError
 
 from .spoilt import TRAIN_SET, Demo
 
@@ -21,8 +20,7 @@ def _status(demo: Demo, *args: object) -> int:
     """Check from a command line; the exit status."""
     options = [f'{key}={value}' for key, value in demo.settings().items()]
     args = (demo.name, *args, '--cfg-options', *options)
-    parsed = check_parser('').parse_args([str(arg) for arg in args])
-    return exit_status(lambda: check(parsed))
+    return main([str(arg) for arg in args])
 
 
 @pytest.mark.parametrize(
@@ -71,7 +69,7 @@ def test_a_setting_that_nothing_reads(demo: Demo, capsys):
 @pytest.mark.parametrize('number', ['0', '-1', 'two'])
 def test_a_number_of_gpus_that_is_none(number: str, capsys):
     with pytest.raises(SystemExit, match='2'):
-        check_parser('').parse_args(['config.py', '--gpus', number])
+        main(['config.py', '--gpus', number])
     assert f"invalid number above 0 value: '{number}'" in capsys.readouterr().err
 
 
@@ -86,6 +84,6 @@ def test_training_is_told_of_warnings_and_stopped_by_errors(demo: Demo):
 
 
 def test_what_a_check_stumbles_over_does_not_stop_a_training(demo: Demo, monkeypatch):
-    monkeypatch.setattr(inspection, 'check_normalisation', lambda config: 1 / 0)
+    monkeypatch.setattr(inspection, 'check_normalisation', lambda config: (1 / 0 for _ in '.'))
     (line,) = check_before_training(demo.config())
     assert 'this could not be checked to its end' in line

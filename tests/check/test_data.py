@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.check.detection.data import load
-from ptnt_mm.engine.build import import_host
+from ptnt_mm.check.coco_annotations import load
+from ptnt_mm.engine.hosts import import_host
 from ptnt_mm.utils.findings import Severity
 
 from .spoilt import SPLITS, Demo, counted

@@ -11,7 +11,7 @@ from mmengine.dataset import BaseDataset
 from mmengine.registry import DATASETS, DefaultScope
 from PIL import Image
 
-from ptnt_mm.engine.build import import_host
+from ptnt_mm.engine.hosts import import_host
 from ptnt_mm.utils.findings import Severity
 
 from .spoilt import SPLITS, MaskDemo, counted

@@ -8,9 +8,8 @@ import pytest
 from PIL import Image
 
 from ptnt_mm.check.inspection import check_before_training
-from ptnt_mm.cli.check_config import check
-from ptnt_mm.cli.parsers import check_parser
-from ptnt_mm.utils.errors import UserError, exit_status
+from ptnt_mm.cli.check_config import main
+from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
 
 from .spoilt import TRAIN_SET, MaskDemo, counted
@@ -675,10 +674,9 @@ def test_training_is_told_of_warnings_and_stopped_by_errors(masks: MaskDemo):
 def test_errors_make_the_exit_status_1(masks: MaskDemo, capsys):
     masks.redraw([masks.mask('train', 3)], _pixel(9))
     options = [f'{key}={value}' for key, value in masks.settings().items()]
-    args = check_parser('').parse_args([masks.name, '--cfg-options', *options])
-    assert exit_status(lambda: check(args)) == 1
+    words = ['--cfg-options', *options]
+    assert main([masks.name, *words]) == 1
     output = capsys.readouterr().out
     assert 'Memory: not estimated' in output and output.splitlines()[-1] == '1 error, 0 warnings'
-    args.quick = True
     # Masks are not opened.
-    assert exit_status(lambda: check(args)) == 0
+    assert main([masks.name, '--quick', *words]) == 0

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 import pytest
 from mmengine.config import Config
 
-from ptnt_mm.check.inspection import Inspection, check_before_training
-from ptnt_mm.check.misspelt import check_parameter_names, check_spelling
+from ptnt_mm.check import inspection
+from ptnt_mm.check.inspection import check_before_training
+from ptnt_mm.check.misspelt_settings import check_parameter_names, check_spelling
 from ptnt_mm.check.strides import check_strides
-from ptnt_mm.check.trial import build_model
-from ptnt_mm.engine.build import import_host
+from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import READ_KEYS, read_config
 from ptnt_mm.engine.constructors import classes_named
+from ptnt_mm.engine.hosts import import_host
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
 
@@ -186,7 +187,8 @@ def test_a_model_that_wants_more_than_an_image_is_a_note(demo: Demo, monkeypatch
 
 
 def test_a_check_that_cannot_finish_does_not_pass(demo: Demo, monkeypatch):
-    inspection = Inspection(demo.config(), ('train',))
-    monkeypatch.setattr(inspection, 'small_run', lambda: 1 / 0)
-    (found,) = inspection._found(lambda: inspection.small_run())
-    assert found.severity is Severity.ERROR and 'could not be checked to its end' in found.what
+    monkeypatch.setattr(inspection, 'build_model', lambda config: 1 / 0)
+    found = inspection.Inspection(demo.config(), ('train',))
+    found.look_at_settings()
+    (failed,) = found.errors
+    assert 'could not be checked to its end: ZeroDivisionError' in failed.what

@@ -1,6 +1,7 @@
 """Heads, necks, weights and memory: what takes a model."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -8,9 +9,10 @@ from mmengine.config import Config
 from torch import nn
 
 from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads, check_neck
-from ptnt_mm.check.memory import StepMemory, check_memory, measure
+from ptnt_mm.check.memory import check_memory
 from ptnt_mm.check.weights import check_normalisation, check_weights_fit
-from ptnt_mm.engine.start import use_pretrained
+from ptnt_mm.engine.starting_weights import use_pretrained
+from ptnt_mm.engine.training_memory import StepMemory, measure_memory
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.utils.findings import Severity
 
@@ -154,7 +156,7 @@ def test_memory_is_counted_as_autograd_keeps_it():
         # A convolution keeps its input, tanh its output: 3 + 8 numbers of 4 bytes for each pixel.
         return model(torch.ones(1, 3, 16, 16)).tanh().sum(), 256
 
-    step = measure(config, model, losses, area=512)
+    step = measure_memory(config, SimpleNamespace(model=model, loss=losses, area=512))
     assert step.image == (3 + 8) * 4 * 512
     # Weights, gradients, two averages of AdamW, and its counter of steps.
     assert step.weights == 4 * 24 * 4 + 4

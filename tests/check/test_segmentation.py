@@ -9,15 +9,14 @@ from PIL import Image
 from torch import nn
 
 from ptnt_mm.check.heads import check_built_heads
-from ptnt_mm.check.many_files import Folders, on_threads
-from ptnt_mm.check.segmentation.crops import check_crops
-from ptnt_mm.check.segmentation.data import Pair, load
-from ptnt_mm.check.segmentation.labels import VALUES, label_of_each_value
-from ptnt_mm.check.segmentation.mask_files import Broken, open_mask
-from ptnt_mm.check.segmentation.trial import SegmentationTrial
-from ptnt_mm.check.trial import build_model
-from ptnt_mm.engine.build import import_host
+from ptnt_mm.check.mask_lists import load
+from ptnt_mm.check.mask_pipelines import check_crops
+from ptnt_mm.data.class_masks import VALUES, Broken, label_of_each_value, open_mask
+from ptnt_mm.engine.build import build_model
+from ptnt_mm.engine.hosts import import_host
+from ptnt_mm.engine.training_memory import TrainingStep
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.many_files import Folders, on_threads
 
 from .spoilt import MaskDemo
 
@@ -55,7 +54,7 @@ def test_masks_are_read_as_mmseg_reads_them(tmp_path: Path, mode: str):
     if mode == 'P':
         image.putpalette([9, 9, 9, 8, 8, 8])
     image.save(file)
-    mask = open_mask(Pair(file, file), 'pillow')
+    mask = open_mask(file, file, 'pillow')
     assert mask.mode == mode and mask.size == mask.image_size == (3, 2)
     assert mask.holds_indices and mask.counts[:3].tolist() == [2, 4, 0]
     assert (mask.counts == _counts_of_mmseg(file)).all()
@@ -68,7 +67,7 @@ def test_a_decoder_may_keep_the_only_channel(tmp_path: Path, monkeypatch: pytest
     Image.fromarray(np.array([[0, 1, 1], [1, 0, 7]], np.uint8)).save(file)
     decode = mmcv.imfrombytes
     monkeypatch.setattr(mmcv, 'imfrombytes', lambda *args, **kw: decode(*args, **kw)[..., None])
-    mask = open_mask(Pair(file, file), 'pillow')
+    mask = open_mask(file, file, 'pillow')
     assert mask.holds_indices and mask.counts[7] == 1
     assert (mask.counts == _counts_of_mmseg(file)).all()
 
@@ -84,7 +83,7 @@ def _counts_of_mmseg(file: Path) -> np.ndarray:
 def test_a_mask_in_grey_and_alpha_has_no_indices(tmp_path: Path):
     file = tmp_path / 'mask.png'
     Image.fromarray(np.zeros((2, 3, 2), np.uint8)).save(file)
-    mask = open_mask(Pair(file, file), 'pillow')
+    mask = open_mask(file, file, 'pillow')
     assert mask.mode == 'LA' and not mask.holds_indices
 
 
@@ -92,7 +91,7 @@ def test_a_mask_in_grey_and_alpha_has_no_indices(tmp_path: Path):
 def test_a_mask_that_is_none_is_broken(tmp_path: Path, backend: str):
     file = tmp_path / 'mask.png'
     file.write_text('no picture')
-    assert open_mask(Pair(file, file), backend) == Broken(file, 'no image')
+    assert open_mask(file, file, backend) == Broken(file, 'no image')
 
 
 def test_a_subset_of_a_classs_own_names_keeps_its_values(masks: MaskDemo):
@@ -128,8 +127,8 @@ def test_the_size_of_crops_is_that_of_the_last_step(masks: MaskDemo, steps: list
     assert words in str(finding)
 
 
-def _trial(masks: MaskDemo, micro_arch: dict, images: int, **settings: object) -> SegmentationTrial:
-    """A trial with a small model whose head normalises a map of a single pixel."""
+def _step(masks: MaskDemo, micro_arch: dict, images: int, **settings: object) -> TrainingStep:
+    """A step with a small model whose head normalises a map of a single pixel."""
     widths = micro_arch['outer_dims']
     masks.options |= {
         'model.backbone.arch': dict(_delete_=True, **micro_arch),
@@ -148,28 +147,28 @@ def _trial(masks: MaskDemo, micro_arch: dict, images: int, **settings: object) -
         **settings,
     }
     config = masks.config()
-    return SegmentationTrial(config, build_model(config), images)
+    return TrainingStep(config, build_model(config), images)
 
 
 def test_a_step_is_tried_with_two_images(masks: MaskDemo, micro_arch: dict):
-    trial = _trial(masks, micro_arch, images=2)
-    assert trial.area == 192 * 192
-    loss, area = trial.loss(side=64)
+    step = _step(masks, micro_arch, images=2)
+    assert step.area == 192 * 192
+    loss, area = step.loss(side=64)
     assert area == 2 * 64 * 64 and loss.isfinite()
     # It is as it was.
-    assert trial.model.data_preprocessor.size == (192, 192)
-    assert trial.loss(side=1000)[1] == 2 * 192 * 192
+    assert step.model.data_preprocessor.size == (192, 192)
+    assert step.loss(side=1000)[1] == 2 * 192 * 192
 
 
 def test_a_single_image_has_nothing_to_normalise(masks: MaskDemo, micro_arch: dict):
-    trial = _trial(masks, micro_arch, images=1)
+    step = _step(masks, micro_arch, images=1)
     with pytest.raises(UserError, match='more than 1 value per channel'):
-        trial.loss(side=64)
+        step.loss(side=64)
 
 
 def test_a_step_is_tried_without_a_fixed_size(masks: MaskDemo, micro_arch: dict):
     settings = {'model.data_preprocessor.size': None, 'model.data_preprocessor.size_divisor': 96}
-    assert _trial(masks, micro_arch, 2, **settings).loss(side=90)[1] == 2 * 96 * 96
+    assert _step(masks, micro_arch, 2, **settings).loss(side=90)[1] == 2 * 96 * 96
 
 
 def test_a_segmenter_repeats_the_number_of_its_head():

@@ -1,44 +1,46 @@
 """What the command lines of several tools have in common."""
 
-import argparse
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from ptnt_mm.__main__ import main
-from ptnt_mm.cli import parsers
+from ptnt_mm.cli import check_config, infer, package, test, train
 from ptnt_mm.cli.arguments import Parser
 
+Main = Callable[[list[str]], int]
 
-def refused(parser: argparse.ArgumentParser, capsys, *words: str) -> str:
+
+def refused(main: Main, capsys, *words: str) -> str:
     """The last line of what is said to words that cannot be parsed."""
     with pytest.raises(SystemExit) as caught:
-        parser.parse_args(words)
+        main(words)
     assert caught.value.code == 2
     return capsys.readouterr().err.splitlines()[-1]
 
 
 @pytest.mark.parametrize(
-    ('make', 'flag', 'near'),
+    ('main', 'flag', 'near'),
     [
-        (parsers.train_parser, '--pretraned', '--pretrained'),
-        (parsers.train_parser, '--resum', '--resume'),
-        (parsers.train_parser, '--workdir=x', '--work-dir'),
-        (parsers.train_parser, '--cfg-option', '--cfg-options'),
-        (parsers.test_parser, '--show_dir', '--show-dir'),
-        (parsers.infer_parser, '--score_thr=0.5', '--score-thr'),
-        (parsers.check_parser, '--quik', '--quick'),
+        (train.main, '--pretraned', '--pretrained'),
+        (train.main, '--resum', '--resume'),
+        (train.main, '--workdir=x', '--work-dir'),
+        (train.main, '--cfg-option', '--cfg-options'),
+        (test.main, '--show_dir', '--show-dir'),
+        (infer.main, '--score_thr=0.5', '--score-thr'),
+        (check_config.main, '--quik', '--quick'),
     ],
 )
-def test_a_misspelt_flag_names_the_nearest(capsys, make, flag: str, near: str):
+def test_a_misspelt_flag_names_the_nearest(capsys, main: Main, flag: str, near: str):
     """Also where it leads to another error first, such as a missing config."""
     for words in ((flag,), ('config.py', flag, 'x')):
-        said = refused(make(''), capsys, *words)
+        said = refused(main, capsys, *words)
         assert f"unknown flag '{flag.partition('=')[0]}': did you mean '{near}'?" in said
 
 
 def test_flags_of_a_commands_parts(capsys):
     with pytest.raises(SystemExit):
-        main(['copy', 'retinanet_ptnt_s_1x', 'folder', '--overwrit'])
+        package.main(['copy', 'retinanet_ptnt_s_1x', 'folder', '--overwrit'])
     assert "unknown flag '--overwrit'" in capsys.readouterr().err
 
 
@@ -56,9 +58,38 @@ def test_what_comes_after_two_dashes_is_no_flag():
         ('--device', 'CUDA_VISIBLE_DEVICES=-1 the CPU'),
     ],
 )
-@pytest.mark.parametrize('make', [parsers.train_parser, parsers.test_parser])
-def test_flags_of_other_tools_say_what_to_do_here(capsys, make, flag: str, advice: str):
+@pytest.mark.parametrize('main', [train.main, test.main])
+def test_flags_of_other_tools_say_what_to_do_here(capsys, main: Main, flag: str, advice: str):
     for words in (('config.py', flag, '2'), ('config.py', f'{flag}=2'), (flag,)):
-        said = refused(make(''), capsys, *words)
+        said = refused(main, capsys, *words)
         assert f'{flag}: ' in said and advice in said
-    assert flag not in make('').format_help()
+    with pytest.raises(SystemExit, match='0'):
+        main(['--help'])
+    assert flag not in capsys.readouterr().out
+
+
+def test_flags_of_training_become_settings_or_arguments(monkeypatch, tmp_path: Path):
+    given = {}
+
+    def stop(**arguments: object) -> None:
+        given.update(arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train, 'train', stop)
+    file = tmp_path / 'mine.py'
+    file.write_text('auto_scale_lr = dict(base_batch_size=8)\nrandomness = dict(seed=3)\n')
+    flags = ('--auto-scale-lr', '--deterministic', '--load-from', 'whole.pth', '--resume')
+    words = (*flags, '--seed=7', '--work-dir=run', '--pretrained=backbone.pth')
+    assert train.main([str(file), *words, '--cfg-options', 'sync_bn=mmcv']) == 130
+    config, command = given.pop('config'), given.pop('command')
+    assert config.randomness == dict(seed=3, deterministic=True)
+    assert config.auto_scale_lr.enable and config.load_from == 'whole.pth'
+    assert config.sync_bn == 'mmcv' and command
+    assert given == dict(
+        work_dir=Path('run'),
+        pretrained='backbone.pth',
+        resume='auto',
+        overwrite=False,
+        seed=7,
+        launcher='none',
+    )

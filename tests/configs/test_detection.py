@@ -9,7 +9,7 @@ import torch
 import ptnt_mm
 from ptnt_mm import zoo
 from ptnt_mm.engine import complexity
-from ptnt_mm.engine.start import use_pretrained
+from ptnt_mm.engine.starting_weights import use_pretrained
 from ptnt_mm.models import PyramidTNTClassifier
 from ptnt_mm.models.pretrained import CheckpointError
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from ptnt_mm import zoo
-from ptnt_mm.engine import safeguards
+from ptnt_mm.engine.safeguards import safeguards
 from ptnt_mm.models.archs import ARCHS
 
 pytest.importorskip('mmdet')
@@ -69,7 +69,7 @@ def test_weight_decay_spares_what_the_authors_spared(config: Config, blueprint: 
 
 
 def test_loading_is_guarded_and_checkpoints_are_whole(config: Config):
-    assert {hook.type for hook in config.custom_hooks} >= set(safeguards.HOOKS)
+    assert {hook.type for hook in config.custom_hooks} >= {hook.type for hook in safeguards()}
     assert config.default_hooks.checkpoint.type == 'WholeCheckpointHook'
     assert config.custom_imports.imports == ['ptnt_mm']
     assert not config.auto_scale_lr.get('enable')

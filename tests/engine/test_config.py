@@ -7,7 +7,6 @@ from mmengine.config import Config
 from mmengine.registry import MODELS
 from torch import nn
 
-from ptnt_mm.engine.build import import_host
 from ptnt_mm.engine.config import (
     apply_options,
     explain_build_error,
@@ -17,6 +16,7 @@ from ptnt_mm.engine.config import (
     require_keys,
     stored_config,
 )
+from ptnt_mm.engine.hosts import import_host
 from ptnt_mm.utils.errors import UserError
 
 
@@ -89,7 +89,7 @@ def test_what_to_install_for_a_module(missing: str, remedy: str, monkeypatch):
     def absent(name: str):
         raise ModuleNotFoundError(f"No module named '{missing}'", name=missing)
 
-    monkeypatch.setattr('ptnt_mm.engine.build.importlib.import_module', absent)
+    monkeypatch.setattr('ptnt_mm.engine.hosts.importlib.import_module', absent)
     with pytest.raises(UserError, match=f'^mmseg cannot be imported: .*{missing}') as caught:
         import_host('mmseg')
     assert remedy in str(caught.value)

@@ -16,8 +16,8 @@ from PIL import Image
 from torch.optim import AdamW
 from torch.utils.data import DataLoader, get_worker_info
 
-from ptnt_mm.engine.endless import EndlessLoader
-from ptnt_mm.engine.failure import failures_explained
+from ptnt_mm.engine.endless_loader import EndlessLoader
+from ptnt_mm.engine.failures import failures_explained
 from ptnt_mm.engine.hooks.bad_loss import StopAtBadLossHook
 from ptnt_mm.engine.hooks.corrupt_images import SkipCorruptImagesHook
 from ptnt_mm.engine.hooks.health import HealthHook

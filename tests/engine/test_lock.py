@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.engine.lock import locked
+from ptnt_mm.engine.work_dir import locked
 from ptnt_mm.utils.errors import UserError
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from ptnt_mm.engine.lock import locked
+from ptnt_mm.engine.work_dir import locked
 with locked(Path(sys.argv[1])):
     print('held', flush=True)
     if len(sys.argv) > 2:

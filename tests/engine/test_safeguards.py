@@ -1,15 +1,23 @@
-"""The hooks that every training gets."""
+"""The hooks that every run gets."""
 
 from mmengine.config import Config
 from mmengine.hooks import CheckpointHook
 from mmengine.runner import IterBasedTrainLoop
 
+from ptnt_mm import engine
 from ptnt_mm.engine.hooks.health import HealthHook
-from ptnt_mm.engine.safeguards import HOOKS, use_safeguards
+from ptnt_mm.engine.safeguards import safeguards, use_safeguards
+
+HOOKS = [hook.type for hook in safeguards()]
 
 
 def names(config: Config) -> list:
     return [hook['type'] for hook in config.custom_hooks]
+
+
+def test_the_list_has_all_hooks_but_that_of_checkpoints():
+    hooks = {name for name in engine.__all__ if name.endswith('Hook')}
+    assert set(HOOKS) == hooks - {'WholeCheckpointHook'} and len(HOOKS) == len(set(HOOKS))
 
 
 def test_a_config_of_another_package_gets_all_of_them():

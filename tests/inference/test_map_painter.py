@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from ptnt_mm.inference.classes import colours
-from ptnt_mm.inference.map_painter import MapPainter
+from ptnt_mm.inference.classes import MapPainter, colours
 
 IMAGE = np.full((8, 8, 3), 100, np.uint8)
 NAMED = dict(classes=('rest', 'road'), palette=[(10, 20, 30), (250, 200, 150)])

@@ -9,10 +9,8 @@ import pytest
 from PIL import Image
 
 from ptnt_mm.cli import infer as infer_command
-from ptnt_mm.cli.parsers import infer_parser
 from ptnt_mm.inference.images import read_image
 from ptnt_mm.inference.video import open_video
-from ptnt_mm.utils.errors import exit_status
 
 from .samples import photograph
 from .test_video import write_video
@@ -52,9 +50,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def infer(source: object, *flags: object) -> int:
-    parser = infer_parser('')
-    args = parser.parse_args([str(source), 'x.py', 'x.pth', *map(str, flags)])
-    return exit_status(lambda: infer_command.infer(args))
+    return infer_command.main([str(source), 'x.py', 'x.pth', *map(str, flags)])
 
 
 def predictions(folder: Path) -> dict:

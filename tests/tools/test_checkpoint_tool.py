@@ -7,13 +7,11 @@ import attacks
 import pytest
 import torch
 
+from ptnt_mm.cli import checkpoint as tool
 from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.models.pretrained import load_pretrained, read
 
-from .workplace import load_tool
-
 TOOL = Path(__file__).parents[2] / 'tools' / 'checkpoint.py'
-tool = load_tool('checkpoint')
 
 
 @pytest.fixture(scope='module')

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from ptnt_mm.models.archs import ARCHS
-from ptnt_mm.utils.errors import UserError, unknown_name
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.zoo import config_names
 from reproduction.benchmarks import ADE20K, CITYSCAPES, COCO, Benchmark
 from reproduction.schedules import Epochs, Iterations, Schedule

@@ -16,7 +16,7 @@ from mmengine.registry import MODELS, DefaultScope
 from mmengine.structures import PixelData
 from torch import nn
 
-from ptnt_mm.engine.build import import_host
+from ptnt_mm.engine.hosts import import_host
 from ptnt_mm.utils.atomic_files import written_whole
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.zoo import get_config

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from mmengine.hooks import Hook
 
-from ptnt_mm.engine.passes import where
+from ptnt_mm.engine.train_loop import where
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
 

@@ -13,7 +13,7 @@ from mmengine.hooks import Hook
 from torch import Tensor
 from torch.optim import Optimizer
 
-from ptnt_mm.engine.passes import ends_a_pass
+from ptnt_mm.engine.train_loop import ends_a_pass
 from ptnt_mm.registry import HOOKS
 
 NO_FIGURES = (

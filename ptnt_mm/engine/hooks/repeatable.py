@@ -10,7 +10,7 @@ from mmengine.dist import get_rank
 from mmengine.hooks import Hook
 from torch.utils.data import DataLoader
 
-from ptnt_mm.engine.seeding import seed_all
+from ptnt_mm.engine.endless_loader import seed_all
 from ptnt_mm.registry import HOOKS
 
 

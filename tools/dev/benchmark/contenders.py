@@ -5,9 +5,10 @@ from functools import partial
 
 from torch import nn
 
-from ptnt_mm.engine.build import import_host
+from ptnt_mm.engine.hosts import import_host
 from ptnt_mm.models import PyramidTNT
-from ptnt_mm.utils.errors import UserError, unknown_name
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import unknown_name
 
 COMPILED = '+compile'
 """Suffix of a name: run the model with torch.compile."""

@@ -1,0 +1,142 @@
+"""Boxes: inside their images, of some size, in COCO's order, and loaded by mmdet."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ptnt_mm.check.coco_annotations import DetectionData
+from ptnt_mm.utils.findings import Finding, Report, error, note, report_wrong, sound, warning
+
+_ROUNDING = 1.0  # pixels that a box may leave its image by: annotation tools round
+_MANY = 0.1  # of the boxes: so many that leave their images are no slips of annotators
+_FEW = 0.01  # of the boxes: so many are listed twice in public data sets
+_ENOUGH = 20  # boxes that show together in which unit they are
+_NEAR_THE_CORNER = 0.7  # of an image's sides: boxes in pixels reach further in some image
+
+_FORMAT = 'COCO has [x, y, width, height] in pixels: convert them'
+
+
+def check_boxes(data: list[DetectionData]) -> Iterator[Finding]:
+    """Look at every box of every annotation file, once."""
+    reported = set()
+    for one in data:
+        if one.file is None or not one.file.annotations:
+            continue
+        identity = one.file.path, repr(one.settings.get('indices'))
+        if identity not in reported:
+            reported.add(identity)
+            found = [*_other_format(one)] or [*_each(one), *_twice(one), *_near_the_corner(one)]
+            yield from found or [sound(one.name, f'{len(one.boxes)} boxes')]
+
+
+def _other_format(data: DetectionData) -> Iterator[Finding]:
+    """Boxes that are no [x, y, width, height] in pixels, judged by all of them together."""
+    boxes, sizes = data.boxes, data.sizes
+    if not np.isfinite(boxes).all() or not boxes.any():
+        return
+    if (boxes >= 0).all() and boxes.max() <= 1:
+        what = f'all {len(boxes)} boxes lie between 0 and 1, as fractions of the image'
+        yield error(data.name, what, _FORMAT)
+        return
+    leaving = (boxes[:, :2] + boxes[:, 2:] > sizes + _ROUNDING).any(axis=1)
+    as_corners = (boxes[:, 2:] > boxes[:, :2]).all() and (boxes[:, 2:] <= sizes + _ROUNDING).all()
+    if as_corners and leaving.mean() >= _MANY:
+        what = 'boxes not inside their images, and all would be as [x1, y1, x2, y2]'
+        yield from _report_boxes(error, data, leaving, what, _FORMAT)
+
+
+def _each(data: DetectionData) -> Iterator[Finding]:
+    """What is wrong with single boxes; of each, the first thing alone."""
+    boxes, sizes = data.boxes, data.sizes
+    area = np.array([annotation['area'] for annotation in data.file.annotations], float)
+    with np.errstate(invalid='ignore'):
+        first, last = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]
+        beyond = (first < -_ROUNDING).any(axis=1) | (last > sizes + _ROUNDING).any(axis=1)
+        outside = ~(np.minimum(last, sizes) > np.maximum(first, 0)).all(axis=1)
+        pixels = boxes[:, 2] * boxes[:, 3]
+        other_area = ~((area < 1.5 * pixels + 4) & (area > 0.001 * pixels))
+    not_finite = ~np.isfinite(boxes).all(axis=1)
+    negative, thin = ((boxes[:, 2:] < side).any(axis=1) for side in (0, 1))
+    dropped = 'mmdet drops them silently'
+    many = 'so many may be [x1, y1, x2, y2] or [centre x, centre y, width, height], or belong to '
+    clipped = many + 'images of another size' if beyond.mean() >= _MANY else 'mmdet clips them'
+    no_area = f'{dropped}: area is width x height, or that of the mask'
+    # To train, areas need only be above 0.
+    other_area &= not data.trains
+    sizes_of = 'the precision of small, medium and large objects goes by them'
+    rules = (
+        (not_finite, error, 'boxes not finite', 'the loss would be NaN'),
+        (negative, error, 'boxes of negative size', f'{_FORMAT}; {dropped}'),
+        (
+            thin,
+            warning,
+            'boxes less than 1 pixel wide or high',
+            f'{dropped}, and the object is background',
+        ),
+        (
+            outside,
+            error,
+            'boxes outside of their images',
+            f'{dropped}; are these the right images?',
+        ),
+        (area <= 0, error, 'areas 0 or less', no_area),
+        (_is_lost(data), error, 'objects', 'mmdet leaves them out, whatever the reason'),
+        (beyond, warning, 'boxes not wholly inside their images', clipped),
+        (other_area, warning, 'areas that are not those of the boxes in pixels', sizes_of),
+    )
+    left = np.ones(len(boxes), bool)
+    for holds, report, what, advice in rules:
+        yield from _report_boxes(report, data, left & holds, what, advice)
+        left &= ~holds
+
+
+def _is_lost(data: DetectionData) -> np.ndarray:
+    """Whether mmdet leaves out each object although a class asks for it, (N,)."""
+    if data.loaded is None:
+        return np.zeros(len(data.boxes), bool)
+    asked = [
+        entry['category_id'] in data.labels
+        and not entry.get('ignore')
+        and entry['id'] not in data.loaded.refused
+        for entry in data.file.annotations
+    ]
+    return np.array(asked, bool) & ~data.is_loaded
+
+
+def _twice(data: DetectionData) -> Iterator[Finding]:
+    """Objects with the image, the category and the box of another."""
+    keys = ((a['image_id'], a['category_id'], *a['bbox']) for a in data.file.annotations)
+    seen, again = set(), np.zeros(len(data.boxes), bool)
+    for i, key in enumerate(keys):
+        again[i] = key in seen
+        seen.add(key)
+    report = warning if again.mean() > _FEW else note
+    advice = 'leave one of each: the model learns to see both'
+    yield from _report_boxes(report, data, again, 'objects listed twice', advice)
+
+
+def _near_the_corner(data: DetectionData) -> Iterator[Finding]:
+    """Boxes of another unit: in all images, all of them are near the upper left corner."""
+    last = data.boxes[:, :2] + data.boxes[:, 2:]
+    if len(last) < _ENOUGH or not np.isfinite(last).all():
+        return
+    reach = (last / data.sizes).max(axis=0)
+    as_per_cent = last.max() <= 100 and np.median(data.sizes) > 110
+    if as_per_cent or (reach < _NEAR_THE_CORNER).all():
+        across, down = (f'{part:.0%}' for part in reach)
+        what = f'no box reaches beyond {across} of the width or {down} of the height of its image'
+        unit = 'they may be in per cent' if as_per_cent else 'they may be of smaller images'
+        yield warning(data.name, what, f'{unit}; {_FORMAT}')
+
+
+def _report_boxes(
+    report: Report, data: DetectionData, chosen: np.ndarray, what: str, advice: str
+) -> Iterator[Finding]:
+    """Report the boxes that are chosen, (N,), with their ids and images."""
+    named = []
+    for i in np.flatnonzero(chosen):
+        entry = data.file.annotations[i]
+        image = data.file.images[entry['image_id']]
+        size = f'{image["width"]}x{image["height"]}'
+        named.append(f'id {entry["id"]} {entry["bbox"]} in {image["file_name"]} ({size})')
+    yield from report_wrong(report, data.name, named, len(chosen), what, advice)

@@ -1,0 +1,149 @@
+"""Class names: a tuple of different names, known to the annotations, the same in all data sets."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from ptnt_mm.check.coco_annotations import DetectionData
+from ptnt_mm.check.data_sets import Data, misread_names
+from ptnt_mm.utils.findings import Finding, error, sound, warning
+from ptnt_mm.utils.text import some, suggest
+
+
+def check_class_names(data: Sequence[Data]) -> Iterator[Finding]:
+    """Look at the class names of each data set, and compare them with those of the first."""
+    for one in data:
+        found = list(faults_of_names(one))
+        yield from found or [sound(one.name, f'{len(one.classes)} classes: {some(one.classes)}')]
+    if data and names_are_known(data[0]):
+        names = data[0].classes
+        for other in data[1:]:
+            if other.shares_classes and other.classes and other.classes != names:
+                what = f'the classes are {some(other.classes)}; those of {data[0].name} are'
+                advice = (
+                    'give all data sets the same names in the same order: labels are their places'
+                )
+                yield error(other.name, f'{what} {some(names)}', advice)
+
+
+def names_are_known(data: Data) -> bool:
+    """Whether class names are those that the data set is about, however they are spelt."""
+    if any(misread_names(data)):
+        return False
+    # Names of the data set's class may be about other data.
+    own = data.stated is None and isinstance(data, DetectionData) and data.file is not None
+    return not own or set(data.classes) <= set(data.file.names.values())
+
+
+def faults_of_names(data: Data) -> Iterator[Finding]:
+    """What is wrong with the class names of a data set by themselves."""
+    if found := list(misread_names(data)):
+        yield from found
+        return
+    twice = [name for name, count in Counter(data.classes).items() if count > 1]
+    if twice:
+        what = f'metainfo.classes has names twice: {some(twice)}'
+        yield error(data.name, what, 'name each class once')
+    if not isinstance(data, DetectionData):
+        yield from _strangers(data)
+        yield from _colours(data)
+    elif data.file is not None:
+        yield from _against_categories(data)
+
+
+def _against_categories(data: DetectionData) -> Iterator[Finding]:
+    categories = [category['name'] for category in data.file.categories]
+    repeated = [name for name in data.classes if categories.count(name) > 1]
+    if repeated:
+        what = f'several categories of {data.file.path} have one name: {some(repeated)}'
+        advice = 'mmdet gives each a label of its own, one more than there are classes: merge them'
+        yield error(data.name, what, advice)
+    absent = [name for name in data.classes if name not in categories]
+    asked = [name for name in categories if name in data.classes]
+    if absent:
+        yield _absent(data, absent, categories)
+    else:
+        yield from _dropped(data)
+    if not absent and asked != list(data.classes) and len(asked) == len(set(data.classes)):
+        yield error(
+            data.name,
+            f'the categories come as {some(asked)}, metainfo.classes as {some(data.classes)}',
+            "labels follow the file's order: write metainfo.classes in it, or predictions get "
+            'wrong names',
+        )
+    names = data.file.names
+    seen = {names.get(entry['category_id']) for entry in data.file.annotations}
+    unseen = [name for name in data.classes if name in categories and name not in seen]
+    if seen and unseen:
+        lacks = 'they cannot be learned' if data.trains else 'their precision cannot be measured'
+        yield warning(data.name, f'no object of {some(unseen)}', f'{lacks} from this file')
+
+
+def _absent(data: DetectionData, absent: list[str], categories: list[str]) -> Finding:
+    """Classes that the file does not have."""
+    path = data.file.path
+    if data.stated is None:
+        return error(
+            data.name,
+            f"metainfo names no classes, and of the {len(data.classes)} of the data set's class "
+            f'{len(absent)} are not in {path}, which has {some(categories)}',
+            'write metainfo=dict(classes=(...)) with the names of the file',
+        )
+    spare = [name for name in categories if name not in data.classes]
+    what = f'metainfo.classes has what is no category of {path}: {_with_nearest(absent, spare)}'
+    advice = (
+        'spell metainfo.classes as the categories: mmdet silently drops the boxes of all others'
+    )
+    return error(data.name, what, advice)
+
+
+def _dropped(data: DetectionData) -> Iterator[Finding]:
+    """Categories with objects that no class asks for."""
+    names, labels = data.file.names, data.labels
+    ids = (entry['category_id'] for entry in data.file.annotations)
+    counts = Counter(names[i] for i in ids if i in names and i not in labels)
+    if counts:
+        which = some(f'{name!r} ({count})' for name, count in counts.items())
+        yield warning(
+            data.name,
+            f'{counts.total()} of {len(data.file.annotations)} objects left out, as their '
+            f'categories are no classes: {which}',
+            'add them to metainfo.classes, unless you mean to leave them out',
+        )
+
+
+def _strangers(data: Data) -> Iterator[Finding]:
+    """Names that the data set's class, which has names of its own, cannot map to them."""
+    known = _own(data, 'classes')
+    strangers = [name for name in data.classes if known and name not in known]
+    if strangers:
+        named = _with_nearest(strangers, known)
+        yield error(
+            data.name,
+            f'metainfo.classes has what is no class of {data.cls.__name__}: {named}',
+            "type='BaseSegDataset' takes any names; give img_suffix, seg_map_suffix and "
+            'reduce_zero_label with it',
+        )
+
+
+def _colours(data: Data) -> Iterator[Finding]:
+    stated = data.metainfo.get('palette')
+    colours = _own(data, 'palette') if stated is None else stated
+    count, known = len(data.classes), _own(data, 'classes')
+    # Of a class's own colours, mmseg takes those of the classes that are asked for.
+    chosen = len(colours) > count and known and set(data.classes) < set(known)
+    if len(colours) not in (0, count) and not chosen:
+        yield error(
+            data.name,
+            f'metainfo.palette has {len(colours)} colours, there are {count} classes: '
+            f'{some(data.classes)}',
+            'give a colour to each class, or leave the palette out: mmseg then draws by chance',
+        )
+
+
+def _with_nearest(names: Sequence[str], known: Sequence[str]) -> str:
+    return some(f'{name!r}{suggest(name, known, "; nearest is {!r}")}' for name in names)
+
+
+def _own(data: Data, key: str) -> tuple:
+    """What the data set's class says of its data itself."""
+    return tuple(getattr(data.cls, 'METAINFO', {}).get(key) or ())

@@ -1,0 +1,254 @@
+"""The data sets of a detector's config, and what mmdet makes of their annotation files."""
+
+import io
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mmengine.config import Config
+from mmengine.registry import DATASETS, DefaultScope
+
+from ptnt_mm.check.data_sets import Data, ImageFile, as_names, find_data_sets, misread_names
+from ptnt_mm.data.coco_file import CocoFile, read
+from ptnt_mm.engine.config import explain_build_error, kind_of
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.findings import Finding, error, note, sound
+
+_READING = ('load_data_list', 'parse_data_info', 'filter_data')
+"""What a class has from CocoDataset if it reads and filters as that does."""
+
+Id = int | float | str
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What mmdet loads of an annotation file, object by object.
+
+    Attributes:
+        paths: The path of each image, by its id.
+        ignored: Whether each object is ignored, by its id; those left out are not there.
+        refused: Why mmdet breaks off at an object, by its id.
+        used: The ids of the images that its filter and ``indices`` leave.
+    """
+
+    paths: dict[Id, str] = field(default_factory=dict)
+    ignored: dict[Id, bool] = field(default_factory=dict)
+    refused: dict[Id, str] = field(default_factory=dict)
+    used: set[Id] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class DetectionData(Data):
+    """A data set, the classes it is asked for, and its annotation file.
+
+    Attributes:
+        file: What its annotation file holds of the images that are chosen; None if it was not
+            read.
+        loaded: What mmdet makes of it; None if it makes nothing of it.
+        labels: The label that mmdet gives to each category that a class asks for.
+        total: The number of images in the file.
+    """
+
+    file: CocoFile | None = None
+    loaded: Loaded | None = None
+    labels: dict[Id, int] = field(default_factory=dict)
+    total: int = 0
+
+    IDENTITY = ('filter_cfg', 'indices', 'test_mode')
+    MAKES_PATHS = 'data_prefix.img and the file_name of the annotation file'
+    REMOVE = 'take them out of the annotation file'
+
+    @property
+    def reads_coco(self) -> bool:
+        """Whether its class reads and filters annotation files as mmdet's CocoDataset does."""
+        coco = next((base for base in self.cls.__mro__ if base.__name__ == 'CocoDataset'), None)
+        return coco is not None and all(getattr(self.cls, m) is getattr(coco, m) for m in _READING)
+
+    @property
+    def shares_classes(self) -> bool:
+        """Whether it gives images with their objects.
+
+        Trackers are measured on data sets of another kind, whose classes are their metric's.
+        """
+        return any(base.__name__ == 'BaseDetDataset' for base in self.cls.__mro__)
+
+    @property
+    def known_to_heads(self) -> tuple[str, ...]:
+        """The class names that heads tell apart: of panoptic data, those of objects."""
+        things = (getattr(self.cls, 'METAINFO', {}) | self.metainfo).get('thing_classes')
+        return as_names(things) or self.classes
+
+    @property
+    def names_folder(self) -> bool:
+        """Whether its settings name a folder of images."""
+        return 'img' in (self.settings.get('data_prefix') or {})
+
+    @cached_property
+    def images(self) -> list[ImageFile]:
+        """All images of the annotation file that ``indices`` leave."""
+        if self.loaded is None:
+            return []
+        source, loader = str(self.file.path), self.image_loader
+        return [
+            ImageFile(self.name, self._path(one), source, loader, (one['width'], one['height']))
+            for one in self.file.images.values()
+        ]
+
+    @cached_property
+    def boxes(self) -> np.ndarray:
+        """The boxes of the file, (N, 4) as x, y, width, height in pixels."""
+        boxes = [annotation['bbox'] for annotation in self.file.annotations]
+        return np.array(boxes, float).reshape(-1, 4)
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """The size of each object's image, (N, 2) as width, height in pixels."""
+        sizes = {key: (image['width'], image['height']) for key, image in self.file.images.items()}
+        found = [sizes[annotation['image_id']] for annotation in self.file.annotations]
+        return np.array(found, float).reshape(-1, 2)
+
+    @cached_property
+    def is_loaded(self) -> np.ndarray:
+        """Whether mmdet loads each object, (N,)."""
+        loaded = self.loaded.ignored if self.loaded else {}
+        return np.array([entry['id'] in loaded for entry in self.file.annotations], bool)
+
+    @cached_property
+    def is_ignored(self) -> np.ndarray:
+        """Whether mmdet loads each object as a crowd, of which nothing is learned, (N,)."""
+        loaded = self.loaded.ignored if self.loaded else {}
+        return np.array([loaded.get(entry['id'], False) for entry in self.file.annotations], bool)
+
+    def described(self, annotation: Mapping) -> str:
+        """An object for a list of examples."""
+        return f'id {annotation["id"]} in {self.file.images[annotation["image_id"]]["file_name"]}'
+
+    def _path(self, image: Mapping) -> Path | None:
+        """Where mmdet reads an image; None if that is remote."""
+        path = self.loaded.paths[image['id']]
+        # An address in place of a file's name is no remote file, but one that is not there.
+        is_remote = '://' in path and path.partition('://')[0].isalnum()
+        return None if is_remote else Path(path)
+
+
+def load(config: Config, splits: tuple[str, ...]) -> tuple[list[DetectionData], list[Finding]]:
+    """Read the annotation files of a config's data sets, each once, and let mmdet load them.
+
+    Args:
+        config: The config; its host library is imported.
+        splits: Which data loaders count: some of 'train', 'val' and 'test'.
+
+    Returns:
+        The data sets, and what was wrong with them or was left out.
+    """
+    data, findings = find_data_sets(DetectionData, config, splits)
+    files: dict[Path, CocoFile | None] = {}
+    for i, one in enumerate(data):
+        ann_file = one.settings.get('ann_file')
+        path = one.data_set.path(ann_file)
+        if not one.reads_coco:
+            what = (
+                f'{kind_of(one.settings)} does not read as CocoDataset does: its annotations, '
+                'class names, images, boxes and masks were not checked'
+            )
+            findings.append(note(one.name, what))
+        elif path is None:
+            findings.append(note(str(ann_file), 'is not a local file: nothing of it was checked'))
+        else:
+            if path not in files:
+                files[path] = _read(path, one.trains, findings)
+            if files[path] is not None:
+                data[i] = _as_loaded(one, files[path], findings)
+    return data, findings
+
+
+def check_annotations(data: list[DetectionData]) -> Iterator[Finding]:
+    """Say how much was read of each data set, and what is wrong with its file's form."""
+    reported = set()
+    for one in data:
+        if one.file is None:
+            continue
+        if not one.names_folder:
+            advice = "write data_prefix=dict(img='train/'), or img='' if file names are whole paths"
+            yield error(one.name, 'data_prefix names no folder of images', advice)
+        if one.file.path in reported:
+            continue
+        reported.add(one.file.path)
+        size = f'{len(one.file.images)} images, {len(one.file.annotations)} objects'
+        yield from one.file.problems or [sound(one.name, size)]
+
+
+def _read(path: Path, trains: bool, findings: list[Finding]) -> CocoFile | None:
+    """An annotation file; None if it is unreadable, or not there, which another check reports."""
+    # To predict, no objects are needed, as in COCO's image_info_test-dev2017.json.
+    needed = ('images', 'annotations', 'categories') if trains else ('images', 'categories')
+    try:
+        return read(path, needed=needed) if path.exists() else None
+    except UserError as err:
+        findings.append(error('annotation file', str(err)))
+        return None
+
+
+def _as_loaded(data: DetectionData, file: CocoFile, findings: list[Finding]) -> DetectionData:
+    """A data set with its file and what mmdet makes of it.
+
+    mmdet gets the entries that are whole, and parses each object by itself, so that it is known
+    what becomes of it.
+    """
+    loaded = Loaded()
+    settings = dict(data.settings, pipeline=[], lazy_init=True, serialize_data=False)
+    data = replace(data, file=file, total=len(file.images))
+    try:
+        # pycocotools prints what it does.
+        with DefaultScope.overwrite_default_scope(data.scope), redirect_stdout(io.StringIO()):
+            built = DATASETS.build(settings)
+            built.COCOAPI = partial(_index, built.COCOAPI, file)
+            built.parse_data_info = partial(_parse, built.parse_data_info, loaded)
+            built.full_init()
+    except Exception as err:  # data sets complain in every way there is
+        if not file.problems and data.names_folder and not any(misread_names(data)):
+            why = explain_build_error(err)
+            findings.append(error(data.name, f'the data set cannot be built: {why}'))
+        return data
+    loaded.used.update(info['img_id'] for info in built.data_list)
+    if data.settings.get('indices') is not None:
+        # What is not chosen may be missing or wrong.
+        images = {key: image for key, image in file.images.items() if key in loaded.used}
+        annotations = [entry for entry in file.annotations if entry['image_id'] in images]
+        file = replace(file, images=images, annotations=annotations)
+    return replace(data, file=file, loaded=loaded, labels=built.cat2label)
+
+
+def _index(api: type, file: CocoFile, path: str) -> Any:
+    """What mmdet reads from ``path``, made of entries that are read and are whole."""
+    coco = api()
+    annotations = {annotation['id']: annotation for annotation in file.annotations}
+    coco.dataset = dict(
+        images=list(file.images.values()),
+        annotations=list(annotations.values()),
+        categories=file.categories,
+    )
+    coco.createIndex()
+    # As mmdet's constructor names them.
+    coco.img_ann_map, coco.cat_img_map = coco.imgToAnns, coco.catToImgs
+    return coco
+
+
+def _parse(parse: Callable[[dict], dict], loaded: Loaded, raw: dict) -> dict:
+    """Parse an image and each of its objects by itself."""
+    image = raw['raw_img_info']
+    info = parse(dict(raw_img_info=image, raw_ann_info=[]))
+    loaded.paths[image['id']] = info['img_path']
+    for annotation in raw['raw_ann_info']:
+        try:
+            found = parse(dict(raw_img_info=image, raw_ann_info=[annotation]))['instances']
+        except Exception as err:  # an annotation may hold anything
+            loaded.refused[annotation['id']] = f'{type(err).__name__}: {err}'
+        else:
+            for instance in found:
+                loaded.ignored[annotation['id']] = bool(instance['ignore_flag'])
+    return info

@@ -1,0 +1,229 @@
+"""The data sets of a config: their files are there; each once, with the classes it is asked for."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from mmengine.config import Config
+from mmengine.registry import DATASETS, TRANSFORMS, DefaultScope
+
+from ptnt_mm.engine.config import kind_of
+from ptnt_mm.engine.data_files import DataSet, data_sets, evaluators, expected_files
+from ptnt_mm.engine.hosts import scope_of
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.findings import Finding, error, note, sound
+from ptnt_mm.utils.text import suggest, unknown_name
+
+# What names the data and gives it a meaning, whatever the host.
+_IDENTITY = ('type', 'data_root', 'ann_file', 'data_prefix', 'metainfo')
+
+_LAYOUT = (
+    'paths start from the folder that you work in; docs/data.md has the settings, and '
+    'tools/make_demo_data.py makes the demo set'
+)
+
+
+@dataclass(frozen=True)
+class ImageFile:
+    """An image as its data set lists it.
+
+    Attributes:
+        split: Which split or splits it is for.
+        path: The file; None if it is remote.
+        source: The annotation file, list or folder that names it.
+        loader: The host's transform that loads it; None if that is not known.
+        size: (width, height) in pixels as annotated; None if nothing says it.
+    """
+
+    split: str
+    path: Path | None
+    source: str
+    loader: object
+    size: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Data(ABC):
+    """A data set and the classes that it is asked for.
+
+    Attributes:
+        data_set: Its settings, and the pipeline of the first split that uses it.
+        pipelines: Those of all splits that use it: 'train', 'val', 'test'.
+        scope: The config's default scope, in which the host builds it.
+        cls: Its class, of the host library or registered there.
+        stated: The class names as the config states them, of whatever kind; None if it does not.
+        classes: The class names.
+    """
+
+    data_set: DataSet
+    pipelines: dict[str, tuple[dict, ...]]
+    scope: str
+    cls: type
+    stated: object
+    classes: tuple[str, ...]
+
+    IDENTITY = ()  # settings that make two data sets of the host different ones
+    MAKES_PATHS = ''  # for advice: the settings that together make an image's path
+    REMOVE = ''  # for advice: how to take an image out
+
+    @property
+    @abstractmethod
+    def images(self) -> list[ImageFile]:
+        """All images that it lists."""
+
+    @property
+    def settings(self) -> Mapping:
+        """Its own settings."""
+        return self.data_set.settings
+
+    @property
+    def metainfo(self) -> Mapping:
+        """What its settings say of its classes."""
+        return self.settings.get('metainfo') or {}
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits that use it."""
+        return tuple(self.pipelines)
+
+    @property
+    def name(self) -> str:
+        """The splits, for a sentence."""
+        return ' and '.join(self.pipelines)
+
+    @property
+    def trains(self) -> bool:
+        """Whether a model learns from it."""
+        return 'train' in self.pipelines
+
+    @property
+    def known_to_heads(self) -> tuple[str, ...]:
+        """The class names that heads tell apart."""
+        return self.classes
+
+    @property
+    def shares_classes(self) -> bool:
+        """Whether its classes have to be those of the training data."""
+        return True
+
+    @cached_property
+    def image_loader(self) -> object:
+        """The host's transform that loads its images; None if none is known."""
+        steps = (step for step in self.data_set.pipeline if kind_of(step) == 'LoadImageFromFile')
+        step = next(steps, None)
+        if step is None or step.get('backend_args'):
+            return None
+        try:
+            with DefaultScope.overwrite_default_scope(self.scope):
+                return TRANSFORMS.build(dict(step))
+        except Exception:  # another check reports settings that it refuses
+            return None
+
+
+SomeData = TypeVar('SomeData', bound=Data)
+
+
+def find_data_sets(
+    kind: type[SomeData], config: Config, splits: tuple[str, ...]
+) -> tuple[list[SomeData], list[Finding]]:
+    """Describe the data sets of a config; one that several splits use comes once.
+
+    Args:
+        kind: What the host describes them as; its own fields have defaults.
+        config: The config; its host library is imported.
+        splits: Which data loaders count: some of 'train', 'val' and 'test'.
+
+    Returns:
+        The data sets, and an error for each whose class is not there.
+    """
+    found: dict[tuple, SomeData] = {}
+    findings = []
+    scope = scope_of(config)
+    for split in splits:
+        for data_set in data_sets(config, split):
+            # Whatever their pipelines; but what is trained on is never one with what is not.
+            values = (repr(data_set.settings.get(key)) for key in (*_IDENTITY, *kind.IDENTITY))
+            identity = (split == 'train', *values)
+            if identity in found:
+                found[identity].pipelines.setdefault(split, data_set.pipeline)
+                continue
+            try:
+                cls = _class_of(data_set.settings, scope)
+            except UserError as err:
+                findings.append(error(split, str(err)))
+                continue
+            names = _class_names(cls, data_set.settings)
+            found[identity] = kind(data_set, {split: data_set.pipeline}, scope, cls, *names)
+    return list(found.values()), findings
+
+
+def check_files(config: Config, splits: tuple[str, ...]) -> Iterator[Finding]:
+    """Look for the annotation files and folders that data loaders and evaluators read."""
+    for split in splits:
+        expected = expected_files(config, split)
+        missing = [path for path in expected if not path.exists()]
+        for path in missing:
+            if path.parent.is_dir():
+                names = [other.name for other in path.parent.iterdir()]
+                near = suggest(path.name, names, '; nearest is {!r}')
+            else:
+                near = f', nor is its folder {path.parent}'
+            yield error(split, f'{path} is not there{near}', _LAYOUT)
+        if expected and not missing:
+            yield sound(split, ', '.join(map(str, expected)))
+
+
+def misread_names(data: Data) -> Iterator[Finding]:
+    """Class names that MMEngine takes for something else, or does not see."""
+    if 'CLASSES' in data.metainfo and 'classes' not in data.metainfo:
+        yield error(data.name, 'metainfo.CLASSES is read by nothing', 'write classes=(...)')
+    elif isinstance(data.stated, str):
+        what = f'metainfo.classes is the text {data.stated!r}, not a tuple of names'
+        yield error(data.name, what, f'a single class needs its comma: classes=({data.stated!r},)')
+    elif data.stated is not None and not isinstance(data.stated, (list, tuple)):
+        yield error(data.name, f'metainfo.classes is {data.stated!r}', 'expected names: (...,)')
+    elif data.stated is None and not data.classes:
+        # A data set's class may read them when it is built.
+        yield note(data.name, 'metainfo.classes is not there: class names were not compared')
+    elif not data.classes:
+        yield error(data.name, 'metainfo.classes names no class', "write classes=('name', ...)")
+
+
+def is_measured(config: Config, split: str) -> bool:
+    """Whether predictions for a split are compared with its annotations, and not only written."""
+    return any(not evaluator.get('format_only') for evaluator in evaluators(config, split))
+
+
+def as_names(stated: object) -> tuple[str, ...]:
+    """Class names as a tuple, a single one for a text that should have been one."""
+    if isinstance(stated, str):
+        return (stated,)
+    return tuple(map(str, stated)) if isinstance(stated, (list, tuple)) else ()
+
+
+def _class_of(settings: Mapping, scope: str) -> type:
+    """The class of a data set.
+
+    Raises:
+        UserError: if there is none of that name.
+    """
+    kind = settings.get('type')
+    if isinstance(kind, type):
+        return kind
+    with DATASETS.switch_scope_and_registry(scope) as registry:
+        cls = registry.get(kind) if isinstance(kind, str) else None
+        if cls is None:
+            raise UserError(unknown_name('type', kind, sorted(registry.module_dict)))
+    return cls
+
+
+def _class_names(cls: type, settings: Mapping) -> tuple[object, tuple[str, ...]]:
+    """The class names as a config states them, and those that count: its own or its class's."""
+    stated = (settings.get('metainfo') or {}).get('classes')
+    if isinstance(stated, str) and Path(stated).is_file():
+        stated = Path(stated).read_text(encoding='utf-8').splitlines()
+    default = getattr(cls, 'METAINFO', {}).get('classes', ())
+    return stated, as_names(default if stated is None else stated)

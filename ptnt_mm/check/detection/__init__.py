@@ -1,1 +1,0 @@
-"""What is mmdet's own: data sets in COCO's format, their classes, boxes and masks."""

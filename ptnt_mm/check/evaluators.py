@@ -1,0 +1,104 @@
+"""Evaluators: known to the host, and measuring what their data sets hold."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from mmengine.config import Config
+from mmengine.registry import METRICS
+
+from ptnt_mm.check.coco_annotations import DetectionData
+from ptnt_mm.check.mask_lists import SegmentationData
+from ptnt_mm.engine.config import kind_of
+from ptnt_mm.engine.data_files import DataSet, data_sets, evaluators
+from ptnt_mm.utils.findings import Finding, error, report_wrong, sound, warning
+from ptnt_mm.utils.text import some, unknown_name
+
+_METRICS = ('mIoU', 'mDice', 'mFscore')  # what mmseg's IoUMetric can measure
+
+
+def check_evaluators_of_objects(data: list[DetectionData], config: Config) -> Iterator[Finding]:
+    """Compare the annotations of a detector's evaluators with those of its data sets."""
+    for split in ('val', 'test'):
+        of_split = [one for one in data if split in one.splits and one.file is not None]
+        if len(of_split) == 1:
+            files = _annotation_files(config, split)
+            found = [fault for file in files for fault in _another_file(split, of_split[0], file)]
+            yield from found or [sound(split, f'measured on {of_split[0].file.path}')] * bool(files)
+    for one in data:
+        if one.file is not None and not one.trains:
+            yield from _for_pycocotools(one)
+
+
+def check_evaluators_of_masks(
+    data: list[SegmentationData], config: Config, splits: tuple[str, ...]
+) -> Iterator[Finding]:
+    """Look at the evaluators of a segmenter's splits."""
+    for split in splits:
+        if split == 'train' or not list(data_sets(config, split)):
+            continue
+        found = evaluators(config, split)
+        kinds = [kind_of(one) for one in found]
+        faults = [fault for one in found for fault in _unknown(split, one)]
+        of_split = [one for one in data if split in one.splits]
+        if 'IoUMetric' in kinds:
+            # It counts by names; a class may have read them with its list.
+            if any(one.pairs and 'classes' not in one.built.metainfo for one in of_split):
+                what = 'the data set names no class, and IoUMetric counts by names'
+                faults.append(error(split, what, "write metainfo=dict(classes=('name', ...))"))
+        elif not faults and (not found or any(one.has_masks for one in of_split)):
+            advice = "IoUMetric measures the mIoU: dict(type='IoUMetric', iou_metrics=['mIoU'])"
+            if found:
+                what = f'measured by {some(kinds)}, not by IoUMetric'
+                faults.append(warning(split, what, advice))
+            else:
+                faults.append(error(split, 'there is no evaluator', advice))
+        yield from faults or [sound(split, f'measured by {some(kinds)}')]
+
+
+def _annotation_files(config: Config, split: str) -> list[Path]:
+    """The annotation files of a split's COCO evaluators."""
+    found = evaluators(config, split)
+    named = [one.get('ann_file') for one in found if kind_of(one).startswith('Coco')]
+    paths = [DataSet({}, ()).path(name) for name in named]
+    return [path for path in paths if path is not None]
+
+
+def _another_file(split: str, data: DetectionData, file: Path) -> Iterator[Finding]:
+    if file.resolve() != data.file.path.resolve():
+        what = f'{split}_evaluator.ann_file is {file}, the data set reads {data.file.path}'
+        advice = 'predictions would be measured against other images: give both the same file'
+        yield error(split, what, advice)
+    elif data.loaded is not None and len(data.loaded.used) < data.total:
+        what = f'{len(data.loaded.used)} of the {data.total} images of {file} are loaded'
+        advice = 'the others count as images in which nothing was found: make a file of those alone'
+        yield warning(split, what, advice)
+
+
+def _for_pycocotools(data: DetectionData) -> Iterator[Finding]:
+    """What evaluation reads beyond what training does."""
+    entries = data.file.annotations
+    without = [f'id {entry["id"]}' for entry in entries if 'iscrowd' not in entry]
+    what, advice = (
+        'annotations without iscrowd',
+        'evaluation breaks off at them: write "iscrowd": 0',
+    )
+    yield from report_wrong(error, data.name, without, len(entries), what, advice)
+    if any(entry['id'] == 0 for entry in entries):
+        what = 'one annotation has the id 0, which pycocotools takes for "not found"'
+        advice = 'its object never counts as found: number annotations from 1'
+        yield warning(data.name, what, advice)
+
+
+def _unknown(split: str, evaluator: Mapping) -> Iterator[Finding]:
+    """What mmseg does not know of an evaluator's settings."""
+    kind = evaluator.get('type')
+    with METRICS.switch_scope_and_registry('mmseg') as registry:
+        if isinstance(kind, str) and registry.get(kind) is None:
+            what = unknown_name("evaluator's type", kind, sorted(registry.module_dict))
+            yield error(split, what, "write dict(type='IoUMetric', iou_metrics=['mIoU'])")
+    stated = evaluator.get('iou_metrics', 'mIoU')
+    metrics = [stated] if isinstance(stated, str) else list(stated)
+    unknown = [metric for metric in metrics if metric not in _METRICS]
+    if kind_of(evaluator) == 'IoUMetric' and unknown:
+        what = unknown_name('iou_metrics', unknown[0], _METRICS)
+        yield error(split, what, 'mmseg says so only when all images are evaluated')

@@ -1,0 +1,99 @@
+"""The images and objects that mmdet leaves out or ignores."""
+
+from collections.abc import Iterator
+
+from mmengine.config import Config
+
+from ptnt_mm.check.coco_annotations import DetectionData
+from ptnt_mm.check.data_sets import is_measured
+from ptnt_mm.utils.findings import Finding, error, note, sound, warning
+from ptnt_mm.utils.text import some
+
+_MANY = 0.5  # of the images or objects: so many left out, empty or ignored are hardly meant
+
+
+def check_filtering(data: list[DetectionData], config: Config) -> Iterator[Finding]:
+    """Compare what mmdet loads with what the file says: images, objects, crowds."""
+    for one in data:
+        if one.loaded is not None:
+            yield _counted(one, config)
+            yield from _refused_or_ignored(one)
+            if one.trains and one.loaded.used:
+                yield from _too_few(one, config)
+
+
+def _counted(data: DetectionData, config: Config) -> Finding:
+    """Say how many images there are to train or evaluate on."""
+    where, total, kept = data.name, data.total, len(data.loaded.used)
+    if not total:
+        return error(where, f'{data.file.path} lists no image', 'give another ann_file')
+    if not kept and data.settings.get('indices') is not None:
+        what = f'indices={data.settings.indices} and filter_cfg leave none of {total} images'
+        return error(where, what, 'give others, or leave them out')
+    if not kept:
+        return error(
+            where,
+            f'filter_cfg {dict(data.settings.filter_cfg)} leaves none of {total} images, '
+            'which mmdet reports as "need at least one array to concatenate"',
+            'objects of metainfo.classes must be in them, and both sides be min_size or longer',
+        )
+    objects = zip(data.file.annotations, data.is_loaded, strict=True)
+    with_objects = {annotation['image_id'] for annotation, loaded in objects if loaded}
+    empty = kept - len(with_objects & data.loaded.used)
+    what = f'{kept} of {total} images are used'
+    if empty:
+        what += f', {empty} of them without an object of any class'
+    if empty == kept and not data.trains and not data.file.annotations:
+        if not any(is_measured(config, split) for split in data.splits):
+            return note(where, what)
+        return warning(where, what, 'there is nothing to measure: every precision will be -1')
+    if empty == kept:
+        return error(where, what, 'see what is said of classes and boxes')
+    chosen = len(data.file.images)
+    if chosen - kept + empty > _MANY * chosen:
+        return warning(where, what, 'see filter_cfg, and what is said of classes and boxes')
+    return note(where, what) if empty or kept < total else sound(where, what)
+
+
+def _refused_or_ignored(data: DetectionData) -> Iterator[Finding]:
+    """Objects that mmdet breaks off at, leaves out or ignores although the file does not say so."""
+    annotations = data.file.annotations
+    reasons = data.loaded.refused
+    refused = [
+        f'{data.described(a)} ({reasons[a["id"]]})' for a in annotations if a['id'] in reasons
+    ]
+    if refused:
+        what = f'mmdet breaks off at {len(refused)} of {len(annotations)} objects: {some(refused)}'
+        yield error(data.name, what, 'write them again, or take them out')
+    for key, what_mmdet_does, left_out in (
+        ('ignore', 'leaves out', ~data.is_loaded),
+        ('iscrowd', 'ignores', data.is_ignored),
+    ):
+        odd = [
+            f'{entry[key]!r} for {data.described(entry)}'
+            for entry, out in zip(annotations, left_out, strict=True)
+            if out and entry.get(key, 0) and entry[key] not in (1, True)
+        ]
+        if odd:
+            what = f'mmdet {what_mmdet_does} {len(odd)} of {len(annotations)} objects for their'
+            yield error(data.name, f'{what} {key}: {some(odd)}', 'write 0 or 1, as numbers')
+    loaded, ignored = data.is_loaded.sum(), data.is_ignored.sum()
+    if ignored > _MANY * loaded:
+        what = f'{ignored} of {loaded} objects are crowds, which mmdet ignores'
+        report = error if ignored == loaded else warning
+        yield report(data.name, what, 'write "iscrowd": 0 for single objects')
+    flagged = sum(bool(annotation.get('ignore')) for annotation in annotations)
+    if flagged > _MANY * len(annotations):
+        what = f'{flagged} of {len(annotations)} objects have "ignore", and mmdet leaves them out'
+        yield warning(data.name, what, 'write "ignore": 0 for objects that count')
+
+
+def _too_few(data: DetectionData, config: Config) -> Iterator[Finding]:
+    loader = config.train_dataloader
+    batch, kept = loader.get('batch_size', 1), len(data.loaded.used)
+    if kept < batch and loader.get('drop_last'):
+        what = f'{kept} images make no batch of {batch}, and drop_last=True drops the rest'
+        yield error(data.name, what, 'lower train_dataloader.batch_size')
+    if data.settings.get('test_mode'):
+        what = 'test_mode=True: images without objects stay'
+        yield warning(data.name, what, 'leave it to val and test')

@@ -1,0 +1,168 @@
+"""What the values of a data set's masks mean, as mmseg turns them into labels."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ptnt_mm.check.mask_lists import SegmentationData
+from ptnt_mm.data.class_masks import VALUES, Mask, label_of_each_value
+from ptnt_mm.utils.findings import Finding, error, report_wrong, sound, warning
+from ptnt_mm.utils.text import some
+
+_WHITE = VALUES - 1  # what a drawing of one object in black and white has for it
+
+_BACKGROUND = ('background', 'bg', '_background_', '__background__')
+
+_ZERO_ON = 'set reduce_zero_label=True for all data sets, and in LoadAnnotations where it is stated'
+_ZERO_OFF = _ZERO_ON.replace('True', 'False')
+
+
+@dataclass(frozen=True)
+class Values:
+    """The values of all masks of a data set.
+
+    Attributes:
+        data: The data set, built.
+        masks: Those of one channel.
+        labels: The label of each value, (256,).
+        counts: Pixels of each value, (256,).
+        counted: Whether each value counts as a class, (256,).
+        first: The value of the first class: 0, or 1 if 0 is ignored.
+        last: The value of the last class; of those that are not asked for, too.
+    """
+
+    data: SegmentationData
+    masks: list[Mask]
+    labels: np.ndarray
+    counts: np.ndarray
+    counted: np.ndarray
+    first: int
+    last: int
+
+    @cached_property
+    def present(self) -> set[int]:
+        """The values that occur."""
+        return set(np.flatnonzero(self.counts).tolist())
+
+    @cached_property
+    def is_no_class(self) -> np.ndarray:
+        """Whether each value occurs, counts, and is of no class, (256,)."""
+        return (self.counts > 0) & self.counted & (self.labels >= len(self.data.classes))
+
+
+def check_mask_values(data: SegmentationData, masks: list[Mask], ignored: int) -> Iterator[Finding]:
+    """Look for values that are no class, or another than was meant.
+
+    Args:
+        data: The data set, built; its class names are known.
+        masks: Those of one channel.
+        ignored: The label that the loss leaves out.
+    """
+    if not masks:
+        return
+    reduces, label_map = bool(data.built.reduce_zero_label), data.built.label_map
+    labels = label_of_each_value(reduces, label_map)
+    counts = np.sum([mask.counts for mask in masks], axis=0)
+    last = int(reduces) + len(label_map or data.classes) - 1
+    values = Values(data, masks, labels, counts, labels != ignored, int(reduces), last)
+    wrong = list(_black_and_white(values))
+    if not wrong:
+        meaning = [*_out_of_range(values), *_shifted(values)]
+        # Where values mean something else, a class that is absent is no news.
+        wrong = [*meaning, *_nothing_counts(values)] + ([] if meaning else [*_absent(values)])
+    yield from wrong or [_sound(values)]
+
+
+def _black_and_white(values: Values) -> Iterator[Finding]:
+    if values.present == {0, _WHITE}:
+        advice = f'write 1 in place of {_WHITE}, which is for pixels that do not count'
+        if values.first:
+            advice += f', and {_ZERO_OFF}'
+        what = f'all {len(values.masks)} masks hold 0 and {_WHITE} alone, as if black and white'
+        yield error(values.data.name, what, advice)
+
+
+def _out_of_range(values: Values) -> Iterator[Finding]:
+    wrong = values.is_no_class
+    having = [mask for mask in values.masks if mask.counts[wrong].any()]
+    if having:
+        named = some(f'{mask.path} ({_listed(mask.counts * wrong)})' for mask in having)
+        what = f'{len(having)} of {len(values.masks)} masks with values that are no class: {named}'
+        classes = f'; the classes are {values.first} to {values.last}'
+        yield error(values.data.name, what + classes, _instead_of_no_class(values))
+
+
+def _instead_of_no_class(values: Values) -> str:
+    """What masks with values that are no class may be, and what to do."""
+    if not values.first and np.flatnonzero(values.is_no_class).tolist() == [values.last + 1]:
+        if 0 not in values.present:
+            return f'0 never occurs, so the masks begin at 1: {_ZERO_ON}'
+        return (
+            'with 0 there is one value more than classes: if 0 is background, name it first in '
+            f'classes and write num_classes={len(values.data.classes) + 1}; if it does not '
+            f'count, {_ZERO_ON}'
+        )
+    if not any(0 < value <= values.last for value in values.present):
+        return (
+            f'the values {_listed(values.counts)} may be greys to look at: write the index of the '
+            'class in place of each'
+        )
+    return (
+        'write the index of a class, or name the classes that are meant; '
+        f'{_WHITE} is for pixels that do not count'
+    )
+
+
+def _shifted(values: Values) -> Iterator[Finding]:
+    """The value 0 ignored although it is a class, and every class one too high."""
+    present, names = values.present, values.data.classes
+    of_all = values.data.built.label_map is None and not values.is_no_class.any()
+    if not (values.first and of_all and 0 in present and values.last not in present):
+        return
+    share = values.counts[0] / values.counts.sum()
+    what = (
+        f'reduce_zero_label=True ignores the value 0, {share:.0%} of the pixels, and no mask has '
+        f'{values.last}, the value of {names[-1]}'
+    )
+    if names[0].casefold() in _BACKGROUND:
+        yield error(values.data.name, what, f'the masks begin at 0: {_ZERO_OFF}')
+    elif set(range(values.last)) <= present and len(names) > 1:
+        yield warning(values.data.name, what, f'if the masks begin at 0, {_ZERO_OFF}')
+
+
+def _nothing_counts(values: Values) -> Iterator[Finding]:
+    """Masks of which no pixel has a class."""
+    empty = [mask for mask in values.masks if not mask.counts[values.counted].any()]
+    named = (f'{mask.path} ({_listed(mask.counts)})' for mask in empty)
+    report, advice = warning, 'nothing is learned from them: leave them out'
+    if len(empty) == len(values.masks):
+        report, advice = error, 'there is nothing to learn or to measure'
+    what = 'masks without a pixel that counts'
+    yield from report_wrong(report, values.data.name, named, len(values.masks), what, advice)
+
+
+def _absent(values: Values) -> Iterator[Finding]:
+    seen = set(values.labels[list(values.present)].tolist())
+    absent = [name for label, name in enumerate(values.data.classes) if label not in seen]
+    if not absent or len(absent) == len(values.data.classes):
+        return
+    lacks = 'they cannot be learned' if values.data.trains else 'their IoU cannot be measured'
+    advice = f'{lacks} from these masks'
+    if not values.first and absent == [values.data.classes[0]]:
+        advice = f'0 never occurs: if the masks begin at 1, {_ZERO_ON}'
+    yield warning(values.data.name, f'no pixel of {some(absent)}', advice)
+
+
+def _sound(values: Values) -> Finding:
+    uncounted = values.counts[~values.counted].sum() / values.counts.sum()
+    ignored = f', {uncounted:.1%} of the pixels ignored' if uncounted else ''
+    counted = np.flatnonzero(values.counts * values.counted)
+    span = f'{counted[0]} to {counted[-1]}'
+    return sound(values.data.name, f'{len(values.masks)} masks open, values {span}{ignored}')
+
+
+def _listed(counts: np.ndarray) -> str:
+    """The first few of the values that occur, of (256,) counts."""
+    return some(map(str, np.flatnonzero(counts)))

@@ -1,0 +1,214 @@
+"""Objects' masks: there where a model or an evaluator needs them, and where their boxes are."""
+
+from collections.abc import Container, Iterator, Mapping
+
+import numpy as np
+from mmengine.config import Config
+from mmengine.registry import TRANSFORMS, DefaultScope
+from pycocotools import mask as coco
+
+from ptnt_mm.check.coco_annotations import DetectionData
+from ptnt_mm.data.coco_masks import run_lengths
+from ptnt_mm.engine.config import kind_of, within
+from ptnt_mm.engine.data_files import evaluators
+from ptnt_mm.utils.findings import Finding, error, note, report_wrong, sound, warning
+from ptnt_mm.utils.text import some
+
+# They give masks, or may give some, and are no mask heads by their place in the model.
+_ALSO_MASKS = ('Detectron2Wrapper', 'RTMDetInsHead', 'RTMDetInsSepBNHead')
+
+_OF_BOXES = ('BoxInstMaskHead',)  # mask heads that learn from boxes alone
+_CORNERS = 3  # the fewest points of a polygon
+_ROUNDING = 3  # pixels that a mask's side may be away from its box's, however small both are
+
+# Masks that the quick half draws of a data set, evenly spread; the thorough half draws the rest.
+_SAMPLE = 5_000
+
+_FAULTS = {
+    'missing': (error, 'objects without mask', 'training or evaluation breaks off at them'),
+    'too short': (
+        warning,
+        f'objects with polygons of less than {_CORNERS} points',
+        'mmdet leaves such polygons out, and ignores an object that has no other',
+    ),
+    'of other size': (
+        error,
+        'masks not of the size of their images',
+        'write size as [height, width]',
+    ),
+    'broken': (error, 'masks that cannot be drawn', 'mmdet breaks off at them, or draws noise'),
+    'empty': (error, 'masks without a pixel', 'COCO has polygons in pixels: convert them'),
+    'elsewhere': (
+        warning,
+        'masks not where their boxes are',
+        'are they of the same object, in pixels, and x before y?',
+    ),
+}
+"""What may be wrong with a mask: how to report it, as what, and the advice."""
+
+
+def check_object_masks(data: list[DetectionData], config: Config) -> Iterator[Finding]:
+    """Compare what the heads need with the pipelines, the annotations and the evaluators."""
+    heads = _mask_heads(config)
+    taught = [path for path, kind in heads.items() if kind not in _OF_BOXES]
+    measured = _splits_with_masks(config)
+    others = (kind_of(settings) in _ALSO_MASKS for _, settings in within(config.model, 'model'))
+    if measured and not heads and not any(others):
+        what = "the evaluator's metric 'segm' needs masks, and the model has no mask head"
+        advice = "set metric='bbox', or take a config with a mask head"
+        yield error(' and '.join(measured), what, advice)
+    for one in data:
+        yield from _pipeline(one, taught)
+    for one in _with_masks(data, config):
+        asked, step = _asked(one)
+        found = list(_faults(asked, one, drawn=range(0, len(asked), step)))
+        drawn = f', {len(asked[::step])} of them drawn' if step > 1 else ''
+        yield from found or [sound(one.name, f'{len(asked)} masks{drawn}')]
+    if not heads and not measured:
+        yield note('model', 'has no mask head: masks were not checked')
+
+
+def check_rest_of_object_masks(data: list[DetectionData], config: Config) -> Iterator[Finding]:
+    """Draw the masks that were not among the sample."""
+    for one in _with_masks(data, config):
+        asked, step = _asked(one)
+        rest = [annotation for i, annotation in enumerate(asked) if i % step]
+        if rest:
+            found = list(_faults(rest, one, drawn=range(len(rest))))
+            yield from found or [sound(one.name, f'the other {len(rest)} masks are drawn, too')]
+
+
+def _with_masks(data: list[DetectionData], config: Config) -> Iterator[DetectionData]:
+    """The data sets whose masks are learned or measured."""
+    measured = _splits_with_masks(config) if _mask_heads(config) else []
+    for one in data:
+        loads = one.trains and any(map(_loads_masks, one.data_set.pipeline))
+        if one.file is not None and (loads or any(split in measured for split in one.splits)):
+            yield one
+
+
+def _mask_heads(config: Config) -> dict[str, str]:
+    """Where in the model's settings there are mask heads, and of which type."""
+    return {
+        path: kind_of(settings)
+        for path, settings in within(config.model, 'model')
+        if path.rpartition('.')[2].partition('[')[0] in ('mask_head', 'panoptic_head')
+        and settings.get('type')
+    }
+
+
+def _splits_with_masks(config: Config) -> list[str]:
+    """The splits whose evaluator measures masks."""
+    return [split for split in ('val', 'test') if any(map(_is_segm, evaluators(config, split)))]
+
+
+def _is_segm(evaluator: Mapping) -> bool:
+    metric = evaluator.get('metric') or ()
+    return 'segm' in ([metric] if isinstance(metric, str) else metric)
+
+
+def _loads_masks(transform: Mapping) -> bool:
+    return kind_of(transform).startswith('Load') and bool(transform.get('with_mask'))
+
+
+def _loads_boxes(transform: Mapping) -> bool:
+    name = kind_of(transform)
+    return name.startswith('Load') and 'Annotation' in name and transform.get('with_bbox', True)
+
+
+def _pipeline(data: DetectionData, heads: list[str]) -> Iterator[Finding]:
+    """What the training pipeline does not load."""
+    pipeline = data.data_set.pipeline
+    if not data.trains or not pipeline or not data.reads_coco:
+        return
+    if not any(map(_loads_boxes, pipeline)):
+        advice = "add dict(type='LoadAnnotations', with_bbox=True) behind the loading of images"
+        yield error(data.name, 'the pipeline loads no boxes', advice)
+    if heads and not any(map(_loads_masks, pipeline)):
+        what = f'{some(heads)} needs masks, which the pipeline does not load'
+        advice = "write dict(type='LoadAnnotations', with_bbox=True, with_mask=True)"
+        yield error(data.name, what, advice)
+
+
+def _asked(data: DetectionData) -> tuple[list[dict], int]:
+    """The objects of classes that are asked for, and the step between those of the sample."""
+    labels, entries = data.labels, data.file.annotations
+    asked = [a for a in entries if a['category_id'] in labels and not a.get('ignore')]
+    return asked, len(asked) // _SAMPLE + 1
+
+
+def _faults(
+    annotations: list[dict], data: DetectionData, drawn: Container[int]
+) -> Iterator[Finding]:
+    """What is wrong with masks; of each, the first thing alone.
+
+    Args:
+        annotations: Of the objects.
+        data: Their data set.
+        drawn: The places of those whose masks are drawn, too.
+    """
+    loading = _loading(data)
+    wrong = {kind: [] for kind in _FAULTS}
+    for i, annotation in enumerate(annotations):
+        image = data.file.images[annotation['image_id']]
+        size, why = [image['height'], image['width']], ''
+        kind = _fault_of_form(annotation.get('segmentation'), size)
+        if not kind and i in drawn:
+            try:
+                kind = _fault_of_drawing(annotation, size, loading)
+            except Exception as err:  # an annotation may hold anything
+                kind, why = 'broken', f' ({err})'
+        if kind:
+            wrong[kind].append(data.described(annotation) + why)
+    for kind, (report, what, advice) in _FAULTS.items():
+        yield from report_wrong(report, data.name, wrong[kind], len(annotations), what, advice)
+
+
+def _fault_of_form(mask: object, size: list) -> str:
+    """What is wrong with a mask before it is drawn; nothing if nothing is."""
+    if not mask:
+        return 'missing'
+    if isinstance(mask, dict):
+        return '' if mask.get('size') == size else 'of other size'
+    too_short = isinstance(mask, list) and any(
+        not isinstance(polygon, list) or len(polygon) % 2 or len(polygon) < 2 * _CORNERS
+        for polygon in mask
+    )
+    return 'too short' if too_short else ''
+
+
+def _fault_of_drawing(annotation: dict, size: list, loading: object) -> str:
+    """What is wrong with a mask as mmdet draws it; nothing if nothing is.
+
+    Raises:
+        Exception: if it cannot be drawn.
+    """
+    if loading is not None:
+        instance = dict(mask=annotation['segmentation'], ignore_flag=0)
+        loading._process_masks(dict(instances=[instance]))
+        if instance['ignore_flag']:
+            raise ValueError('mmdet ignores it')
+    mask = run_lengths(annotation['segmentation'], *map(int, size))
+    if not coco.area(mask):
+        return 'empty'
+    return 'elsewhere' if _is_elsewhere(coco.toBbox(mask), annotation['bbox'], size) else ''
+
+
+def _loading(data: DetectionData) -> object:
+    """The host's own loading of masks, as the pipeline has it; None if it has another."""
+    for step in data.data_set.pipeline:
+        if kind_of(step) == 'LoadAnnotations' and step.get('with_mask'):
+            with DefaultScope.overwrite_default_scope('mmdet'):
+                return TRANSFORMS.build(dict(step))
+    return None
+
+
+def _is_elsewhere(drawn: np.ndarray, box: list, size: list) -> bool:
+    """Whether two boxes, x, y, width, height, share less than half of what both cover."""
+    drawn, box, end = drawn.reshape(2, 2), np.reshape(box, (2, 2)), size[::-1]
+    # mmdet clips boxes.
+    first, last = np.maximum(box[0], 0), np.minimum(box.sum(axis=0), end)
+    shared = np.minimum(drawn.sum(axis=0), last) - np.maximum(drawn[0], first)
+    covered = drawn[1].prod() + (last - first).prod() - shared.clip(0).prod()
+    apart = np.abs([drawn[0] - first, drawn.sum(axis=0) - last]).max()
+    return shared.clip(0).prod() < covered / 2 and apart > _ROUNDING

@@ -1,0 +1,130 @@
+"""Read masks of class indices as mmseg does, and turn their values into its labels."""
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from ptnt_mm.data.image_files import size_as_read, why_unreadable
+from ptnt_mm.data.index_masks import IGNORED
+
+VALUES = 256  # mmseg reads masks as 8-bit numbers
+_COLOURS = 256  # a mask with more colours is no drawing of classes
+
+
+@dataclass(frozen=True)
+class Mask:
+    """What a mask file holds.
+
+    Attributes:
+        path: The file.
+        size: (width, height) in pixels.
+        image_size: That of its image as mmseg reads it; None if the image cannot be read.
+        mode: Pillow's name for its kind of pixels.
+        counts: Pixels of each value that mmseg reads, (256,); None if it has several channels.
+        wide: Values that do not fit into the 8 bits which mmseg reads.
+        is_wide: Whether it is of more than 8 bits, whatever its values.
+        is_lossy: Whether its format changes values.
+        is_stretched: Whether decoding multiplies its values, as they are of 2 or 4 bits.
+        colours: (R, G, B) of a mask with several channels; none if they are many.
+    """
+
+    path: Path
+    size: tuple[int, int]
+    image_size: tuple[int, int] | None
+    mode: str
+    counts: np.ndarray | None = None
+    wide: tuple[int, ...] = ()
+    is_wide: bool = False
+    is_lossy: bool = False
+    is_stretched: bool = False
+    colours: frozenset[tuple[int, int, int]] = frozenset()
+
+    @property
+    def holds_indices(self) -> bool:
+        """Whether mmseg reads its values as they are."""
+        changed = self.wide or self.is_lossy or self.is_stretched
+        return self.counts is not None and not changed
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A mask that cannot be read.
+
+    Attributes:
+        path: The file.
+        reason: Why not.
+    """
+
+    path: Path
+    reason: str
+
+
+def open_mask(path: Path, image: Path, backend: str) -> Mask | Broken:
+    """Decode a mask.
+
+    Args:
+        path: The mask, which is there.
+        image: Its image.
+        backend: mmcv's decoder, as LoadAnnotations names it.
+    """
+    # mmseg reads with it: a palette's indices with Pillow, its colours with OpenCV.
+    from mmcv import imfrombytes
+
+    try:
+        content = path.read_bytes()
+        with Image.open(io.BytesIO(content)) as opened:
+            mode, size, is_lossy = opened.mode, opened.size, opened.format == 'JPEG'
+            # Greys of 2 or 4 bits are stretched to 8. A TIFF's arguments are several.
+            how = str(opened.tile[0].args) if opened.tile else ''
+            is_stretched = 'L;2' in how or 'L;4' in how
+        pixels = imfrombytes(content, flag='unchanged', backend=backend)
+        if pixels is None:
+            return Broken(path, 'no image')
+    except Exception as err:  # decoders complain in every way there is
+        return Broken(path, why_unreadable(err))
+    form = dict(is_lossy=is_lossy, is_stretched=is_stretched)
+    mask = partial(Mask, path, size, size_as_read(image), mode, **form)
+    if pixels.shape[2:] == (1,):
+        # mmseg takes it off, too.
+        pixels = pixels[..., 0]
+    if pixels.ndim != 2:
+        return mask(colours=_colours(pixels))
+    with np.errstate(invalid='ignore'):
+        # As mmseg does, whatever the values.
+        loaded = pixels.astype(np.uint8)
+    wide = tuple(np.unique(pixels[pixels != loaded])[:_COLOURS].tolist())
+    counts = np.bincount(loaded.ravel(), minlength=VALUES)
+    return mask(counts=counts, wide=wide, is_wide=pixels.itemsize > 1)
+
+
+def label_of_each_value(reduce_zero_label: bool, label_map: Mapping[int, int] | None) -> np.ndarray:
+    """The labels of the values 0 to 255, (256,), as mmseg's loading turns them.
+
+    Args:
+        reduce_zero_label: Whether 0 is ignored, and the classes begin at 1.
+        label_map: From a class's place among all of the data set to that among those asked for.
+    """
+    labels = np.arange(VALUES)
+    if reduce_zero_label:
+        labels -= 1
+        # mmseg's label for the value 0, and for classes left out.
+        labels[[0, IGNORED]] = IGNORED
+    if label_map:
+        labels = np.array([label_map.get(label, label) for label in labels.tolist()])
+    return labels
+
+
+def _colours(pixels: np.ndarray) -> frozenset[tuple[int, int, int]]:
+    """The colours of an image (H, W, C) in BGR order, as RGB; none if they are many."""
+    if pixels.shape[2] < 3 or pixels.dtype != np.uint8:
+        return frozenset()
+    blue, green, red = (pixels[..., i].astype(np.int64) for i in range(3))
+    packed = np.unique(red << 16 | green << 8 | blue)
+    if len(packed) > _COLOURS:
+        return frozenset()
+    return frozenset((number >> 16, number >> 8 & 255, number & 255) for number in packed.tolist())

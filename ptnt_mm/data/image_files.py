@@ -1,0 +1,87 @@
+"""Open image files with Pillow, which notices what is cut off, and as a host library loads them."""
+
+import hashlib
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+
+_ORIENTATION = 0x0112  # EXIF's tag
+_ON_THEIR_SIDE = (5, 6, 7, 8)  # its values; 2, 3 and 4 mirror an image or turn it by 180 degrees
+
+
+@dataclass(frozen=True)
+class OpenedImage:
+    """What opening an image has shown.
+
+    Attributes:
+        path: The file.
+        digest: Of its bytes.
+        fault: Why it cannot be loaded; empty if it can.
+        stored: (width, height) in pixels as stored; None if Pillow cannot tell.
+        size: (width, height) in pixels as the host loads it.
+        turned: Whether loading turns or mirrors it, as its EXIF data says.
+    """
+
+    path: Path
+    digest: bytes = b''
+    fault: str = ''
+    stored: tuple[int, int] | None = None
+    size: tuple[int, int] | None = None
+    turned: bool = False
+
+
+def open_image(path: Path, loader: object) -> OpenedImage:
+    """Load an image.
+
+    Args:
+        path: The file.
+        loader: The host's ``LoadImageFromFile``; None for Pillow alone.
+    """
+    fault, loads_anyway, stored, orientation = '', False, None, 1
+    try:
+        content = path.read_bytes()
+        digest = hashlib.blake2b(content, digest_size=16).digest()
+    except OSError as err:
+        return OpenedImage(path, fault=why_unreadable(err))
+    try:
+        with Image.open(io.BytesIO(content)) as opened:
+            stored, orientation = opened.size, _orientation(opened)
+            # Of a JPEG, an eighth is enough to see that it is whole.
+            opened.draft(None, (1, 1))
+            opened.load()
+    except Exception as err:  # decoders complain in every way there is
+        fault, loads_anyway = why_unreadable(err), stored is None
+    size = stored[::-1] if stored and orientation in _ON_THEIR_SIDE else stored
+    turned = orientation != 1
+    if loader is not None and (not fault or loads_anyway):
+        try:
+            pixels = loader.transform(dict(img_path=str(path)))['img']
+        except Exception as err:  # decoders complain in every way there is
+            fault = fault or f'{type(loader).__name__} fails: {why_unreadable(err)}'
+        else:
+            fault, size = '', pixels.shape[1::-1]
+            turned &= getattr(loader, 'color_type', 'color') in ('color', 'grayscale')
+    return OpenedImage(path, digest, fault, stored, size, turned)
+
+
+def size_as_read(path: Path) -> tuple[int, int] | None:
+    """(width, height) of an image in pixels as the hosts read it: turned as its EXIF data says.
+
+    The pixels are not decoded. None if it is no image.
+    """
+    try:
+        with Image.open(path) as image:
+            return image.size[::-1] if _orientation(image) in _ON_THEIR_SIDE else image.size
+    except Exception:  # decoders complain in every way there is
+        return None
+
+
+def why_unreadable(err: Exception) -> str:
+    """Why a file cannot be read; Pillow repeats the path, and may show an object's address."""
+    return 'no image' if 'cannot identify' in str(err) else str(err) or type(err).__name__
+
+
+def _orientation(image: Image.Image) -> int:
+    return image.getexif().get(_ORIENTATION, 1)

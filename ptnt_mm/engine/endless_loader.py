@@ -1,0 +1,202 @@
+"""Batches without end, which begin at any iteration and are the same whoever loads them.
+
+The stream of indices is what is skipped, not images: the 150,000th batch comes within a second,
+or within seconds where a batch sampler looks up every entry that is skipped. Each index carries
+its place in the stream to whichever worker loads it, and what augmentation draws is seeded by that
+place: it matters neither how many workers there are nor what they did before.
+"""
+
+import math
+import random
+from collections.abc import Iterable, Iterator
+from itertools import count, islice
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from mmengine.dist import get_rank, get_world_size
+from torch.utils.data import DataLoader, Dataset, IterableDataset
+
+from ptnt_mm.utils.errors import UserError
+
+# What a data loader is made of, beside its data set and its batches. Workers live as long as the
+# stream: persistent_workers, which keeps them from one pass to the next, has nothing to do.
+_LOADING = (
+    'num_workers',
+    'collate_fn',
+    'pin_memory',
+    'pin_memory_device',
+    'timeout',
+    'worker_init_fn',
+    'multiprocessing_context',
+    'generator',
+    'prefetch_factor',
+    'in_order',
+)
+# Beside those of epochs and of iterations; see RepeatableHook.
+_SAMPLES = 2
+
+
+def seed_all(*numbers: int) -> None:
+    """Seed every generator of this process with what distinguishes these numbers from others."""
+    words = np.random.SeedSequence(numbers).generate_state(4)
+    random.seed(int(words[0]))
+    np.random.seed(words[1])
+    torch.manual_seed(int(words[2]) << 32 | int(words[3]))
+
+
+class Place(NamedTuple):
+    """An index into a data set, and where it stands in the stream.
+
+    Attributes:
+        index: Of a sample.
+        batch: The iteration that it is for, from 0.
+        position: In that batch, from 0.
+    """
+
+    index: int
+    batch: int
+    position: int
+
+
+class SeededDataset(Dataset):
+    """A data set that is indexed by places, each of which has its own random numbers.
+
+    Attributes of the data set inside are its own: they are read and set there.
+
+    Args:
+        dataset: The data set that loads and augments.
+
+    Attributes:
+        seeds: The training's, and what tells this process from the others.
+    """
+
+    _OWN = ('dataset', 'seeds')
+
+    def __init__(self, dataset: Any):
+        self.dataset = dataset
+        self.seeds: tuple[int, ...] = ()
+
+    def __getitem__(self, place: Place) -> Any:
+        """What the data set gives at a place: a function of the seeds and the place alone."""
+        seed_all(*self.seeds, _SAMPLES, place.batch, place.position)
+        return self.dataset[place.index]
+
+    def __len__(self) -> int:
+        """Samples in a pass through the data."""
+        return len(self.dataset)
+
+    def __getattr__(self, name: str) -> Any:
+        # Protocols of Python and torch, such as __getitems__, would lead around the seeds.
+        if name.startswith('__'):
+            raise AttributeError(name)
+        return getattr(self.dataset, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Hooks switch pipelines by setting them.
+        if name in self._OWN:
+            super().__setattr__(name, value)
+        else:
+            setattr(self.dataset, name, value)
+
+
+class BatchStream:
+    """The batches of places of one process, pass after pass through the data.
+
+    Args:
+        batch_sampler: Gives lists of indices. If it comes to an end it is asked again, as an epoch
+            of its own.
+        length: What MMEngine knows as the number of its batches.
+    """
+
+    def __init__(self, batch_sampler: Iterable[list[int]], length: int):
+        self.batch_sampler = batch_sampler
+        # Where hooks look for it.
+        self.sampler = getattr(batch_sampler, 'sampler', None)
+        self.length = length
+        self.start = 0
+
+    def __iter__(self) -> Iterator[list[Place]]:
+        for number, batch in islice(enumerate(self._batches()), self.start, None):
+            yield [Place(index, number, position) for position, index in enumerate(batch)]
+
+    def __len__(self) -> int:
+        return self.length
+
+    def _batches(self) -> Iterator[list[int]]:
+        for number in count():
+            if hasattr(self.sampler, 'set_epoch'):
+                self.sampler.set_epoch(number)
+            batch = None
+            for batch in self.batch_sampler:
+                yield batch
+            if batch is None:
+                raise UserError(
+                    'the training data does not fill a batch: lower train_dataloader.batch_size, '
+                    'or leave drop_last out'
+                )
+
+
+class EndlessLoader(DataLoader):
+    """A data loader that gives batches without end, from any iteration on.
+
+    Its length is that of the loader it is made from, which schedules take as an epoch: with an
+    InfiniteSampler the batches in a pass of one process alone. Workers are started when the first
+    batch is asked for, and end with the iterator.
+
+    Args:
+        loader: The data loader to take everything else from.
+
+    Attributes:
+        pass_length: Batches of this process in which all processes together see the data once.
+
+    Raises:
+        UserError: if there is no data, or if it does not come in batches of indices.
+    """
+
+    def __init__(self, loader: DataLoader):
+        if loader.batch_sampler is None or isinstance(loader.dataset, IterableDataset):
+            raise UserError(
+                'iteration-based training needs a data set with indices, and their batches: set '
+                'train_dataloader.sampler and train_dataloader.batch_size'
+            )
+        if len(loader.dataset) == 0:
+            raise UserError(
+                'the training data set is empty: look at data_root, data_prefix, ann_file and the '
+                'suffixes in train_dataloader.dataset'
+            )
+        super().__init__(
+            SeededDataset(loader.dataset),
+            batch_sampler=BatchStream(loader.batch_sampler, _length(loader)),
+            **{name: getattr(loader, name) for name in _LOADING},
+        )
+        self.pass_length = _pass_length(loader)
+
+    def begin(self, seed: int, iteration: int) -> None:
+        """Choose the seed of all samples, and the iteration of the first batch to come."""
+        self.dataset.seeds = (seed, get_rank())
+        self.batch_sampler.start = iteration
+
+    def __iter__(self) -> Iterator[Any]:
+        # A generator, so that nothing starts before the first batch is wanted.
+        yield from super().__iter__()
+
+
+def _length(loader: DataLoader) -> int:
+    """What the loader says of itself; loops through the data where a batch sampler counts so."""
+    try:
+        return len(loader)
+    except TypeError as error:
+        name = type(loader.batch_sampler).__name__
+        raise UserError(
+            f'train_dataloader.batch_sampler: {name} has no length, which schedules and logs ask '
+            'for: give it a __len__'
+        ) from error
+
+
+def _pass_length(loader: DataLoader) -> int:
+    size = getattr(loader.batch_sampler, 'batch_size', None)
+    if not isinstance(size, int):
+        # Several sizes for several data sets, or none at all.
+        return len(loader)
+    return math.ceil(len(loader.dataset) / (size * get_world_size()))

@@ -1,0 +1,70 @@
+"""The libraries that train and run our models, and what differs between them."""
+
+import importlib
+import re
+from dataclasses import dataclass
+
+from mmengine.config import Config
+
+from ptnt_mm.doctor.report import HOSTS as ALSO_NEEDED
+from ptnt_mm.utils.errors import UserError
+
+
+@dataclass(frozen=True)
+class Host:
+    """A library that a config names as its ``default_scope``.
+
+    Attributes:
+        package: What pip calls it.
+        task: What its models do; the file in ``inference`` that knows how.
+        predictor: The class in that file.
+        dump: The registered evaluator that writes predictions into a file.
+        draws_itself: Whether its own hook draws predictions without losing any.
+    """
+
+    package: str
+    task: str
+    predictor: str
+    dump: str
+    draws_itself: bool
+
+
+HOSTS = {
+    'mmdet': Host('mmdet', 'detection', 'Detector', 'DumpDetResults', draws_itself=True),
+    'mmseg': Host('mmsegmentation', 'segmentation', 'Segmenter', 'DumpMaps', draws_itself=False),
+}
+"""By the default scope of their configs, which is also their import name."""
+
+
+def scope_of(config: Config) -> str:
+    """The scope that a config's types are looked up in."""
+    return config.get('default_scope') or 'mmengine'
+
+
+def import_host(scope: str) -> None:
+    """Import the library that a config's default scope names.
+
+    Raises:
+        UserError: if that fails.
+    """
+    try:
+        importlib.import_module(scope)
+    except ModuleNotFoundError as error:
+        raise UserError(f'{scope} cannot be imported: {error}. {how_to_install(error)}') from error
+    except (ImportError, AssertionError) as error:
+        raise UserError(
+            f'{scope} cannot be imported: {error}. python -m ptnt_mm.doctor says what to do'
+        ) from error
+
+
+def how_to_install(error: ModuleNotFoundError) -> str:
+    """What to type when a package is missing."""
+    words = set(re.findall(r'\w+', str(error)))
+    if 'pkg_resources' in words:
+        return 'Install an older setuptools: pip install "setuptools<81"'
+    packages = {scope: host.package for scope, host in HOSTS.items()}
+    for module, package in {**packages, 'mmpretrain': 'mmpretrain'}.items():
+        more = ALSO_NEEDED.get(package, '')
+        if words & {module, package, *more.split()}:
+            return f'Install it: pip install {package}{more}; then run python -m ptnt_mm.doctor'
+    return 'python -m ptnt_mm.doctor shows what is there'

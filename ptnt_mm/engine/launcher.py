@@ -1,0 +1,57 @@
+"""Who started this process, alone or beside others, and how processes find each other."""
+
+import logging
+import os
+
+import torch
+from mmengine.config import Config
+from mmengine.device import get_device
+
+from ptnt_mm.engine.config import within
+from ptnt_mm.utils.errors import UserError
+
+_logger = logging.getLogger(__name__)
+
+# What a launcher sets in the environment of every process that it starts.
+_RANKS = {'pytorch': 'RANK', 'slurm': 'SLURM_PROCID', 'mpi': 'OMPI_COMM_WORLD_RANK'}
+_STARTERS = {'pytorch': 'torchrun', 'slurm': 'srun', 'mpi': 'mpirun'}
+
+
+def choose_launcher(config: Config, launcher: str) -> None:
+    """Set the launcher, and how processes on a CPU find each other.
+
+    Raises:
+        UserError: if the launcher did not start this process, or is not for a CPU.
+    """
+    if launcher != 'none' and _RANKS[launcher] not in os.environ:
+        raise UserError(f'--launcher {launcher}: start the processes with {_STARTERS[launcher]}')
+    config.launcher = launcher
+    if launcher == 'none' or get_device() != 'cpu':
+        return
+    if launcher != 'pytorch':
+        raise UserError(f'--launcher {launcher} wants GPUs: on a CPU use torchrun')
+    _join_on_cpu(config)
+
+
+def is_first_process(config: Config) -> bool:
+    """Whether this is the process that prints and writes, before MMEngine has joined them."""
+    return config.launcher == 'none' or int(os.environ[_RANKS[config.launcher]]) == 0
+
+
+def _join_on_cpu(config: Config) -> None:
+    """Join the processes by gloo; MMEngine asks CUDA for a device of each, whatever the backend."""
+    parts = (part for _, part in within(config.get('model'), 'model'))
+    synchronized = [part for part in parts if part.get('type') == 'SyncBN']
+    for norm in synchronized:
+        norm['type'] = 'BN'
+    if synchronized and is_first_process(config):
+        _logger.warning('SyncBN is for GPUs: on this CPU each process has a BN of its own')
+    if not torch.distributed.is_initialized():
+        torch.distributed.init_process_group('gloo')
+    if config.get('model_wrapper_cfg') is None:
+        config.model_wrapper_cfg = dict(
+            type='MMDistributedDataParallel',
+            device_ids=None,
+            broadcast_buffers=False,
+            find_unused_parameters=config.get('find_unused_parameters', False),
+        )

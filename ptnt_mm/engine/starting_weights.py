@@ -1,0 +1,215 @@
+"""The weights that a training starts from: pretrained ones, a whole model's, or its own so far."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mmengine.config import Config, ConfigDict
+
+from ptnt_mm.engine.config import stored_config
+from ptnt_mm.engine.loading import without_config
+from ptnt_mm.engine.work_dir import read_latest_checkpoint
+from ptnt_mm.models.pretrained import TRUNK_ROOTS, find_state_dict, read
+from ptnt_mm.utils.errors import UserError
+
+# What belongs to a start, and not to the experiment.
+_OF_A_START = ('load_from', 'resume', 'work_dir', 'launcher', 'model.backbone.init_cfg', 'env_cfg')
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a training starts from.
+
+    Attributes:
+        weights: The file or address of weights, or of the checkpoint that is continued; None for
+            random numbers.
+        checkpoint: What was read of the checkpoint that is continued; None if none is.
+        stored: The settings of the run that wrote it; none if they are not known.
+    """
+
+    weights: str | None
+    checkpoint: dict | None = None
+    stored: ConfigDict = field(default_factory=ConfigDict)
+
+
+def choose_start(
+    config: Config,
+    work_dir: Path,
+    pretrained: str | None = None,
+    resume: str | None = None,
+    seed: int | None = None,
+) -> Start:
+    """Bring into a config what its training starts from.
+
+    Args:
+        config: Is changed.
+        work_dir: Where ``resume='auto'`` looks.
+        pretrained: A backbone's weights. A training that is continued does not need them any more,
+            but its command may well be repeated with them.
+        resume: A checkpoint to continue from, or 'auto' for the newest of the work dir. If there is
+            none yet, the training starts at its beginning.
+        seed: Of every random choice; None for the config's, or that of the run that is continued.
+
+    Raises:
+        UserError: if something is not there, cannot be read, or contradicts something else.
+    """
+    if seed is not None:
+        config.randomness = dict(config.get('randomness') or {}, seed=seed)
+    checkpoint, stored = None, ConfigDict()
+    if resume is not None:
+        checkpoint, stored = _use_resume(config, resume, work_dir)
+        goes_on_with = (config.get('randomness') or {}).get('seed')
+        if seed not in (None, goes_on_with):
+            raise UserError(
+                f'--seed {seed}: the training that --resume continues has seed {goes_on_with}: '
+                'leave --seed out'
+            )
+    if pretrained is not None:
+        _use_pretrained_at_start(config, pretrained, stored)
+    return Start(check_start(config), checkpoint, stored)
+
+
+def use_pretrained(config: Config, path: str) -> None:
+    """Start the backbone from a file, and keep the statistics of its stem.
+
+    Raises:
+        UserError: if the config's model has no backbone.
+    """
+    backbone = config.model.get('backbone')
+    if backbone is None:
+        raise UserError(f"--pretrained: the config's model {config.model.type} has no backbone")
+    backbone.init_cfg = dict(type='Pretrained', checkpoint=path)
+    _freeze_stem(backbone)
+
+
+def _use_pretrained_at_start(config: Config, path: str, stored: ConfigDict) -> None:
+    """Start from a backbone's weights, unless a training that began so goes on.
+
+    Raises:
+        UserError: if the weights would not be used: others take their place.
+    """
+    if config.get('resume'):
+        if stored and not _froze_stem(stored):
+            raise UserError(
+                f'--pretrained {path}: the training that --resume continues began without it, and '
+                'its checkpoint holds all weights: leave --pretrained out'
+            )
+    elif config.get('load_from'):
+        raise UserError(
+            f'--pretrained {path}: the whole model starts from {config.load_from}, which holds its '
+            'backbone, too: leave --pretrained or --load-from (load_from in the config) out'
+        )
+    else:
+        use_pretrained(config, path)
+
+
+def _use_resume(config: Config, resume: str, work_dir: Path) -> tuple[dict | None, ConfigDict]:
+    """Continue from a checkpoint, which holds all weights: a pretrained file is not needed.
+
+    The seed goes on too, whatever the config says: MMEngine would give it to everything but the
+    order of the images.
+
+    Returns:
+        What was read, without the stored config, and the settings in that config.
+
+    Raises:
+        UserError: if the checkpoint cannot be read or holds weights only.
+    """
+    config.resume = False
+    file, content = read_latest_checkpoint(work_dir) if resume == 'auto' else (resume, read(resume))
+    if content is None:
+        return None, ConfigDict()
+    # MMEngine saves the best ones without an optimizer, and would go on with a fresh one.
+    if not isinstance(content.get('meta'), dict) or 'optimizer' not in content:
+        weights, _ = find_state_dict(content, f'--resume {file}')
+        roots = {key.removeprefix('module.').partition('.')[0] for key in weights}
+        flag = '--pretrained' if roots & TRUNK_ROOTS else '--load-from'
+        raise UserError(f'--resume {file}: holds weights only; start from them with {flag}')
+    config.resume = True
+    config.load_from = str(file)
+    stored = stored_config(content['meta'].get('cfg', ''))
+    seed = content['meta'].get('seed')
+    if isinstance(seed, int):
+        config.randomness = dict(config.get('randomness') or {}, seed=seed)
+        if stored:
+            stored.randomness = dict(stored.get('randomness') or {}, seed=seed)
+    backbone = config.model.get('backbone')
+    if backbone is not None:
+        backbone.init_cfg = None
+        if _froze_stem(stored) and not backbone.get('norm_eval'):
+            # The training was begun with --pretrained.
+            _freeze_stem(backbone)
+    return without_config(content), stored
+
+
+def changes(stored: ConfigDict, config: Config) -> Iterator[str]:
+    """What differs from the settings that a checkpoint was written with, a line each.
+
+    Args:
+        stored: Those settings, as in :class:`Start`; none if they are not known.
+        config: The present ones, of the runner.
+    """
+    if not stored:
+        return
+    before, now = _flat(stored), _flat(stored_config(config.pretty_text))
+    for key in sorted(before.keys() | now.keys()):
+        if before.get(key) != now.get(key) and not key.startswith(_OF_A_START):
+            yield f'{key} was {before.get(key, "not set")}, is {now.get(key, "not set")}'
+
+
+def check_start(config: Config) -> str | None:
+    """Look for the weights that training starts from, and return their file or address.
+
+    Raises:
+        UserError: if a file is missing, or if what starts from random numbers is frozen.
+    """
+    backbone = config.model.get('backbone') or {}
+    weights = starting_weights(config)
+    if weights is not None:
+        if '://' not in weights and not Path(weights).expanduser().is_file():
+            raise UserError(f'there is no file {weights} to start from')
+        return weights
+    trains = backbone.get('frozen_stages', -1) < 0 and not backbone.get('norm_eval')
+    trains = trains and (backbone.get('norm_cfg') or {}).get('requires_grad', True)
+    if backbone.get('type') == 'PyramidTNT' and not trains:
+        raise UserError(
+            'the stem is frozen but starts from random numbers, so it would never learn: give '
+            'weights with --pretrained PATH, or set model.backbone.norm_eval=False, '
+            'model.backbone.norm_cfg.requires_grad=True and model.backbone.frozen_stages=-1'
+        )
+    return None
+
+
+def starting_weights(config: Config) -> str | None:
+    """The file that training starts from, or None for random numbers."""
+    if config.get('load_from'):
+        return config.load_from
+    inits = (config.model.get('backbone') or {}).get('init_cfg') or []
+    for init in inits if isinstance(inits, list) else [inits]:
+        if init.get('type') == 'Pretrained':
+            return init.get('checkpoint')
+    return None
+
+
+def _flat(settings: dict, prefix: str = '') -> dict[str, str]:
+    """Settings by their dotted keys; lists count as one."""
+    flat = {}
+    for key, value in settings.items():
+        if isinstance(value, dict) and value:
+            flat.update(_flat(value, f'{prefix}{key}.'))
+        else:
+            flat[f'{prefix}{key}'] = repr(value)
+    return flat
+
+
+def _froze_stem(stored: ConfigDict) -> bool:
+    """Whether a training kept the statistics of its stem, as those begun with --pretrained do."""
+    model = stored.get('model')
+    backbone = model.get('backbone') if isinstance(model, dict) else None
+    return isinstance(backbone, dict) and bool(backbone.get('norm_eval'))
+
+
+def _freeze_stem(backbone: dict) -> None:
+    """A batch of 2 images is too small for statistics: keep those of the pretraining."""
+    backbone.norm_cfg = dict(backbone.get('norm_cfg') or dict(type='BN'), requires_grad=False)
+    backbone.norm_eval = True

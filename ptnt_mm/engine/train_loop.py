@@ -1,0 +1,77 @@
+"""Iteration-based training that can be stopped and resumed, and where any training is."""
+
+from contextlib import closing
+from typing import Any
+
+from mmengine.runner import IterBasedTrainLoop
+from torch import nn
+from torch.utils.data import DataLoader
+
+from ptnt_mm.engine.endless_loader import EndlessLoader
+from ptnt_mm.registry import LOOPS
+
+
+@LOOPS.register_module()
+class RepeatableIterBasedTrainLoop(IterBasedTrainLoop):
+    """MMEngine's loop, but a training that is resumed goes on at once, as if it had never stopped.
+
+    MMEngine's loads and augments all images again that were seen before the stop, and what its
+    workers draw depends on their number and on their past. It also starts them before any hook is
+    called. Takes the same arguments.
+    """
+
+    def __init__(
+        self,
+        runner: Any,
+        dataloader: DataLoader | dict,
+        max_iters: int,
+        val_begin: int = 1,
+        val_interval: int = 1000,
+        dynamic_intervals: list[tuple[int, int]] | None = None,
+    ):
+        if isinstance(dataloader, dict):
+            differ = runner._randomness_cfg.get('diff_rank_seed', False)
+            dataloader = runner.build_dataloader(dataloader, runner.seed, differ)
+        loader = EndlessLoader(dataloader)
+        super().__init__(runner, loader, max_iters, val_begin, val_interval, dynamic_intervals)
+
+    def run(self) -> nn.Module:
+        """Train from the iteration that the runner resumed, or from the first; the model."""
+        self.runner.call_hook('before_train')
+        # Hooks know the whole training as one epoch.
+        self.runner.call_hook('before_train_epoch')
+        self.dataloader.begin(self.runner.seed, self.iter)
+        with closing(iter(self.dataloader)) as self.dataloader_iterator:
+            while self.iter < self.max_iters and not self.stop_training:
+                self.runner.model.train()
+                self.run_iter(next(self.dataloader_iterator))
+                self._decide_current_val_interval()
+                if self._validates_now():
+                    self.runner.val_loop.run()
+        self.runner.call_hook('after_train_epoch')
+        self.runner.call_hook('after_train')
+        return self.runner.model
+
+    def _validates_now(self) -> bool:
+        if self.runner.val_loop is None or self.iter < self.val_begin:
+            return False
+        return self.iter % self.val_interval == 0 or self.iter == self.max_iters
+
+
+def where(runner: Any) -> str:
+    """The present iteration, in words, counted from 1."""
+    iteration = f'iteration {runner.iter + 1}'
+    if isinstance(runner.train_loop, IterBasedTrainLoop):
+        return iteration
+    return f'epoch {runner.epoch + 1}, {iteration}'
+
+
+def ends_a_pass(runner: Any) -> bool:
+    """Whether all of the data was seen once more when the present iteration ends.
+
+    An epoch is one pass; with MMEngine's own iteration-based loop in several processes it is one of
+    all of them together.
+    """
+    loader = runner.train_dataloader
+    length = loader.pass_length if isinstance(loader, EndlessLoader) else len(loader)
+    return (runner.iter + 1) % length == 0

@@ -1,0 +1,177 @@
+"""What an evaluation leaves behind on request: pictures, and a file of all predictions."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from mmengine.config import Config
+from mmengine.evaluator import DumpResults
+from mmengine.hooks import Hook
+
+from ptnt_mm.engine.data_files import data_sets, evaluators
+from ptnt_mm.engine.hosts import HOSTS
+from ptnt_mm.inference.classes import MapPainter, count_classes, find_classes
+from ptnt_mm.inference.images import encode_image, read_image
+from ptnt_mm.registry import HOOKS, METRICS
+from ptnt_mm.utils.atomic_files import check_new, written_whole
+from ptnt_mm.utils.errors import UserError
+
+
+def draw_predictions(config: Config, folder: Path) -> None:
+    """Have ground truth drawn beside predictions, for every image.
+
+    Raises:
+        UserError: if the folder cannot be one, or if the host's own hook is to draw, and the config
+            lacks it or its visualizer.
+    """
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not there.is_dir():
+        raise UserError(f'--show-dir {folder}: {there} is a file, and no folder: choose another')
+    host = HOSTS.get(config.get('default_scope'))
+    if host is not None and not host.draws_itself:
+        hook = dict(type='DrawMapsHook', folder=str(folder), root=_images_folder(config))
+        config.custom_hooks = [*(config.get('custom_hooks') or []), hook]
+        return
+    hook = (config.get('default_hooks') or {}).get('visualization')
+    if hook is None:
+        raise UserError("--show-dir needs default_hooks.visualization, the host's drawing hook")
+    if config.get('visualizer') is None:
+        raise UserError("--show-dir needs visualizer, which the host's drawing hook draws with")
+    hook.draw = True
+    hook.test_out_dir = str(folder)
+
+
+def dump_predictions(config: Config, file: Path) -> None:
+    """Have an evaluator write all predictions into one file.
+
+    Raises:
+        UserError: if the file's name is not that of a pickle, or there is no such folder.
+    """
+    if file.suffix not in ('.pkl', '.pickle'):
+        raise UserError(f'--out {file}: predictions are written as a pickle, so end it in .pkl')
+    check_new(file, overwrite=True)
+    host = HOSTS.get(config.get('default_scope'))
+    config.test_evaluator = [
+        *evaluators(config, 'test'),
+        dict(type=host.dump if host else 'DumpResults', out_file_path=str(file)),
+    ]
+
+
+def _images_folder(config: Config) -> str:
+    """The folder that the images of all joined test data sets are in."""
+    folders = []
+    for data_set in data_sets(config, 'test'):
+        prefix = (data_set.settings.get('data_prefix') or {}).get('img_path') or ''
+        folders.append(os.path.abspath(Path(data_set.settings.get('data_root') or '', prefix)))
+    return os.path.commonpath(folders)
+
+
+@METRICS.register_module()
+class DumpMaps(DumpResults):
+    """Dump maps of classes into a pickle: of each image ``pred_sem_seg``, (1, H, W).
+
+    What else says something of the image, such as ``img_path``, stays beside it. MMEngine's own
+    keeps the logits, too: 400 MB for an image of 150 classes, all in memory.
+    """
+
+    def process(self, data_batch: Any, predictions: Sequence[dict]) -> None:
+        """Keep the maps, and all of what has none, such as depths."""
+        super().process(data_batch, [_small(sample) for sample in predictions])
+
+
+def _small(sample: dict) -> dict:
+    """A sample without logits and ground truth, its map in bytes where 256 classes are enough."""
+    if 'pred_sem_seg' not in sample:
+        return sample
+    labels = sample['pred_sem_seg']['data']
+    small = torch.uint8 if labels.max() < 256 else torch.int16
+    kept = {key: value for key, value in sample.items() if key not in ('seg_logits', 'gt_sem_seg')}
+    return dict(kept, pred_sem_seg=labels.to(small))
+
+
+@HOOKS.register_module()
+class DrawMapsHook(Hook):
+    """Draw each tested image's ground truth, if it has any, and its prediction, side by side.
+
+    mmseg's own hook names pictures by the last part of the images' paths: of images with the same
+    name in several folders it leaves one picture.
+
+    Args:
+        folder: Where the pictures go, as PNG, in the folders that the images have below ``root``.
+        root: The images' folder. Images from elsewhere keep their whole path.
+    """
+
+    def __init__(self, folder: str, root: str):
+        self._folder = Path(folder)
+        self._root = Path(os.path.abspath(root))
+        self._painter: MapPainter | None = None
+        self._drawn: dict[Path, Path] = {}
+
+    def before_test(self, runner: Any) -> None:
+        """Find the names and colours of the classes."""
+        meta = getattr(runner.test_dataloader.dataset, 'metainfo', {})
+        known = find_classes(meta, runner.cfg, runner.model)
+        number = count_classes(runner.model) or len(known['classes'] or ())
+        self._painter = MapPainter(known, number)
+
+    def after_test_iter(
+        self,
+        runner: Any,
+        batch_idx: int,
+        data_batch: Any = None,
+        outputs: Sequence[Any] | None = None,
+    ) -> None:
+        """Draw a batch.
+
+        Raises:
+            UserError: if a sample has no map or does not say its image, the image cannot be read
+                or has another size than a map, or the picture cannot be written.
+        """
+        for sample in outputs or ():
+            _need(sample, 'pred_sem_seg', 'only segmenters give one, so leave it out')
+            _need(sample, 'img_path', 'name it in the meta_keys of PackSegInputs')
+            file = sample.img_path
+            image = _read(Path(file))
+            panels = [
+                self._paint(file, image, sample.get(key).data[0])
+                for key in ('gt_sem_seg', 'pred_sem_seg')
+                if key in sample
+            ]
+            with written_whole(self._folder / self._name(file)) as partial:
+                partial.write_bytes(encode_image(np.hstack(panels), '.png'))
+
+    def _paint(self, file: str, image: np.ndarray, labels: Any) -> np.ndarray:
+        """A map of a sample, a tensor (H, W) on any device, over its image."""
+        if tuple(labels.shape) != image.shape[:2]:
+            raise UserError(
+                f'--show-dir: {file} has {image.shape[:2]} pixels (height, width), and its map '
+                f'{tuple(labels.shape)}: masks need the size of their images, and LoadAnnotations '
+                'belongs behind Resize in a test pipeline'
+            )
+        return self._painter.paint(image, labels.cpu().numpy().astype(np.int64))
+
+    def _name(self, file: str) -> Path:
+        """Where an image's picture goes, relative to the folder of pictures."""
+        path = Path(os.path.abspath(file))
+        name = path.relative_to(self._root if path.is_relative_to(self._root) else path.anchor)
+        # Not in the images' own formats: JPEG blurs borders, and WebP has no room for two of them.
+        picture = name.with_suffix('.png')
+        if self._drawn.setdefault(picture, name) != name:
+            # Images that differ in their suffixes alone.
+            picture = name.with_name(f'{name.name}.png')
+        return picture
+
+
+def _need(sample: Any, key: str, advice: str) -> None:
+    if key not in sample:
+        raise UserError(f'--show-dir needs the {key} of each image: {advice}')
+
+
+def _read(file: Path) -> np.ndarray:
+    try:
+        return read_image(file)
+    except UserError as error:
+        raise UserError(f'--show-dir: {file} {error}') from error

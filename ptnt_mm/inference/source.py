@@ -1,0 +1,132 @@
+"""Look at all that a source gives: an image, a folder, a video or a webcam."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.progress import Progress
+
+from ptnt_mm.inference.images import Images, drawn_name, encode_image, find_images, read_image
+from ptnt_mm.inference.predictor import Predictor
+from ptnt_mm.inference.results import ResultFolder, Results
+from ptnt_mm.inference.video import (
+    VIDEO_SUFFIXES,
+    Movie,
+    Video,
+    Window,
+    open_video,
+    open_webcam,
+)
+from ptnt_mm.utils.atomic_files import written_whole
+from ptnt_mm.utils.errors import UserError
+
+
+def default_out(text: str) -> Path:
+    """Return the default output folder for a source."""
+    name = f'webcam_{text}' if _is_webcam(text) else Path(text).resolve().name
+    return Path('work_dirs', 'infer', name)
+
+
+def find_source(text: str, drawn: Path) -> Images | Video:
+    """Find the images or open the video.
+
+    Args:
+        text: A path, or the number of a webcam.
+        drawn: The output folder of drawn pictures. It will be replaced, so it is not searched.
+
+    Raises:
+        UserError: if there is no such input, or it lies in ``drawn``.
+    """
+    path = Path(text)
+    if _is_webcam(text):
+        return open_webcam(int(text))
+    if not path.exists():
+        raise UserError(f'there is no image, folder or video {text}')
+    if path.resolve().is_relative_to(drawn.resolve()):
+        raise UserError(f'{text} lies in {drawn}, which is replaced: choose another --out')
+    if path.is_dir():
+        return find_images(path, without=drawn)
+    if path.suffix.lower() in VIDEO_SUFFIXES:
+        return open_video(path)
+    return Images(path.parent, (Path(path.name),))
+
+
+@dataclass
+class Observer:
+    """A predictor, and where what it finds goes."""
+
+    predictor: Predictor
+    results: Results
+    folder: ResultFolder
+    draws: bool
+
+    def look_at_images(self, images: Images) -> None:
+        """Look at image files; one that fails is reported, and the others go on."""
+        with _progress() as bar:
+            for name in bar.track(images.files, description='Images'):
+                try:
+                    entry, picture = self._look_at_file(images.root / name)
+                except Exception as error:  # an image can fail in any way, out of memory for one
+                    reason = _reason(error)
+                    self.results.fail(name.as_posix(), reason)
+                    _tell(bar, f'FAILED {name}: {reason}')
+                    continue
+                if picture is not None:
+                    with written_whole(self.folder.drawn / drawn_name(name)) as partial:
+                        partial.write_bytes(picture)
+                self.results.add(dict(file=name.as_posix(), **entry))
+
+    def look_at_video(self, video: Video, window: Window | None) -> None:
+        """Look at the frames of a video until it ends or its window is closed.
+
+        Raises:
+            UserError: if it is damaged, or a frame cannot be looked at.
+        """
+        file = self.folder.drawn / f'{Path(video.name).stem}.mp4'
+        frames = 0
+        with _progress() as bar, Movie(file, video.fps) as movie:
+            for frame in bar.track(video, total=video.announced, description='Frames'):
+                try:
+                    entry, drawn = self._look(frame, draws=self.draws or window is not None)
+                except Exception as error:  # the others are as large, and would fail as well
+                    raise UserError(f'{video.name}, frame {frames}: {_reason(error)}') from error
+                if self.draws:
+                    movie.add(drawn)
+                self.results.add(dict(file=Path(video.name).name, frame=frames, **entry))
+                frames += 1
+                if window is not None and not window.show(drawn):
+                    return
+        video.check_end(frames)
+
+    def _look_at_file(self, file: Path) -> tuple[dict, bytes | None]:
+        """An image's entry, and its picture encoded."""
+        entry, drawn = self._look(read_image(file), self.draws)
+        return entry, None if drawn is None else encode_image(drawn, drawn_name(file).suffix)
+
+    def _look(self, image: np.ndarray, draws: bool) -> tuple[dict, np.ndarray | None]:
+        """What is found on an image, (H, W, 3) uint8, BGR, as JSON and as a picture."""
+        sample = self.predictor.predict(image)
+        height, width = image.shape[:2]
+        entry = dict(width=width, height=height, **self.predictor.describe(sample))
+        return entry, self.predictor.draw(image, sample) if draws else None
+
+
+def _progress() -> Progress:
+    return Progress(console=Console(stderr=True))
+
+
+def _tell(bar: Progress, line: str) -> None:
+    """Print a line above a progress bar, whatever the file names in it are made of."""
+    printable = line.encode(errors='backslashreplace').decode()
+    bar.console.print(printable, markup=False, highlight=False, soft_wrap=True)
+
+
+def _reason(error: Exception) -> str:
+    """Why an image failed, in one line."""
+    text = ' '.join(str(error).split())
+    return text if isinstance(error, UserError) else f'{type(error).__name__}: {text}'
+
+
+def _is_webcam(text: str) -> bool:
+    return text.isdecimal() and not Path(text).exists()

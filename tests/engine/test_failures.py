@@ -1,0 +1,83 @@
+"""What the system does to a training, explained in a line."""
+
+import errno
+import logging
+from pathlib import Path
+
+import pytest
+import torch
+
+from ptnt_mm.engine.failures import explain_failure, failures_explained
+from ptnt_mm.utils.errors import UserError
+
+from .toy import ToyNoise, toy_config, train
+
+
+@pytest.mark.parametrize(
+    ('error', 'words'),
+    [
+        (OSError(errno.ENOSPC, 'No space left on device'), 'the disk is full.*--resume'),
+        (OSError(errno.EDQUOT, 'Disk quota exceeded'), 'the disk is full'),
+        (
+            RuntimeError('DataLoader worker (pid 12) is killed by signal: Killed. '),
+            'a worker of the data loader was killed.*num_workers=1',
+        ),
+        (
+            RuntimeError('DataLoader worker (pid(s) 12, 13) exited unexpectedly'),
+            'a worker of the data loader was killed',
+        ),
+        (
+            RuntimeError(
+                'DataLoader worker (pid 7) is killed by signal: Bus error. It is possible that '
+                "dataloader's workers are out of shared memory."
+            ),
+            '/dev/shm is too small',
+        ),
+        (
+            FileNotFoundError(errno.ENOENT, 'No such file or directory', 'data/1.jpg'),
+            "^No such file or directory: 'data/1.jpg'. If data was moved.*--resume",
+        ),
+        (OSError(errno.ESTALE, 'Stale file handle'), '^Stale file handle. If data was moved'),
+        (RuntimeError('unable to write to file </torch_1_2>: /dev/shm'), '/dev/shm'),
+        (torch.OutOfMemoryError('CUDA out of memory. Tried to allocate 2 GiB'), 'the GPU has no'),
+        (RuntimeError('[gloo] Connection closed by peer [127.0.0.1]:3'), 'another process of this'),
+    ],
+)
+def test_what_a_user_can_do(monkeypatch, error: Exception, words: str):
+    monkeypatch.setattr('ptnt_mm.engine.failures.get_world_size', lambda: 2)
+    with pytest.raises(UserError, match=words), failures_explained(logging.getLogger('quiet')):
+        raise error
+
+
+@pytest.mark.parametrize(
+    'error',
+    [
+        ValueError('shapes differ'),
+        KeyError('bbox'),
+        ConnectionError('Connection reset by peer'),
+        OSError(errno.ENOMEM, 'Cannot allocate memory'),
+    ],
+)
+def test_what_is_the_programs_own_is_left(error: Exception):
+    assert explain_failure(error) is None
+    with pytest.raises(type(error)), failures_explained(logging.getLogger('quiet')):
+        raise error
+
+
+def test_the_log_keeps_the_traceback(caplog: pytest.LogCaptureFixture):
+    with pytest.raises(UserError), failures_explained(logging.getLogger('kept')):
+        raise OSError(errno.ENOSPC, 'No space left on device')
+    assert 'What failed:\nTraceback (most recent call last)' in caplog.text
+
+
+def test_data_that_goes_away_in_a_worker(tmp_path: Path, monkeypatch):
+    """As of validation, whose images are not left out; torch keeps the text of the error alone."""
+
+    def gone(self, results: dict) -> dict:
+        raise FileNotFoundError(errno.ENOENT, 'No such file or directory', 'data/val/1.jpg')
+
+    monkeypatch.setattr(ToyNoise, '__call__', gone)
+    stopped = pytest.raises(UserError, match="^No such file or directory: 'data/val/1.jpg'")
+    with stopped as caught, failures_explained(logging.getLogger('quiet')):
+        train(toy_config(tmp_path))
+    assert '\n' not in str(caught.value)

@@ -1,0 +1,205 @@
+"""The weights that a training starts from."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from mmengine.config import Config, ConfigDict
+
+from ptnt_mm.engine.build import build_runner
+from ptnt_mm.engine.starting_weights import (
+    Start,
+    changes,
+    check_start,
+    choose_start,
+    starting_weights,
+    use_pretrained,
+)
+from ptnt_mm.utils.errors import UserError
+
+from .test_bad_weights import quick
+from .toy import toy_config, train
+
+
+def _config(**backbone: object) -> Config:
+    return Config(dict(model=dict(type='Any', backbone=dict(type='PyramidTNT', **backbone))))
+
+
+def _checkpoint(folder: Path, meta: object) -> str:
+    file = folder / 'epoch_1.pth'
+    torch.save(dict(meta=meta, state_dict=dict(a=torch.ones(1)), optimizer={}), file)
+    return str(file)
+
+
+def test_pretrained_weights_keep_the_statistics_of_the_stem():
+    config = _config(norm_cfg=dict(type='SyncBN'))
+    use_pretrained(config, '~/weights.pth')
+    backbone = config.model.backbone
+    assert backbone.init_cfg == dict(type='Pretrained', checkpoint='~/weights.pth')
+    assert backbone.norm_cfg == dict(type='SyncBN', requires_grad=False) and backbone.norm_eval
+
+
+def test_pretrained_weights_need_a_backbone():
+    with pytest.raises(UserError, match='Any has no backbone'):
+        use_pretrained(Config(dict(model=dict(type='Any'))), 'weights.pth')
+
+
+@pytest.mark.parametrize(
+    'init',
+    [
+        dict(type='Pretrained', checkpoint='weights.pth'),
+        [dict(type='Pretrained', checkpoint='weights.pth')],
+    ],
+)
+def test_where_training_starts(init: dict | list):
+    assert starting_weights(_config(init_cfg=init)) == 'weights.pth'
+    assert starting_weights(_config(init_cfg=None)) is None
+    assert starting_weights(_config(init_cfg=dict(type='Kaiming'))) is None
+
+
+def test_a_missing_file_is_named_and_an_address_is_left_to_the_reader():
+    with pytest.raises(UserError, match='there is no file weights.pth to start from'):
+        check_start(_config(init_cfg=dict(type='Pretrained', checkpoint='weights.pth')))
+    check_start(_config(init_cfg=dict(type='Pretrained', checkpoint='https://a.invalid/w.pth')))
+
+
+@pytest.mark.parametrize(
+    'frozen',
+    [dict(norm_eval=True), dict(frozen_stages=0), dict(norm_cfg=dict(requires_grad=False))],
+)
+def test_a_frozen_stem_does_not_start_from_random_numbers(frozen: dict):
+    check_start(_config())
+    with pytest.raises(UserError, match='frozen but starts from random numbers.*--pretrained'):
+        check_start(_config(**frozen))
+
+
+def test_resuming_forgets_the_pretrained_file_and_stays_frozen_as_begun(tmp_path: Path):
+    stored = 'model = dict(backbone=dict(norm_eval=True))'
+    config = _config(init_cfg=dict(type='Pretrained', checkpoint='gone.pth'))
+    choose_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored)))
+    assert config.resume and config.load_from and config.model.backbone.init_cfg is None
+    assert config.model.backbone.norm_eval
+    check_start(config)
+
+
+@pytest.mark.parametrize('stored', ['', 'model = 3', 'model = dict(backbone=[])', 'no python ('])
+def test_resuming_survives_a_stored_config_of_another_kind(stored: str, tmp_path: Path):
+    config = _config()
+    choose_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored)))
+    assert 'norm_eval' not in config.model.backbone
+
+
+@pytest.mark.parametrize('meta', [None, 'text', [1]])
+def test_weights_alone_cannot_be_resumed(meta: object, tmp_path: Path):
+    with pytest.raises(UserError):
+        choose_start(_config(), tmp_path, resume=_checkpoint(tmp_path, meta))
+
+
+def test_resuming_where_nothing_is_keeps_what_training_starts_from(tmp_path: Path):
+    config = _config(init_cfg=dict(type='Pretrained', checkpoint='backbone.pth'))
+    whole = tmp_path / 'whole.pth'
+    whole.touch()
+    config.load_from = str(whole)
+    assert choose_start(config, tmp_path, resume='auto') == Start(str(whole))
+    assert not config.resume and config.load_from == str(whole)
+    assert config.model.backbone.init_cfg.checkpoint == 'backbone.pth'
+
+
+def test_the_best_checkpoint_has_no_optimizer_to_go_on_with(tmp_path: Path):
+    file = tmp_path / 'best_coco_bbox_mAP_epoch_3.pth'
+    torch.save(dict(meta=dict(epoch=3), state_dict=dict(a=torch.ones(1))), file)
+    with pytest.raises(UserError, match='holds weights only; start from them with --load-from'):
+        choose_start(_config(), tmp_path, resume=str(file))
+
+
+def test_a_seed_that_goes_on_is_no_change(tmp_path: Path):
+    before, now = _config(), _config()
+    file = _checkpoint(tmp_path, dict(cfg=before.pretty_text, seed=7))
+    assert not list(changes(choose_start(now, tmp_path, resume=file).stored, now))
+
+
+def test_the_seed_goes_on_whatever_the_config_says(tmp_path: Path):
+    for randomness in (None, dict(seed=8, deterministic=True)):
+        config = _config()
+        config.randomness = randomness
+        choose_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg='', seed=7)))
+        assert config.randomness == dict(randomness or {}, seed=7)
+
+
+@pytest.mark.parametrize('seed', [None, 7, 8])
+def test_another_seed_cannot_be_asked_for(tmp_path: Path, seed: int | None):
+    config = _config()
+    file = _checkpoint(tmp_path, dict(cfg='', seed=7))
+    if seed == 8:
+        with pytest.raises(UserError, match='--seed 8: the training .* has seed 7: leave --seed'):
+            choose_start(config, tmp_path, resume=file, seed=seed)
+    else:
+        choose_start(config, tmp_path, resume=file, seed=seed)
+        assert config.randomness.seed == 7
+
+
+def test_changed_settings_are_named(tmp_path: Path):
+    before = _config(drop_path_rate=0.1)
+    before.merge_from_dict({'optim_wrapper.optimizer.lr': 1e-4, 'steps': [8, 11], 'resume': False})
+    now = _config(drop_path_rate=0.2)
+    now.merge_from_dict({'optim_wrapper.optimizer.lr': 1e-4, 'steps': [8, 10], 'gone': 1})
+    file = _checkpoint(tmp_path, dict(cfg=before.pretty_text))
+    stored = choose_start(now, tmp_path, resume=file).stored
+    assert list(changes(stored, now)) == [
+        'gone was not set, is 1',
+        'model.backbone.drop_path_rate was 0.1, is 0.2',
+        'steps was [8, 11], is [8, 10]',
+    ]
+    assert not list(changes(stored, before))
+    assert not list(changes(ConfigDict(), now))
+
+
+def test_weights_of_a_backbone_alone_are_for_pretrained(tmp_path: Path):
+    file = tmp_path / 'backbone.pth'
+    torch.save({'outer_pos': torch.ones(1), 'stages.0.weight': torch.ones(1)}, file)
+    with pytest.raises(UserError, match='weights only; start from them with --pretrained$'):
+        choose_start(_config(), tmp_path, resume=str(file))
+    torch.save({'state_dict': {'backbone.outer_pos': torch.ones(1)}}, file)
+    with pytest.raises(UserError, match='weights only; start from them with --load-from$'):
+        choose_start(_config(), tmp_path, resume=str(file))
+
+
+def test_a_command_with_pretrained_weights_is_repeated_to_resume(tmp_path: Path):
+    began = 'model = dict(backbone=dict(norm_eval=True))'
+    checkpoint = _checkpoint(tmp_path, dict(cfg=began))
+    config = _config()
+    choose_start(config, tmp_path, pretrained='gone.pth', resume=checkpoint)
+    assert config.resume and config.model.backbone.init_cfg is None
+    assert config.model.backbone.norm_eval
+    # Where nothing was saved yet, it begins again.
+    weights = tmp_path / 'backbone.pt'
+    weights.touch()
+    empty = tmp_path / 'empty'
+    config = _config()
+    choose_start(config, empty, pretrained=str(weights), resume='auto')
+    assert not config.get('resume')
+    assert config.model.backbone.init_cfg.checkpoint == str(weights)
+
+
+def test_pretrained_weights_that_would_not_be_used(tmp_path: Path):
+    checkpoint = _checkpoint(tmp_path, dict(cfg='model = dict(backbone=dict())'))
+    with pytest.raises(UserError, match='continues began without it, .*: leave --pretrained out'):
+        choose_start(_config(), tmp_path, pretrained='some.pth', resume=checkpoint)
+    config = _config()
+    config.load_from = checkpoint
+    with pytest.raises(
+        UserError, match='--pretrained some.pth: the whole model starts from .*leave'
+    ):
+        choose_start(config, tmp_path, pretrained='some.pth')
+
+
+def test_a_resume_reads_its_checkpoint_once(tmp_path: Path):
+    whole = train(quick(toy_config(tmp_path / 'whole', epochs=2)))
+    train(quick(toy_config(tmp_path / 'part', epochs=1)))
+    config = quick(toy_config(tmp_path / 'part', epochs=2))
+    config.experiment_name = 'reads_once'
+    start = choose_start(config, tmp_path / 'part', resume='auto')
+    assert start.weights == str(tmp_path / 'part' / 'epoch_1.pth')
+    Path(start.weights).unlink()
+    weights = build_runner(config, start.checkpoint).train().state_dict()
+    assert all(torch.equal(weights[name], whole[name]) for name in whole)
