@@ -58,6 +58,7 @@ def _each(data: DetectionData) -> Iterator[Finding]:
     not_finite = ~np.isfinite(boxes).all(axis=1)
     negative, thin = ((boxes[:, 2:] < side).any(axis=1) for side in (0, 1))
     dropped = 'mmdet drops them silently'
+    background = f'{dropped}, and the object is background'
     many = 'so many may be [x1, y1, x2, y2] or [centre x, centre y, width, height], or belong to '
     clipped = many + 'images of another size' if beyond.mean() >= _MANY else 'mmdet clips them'
     no_area = f'{dropped}: area is width x height, or that of the mask'
@@ -67,12 +68,7 @@ def _each(data: DetectionData) -> Iterator[Finding]:
     rules = (
         (not_finite, error, 'boxes not finite', 'the loss would be NaN'),
         (negative, error, 'boxes of negative size', f'{_FORMAT}; {dropped}'),
-        (
-            thin,
-            warning,
-            'boxes less than 1 pixel wide or high',
-            f'{dropped}, and the object is background',
-        ),
+        (thin, warning, 'boxes less than 1 pixel wide or high', background),
         (
             outside,
             error,

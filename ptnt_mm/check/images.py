@@ -13,7 +13,7 @@ from ptnt_mm.utils.many_files import Folders, on_threads
 
 
 def check_images_are_there(data: Sequence[Data]) -> Iterator[Finding]:
-    """Look for every image by listing the folders, and open none."""
+    """Look for every image, and for any that is listed twice, by listing folders: open none."""
     folders = Folders()
     for split, images in _by_split(data).items():
         local = [image.path for image in images if image.path is not None]
@@ -30,14 +30,7 @@ def check_images_are_there(data: Sequence[Data]) -> Iterator[Finding]:
             yield sound(split, f'{len(local)} images are there')
         if len(local) < len(images):
             yield note(split, f'{len(images) - len(local)} images are remote: not looked at')
-
-
-def check_splits_are_apart(data: Sequence[Data]) -> Iterator[Finding]:
-    """Look for files that are listed twice, or both trained on and evaluated with.
-
-    However they are spelt, and whatever links lead to them.
-    """
-    folders = Folders()
+    # One file may be spelt in several ways, and links lead to it.
     local = [image for one in data for image in one.images if image.path is not None]
     yield from _listed_twice([(image, folders.real(image.path)) for image in local])
 

@@ -14,16 +14,7 @@ from mmengine.registry import DATASETS, DefaultScope
 from ptnt_mm.check.class_names import faults_of_names
 from ptnt_mm.check.data_sets import Data, ImageFile, as_names, find_data_sets, is_measured
 from ptnt_mm.engine.config import explain_build_error, kind_of
-from ptnt_mm.utils.findings import (
-    Finding,
-    Severity,
-    error,
-    note,
-    of_kind,
-    report_wrong,
-    sound,
-    warning,
-)
+from ptnt_mm.utils.findings import Finding, Severity, error, note, report_wrong, sound, warning
 from ptnt_mm.utils.many_files import Folders
 from ptnt_mm.utils.text import some
 
@@ -144,7 +135,7 @@ def check_lists(data: list[SegmentationData], config: Config) -> Iterator[Findin
         elif one.refusal:
             # Other checks report files that are not there, and class names.
             there = all(path.exists() for path in one.data_set.paths())
-            if there and not of_kind(faults_of_names(one), Severity.ERROR):
+            if there and not any(f.severity is Severity.ERROR for f in faults_of_names(one)):
                 yield error(one.name, f'the data set cannot be built: {one.refusal}')
         elif one.pairs:
             yield sound(one.name, f'{len(one.pairs)} images')

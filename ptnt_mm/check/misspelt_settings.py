@@ -57,7 +57,6 @@ _SHORTEST = 4  # letters of a word that slips are looked for
 
 _FOREIGN = ('Albu', 'Detectron2Wrapper')  # they hand their settings on to another library
 
-
 _MEANT = ': did you mean {!r}?'
 
 

@@ -259,10 +259,7 @@ DAMAGED = {
         _each('annotations', lambda a, _: a.update(iscrowd='0')),
         "for their iscrowd: '0' for id 1",
     ),
-    'one iscrowd as text': (
-        _second('annotations', iscrowd='false'),
-        'mmdet ignores 1 of',
-    ),
+    'one iscrowd as text': (_second('annotations', iscrowd='false'), 'mmdet ignores 1 of'),
     'everything a crowd': (
         _each('annotations', lambda a, _: a.update(iscrowd=1)),
         'objects are crowds, which mmdet ignores',
@@ -306,16 +303,11 @@ DAMAGED = {
     ),
     'areas as fractions': (
         _each(
-            'annotations',
-            lambda a, i: a.update(area=a['area'] / i['width'] / i['height']),
-            'val',
+            'annotations', lambda a, i: a.update(area=a['area'] / i['width'] / i['height']), 'val'
         ),
         'areas that are not those of the boxes in pixels',
     ),
-    'objects listed twice': (
-        lambda demo: demo.edit('train', _repeated),
-        'objects listed twice',
-    ),
+    'objects listed twice': (lambda demo: demo.edit('train', _repeated), 'objects listed twice'),
     'categories from 0': (_numbered_from_0, 'whose category_id is not in the file: 0'),
     'category_id as text': (
         _each('annotations', lambda a, _: a.update(category_id=str(a['category_id']))),
@@ -476,10 +468,7 @@ MASKS = {
         _second('annotations', segmentation=[['1', '2', '30', '4', '5', '60']]),
         'a polygon is no list of numbers',
     ),
-    'polygons of points': (
-        _polygon(lambda p, i: p.tolist()),
-        'masks that cannot be drawn',
-    ),
+    'polygons of points': (_polygon(lambda p, i: p.tolist()), 'masks that cannot be drawn'),
     'a polygon without its list': (
         _second('annotations', segmentation=[10, 20, 30, 40, 50, 60]),
         'polygons of less than 3 points: id 2',
@@ -662,8 +651,7 @@ SOUND = {
         'images', lambda i, _: i.update(width=i['width'] * 1.0)
     ),
     'an image without objects': lambda demo: demo.edit(
-        'train',
-        lambda c: c.update(annotations=[a for a in c['annotations'] if a['image_id'] != 2]),
+        'train', lambda c: c.update(annotations=[a for a in c['annotations'] if a['image_id'] != 2])
     ),
     'two files over the same images': _joined,
     'a crowd': _each('annotations', lambda a, _: a.update(iscrowd=int(a['id'] == 2))),
@@ -747,6 +735,6 @@ MISSED = {
 MISSED_MASKS = {
     'a polygon with its points in disorder': _polygon(
         lambda p, _: _flat(np.random.default_rng(0).permutation(p))
-    ),
+    )
 }
 """The same for objects' masks."""

@@ -157,10 +157,7 @@ DAMAGED = {
         'images also trained on',
     ),
     # Values
-    '65535 for ignored pixels': (
-        _masks(_pixels(_many(65535))),
-        'values that are no 8-bit numbers',
-    ),
+    '65535 for ignored pixels': (_masks(_pixels(_many(65535))), 'values that are no 8-bit numbers'),
     '256 classes and more': (_mask(_pixels(_many(300))), 'values that are no 8-bit numbers'),
     'whole numbers of 32 bits': (
         _as_suffix('.tif', lambda p, f: _saved(np.int32)(p.astype(int) * 1000, f)),
@@ -204,10 +201,7 @@ DAMAGED = {
         lambda demo: shutil.copy(demo.image('train', 3), demo.mask('train', 3)),
         'with several channels',
     ),
-    'Cityscapes ids': (
-        _masks(_pixels(lambda pixels: pixels + 7)),
-        'values that are no class',
-    ),
+    'Cityscapes ids': (_masks(_pixels(lambda pixels: pixels + 7)), 'values that are no class'),
     'masks of 0 alone': (
         _masks(_pixels(lambda pixels: pixels * 0)),
         'no pixel of ball, coin, crate, cup',
