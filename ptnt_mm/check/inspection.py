@@ -231,8 +231,8 @@ class Inspection:
         elif self.scope not in HOSTS:
             yield note('Memory', f'estimated for models of {" and ".join(HOSTS)} only')
         elif self.model is not None:
-            # One value per channel has no variance for a segmenter's BatchNorm to train on, unless
-            # a step has one image in all.
+            # A segmenter gets two images: BatchNorm cannot train on one. If a step of training has
+            # one, it is tried with one, and fails as training would.
             batch = self.config.train_dataloader.get('batch_size', 1) * self.gpus
             images = min(batch, 2) if self.scope == 'mmseg' else 1
             step = TrainingStep(self.config, self.model, images)

@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from .planted_boxes import (
+from .spoilt import (
+    TRAIN_SET,
+    MaskDemo,
     Plant,
     all_of,
     as_folder,
@@ -19,7 +21,6 @@ from .planted_boxes import (
     settings,
     with_exif,
 )
-from .spoilt import TRAIN_SET, MaskDemo
 
 COLOURS = [0, 0, 0, 230, 159, 0, 86, 180, 233, 0, 158, 115, 204, 121, 167]
 

@@ -1,7 +1,6 @@
 """Heads, necks, weights and memory: what takes a model."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,7 +11,7 @@ from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads, check
 from ptnt_mm.check.memory import check_memory
 from ptnt_mm.check.weights import check_normalisation, check_weights_fit
 from ptnt_mm.engine.starting_weights import use_pretrained
-from ptnt_mm.engine.training_memory import StepMemory, measure_memory
+from ptnt_mm.engine.training_memory import StepMemory
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.utils.findings import Severity
 
@@ -145,21 +144,6 @@ def test_images_are_to_be_scaled_as_for_the_authors_weights(scale: dict, where: 
     assert [one.where.rpartition('.')[2] for one in found] == where
     config.load_from = 'whole_model.pth'
     assert not counted(list(check_normalisation(config)))
-
-
-def test_memory_is_counted_as_autograd_keeps_it():
-    model = nn.Conv2d(3, 8, 1, bias=False)
-    optimizer = dict(type='AdamW', lr=1e-3)
-    config = Config(dict(optim_wrapper=dict(optimizer=optimizer), train_dataloader={}))
-
-    def losses(side: int):
-        # A convolution keeps its input, tanh its output: 3 + 8 numbers of 4 bytes for each pixel.
-        return model(torch.ones(1, 3, 16, 16)).tanh().sum(), 256
-
-    step = measure_memory(config, SimpleNamespace(model=model, loss=losses, area=512))
-    assert step.image == (3 + 8) * 4 * 512
-    # Weights, gradients, two averages of AdamW, and its counter of steps.
-    assert step.weights == 4 * 24 * 4 + 4
 
 
 @pytest.mark.parametrize(('image', 'severity'), [(1000, Severity.OK), (2**60, WARNING)])
