@@ -283,7 +283,8 @@ def _how_to_continue(arguments: TrainArguments, work_dir: Path) -> str:
 
 def _closing(runner: Runner) -> str:
     """Where everything is."""
-    work_dir = Path(runner.work_dir)
+    # As it was given; the runner's own is absolute.
+    work_dir = Path(runner.cfg.work_dir)
     log = Path(runner.log_dir) / f'{runner.timestamp}.log'
     try:
         pictures = draw_curves(work_dir, work_dir / 'curves.png')

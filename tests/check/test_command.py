@@ -1,6 +1,5 @@
-"""The command line: its flags, what it prints, and its exit status; and Python without it."""
+"""The command line: its flags, what it prints, and its exit status."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -88,14 +87,3 @@ def test_what_a_check_stumbles_over_does_not_stop_a_training(demo: Demo, monkeyp
     monkeypatch.setattr(inspection, 'check_normalisation', lambda config: (1 / 0 for _ in '.'))
     (line,) = check_before_training(demo.config())
     assert 'this could not be checked to its end' in line
-
-
-def test_the_example_of_the_docs_runs(tmp_path: Path, monkeypatch, capsys):
-    pytest.importorskip('mmdet')
-    text = (Path(__file__).parents[2] / 'docs' / 'check.md').read_text()
-    blocks = re.findall(r'```python\n(.*?)```', text, re.DOTALL)
-    (example,) = (block for block in blocks if 'check(config' in block)
-    # Where there is no data.
-    monkeypatch.chdir(tmp_path)
-    exec(example, {})
-    assert 'instances_train.json is not there' in capsys.readouterr().out
