@@ -72,7 +72,7 @@ def check_before_training(config: Config) -> list[str]:
     Raises:
         UserError: if it found errors: lists them all.
     """
-    # A mistake of ours in a check is no reason not to train.
+    # A bug in a check must not stop a training.
     inspection = Inspection(config, ('train', 'val'), thorough=False, report_failure=warning)
     inspection.look_at_settings()
     if not inspection.errors:
@@ -92,7 +92,7 @@ class Inspection:
     """A config, what the checks of it share, and what they find.
 
     Attributes:
-        report_failure: Makes a finding of a check that fails itself.
+        report_failure: Makes a finding of an exception in a check.
         data: The data sets, once they are read.
         model: The model, once it is built.
     """
@@ -125,10 +125,7 @@ class Inspection:
     def run(
         self, subject: str, *quick: Iterable[Finding], thorough: Iterable[Finding] = ()
     ) -> None:
-        """Run the checks of a subject.
-
-        What a check stumbles over itself is a finding, and never a traceback.
-        """
+        """Run the checks of a subject; an exception in a check is a finding, too."""
         found: list[Finding] = []
         for findings in (*quick, thorough) if self.thorough else quick:
             try:

@@ -23,6 +23,11 @@ HEAD = 'model.decode_head.'
 SCALE = 'model.data_preprocessor.'
 VAL_SET = 'val_dataloader.dataset.'
 
+LOAD, LOAD_MASKS, PACK = (
+    dict(type=name) for name in ('LoadImageFromFile', 'LoadAnnotations', 'PackSegInputs')
+)
+RESIZE = dict(type='Resize', scale=(192, 192))
+
 
 def _everywhere(**options: object) -> Plant:
     return lambda masks: masks.set_everywhere(**options)
@@ -355,40 +360,22 @@ FAULTS = {
     ),
     # Pipelines
     'masks that are not loaded': (
-        own(pipeline=[dict(type='LoadImageFromFile'), dict(type='PackSegInputs')]),
+        own(pipeline=[LOAD, PACK]),
         ERROR,
         ('the pipeline loads no masks', "dict(type='LoadAnnotations')"),
     ),
     'masks that are not measured': (
-        settings(
-            {VAL_SET + 'pipeline': [dict(type='LoadImageFromFile'), dict(type='PackSegInputs')]}
-        ),
+        settings({VAL_SET + 'pipeline': [LOAD, PACK]}),
         ERROR,
         ('val: the pipeline loads no masks',),
     ),
     'masks loaded too late': (
-        own(
-            pipeline=[
-                dict(type='LoadImageFromFile'),
-                dict(type='Resize', scale=(192, 192)),
-                dict(type='LoadAnnotations'),
-                dict(type='PackSegInputs'),
-            ]
-        ),
+        own(pipeline=[LOAD, RESIZE, LOAD_MASKS, PACK]),
         ERROR,
         ('Resize before LoadAnnotations',),
     ),
     'masks loaded too early': (
-        settings(
-            {
-                VAL_SET + 'pipeline': [
-                    dict(type='LoadImageFromFile'),
-                    dict(type='LoadAnnotations'),
-                    dict(type='Resize', scale=(192, 192)),
-                    dict(type='PackSegInputs'),
-                ]
-            }
-        ),
+        settings({VAL_SET + 'pipeline': [LOAD, LOAD_MASKS, RESIZE, PACK]}),
         ERROR,
         ('Resize behind LoadAnnotations', 'evaluation would break off'),
     ),
@@ -414,13 +401,7 @@ FAULTS = {
         ("size is 'large', not (height, width)",),
     ),
     'no crops': (
-        own(
-            pipeline=[
-                dict(type='LoadImageFromFile'),
-                dict(type='LoadAnnotations'),
-                dict(type='PackSegInputs'),
-            ]
-        ),
+        own(pipeline=[LOAD, LOAD_MASKS, PACK]),
         WARNING,
         ('the pipeline cuts images to no size', 'RandomCrop'),
     ),
@@ -614,10 +595,7 @@ def test_what_is_worth_knowing_is_noted(masks: MaskDemo, plant: Plant, words: st
 def test_a_test_split_without_masks_is_no_fault_if_it_only_writes_predictions(masks: MaskDemo):
     masks.options |= {
         'test_dataloader.dataset.data_prefix': dict(_delete_=True, img_path='val'),
-        'test_dataloader.dataset.pipeline': [
-            dict(type='LoadImageFromFile'),
-            dict(type='PackSegInputs'),
-        ],
+        'test_dataloader.dataset.pipeline': [LOAD, PACK],
         'test_evaluator': dict(type='IoUMetric', format_only=True, output_dir='out'),
     }
     assert counted(masks.findings('images', 'masks')) == []

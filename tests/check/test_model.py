@@ -15,7 +15,7 @@ from ptnt_mm.engine.training_memory import StepMemory
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.utils.findings import Severity
 
-from .spoilt import Demo, counted
+from .spoilt import TRAIN_SET, Demo, counted
 
 NAMES = ('ball', 'cup')
 ERROR, WARNING = Severity.ERROR, Severity.WARNING
@@ -154,19 +154,19 @@ def test_memory_that_the_device_does_not_have(image: int, severity: Severity):
     assert 'images of 1.00 megapixels' in finding.what
 
 
-def test_a_model_that_cannot_be_built_is_a_finding(demo: Demo):
-    demo.options['model.bbox_head.stacked_convz'] = 3
-    said = '\n'.join(map(str, counted(demo.findings('heads', 'memory'))))
-    assert 'the model cannot be built' in said and "did you mean 'stacked_convs'?" in said
-
-
-def test_a_pipeline_that_fails_is_a_finding(demo: Demo):
-    demo.set(**{'pipeline.2.scale': (0, 0)})
-    said = '\n'.join(map(str, counted(demo.findings('heads', 'memory'))))
-    assert 'the training data set or its pipeline fails' in said
-
-
-def test_a_step_that_fails_is_a_finding(demo: Demo):
-    demo.options['model.bbox_head.in_channels'] = 32
-    said = '\n'.join(map(str, counted(demo.findings('heads', 'memory'))))
-    assert 'a step of training fails' in said
+@pytest.mark.parametrize(
+    ('key', 'value', 'words'),
+    [
+        (
+            'model.bbox_head.stacked_convz',
+            3,
+            "the model cannot be built: RetinaHead: unknown argument 'stacked_convz': did you mean "
+            "'stacked_convs'?",
+        ),
+        (TRAIN_SET + 'pipeline.2.scale', (0, 0), 'the training data set or its pipeline fails'),
+        ('model.bbox_head.in_channels', 32, 'a step of training fails'),
+    ],
+)
+def test_what_cannot_be_built_or_fails_is_a_finding(demo: Demo, key: str, value, words: str):
+    demo.options[key] = value
+    assert words in '\n'.join(map(str, counted(demo.findings('heads', 'memory'))))
