@@ -45,14 +45,7 @@ _SIZE_STEP = PATCH * 2 ** (NUM_STAGES - 1)
 
 @dataclass(frozen=True)
 class CheckpointArguments:
-    """The command line, resolved.
-
-    Attributes:
-        command: 'inspect', 'convert' or 'publish'.
-        file: A checkpoint, or the address of one.
-        out: The new file, or its folder.
-        overwrite: Replace an existing file.
-    """
+    """The command line, resolved: 'inspect', 'convert' or 'publish', and what that takes."""
 
     command: str
     file: str

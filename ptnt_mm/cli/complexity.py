@@ -18,15 +18,7 @@ from ptnt_mm.utils.errors import UserError
 
 @dataclass(frozen=True)
 class ComplexityArguments:
-    """The command line, resolved.
-
-    Attributes:
-        model: An arch, a config file, or the name of a config.
-        shape: Height and width of the image in pixels.
-        format: What to print: 'table' or 'json'.
-        json: A file to write JSON to, too.
-        overwrite: Replace that file if it exists.
-    """
+    """The command line, resolved; the shape is height and width in pixels."""
 
     model: str
     shape: tuple[int, int]

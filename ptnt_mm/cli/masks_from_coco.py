@@ -15,14 +15,7 @@ from ptnt_mm.utils.progress import watched
 
 @dataclass(frozen=True)
 class MaskArguments:
-    """The command line, resolved.
-
-    Attributes:
-        annotations: A file in COCO format.
-        folder: Where to write the masks.
-        classes: All categories in index order, from 1; None for the order in the file.
-        overwrite: Replace a folder that holds only masks drawn by this tool.
-    """
+    """The command line, resolved: what ``write_masks`` takes."""
 
     annotations: Path
     folder: Path

@@ -4,7 +4,7 @@ from ptnt_mm.engine.hooks.bad_loss import StopAtBadLossHook
 from ptnt_mm.engine.hooks.bad_weights import StopAtBadWeightsHook
 from ptnt_mm.engine.hooks.checkpointing import WholeCheckpointHook
 from ptnt_mm.engine.hooks.corrupt_images import SkipCorruptImagesHook
-from ptnt_mm.engine.hooks.data import RememberDataHook
+from ptnt_mm.engine.hooks.data_changes import RememberDataHook
 from ptnt_mm.engine.hooks.health import HealthHook
 from ptnt_mm.engine.hooks.repeatable import RepeatableHook
 from ptnt_mm.engine.hooks.resume import ResumeHook

@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ptnt_mm import __main__ as package
-from ptnt_mm.cli import check_config, infer, test, train
+from ptnt_mm.cli import check_config, infer, package, test, train
 from ptnt_mm.cli.arguments import Parser
 
 Main = Callable[[list[str]], int]

@@ -11,7 +11,7 @@ import pytest
 from mmengine.config import Config
 from mmengine.logging import MessageHub
 
-from ptnt_mm.engine.hooks.data import RememberDataHook
+from ptnt_mm.engine.hooks.data_changes import RememberDataHook
 
 from .test_bad_weights import quick
 from .toy import toy_config, train

@@ -6,6 +6,7 @@ import pytest
 import torch
 from mmengine.config import Config, ConfigDict
 
+from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.starting_weights import (
     Start,
     changes,
@@ -15,6 +16,9 @@ from ptnt_mm.engine.starting_weights import (
     use_pretrained,
 )
 from ptnt_mm.utils.errors import UserError
+
+from .test_bad_weights import quick
+from .toy import toy_config, train
 
 
 def _config(**backbone: object) -> Config:
@@ -187,3 +191,15 @@ def test_pretrained_weights_that_would_not_be_used(tmp_path: Path):
         UserError, match='--pretrained some.pth: the whole model starts from .*leave'
     ):
         choose_start(config, tmp_path, pretrained='some.pth')
+
+
+def test_a_resume_reads_its_checkpoint_once(tmp_path: Path):
+    whole = train(quick(toy_config(tmp_path / 'whole', epochs=2)))
+    train(quick(toy_config(tmp_path / 'part', epochs=1)))
+    config = quick(toy_config(tmp_path / 'part', epochs=2))
+    config.experiment_name = 'reads_once'
+    start = choose_start(config, tmp_path / 'part', resume='auto')
+    assert start.weights == str(tmp_path / 'part' / 'epoch_1.pth')
+    Path(start.weights).unlink()
+    weights = build_runner(config, start.checkpoint).train().state_dict()
+    assert all(torch.equal(weights[name], whole[name]) for name in whole)

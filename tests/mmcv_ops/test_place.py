@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from mmcv import ops
 
-from ptnt_mm.__main__ import main
+from ptnt_mm.cli.package import main
 from ptnt_mm.mmcv_ops import place
 from ptnt_mm.utils.errors import UserError
 
