@@ -5,14 +5,17 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mmengine.config import DictAction
 
 from ptnt_mm.utils.errors import exit_status
 from ptnt_mm.utils.text import unknown_name
+
+Arguments = TypeVar('Arguments')
 
 # What the hosts warn of whenever they are used as they are meant to be, by its beginning: MMEngine
 # of its own import, mmseg of its own losses and of a hook that draws when asked to.
@@ -160,6 +163,12 @@ def add_work_dir_and_launcher(parser: Parser) -> None:
     )
     parser.add_argument('--launcher', choices=['none', 'pytorch', 'slurm', 'mpi'], default='none')
     parser.add_argument('--local_rank', '--local-rank', type=int, default=0, help=argparse.SUPPRESS)
+
+
+def resolved(kind: type[Arguments], args: argparse.Namespace, **values: Any) -> Arguments:
+    """Make a command's dataclass: some values, and what was parsed for its other fields."""
+    parsed = {field.name: vars(args).get(field.name) for field in fields(kind)}
+    return kind(**parsed | values)
 
 
 def size(text: str) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from mmengine.config import Config
 
 from ptnt_mm.checkpoints.read import check_file, refuse_forced_unsafe_loading
-from ptnt_mm.cli.arguments import Parser, add_config
+from ptnt_mm.cli.arguments import Parser, add_config, resolved
 from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.inference.images import Images
 from ptnt_mm.inference.predictor import load_predictor
@@ -137,7 +137,9 @@ def main(words: list[str] | None = None) -> int:
 
 def _parser() -> Parser:
     parser = Parser(__doc__)
-    parser.add_argument('input', help='an image, a folder, a video, or 0 for the first webcam')
+    parser.add_argument(
+        'source', metavar='input', help='an image, a folder, a video, or 0 for the first webcam'
+    )
     add_config(parser, 'model.test_cfg.max_per_img=20')
     parser.add_argument('checkpoint', help='what training saved')
     parser.add_argument(
@@ -153,7 +155,9 @@ def _parser() -> Parser:
         help='leave out what has a lower score, from pictures and JSON: 0.3 by default; '
         'segmenters have no scores and refuse it',
     )
-    parser.add_argument('--no-draw', action='store_true', help='write the JSON file alone')
+    parser.add_argument(
+        '--no-draw', action='store_false', dest='draw', help='write the JSON file alone'
+    )
     parser.add_argument(
         '--show', action='store_true', help='show a video or a webcam in a window; q ends it'
     )
@@ -162,18 +166,8 @@ def _parser() -> Parser:
 
 
 def _resolve(args: argparse.Namespace) -> InferArguments:
-    return InferArguments(
-        config=read_config(args.config, args.cfg_options),
-        checkpoint=args.checkpoint,
-        source=args.input,
-        out=args.out,
-        overwrite=args.overwrite,
-        score_thr=args.score_thr,
-        draw=not args.no_draw,
-        show=args.show,
-        device=args.device,
-        config_name=args.config,
-    )
+    config = read_config(args.config, args.cfg_options)
+    return resolved(InferArguments, args, config=config, config_name=args.config)
 
 
 def _run(arguments: InferArguments) -> None:

@@ -13,13 +13,14 @@ from mmengine.config import Config, ConfigDict
 from mmengine.dist import is_main_process
 
 from ptnt_mm.checkpoints.read import check_file, refuse_forced_unsafe_loading
-from ptnt_mm.cli.arguments import Parser, add_config, add_work_dir_and_launcher
+from ptnt_mm.cli.arguments import Parser, add_config, add_work_dir_and_launcher, resolved
 from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.engine.data_files import check_data_files, data_sets
 from ptnt_mm.engine.failures import late_building
 from ptnt_mm.engine.hooks.health import NO_FIGURES
 from ptnt_mm.engine.launcher import choose_launcher
+from ptnt_mm.engine.runner import log_file
 from ptnt_mm.engine.work_dir import choose_work_dir
 from ptnt_mm.inference.evaluation import draw_predictions, dump_predictions
 from ptnt_mm.utils.errors import UserError
@@ -38,19 +39,6 @@ class EvaluateArguments:
     launcher: str
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """What an evaluation found.
-
-    Attributes:
-        metrics: By name; none if nothing was found in any image.
-        log: The log file.
-    """
-
-    metrics: dict[str, float]
-    log: Path
-
-
 def evaluate(
     config: Config,
     checkpoint: str,
@@ -60,7 +48,7 @@ def evaluate(
     show_dir: Path | None = None,
     tta: bool = False,
     launcher: str = 'none',
-) -> Evaluation:
+) -> dict[str, float]:
     """Evaluate a checkpoint as ``tools/test.py`` does.
 
     Args:
@@ -71,6 +59,9 @@ def evaluate(
         show_dir: The folder for pictures of predictions.
         tta: Average over scales and mirroring.
         launcher: What started this process: 'none', 'pytorch', 'slurm' or 'mpi'.
+
+    Returns:
+        The metrics by name; none if nothing was found in any image.
 
     Raises:
         UserError: for everything that the user can mend.
@@ -90,8 +81,7 @@ def evaluate(
         _use_tta(config)
     runner = build_runner(config)
     with late_building():
-        metrics = runner.test()
-    return Evaluation(metrics, Path(runner.log_dir) / f'{runner.timestamp}.log')
+        return runner.test()
 
 
 def _use_checkpoint(config: Config, checkpoint: str) -> None:
@@ -129,26 +119,19 @@ def _parser() -> Parser:
 
 
 def _resolve(args: argparse.Namespace) -> EvaluateArguments:
-    return EvaluateArguments(
-        config=read_config(args.config, args.cfg_options),
-        checkpoint=args.checkpoint,
-        work_dir=args.work_dir,
-        out=args.out,
-        show_dir=args.show_dir,
-        tta=args.tta,
-        launcher=args.launcher,
-    )
+    config = read_config(args.config, args.cfg_options)
+    return resolved(EvaluateArguments, args, config=config)
 
 
 def _run(arguments: EvaluateArguments) -> None:
-    evaluation = evaluate(**vars(arguments))
+    metrics = evaluate(**vars(arguments))
     if is_main_process():
-        if not evaluation.metrics:
+        if not metrics:
             print(NO_FIGURES)
-        print('\n'.join(f'{name}: {_rounded(value)}' for name, value in evaluation.metrics.items()))
+        print('\n'.join(f'{name}: {_rounded(value)}' for name, value in metrics.items()))
         pictures = f'  pictures: {arguments.show_dir}' if arguments.show_dir else ''
         predictions = f'  predictions: {arguments.out}' if arguments.out else ''
-        print(f'Done. Log: {evaluation.log}{predictions}{pictures}')
+        print(f'Done. Log: {log_file()}{predictions}{pictures}')
 
 
 def _rounded(value: object) -> object:

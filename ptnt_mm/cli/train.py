@@ -22,13 +22,13 @@ from mmengine.runner import Runner
 from ptnt_mm.check.inspection import check_before_training
 from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_there_are_weights
 from ptnt_mm.checkpoints.read import refuse_forced_unsafe_loading
-from ptnt_mm.cli.arguments import Parser, add_config, add_work_dir_and_launcher
+from ptnt_mm.cli.arguments import Parser, add_config, add_work_dir_and_launcher, resolved
 from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.engine.data_files import check_data_files
 from ptnt_mm.engine.failures import failures_explained, late_building
 from ptnt_mm.engine.launcher import choose_launcher, is_first_process
-from ptnt_mm.engine.runner import how_to_repeat
+from ptnt_mm.engine.runner import how_to_repeat, log_file
 from ptnt_mm.engine.starting_weights import changes, choose_start
 from ptnt_mm.engine.work_dir import (
     RemoveHook,
@@ -237,16 +237,7 @@ def _resolve(args: argparse.Namespace) -> TrainArguments:
         config.auto_scale_lr.enable = True
     if args.load_from is not None:
         config.load_from = args.load_from
-    return TrainArguments(
-        config=config,
-        work_dir=args.work_dir,
-        pretrained=args.pretrained,
-        resume=args.resume,
-        overwrite=args.overwrite,
-        seed=args.seed,
-        launcher=args.launcher,
-        command=tuple(sys.argv),
-    )
+    return resolved(TrainArguments, args, config=config, command=tuple(sys.argv))
 
 
 def _use_mixed_precision(config: Config) -> None:
@@ -285,11 +276,10 @@ def _closing(runner: Runner) -> str:
     """Where everything is."""
     # As it was given; the runner's own is absolute.
     work_dir = Path(runner.cfg.work_dir)
-    log = Path(runner.log_dir) / f'{runner.timestamp}.log'
     try:
         pictures = draw_curves(work_dir, work_dir / 'curves.png')
     except (ImportError, OSError, UserError) as error:
         # The weights are what counts: a run that cannot be drawn is a good run.
         pictures = f'none ({error})'
     checkpoint = latest_checkpoint(work_dir) or 'none'
-    return f'Done. Checkpoint: {checkpoint}  log: {log}  pictures: {pictures}'
+    return f'Done. Checkpoint: {checkpoint}  log: {log_file()}  pictures: {pictures}'

@@ -152,30 +152,23 @@ def stored_config(text: str) -> ConfigDict:
     for statement in statements:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             try:
-                settings[statement.targets[0].id] = _literal(statement.value)
+                value = ast.literal_eval(_DictCalls().visit(statement.value))
             except (ValueError, TypeError, RecursionError):
                 continue
+            settings[statement.targets[0].id] = value
     return settings
 
 
-def _literal(node: ast.expr) -> object:
-    """The value of a literal in which ``dict(key=value)`` counts as one.
+class _DictCalls(ast.NodeTransformer):
+    """Writes ``dict(key=value)`` as ``{'key': value}``, which is a literal."""
 
-    Raises:
-        ValueError: for anything that would have to be executed.
-    """
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == 'dict':
-        if node.args or any(keyword.arg is None for keyword in node.keywords):
-            raise ValueError('dict() with other than keyword arguments')
-        return {keyword.arg: _literal(keyword.value) for keyword in node.keywords}
-    if isinstance(node, ast.Dict):
-        keys = [ast.literal_eval(key) for key in node.keys if key is not None]
-        return dict(zip(keys, map(_literal, node.values), strict=True))
-    if isinstance(node, ast.List):
-        return [_literal(item) for item in node.elts]
-    if isinstance(node, ast.Tuple):
-        return tuple(_literal(item) for item in node.elts)
-    return ast.literal_eval(node)
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        names = [keyword.arg for keyword in node.keywords]
+        if node.args or None in names or not isinstance(node.func, ast.Name):
+            return node
+        values = [keyword.value for keyword in node.keywords]
+        return ast.Dict(list(map(ast.Constant, names)), values) if node.func.id == 'dict' else node
 
 
 def _find_config(path: str) -> Path:

@@ -29,17 +29,7 @@ _BULK = (
     TRACEBACK,
 )
 
-_PACKAGES = (
-    'ptnt_mm',
-    'torch',
-    'torchvision',
-    'mmengine',
-    'mmcv',
-    'mmcv-lite',
-    'mmdet',
-    'mmsegmentation',
-    'numpy',
-)
+_PACKAGES = 'ptnt_mm torch torchvision mmengine mmcv mmcv-lite mmdet mmsegmentation numpy'
 
 
 class QuietRunner(Runner):
@@ -80,6 +70,12 @@ def _fits_the_console(record: logging.LogRecord) -> bool:
     return not bulk and 'is skipped since its requires_grad' not in message
 
 
+def log_file() -> Path:
+    """The file that MMEngine's current logger writes."""
+    handlers = MMLogger.get_current_instance().handlers
+    return next(Path(one.baseFilename) for one in handlers if isinstance(one, logging.FileHandler))
+
+
 def how_to_repeat(command: Sequence[str], weights: str | None) -> Iterator[str]:
     """What a log has to hold so that its run can be done again; MMEngine logs the rest itself.
 
@@ -92,7 +88,7 @@ def how_to_repeat(command: Sequence[str], weights: str | None) -> Iterator[str]:
     """
     if command:
         yield f'Command: {shlex.join([Path(sys.executable).name, *command])} in {Path.cwd()}'
-    found = ((package, installed(package)) for package in _PACKAGES)
+    found = ((package, installed(package)) for package in _PACKAGES.split())
     yield 'Versions: ' + ', '.join(f'{package} {version}' for package, version in found if version)
     operators = source()
     yield f"mmcv's operators: {operators.kind}" + (f' ({operators.file})' if operators.file else '')

@@ -1,6 +1,7 @@
 """What the command lines of several tools have in common."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -65,3 +66,30 @@ def test_flags_of_other_tools_say_what_to_do_here(capsys, main: Main, flag: str,
     with pytest.raises(SystemExit, match='0'):
         main(['--help'])
     assert flag not in capsys.readouterr().out
+
+
+def test_flags_of_training_become_settings_or_arguments(monkeypatch, tmp_path: Path):
+    given = {}
+
+    def stop(**arguments: object) -> None:
+        given.update(arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train, 'train', stop)
+    file = tmp_path / 'mine.py'
+    file.write_text('auto_scale_lr = dict(base_batch_size=8)\nrandomness = dict(seed=3)\n')
+    flags = ('--auto-scale-lr', '--deterministic', '--load-from', 'whole.pth', '--resume')
+    words = (*flags, '--seed=7', '--work-dir=run', '--pretrained=backbone.pth')
+    assert train.main([str(file), *words, '--cfg-options', 'sync_bn=mmcv']) == 130
+    config, command = given.pop('config'), given.pop('command')
+    assert config.randomness == dict(seed=3, deterministic=True)
+    assert config.auto_scale_lr.enable and config.load_from == 'whole.pth'
+    assert config.sync_bn == 'mmcv' and command
+    assert given == dict(
+        work_dir=Path('run'),
+        pretrained='backbone.pth',
+        resume='auto',
+        overwrite=False,
+        seed=7,
+        launcher='none',
+    )
