@@ -21,9 +21,9 @@ TRAIN_SET = 'train_dataloader.dataset.'
 
 
 class Partial(Inspection):
-    """Runs the thorough half for some subjects, and the model is one of them.
+    """Runs the thorough half of the chosen subjects alone, and 'model' only if it is chosen.
 
-    To build it each time would take most of the suite's time.
+    To build the model in every test would take most of the suite's time.
     """
 
     chosen: tuple[str, ...] = ()
