@@ -488,6 +488,11 @@ def strange_versions(canary: Path) -> Raw:
     return ORDERED.reduce().build({'_metadata': {'': [1]}})
 
 
+def versions_of_shared_keys(canary: Path) -> Raw:
+    """Pairs whose keys would take for ever to hash."""
+    return ORDERED.reduce().build({'_metadata': [(shared(60), {})]})
+
+
 def half_made(canary: Path) -> Raw:
     return RECONSTRUCT.reduce(NDARRAY, (0,), b'b')
 
@@ -589,6 +594,7 @@ REFUSED: tuple[Callable[[Path], Raw], ...] = (
     old_instance,
     old_object,
     name_from_the_stack,
+    versions_of_shared_keys,
 )
 """Attacks on the reader: each is refused while the file is read."""
 

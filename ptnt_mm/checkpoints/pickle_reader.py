@@ -1,4 +1,4 @@
-"""A small interpreter of pickles, in whose world there is nothing to call.
+"""A small interpreter of pickles that has nothing to call.
 
 A pickle names classes and functions and says what to call them with. Here a name stays a name: it
 is compared with the few that honest checkpoints use, its arguments are checked, and we make the
@@ -47,6 +47,7 @@ _KINDS = _FLOATS | _OTHERS | {'storage.Untyped': 'uint8'}
 _NEW_DTYPES = ('uint16', 'uint32', 'uint64', 'float8_e4m3fn', 'float8_e5m2')
 DTYPES = {f'torch.{name}': getattr(torch, name) for name in (*_KINDS.values(), *_NEW_DTYPES)}
 STORAGES = {f'torch.{kind}Storage': getattr(torch, name) for kind, name in _KINDS.items()}
+_TAKES = {'EMPTY_TUPLE': 0, 'TUPLE1': 1, 'TUPLE2': 2, 'TUPLE3': 3, 'APPEND': 1, 'SETITEM': 2}
 _NUMPY_DTYPES = ('b1', 'i1', 'i2', 'i4', 'i8', 'u1', 'u2', 'u4', 'u8', 'f2', 'f4', 'f8')
 
 _CONTAINERS = (list, tuple, set, dict, OrderedDict, Counter, Namespace)
@@ -56,7 +57,7 @@ _LEAVES += (torch.device, torch.Size, np.ndarray, HistoryBuffer)
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """What the file calls something by."""
+    """What the file calls a class or a function by."""
 
     path: str
 
@@ -65,26 +66,23 @@ class Name:
 class Unfinished:
     """An object that the file has announced; its attributes come in a later step."""
 
-    path: str
-    code: str = ''
+    name: Name
+    arguments: tuple
     value: Any = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Storage:
-    """The bytes that tensors look at, as uint8, and how to read them."""
+    """The bytes of tensors, as uint8, and the dtype to read them as."""
 
     data: Tensor
     dtype: torch.dtype
 
 
 def unpickle(stream: io.BytesIO, find_storage: Callable[[Any], Storage], size: int) -> Any:
-    """Read one pickle and leave the stream behind it.
+    """Read one pickle of a file of ``size`` bytes, and leave the stream behind it.
 
-    Args:
-        stream: The pickle, and whatever follows it.
-        find_storage: Gives a tensor's bytes for the persistent id that the file has for them.
-        size: Bytes of the whole file.
+    ``find_storage`` gives the bytes of a tensor for the persistent id that stands for them.
 
     Raises:
         CheckpointError: It does what no honest checkpoint does.
@@ -113,32 +111,27 @@ class _Machine:
         stack = self.stack
         match opcode:
             case 'BINGET' | 'LONG_BINGET':
-                stack.append(self.recall(argument))
+                value = self.memo[argument]
+                finished = type(value) is Unfinished and value.value is not None
+                stack.append(value.value if finished else value)
             case 'BINPUT' | 'LONG_BINPUT':
                 self.memo[argument] = stack[-1]
-            case 'BINUNICODE' | 'BININT' | 'BININT1' | 'BININT2' | 'LONG1' | 'BINFLOAT' | 'NONE':
+            case 'BININT' | 'BININT1' | 'BININT2' | 'LONG1' | 'BINFLOAT':
                 stack.append(argument)
-            case 'SHORT_BINSTRING':
+            case 'BINUNICODE' | 'SHORT_BINSTRING' | 'NONE':
                 stack.append(argument)
             case 'NEWTRUE' | 'NEWFALSE':
                 stack.append(opcode == 'NEWTRUE')
             case 'EMPTY_LIST' | 'EMPTY_DICT':
                 stack.append([] if opcode == 'EMPTY_LIST' else {})
-            case 'EMPTY_TUPLE' | 'TUPLE1' | 'TUPLE2' | 'TUPLE3':
-                length = 0 if opcode == 'EMPTY_TUPLE' else int(opcode[-1])
-                stack.append(tuple([stack.pop() for _ in range(length)][::-1]))
             case 'MARK':
                 self.outer.append(stack)
                 self.stack = []
             case 'TUPLE' | 'APPENDS' | 'SETITEMS':
                 self.stack = self.outer.pop()
-                if opcode == 'TUPLE':
-                    self.stack.append(tuple(stack))
-                else:
-                    self.extend(stack)
-            case 'APPEND' | 'SETITEM':
-                number = 1 if opcode == 'APPEND' else 2
-                self.extend([stack.pop() for _ in range(number)][::-1])
+                self.collect(opcode, stack)
+            case 'EMPTY_TUPLE' | 'TUPLE1' | 'TUPLE2' | 'TUPLE3' | 'APPEND' | 'SETITEM':
+                self.collect(opcode, [stack.pop() for _ in range(_TAKES[opcode])][::-1])
             case 'GLOBAL':
                 stack.append(_name(*argument.split(' ', 1)))
             case 'BINPERSID':
@@ -146,22 +139,17 @@ class _Machine:
             case 'REDUCE' | 'NEWOBJ' | 'BUILD':
                 what, about = stack.pop(-2), stack.pop()
                 self.charge(about)
-                stack.append((_build if opcode == 'BUILD' else _make)(what, about))
+                stack.append((_finish if opcode == 'BUILD' else _make)(what, about))
             case 'PROTO' | 'STOP':
                 require(not self.outer, 'a mark without an end')
             case _:
                 raise CheckpointError(f'refused: the opcode {opcode}')
 
-    def recall(self, index: int) -> Any:
-        value = self.memo[index]
-        if type(value) is Unfinished:
-            value = value.value
-            require(value is not None, 'an object that is used before it is complete')
-        return value
-
-    def extend(self, items: list) -> None:
-        """Put items into the list or dict that lies on the stack."""
-        if type(self.stack[-1]) is list:
+    def collect(self, opcode: str, items: list) -> None:
+        """Make a tuple of items, or put them into the list or dict on top of the stack."""
+        if 'TUPLE' in opcode:
+            self.stack.append(tuple(items))
+        elif type(self.stack[-1]) is list:
             self.stack[-1].extend(items)
         else:
             require(type(self.stack[-1]) in (dict, OrderedDict), 'items of what has none')
@@ -170,9 +158,9 @@ class _Machine:
 
     def charge(self, about: Any) -> None:
         require(type(about) in (tuple, dict), 'something is made of nothing')
-        parts = about.values() if type(about) is dict else about
+        parts = [about, *(about.values() if type(about) is dict else about)]
         sized = (str, bytes, list, tuple, dict, OrderedDict)
-        self.credit -= len(about) + sum(len(part) for part in parts if type(part) in sized)
+        self.credit -= sum(len(part) for part in parts if type(part) in sized)
         require(self.credit >= 0, 'a long text or list that is used many times')
 
 
@@ -197,87 +185,72 @@ def _key(key: Any) -> Any:
 
 
 def _make(name: Any, arguments: Any) -> Any:
-    """What the file wants to call, made by us."""
+    """Make the object for which the file wants to call a class or a function."""
     require(type(name) is Name, 'a call of what cannot be called')
-    match name.path.replace('._core.', '.core.'), arguments:
-        case '_codecs.encode', (str(text), 'latin1'):
+    match name.path.rpartition('.')[2], arguments:
+        case 'encode', (str(text), 'latin1'):
             return text.encode('latin1')
-        case 'builtins.bytes', ():
+        case 'bytes', ():
             return b''
-        case 'builtins.getattr', (Name(path), 'min' | 'max' | 'current' | 'mean'):
-            # The methods of HistoryBuffer, which has its own.
-            require(path == _HISTORY, f'getattr of {path}')
-            return None
-        case 'builtins.set', ([*items],):
+        case 'getattr', (Name(path), 'min' | 'max' | 'current' | 'mean') if path == _HISTORY:
+            return None  # our HistoryBuffer has its own methods
+        case 'set', ([*items],):
             return {_key(item) for item in items}
-        case 'collections.Counter', (dict(counts),):
+        case 'Counter', (dict(counts),):
             # Milestones of a learning rate.
             few = all(type(number) is int and 0 < number < 1000 for number in counts.values())
             require(few, 'a Counter that is no list of milestones')
             return Counter(counts)
-        case 'collections.OrderedDict', ():
-            return OrderedDict()
-        case 'collections.OrderedDict', ([*pairs],):
-            return OrderedDict((_key(key), value) for key, value in pairs)
-        case 'torch.Size', (sides,):
+        case 'OrderedDict', () | ([*_],):
+            return OrderedDict((_key(key), value) for pairs in arguments for key, value in pairs)
+        case 'Size', (sides,):
             return torch.Size(_shape(sides))
-        case 'torch.device', (str(),) | (str(), int()):
+        case 'device', (str(),) | (str(), int()):
             return torch.device(*arguments)
-        case 'torch._utils._rebuild_tensor' | 'torch._utils._rebuild_tensor_v2', (storage, *rest):
+        case '_rebuild_tensor' | '_rebuild_tensor_v2', (storage, *rest):
             return _tensor(storage, *rest)
-        case 'torch._utils._rebuild_tensor_v3', (Storage(data), _, _, _, _, _, dtype, *more):
-            require(type(dtype) is torch.dtype, 'a tensor without a dtype')
+        case '_rebuild_tensor_v3', (Storage(data), _, _, _, _, _, torch.dtype() as dtype, *more):
             return _tensor(Storage(data, dtype), *arguments[1:6], *more)
-        case (
-            'torch._utils._rebuild_parameter' | 'torch._utils._rebuild_parameter_with_state',
-            (Tensor() as data, bool(grad), *_),
-        ):
-            return torch.nn.Parameter(data.detach(), grad)
-        case 'numpy.dtype', (str(code), bool(), bool()) if code in _NUMPY_DTYPES:
-            return Unfinished(name.path, code)
-        case 'numpy.core.multiarray._reconstruct', (Name('numpy.ndarray'), (0,), bytes()):
-            return Unfinished('numpy.ndarray')
-        case 'numpy.core.multiarray.scalar', (np.dtype() as dtype, bytes(data)):
+        case '_rebuild_parameter' | '_rebuild_parameter_with_state', (Tensor(), bool(), *_):
+            return torch.nn.Parameter(arguments[0].detach(), arguments[1])
+        case 'scalar', (np.dtype() as dtype, bytes(data)):
             require(len(data) == dtype.itemsize, 'a numpy scalar of another size than its bytes')
             return np.frombuffer(data, dtype)[0]
-        case 'argparse.Namespace' | 'mmengine.logging.history_buffer.HistoryBuffer', ():
-            return Unfinished(name.path)
+        case ('dtype' | '_reconstruct', (_, _, _)) | ('Namespace' | 'HistoryBuffer', ()):
+            return Unfinished(name, arguments)  # its state comes as one more argument
+        case 'dtype', (code, _, _, (_, order, None, None, None, -1, -1, 0)):
+            require(code in _NUMPY_DTYPES and order in ('<', '>', '|'), 'an unusual numpy dtype')
+            return np.dtype(code).newbyteorder(order)
+        case '_reconstruct', (Name('numpy.ndarray'), _, _, (_, shape, kind, turned, bytes(data))):
+            nbytes = math.prod(_shape(shape)) * kind.itemsize if isinstance(kind, np.dtype) else -1
+            require(nbytes == len(data), 'a numpy array of another size than its bytes')
+            return np.ndarray(shape, kind, data, order='F' if turned is True else 'C').copy('K')
+        case 'Namespace', (dict(settings),):
+            plain = all(key.isidentifier() and key[0] != '_' for key in settings)
+            require(plain, 'a command line with settings of unusual names')
+            return Namespace(**settings)
+        case 'HistoryBuffer', ({'max_length': int(longest), **state},):
+            logs = [state.get('_log_history'), state.get('_count_history')]
+            plain = all(type(log) is np.ndarray and log.ndim == 1 for log in logs)
+            require(plain and len(logs[0]) == len(logs[1]) <= longest, 'a log of unusual numbers')
+            return HistoryBuffer(*logs, longest)
     raise CheckpointError(f'refused: it uses {name.path} as no checkpoint does')
 
 
-def _build(announced: Any, state: Any) -> Any:
-    """The finished object."""
-    if type(announced) is OrderedDict:
-        match state:
-            # Modules look for the version of their weights there; nothing else is of use.
-            case {'_metadata': dict(versions)}:
-                plain = all(type(version) is dict for version in versions.values())
-                require(plain, 'weights with strange metadata')
-                announced._metadata = OrderedDict(versions)
-        return announced
-    require(type(announced) is Unfinished, 'attributes of what has none')
-    match announced.path, state:
-        case 'numpy.dtype', (_, '<' | '>' | '|' as order, None, None, None, -1, -1, 0):
-            value = np.dtype(announced.code).newbyteorder(order)
-        case 'numpy.ndarray', (_, shape, np.dtype() as dtype, bool(fortran), bytes(data)):
-            fits = math.prod(_shape(shape)) * dtype.itemsize == len(data)
-            require(fits, 'a numpy array of another size than its bytes')
-            value = np.ndarray(shape, dtype, data, order='F' if fortran else 'C').copy('K')
-        case 'argparse.Namespace', dict():
-            plain = all(key.isidentifier() and key[0] != '_' for key in state)
-            require(plain, 'a command line with settings of unusual names')
-            value = Namespace(**state)
-        case _, {
-            '_log_history': np.ndarray(ndim=1) as values,
-            '_count_history': np.ndarray(ndim=1) as counts,
-            'max_length': int(longest),
-        } if announced.path == _HISTORY and len(values) == len(counts) and longest > 0:
-            value = HistoryBuffer(max_length=longest)
-            value._log_history, value._count_history = values, counts
-        case _:
-            raise CheckpointError(f'refused: it uses {announced.path} as no checkpoint does')
-    announced.value = value
-    return value
+def _finish(made: Any, state: Any) -> Any:
+    """Give an object the state that the file has for it."""
+    if type(made) is Unfinished:
+        made.value = _make(made.name, (*made.arguments, state))
+        return made.value
+    require(type(made) is OrderedDict, 'attributes of what has none')
+    if type(state) is dict and '_metadata' in state:
+        # Modules look for the version of their weights there; nothing else is of use.
+        versions = state['_metadata']
+        plain = type(versions) in (dict, OrderedDict)
+        plain = plain and all(type(version) is dict for version in versions.values())
+        require(plain, 'weights with strange metadata')
+        made._metadata = OrderedDict(versions)
+    return made
 
 
 def _shape(sides: Any) -> tuple[int, ...]:
@@ -302,12 +275,9 @@ def _tensor(storage, offset, size, stride, grad=False, hooks=None, metadata=None
 
 
 def _check(value: Any, nbytes: int) -> None:
-    """Check that somebody can print, copy and compare what comes out.
+    """Check that somebody can print, copy and compare what comes out, or refuse the file.
 
     Shared parts count as often as they are seen: a file of 1 kB can hold a tuple of 2**60 objects.
-
-    Raises:
-        CheckpointError: It is too much or too deep, or holds what belongs into no checkpoint.
     """
     todo, seen = [(value, 0)], 1
     while todo:

@@ -8,7 +8,7 @@ import sys
 import threading
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
@@ -20,15 +20,16 @@ from mmengine.dist import barrier, get_rank
 from ptnt_mm.checkpoints import archive
 from ptnt_mm.checkpoints.errors import CheckpointError
 from ptnt_mm.checkpoints.unsafe_switch import UNSAFE_SWITCH, is_on
+from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.utils.text import printable
 
-_TIMEOUT = 30.0
-"""Seconds that a server may stay silent."""
+_TIMEOUT = 30.0  # seconds that a server may stay silent
+_HEAD = 512  # bytes of a file that tell what it is
 
-# Torch's own: stands above a weights_only=False of whoever calls torch.load.
+# Torch's own switch: it overrides weights_only=False in anybody's call of torch.load.
 _SAFE_SWITCH = 'TORCH_FORCE_WEIGHTS_ONLY_LOAD'
 
-# A loader of MMEngine's holds it while it calls our reader.
+# Reentrant: a loader of MMEngine's holds it while it calls our reader.
 _lock = threading.RLock()
 
 
@@ -39,28 +40,26 @@ def read(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
     back as text.
 
     Args:
-        path: A file, or the address of one; that is kept in torch's hub folder.
+        path: A file, or the address of one, which is then kept in torch's hub folder.
         map_location: Where its tensors go, as in ``torch.load``.
 
     Raises:
-        CheckpointError: The file cannot be had, is none, is damaged, or is refused.
+        CheckpointError: There is no such file, or it cannot be fetched, is no checkpoint, is
+            damaged, or does what no honest checkpoint does.
     """
     refuse_forced_unsafe_loading()
-    scheme = re.match(r'(\w[\w+.-]*)://', str(path))
-    if scheme and scheme[1] not in ('http', 'https'):
-        raise CheckpointError(
-            f'{path}: {scheme[0]} cannot be read; download the file and give its path'
-        )
-    file = _download(str(path)) if scheme else Path(path).expanduser()
-    origin = f' (it came from {path}; delete it before you try again)' if scheme else ''
+    file, origin = Path(path).expanduser(), ''
+    if '://' in str(path):
+        file = _download(str(path))
+        origin = f' (it came from {path}; delete it before you try again)'
     check_file(file)
     try:
         if file.suffix == '.safetensors':
             return _read_safetensors(file, map_location)
-        checkpoint = _load(file, map_location)
+        checkpoint = archive.load(file, map_location)
         if not isinstance(checkpoint, dict):
-            kind = type(checkpoint).__name__
-            raise CheckpointError(f'holds a {kind}, expected a dict of weights')
+            what = type(checkpoint).__name__
+            raise CheckpointError(f'holds a {what}, expected a dict of weights')
         check_described(checkpoint)
         return checkpoint
     except CheckpointError as error:
@@ -69,14 +68,15 @@ def read(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
 
 @contextmanager
 def reading_safely() -> Iterator[None]:
-    """Put our reader in the place of ``torch.load``, for code of others.
+    """Put our reader in the place of ``torch.load``, for other people's code.
 
-    While it runs, the whole process reads safely. Who calls ``torch.load`` by a name of his own is
-    held to ``weights_only=True`` by torch itself.
+    Until it ends, the whole process reads safely. Code that kept ``torch.load`` under another name
+    is held to ``weights_only=True`` by torch itself. The unsafe switch is refused.
     """
+    refuse_forced_unsafe_loading()
     with _lock:
         before = torch.load, os.environ.get(_SAFE_SWITCH)
-        torch.load, os.environ[_SAFE_SWITCH] = _load, '1'
+        torch.load, os.environ[_SAFE_SWITCH] = archive.load, '1'
         try:
             yield
         finally:
@@ -86,26 +86,8 @@ def reading_safely() -> Iterator[None]:
                 os.environ[_SAFE_SWITCH] = before[1]
 
 
-def _load(f: Any, map_location: Any = None, *_: Any, **__: Any) -> Any:
-    """Read what ``torch.save`` wrote; called as ``torch.load`` is."""
-    try:
-        with open(f, 'rb') if isinstance(f, (str, os.PathLike)) else nullcontext(f) as file:
-            return archive.load(file, map_location)
-    except CheckpointError as error:
-        raise CheckpointError(f'{error}; nothing of the file was run') from None
-    except Exception as error:  # steps that make no sense raise whatever Python raises
-        reason = printable(f'{type(error).__name__}: {error}')
-        raise CheckpointError(
-            f'is no checkpoint that torch can read, or is damaged ({reason})'
-        ) from error
-
-
 def refuse_forced_unsafe_loading() -> None:
-    """Stop if the environment makes ``torch.load`` run what a file contains.
-
-    Raises:
-        CheckpointError: ``TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD`` is on.
-    """
+    """Raise a CheckpointError if the environment makes ``torch.load`` run what a file contains."""
     value = os.environ.get(UNSAFE_SWITCH, '')
     if is_on(value):
         raise CheckpointError(
@@ -115,17 +97,17 @@ def refuse_forced_unsafe_loading() -> None:
 
 
 def check_file(path: Path) -> None:
-    """Tell what is certainly no checkpoint.
-
-    Raises:
-        CheckpointError: No such file, a folder, an empty file, a web page, a git-lfs pointer, text,
-            an archive that is cut off, or a safetensors file of another name.
-    """
+    """Raise a CheckpointError for what is certainly no checkpoint, and say what it is."""
     head = b''
     if path.is_file():
         with path.open('rb') as file:
-            head = file.read(512)
+            head = file.read(_HEAD)
     page = head.lstrip().lower().startswith((b'<!doctype', b'<html', b'<?xml'))
+    # Bytes that are no text become what cannot be printed.
+    text = head.decode(errors='surrogateescape')
+    if len(head) == _HEAD:
+        text = text[:-3]  # the last character may be cut in two
+    is_text = all(character.isprintable() or character.isspace() for character in text)
     tensors = head[8:9] == b'{' and path.suffix != '.safetensors'
     for is_so, what in (
         (path.is_dir(), 'is a folder; give the checkpoint file inside it'),
@@ -135,36 +117,18 @@ def check_file(path: Path) -> None:
         (page, 'is a web page; download the checkpoint by a direct link'),
         (head[:2] == b'PK' and not zipfile.is_zipfile(path), 'is cut off; download it again'),
         (tensors, f'is a safetensors file; rename it to {path.stem}.safetensors'),
-        (_is_text(head), 'is a text file, not a checkpoint'),
+        (is_text, 'is a text file, not a checkpoint'),
     ):
         if is_so:
             raise CheckpointError(f'{path}: {what}')
 
 
-def _is_text(head: bytes) -> bool:
-    try:
-        text = head.decode()
-    except UnicodeDecodeError as error:
-        # A character may be cut in two at the end of what was read.
-        text = head[: error.start].decode() if error.start > len(head) - 4 else '\0'
-    return all(character.isprintable() or character.isspace() for character in text)
-
-
-def is_mmengine(checkpoint: Mapping) -> bool:
-    """Whether MMEngine's Runner wrote a checkpoint."""
-    return 'meta' in checkpoint or 'message_hub' in checkpoint
-
-
 def check_described(checkpoint: Mapping) -> None:
-    """Check the kind of what MMEngine tells about a training, as far as anybody looks into it.
-
-    Raises:
-        CheckpointError: ``meta``, ``message_hub`` or its ``runtime_info`` is no dict.
-    """
-    hub = checkpoint.get('message_hub', {})
-    info = hub.get('runtime_info', {}) if isinstance(hub, dict) else {}
-    entries = {'meta': checkpoint.get('meta', {}), 'message_hub': hub}
-    for name, entry in {**entries, 'message_hub.runtime_info': info}.items():
+    """Raise a CheckpointError unless what MMEngine says about a training are dicts."""
+    for name in ('meta', 'message_hub', 'message_hub.runtime_info'):
+        entry = checkpoint
+        for key in name.split('.'):
+            entry = entry.get(key, {})
         if not isinstance(entry, dict):
             raise CheckpointError(
                 f"the checkpoint's {name} is a {type(entry).__name__}, not a dict as MMEngine "
@@ -173,60 +137,54 @@ def check_described(checkpoint: Mapping) -> None:
 
 
 def _read_safetensors(file: Path, map_location: Any) -> dict:
-    try:
-        import safetensors.torch
-    except ImportError:
-        raise CheckpointError('needs the package safetensors: pip install safetensors') from None
     device = str(map_location) if isinstance(map_location, (str, torch.device)) else 'cpu'
     try:
+        import safetensors.torch
+
         return safetensors.torch.load_file(file, device=device)
+    except ImportError:
+        raise CheckpointError('needs the package safetensors: pip install safetensors') from None
     except Exception as error:  # its own kind, and whatever a strange dtype raises
         reason = printable(str(error))
         raise CheckpointError(f'is no safetensors file, or is damaged ({reason})') from error
 
 
-def _download(url: str) -> Path:
-    """Fetch a file once into torch's hub folder; with several processes, the first one does."""
-    if get_rank() != 0:
-        barrier()
-        return _fetch(url)
-    try:
-        return _fetch(url)
-    finally:
-        barrier()
-
-
 def cache_path(url: str) -> Path:
-    """Where an address's file is kept: files of one name come from many addresses.
+    """Where the file of an address is kept: files of one name come from many addresses.
 
     Raises:
-        CheckpointError: The address ends in a folder.
+        CheckpointError: It is no address of http(s), or ends in a folder.
     """
-    name = Path(urlparse(url).path).name
-    if not name:
+    scheme, _, path, *_ = urlparse(url)
+    if scheme not in ('http', 'https'):
+        raise CheckpointError(
+            f'{url}: {scheme}:// cannot be read; download the file and give its path'
+        )
+    if not Path(path).name:
         raise CheckpointError(f'{url}: names no file')
     digest = hashlib.sha256(url.encode()).hexdigest()
-    return Path(torch.hub.get_dir(), 'checkpoints', f'{digest[:12]}-{name}')
+    return Path(torch.hub.get_dir(), 'checkpoints', f'{digest[:12]}-{Path(path).name}')
 
 
-def _fetched_by_torch(url: str) -> Path | None:
-    """The file as torch's hub keeps it, if the digest in its name says that it is the right one."""
-    name = Path(urlparse(url).path).name
-    file = Path(torch.hub.get_dir(), 'checkpoints', name)
-    digest = re.search(r'-([0-9a-f]{8,64})\.', name)
-    if not digest or not file.is_file():
-        return None
-    with file.open('rb') as content:
-        found = hashlib.file_digest(content, 'sha256').hexdigest()
-    return file if found.startswith(digest[1]) else None
+def _download(url: str) -> Path:
+    """Fetch a file once into torch's hub folder; with several processes, the first one does."""
+    try:
+        if get_rank() == 0:
+            _fetch(url)
+    finally:
+        barrier()
+    return _fetch(url)
 
 
 def _fetch(url: str) -> Path:
     file = cache_path(url)
     if file.is_file():
         return file
-    if same := _fetched_by_torch(url):
-        return same
+    # Torch keeps it under its bare name; a digest in that says whether it is the right one.
+    of_torch = file.with_name(file.name.partition('-')[2])
+    digest = re.search(r'-([0-9a-f]{8,64})\.', of_torch.name)
+    if digest and of_torch.is_file() and sha256(of_torch).startswith(digest[1]):
+        return of_torch
     file.parent.mkdir(parents=True, exist_ok=True)
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(_TIMEOUT)

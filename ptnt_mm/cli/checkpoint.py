@@ -17,7 +17,6 @@ from urllib.parse import urlparse
 
 import torch
 
-from ptnt_mm.checkpoints.errors import CheckpointError
 from ptnt_mm.checkpoints.read import read
 from ptnt_mm.cli.arguments import Parser
 from ptnt_mm.models import PyramidTNT
@@ -30,6 +29,7 @@ from ptnt_mm.models.pretrained import (
     find_state_dict,
     identify,
     looks_like,
+    may_lack,
     split_prefix,
 )
 from ptnt_mm.utils.atomic_files import check_new, sha256, written_whole
@@ -94,7 +94,7 @@ def describe(file: str) -> Iterator[tuple[str, Any]]:
         CheckpointError: It cannot be read, or holds no weights.
     """
     checkpoint = read(file)
-    weights, entry = _weights(checkpoint, file)
+    weights, entry = find_state_dict(checkpoint, file)
     trunk, others = split_prefix(weights)
     arch, size = identify(trunk)
     yield 'file', file
@@ -126,7 +126,7 @@ def convert_file(file: str, out: Path, overwrite: bool = False) -> Path:
     if out.suffix not in ('.pth', '.safetensors'):
         raise UserError(f'{out}: end the name in .safetensors or .pth, to say which is wanted')
     check_new(out, overwrite)
-    weights, _ = _weights(read(file), file)
+    weights, _ = find_state_dict(read(file), file)
     # Some are views of others, which would be written whole.
     weights = {key: weight.clone().contiguous() for key, weight in weights.items()}
     return _write(
@@ -146,7 +146,7 @@ def publish_file(file: str, folder: Path | None = None, overwrite: bool = False)
     if not folder.is_dir():
         raise UserError(f'{folder} is no folder: make it, or name another')
     checkpoint = read(file)
-    weights, _ = _weights(checkpoint, file)
+    weights, _ = find_state_dict(checkpoint, file)
     weights = {key: weight.clone().contiguous() for key, weight in weights.items()}
     meta = checkpoint.get('meta', checkpoint)
     told = {key: meta[key] for key in _PUBLISHED if key in meta}
@@ -160,13 +160,6 @@ def _stem(file: str) -> str:
     """The name of a file or of an address, without what says its format."""
     name = Path(urlparse(file).path if '://' in file else file).name
     return re.sub(r'\.(pth\.tar|pth|pt|safetensors)$', '', name)
-
-
-def _weights(checkpoint: dict, file: str) -> tuple[Weights, str]:
-    try:
-        return find_state_dict(checkpoint)
-    except CheckpointError as error:
-        raise CheckpointError(f'{file}: {error}') from None
 
 
 def _with_se(trunk: Weights) -> bool:
@@ -184,8 +177,8 @@ def _compare(trunk: Weights, arch: str, size: int | None) -> LoadReport:
     if size and size % _SIZE_STEP:
         size = None
     with torch.device('meta'):
-        own = PyramidTNT(arch, pretrain_img_size=size, with_se=_with_se(trunk)).state_dict()
-    return adapt(trunk, own)[1]
+        model = PyramidTNT(arch, pretrain_img_size=size, with_se=_with_se(trunk))
+    return adapt(trunk, model.state_dict(), may_lack(model))[1]
 
 
 def _coverage(report: LoadReport) -> str:

@@ -4,14 +4,12 @@ Safe: whatever MMEngine loads, for ``init_cfg``, ``load_from``, resume, test or 
 through our reader, which runs nothing of the file. The config that MMEngine stores as Python text
 is dropped on the way: ``Runner.resume`` and the inferencers would execute it.
 
-Loud: MMEngine loads with ``strict=False`` and warns. :class:`CheckpointGuardHook` raises before a
-model is trained or tested with weights that are not the checkpoint's.
+Loud: MMEngine only warns when weights do not fit. :class:`CheckpointGuardHook` raises an error.
 """
 
 import functools
-import re
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -20,37 +18,27 @@ from mmengine.model import BaseTTAModel, is_model_wrapper
 from mmengine.optim import OptimWrapper, OptimWrapperDict
 from mmengine.runner import checkpoint as mmengine_checkpoint
 from mmengine.runner.checkpoint import CheckpointLoader
-from torch import Tensor, nn
+from torch import nn
 
 from ptnt_mm.checkpoints.errors import CheckpointError
-from ptnt_mm.checkpoints.read import (
-    check_described,
-    is_mmengine,
-    read,
-    reading_safely,
-    refuse_forced_unsafe_loading,
-)
-from ptnt_mm.models.pretrained import (
-    LoadReport,
-    Weights,
-    adapt,
-    check_finite,
-    identify,
-    looks_like,
-    may_lack,
-    only_tensors,
-)
+from ptnt_mm.checkpoints.read import check_described, read, reading_safely
+from ptnt_mm.models import pretrained
+from ptnt_mm.models.pretrained import LoadReport, Weights
 from ptnt_mm.registry import HOOKS
 
-_CONFIG_KEYS = ('cfg', 'config')
-_BACKBONE = 'backbone.'
+_load_checkpoint = CheckpointLoader.load_checkpoint
 
 
 class _WithoutConfig(dict):
-    """What a checkpoint tells about its training; asking for the config says why it is gone."""
+    """What a checkpoint says about its training; asking for the config says why it is gone."""
+
+    def __init__(self, entry: dict):
+        super().__init__(item for item in entry.items() if item[0] not in ('cfg', 'config'))
+        if isinstance(self.get('runtime_info'), dict):
+            self['runtime_info'] = _WithoutConfig(self['runtime_info'])
 
     def __missing__(self, key: Any) -> Any:
-        if key in _CONFIG_KEYS:
+        if key in ('cfg', 'config'):
             raise CheckpointError(
                 'the config that a checkpoint stores is Python, which could run anything, and is '
                 'never executed here. Give the config yourself: '
@@ -67,20 +55,14 @@ def without_config(checkpoint: Any) -> Any:
     """Drop the stored config text of a checkpoint; its other entries are shared, not copied.
 
     Raises:
-        CheckpointError: What should describe the training is no dict.
+        CheckpointError: As :func:`check_described`.
     """
-    if not isinstance(checkpoint, dict) or not is_mmengine(checkpoint):
+    if not isinstance(checkpoint, dict):
         return checkpoint
     check_described(checkpoint)
-    clean = dict(checkpoint)
-    if 'meta' in clean:
-        clean['meta'] = _drop_config(clean['meta'])
-    if 'message_hub' in clean:
-        hub = dict(_drop_config(clean['message_hub']))
-        if 'runtime_info' in hub:
-            hub['runtime_info'] = _drop_config(hub['runtime_info'])
-        clean['message_hub'] = hub
-    return clean
+    described = {'meta', 'message_hub'} & checkpoint.keys()
+    clean = {name: _WithoutConfig(checkpoint[name]) for name in described}
+    return {**checkpoint, **clean} if clean else checkpoint
 
 
 def make_loading_safe() -> None:
@@ -92,34 +74,36 @@ def make_loading_safe() -> None:
     # torch.hub, which runs what it finds in its folder.
     mmengine_checkpoint.load_from_http = load_from_file
     CheckpointLoader.register_scheme(['', 'http://', 'https://'], load_from_file, force=True)
-    if not hasattr(CheckpointLoader.load_checkpoint, '__wrapped__'):
-        CheckpointLoader.load_checkpoint = _made_safe(CheckpointLoader.load_checkpoint)
+    CheckpointLoader.load_checkpoint = staticmethod(_load_safely)
 
 
 def load_from_file(filename: str, map_location: Any = 'cpu') -> dict:
-    """Read a file or an http(s) address for MMEngine.
-
-    Raises:
-        CheckpointError: As ``ptnt_mm.checkpoints.read.read``.
-    """
+    """Read a file or an http(s) address; MMEngine's log takes the word "file" from this name."""
     return read(filename, map_location)
 
 
-def load_whole(model: nn.Module, filename: str) -> dict:
-    """Load a model's weights, every one of them, or raise and change nothing.
+@functools.wraps(_load_checkpoint)
+def _load_safely(filename: str, *args: Any, **kwargs: Any) -> Any:
+    """MMEngine's one way to a checkpoint, whatever loader it takes for an address."""
+    try:
+        with reading_safely():
+            return without_config(_load_checkpoint(filename, *args, **kwargs))
+    except CheckpointError as error:
+        named = str(error).startswith(str(filename))
+        raise CheckpointError(f'{error}' if named else f'{filename}: {error}') from error
 
-    Args:
-        model: Gets the weights.
-        filename: A file or an address, as MMEngine takes them.
+
+def load_whole(model: nn.Module, filename: str) -> dict:
+    """Load every weight of a model from a file or an address, or raise and change nothing.
 
     Returns:
-        What the checkpoint tells about its training, without the config; empty if it tells nothing.
+        What the checkpoint says about its training, without the config; empty if it says nothing.
 
     Raises:
         CheckpointError: It cannot be read, does not fit the model, or holds NaN or infinity.
     """
     checkpoint = CheckpointLoader.load_checkpoint(filename, 'cpu', logger='silent')
-    _require_all(checkpoint, model.state_dict())
+    _require_all(checkpoint, model)
     mmengine_checkpoint._load_checkpoint_to_model(model, checkpoint)
     return checkpoint.get('meta') or {}
 
@@ -137,75 +121,69 @@ class CheckpointGuardHook(Hook):
     priority = 'HIGH'
 
     def after_load_checkpoint(self, runner: Any, checkpoint: dict) -> None:
-        """Check a checkpoint that was read and not yet copied.
-
-        Raises:
-            CheckpointError: It does not fit, or holds NaN or infinity.
-        """
+        """Raise a CheckpointError unless what was read, and is not copied yet, can be copied."""
         checkpoint.update(without_config(checkpoint))
-        model = _unwrapped(runner.model)
+        model = runner.model  # perhaps inside DistributedDataParallel or test-time augmentation
+        while is_model_wrapper(model) or isinstance(model, BaseTTAModel):
+            model = model.module
         if runner._resume:
             _keep_to_work_dir(runner, checkpoint)
         training = isinstance(runner.optim_wrapper, (OptimWrapper, OptimWrapperDict))
         if training and not runner._resume:
-            _fit_backbone(checkpoint, model)
+            _require_backbone(checkpoint, model)
         else:
-            _require_all(checkpoint, model.state_dict())
+            _require_all(checkpoint, model)
 
 
-def _require_all(checkpoint: dict, own: Weights) -> None:
+def _require_all(checkpoint: dict, model: nn.Module) -> None:
     """Raise unless the checkpoint has each weight of the model in its shape."""
-    weights = {_bare(key): w for key, w in only_tensors(_state_dict(checkpoint)).items()}
-    report = LoadReport()
-    for key, weight in only_tensors(own).items():
-        if key not in weights:
-            # Counters that older checkpoints lack; MMEngine lets them be, too.
-            if not key.endswith('num_batches_tracked'):
-                report.missing.append(key)
-        elif weights[key].shape != weight.shape:
-            report.mismatched[key] = (tuple(weights[key].shape), tuple(weight.shape))
-        else:
-            report.loaded.append(key)
-    _raise_unless_fitting(report, weights, own)
-    check_finite({key: weights[key] for key in report.loaded}, 'the checkpoint')
+    own = pretrained.only_tensors(model.state_dict())
+    # Older checkpoints lack these counters; MMEngine lets them be, too.
+    counters = [key for key in own if key.endswith('num_batches_tracked')]
+    _require_fit(checkpoint, own, counters, tables={})
 
 
-def _fit_backbone(checkpoint: dict, model: nn.Module) -> None:
+def _require_backbone(checkpoint: dict, model: nn.Module) -> None:
     """Raise unless the checkpoint has the model's backbone; convert its tables in place."""
-    state, own = _state_dict(checkpoint), model.state_dict()
-    names = {_bare(key): key for key in only_tensors(state)}
-    weights = {bare: state[key] for bare, key in names.items()}
-    ready, report = adapt(_part(weights), _part(own), _part(dict.fromkeys(may_lack(model))))
-    _raise_unless_fitting(_prefixed(report), weights, own)
-    check_finite(ready, 'the checkpoint')
-    for key in report.resized:
-        state[names[_BACKBONE + key]] = ready[key]
+    own = pretrained.only_tensors(model.state_dict())
+    own = {key: weight for key, weight in own.items() if key.startswith('backbone.')}
+    _require_fit(checkpoint, own, pretrained.may_lack(model), pretrained.TABLES)
 
 
-def _raise_unless_fitting(report: LoadReport, weights: Weights, own: Weights) -> None:
-    problems = report.problems()
-    if problems:
+def _require_fit(checkpoint: dict, own: Weights, optional: Collection[str], tables: dict) -> None:
+    # What MMEngine will copy, without the prefix that it takes off.
+    weights = pretrained.only_tensors(checkpoint.get('state_dict', checkpoint))
+    weights = {key.removeprefix('module.'): weight for key, weight in weights.items()}
+    if not weights:
+        raise CheckpointError('the checkpoint holds no weights')
+    ready, report = pretrained.adapt(weights, own, optional, tables)
+    if problems := report.problems():
         raise CheckpointError(
             f'the checkpoint does not fit the model: it {" and ".join(problems)}. '
             f'{_likely_cause(report, weights, own)}'
         )
+    pretrained.check_finite(ready, 'the checkpoint')
+    for key in report.resized:
+        weights[key].data = ready[key]
 
 
 def _likely_cause(report: LoadReport, weights: Weights, own: Weights) -> str:
     """What the user most likely did, and what to do about it."""
+    trunk, own_trunk = (pretrained.split_prefix(every)[0] for every in (weights, own))
+    name, own_name = map(pretrained.looks_like, (trunk, own_trunk))
     if not report.loaded and not report.mismatched:
-        if any(key.split('.')[0] in ('outer_pos', 'stages') for key in weights):
+        alone = not any(key.startswith('backbone.') for key in weights)
+        if alone and name.startswith('PyramidTNT'):
             return (
                 'It holds a backbone alone: give it to tools/train.py as --pretrained, or as '
                 "model.backbone.init_cfg=dict(type='Pretrained', checkpoint=...)"
             )
-        other = looks_like(_part(weights) or weights)
-        return f'It looks like {other}: give a checkpoint of this model'
-    (arch, size), (own_arch, own_size) = identify(_part(weights)), identify(_part(own))
+        return f'It looks like {name}: give a checkpoint of this model'
+    (arch, size), (own_arch, own_size) = map(pretrained.identify, (trunk, own_trunk))
     if arch != own_arch:
         return (
-            f'Its backbone is {looks_like(_part(weights))}, the model has '
-            f'{looks_like(_part(own))}: give a checkpoint of this model, or set model.backbone'
+            f'Its backbone is {name}, the model has {own_name}: give a checkpoint of this model, '
+            'or set model.backbone'
         )
     if size != own_size:
         return (
@@ -213,7 +191,7 @@ def _likely_cause(report: LoadReport, weights: Weights, own: Weights) -> str:
             f'set model.backbone.pretrain_img_size={size}'
         )
     wrong = [*report.missing, *report.mismatched]
-    if report.mismatched and not any(key.startswith((_BACKBONE, 'neck.')) for key in wrong):
+    if report.mismatched and not any(key.startswith(('backbone.', 'neck.')) for key in wrong):
         return 'Its heads probably predict another number of classes: set num_classes to its own'
     return 'It was trained with another config: give that config, or another checkpoint'
 
@@ -229,71 +207,12 @@ def _keep_to_work_dir(runner: Any, checkpoint: dict) -> None:
     for key, value in list(info.items()):
         if str(key).startswith('best_ckpt'):
             ours = isinstance(value, str) and Path(value).resolve().parent == work_dir
-        elif key == 'keep_ckpt_ids':
-            ours = isinstance(value, list) and all(type(step) is int for step in value)
         else:
-            continue
+            counts = isinstance(value, list) and all(type(step) is int for step in value)
+            ours = counts or key != 'keep_ckpt_ids'
         if not ours:
             del info[key]
             runner.logger.warning(f'{key} of the checkpoint is not in {work_dir}: forgotten')
-
-
-def _made_safe(load_checkpoint: Callable) -> Callable:
-    """Wrap MMEngine's one way to a checkpoint, whatever loader it takes for an address."""
-
-    @functools.wraps(load_checkpoint)
-    def load(filename: str, *args: Any, **kwargs: Any) -> Any:
-        refuse_forced_unsafe_loading()
-        try:
-            with reading_safely():
-                return without_config(load_checkpoint(filename, *args, **kwargs))
-        except CheckpointError as error:
-            named = str(error).startswith(str(filename))
-            raise CheckpointError(f'{error}' if named else f'{filename}: {error}') from error
-
-    return staticmethod(load)
-
-
-def _drop_config(entry: dict) -> _WithoutConfig:
-    return _WithoutConfig((key, entry[key]) for key in entry if key not in _CONFIG_KEYS)
-
-
-def _unwrapped(model: nn.Module) -> nn.Module:
-    """The model inside DistributedDataParallel or test-time augmentation."""
-    while is_model_wrapper(model) or isinstance(model, BaseTTAModel):
-        model = model.module
-    return model
-
-
-def _state_dict(checkpoint: dict) -> dict[str, Tensor]:
-    """The weights that MMEngine will copy."""
-    state = checkpoint.get('state_dict', checkpoint)
-    if not isinstance(state, dict) or not any(isinstance(w, Tensor) for w in state.values()):
-        raise CheckpointError('the checkpoint holds no weights')
-    return state
-
-
-def _bare(key: str) -> str:
-    """A key without the prefix that MMEngine takes off."""
-    return re.sub(r'^module\.', '', key)
-
-
-def _part(weights: Weights) -> Weights:
-    """The backbone's weights by its own names."""
-    return {
-        key[len(_BACKBONE) :]: weight
-        for key, weight in weights.items()
-        if key.startswith(_BACKBONE)
-    }
-
-
-def _prefixed(report: LoadReport) -> LoadReport:
-    """A backbone's report with the whole model's names."""
-    return LoadReport(
-        loaded=[_BACKBONE + key for key in report.loaded],
-        missing=[_BACKBONE + key for key in report.missing],
-        mismatched={_BACKBONE + key: shapes for key, shapes in report.mismatched.items()},
-    )
 
 
 make_loading_safe()

@@ -121,7 +121,7 @@ def _use_resume(config: Config, resume: str, work_dir: Path) -> tuple[dict | Non
         return None, ConfigDict()
     # MMEngine saves the best ones without an optimizer, and would go on with a fresh one.
     if not isinstance(content.get('meta'), dict) or 'optimizer' not in content:
-        weights, _ = find_state_dict(content)
+        weights, _ = find_state_dict(content, f'--resume {file}')
         roots = {key.removeprefix('module.').partition('.')[0] for key in weights}
         flag = '--pretrained' if roots & TRUNK_ROOTS else '--load-from'
         raise UserError(f'--resume {file}: holds weights only; start from them with {flag}')

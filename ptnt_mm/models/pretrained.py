@@ -1,14 +1,15 @@
 """From a checkpoint to the weights of a backbone: find, adapt, report.
 
-Loading is loud. MMEngine's own loading only warns when a file does not fit the model, and training
-then starts from random numbers; here a weight of the trunk that the file does not give is an error
-that names it, and one table says what was loaded, resized, unused and new.
+Loading is loud. MMEngine only warns when a file does not fit the model, and training then starts
+from random numbers. Here a weight of the trunk that the file does not give is an error that names
+it, and one table says what was loaded, resized, unused and new.
 """
 
 import math
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,26 +18,36 @@ from mmengine.logging import print_log
 from torch import Tensor, nn
 
 from ptnt_mm.checkpoints.errors import CheckpointError
-from ptnt_mm.checkpoints.read import is_mmengine, read
-from ptnt_mm.models.archs import ARCHS, PATCH
+from ptnt_mm.checkpoints.read import read
+from ptnt_mm.models.archs import ARCHS, NUM_STAGES, PATCH
+from ptnt_mm.models.layers.position import resize_grid, resize_relative
 from ptnt_mm.utils.text import name_some
 
 Weights = dict[str, Tensor]
+Shapes = dict[str, tuple[tuple[int, ...], tuple[int, ...]]]
 
 TRUNK_ROOTS = frozenset(
     ('outer_pos', 'inner_pos', 'patch_embed', 'word_merges', 'sentence_merges', 'stages')
 )
 """First parts of the names of PyramidTNT's weights."""
 
-_PREFIXES = ('module', 'backbone', 'model')
-
-# Where training codes put their weights. The authors and timm average into state_dict_ema;
-# MMEngine's EMA hook swaps, so that its state_dict already is the average.
+# Where training codes put their weights, averaged ones first.
 _ENTRIES = ('state_dict_ema', 'state_dict', 'model_ema', 'model')
-_MMENGINE_ENTRIES = ('state_dict', 'model_ema', 'model')
+
+_WRAPPERS = re.compile(r'((module|backbone|model)\.)*')
+
+# One adapter for each source whose names are not ours: what its keys look like, and what gives its
+# weights our names. The authors' names are ours.
+_ADAPTERS: dict[str, Callable[[Weights], Weights]] = {}
 
 # The output norms are ours, and a classifier's norm and head have no part in the trunk.
-_NOT_TRUNK = re.compile(r'(norm[0-3]?|head)\.|.*num_batches_tracked$')
+_NOT_TRUNK = re.compile(r'(backbone\.)?(norm[0-3]?|head)\.|.*num_batches_tracked$')
+
+TABLES = {
+    'outer_pos': (resize_grid, (False, True, False)),
+    'relative_pos': (resize_relative, (False, False, True, True)),
+}
+"""Position tables by the last part of their names: what resizes one, and which axes are grids."""
 
 _OTHER_MODELS = (
     (r'pixel_(embed|pos)', 'a TNT of one scale'),
@@ -50,63 +61,44 @@ _OTHER_MODELS = (
 
 @dataclass
 class LoadReport:
-    """What became of a file's weights and of a model's.
+    """What became of a file's weights and of a model's, by key; with both shapes, (file's, own)."""
 
-    Attributes:
-        loaded: Keys that were taken as they are.
-        resized: Position tables of another pretraining size: key -> (file's shape, model's).
-        new: The model's own keys that no checkpoint need have: output norms, a classifier's head,
-            what a part declares in ``pretrained_may_lack``.
-        missing: Keys of the model's trunk that the file does not have.
-        mismatched: Keys whose shape cannot be converted: key -> (file's shape, model's).
-        unused: Keys of the file that the model does not have.
-    """
-
-    loaded: list[str] = field(default_factory=list)
-    resized: dict[str, tuple[tuple, tuple]] = field(default_factory=dict)
-    new: list[str] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
-    mismatched: dict[str, tuple[tuple, tuple]] = field(default_factory=dict)
-    unused: list[str] = field(default_factory=list)
+    loaded: list[str] = field(default_factory=list)  # taken as they are
+    resized: Shapes = field(default_factory=dict)  # position tables of another pretraining size
+    unused: list[str] = field(default_factory=list)  # the file's, but not the model's
+    new: list[str] = field(default_factory=list)  # the model's, and no file need have them
+    missing: list[str] = field(default_factory=list)  # the model's, and the file should have them
+    mismatched: Shapes = field(default_factory=dict)  # of a shape that cannot be converted
 
     def table(self) -> str:
         """One line for each fate: how many keys, and the first few."""
         resized = [f'{key} {was} -> {now}' for key, (was, now) in self.resized.items()]
-        rows = (
-            ('loaded', self.loaded, ''),
-            ('resized', resized, name_some(resized)),
-            ('unused', self.unused, name_some(self.unused)),
-            ('new', self.new, name_some(self.new)),
-            ('missing', self.missing, name_some(self.missing)),
-        )
-        return '\n'.join(f'  {name:<8}{len(keys):>5}  {some}'.rstrip() for name, keys, some in rows)
+        named = dict(resized=resized, unused=self.unused, new=self.new, missing=self.missing)
+        lines = [f'  {fate:<8}{len(keys):>5}  {name_some(keys)}' for fate, keys in named.items()]
+        return '\n'.join(line.rstrip() for line in (f'  loaded  {len(self.loaded):>5}', *lines))
 
     def problems(self) -> list[str]:
         """Why the file does not fit, as ends of a sentence about it; none if it does."""
-        shapes = [
-            f'{key} is {found}, the model has {wanted}'
-            for key, (found, wanted) in self.mismatched.items()
-        ]
+        shapes = [f'{k} is {was}, the model has {now}' for k, (was, now) in self.mismatched.items()]
         lacks = f'lacks {len(self.missing)} weights: {name_some(self.missing)}'
         differs = f'has {len(shapes)} weights of another shape: {name_some(shapes)}'
         return [lacks] * bool(self.missing) + [differs] * bool(shapes)
 
 
-def find_state_dict(checkpoint: Mapping) -> tuple[Weights, str]:
+def find_state_dict(checkpoint: Mapping, source: str = 'the checkpoint') -> tuple[Weights, str]:
     """Find the weights in a checkpoint, averaged ones first: its tensors, and under which entry.
 
     Raises:
-        CheckpointError: There are none.
+        CheckpointError: There are none; ``source`` names the file.
     """
-    for entry in _MMENGINE_ENTRIES if is_mmengine(checkpoint) else _ENTRIES:
-        weights = only_tensors(checkpoint.get(entry))
-        if weights:
+    # MMEngine's EMA hook swaps them in, so that its state_dict already is the average.
+    is_mmengine = 'meta' in checkpoint or 'message_hub' in checkpoint
+    entries = {entry: checkpoint.get(entry) for entry in _ENTRIES[is_mmengine:]}
+    for entry, content in {**entries, 'the file itself': checkpoint}.items():
+        if weights := only_tensors(content):
             return weights, entry
-    weights = only_tensors(checkpoint)
-    if weights:
-        return weights, 'the file itself'
     raise CheckpointError(
-        f'holds no weights: expected one of {", ".join(_ENTRIES)}, or tensors by name, '
+        f'{source}: holds no weights: expected one of {", ".join(_ENTRIES)}, or tensors by name, '
         f'but found {name_some(map(str, checkpoint)) or "nothing"}'
     )
 
@@ -118,48 +110,43 @@ def only_tensors(entry: Any) -> Weights:
     return {key: w for key, w in entry.items() if isinstance(key, str) and isinstance(w, Tensor)}
 
 
-def split_prefix(weights: Weights, roots: Iterable[str] = TRUNK_ROOTS) -> tuple[Weights, list[str]]:
+def split_prefix(
+    weights: Weights, roots: Collection[str] = TRUNK_ROOTS, prefix: str | None = None
+) -> tuple[Weights, list[str]]:
     """Take the trunk out of a wrapper or a detector: its weights by bare name, other keys.
-
-    Of all prefixes made of ``module.``, ``backbone.`` and ``model.``, the one that leads to most
-    of the trunk is taken off; keys without it are the others.
 
     Args:
         weights: As they are in the file.
         roots: First parts of the names of the trunk's weights.
+        prefix: Of the trunk. By default that one of all prefixes made of ``module.``,
+            ``backbone.`` and ``model.`` which leads to most of the trunk.
     """
-    roots = frozenset(roots)
-    votes: dict[str, int] = {'': 0}
-    for key in weights:
-        prefix, rest = _cut(key)
-        if rest.split('.')[0] in roots:
-            votes[prefix] = votes.get(prefix, 0) + 1
-    return _take(weights, max(votes, key=votes.get))
+    if prefix is None:
+        votes = Counter({'': 0})
+        for key in weights:
+            wrappers = _WRAPPERS.match(key)[0]
+            votes[wrappers] += key.removeprefix(wrappers).split('.')[0] in roots
+        prefix = max(votes, key=votes.get)
+    taken = {key.removeprefix(prefix): w for key, w in weights.items() if key.startswith(prefix)}
+    return taken, [key for key in weights if not key.startswith(prefix)]
 
 
 def identify(weights: Mapping[str, Tensor]) -> tuple[str | None, int | None]:
     """Recognise a PyramidTNT by its shapes: the arch, and the pretraining size in pixels.
 
-    Args:
-        weights: By the trunk's own names. Some may be missing.
-
-    Returns:
-        None for what cannot be told: an arch of another's making, position tables not square.
+    Takes weights by the trunk's own names; some may be missing. Gives None for what cannot be
+    told: an arch of another's making, position tables that are not square.
     """
-    widths = {}
-    for i in range(4):
-        norm = weights.get(f'stages.{i}.blocks.0.outer_norm1.weight')
-        if norm is not None and norm.dim() == 1:
-            widths[i] = norm.shape[0]
-    matches = [
+    norms = {i: f'stages.{i}.blocks.0.outer_norm1.weight' for i in range(NUM_STAGES)}
+    widths = {i: weights[norm].shape for i, norm in norms.items() if norm in weights}
+    archs = [
         name
         for name, row in ARCHS.items()
-        if widths and all(row['outer_dims'][i] == width for i, width in widths.items())
+        if widths and all(width == (row['outer_dims'][i],) for i, width in widths.items())
     ]
-    side = None
-    if 'outer_pos' in weights and weights['outer_pos'].dim() == 3:
-        side = _side(weights['outer_pos'].shape[1])
-    return (matches[0] if len(matches) == 1 else None), (side and side * PATCH)
+    table = weights.get('outer_pos')
+    side = None if table is None or table.dim() != 3 else _side(table.shape[1])
+    return (archs[0] if len(archs) == 1 else None), (side and side * PATCH)
 
 
 def looks_like(weights: Mapping[str, Tensor]) -> str:
@@ -176,19 +163,27 @@ def looks_like(weights: Mapping[str, Tensor]) -> str:
 def may_lack(module: nn.Module) -> frozenset[str]:
     """Keys of a module's weights that a pretrained file need not have.
 
-    A part that brings weights of its own names them in a class attribute ``pretrained_may_lack``:
-    a tuple of its parameters, buffers or submodules.
+    Output norms, a classifier's norm and head, counters of batches; and a part that brings weights
+    of its own names them in a class attribute ``pretrained_may_lack``: a tuple of its parameters,
+    buffers or submodules.
     """
     declared = tuple(
         f'{path}.{name}.'.lstrip('.')
         for path, part in module.named_modules()
         for name in getattr(part, 'pretrained_may_lack', ())
     )
-    return frozenset(key for key in module.state_dict() if f'{key}.'.startswith(declared))
+    return frozenset(
+        key
+        for key in module.state_dict()
+        if _NOT_TRUNK.match(key) or f'{key}.'.startswith(declared)
+    )
 
 
 def adapt(
-    weights: Mapping[str, Tensor], own: Mapping[str, Tensor], optional: Collection[str] = ()
+    weights: Mapping[str, Tensor],
+    own: Mapping[str, Tensor],
+    optional: Collection[str] = (),
+    tables: Mapping = TABLES,
 ) -> tuple[Weights, LoadReport]:
     """Fit a file's weights to a model's, and say what fits.
 
@@ -199,6 +194,7 @@ def adapt(
         weights: Of the file, by the model's own names.
         own: Of the model; only keys and shapes are looked at.
         optional: Keys of the model that start anew where the file lacks them or differs in shape.
+        tables: What may be converted; the rest has to have the model's shapes.
 
     Returns:
         What can be copied into the model, and the report.
@@ -207,19 +203,17 @@ def adapt(
     report = LoadReport(unused=[key for key in weights if key not in own])
     for key, target in own.items():
         if key not in weights:
-            expected = key not in optional and not _NOT_TRUNK.match(key)
-            (report.missing if expected else report.new).append(key)
+            (report.new if key in optional else report.missing).append(key)
             continue
-        weight = weights[key]
-        shapes = (tuple(weight.shape), tuple(target.shape))
+        shapes = (tuple(weights[key].shape), tuple(target.shape))
         if shapes[0] == shapes[1]:
             report.loaded.append(key)
-            ready[key] = weight
-        elif key.startswith('head.') or key in optional:
-            # Another number of classes, or a part of the user's: it starts anew.
+            ready[key] = weights[key]
+        elif key in optional:
+            # Another number of classes, or a part of the user's.
             report.unused.append(key)
             report.new.append(key)
-        elif (resized := _resize(key, weight, target)) is not None:
+        elif (resized := _resize(tables, key, weights[key], target)) is not None:
             report.resized[key] = shapes
             ready[key] = resized
         else:
@@ -243,24 +237,30 @@ def load_pretrained(
     Args:
         module: Gets the weights.
         checkpoint: A file, an http(s) address, or what such a file holds.
-        prefix: Of the keys to take, such as 'backbone.'; found by itself where not given.
+        prefix: Of the keys to take, such as 'backbone.'; found automatically by default.
         logger: Where the table goes, as MMEngine's ``print_log`` takes it.
 
     Raises:
-        CheckpointError: The file cannot be read; it leaves weights of the trunk unset, or has them
-            in a shape that cannot be converted; it holds NaN or infinity.
+        CheckpointError: The file cannot be read, lacks weights of the trunk, has one in a shape
+            that cannot be converted, or holds NaN or infinity.
     """
     source = 'the given weights' if isinstance(checkpoint, Mapping) else str(checkpoint)
     content = checkpoint if isinstance(checkpoint, Mapping) else read(checkpoint)
-    own = module.state_dict()
-    try:
-        weights, entry = find_state_dict(content)
-    except CheckpointError as error:
-        raise CheckpointError(f'{source}: {error}') from None
-    trunk, others = _trunk_of(weights, own, prefix)
-    ready, report = adapt(trunk, own, may_lack(module))
+    weights, entry = find_state_dict(content, source)
+    own, optional = module.state_dict(), may_lack(module)
+    roots = {key.split('.')[0] for key in own if key not in optional}
+    trunk, others = split_prefix(weights, roots, prefix and prefix.rstrip('.') + '.')
+    for looks, rename in _ADAPTERS.items():
+        if any(re.search(looks, key) for key in trunk):
+            trunk = rename(trunk)
+    ready, report = adapt(trunk, own, optional)
     report.unused += others
-    _check(report, trunk, own, source)
+    if problems := report.problems():
+        raise CheckpointError(
+            f'{source}: {" and ".join(problems)}. The file looks like {looks_like(trunk)}; '
+            f'the model is {looks_like(own)}. Give a file of this model, or build the model of the '
+            'file. A part of your own names its new weights in pretrained_may_lack'
+        )
     check_finite(ready, source)
     for key, weight in ready.items():
         own[key].copy_(weight)
@@ -268,35 +268,9 @@ def load_pretrained(
     return report
 
 
-def _trunk_of(weights: Weights, own: Weights, prefix: str | None) -> tuple[Weights, list[str]]:
-    if prefix is None:
-        roots = {key.split('.')[0] for key in own if not _NOT_TRUNK.match(key)}
-        return split_prefix(weights, roots)
-    return _take(weights, prefix.rstrip('.') + '.')
-
-
-def _take(weights: Weights, prefix: str) -> tuple[Weights, list[str]]:
-    """The weights under a prefix, without it, and the keys of all others."""
-    taken = {key[len(prefix) :]: w for key, w in weights.items() if key.startswith(prefix)}
-    return taken, [key for key in weights if not key.startswith(prefix)]
-
-
-def _check(report: LoadReport, trunk: Weights, own: Weights, source: str) -> None:
-    """Raise if the trunk would stay unset somewhere."""
-    problems = report.problems()
-    if problems:
-        raise CheckpointError(
-            f'{source}: {" and ".join(problems)}. The file looks like {looks_like(trunk)}; '
-            f'the model is {looks_like(own)}. Give a file of this model, or build the model of the '
-            'file. A part of your own names its new weights in pretrained_may_lack'
-        )
-
-
 def check_finite(weights: Mapping[str, Tensor], source: str) -> None:
     """Raise a CheckpointError which names the weights that hold NaN or infinity."""
-    bad = [
-        key for key, w in weights.items() if w.is_floating_point() and not torch.isfinite(w).all()
-    ]
+    bad = [key for key, weight in weights.items() if not torch.isfinite(weight).all()]
     if bad:
         raise CheckpointError(
             f'{source}: {len(bad)} weights hold NaN or infinity: {name_some(bad)}. '
@@ -304,37 +278,21 @@ def check_finite(weights: Mapping[str, Tensor], source: str) -> None:
         )
 
 
-def _resize(key: str, table: Tensor, target: Tensor) -> Tensor | None:
+def _resize(tables: Mapping, key: str, table: Tensor, target: Tensor) -> Tensor | None:
     """Convert a position table to another pretraining size; None for anything else."""
-    # Imported here because the layers' package imports the backbone, and that this module.
-    from ptnt_mm.models.layers.position import resize_grid, resize_relative
-
-    if table.dim() != target.dim():
+    resize, is_grid = tables.get(key.rpartition('.')[2], (None, ()))
+    if not len(is_grid) == table.dim() == target.dim():
         return None
-    if key == 'outer_pos' and table.shape[::2] == target.shape[::2]:
-        return _between_squares(resize_grid, table, (table.shape[1], target.shape[1]))
-    if key.endswith('.relative_pos') and table.shape[:2] == target.shape[:2]:
-        pairs = zip(table.shape[2:], target.shape[2:], strict=True)
-        return _between_squares(resize_relative, table, *pairs)
-    return None
-
-
-def _between_squares(resize: Callable, table: Tensor, *places: tuple[int, int]) -> Tensor | None:
-    """Call ``resize(table, from_hw, to_hw, ...)`` for square grids of so many places."""
-    sides = [_side(number) for pair in places for number in pair]
-    if None in sides:
-        return None
-    return resize(table.float(), *((side, side) for side in sides))
+    sides = []
+    for grid, was, now in zip(is_grid, table.shape, target.shape, strict=True):
+        if grid:
+            sides += [_side(was), _side(now)]
+        elif was != now:
+            return None
+    return None if None in sides else resize(table.float(), *((side, side) for side in sides))
 
 
 def _side(places: int) -> int | None:
     """Side of a square grid, in tokens."""
     side = math.isqrt(places)
     return side if side and side * side == places else None
-
-
-def _cut(key: str) -> tuple[str, str]:
-    """Divide a key behind its leading ``module.``, ``backbone.`` and ``model.``."""
-    parts = key.split('.')
-    n = next((i for i, part in enumerate(parts) if part not in _PREFIXES), 0)
-    return ''.join(f'{part}.' for part in parts[:n]), '.'.join(parts[n:])

@@ -223,6 +223,14 @@ def assert_same(found, wanted):
         assert getattr(found, 'dtype', None) == getattr(wanted, 'dtype', None)
 
 
+def test_a_long_pickle_is_read(tmp_path):
+    """A log of many iterations is longer than a table of contents may be."""
+    content = bytes(17 << 20)
+    torch.save({'log': content, 'weight': TABLE}, tmp_path / 'a.pth')
+    found = read(tmp_path / 'a.pth')
+    assert found['log'] == content and found['weight'].equal(TABLE)
+
+
 @pytest.mark.parametrize('zipped', [True, False])
 def test_everything_honest_is_read(tmp_path, zipped):
     written = everything()

@@ -219,6 +219,11 @@ def test_hidden_config_is_dropped_too():
     assert dict(clean['meta']) == {'epoch': 1}
 
 
+def test_other_things_of_a_description_stay():
+    meta = {'runtime_info': 3, 'epoch': 1}
+    assert without_config({'meta': meta})['meta'] == meta
+
+
 class Inferencer(BaseInferencer):
     """MMEngine's inferencer, without its pictures."""
 
@@ -596,6 +601,13 @@ def test_fine_tuning_with_a_part_that_brings_weights(tmp_path, trained, monkeypa
     monkeypatch.setattr(PyramidTNT, 'pretrained_may_lack', ())
     with pytest.raises(CheckpointError, match=r'lacks 1 weights: backbone\.inner_pos'):
         weights_at_start(make_runner(tmp_path / 'other', load_from=str(path)))
+
+
+def test_fine_tuning_another_backbone_names_that_of_the_file(tmp_path, trained):
+    model = Detector()
+    model.backbone = nn.Conv2d(3, 8, 1)
+    with pytest.raises(CheckpointError, match='looks like PyramidTNT of .*: give a checkpoint of'):
+        make_runner(tmp_path / 'run', model=model, load_from=str(trained[0])).train()
 
 
 def test_fine_tuning_from_a_bare_backbone_says_how(tmp_path):

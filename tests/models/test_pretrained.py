@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from ptnt_mm.checkpoints.read import cache_path
-from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
+from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier, pretrained
 from ptnt_mm.models.layers.position import (
     RELATIVE_POSITIONS,
     GridRelativePosition,
@@ -196,6 +196,19 @@ def test_prefix_can_be_given(backbone, tiny):
     assert_loaded(backbone, tiny)
     with pytest.raises(CheckpointError, match='lacks'):
         load_pretrained(backbone, weights, prefix='student.')
+
+
+def test_another_source_has_an_adapter(backbone, tiny, monkeypatch):
+    theirs = {f'module.{key.replace("outer_pos", "patch_pos")}': w for key, w in tiny.items()}
+    with pytest.raises(CheckpointError, match='lacks 1 weights: outer_pos'):
+        load_pretrained(backbone, theirs)
+
+    def rename(weights):
+        return {key.replace('patch_pos', 'outer_pos'): w for key, w in weights.items()}
+
+    monkeypatch.setitem(pretrained._ADAPTERS, r'^patch_pos$', rename)
+    load_pretrained(backbone, theirs)
+    assert_loaded(backbone, tiny)
 
 
 def test_safetensors(tmp_path, backbone, tiny):
