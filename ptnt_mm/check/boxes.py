@@ -7,11 +7,11 @@ import numpy as np
 from ptnt_mm.check.coco_annotations import DetectionData
 from ptnt_mm.utils.findings import Finding, Report, error, note, report_wrong, sound, warning
 
-_ROUNDING = 1.0  # pixels that a box may leave its image by: annotation tools round
-_MANY = 0.1  # of the boxes: so many that leave their images are no slips of annotators
-_FEW = 0.01  # of the boxes: so many are listed twice in public data sets
-_ENOUGH = 20  # boxes that show together in which unit they are
-_NEAR_THE_CORNER = 0.7  # of an image's sides: boxes in pixels reach further in some image
+_ROUNDING = 1.0  # pixels that a box may stick out of its image: annotation tools round
+_MANY = 0.1  # share of boxes leaving their images that is too large for slips
+_FEW = 0.01  # share of boxes listed twice that public data sets have, too
+_ENOUGH = 20  # boxes that it takes to tell their unit
+_NEAR_THE_CORNER = 0.7  # share of an image's side: boxes in pixels reach further in some image
 
 _FORMAT = 'COCO has [x, y, width, height] in pixels: convert them'
 
@@ -46,7 +46,7 @@ def _other_format(data: DetectionData) -> Iterator[Finding]:
 
 
 def _each(data: DetectionData) -> Iterator[Finding]:
-    """What is wrong with single boxes; of each, the first thing alone."""
+    """What is wrong with single boxes; only the first fault of each box is reported."""
     boxes, sizes = data.boxes, data.sizes
     area = np.array([annotation['area'] for annotation in data.file.annotations], float)
     with np.errstate(invalid='ignore'):
@@ -58,21 +58,17 @@ def _each(data: DetectionData) -> Iterator[Finding]:
     not_finite = ~np.isfinite(boxes).all(axis=1)
     negative, thin = ((boxes[:, 2:] < side).any(axis=1) for side in (0, 1))
     dropped = 'mmdet drops them silently'
+    background = f'{dropped}, and the object is background'
     many = 'so many may be [x1, y1, x2, y2] or [centre x, centre y, width, height], or belong to '
     clipped = many + 'images of another size' if beyond.mean() >= _MANY else 'mmdet clips them'
     no_area = f'{dropped}: area is width x height, or that of the mask'
-    # To train, areas need only be above 0.
+    # Training only needs areas above 0.
     other_area &= not data.trains
     sizes_of = 'the precision of small, medium and large objects goes by them'
     rules = (
         (not_finite, error, 'boxes not finite', 'the loss would be NaN'),
         (negative, error, 'boxes of negative size', f'{_FORMAT}; {dropped}'),
-        (
-            thin,
-            warning,
-            'boxes less than 1 pixel wide or high',
-            f'{dropped}, and the object is background',
-        ),
+        (thin, warning, 'boxes less than 1 pixel wide or high', background),
         (
             outside,
             error,

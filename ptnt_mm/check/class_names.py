@@ -29,7 +29,7 @@ def names_are_known(data: Data) -> bool:
     """Whether class names are those that the data set is about, however they are spelt."""
     if any(misread_names(data)):
         return False
-    # Names of the data set's class may be about other data.
+    # If the config states no names, those of the data set's class may be of other data.
     own = data.stated is None and isinstance(data, DetectionData) and data.file is not None
     return not own or set(data.classes) <= set(data.file.names.values())
 
@@ -129,7 +129,7 @@ def _colours(data: Data) -> Iterator[Finding]:
     stated = data.metainfo.get('palette')
     colours = _own(data, 'palette') if stated is None else stated
     count, known = len(data.classes), _own(data, 'classes')
-    # Of a class's own colours, mmseg takes those of the classes that are asked for.
+    # From a class's own palette, mmseg picks the colours of the classes that are asked for.
     chosen = len(colours) > count and known and set(data.classes) < set(known)
     if len(colours) not in (0, count) and not chosen:
         yield error(

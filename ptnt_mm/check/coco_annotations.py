@@ -130,7 +130,7 @@ class DetectionData(Data):
     def _path(self, image: Mapping) -> Path | None:
         """Where mmdet reads an image; None if that is remote."""
         path = self.loaded.paths[image['id']]
-        # An address in place of a file's name is no remote file, but one that is not there.
+        # An address as file_name ends up inside a path: such a file is missing, not remote.
         is_remote = '://' in path and path.partition('://')[0].isalnum()
         return None if is_remote else Path(path)
 
@@ -184,7 +184,7 @@ def check_annotations(data: list[DetectionData]) -> Iterator[Finding]:
 
 def _read(path: Path, trains: bool, findings: list[Finding]) -> CocoFile | None:
     """An annotation file; None if it is unreadable, or not there, which another check reports."""
-    # To predict, no objects are needed, as in COCO's image_info_test-dev2017.json.
+    # Predicting needs no objects, as in COCO's image_info_test-dev2017.json.
     needed = ('images', 'annotations', 'categories') if trains else ('images', 'categories')
     try:
         return read(path, needed=needed) if path.exists() else None
@@ -203,20 +203,20 @@ def _as_loaded(data: DetectionData, file: CocoFile, findings: list[Finding]) -> 
     settings = dict(data.settings, pipeline=[], lazy_init=True, serialize_data=False)
     data = replace(data, file=file, total=len(file.images))
     try:
-        # pycocotools prints what it does.
+        # pycocotools prints its progress.
         with DefaultScope.overwrite_default_scope(data.scope), redirect_stdout(io.StringIO()):
             built = DATASETS.build(settings)
             built.COCOAPI = partial(_index, built.COCOAPI, file)
             built.parse_data_info = partial(_parse, built.parse_data_info, loaded)
             built.full_init()
-    except Exception as err:  # data sets complain in every way there is
+    except Exception as err:  # data sets may raise anything
         if not file.problems and data.names_folder and not any(misread_names(data)):
             why = explain_build_error(err)
             findings.append(error(data.name, f'the data set cannot be built: {why}'))
         return data
     loaded.used.update(info['img_id'] for info in built.data_list)
     if data.settings.get('indices') is not None:
-        # What is not chosen may be missing or wrong.
+        # Images that are not chosen may be missing or wrong.
         images = {key: image for key, image in file.images.items() if key in loaded.used}
         annotations = [entry for entry in file.annotations if entry['image_id'] in images]
         file = replace(file, images=images, annotations=annotations)
@@ -233,7 +233,7 @@ def _index(api: type, file: CocoFile, path: str) -> Any:
         categories=file.categories,
     )
     coco.createIndex()
-    # As mmdet's constructor names them.
+    # mmdet's constructor adds these names.
     coco.img_ann_map, coco.cat_img_map = coco.imgToAnns, coco.catToImgs
     return coco
 

@@ -17,7 +17,7 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, sound
 from ptnt_mm.utils.text import suggest, unknown_name
 
-# What names the data and gives it a meaning, whatever the host.
+# Settings that tell data sets apart, whatever the host.
 _IDENTITY = ('type', 'data_root', 'ann_file', 'data_prefix', 'metainfo')
 
 _LAYOUT = (
@@ -65,7 +65,7 @@ class Data(ABC):
     stated: object
     classes: tuple[str, ...]
 
-    IDENTITY = ()  # settings that make two data sets of the host different ones
+    IDENTITY = ()  # further settings that tell data sets of the host apart
     MAKES_PATHS = ''  # for advice: the settings that together make an image's path
     REMOVE = ''  # for advice: how to take an image out
 
@@ -144,7 +144,7 @@ def find_data_sets(
     scope = scope_of(config)
     for split in splits:
         for data_set in data_sets(config, split):
-            # Whatever their pipelines; but what is trained on is never one with what is not.
+            # Pipelines do not count. Training data is kept apart from the same data in val.
             values = (repr(data_set.settings.get(key)) for key in (*_IDENTITY, *kind.IDENTITY))
             identity = (split == 'train', *values)
             if identity in found:
@@ -186,7 +186,7 @@ def misread_names(data: Data) -> Iterator[Finding]:
     elif data.stated is not None and not isinstance(data.stated, (list, tuple)):
         yield error(data.name, f'metainfo.classes is {data.stated!r}', 'expected names: (...,)')
     elif data.stated is None and not data.classes:
-        # A data set's class may read them when it is built.
+        # The data set's class may read them when it is built.
         yield note(data.name, 'metainfo.classes is not there: class names were not compared')
     elif not data.classes:
         yield error(data.name, 'metainfo.classes names no class', "write classes=('name', ...)")

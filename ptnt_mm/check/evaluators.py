@@ -41,7 +41,7 @@ def check_evaluators_of_masks(
         faults = [fault for one in found for fault in _unknown(split, one)]
         of_split = [one for one in data if split in one.splits]
         if 'IoUMetric' in kinds:
-            # It counts by names; a class may have read them with its list.
+            # IoUMetric counts by names, which a class may have read with its list.
             if any(one.pairs and 'classes' not in one.built.metainfo for one in of_split):
                 what = 'the data set names no class, and IoUMetric counts by names'
                 faults.append(error(split, what, "write metainfo=dict(classes=('name', ...))"))

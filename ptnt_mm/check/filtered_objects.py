@@ -9,7 +9,7 @@ from ptnt_mm.check.data_sets import is_measured
 from ptnt_mm.utils.findings import Finding, error, note, sound, warning
 from ptnt_mm.utils.text import some
 
-_MANY = 0.5  # of the images or objects: so many left out, empty or ignored are hardly meant
+_MANY = 0.5  # share left out, empty or ignored that is hardly meant
 
 
 def check_filtering(data: list[DetectionData], config: Config) -> Iterator[Finding]:

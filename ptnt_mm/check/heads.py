@@ -13,11 +13,11 @@ from ptnt_mm.utils.text import some
 
 _COUNTS = ('num_classes', 'num_things_classes')
 
-# A region proposal head knows one class, a semantic head those of its maps, and what a backbone was
-# trained to classify is its own affair.
+# A region proposal head has one class, a semantic head those of its maps, and a backbone those that
+# it was pretrained on.
 _OTHER_CLASSES = ('backbone', 'rpn_head', 'semantic_head')
 
-# Its classes are on the border of two and not on it.
+# It tells borders between classes from all else.
 _OTHER_HEADS = ('STDCHead',)
 
 
@@ -74,7 +74,7 @@ def check_neck(config: Config) -> Iterator[Finding]:
             return
         yield sound(where, f'takes maps of {channels} channels')
         if kind_of(neck) != 'TransposedConvNeck':
-            # It alone gives what it takes.
+            # Only this neck gives as many channels as it takes.
             return
 
 

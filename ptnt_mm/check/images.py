@@ -13,7 +13,7 @@ from ptnt_mm.utils.many_files import Folders, on_threads
 
 
 def check_images_are_there(data: Sequence[Data]) -> Iterator[Finding]:
-    """Look for every image by listing the folders, and open none."""
+    """Look for every image, and for any that is listed twice, by listing folders: open none."""
     folders = Folders()
     for split, images in _by_split(data).items():
         local = [image.path for image in images if image.path is not None]
@@ -30,14 +30,7 @@ def check_images_are_there(data: Sequence[Data]) -> Iterator[Finding]:
             yield sound(split, f'{len(local)} images are there')
         if len(local) < len(images):
             yield note(split, f'{len(images) - len(local)} images are remote: not looked at')
-
-
-def check_splits_are_apart(data: Sequence[Data]) -> Iterator[Finding]:
-    """Look for files that are listed twice, or both trained on and evaluated with.
-
-    However they are spelt, and whatever links lead to them.
-    """
-    folders = Folders()
+    # One file may have several spellings and links.
     local = [image for one in data for image in one.images if image.path is not None]
     yield from _listed_twice([(image, folders.real(image.path)) for image in local])
 
@@ -59,7 +52,7 @@ def check_images_open(data: Sequence[Data]) -> Iterator[Finding]:
             size = ', all of the size annotated' if annotated else ''
             yield sound(split, f'{len(there)} images open{size}')
         for image, one in pairs:
-            # Another check has compared the names of one file.
+            # Several names of one file were reported with the names.
             distinct.setdefault(os.path.realpath(one.path), (image, one))
     readable = [(image, one.digest) for image, one in distinct.values() if not one.fault]
     yield from _listed_twice(readable)
@@ -111,7 +104,7 @@ def _faults(
             sizes = size_text(one.size), size_text(image.size)
             other.append(f'{one.path} is {sizes[0]}{how}, annotated {sizes[1]}')
         elif one.turned and not is_turned_over:
-            # Sides that change places show in the size, where that is known.
+            # If its sides changed places, a known size would show it.
             hidden.append(str(one.path))
     advice = f'copy them again, or {remove}'
     yield from report_wrong(error, split, broken, len(opened), 'images not readable', advice)

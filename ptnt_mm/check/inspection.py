@@ -18,11 +18,7 @@ from ptnt_mm.check.data_sets import Data, check_files, misread_names
 from ptnt_mm.check.evaluators import check_evaluators_of_masks, check_evaluators_of_objects
 from ptnt_mm.check.filtered_objects import check_filtering
 from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads, check_neck
-from ptnt_mm.check.images import (
-    check_images_are_there,
-    check_images_open,
-    check_splits_are_apart,
-)
+from ptnt_mm.check.images import check_images_are_there, check_images_open
 from ptnt_mm.check.mask_files import check_mask_files, open_masks
 from ptnt_mm.check.mask_labels import check_ignored, check_zero_label, ignored_label
 from ptnt_mm.check.mask_pipelines import check_crops, check_loading
@@ -76,9 +72,8 @@ def check_before_training(config: Config) -> list[str]:
     Raises:
         UserError: if it found errors: lists them all.
     """
-    # A mistake of ours in a check is no reason not to train.
-    splits = ('train', 'val')
-    inspection = Inspection(config, splits, thorough=False, report_failure=warning)
+    # A bug in a check must not stop a training.
+    inspection = Inspection(config, ('train', 'val'), thorough=False, report_failure=warning)
     inspection.look_at_settings()
     if not inspection.errors:
         inspection.look_at_data()
@@ -86,7 +81,7 @@ def check_before_training(config: Config) -> list[str]:
     if inspection.errors:
         listed = '\n'.join(lines(inspection.errors))
         raise UserError(
-            f'{config.filename} would break, or not do what it says:\n{listed}\n'
+            f'{config.filename or "the config"} would break, or not do what it says:\n{listed}\n'
             'tools/check_config.py looks further'
         )
     return [str(finding) for finding in of_kind(inspection.findings, Severity.WARNING)]
@@ -97,7 +92,7 @@ class Inspection:
     """A config, what the checks of it share, and what they find.
 
     Attributes:
-        report_failure: Makes a finding of a check that fails itself.
+        report_failure: Makes a finding of an exception in a check.
         data: The data sets, once they are read.
         model: The model, once it is built.
     """
@@ -130,10 +125,7 @@ class Inspection:
     def run(
         self, subject: str, *quick: Iterable[Finding], thorough: Iterable[Finding] = ()
     ) -> None:
-        """Run the checks of a subject.
-
-        What a check stumbles over itself is a finding, and never a traceback.
-        """
+        """Run the checks of a subject; an exception in a check is a finding, too."""
         found: list[Finding] = []
         for findings in (*quick, thorough) if self.thorough else quick:
             try:
@@ -166,11 +158,10 @@ class Inspection:
         self.run('files', check_files(config, self.splits))
         self.run('annotations', self._read_annotations())
         data, classes = self.data, self.classes
-        there, apart = check_images_are_there(data), check_splits_are_apart(data)
-        self.run('images', there, apart, thorough=check_images_open(data))
+        self.run('images', check_images_are_there(data), thorough=check_images_open(data))
         self.run('classes', check_class_names(data))
-        heads, neck = check_classes_of_heads(config, classes), check_neck(config)
-        self.run('heads', heads, neck, thorough=self._look_at_built_heads(classes))
+        counts, neck = check_classes_of_heads(config, classes), check_neck(config)
+        self.run('heads', counts, neck, thorough=self._look_at_built_heads(classes))
         if self.scope == 'mmseg':
             self.run('masks', mask_lists.check_pairs(data), thorough=self._open_masks())
             self.run('zero label', check_zero_label(data))
@@ -237,8 +228,8 @@ class Inspection:
         elif self.scope not in HOSTS:
             yield note('Memory', f'estimated for models of {" and ".join(HOSTS)} only')
         elif self.model is not None:
-            # One value per channel has no variance for a segmenter's BatchNorm to train on, unless
-            # a step has one image in all.
+            # A segmenter gets two images: BatchNorm cannot train on one. If a step of training has
+            # one, it is tried with one, and fails as training would.
             batch = self.config.train_dataloader.get('batch_size', 1) * self.gpus
             images = min(batch, 2) if self.scope == 'mmseg' else 1
             step = TrainingStep(self.config, self.model, images)

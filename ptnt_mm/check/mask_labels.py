@@ -34,7 +34,7 @@ def check_zero_label(data: list[SegmentationData]) -> Iterator[Finding]:
     for other, reduced in reduces[1:]:
         first, expected = reduces[0]
         if reduced != expected:
-            # Right where the masks of one begin at 1 and those of the other at 0.
+            # Right if the masks of one begin at 1 and those of the other at 0.
             yield warning(
                 other.name,
                 f'reduce_zero_label is {reduced}, that of {first.name} {expected}',
@@ -86,7 +86,7 @@ def _stated_labels(data: list[SegmentationData], config: Config) -> _Labels:
             if kind_of(evaluator) == 'IoUMetric':
                 label = evaluator.get('ignore_index', IGNORED)
                 yield split, "the evaluator's ignore_index", label
-    # The defaults of data sets and their transforms mean nothing to mmseg.
+    # mmseg does not use the defaults of data sets and transforms: only stated labels count.
     for one in data:
         yield from _stated(one.name, "the data set's", one.settings)
         for step in one.data_set.pipeline:

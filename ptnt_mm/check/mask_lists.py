@@ -14,20 +14,11 @@ from mmengine.registry import DATASETS, DefaultScope
 from ptnt_mm.check.class_names import faults_of_names
 from ptnt_mm.check.data_sets import Data, ImageFile, as_names, find_data_sets, is_measured
 from ptnt_mm.engine.config import explain_build_error, kind_of
-from ptnt_mm.utils.findings import (
-    Finding,
-    Severity,
-    error,
-    note,
-    of_kind,
-    report_wrong,
-    sound,
-    warning,
-)
+from ptnt_mm.utils.findings import Finding, Severity, error, note, report_wrong, sound, warning
 from ptnt_mm.utils.many_files import Folders
 from ptnt_mm.utils.text import some
 
-_TRIED = 20  # images whose names are looked for in a folder that has no mask of the names expected
+_TRIED = 20  # images whose masks are looked for under other names, if none is found
 
 _PREFIXES = "write data_prefix=dict(img_path='images/train', seg_map_path='masks/train')"
 
@@ -142,9 +133,9 @@ def check_lists(data: list[SegmentationData], config: Config) -> Iterator[Findin
         elif not one.has_masks and _reads_masks(one, config):
             yield error(one.name, 'data_prefix names no folder of masks', _PREFIXES)
         elif one.refusal:
-            # Other checks report files that are not there, and class names.
+            # Other checks report missing files and wrong class names.
             there = all(path.exists() for path in one.data_set.paths())
-            if there and not of_kind(faults_of_names(one), Severity.ERROR):
+            if there and not any(f.severity is Severity.ERROR for f in faults_of_names(one)):
                 yield error(one.name, f'the data set cannot be built: {one.refusal}')
         elif one.pairs:
             yield sound(one.name, f'{len(one.pairs)} images')
@@ -183,9 +174,9 @@ def _listed(data: SegmentationData) -> SegmentationData:
             data = replace(data, built=DATASETS.build(settings))
         if data.is_there:
             data.built.full_init()
-    except Exception as err:  # constructors complain in every way there is
+    except Exception as err:  # constructors may raise anything
         return replace(data, refusal=explain_build_error(err))
-    # Its class may name its classes itself.
+    # The data set's class may give the names itself.
     classes = as_names(data.built.metainfo.get('classes')) or data.classes
     masks = ((entry['img_path'], entry.get('seg_map_path')) for entry in data.built.data_list)
     pairs = tuple(Pair(Path(image), None if mask is None else Path(mask)) for image, mask in masks)
@@ -232,7 +223,7 @@ def _suffix(data: SegmentationData, folders: Folders) -> str:
 def _without_image(data: SegmentationData, folders: Folders) -> Iterator[Finding]:
     """Masks of images that are not there, or that mmseg does not list."""
     if data.built.ann_file or data.settings.get('indices') is not None:
-        # A list chooses some of the images.
+        # With a list, masks of other images are in order.
         return
     folder, suffix = data.mask_folder, data.built.seg_map_suffix
     # Images and masks may lie in one folder.

@@ -11,7 +11,7 @@ from ptnt_mm.data.class_masks import VALUES, Mask, label_of_each_value
 from ptnt_mm.utils.findings import Finding, error, report_wrong, sound, warning
 from ptnt_mm.utils.text import some
 
-_WHITE = VALUES - 1  # what a drawing of one object in black and white has for it
+_WHITE = VALUES - 1  # the value of the object in a black-and-white drawing
 
 _BACKGROUND = ('background', 'bg', '_background_', '__background__')
 
@@ -70,7 +70,7 @@ def check_mask_values(data: SegmentationData, masks: list[Mask], ignored: int) -
     wrong = list(_black_and_white(values))
     if not wrong:
         meaning = [*_out_of_range(values), *_shifted(values)]
-        # Where values mean something else, a class that is absent is no news.
+        # If values mean something else, absent classes follow from it.
         wrong = [*meaning, *_nothing_counts(values)] + ([] if meaning else [*_absent(values)])
     yield from wrong or [_sound(values)]
 

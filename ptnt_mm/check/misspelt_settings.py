@@ -53,10 +53,9 @@ _IMPLIED: dict[str, tuple[Callable, ...]] = {
 # Settings whose values are names that users choose.
 _OWN_NAMES = ('metainfo', 'experiment_name', 'work_dir', 'name', 'loss_name', 'prefix')
 
-_SHORTEST = 4  # letters of a word that slips are looked for
+_SHORTEST = 4  # letters; shorter words are too much alike
 
 _FOREIGN = ('Albu', 'Detectron2Wrapper')  # they hand their settings on to another library
-
 
 _MEANT = ': did you mean {!r}?'
 
@@ -65,7 +64,7 @@ def check_spelling(config: Config) -> Iterator[Finding]:
     """Look for keys, types and values that nothing reads."""
     found = [*_top_level(config)]
     for key in READ_KEYS & config.keys():
-        # Each place once.
+        # One finding for each place.
         once: dict[str, Finding] = {}
         for finding in _Section(config, key).look(config[key], key):
             once.setdefault(finding.where, finding)
@@ -118,7 +117,7 @@ class _Section:
             classes = self._classes(path, value)
             if 'type' in value and not classes:
                 yield from self._unknown_type(value['type'], path)
-            # Its keys are parts of parameters' names.
+            # Keys of custom_keys are parts of parameter names.
             if not path.endswith('.custom_keys'):
                 yield from self._arguments(value, path, classes)
             if kind_of(value) in _FOREIGN:
@@ -129,7 +128,7 @@ class _Section:
         elif path.rpartition('.')[2] in _OWN_NAMES or '.metainfo.' in path:
             return
         elif isinstance(value, (list, tuple)):
-            # Several unknown words are names of the user's, such as those of classes.
+            # Several unknown words are the user's own names, such as class names.
             unknown = [one for one in value if isinstance(one, str) and one not in self.known]
             for i, inner in enumerate(value):
                 if inner not in unknown or len(unknown) == 1:
@@ -141,8 +140,8 @@ class _Section:
 
     def _unknown_type(self, kind: object, path: str) -> Iterator[Finding]:
         scope, _, name = str(kind).rpartition('.')
-        # Some types are no classes, and are known to the class above alone. Without the library of
-        # a scope the model cannot be built, which is said elsewhere.
+        # Some types are no classes: only the class above knows them. If the library of a scope is
+        # missing, another check reports that the model cannot be built.
         if name not in self.words and scope in ('', 'mmengine', 'mmdet', 'mmseg', 'ptnt_mm'):
             what = f'unknown type {kind!r}{suggest(name, registered_names(), _MEANT)}'
             advice = 'correct it, or name the package that has it in custom_imports'
@@ -164,7 +163,7 @@ class _Section:
             elif meant := slips(key) & names - settings.keys():
                 yield _no_argument(where, classes, meant)
             elif key in self.words:
-                # Whoever hands the settings on has taken it out before.
+                # Some class that the settings pass through reads it.
                 continue
             elif is_complete:
                 yield _no_argument(where, classes, names)
@@ -181,7 +180,7 @@ def _meant(name: str, known: set[str] | frozenset[str]) -> str | None:
     """The known word that somebody has probably meant by an unknown one."""
     if name in known:
         return None
-    # Rather a letter too few than one too many: clases are classes, and not cases.
+    # Prefer the longer word: clases means classes, and not cases.
     near = sorted(word for word in slips(name) & known if len(word) >= _SHORTEST)
     return max(near, key=len, default=None)
 

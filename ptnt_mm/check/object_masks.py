@@ -14,7 +14,7 @@ from ptnt_mm.engine.data_files import evaluators
 from ptnt_mm.utils.findings import Finding, error, note, report_wrong, sound, warning
 from ptnt_mm.utils.text import some
 
-# They give masks, or may give some, and are no mask heads by their place in the model.
+# Types that give masks, or may, without being a mask_head.
 _ALSO_MASKS = ('Detectron2Wrapper', 'RTMDetInsHead', 'RTMDetInsSepBNHead')
 
 _OF_BOXES = ('BoxInstMaskHead',)  # mask heads that learn from boxes alone
@@ -140,7 +140,7 @@ def _asked(data: DetectionData) -> tuple[list[dict], int]:
 def _faults(
     annotations: list[dict], data: DetectionData, drawn: Container[int]
 ) -> Iterator[Finding]:
-    """What is wrong with masks; of each, the first thing alone.
+    """What is wrong with masks; only the first fault of each mask is reported.
 
     Args:
         annotations: Of the objects.

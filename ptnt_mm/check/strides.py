@@ -41,8 +41,8 @@ def check_strides(config: Config, model: nn.Module) -> Iterator[Finding]:
     seen, failure = _strides_of_maps(config, model, parts)
     for where, measured in seen.items():
         expected = _strides_of(parts[where])
-        # Sides are rounded up, once or more: a level is wrong if it is so by half as much again,
-        # and the smallest maps say nothing.
+        # The sides of maps are rounded up, perhaps several times. So a stride is wrong from a
+        # factor of 1.5 on, and the smallest maps are left out.
         levels = [pair for pair in zip(expected, measured, strict=False) if pair[1] <= _SIDE / 4]
         if all(2 / 3 < stride / real < 3 / 2 for stride, real in levels):
             yield sound(where, f'takes maps of strides {_listed(expected)}')

@@ -51,7 +51,7 @@ def check_normalisation(config: Config) -> Iterator[Finding]:
     where = 'model.data_preprocessor'
     scale = preprocessor_of(config)
     mean, std = scale.get('mean'), scale.get('std')
-    # A whole model's weights may be for other images.
+    # A whole model, as load_from has it, may have been trained on other mean and std.
     is_ours = kind_of(config.model.get('backbone') or {}) == 'PyramidTNT'
     pretrained = is_ours and not config.get('load_from') and starting_weights(config) is not None
     if mean is None or std is None:

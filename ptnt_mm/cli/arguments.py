@@ -167,8 +167,8 @@ def add_work_dir_and_launcher(parser: Parser) -> None:
 
 def resolved(kind: type[Arguments], args: argparse.Namespace, **values: Any) -> Arguments:
     """Make a command's dataclass: some values, and what was parsed for its other fields."""
-    parsed = {field.name: vars(args).get(field.name) for field in fields(kind)}
-    return kind(**parsed | values)
+    names = (field.name for field in fields(kind) if field.name not in values)
+    return kind(**{name: getattr(args, name) for name in names}, **values)
 
 
 def size(text: str) -> tuple[int, int]:

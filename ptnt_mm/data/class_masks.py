@@ -72,7 +72,7 @@ def open_mask(path: Path, image: Path, backend: str) -> Mask | Broken:
         image: Its image.
         backend: mmcv's decoder, as LoadAnnotations names it.
     """
-    # mmseg reads with it: a palette's indices with Pillow, its colours with OpenCV.
+    # mmseg decodes with mmcv: Pillow reads a palette's indices, OpenCV its colours.
     from mmcv import imfrombytes
 
     try:
@@ -85,17 +85,17 @@ def open_mask(path: Path, image: Path, backend: str) -> Mask | Broken:
         pixels = imfrombytes(content, flag='unchanged', backend=backend)
         if pixels is None:
             return Broken(path, 'no image')
-    except Exception as err:  # decoders complain in every way there is
+    except Exception as err:  # decoders may raise anything
         return Broken(path, why_unreadable(err))
     form = dict(is_lossy=is_lossy, is_stretched=is_stretched)
     mask = partial(Mask, path, size, size_as_read(image), mode, **form)
     if pixels.shape[2:] == (1,):
-        # mmseg takes it off, too.
+        # mmseg drops it, too.
         pixels = pixels[..., 0]
     if pixels.ndim != 2:
         return mask(colours=_colours(pixels))
     with np.errstate(invalid='ignore'):
-        # As mmseg does, whatever the values.
+        # mmseg casts like this, whatever the values.
         loaded = pixels.astype(np.uint8)
     wide = tuple(np.unique(pixels[pixels != loaded])[:_COLOURS].tolist())
     counts = np.bincount(loaded.ravel(), minlength=VALUES)
@@ -112,7 +112,7 @@ def label_of_each_value(reduce_zero_label: bool, label_map: Mapping[int, int] | 
     labels = np.arange(VALUES)
     if reduce_zero_label:
         labels -= 1
-        # mmseg's label for the value 0, and for classes left out.
+        # mmseg's label for the value 0 and for classes that are left out.
         labels[[0, IGNORED]] = IGNORED
     if label_map:
         labels = np.array([label_map.get(label, label) for label in labels.tolist()])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.findings import Finding, error
+from ptnt_mm.utils.findings import Finding, error, report_wrong
 from ptnt_mm.utils.text import some
 
 _KINDS = ('images', 'annotations', 'categories')
@@ -162,12 +162,10 @@ def _whole(entries: list, kind: str, where: str, keys: Keys) -> tuple[list[dict]
         wrong = len(entries) - len(whole)
         problems.append(error(where, f'{wrong} of {len(entries)} {kind} that are no dicts'))
     for key, (fits, expected) in keys.items():
-        wrong = [entry for entry in whole if not fits(entry.get(key))]
-        if wrong:
-            examples = some(_described(entry, key) for entry in wrong)
-            what = f'{len(wrong)} of {len(entries)} {kind} without a usable {key!r}: {examples}'
-            problems.append(error(where, what, f'expected {expected} there'))
-            whole = [entry for entry in whole if fits(entry.get(key))]
+        wrong = [_described(entry, key) for entry in whole if not fits(entry.get(key))]
+        what, advice = f'{kind} without a usable {key!r}', f'expected {expected} there'
+        problems += report_wrong(error, where, wrong, len(entries), what, advice)
+        whole = [entry for entry in whole if fits(entry.get(key))]
     return whole, problems
 
 

@@ -48,17 +48,17 @@ def open_image(path: Path, loader: object) -> OpenedImage:
     try:
         with Image.open(io.BytesIO(content)) as opened:
             stored, orientation = opened.size, _orientation(opened)
-            # Of a JPEG, an eighth is enough to see that it is whole.
+            # For a JPEG, decoding at an eighth of its size shows whether it is whole.
             opened.draft(None, (1, 1))
             opened.load()
-    except Exception as err:  # decoders complain in every way there is
+    except Exception as err:  # decoders may raise anything
         fault, loads_anyway = why_unreadable(err), stored is None
     size = stored[::-1] if stored and orientation in _ON_THEIR_SIDE else stored
     turned = orientation != 1
     if loader is not None and (not fault or loads_anyway):
         try:
             pixels = loader.transform(dict(img_path=str(path)))['img']
-        except Exception as err:  # decoders complain in every way there is
+        except Exception as err:  # decoders may raise anything
             fault = fault or f'{type(loader).__name__} fails: {why_unreadable(err)}'
         else:
             fault, size = '', pixels.shape[1::-1]
@@ -74,7 +74,7 @@ def size_as_read(path: Path) -> tuple[int, int] | None:
     try:
         with Image.open(path) as image:
             return image.size[::-1] if _orientation(image) in _ON_THEIR_SIDE else image.size
-    except Exception:  # decoders complain in every way there is
+    except Exception:  # decoders may raise anything
         return None
 
 

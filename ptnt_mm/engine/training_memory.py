@@ -71,7 +71,7 @@ class TrainingStep:
         Raises:
             UserError: if the model fails.
         """
-        # A segmenter's preprocessor may pad to one size: to less, in proportion.
+        # A segmenter's preprocessor may pad to a fixed size: scale it down, too.
         preprocessor = self.model.data_preprocessor
         size = getattr(preprocessor, 'size', None)
         if size is not None:
@@ -83,7 +83,7 @@ class TrainingStep:
                 warnings.simplefilter('ignore')
                 losses = self.model(**batch, mode='loss')
             return self.model.parse_losses(losses)[0], batch['inputs'][:, 0].numel()
-        except Exception as error:  # a model may fail in every way there is
+        except Exception as error:  # a model may raise anything
             text = str(error).strip().splitlines() or [type(error).__name__]
             raise UserError(f'a step of training fails: {text[0]}') from error
         finally:
@@ -92,20 +92,20 @@ class TrainingStep:
 
     def _samples(self, config: Config) -> list[dict]:
         try:
-            # pycocotools prints what it does.
+            # pycocotools prints its progress.
             quiet = redirect_stdout(io.StringIO())
             with DefaultScope.overwrite_default_scope(self.scope), quiet:
                 data_set = DATASETS.build(config.train_dataloader.dataset)
                 step = max(len(data_set) // _SAMPLES, 1)
                 return [data_set[i] for i in range(0, len(data_set), step)][:_SAMPLES]
-        except Exception as error:  # transforms complain in every way there is
+        except Exception as error:  # transforms may raise anything
             raise UserError(
                 f'the training data set or its pipeline fails: {explain_build_error(error)}'
             ) from error
 
     def _batch(self, sample: dict) -> dict[str, Any]:
         """A batch, normalised and padded."""
-        # Preprocessors pad the annotations that they are given.
+        # Preprocessors pad annotations in place.
         samples = [copy.deepcopy(sample) for _ in range(self.images)]
         return self.model.data_preprocessor(pseudo_collate(samples), training=True)
 

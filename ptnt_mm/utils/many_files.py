@@ -53,7 +53,7 @@ class Folders:
 
     def instead_of(self, path: Path) -> str:
         """The name of a file that differs from a missing one in its ending; empty if none is."""
-        # To Windows alone, what comes before a backslash is a folder.
+        # Lists written on Windows have backslashes between folders.
         stem = PureWindowsPath(path.name).stem.casefold()
         names = [n for n in self.entries(path.parent) if Path(n).stem.casefold() == stem]
         return min(set(names) - {path.name}, default='')

@@ -10,10 +10,19 @@ import numpy as np
 from PIL import Image
 from pycocotools import mask as coco
 
-from .spoilt import TRAIN_SET, Demo
-
-Plant = Callable[[Demo], None]
-Change = Callable[[dict], None]
+from .spoilt import (
+    TRAIN_SET,
+    Demo,
+    Plant,
+    all_of,
+    as_folder,
+    converted,
+    dangling,
+    file_of,
+    own,
+    settings,
+    with_exif,
+)
 
 
 def _each(kind: str, change: Callable[[dict, dict], object], split: str = 'train') -> Plant:
@@ -38,23 +47,6 @@ def _second(kind: str, split: str = 'train', **changes: object) -> Plant:
     return lambda demo: demo.edit(split, lambda content: content[kind][1].update(changes))
 
 
-def all_of(*plants: Plant) -> Plant:
-    return lambda demo: [plant(demo) for plant in plants]
-
-
-def _options(**options: object) -> Plant:
-    return lambda demo: demo.set(**options)
-
-
-def settings(settings: dict) -> Plant:
-    return lambda demo: demo.options.update(settings)
-
-
-def file_of(change: Callable[[Path], object], split: str = 'train', number: int = 3) -> Plant:
-    """Change an image's file."""
-    return lambda demo: change(demo.image(split, number))
-
-
 def _text(change: Callable[[str], bytes]) -> Plant:
     """Change the bytes of the annotation file."""
 
@@ -69,19 +61,6 @@ def _resaved(**how: object) -> Callable[[Path], None]:
     return lambda file: Image.open(file).save(file, **how)
 
 
-def converted(mode: str, form: str) -> Callable[[Path], None]:
-    return lambda file: Image.open(file).convert(mode).save(file, format=form)
-
-
-def with_exif(orientation: int) -> Callable[[Path], None]:
-    def change(file: Path) -> None:
-        exif = Image.Exif()
-        exif[0x0112] = orientation
-        Image.open(file).save(file, exif=exif)
-
-    return change
-
-
 def _turned_square(demo: Demo) -> None:
     file = demo.image('train', 3)
     Image.open(file).resize((160, 160)).save(file)
@@ -92,16 +71,6 @@ def _turned_square(demo: Demo) -> None:
         annotations=[a for a in content['annotations'] if a['image_id'] != 3]
     )
     demo.edit('train', drop)
-
-
-def as_folder(file: Path) -> None:
-    file.unlink()
-    file.mkdir()
-
-
-def dangling(file: Path) -> None:
-    file.unlink()
-    file.symlink_to(file.with_name('gone.jpg'))
 
 
 def _listed_again(name: str) -> Plant:
@@ -194,7 +163,7 @@ DAMAGED = {
         "not in COCO's format",
     ),
     'a folder of annotations': (
-        _options(ann_file='annotations'),
+        own(ann_file='annotations'),
         'annotations cannot be read: Is a directory',
     ),
     'the annotations of val': (_of_other_images, 'not of the size annotated'),
@@ -259,10 +228,7 @@ DAMAGED = {
         _each('annotations', lambda a, _: a.update(iscrowd='0')),
         "for their iscrowd: '0' for id 1",
     ),
-    'one iscrowd as text': (
-        _second('annotations', iscrowd='false'),
-        'mmdet ignores 1 of',
-    ),
+    'one iscrowd as text': (_second('annotations', iscrowd='false'), 'mmdet ignores 1 of'),
     'everything a crowd': (
         _each('annotations', lambda a, _: a.update(iscrowd=1)),
         'objects are crowds, which mmdet ignores',
@@ -306,16 +272,11 @@ DAMAGED = {
     ),
     'areas as fractions': (
         _each(
-            'annotations',
-            lambda a, i: a.update(area=a['area'] / i['width'] / i['height']),
-            'val',
+            'annotations', lambda a, i: a.update(area=a['area'] / i['width'] / i['height']), 'val'
         ),
         'areas that are not those of the boxes in pixels',
     ),
-    'objects listed twice': (
-        lambda demo: demo.edit('train', _repeated),
-        'objects listed twice',
-    ),
+    'objects listed twice': (lambda demo: demo.edit('train', _repeated), 'objects listed twice'),
     'categories from 0': (_numbered_from_0, 'whose category_id is not in the file: 0'),
     'category_id as text': (
         _each('annotations', lambda a, _: a.update(category_id=str(a['category_id']))),
@@ -396,7 +357,7 @@ DAMAGED = {
         settings({'model.data_preprocessor.std': [127.5, float('nan'), 127.5]}),
         'images are divided by it',
     ),
-    'indices that leave nothing': (_options(indices=0), 'leave none of 16 images'),
+    'indices that leave nothing': (own(indices=0), 'leave none of 16 images'),
     'indices of images that are measured': (
         settings({f'{s}_dataloader.dataset.indices': 4 for s in ('val', 'test')}),
         '4 of the 8 images of',
@@ -405,7 +366,7 @@ DAMAGED = {
         lambda demo: demo.edit('val', _without_annotations),
         'there is nothing to measure: every precision will be -1',
     ),
-    'indices beyond the end': (_options(indices=[0, 99]), 'the data set cannot be built'),
+    'indices beyond the end': (own(indices=[0, 99]), 'the data set cannot be built'),
 }
 """What is planted, and words that must be said. All of it is found."""
 
@@ -476,10 +437,7 @@ MASKS = {
         _second('annotations', segmentation=[['1', '2', '30', '4', '5', '60']]),
         'a polygon is no list of numbers',
     ),
-    'polygons of points': (
-        _polygon(lambda p, i: p.tolist()),
-        'masks that cannot be drawn',
-    ),
+    'polygons of points': (_polygon(lambda p, i: p.tolist()), 'masks that cannot be drawn'),
     'a polygon without its list': (
         _second('annotations', segmentation=[10, 20, 30, 40, 50, 60]),
         'polygons of less than 3 points: id 2',
@@ -628,8 +586,8 @@ def _wrapped(demo: Demo) -> None:
 
 
 SOUND = {
-    'the first 8 of 16 images': all_of(_options(indices=8), _only_first_files(8)),
-    'some of 16 images': all_of(_options(indices=[0, 2, 4]), _only_first_files(5)),
+    'the first 8 of 16 images': all_of(own(indices=8), _only_first_files(8)),
+    'some of 16 images': all_of(own(indices=[0, 2, 4]), _only_first_files(5)),
     'val without annotations that only writes results': _format_only,
     'absolute paths': _absolute,
     'a folder for each image': _one_by_one_folders,
@@ -662,8 +620,7 @@ SOUND = {
         'images', lambda i, _: i.update(width=i['width'] * 1.0)
     ),
     'an image without objects': lambda demo: demo.edit(
-        'train',
-        lambda c: c.update(annotations=[a for a in c['annotations'] if a['image_id'] != 2]),
+        'train', lambda c: c.update(annotations=[a for a in c['annotations'] if a['image_id'] != 2])
     ),
     'two files over the same images': _joined,
     'a crowd': _each('annotations', lambda a, _: a.update(iscrowd=int(a['id'] == 2))),
@@ -747,6 +704,6 @@ MISSED = {
 MISSED_MASKS = {
     'a polygon with its points in disorder': _polygon(
         lambda p, _: _flat(np.random.default_rng(0).permutation(p))
-    ),
+    )
 }
 """The same for objects' masks."""

@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from .planted_boxes import (
+from .spoilt import (
+    TRAIN_SET,
+    MaskDemo,
     Plant,
     all_of,
     as_folder,
@@ -19,7 +21,6 @@ from .planted_boxes import (
     settings,
     with_exif,
 )
-from .spoilt import TRAIN_SET, MaskDemo
 
 COLOURS = [0, 0, 0, 230, 159, 0, 86, 180, 233, 0, 158, 115, 204, 121, 167]
 
@@ -157,10 +158,7 @@ DAMAGED = {
         'images also trained on',
     ),
     # Values
-    '65535 for ignored pixels': (
-        _masks(_pixels(_many(65535))),
-        'values that are no 8-bit numbers',
-    ),
+    '65535 for ignored pixels': (_masks(_pixels(_many(65535))), 'values that are no 8-bit numbers'),
     '256 classes and more': (_mask(_pixels(_many(300))), 'values that are no 8-bit numbers'),
     'whole numbers of 32 bits': (
         _as_suffix('.tif', lambda p, f: _saved(np.int32)(p.astype(int) * 1000, f)),
@@ -204,10 +202,7 @@ DAMAGED = {
         lambda demo: shutil.copy(demo.image('train', 3), demo.mask('train', 3)),
         'with several channels',
     ),
-    'Cityscapes ids': (
-        _masks(_pixels(lambda pixels: pixels + 7)),
-        'values that are no class',
-    ),
+    'Cityscapes ids': (_masks(_pixels(lambda pixels: pixels + 7)), 'values that are no class'),
     'masks of 0 alone': (
         _masks(_pixels(lambda pixels: pixels * 0)),
         'no pixel of ball, coin, crate, cup',

@@ -21,9 +21,9 @@ TRAIN_SET = 'train_dataloader.dataset.'
 
 
 class Partial(Inspection):
-    """Runs the thorough half for some subjects, and the model is one of them.
+    """Runs the thorough half of the chosen subjects alone, and 'model' only if it is chosen.
 
-    To build it each time would take most of the suite's time.
+    To build the model in every test would take most of the suite's time.
     """
 
     chosen: tuple[str, ...] = ()
@@ -118,3 +118,49 @@ def _read(name: str) -> Config:
 def counted(findings: list[Finding]) -> list[Finding]:
     """The errors and warnings."""
     return [one for one in findings if one.severity in (Severity.ERROR, Severity.WARNING)]
+
+
+Plant = Callable[[Demo], object]
+"""Changes a copy of the demo set, or its settings."""
+
+
+def all_of(*plants: Plant) -> Plant:
+    return lambda demo: [plant(demo) for plant in plants]
+
+
+def own(**options: object) -> Plant:
+    """Set the training data set's own settings."""
+    return lambda demo: demo.set(**options)
+
+
+def settings(settings: dict) -> Plant:
+    """Give --cfg-options."""
+    return lambda demo: demo.options.update(settings)
+
+
+def file_of(change: Callable[[Path], object], split: str = 'train', number: int = 3) -> Plant:
+    """Change an image's file."""
+    return lambda demo: change(demo.image(split, number))
+
+
+def converted(mode: str, form: str) -> Callable[[Path], None]:
+    return lambda file: Image.open(file).convert(mode).save(file, format=form)
+
+
+def with_exif(orientation: int) -> Callable[[Path], None]:
+    def change(file: Path) -> None:
+        exif = Image.Exif()
+        exif[0x0112] = orientation
+        Image.open(file).save(file, exif=exif)
+
+    return change
+
+
+def as_folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def dangling(file: Path) -> None:
+    file.unlink()
+    file.symlink_to(file.with_name('gone.jpg'))

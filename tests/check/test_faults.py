@@ -1,15 +1,13 @@
 """Every fault that a data set or a config may have, planted one at a time in the demo set."""
 
 import json
-from collections.abc import Callable
 
 import cv2
 import pytest
-from PIL import Image
 
 from ptnt_mm.utils.findings import Severity
 
-from .spoilt import TRAIN_SET, Demo, counted
+from .spoilt import TRAIN_SET, Demo, Plant, counted, file_of, own, settings, with_exif
 
 ERROR, WARNING = Severity.ERROR, Severity.WARNING
 CLASSES = ('ball', 'coin', 'crate', 'cup')
@@ -26,27 +24,19 @@ def test_nothing_is_found_in_the_sound_set_with_masks(demo: Demo):
     assert counted(demo.findings('heads')) == []
 
 
-def _all(split: str, kind: str, **changes: object) -> Callable[[Demo], None]:
+def _all(split: str, kind: str, **changes: object) -> Plant:
     """Change all entries of a kind."""
     return lambda demo: demo.edit(split, lambda c: [entry.update(changes) for entry in c[kind]])
 
 
-def _one(split: str, kind: str, **changes: object) -> Callable[[Demo], None]:
+def _one(split: str, kind: str, **changes: object) -> Plant:
     """Change the second entry of a kind."""
     return lambda demo: demo.edit(split, lambda content: content[kind][1].update(changes))
 
 
-def _without(split: str, kind: str, key: str) -> Callable[[Demo], None]:
+def _without(split: str, kind: str, key: str) -> Plant:
     """Take a key out of the second entry of a kind."""
     return lambda demo: demo.edit(split, lambda content: content[kind][1].pop(key))
-
-
-def _options(**options: object) -> Callable[[Demo], None]:
-    return lambda demo: demo.set(**options)
-
-
-def _settings(settings: dict) -> Callable[[Demo], None]:
-    return lambda demo: demo.options.update(settings)
 
 
 def _rename_everywhere(demo: Demo) -> None:
@@ -85,20 +75,13 @@ def _as_fractions(demo: Demo) -> None:
     demo.edit('train', scale)
 
 
-def _repeat(kind: str) -> Callable[[Demo], None]:
+def _repeat(kind: str) -> Plant:
     return lambda demo: demo.edit('train', lambda content: content[kind].append(content[kind][0]))
 
 
 def _truncate(demo: Demo) -> None:
     file = demo.image('train', 3)
     file.write_bytes(file.read_bytes()[:-4000])
-
-
-def _turn_by_exif(demo: Demo) -> None:
-    file = demo.image('train', 3)
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    Image.open(file).save(file, exif=exif)
 
 
 def _shrink(demo: Demo) -> None:
@@ -125,12 +108,12 @@ def _no_annotations(demo: Demo) -> None:
 FAULTS = {
     # Files
     'annotation file missing': (
-        _options(ann_file='annotations/instances_trian.json'),
+        own(ann_file='annotations/instances_trian.json'),
         ERROR,
         ("instances_trian.json is not there; nearest is 'instances_train.json'",),
     ),
     'image folder missing': (
-        _settings({TRAIN_SET + 'data_prefix.img': 'trian/'}),
+        settings({TRAIN_SET + 'data_prefix.img': 'trian/'}),
         ERROR,
         ("demo/trian is not there; nearest is 'train'",),
     ),
@@ -146,7 +129,7 @@ FAULTS = {
         ('expected a dict with images, annotations, categories, found a list',),
     ),
     'image folder not named': (
-        _options(data_prefix=dict(_delete_=True, img_path='train/')),
+        own(data_prefix=dict(_delete_=True, img_path='train/')),
         ERROR,
         ('data_prefix names no folder of images',),
     ),
@@ -183,7 +166,11 @@ FAULTS = {
         ERROR,
         ('not of the size annotated', '000003.jpg is 60x50, annotated'),
     ),
-    'image turned by EXIF': (_turn_by_exif, ERROR, ('turned as its EXIF data says, annotated',)),
+    'image turned by EXIF': (
+        file_of(with_exif(6)),
+        ERROR,
+        ('turned as its EXIF data says, annotated',),
+    ),
     'images in both splits': (_train_is_val, WARNING, ('16 of 16 images also trained on',)),
     # Form
     'no height': (
@@ -235,12 +222,12 @@ FAULTS = {
         ('what is no category of', "'coin'; nearest is 'coins'"),
     ),
     'class misspelt': (
-        _options(metainfo=dict(classes=('ball', 'coin', 'crate', 'Cup'))),
+        own(metainfo=dict(classes=('ball', 'coin', 'crate', 'Cup'))),
         ERROR,
         ("'Cup'; nearest is 'cup'", 'the classes are ball, coin, crate, cup; those of train'),
     ),
     'classes left out': (
-        _options(metainfo=dict(_delete_=True)),
+        own(metainfo=dict(_delete_=True)),
         ERROR,
         (
             "metainfo names no classes, and of the 80 of the data set's class 79 are not in",
@@ -248,22 +235,22 @@ FAULTS = {
         ),
     ),
     'classes of old': (
-        _options(metainfo=dict(_delete_=True, CLASSES=CLASSES)),
+        own(metainfo=dict(_delete_=True, CLASSES=CLASSES)),
         ERROR,
         ('metainfo.CLASSES is read by nothing',),
     ),
     'no comma': (
-        _options(metainfo=dict(classes='ball')),
+        own(metainfo=dict(classes='ball')),
         ERROR,
         ("is the text 'ball', not a tuple", "classes=('ball',)"),
     ),
     'class twice': (
-        _options(metainfo=dict(classes=(*CLASSES, 'cup'))),
+        own(metainfo=dict(classes=(*CLASSES, 'cup'))),
         ERROR,
         ('metainfo.classes has names twice: cup',),
     ),
     'class too few': (
-        _options(metainfo=dict(classes=CLASSES[:3])),
+        own(metainfo=dict(classes=CLASSES[:3])),
         WARNING,
         ("objects left out, as their categories are no classes: 'cup' (",),
     ),
@@ -275,24 +262,24 @@ FAULTS = {
     'category twice': (_double_category, ERROR, ('several categories', 'have one name: cup')),
     'class without objects': (_forget_class, WARNING, ('no object of crate',)),
     'order of val': (
-        _settings({'val_dataloader.dataset.metainfo': dict(classes=CLASSES[::-1])}),
+        settings({'val_dataloader.dataset.metainfo': dict(classes=CLASSES[::-1])}),
         ERROR,
         ('the classes are cup, crate, coin, ball; those of train are ball, coin, crate, cup',),
     ),
     # Model
     'heads of another number': (
-        _settings({HEAD: 80}),
+        settings({HEAD: 80}),
         ERROR,
         ('bbox_head.num_classes: is 80, the training data has 4 classes', 'write 4'),
     ),
     'neck of another backbone': (
-        _settings({'model.backbone.arch': 'small'}),
+        settings({'model.backbone.arch': 'small'}),
         ERROR,
         ('neck[0].in_channels: is [160, 320, 320]', '[256, 512, 512] channels'),
     ),
     # Filtering
     'all images too small': (
-        _settings({TRAIN_SET + 'filter_cfg.min_size': 1000}),
+        settings({TRAIN_SET + 'filter_cfg.min_size': 1000}),
         ERROR,
         ("'min_size': 1000", 'leaves none of 16 images', 'need at least one array'),
     ),
@@ -337,43 +324,43 @@ FAULTS = {
         ('val_evaluator.ann_file is', 'measured against other images'),
     ),
     'masks measured without a head': (
-        _settings({'val_evaluator.metric': ['bbox', 'segm']}),
+        settings({'val_evaluator.metric': ['bbox', 'segm']}),
         ERROR,
         ("metric 'segm' needs masks, and the model has no mask head",),
     ),
     # Recipe
     'another batch': (
-        _settings({'train_dataloader.batch_size': 2}),
+        settings({'train_dataloader.batch_size': 2}),
         WARNING,
         ('0.001 is for batch 8; --auto-scale-lr would make it 0.00025',),
     ),
     'accumulated steps': (
-        _settings({'optim_wrapper.accumulative_counts': 4}),
+        settings({'optim_wrapper.accumulative_counts': 4}),
         WARNING,
         ('0.001 is for batch 8',),
     ),
-    'rate of SGD': (_settings({'optim_wrapper.optimizer.lr': 0.02}), WARNING, ('high for AdamW',)),
+    'rate of SGD': (settings({'optim_wrapper.optimizer.lr': 0.02}), WARNING, ('high for AdamW',)),
     'rate that is none': (
-        _settings({'optim_wrapper.optimizer.lr': '1e-3'}),
+        settings({'optim_wrapper.optimizer.lr': '1e-3'}),
         ERROR,
         ("'1e-3' is no number above 0",),
     ),
     'weights missing': (
-        _settings({'model.backbone.init_cfg': dict(type='Pretrained', checkpoint='no.pth')}),
+        settings({'model.backbone.init_cfg': dict(type='Pretrained', checkpoint='no.pth')}),
         ERROR,
         ('there is no file no.pth to start from',),
     ),
     'stem frozen': (
-        _settings({'model.backbone.norm_eval': True}),
+        settings({'model.backbone.norm_eval': True}),
         ERROR,
         ('the stem is frozen but starts from random numbers',),
     ),
     'mean and std for images from 0 to 1': (
-        _settings({SCALE + 'mean': [0.485, 0.456, 0.406], SCALE + 'std': [0.229, 0.224, 0.225]}),
+        settings({SCALE + 'mean': [0.485, 0.456, 0.406], SCALE + 'std': [0.229, 0.224, 0.225]}),
         ERROR,
         ('are for images from 0 to 1', 'multiply both by 255'),
     ),
-    'no mean': (_settings({SCALE + 'mean': None}), WARNING, ('has mean=None',)),
+    'no mean': (settings({SCALE + 'mean': None}), WARNING, ('has mean=None',)),
 }
 """What is planted, how bad it is, and words that must be said."""
 
@@ -405,11 +392,11 @@ MASK_FAULTS = {
         'masks not of the size of their images: id 2',
     ),
     'masks that are not loaded': (
-        _settings({TRAIN_SET + 'pipeline.1.with_mask': False}),
+        settings({TRAIN_SET + 'pipeline.1.with_mask': False}),
         'model.roi_head.mask_head needs masks, which the pipeline does not load',
     ),
     'another number of mask classes': (
-        _settings({'model.roi_head.mask_head.num_classes': 80}),
+        settings({'model.roi_head.mask_head.num_classes': 80}),
         'model.roi_head.mask_head.num_classes: is 80',
     ),
 }

@@ -28,7 +28,7 @@ AT_FAULT = {
     'bisenetv2/bisenetv2_fcn_4xb4-ohem-160k_cityscapes-1024x1024.py': [
         "models: is read by nothing: did you mean 'model'?",
         'model.data_preprocessor: has neither size nor size_divisor',
-    ],
+    ]
 }
 """Errors that training would end with, too."""
 

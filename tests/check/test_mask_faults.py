@@ -12,7 +12,7 @@ from ptnt_mm.cli.check_config import main
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
 
-from .spoilt import TRAIN_SET, MaskDemo, counted
+from .spoilt import TRAIN_SET, MaskDemo, Plant, all_of, counted, file_of, own, settings, with_exif
 
 ERROR, WARNING = Severity.ERROR, Severity.WARNING
 CLASSES = ('background', 'ball', 'coin', 'crate', 'cup')
@@ -23,15 +23,10 @@ HEAD = 'model.decode_head.'
 SCALE = 'model.data_preprocessor.'
 VAL_SET = 'val_dataloader.dataset.'
 
-Plant = Callable[[MaskDemo], None]
-
-
-def _settings(settings: dict) -> Plant:
-    return lambda masks: masks.options.update(settings)
-
-
-def _train(**options: object) -> Plant:
-    return lambda masks: masks.set(**options)
+LOAD, LOAD_MASKS, PACK = (
+    dict(type=name) for name in ('LoadImageFromFile', 'LoadAnnotations', 'PackSegInputs')
+)
+RESIZE = dict(type='Resize', scale=(192, 192))
 
 
 def _everywhere(**options: object) -> Plant:
@@ -46,10 +41,6 @@ def _redraw_all(change: Callable[[np.ndarray], np.ndarray]) -> Plant:
 def _redraw_one(change: Callable[[np.ndarray], np.ndarray], split: str = 'train') -> Plant:
     """Change the third mask."""
     return lambda masks: masks.redraw([masks.mask(split, 3)], change)
-
-
-def _both(*plants: Plant) -> Plant:
-    return lambda masks: [plant(masks) for plant in plants]
 
 
 def _rename(split: str, ending: str, *numbers: int) -> Plant:
@@ -90,37 +81,30 @@ def _train_is_val(masks: MaskDemo) -> None:
     masks.options |= {f'{s}_dataloader.dataset.data_prefix': prefix for s in ('val', 'test')}
 
 
-def _turn_by_exif(masks: MaskDemo) -> None:
-    file = masks.image('train', 3)
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    Image.open(file).save(file, exif=exif)
-
-
 FAULTS = {
     # Lists
     'image folder missing': (
-        _train(data_prefix=dict(img_path='trian', seg_map_path='semantic/train')),
+        own(data_prefix=dict(img_path='trian', seg_map_path='semantic/train')),
         ERROR,
         ("demo/trian is not there; nearest is 'train'",),
     ),
     'mask folder missing': (
-        _train(data_prefix=dict(img_path='train', seg_map_path='semantic/trian')),
+        own(data_prefix=dict(img_path='train', seg_map_path='semantic/trian')),
         ERROR,
         ("semantic/trian is not there; nearest is 'train'",),
     ),
     'folders named as for detection': (
-        _train(data_prefix=dict(_delete_=True, img='train')),
+        own(data_prefix=dict(_delete_=True, img='train')),
         ERROR,
         ('data_prefix names no folder of images', 'img_path='),
     ),
     'mask folder not named': (
-        _train(data_prefix=dict(_delete_=True, img_path='train')),
+        own(data_prefix=dict(_delete_=True, img_path='train')),
         ERROR,
         ('data_prefix names no folder of masks',),
     ),
     'images with another ending': (
-        _train(img_suffix='.jpeg'),
+        own(img_suffix='.jpeg'),
         ERROR,
         ("demo/train ends in img_suffix='.jpeg'; there are .jpg (16)",),
     ),
@@ -135,14 +119,14 @@ FAULTS = {
         ('1 of 2 images not there', '999999.jpg', '1 of 2 masks not there'),
     ),
     'empty list': (_list(), ERROR, ('train.txt names no image',)),
-    'list missing': (_train(ann_file='trian.txt'), ERROR, ('trian.txt is not there',)),
+    'list missing': (own(ann_file='trian.txt'), ERROR, ('trian.txt is not there',)),
     'unknown data set': (
-        _train(type='BaseSegDatset'),
+        own(type='BaseSegDatset'),
         ERROR,
         ("did you mean 'BaseSegDataset'?",),
     ),
     'unknown setting of a data set': (
-        _train(seg_suffix='.png'),
+        own(seg_suffix='.png'),
         ERROR,
         ("unknown argument 'seg_suffix'", "did you mean 'seg_map_suffix'?"),
     ),
@@ -165,7 +149,7 @@ FAULTS = {
         ('1 of 8 masks not there', 'there is 000003.PNG instead'),
     ),
     'another suffix in the config': (
-        _train(seg_map_suffix='_labels.png'),
+        own(seg_map_suffix='_labels.png'),
         ERROR,
         ('16 of 16 masks not there', "16 of the first 16 have one with seg_map_suffix='.png'"),
     ),
@@ -175,7 +159,7 @@ FAULTS = {
         ('16 of 16 masks not there', "seg_map_suffix='_labelTrainIds.png': set that"),
     ),
     'the wrong folder of masks': (
-        _train(data_prefix=dict(img_path='train', seg_map_path='annotations')),
+        own(data_prefix=dict(img_path='train', seg_map_path='annotations')),
         ERROR,
         ('16 of 16 masks not there', 'demo/annotations are .json (2)', 'must make one path'),
     ),
@@ -195,7 +179,7 @@ FAULTS = {
         ERROR,
         ('1 of 16 masks not of the size', '000003.png is 60x50, its image'),
     ),
-    'image turned by EXIF': (_turn_by_exif, ERROR, ('1 of 16 masks not of the size',)),
+    'image turned by EXIF': (file_of(with_exif(6)), ERROR, ('1 of 16 masks not of the size',)),
     'mask cut off': (_truncate, ERROR, ('1 of 16 masks not readable', '000003.png (')),
     'mask that is none': (
         lambda masks: masks.mask('val', 3).write_text('no picture'),
@@ -232,9 +216,9 @@ FAULTS = {
         ('1 of 16 masks with values that are no 8-bit numbers', '1000', '256 becomes 0'),
     ),
     'palettes read with OpenCV': (
-        _both(
+        all_of(
             lambda masks: [_as_palette(file) for file in masks.masks('train')],
-            _settings({TRAIN_SET + 'pipeline.1.imdecode_backend': 'cv2'}),
+            settings({TRAIN_SET + 'pipeline.1.imdecode_backend': 'cv2'}),
         ),
         ERROR,
         ('16 of 16 masks with several channels', '(P)', 'take imdecode_backend out'),
@@ -256,9 +240,9 @@ FAULTS = {
         ('of 16 masks with values', '(5)', '0 never occurs', 'reduce_zero_label=True'),
     ),
     'background not named': (
-        _both(
+        all_of(
             _everywhere(metainfo=dict(_delete_=True, classes=CLASSES[1:])),
-            _settings({HEAD + 'num_classes': 4}),
+            settings({HEAD + 'num_classes': 4}),
         ),
         ERROR,
         ('(4)', 'if 0 is background, name it first', 'num_classes=5', 'reduce_zero_label=True'),
@@ -269,7 +253,7 @@ FAULTS = {
         ('all 16 masks hold 0 and 255 alone', 'write 1 in place of 255'),
     ),
     'black and white with zero label': (
-        _both(
+        all_of(
             _redraw_all(lambda pixels: (pixels > 0).astype(np.uint8) * 255),
             _everywhere(reduce_zero_label=True),
         ),
@@ -295,12 +279,12 @@ FAULTS = {
         ('no mask has 5, the value of cup', 'if the masks begin at 0'),
     ),
     'zero label in one split': (
-        _settings({VAL_SET + 'reduce_zero_label': True}),
+        settings({VAL_SET + 'reduce_zero_label': True}),
         WARNING,
         ('reduce_zero_label is True, that of train False', 'shifted'),
     ),
     'zero label in the pipeline': (
-        _settings({TRAIN_SET + 'pipeline.1.reduce_zero_label': True}),
+        settings({TRAIN_SET + 'pipeline.1.reduce_zero_label': True}),
         ERROR,
         ('reduce_zero_label is False for the data set, True for LoadAnnotations',),
     ),
@@ -310,7 +294,7 @@ FAULTS = {
         ('1 of 16 masks without a pixel that counts', '000003.png (255)'),
     ),
     'mask of zeros alone with zero label': (
-        _both(
+        all_of(
             _redraw_all(lambda pixels: pixels + 1),
             _everywhere(reduce_zero_label=True),
             _redraw_one(lambda pixels: pixels * 0),
@@ -335,12 +319,12 @@ FAULTS = {
     ),
     # Classes and heads
     'head of another number': (
-        _settings({HEAD + 'num_classes': 150}),
+        settings({HEAD + 'num_classes': 150}),
         ERROR,
         ('decode_head.num_classes: is 150, the training data has 5 classes', 'write 5'),
     ),
     'auxiliary head of another number': (
-        _settings({'model.auxiliary_head': [dict(type='FCNHead', num_classes=150)]}),
+        settings({'model.auxiliary_head': [dict(type='FCNHead', num_classes=150)]}),
         ERROR,
         ('model.auxiliary_head[0].num_classes: is 150, the training data has 5 classes',),
     ),
@@ -360,99 +344,75 @@ FAULTS = {
         ('val: the data set names no class, and IoUMetric counts by names',),
     ),
     'no comma': (
-        _train(metainfo=dict(_delete_=True, classes='ball')),
+        own(metainfo=dict(_delete_=True, classes='ball')),
         ERROR,
         ("is the text 'ball', not a tuple",),
     ),
     'class twice': (
-        _train(metainfo=dict(classes=('background', 'ball', 'ball', 'crate', 'cup'))),
+        own(metainfo=dict(classes=('background', 'ball', 'ball', 'crate', 'cup'))),
         ERROR,
         ('metainfo.classes has names twice: ball', 'those of train are'),
     ),
     'order of val': (
-        _settings({VAL_SET + 'metainfo.classes': CLASSES[::-1]}),
+        settings({VAL_SET + 'metainfo.classes': CLASSES[::-1]}),
         ERROR,
         ('the classes are cup, crate, coin, ball, background; those of train are background',),
     ),
     # Pipelines
     'masks that are not loaded': (
-        _train(pipeline=[dict(type='LoadImageFromFile'), dict(type='PackSegInputs')]),
+        own(pipeline=[LOAD, PACK]),
         ERROR,
         ('the pipeline loads no masks', "dict(type='LoadAnnotations')"),
     ),
     'masks that are not measured': (
-        _settings(
-            {VAL_SET + 'pipeline': [dict(type='LoadImageFromFile'), dict(type='PackSegInputs')]}
-        ),
+        settings({VAL_SET + 'pipeline': [LOAD, PACK]}),
         ERROR,
         ('val: the pipeline loads no masks',),
     ),
     'masks loaded too late': (
-        _train(
-            pipeline=[
-                dict(type='LoadImageFromFile'),
-                dict(type='Resize', scale=(192, 192)),
-                dict(type='LoadAnnotations'),
-                dict(type='PackSegInputs'),
-            ]
-        ),
+        own(pipeline=[LOAD, RESIZE, LOAD_MASKS, PACK]),
         ERROR,
         ('Resize before LoadAnnotations',),
     ),
     'masks loaded too early': (
-        _settings(
-            {
-                VAL_SET + 'pipeline': [
-                    dict(type='LoadImageFromFile'),
-                    dict(type='LoadAnnotations'),
-                    dict(type='Resize', scale=(192, 192)),
-                    dict(type='PackSegInputs'),
-                ]
-            }
-        ),
+        settings({VAL_SET + 'pipeline': [LOAD, LOAD_MASKS, RESIZE, PACK]}),
         ERROR,
         ('Resize behind LoadAnnotations', 'evaluation would break off'),
     ),
     # Crops
     'crops larger than the size': (
-        _settings({TRAIN_SET + 'pipeline.3.crop_size': (192, 256)}),
+        settings({TRAIN_SET + 'pipeline.3.crop_size': (192, 256)}),
         ERROR,
         ('crops are 192x256 (height x width), larger than the 192x192',),
     ),
     'no size': (
-        _settings({SCALE + 'size': None}),
+        settings({SCALE + 'size': None}),
         ERROR,
         ('has neither size nor size_divisor', 'write size=(192, 192)'),
     ),
     'size twice': (
-        _settings({SCALE + 'size_divisor': 32}),
+        settings({SCALE + 'size_divisor': 32}),
         ERROR,
         ('has size and size_divisor',),
     ),
     'size that is none': (
-        _settings({SCALE + 'size': 'large'}),
+        settings({SCALE + 'size': 'large'}),
         ERROR,
         ("size is 'large', not (height, width)",),
     ),
     'no crops': (
-        _train(
-            pipeline=[
-                dict(type='LoadImageFromFile'),
-                dict(type='LoadAnnotations'),
-                dict(type='PackSegInputs'),
-            ]
-        ),
+        own(pipeline=[LOAD, LOAD_MASKS, PACK]),
         WARNING,
         ('the pipeline cuts images to no size', 'RandomCrop'),
     ),
     # Ignored pixels
     'padding that is a class': (
-        _settings({SCALE + 'seg_pad_val': 0}),
+        settings({SCALE + 'seg_pad_val': 0}),
         ERROR,
         ('data_preprocessor: seg_pad_val is 0, the ignore_index of the loss 255',),
     ),
     'ignored by the head alone': (
-        _settings({HEAD + 'ignore_index': 0}),
+        settings({HEAD + 'ignore_index': 0}),
         ERROR,
         (
             "val: the evaluator's ignore_index is 255, the ignore_index of the loss 0",
@@ -460,53 +420,53 @@ FAULTS = {
         ),
     ),
     'ignored by the evaluator alone': (
-        _settings({'val_evaluator.ignore_index': 0}),
+        settings({'val_evaluator.ignore_index': 0}),
         ERROR,
         ("val: the evaluator's ignore_index is 0",),
     ),
     'ignored by the data set alone': (
-        _train(ignore_index=0),
+        own(ignore_index=0),
         ERROR,
         ("train: the data set's ignore_index is 0",),
     ),
     'ignored by the crops alone': (
-        _settings({TRAIN_SET + 'pipeline.3.ignore_index': 0}),
+        settings({TRAIN_SET + 'pipeline.3.ignore_index': 0}),
         ERROR,
         ("train: RandomCrop's ignore_index is 0",),
     ),
     # Evaluation
     "a detector's evaluator": (
-        _settings({'val_evaluator': dict(_delete_=True, type='CocoMetric')}),
+        settings({'val_evaluator': dict(_delete_=True, type='CocoMetric')}),
         ERROR,
         ("unknown evaluator's type 'CocoMetric'", "type='IoUMetric'"),
     ),
     'a misspelt metric': (
-        _settings({'val_evaluator.iou_metrics': ['mIou']}),
+        settings({'val_evaluator.iou_metrics': ['mIou']}),
         ERROR,
         ("unknown iou_metrics 'mIou': did you mean 'mIoU'?",),
     ),
     'no evaluator': (
-        _settings({'val_evaluator': None}),
+        settings({'val_evaluator': None}),
         ERROR,
         ('val: there is no evaluator',),
     ),
     'another evaluator': (
-        _settings({'val_evaluator': dict(_delete_=True, type='DepthMetric')}),
+        settings({'val_evaluator': dict(_delete_=True, type='DepthMetric')}),
         WARNING,
         ('measured by DepthMetric, not by IoUMetric',),
     ),
     # What is the same for every host
     'another batch': (
-        _settings({'train_dataloader.batch_size': 2}),
+        settings({'train_dataloader.batch_size': 2}),
         WARNING,
         ('--auto-scale-lr would make it 0.00025',),
     ),
     'neck of another backbone': (
-        _settings({'model.backbone.arch': 'small'}),
+        settings({'model.backbone.arch': 'small'}),
         ERROR,
         ('[128, 256, 512, 512] channels',),
     ),
-    'no mean': (_settings({SCALE + 'mean': None}), WARNING, ('has mean=None',)),
+    'no mean': (settings({SCALE + 'mean': None}), WARNING, ('has mean=None',)),
 }
 """What is planted, how bad it is, and words that must be said."""
 
@@ -620,10 +580,10 @@ def test_wrapped_data_sets_are_looked_into(masks: MaskDemo, wrapped):
 @pytest.mark.parametrize(
     ('plant', 'words'),
     [
-        (_train(type='LEVIRCDDataset'), 'LEVIRCDDataset is no BaseSegDataset'),
-        (_train(data_root='s3://bucket/'), 'is not local: its images and masks were not checked'),
-        (_settings({TRAIN_SET + 'pipeline.3.crop_size': 96}), 'crops are 96x96 (height x width)'),
-        (_settings({'model.data_preprocessor.type': 'Own'}), 'is no SegDataPreProcessor'),
+        (own(type='LEVIRCDDataset'), 'LEVIRCDDataset is no BaseSegDataset'),
+        (own(data_root='s3://bucket/'), 'is not local: its images and masks were not checked'),
+        (settings({TRAIN_SET + 'pipeline.3.crop_size': 96}), 'crops are 96x96 (height x width)'),
+        (settings({'model.data_preprocessor.type': 'Own'}), 'is no SegDataPreProcessor'),
     ],
 )
 def test_what_is_worth_knowing_is_noted(masks: MaskDemo, plant: Plant, words: str):
@@ -635,10 +595,7 @@ def test_what_is_worth_knowing_is_noted(masks: MaskDemo, plant: Plant, words: st
 def test_a_test_split_without_masks_is_no_fault_if_it_only_writes_predictions(masks: MaskDemo):
     masks.options |= {
         'test_dataloader.dataset.data_prefix': dict(_delete_=True, img_path='val'),
-        'test_dataloader.dataset.pipeline': [
-            dict(type='LoadImageFromFile'),
-            dict(type='PackSegInputs'),
-        ],
+        'test_dataloader.dataset.pipeline': [LOAD, PACK],
         'test_evaluator': dict(type='IoUMetric', format_only=True, output_dir='out'),
     }
     assert counted(masks.findings('images', 'masks')) == []

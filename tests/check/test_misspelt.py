@@ -112,11 +112,7 @@ def test_slips_all_over_a_config_are_found(name: str):
     ('path', 'value', 'words'),
     [
         ('default_hooks.checkpoint.intervall', 3, "did you mean 'interval'?"),
-        (
-            'default_hooks.chekpoint.interval',
-            3,
-            "chekpoint: is read by nothing: did you mean 'c",
-        ),
+        ('default_hooks.chekpoint.interval', 3, "chekpoint: is read by nothing: did you mean 'c"),
         ('optim_wrapper.type', 'OptimWraper', "did you mean 'OptimWrapper'?"),
         ('optim_wrapper.optimizer.type', 'Adamm', "did you mean 'Adam'?"),
         ('optim_wrapper.optimizer.momentun', 0.9, 'is no argument of AdamW'),

@@ -1,7 +1,6 @@
 """Heads, necks, weights and memory: what takes a model."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,11 +11,11 @@ from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads, check
 from ptnt_mm.check.memory import check_memory
 from ptnt_mm.check.weights import check_normalisation, check_weights_fit
 from ptnt_mm.engine.starting_weights import use_pretrained
-from ptnt_mm.engine.training_memory import StepMemory, measure_memory
+from ptnt_mm.engine.training_memory import StepMemory
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.utils.findings import Severity
 
-from .spoilt import Demo, counted
+from .spoilt import TRAIN_SET, Demo, counted
 
 NAMES = ('ball', 'cup')
 ERROR, WARNING = Severity.ERROR, Severity.WARNING
@@ -147,21 +146,6 @@ def test_images_are_to_be_scaled_as_for_the_authors_weights(scale: dict, where: 
     assert not counted(list(check_normalisation(config)))
 
 
-def test_memory_is_counted_as_autograd_keeps_it():
-    model = nn.Conv2d(3, 8, 1, bias=False)
-    optimizer = dict(type='AdamW', lr=1e-3)
-    config = Config(dict(optim_wrapper=dict(optimizer=optimizer), train_dataloader={}))
-
-    def losses(side: int):
-        # A convolution keeps its input, tanh its output: 3 + 8 numbers of 4 bytes for each pixel.
-        return model(torch.ones(1, 3, 16, 16)).tanh().sum(), 256
-
-    step = measure_memory(config, SimpleNamespace(model=model, loss=losses, area=512))
-    assert step.image == (3 + 8) * 4 * 512
-    # Weights, gradients, two averages of AdamW, and its counter of steps.
-    assert step.weights == 4 * 24 * 4 + 4
-
-
 @pytest.mark.parametrize(('image', 'severity'), [(1000, Severity.OK), (2**60, WARNING)])
 def test_memory_that_the_device_does_not_have(image: int, severity: Severity):
     config = Config(dict(train_dataloader=dict(batch_size=2)))
@@ -170,19 +154,19 @@ def test_memory_that_the_device_does_not_have(image: int, severity: Severity):
     assert 'images of 1.00 megapixels' in finding.what
 
 
-def test_a_model_that_cannot_be_built_is_a_finding(demo: Demo):
-    demo.options['model.bbox_head.stacked_convz'] = 3
-    said = '\n'.join(map(str, counted(demo.findings('heads', 'memory'))))
-    assert 'the model cannot be built' in said and "did you mean 'stacked_convs'?" in said
-
-
-def test_a_pipeline_that_fails_is_a_finding(demo: Demo):
-    demo.set(**{'pipeline.2.scale': (0, 0)})
-    said = '\n'.join(map(str, counted(demo.findings('heads', 'memory'))))
-    assert 'the training data set or its pipeline fails' in said
-
-
-def test_a_step_that_fails_is_a_finding(demo: Demo):
-    demo.options['model.bbox_head.in_channels'] = 32
-    said = '\n'.join(map(str, counted(demo.findings('heads', 'memory'))))
-    assert 'a step of training fails' in said
+@pytest.mark.parametrize(
+    ('key', 'value', 'words'),
+    [
+        (
+            'model.bbox_head.stacked_convz',
+            3,
+            "the model cannot be built: RetinaHead: unknown argument 'stacked_convz': did you mean "
+            "'stacked_convs'?",
+        ),
+        (TRAIN_SET + 'pipeline.2.scale', (0, 0), 'the training data set or its pipeline fails'),
+        ('model.bbox_head.in_channels', 32, 'a step of training fails'),
+    ],
+)
+def test_what_cannot_be_built_or_fails_is_a_finding(demo: Demo, key: str, value, words: str):
+    demo.options[key] = value
+    assert words in '\n'.join(map(str, counted(demo.findings('heads', 'memory'))))

@@ -1,22 +1,17 @@
-"""What the checks of masks take over from mmseg, compared with mmseg itself."""
+"""A segmenter's classes, crops and step of training."""
 
-from pathlib import Path
-
-import numpy as np
 import pytest
 from mmengine.config import Config
-from PIL import Image
 from torch import nn
 
 from ptnt_mm.check.heads import check_built_heads
 from ptnt_mm.check.mask_lists import load
 from ptnt_mm.check.mask_pipelines import check_crops
-from ptnt_mm.data.class_masks import VALUES, Broken, label_of_each_value, open_mask
+from ptnt_mm.data.class_masks import label_of_each_value
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.hosts import import_host
 from ptnt_mm.engine.training_memory import TrainingStep
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.many_files import Folders, on_threads
 
 from .spoilt import MaskDemo
 
@@ -25,73 +20,6 @@ from .spoilt import MaskDemo
 def _host():
     pytest.importorskip('mmseg')
     import_host('mmseg')
-
-
-@pytest.mark.parametrize('reduce_zero_label', [False, True])
-@pytest.mark.parametrize('label_map', [None, {0: 1, 1: 255, 2: 0}])
-def test_labels_are_mmsegs(tmp_path: Path, reduce_zero_label: bool, label_map: dict | None):
-    from mmseg.datasets.transforms import LoadAnnotations
-
-    file = tmp_path / 'mask.png'
-    values = np.arange(VALUES, dtype=np.uint8).reshape(16, 16)
-    Image.fromarray(values).save(file)
-    results = dict(
-        seg_map_path=str(file),
-        reduce_zero_label=reduce_zero_label,
-        label_map=label_map,
-        seg_fields=[],
-    )
-    labels = LoadAnnotations()(results)['gt_seg_map']
-    assert (label_of_each_value(reduce_zero_label, label_map)[values] == labels).all()
-
-
-@pytest.mark.parametrize('mode', ['L', 'P', '1', 'I;16'])
-def test_masks_are_read_as_mmseg_reads_them(tmp_path: Path, mode: str):
-    file = tmp_path / 'mask.png'
-    values = np.array([[0, 1, 1], [1, 0, 1]], bool if mode == '1' else np.uint8)
-    pixels = values.astype(np.uint16) if mode == 'I;16' else values
-    image = Image.fromarray(pixels)
-    if mode == 'P':
-        image.putpalette([9, 9, 9, 8, 8, 8])
-    image.save(file)
-    mask = open_mask(file, file, 'pillow')
-    assert mask.mode == mode and mask.size == mask.image_size == (3, 2)
-    assert mask.holds_indices and mask.counts[:3].tolist() == [2, 4, 0]
-    assert (mask.counts == _counts_of_mmseg(file)).all()
-
-
-def test_a_decoder_may_keep_the_only_channel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    import mmcv
-
-    file = tmp_path / 'mask.png'
-    Image.fromarray(np.array([[0, 1, 1], [1, 0, 7]], np.uint8)).save(file)
-    decode = mmcv.imfrombytes
-    monkeypatch.setattr(mmcv, 'imfrombytes', lambda *args, **kw: decode(*args, **kw)[..., None])
-    mask = open_mask(file, file, 'pillow')
-    assert mask.holds_indices and mask.counts[7] == 1
-    assert (mask.counts == _counts_of_mmseg(file)).all()
-
-
-def _counts_of_mmseg(file: Path) -> np.ndarray:
-    """Pixels of each label that mmseg loads, (256,)."""
-    from mmseg.datasets.transforms import LoadAnnotations
-
-    results = dict(seg_map_path=str(file), reduce_zero_label=False, seg_fields=[])
-    return np.bincount(LoadAnnotations()(results)['gt_seg_map'].ravel(), minlength=VALUES)
-
-
-def test_a_mask_in_grey_and_alpha_has_no_indices(tmp_path: Path):
-    file = tmp_path / 'mask.png'
-    Image.fromarray(np.zeros((2, 3, 2), np.uint8)).save(file)
-    mask = open_mask(file, file, 'pillow')
-    assert mask.mode == 'LA' and not mask.holds_indices
-
-
-@pytest.mark.parametrize('backend', ['pillow', 'cv2'])
-def test_a_mask_that_is_none_is_broken(tmp_path: Path, backend: str):
-    file = tmp_path / 'mask.png'
-    file.write_text('no picture')
-    assert open_mask(file, file, backend) == Broken(file, 'no image')
 
 
 def test_a_subset_of_a_classs_own_names_keeps_its_values(masks: MaskDemo):
@@ -177,19 +105,3 @@ def test_a_segmenter_repeats_the_number_of_its_head():
     config = Config(dict(model=dict(decode_head=dict(num_classes=150))))
     # What the config states is another check's.
     assert not list(check_built_heads(config, model, ('a', 'b')))
-
-
-def test_folders_are_listed_once(tmp_path: Path):
-    (tmp_path / 'a.png').touch()
-    folders = Folders()
-    assert folders.missing([tmp_path / 'a.png', tmp_path / 'b.png']) == [tmp_path / 'b.png']
-    (tmp_path / 'b.png').touch()
-    assert folders.missing([tmp_path / 'b.png']) == [tmp_path / 'b.png']
-    assert folders.instead_of(tmp_path / 'A.jpg') == 'a.png'
-    assert folders.instead_of(tmp_path / 'c.jpg') == ''
-
-
-def test_threads_keep_the_order():
-    assert list(on_threads(lambda number: number**2, range(100), 'Squaring')) == [
-        number**2 for number in range(100)
-    ]

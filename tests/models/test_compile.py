@@ -34,9 +34,11 @@ def results(run, model: nn.Module, image: Tensor) -> list[Tensor]:
 
 
 @pytest.fixture
-def pyramid(build_micro) -> Pyramid:
+def build_shallow(micro_arch) -> Callable[..., PyramidTNT]:
+    """One block a stage: what depends on sizes is in the first of each."""
     torch._dynamo.reset()
-    return Pyramid(build_micro(drop_path_rate=0.0)).double().eval()
+    arch = dict(micro_arch, depths=(1,) * 4, inner_depths=(1,) * 4)
+    return lambda **options: golden.filled(PyramidTNT(arch, **options)).eval()
 
 
 @pytest.mark.parametrize('attention', ['eager', 'fused'])
@@ -50,8 +52,9 @@ def test_static_sizes(build_micro, attention):
 
 
 @pytest.mark.timeout(300)
-def test_dynamic_sizes(pyramid):
+def test_dynamic_sizes(build_shallow):
     """Sizes that are multiples of 64 share a compilation; a remainder may cost another one."""
+    pyramid = Pyramid(build_shallow(drop_path_rate=0.0)).double()
     counter = CompileCounterWithBackend('aot_eager')
     compiled = torch.compile(pyramid, backend=counter, fullgraph=True, dynamic=True)
     for hw in [(192, 256), (256, 192), (192, 320)]:
@@ -81,14 +84,6 @@ def test_backbones_of_one_scale_are_one_graph_for_any_size(build_plain):
         image = golden.image(2, *hw)
         torch.testing.assert_close(compiled(image), model(image))
     assert counter.frame_count <= 2, 'three sizes are not three compilations'
-
-
-@pytest.fixture
-def build_shallow(micro_arch) -> Callable[..., PyramidTNT]:
-    """One block a stage: what depends on sizes is in the first of each."""
-    torch._dynamo.reset()
-    arch = dict(micro_arch, depths=(1,) * 4, inner_depths=(1,) * 4)
-    return lambda **options: golden.filled(PyramidTNT(arch, **options)).eval()
 
 
 @pytest.mark.timeout(300)
@@ -122,10 +117,9 @@ def test_export_with_dynamic_sizes(build_shallow):
 
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(shutil.which('g++') is None, reason='torch.compile needs a C++ compiler')
-def test_generated_code(build_micro):
+def test_generated_code(build_shallow):
     """Inductor's own kernels, forward and backward, in single precision."""
-    torch._dynamo.reset()
-    model = Pyramid(build_micro(drop_path_rate=0.0)).eval()
+    model = Pyramid(build_shallow(drop_path_rate=0.0))
     compiled = torch.compile(model, fullgraph=True, dynamic=False)
     image = golden.image(1, 61, 93)
     for found, expected in zip(

@@ -169,14 +169,14 @@ def test_two_sizes_in_turn(warm, agree):
 
 
 @torch.no_grad()
-def test_a_thousand_sizes_leave_nothing_behind(warm):
+def test_hundreds_of_sizes_leave_nothing_behind(warm):
     def tensors() -> int:
         gc.collect()
         return sum(isinstance(thing, Tensor) for thing in gc.get_objects())
 
     before = tensors()
-    for i in range(1000):
-        warm(torch.zeros(1, 3, 8 + i % 40, 8 + i // 4))
+    for i in range(300):
+        warm(torch.zeros(1, 3, 8 + i % 40, 8 + i // 2))
     assert tensors() <= before + 5
 
 
@@ -208,10 +208,10 @@ def test_lower_precisions_stay_finite(attention, dtype):
 
 @pytest.mark.parametrize('dtype', [torch.bfloat16, torch.float16])
 def test_gradients_of_lower_precisions_stay_finite(dtype):
-    """A training step at the size of detection; the smallest arch."""
+    """A training step at half the sides of detection, as each takes its time; the smallest arch."""
     torch.set_num_threads(2)
     model = golden.filled(PyramidTNT('tiny')).train()
     with torch.autocast('cpu', dtype=dtype):
-        outputs = model(golden.image(1, 800, 1333))
+        outputs = model(golden.image(1, 400, 667))
     sum(output.float().mean() for output in outputs).backward()
     assert all(parameter.grad.isfinite().all() for parameter in model.parameters())

@@ -1,0 +1,33 @@
+"""Messages name what is nearest to an unknown name."""
+
+import pytest
+
+from ptnt_mm.utils.text import suggest, unknown_name
+
+
+@pytest.mark.parametrize(
+    ('name', 'said'),
+    [('smal', "did you mean 'small'?"), ('MEDIUM ', "did you mean 'Medium'?"), ('huge', '')],
+)
+def test_the_nearest_name_is_suggested_whatever_its_case(name: str, said: str):
+    assert suggest(name, ['tiny', 'small', 'Medium']) == said
+
+
+def test_a_suggestion_is_worded_for_its_sentence():
+    assert suggest('cups', ['ball', 'cup'], '; nearest is {!r}') == "; nearest is 'cup'"
+
+
+@pytest.mark.parametrize(
+    ('name', 'known', 'said'),
+    [
+        ('smal', ['small'], "unknown arch 'smal': did you mean 'small'? expected one of small"),
+        ('huge', ['small'], "unknown arch 'huge': expected one of small"),
+        (
+            'smal',
+            ['small', *map(str, range(20))],
+            "unknown arch 'smal': did you mean 'small'?",
+        ),
+    ],
+)
+def test_what_is_known_is_listed_if_it_is_short(name: str, known: list[str], said: str):
+    assert unknown_name('arch', name, known) == said
