@@ -8,6 +8,7 @@ from torch import nn
 
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.starting_weights import check_start, starting_weights
+from ptnt_mm.models import FAMILY
 from ptnt_mm.models.pretrained import CheckpointError, load_pretrained
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, sound, warning
@@ -30,8 +31,8 @@ def check_weights_fit(config: Config, model: nn.Module) -> Iterator[Finding]:
         return
     if '://' in weights:
         yield note('Weights', f'{weights} is an address: it was not fetched to look into it')
-    elif kind_of(config.model.get('backbone') or {}) != 'PyramidTNT':
-        yield note('Weights', f'{weights} is for no PyramidTNT: it was not looked into')
+    elif kind_of(config.model.get('backbone') or {}) not in FAMILY:
+        yield note('Weights', f'{weights} is for no backbone of ours: it was not looked into')
     else:
         try:
             report = load_pretrained(model.backbone, weights, logger='silent')
@@ -52,7 +53,7 @@ def check_normalisation(config: Config) -> Iterator[Finding]:
     scale = preprocessor_of(config)
     mean, std = scale.get('mean'), scale.get('std')
     # A whole model, as load_from has it, may have been trained on other mean and std.
-    is_ours = kind_of(config.model.get('backbone') or {}) == 'PyramidTNT'
+    is_ours = kind_of(config.model.get('backbone') or {}) in FAMILY
     pretrained = is_ours and not config.get('load_from') and starting_weights(config) is not None
     if mean is None or std is None:
         what = f'has mean={mean} and std={std}: images come in with values from 0 to 255'

@@ -23,7 +23,7 @@ from torch import nn
 
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import kind_of, read_config, require_keys, within
-from ptnt_mm.models import CPVT, TNT, PlainClassifier, PyramidTNT, PyramidTNTClassifier
+from ptnt_mm.models import FAMILY, PlainClassifier, PyramidTNTClassifier
 from ptnt_mm.models.archs import ARCHS, CPVT_ARCHS, TNT_ARCHS
 from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.models.layers.attention import FusedOuterAttention
@@ -36,8 +36,6 @@ from ptnt_mm.zoo import config_names
 
 ATTENTION_PRODUCTS = ('scaled_dot_product_attention', 'matmul', 'bmm', 'einsum')
 """Operations that multiply activations with activations: queries with keys, weights with values."""
-
-_FAMILY = tuple(cls.__name__ for cls in (PyramidTNT, PyramidTNTClassifier, TNT, CPVT))
 
 _PLAIN = {
     f'{kind.lower()}_{arch}': dict(type=kind, arch=arch)
@@ -169,7 +167,7 @@ def build(name: str) -> nn.Module:
 def use_published_attention(settings: dict) -> None:
     """Set ``attention='eager'`` for every backbone of ours in a model's settings, in place."""
     for _, part in within(settings, 'model'):
-        if kind_of(part) in _FAMILY:
+        if kind_of(part) in (*FAMILY, PyramidTNTClassifier.__name__):
             part['attention'] = 'eager'
 
 

@@ -10,6 +10,7 @@ from ptnt_mm.engine.config import stored_config
 from ptnt_mm.engine.constructors import arguments, classes_named
 from ptnt_mm.engine.loading import without_config
 from ptnt_mm.engine.work_dir import read_latest_checkpoint
+from ptnt_mm.models import FAMILY
 from ptnt_mm.models.pretrained import TRUNK_ROOTS, find_state_dict, read
 from ptnt_mm.utils.errors import UserError
 
@@ -174,11 +175,12 @@ def check_start(config: Config) -> str | None:
         return weights
     trains = backbone.get('frozen_stages', -1) < 0 and not backbone.get('norm_eval')
     trains = trains and (backbone.get('norm_cfg') or {}).get('requires_grad', True)
-    if backbone.get('type') == 'PyramidTNT' and not trains:
+    if backbone.get('type') in FAMILY and not trains:
+        norms = 'model.backbone.norm_eval=False, model.backbone.norm_cfg.requires_grad=True and '
         raise UserError(
             'the stem is frozen but starts from random numbers, so it would never learn: give '
-            'weights with --pretrained PATH, or set model.backbone.norm_eval=False, '
-            'model.backbone.norm_cfg.requires_grad=True and model.backbone.frozen_stages=-1'
+            f'weights with --pretrained PATH, or set {norms * (backbone.type == "PyramidTNT")}'
+            'model.backbone.frozen_stages=-1'
         )
     return None
 

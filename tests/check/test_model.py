@@ -12,7 +12,7 @@ from ptnt_mm.check.memory import check_memory
 from ptnt_mm.check.weights import check_normalisation, check_weights_fit
 from ptnt_mm.engine.starting_weights import use_pretrained
 from ptnt_mm.engine.training_memory import StepMemory
-from ptnt_mm.models import PyramidTNT
+from ptnt_mm.models import TNT, PyramidTNT
 from ptnt_mm.utils.findings import Severity
 
 from .spoilt import TRAIN_SET, Demo, counted
@@ -112,6 +112,16 @@ def test_weights_that_fit(micro_arch: dict, tmp_path: Path):
     model = _one_micro(micro_arch)
     torch.save({'state_dict': model.backbone.state_dict()}, tmp_path / 'weights.pth')
     config = _model(backbone=dict(type='PyramidTNT', arch=micro_arch))
+    use_pretrained(config, str(tmp_path / 'weights.pth'))
+    assert [one.severity for one in check_weights_fit(config, model)] == [Severity.OK]
+
+
+def test_weights_of_tnt_are_looked_into(tmp_path: Path):
+    arch = dict(depth=1, outer_dim=8, inner_dim=2, outer_heads=1, inner_heads=1, words=16)
+    model = nn.Module()
+    model.backbone = TNT(arch)
+    torch.save({'state_dict': model.backbone.state_dict()}, tmp_path / 'weights.pth')
+    config = _model(backbone=dict(type='TNT', arch=arch))
     use_pretrained(config, str(tmp_path / 'weights.pth'))
     assert [one.severity for one in check_weights_fit(config, model)] == [Severity.OK]
 

@@ -81,6 +81,13 @@ def test_a_frozen_stem_does_not_start_from_random_numbers(frozen: dict):
         check_start(_config(**frozen))
 
 
+def test_a_frozen_stem_without_norms_has_only_stages_to_thaw():
+    config = _config(frozen_stages=0)
+    config.model.backbone.type = 'TNT'
+    with pytest.raises(UserError, match='PATH, or set model.backbone.frozen_stages=-1$'):
+        check_start(config)
+
+
 def test_resuming_forgets_the_pretrained_file_and_stays_frozen_as_begun(tmp_path: Path):
     stored = 'model = dict(backbone=dict(norm_eval=True))'
     config = _config(init_cfg=dict(type='Pretrained', checkpoint='gone.pth'))
