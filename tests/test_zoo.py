@@ -22,8 +22,8 @@ def test_get_config_reads_a_config_with_all_its_bases():
 
 
 def test_an_unknown_name_suggests_the_nearest():
-    with pytest.raises(UserError, match="unknown config 'retinanet_s_1x'.*retinanet_ptnt_s_1x"):
-        ptnt_mm.get_config('retinanet_s_1x')
+    with pytest.raises(UserError, match="unknown config 'retinanet_ptnt_s1x'.*retinanet_ptnt_s_1x"):
+        ptnt_mm.get_config('retinanet_ptnt_s1x')
 
 
 @pytest.mark.parametrize('name', zoo.config_names())
