@@ -11,9 +11,9 @@ from mmengine.config import Config, ConfigDict
 from mmengine.registry import build_from_cfg
 from mmengine.runner import Runner
 
-from ptnt_mm.doctor.report import HOSTS
 from ptnt_mm.engine.constructors import arguments, registered_names
 from ptnt_mm.utils.errors import UserError, unknown_name
+from ptnt_mm.utils.versions import HOSTS
 from ptnt_mm.zoo import config_names, config_path
 
 # Keys that MMEngine and the hosts read from the top of a config, beside the runner's arguments.

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from ptnt_mm.doctor.report import installed
 from ptnt_mm.mmcv_ops.place import source
 from ptnt_mm.utils.atomic_files import sha256
+from ptnt_mm.utils.versions import installed
 
 _PACKAGES = (
     'ptnt_mm',

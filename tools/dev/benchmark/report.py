@@ -11,8 +11,8 @@ import torch
 
 from benchmark.contenders import BASELINE
 from benchmark.timing import FORWARD, Setting, Times
-from ptnt_mm.doctor.report import installed
 from ptnt_mm.utils.tables import new_table, to_text
+from ptnt_mm.utils.versions import installed
 
 _PACKAGES = ('torch', 'mmengine', 'mmcv', 'mmdet', 'numpy')
 
