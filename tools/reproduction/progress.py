@@ -1,11 +1,11 @@
-"""Read from work dirs how far trainings got, and their last evaluation."""
+"""How far trainings got, and their last evaluation, from the logs in their work dirs."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ptnt_mm.utils.scalar_logs import read_scalars, scalar_files
-from reproduction.entries import NO_FIGURES, Entry, Figures
+from reproduction.entries import Entry, Figures
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Progress:
     @property
     def measured(self) -> Figures:
         """The figures at the end of the schedule; empty before that."""
-        return self.figures if self.finished else NO_FIGURES
+        return self.figures if self.finished else {}
 
     def __str__(self) -> str:
         schedule = self.entry.schedule
@@ -39,7 +39,7 @@ class Progress:
         return ', '.join([f'{self.entry.name}: {state}', *figures])
 
 
-def collect(entry: Entry, work_dirs: Path) -> Progress:
+def read_progress(entry: Entry, work_dirs: Path) -> Progress:
     """Read the logs of an entry and all its resumes in ``work_dirs/<config>``.
 
     Raises:
@@ -47,16 +47,14 @@ def collect(entry: Entry, work_dirs: Path) -> Progress:
     """
     metrics = entry.benchmark.metrics
     last = last_evaluation(work_dirs / entry.name, metrics[0].key)
-    if last is None:
-        return Progress(entry, 0, NO_FIGURES)
-    figures = {metric.name: metric.percent(last) for metric in metrics}
-    return Progress(
-        entry, last['step'], {name: value for name, value in figures.items() if value is not None}
-    )
+    # COCO marks what cannot be evaluated, such as no object of a size, by -1.
+    logged = {metric: last[metric.key] for metric in metrics if last.get(metric.key, -1) >= 0}
+    figures = {metric.name: round(100 * v / metric.whole, 1) for metric, v in logged.items()}
+    return Progress(entry, last.get('step', 0), figures)
 
 
-def last_evaluation(work_dir: Path, key: str) -> dict[str, Any] | None:
-    """Return the log line of a run's latest evaluation, or None.
+def last_evaluation(work_dir: Path, key: str) -> dict[str, Any]:
+    """Return the log line of a run's latest evaluation; empty before the first.
 
     Args:
         work_dir: The run's folder.
@@ -67,4 +65,4 @@ def last_evaluation(work_dir: Path, key: str) -> dict[str, Any] | None:
     """
     # Log files are sorted by time, so the last line is from the latest run.
     lines = [line for path in scalar_files(work_dir) for line in read_scalars(path) if key in line]
-    return lines[-1] if lines else None
+    return lines[-1] if lines else {}
