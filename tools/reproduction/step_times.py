@@ -80,6 +80,8 @@ def time_steps(name: str, device: str, size: tuple[int, int], steps: int) -> lis
     """Train a config's model on random images; return the seconds of each step."""
     config = get_config(name)
     import_host(f'{config.default_scope}.models')
+    if 'size' in config.model.data_preprocessor:  # a segmenter's, which pads images to it
+        config.model.data_preprocessor.size = size
     torch.manual_seed(0)
     with DefaultScope.overwrite_default_scope(config.default_scope):
         # On one device there is nothing to synchronise.
