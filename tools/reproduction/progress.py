@@ -1,10 +1,11 @@
 """How far trainings got, and their last evaluation, from the logs in their work dirs."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ptnt_mm.utils.scalar_logs import read_scalars, scalar_files
+from reproduction.benchmarks import Metric
 from reproduction.entries import Entry, Figures
 
 
@@ -45,24 +46,22 @@ def read_progress(entry: Entry, work_dirs: Path) -> Progress:
     Raises:
         UserError: if a log was not written by MMEngine.
     """
-    metrics = entry.benchmark.metrics
-    last = last_evaluation(work_dirs / entry.name, metrics[0].key)
-    # COCO marks what cannot be evaluated, such as no object of a size, by -1.
-    logged = {metric: last[metric.key] for metric in metrics if last.get(metric.key, -1) >= 0}
-    figures = {metric.name: round(100 * v / metric.whole, 1) for metric, v in logged.items()}
-    return Progress(entry, last.get('step', 0), figures)
+    return Progress(entry, *last_evaluation(work_dirs / entry.name, entry.benchmark.metrics))
 
 
-def last_evaluation(work_dir: Path, key: str) -> dict[str, Any]:
-    """Return the log line of a run's latest evaluation; empty before the first.
+def last_evaluation(work_dir: Path, metrics: Iterable[Metric]) -> tuple[int, Figures]:
+    """Return the epoch or iteration of a run's last evaluation, and its figures.
 
-    Args:
-        work_dir: The run's folder.
-        key: A metric that every evaluation logs.
+    Before the first evaluation they are 0 and empty.
 
     Raises:
         UserError: if a log was not written by MMEngine.
     """
+    by_key = {metric.key: metric for metric in metrics}
     # Log files are sorted by time, so the last line is from the latest run.
-    lines = [line for path in scalar_files(work_dir) for line in read_scalars(path) if key in line]
-    return lines[-1] if lines else {}
+    lines = [line for file in scalar_files(work_dir) for line in read_scalars(file)]
+    evaluations = [line for line in lines if by_key.keys() & line.keys()] or [{'step': 0}]
+    last = evaluations[-1]
+    # COCO marks what cannot be evaluated, such as no object of a size, by -1.
+    known = [metric for key, metric in by_key.items() if last.get(key, -1) >= 0]
+    return last['step'], {m.name: round(100 * last[m.key] / m.whole, 1) for m in known}
