@@ -34,7 +34,7 @@ def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def draw(args: argparse.Namespace) -> None:
+def draw_masks(args: argparse.Namespace) -> None:
     """Write the masks, and print the class names for a config.
 
     Raises:
@@ -48,7 +48,7 @@ def draw(args: argparse.Namespace) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit status."""
     args = parse_args(arguments)
-    return exit_status(lambda: draw(args))
+    return exit_status(lambda: draw_masks(args))
 
 
 if __name__ == '__main__':

@@ -2,7 +2,8 @@
 
 import sys
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
+
+from ptnt_mm.utils.text import closest
 
 _LISTED = 20
 """Up to so many known names are listed."""
@@ -30,10 +31,10 @@ def exit_status(command: Callable[[], int | None]) -> int:
 def unknown_name(what: str, name: object, known: Iterable[str]) -> str:
     """Say that a name is unknown and which one is nearest; list what is known if that is short."""
     known = list(known)
-    near = get_close_matches(str(name), known, n=1)
+    near = closest(str(name), known)
     parts = [f'unknown {what} {name!r}']
     if near:
-        parts.append(f'did you mean {near[0]!r}?')
+        parts.append(f'did you mean {near!r}?')
     if len(known) <= _LISTED or not near:
         parts.append(f'expected one of {", ".join(known)}')
     return ': '.join(parts[:2]) + ''.join(f' {part}' for part in parts[2:])

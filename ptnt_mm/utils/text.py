@@ -25,11 +25,17 @@ def some(names: Iterable[str]) -> str:
     return name_some(names, _EXAMPLES)
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """What somebody probably meant, as the end of a sentence: ``; nearest is 'cup'``."""
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that somebody probably meant, in any case; None if none is near."""
     by_fold = {other.casefold().strip(): other for other in known}
     near = get_close_matches(name.casefold().strip(), list(by_fold), n=1)
-    return f'; nearest is {by_fold[near[0]]!r}' if near else ''
+    return by_fold[near[0]] if near else None
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the closest known name as the end of a sentence: ``; nearest is 'cup'``."""
+    near = closest(name, known)
+    return f'; nearest is {near!r}' if near else ''
 
 
 def slips(name: str) -> set[str]:
