@@ -23,21 +23,10 @@ def build(source: Path, target: Path) -> zipfile.ZipFile:
 
 
 def files_of(folder: Path) -> set[Path]:
-    hidden = {
-        '.git',
-        '.venv',
-        '.nox',
-        'data',
-        'work_dirs',
-        '__pycache__',
-        '.pytest_cache',
-        '.ruff_cache',
-    }
-    return {
-        path.relative_to(folder)
-        for path in folder.rglob('*')
-        if not hidden.intersection(path.relative_to(folder).parts)
-    }
+    """The files of a checkout, without what is made in it."""
+    made = {'.git', '.venv', '.nox', 'data', 'work_dirs', '.pytest_cache', '.ruff_cache'}
+    paths = (path.relative_to(folder) for path in folder.rglob('*'))
+    return {path for path in paths if path.parts[0] not in made and '__pycache__' not in path.parts}
 
 
 @pytest.fixture(scope='module')
