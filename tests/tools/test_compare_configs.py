@@ -55,12 +55,14 @@ def test_what_is_done_is_kept_and_what_was_interrupted_starts_over(tmp_path: Pat
     assert trained == ['b/seed_0']
 
 
-def test_a_run_that_fails_ends_it_and_says_where_to_look(tmp_path: Path, monkeypatch, capsys):
-    calls: list[list[str]] = []
-    monkeypatch.setattr(tool.subprocess, 'call', lambda words, **_: calls.append(words) or 1)
+@pytest.mark.parametrize(
+    ('status', 'what'), [(1, 'stopped with exit status 1'), (0, 'logged no figures')]
+)
+def test_a_run_that_fails_ends_it(tmp_path: Path, monkeypatch, capsys, status: int, what: str):
+    monkeypatch.setattr(tool.subprocess, 'call', lambda words, **_: status)
     assert compare(tmp_path, 0) == 1
-    message = 'a, seed 0, stopped with exit status 1: its output is in '
-    assert message in capsys.readouterr().err
+    where = tmp_path / 'a' / 'seed_0' / 'console.txt'
+    assert f'a, seed 0, {what}: its output is in {where}' in capsys.readouterr().err
     assert not list(tmp_path.rglob('outcome.json'))
 
 

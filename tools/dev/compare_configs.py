@@ -101,10 +101,8 @@ def _outcome(config: Path, seed: int, work_dirs: Path, threads: int) -> Outcome:
     seconds = round(time.perf_counter() - start, 1)
     _, figures = last_evaluation(folder, METRICS)
     if status or not figures:
-        raise UserError(
-            f'{config.stem}, seed {seed}, stopped with exit status {status}: its output is in '
-            f'{console}'
-        )
+        what = f'stopped with exit status {status}' if status else 'logged no figures'
+        raise UserError(f'{config.stem}, seed {seed}, {what}: its output is in {console}')
     outcome = Outcome(config.stem, seed, figures, seconds, describe_machine('cpu', threads))
     with written_whole(file) as partial:
         partial.write_text(json.dumps(asdict(outcome), indent=1) + '\n', encoding='utf-8')
