@@ -17,7 +17,7 @@ from ptnt_mm.data.index_masks import (
     save_mask,
     write_names,
 )
-from ptnt_mm.utils.atomic_folders import folder_written_whole
+from ptnt_mm.utils.atomic_files import folder_written_whole
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
 from ptnt_mm.utils.text import some, unknown_name
