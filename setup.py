@@ -103,7 +103,8 @@ setup(
     license='Apache-2.0',
     python_requires='>=3.11,<3.14',
     # Below 2.6 torch.load is unsafe by default. No upper bound: it would downgrade people's torch.
-    install_requires=['torch>=2.6', 'mmengine>=0.10.7,<0.11'],
+    # MMEngine brings packaging and rich; the doctor must not depend on it.
+    install_requires=['torch>=2.6', 'mmengine>=0.10.7,<0.11', 'packaging>=22', 'rich>=13.4.2'],
     extras_require=EXTRAS,
     packages=find_packages(include=['ptnt_mm', 'ptnt_mm.*']),
     cmdclass={'build_py': BuildWithMim},

@@ -53,5 +53,6 @@ model = dict(
     test_cfg=dict(rpn=dict(nms_pre=300, max_per_img=100)),
 )
 
+auto_scale_lr = dict(base_batch_size=8)
 default_hooks = dict(logger=dict(interval=10), checkpoint=dict(max_keep_ckpts=2))
 randomness = dict(seed=0)

@@ -13,5 +13,6 @@ model = dict(
     bbox_head=dict(num_classes=4, in_channels=64, feat_channels=64, stacked_convs=2),
 )
 
+train_dataloader = dict(batch_size=4)
 default_hooks = dict(logger=dict(interval=10), checkpoint=dict(max_keep_ckpts=2))
 randomness = dict(seed=0)

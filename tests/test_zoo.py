@@ -1,7 +1,5 @@
 """Finding, reading and copying the configs that come with the package."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +7,7 @@ from mmengine.config import Config
 
 import ptnt_mm
 from ptnt_mm import zoo
+from ptnt_mm.__main__ import main
 from ptnt_mm.utils.errors import UserError
 
 pytest.importorskip('mmdet')
@@ -26,11 +25,27 @@ def test_an_unknown_name_suggests_the_nearest():
         ptnt_mm.get_config('retinanet_ptnt_s1x')
 
 
-@pytest.mark.parametrize('name', zoo.config_names())
-def test_a_copied_config_equals_the_original(name: str, tmp_path: Path):
-    files = zoo.copy_config(name, tmp_path)
-    assert files[0] == tmp_path / f'{name}.py'
-    copied, original = Config.fromfile(files[0]), ptnt_mm.get_config(name)
+@pytest.fixture(scope='module')
+def copies(tmp_path_factory) -> Path:
+    """A folder with copies of all configs."""
+    folder = tmp_path_factory.mktemp('copies')
+    for name in zoo.config_names():
+        assert zoo.copy_config(name, folder)[0] == folder / f'{name}.py'
+    return folder
+
+
+def test_copies_are_the_same_files_and_none_is_missing(copies: Path):
+    for file in copies.rglob('*.py'):
+        assert file.read_bytes() == (zoo.config_root() / file.relative_to(copies)).read_bytes()
+        for base in Config._get_base_files(file):
+            assert '::' in base or (file.parent / base).is_file(), f'{file} lacks {base}'
+
+
+@pytest.mark.parametrize(
+    'name', ['retinanet_ptnt_s_3x_ms', 'upernet_ptnt_b_160k_ade20k', 'demo_mask_rcnn_ptnt_ti']
+)
+def test_a_copied_config_equals_the_original(name: str, copies: Path):
+    copied, original = Config.fromfile(copies / f'{name}.py'), ptnt_mm.get_config(name)
     assert copied.to_dict() == original.to_dict()
 
 
@@ -55,11 +70,10 @@ def test_names_are_no_paths(name: str):
         zoo.config_path(name)
 
 
-def test_command_line(tmp_path: Path):
-    command = [sys.executable, '-m', 'ptnt_mm']
-    listed = subprocess.run([*command, 'list'], capture_output=True, text=True, cwd=tmp_path)
-    assert listed.stdout.split() == zoo.config_names()
-    copy = [*command, 'copy', 'retinanet_ptnt_x_1x', str(tmp_path)]
-    failed = subprocess.run(copy, capture_output=True, text=True, cwd=tmp_path)
-    assert failed.returncode == 1
-    assert failed.stderr.startswith("error: unknown config 'retinanet_ptnt_x_1x'")
+def test_command_line(tmp_path: Path, capsys):
+    assert main(['list']) == 0
+    assert capsys.readouterr().out.split() == zoo.config_names()
+    assert main(['copy', 'retinanet_ptnt_s_1x', str(tmp_path)]) == 0
+    assert (tmp_path / 'retinanet_ptnt_s_1x.py').is_file()
+    assert main(['copy', 'retinanet_ptnt_x_1x', str(tmp_path)]) == 1
+    assert capsys.readouterr().err.startswith("error: unknown config 'retinanet_ptnt_x_1x'")

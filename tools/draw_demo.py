@@ -4,10 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
+from demo.contact_sheet import draw_detections, draw_maps
 from demo.dataset import PALETTE
-from demo.detection_sheet import draw_predictions
 from demo.scenes import CLASSES
-from demo.segmentation_sheet import draw_maps
 from ptnt_mm.cli.arguments import Parser
 from ptnt_mm.utils.errors import exit_status
 from ptnt_mm.visualization.curves import draw_curves
@@ -37,36 +36,27 @@ def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit status."""
     args = parse_args(arguments)
-    return exit_status(lambda: draw(args))
+    return exit_status(lambda: draw_figures(args))
 
 
-def draw(args: argparse.Namespace) -> None:
+def draw_figures(args: argparse.Namespace) -> None:
     """Draw the figures and print their paths.
 
     Raises:
         UserError: if there is nothing to draw, or a figure cannot be written.
     """
     print(f'Curves: {draw_curves(args.work_dir, args.work_dir / "curves.png")}')
-    if args.results:
-        draw_sheet = _draw_maps if args.results.is_dir() else _draw_detections
-        print(f'Contact sheet: {draw_sheet(args, args.work_dir / "predictions.png")}')
-
-
-def _draw_detections(args: argparse.Namespace, out_file: Path) -> Path:
-    return draw_predictions(
-        args.annotations,
-        args.image_folder,
-        args.results,
-        out_file,
-        args.score_thr,
-        args.num_images,
-    )
-
-
-def _draw_maps(args: argparse.Namespace, out_file: Path) -> Path:
-    names = ('background', *CLASSES)
-    colours = {name: fractions(rgb) for name, rgb in zip(names, PALETTE, strict=True)}
-    return draw_maps(args.image_folder, args.maps, args.results, colours, out_file, args.num_images)
+    if args.results is None:
+        return
+    sheet = args.work_dir / 'predictions.png'
+    if args.results.is_dir():
+        names = ('background', *CLASSES)
+        colours = {name: fractions(rgb) for name, rgb in zip(names, PALETTE, strict=True)}
+        draw_maps(args.image_folder, args.maps, args.results, colours, sheet, args.num_images)
+    else:
+        files = (args.annotations, args.image_folder, args.results, sheet)
+        draw_detections(*files, args.score_thr, args.num_images)
+    print(f'Contact sheet: {sheet}')
 
 
 if __name__ == '__main__':

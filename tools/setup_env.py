@@ -68,9 +68,9 @@ def main() -> None:
         make_venv()
         say('installing the pinned versions: about 3 GB, most of it CUDA libraries')
         install_all()
-        run([PYTHON, '-m', 'ptnt_mm', 'mmcv-ops', 'install'], 'mmcv has no operators')
+        run_command([PYTHON, '-m', 'ptnt_mm', 'mmcv-ops', 'install'], 'mmcv has no operators')
         say('what python -m ptnt_mm.doctor finds:')
-        run([PYTHON, '-m', 'ptnt_mm.doctor'], 'something is broken')
+        run_command([PYTHON, '-m', 'ptnt_mm.doctor'], 'something is broken')
         write_stamp(marks)
     say(f'done after {time.monotonic() - start:.0f} s')
 
@@ -142,13 +142,13 @@ def make_venv() -> None:
     # In a virtual environment this is the Python that it was made from.
     base = getattr(sys, '_base_executable', sys.executable)
     say(f'making .venv with Python {version} ({base})')
-    run([base, '-m', 'venv', '--clear', VENV], 'python -m venv failed')
+    run_command([base, '-m', 'venv', '--clear', VENV], 'python -m venv failed')
 
 
 def install_all() -> None:
     """Install everything into `.venv`; what is there already costs seconds."""
     pip = [PYTHON, '-m', 'pip', 'install', '--quiet', '-c', CONSTRAINTS, 'pip', 'uv']
-    run(pip, 'pip could not install uv: is there a network? PIP_INDEX_URL names a mirror')
+    run_command(pip, 'pip could not install uv: is there a network? PIP_INDEX_URL names a mirror')
     # The build of the checkout itself takes this setuptools, and needs no network then.
     install('setuptools')
     install('--no-build-isolation', '-e', '.[det,seg,dev]')
@@ -167,7 +167,9 @@ def install(*wanted: str) -> None:
     if subprocess.run([*uv, *options], cwd=ROOT, check=False).returncode == 0:
         return
     say('uv could not install these (it does not read pip.conf): trying pip, which takes longer')
-    run([PYTHON, '-m', 'pip', 'install', *options], f'pip could not install {" ".join(wanted)}')
+    run_command(
+        [PYTHON, '-m', 'pip', 'install', *options], f'pip could not install {" ".join(wanted)}'
+    )
 
 
 def replace_opencv_without_libraries() -> None:
@@ -180,12 +182,12 @@ def replace_opencv_without_libraries() -> None:
     say(f'{missing.group(1)} is not on this system: {headless} takes the place of {full}')
     # Both write into the folder cv2, so the one must be gone before the other comes.
     uninstall = [PYTHON, '-m', 'pip', 'uninstall', '--quiet', '--yes', full, headless]
-    run(uninstall, 'pip could not remove OpenCV')
+    run_command(uninstall, 'pip could not remove OpenCV')
     version = re.search(rf'^{full}==(\S+)', CONSTRAINTS.read_text(encoding='utf-8'), re.MULTILINE)
     install('--no-deps', f'{headless}=={version.group(1)}')
 
 
-def run(command: list, complaint: str) -> None:
+def run_command(command: list, complaint: str) -> None:
     """Run a command with its output shown; raises SetupError with the complaint where it fails."""
     code = subprocess.run([str(part) for part in command], cwd=ROOT, check=False).returncode
     if code:

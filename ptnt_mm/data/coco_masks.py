@@ -17,7 +17,7 @@ from ptnt_mm.data.index_masks import (
     save_mask,
     write_names,
 )
-from ptnt_mm.utils.atomic_folders import folder_written_whole
+from ptnt_mm.utils.atomic_files import folder_written_whole
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
 from ptnt_mm.utils.text import some, unknown_name
@@ -71,14 +71,16 @@ def write_masks(
         with folder_written_whole(folder) as building:
             write_names(building, names)
             for image in progress(file.images.values(), len(file.images)):
-                pixels = draw(image, objects[image['id']], labels)
+                pixels = draw_mask(image, objects[image['id']], labels)
                 save_mask(pixels, len(names), building / targets[image['id']])
     except OSError as error:
         raise UserError(f'{folder} cannot be written: {error.strerror or error}') from error
     return names
 
 
-def draw(image: Mapping, annotations: list[dict], labels: Mapping[int | str, int]) -> np.ndarray:
+def draw_mask(
+    image: Mapping, annotations: list[dict], labels: Mapping[int | str, int]
+) -> np.ndarray:
     """Draw the objects of an image: small ones over large ones, all of them over crowds.
 
     Args:

@@ -1,7 +1,7 @@
 """Look at one installed package each, for the doctor, in a process of its own.
 
-A broken package can do more than raise: it can end the process. So `ask` runs this very file with
-the name of a probe, and nothing but the standard library is imported at its top.
+A broken package can do more than raise: it can end the process. So `ask_probe` runs this very file
+with the name of a probe, and nothing but the standard library is imported at its top.
 """
 
 import os
@@ -16,7 +16,7 @@ PROBE_SECONDS = 180
 
 
 @dataclass(frozen=True)
-class Finding:
+class Answer:
     """What a probe saw, or what stopped it."""
 
     works: bool
@@ -100,7 +100,7 @@ PROBES = {
 }
 
 
-def answer(name: str) -> int:
+def run_probe(name: str) -> int:
     """Be the process of one probe: the last line printed is what it saw, or the error."""
     try:
         print(PROBES[name]())
@@ -110,7 +110,7 @@ def answer(name: str) -> int:
     return 0
 
 
-def ask(name: str) -> Finding:
+def ask_probe(name: str) -> Answer:
     """Run one probe in a process of its own."""
     paths = (str(PACKAGE.parent), os.environ.get('PYTHONPATH', ''))
     environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(filter(None, paths))}
@@ -126,11 +126,11 @@ def ask(name: str) -> Finding:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return Finding(False, f'it gave no answer within {PROBE_SECONDS} s')
+        return Answer(False, f'it gave no answer within {PROBE_SECONDS} s')
     if done.returncode < 0:
-        return Finding(False, f'it ended the process with {signal.Signals(-done.returncode).name}')
+        return Answer(False, f'it ended the process with {signal.Signals(-done.returncode).name}')
     lines = (done.stdout.strip() or done.stderr.strip() or 'it said nothing').splitlines()
-    return Finding(done.returncode == 0, lines[-1])
+    return Answer(done.returncode == 0, lines[-1])
 
 
 def nvidia_driver() -> str:
@@ -149,4 +149,4 @@ def cpu_is_wanted() -> bool:
 
 
 if __name__ == '__main__':
-    sys.exit(answer(sys.argv[1]))
+    sys.exit(run_probe(sys.argv[1]))

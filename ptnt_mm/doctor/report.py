@@ -4,34 +4,17 @@
 """
 
 import os
-import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from importlib import metadata
 from importlib.util import find_spec
 
 from ptnt_mm.checkpoints.unsafe_switch import UNSAFE_SWITCH, is_on
-from ptnt_mm.doctor.probes import PROBES, Finding, ask
+from ptnt_mm.doctor.probes import PROBES, Answer, ask_probe
 from ptnt_mm.mmcv_ops.place import OFFERED
-from ptnt_mm.utils.errors import exit_status
+from ptnt_mm.utils.tables import new_listing, to_text
+from ptnt_mm.utils.versions import HOSTS, VERSIONS, installed, is_within
 
-# name: (versions that work, the version that the tests run on)
-EXPECTED = {
-    'Python': ('>=3.11,<3.14', '3.11, 3.13'),
-    'torch': ('>=2.6', '2.15.0'),
-    'mmengine': ('>=0.10.7,<0.11', '0.10.7'),
-    # Also as mmcv-lite. mmdet 3.3 and mmsegmentation 1.2.2 refuse any other.
-    'mmcv': ('>=2.0.0,<2.2', '2.1.0'),
-    'mmdet': ('>=3.3,<3.4', '3.3.0'),
-    'mmsegmentation': ('>=1.2.2,<1.3', '1.2.2'),
-    # 82 dropped pkg_resources, which MMEngine imports for `mmdet::` and `mmseg::` bases.
-    'setuptools': ('<81', '80.10.2'),
-    'opencv-python': ('>=3', '5.0.0.93'),
-}
-
-# Libraries which we plug into, and what each imports without asking for it.
-HOSTS = {'mmdet': '', 'mmsegmentation': ' ftfy regex'}
 NEED_TORCH = ('CUDA', 'mmengine', 'mmcv operators', *HOSTS, 'ptnt_mm')
 
 OK, ABSENT, BROKEN = 'ok', 'optional', 'BROKEN'
@@ -61,21 +44,21 @@ class Row:
 def examine() -> list[Row]:
     """Look at everything, and make the rows of the table."""
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        findings = dict(zip(PROBES, pool.map(ask, PROBES), strict=True))
+        answers = dict(zip(PROBES, pool.map(ask_probe, PROBES), strict=True))
     return blame_torch(
         [
             python_row('.'.join(map(str, sys.version_info[:3]))),
-            package_row('torch', findings['torch']),
-            cuda_row(findings['cuda']),
-            package_row('mmengine', findings['mmengine']),
+            package_row('torch', answers['torch']),
+            cuda_row(answers['cuda']),
+            package_row('mmengine', answers['mmengine']),
             mmcv_row(),
-            operators_row(findings['operators']),
-            host_row('mmdet', findings['mmdet']),
-            host_row('mmsegmentation', findings['mmsegmentation']),
-            setuptools_row(findings['pkg_resources']),
-            opencv_row(findings['opencv']),
+            operators_row(answers['operators']),
+            host_row('mmdet', answers['mmdet']),
+            host_row('mmsegmentation', answers['mmsegmentation']),
+            setuptools_row(answers['pkg_resources']),
+            opencv_row(answers['opencv']),
             safe_loading_row(os.environ.get(UNSAFE_SWITCH, '')),
-            ptnt_mm_row(findings['ptnt_mm']),
+            ptnt_mm_row(answers['ptnt_mm']),
         ]
     )
 
@@ -94,52 +77,50 @@ def blame_torch(rows: list[Row]) -> list[Row]:
 
 def python_row(version: str) -> Row:
     """Judge the Python that runs this."""
-    row = Row('Python', version, *EXPECTED['Python'])
-    if fits(version, row.expected):
+    row = Row('Python', version, *VERSIONS['Python'])
+    if is_within(version, row.expected):
         return row
     return row.broken(f'it is not {row.expected}', 'make clean setup PYTHON=python3.13')
 
 
-def package_row(name: str, finding: Finding) -> Row:
+def package_row(name: str, answer: Answer) -> Row:
     """Judge a package that everything needs."""
-    expected, tested = EXPECTED[name]
-    row = Row(name, installed(name) or 'not installed', expected, tested)
-    return version_checked(row, finding, f"{pip('install')} '{name}{expected}'")
+    return version_checked(package_found(name), installed(name), answer, install_command(name))
 
 
-def cuda_row(finding: Finding) -> Row:
+def cuda_row(answer: Answer) -> Row:
     """Judge driver, GPUs and torch's CUDA together."""
-    row = Row('CUDA', finding.text, 'optional', 'CPU only')
-    if finding.works:
+    row = Row('CUDA', answer.text, 'optional', 'CPU only')
+    if answer.works:
         return row
     row = replace(row, found='not usable')
     otherwise = 'or leave the GPU unused: export PTNT_CUDA=0'
-    if 'no kernel image' in finding.text:
+    if 'no kernel image' in answer.text:
         return row.broken('torch was not built for this GPU', f'install one that was, {otherwise}')
-    return row.broken(finding.text, f'update the NVIDIA driver, {otherwise}')
+    return row.broken(answer.text, f'update the NVIDIA driver, {otherwise}')
 
 
 def mmcv_row() -> Row:
     """Judge mmcv's version, with or without its compiled operators; the hosts alone need it."""
     full, lite = installed('mmcv'), installed('mmcv-lite')
     found = [version for version in (full, lite and f'{lite} (mmcv-lite)') if version]
-    row = Row('mmcv', ' and '.join(found) or 'not installed', *EXPECTED['mmcv'])
+    row = Row('mmcv', ' and '.join(found) or 'not installed', *VERSIONS['mmcv-lite'])
     if not found:
         if hosts_here():
             return row.broken(f'{hosts_here()} needs it', mmcv_command())
         return row.absent(mmcv_command())
     if full and lite and full != lite:
         return row.broken('two versions share one folder: the last one overwrote', mmcv_command())
-    return version_checked(row, Finding(True, ''), mmcv_command())
+    return version_checked(row, full or lite, Answer(True, ''), mmcv_command())
 
 
-def operators_row(finding: Finding) -> Row:
+def operators_row(answer: Answer) -> Row:
     """Judge whether mmcv's operators run, also on the GPU, and say whose they are."""
-    row = Row('mmcv operators', finding.text, 'any', 'ptnt_mm, on the CPU')
-    if finding.works and finding.text.startswith(OFFERED):
+    row = Row('mmcv operators', answer.text, 'any', 'ptnt_mm, on the CPU')
+    if answer.works and answer.text.startswith(OFFERED):
         why = "mmdet's and mmseg's own commands do not find them yet"
         return row.absent(f'{sys.executable} -m ptnt_mm mmcv-ops install', why)
-    if finding.works:
+    if answer.works:
         return row
     if not (installed('mmcv') or installed('mmcv-lite')):
         return replace(row, found='not installed').absent('')
@@ -154,44 +135,41 @@ def operators_row(finding: Finding) -> Row:
         'torchvision::': 'torchvision was compiled against another torch',
         "named 'torchvision'": 'ours need torchvision',
     }
-    meaning = next((text for sign, text in meanings.items() if sign in finding.text), 'they fail')
-    return row.broken(f'{meaning} ({finding.text})', mmcv_command())
+    meaning = next((text for sign, text in meanings.items() if sign in answer.text), 'they fail')
+    return row.broken(f'{meaning} ({answer.text})', mmcv_command())
 
 
-def host_row(name: str, finding: Finding) -> Row:
+def host_row(name: str, answer: Answer) -> Row:
     """Judge a host: it may be missing, but must work where it is installed."""
-    expected, tested = EXPECTED[name]
-    row = Row(name, installed(name) or 'not installed', expected, tested)
-    fix = f"{pip('install')} '{name}{expected}'{HOSTS[name]}"
+    row, fix = package_found(name), install_command(name) + HOSTS[name]
     if not installed(name):
         return row.absent(fix)
-    return version_checked(row, finding, mmcv_command() if 'mmcv' in finding.text else fix)
+    fix = mmcv_command() if 'mmcv' in answer.text else fix
+    return version_checked(row, installed(name), answer, fix)
 
 
-def setuptools_row(finding: Finding) -> Row:
+def setuptools_row(answer: Answer) -> Row:
     """Judge whether MMEngine finds pkg_resources, which it needs for the hosts' configs alone."""
-    expected, tested = EXPECTED['setuptools']
-    row = Row('setuptools', installed('setuptools') or 'not installed', expected, tested)
-    fix = f"{pip('install')} 'setuptools{expected}'"
-    if finding.works:
+    row, fix = package_found('setuptools'), install_command('setuptools')
+    if answer.works:
         return row
     if hosts_here():
-        return row.broken(f'mmdet:: and mmseg:: bases need pkg_resources ({finding.text})', fix)
+        return row.broken(f'mmdet:: and mmseg:: bases need pkg_resources ({answer.text})', fix)
     return row.absent(fix)
 
 
-def opencv_row(finding: Finding) -> Row:
+def opencv_row(answer: Answer) -> Row:
     """Judge whether OpenCV loads, with the libraries that it needs of the system."""
     name = 'opencv-python' if installed('opencv-python') else 'opencv-python-headless'
     version = installed(name)
-    row = Row('OpenCV', f'{version or "none"} ({name})', *EXPECTED['opencv-python'])
-    if finding.works:
+    row = Row('OpenCV', f'{version or "none"} ({name})', *VERSIONS['opencv-python'])
+    if answer.works:
         return row
     full, headless = 'opencv-python', 'opencv-python-headless'
     wanted = f'{headless}=={version}' if version else headless
     remove = f'{pip("uninstall")} {full} {headless}'
     fix = f'{remove} ; {pip("install")} --no-deps {wanted}'
-    return row.broken(finding.text, fix)
+    return row.broken(answer.text, fix)
 
 
 def safe_loading_row(value: str) -> Row:
@@ -202,41 +180,26 @@ def safe_loading_row(value: str) -> Row:
     return row.broken('torch.load runs the code that checkpoints carry', f'unset {UNSAFE_SWITCH}')
 
 
-def ptnt_mm_row(finding: Finding) -> Row:
+def ptnt_mm_row(answer: Answer) -> Row:
     """Judge whether MMEngine's configs find our classes."""
-    row = Row('ptnt_mm', finding.text, 'registered', 'registered')
-    if finding.works:
+    row = Row('ptnt_mm', answer.text, 'registered', 'registered')
+    if answer.works:
         return row
-    return replace(row, found='not usable').broken(finding.text, 'mend what is broken above')
+    return replace(row, found='not usable').broken(answer.text, 'mend what is broken above')
 
 
-def version_checked(row: Row, finding: Finding, fix: str) -> Row:
+def package_found(name: str) -> Row:
+    """Start the row of a package with its installed version."""
+    return Row(name, installed(name) or 'not installed', *VERSIONS[name])
+
+
+def version_checked(row: Row, version: str | None, answer: Answer, fix: str) -> Row:
     """Judge an installed version and whether the package works."""
-    if not fits(row.found, row.expected):
+    if not is_within(version, row.expected):
         return row.broken(f'it is not {row.expected}', fix)
-    if not finding.works:
-        return row.broken(finding.text, fix)
+    if not answer.works:
+        return row.broken(answer.text, fix)
     return row
-
-
-def fits(version: str, expected: str) -> bool:
-    """Tell whether a version is in a range such as '>=3.3,<3.4'; of '0.11rc0' only 0.11 counts."""
-    number = _numbers(version)
-    bounds = [(bound.startswith('>='), _numbers(bound)) for bound in expected.split(',')]
-    return bool(number) and all((number >= limit) == at_least for at_least, limit in bounds)
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    found = re.search(r'\d+(\.\d+)*', text)
-    return tuple(map(int, found.group().split('.'))) if found else ()
-
-
-def installed(name: str) -> str | None:
-    """Read the installed version of a distribution."""
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def hosts_here() -> str:
@@ -249,9 +212,14 @@ def mmcv_command() -> str:
     torch = f" 'torch=={installed('torch').split('+')[0]}'" if installed('torch') else ''
     return (
         f'{pip("uninstall")} mmcv mmcv-lite ; '
-        f"{pip('install')} 'mmcv-lite=={EXPECTED['mmcv'][1]}' torchvision{torch} && "
+        f"{pip('install')} 'mmcv-lite=={VERSIONS['mmcv-lite'][1]}' torchvision{torch} && "
         f'{sys.executable} -m ptnt_mm mmcv-ops install'
     )
+
+
+def install_command(name: str) -> str:
+    """Make the command that installs a version of a package that works."""
+    return f"{pip('install')} '{name}{VERSIONS[name][0]}'"
 
 
 def pip(action: str) -> str:
@@ -261,27 +229,22 @@ def pip(action: str) -> str:
     return f'uv pip {action} --python {sys.executable}'
 
 
-def table(rows: list[Row]) -> str:
-    """Lay the rows out in aligned columns, then each problem with the command that mends it."""
-    heads = ('', 'found', 'expected', 'tested with', 'verdict')
-    cells = [heads] + [(row.what, row.found, row.expected, row.tested, row.verdict) for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = ['  '.join(map(str.ljust, line, widths)).rstrip() for line in cells]
+def to_lines(rows: list[Row]) -> list[str]:
+    """Lay the rows out as a table, then each problem with the command that mends it."""
+    table = new_listing('', 'found', 'expected', 'tested with', 'verdict')
     for row in rows:
-        if row.verdict == BROKEN:
-            lines += ['', f'{row.what}: {row.problem}', f'  to mend it: {row.fix}']
-        elif row.verdict == ABSENT and row.fix:
-            lines += ['', f'{row.what}: {row.problem}', f'  to get it: {row.fix}']
-    return '\n'.join(lines)
+        table.add_row(row.what, row.found, row.expected, row.tested, row.verdict)
+    lines = [to_text(table)]
+    for row in rows:
+        if row.fix:
+            purpose = 'mend' if row.verdict == BROKEN else 'get'
+            lines += ['', f'{row.what}: {row.problem}', f'  to {purpose} it: {row.fix}']
+    return lines
 
 
 def main() -> int:
     """Print the table; 1 if something is broken."""
     print('Importing torch, mmcv and the hosts: up to a minute ...', file=sys.stderr, flush=True)
     rows = examine()
-    print(table(rows))
+    print(*to_lines(rows), sep='\n')
     return int(any(row.verdict == BROKEN for row in rows))
-
-
-if __name__ == '__main__':
-    sys.exit(exit_status(main))

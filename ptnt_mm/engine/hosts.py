@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from mmengine.config import Config
 
-from ptnt_mm.doctor.report import HOSTS as ALSO_NEEDED
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.versions import HOSTS as ALSO_NEEDED
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from mmengine.model import is_model_wrapper
 from mmengine.runner import Runner
 from mmengine.runner.checkpoint import _load_checkpoint_to_model
 
-from ptnt_mm.doctor.report import installed
 from ptnt_mm.mmcv_ops.place import source
 from ptnt_mm.utils.atomic_files import sha256
+from ptnt_mm.utils.versions import installed
 
 TRACEBACK = 'What failed:'
 """Begins a message for the log file, whose gist the console has in one line."""

@@ -9,6 +9,7 @@ from runpy import run_path
 
 from ptnt_mm.utils.atomic_files import written_whole
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.versions import VERSIONS, is_within
 
 EXTENSION = Path(__file__).with_name('extension.py')
 
@@ -125,23 +126,19 @@ def _mmcv_folder() -> Path | None:
 
 def _mmcv_folder_or_error() -> Path:
     folder = _mmcv_folder()
+    bounds, _ = VERSIONS['mmcv-lite']
+    install_mmcv = f"python -m pip install 'mmcv-lite{bounds}'"
     if folder is None:
-        raise UserError("mmcv is not installed: python -m pip install 'mmcv-lite>=2.0.0,<2.2'")
+        raise UserError(f'mmcv is not installed: {install_mmcv}')
     if find_spec('torchvision') is None:
         raise UserError('torchvision is not installed: our operators for mmcv are made of its own')
-    version = _version(folder)
-    if version >= (2, 2):
+    # Not the metadata's, which may be that of another mmcv in the same folder.
+    version = run_path(str(folder / 'version.py'))['__version__']
+    if not is_within(version, bounds):
         raise UserError(
-            f'mmcv {".".join(map(str, version))} is too new, mmdet 3.3 and mmseg 1.2 refuse it: '
-            "python -m pip install 'mmcv-lite>=2.0.0,<2.2'"
+            f'mmcv {version} is not {bounds}, which mmdet and mmseg need: {install_mmcv}'
         )
     return folder
-
-
-def _version(folder: Path) -> tuple[int, ...]:
-    """Read mmcv's version without importing it."""
-    version = run_path(str(folder / 'version.py'))['__version__']
-    return tuple(int(part) for part in version.split('.')[:2])
 
 
 def _is_ours(file: Path) -> bool:

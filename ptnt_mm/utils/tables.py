@@ -1,4 +1,4 @@
-"""Markdown tables: aligned for the terminal, or of any width for a page."""
+"""Tables: Markdown or plain columns for the terminal, and Markdown for a page."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-_WIDTH = 120
+_NO_WRAP = 10_000
+"""A console so wide, in characters, that no cell is wrapped."""
 
 
 def new_table(first: str, *numbers: str) -> Table:
@@ -18,16 +19,25 @@ def new_table(first: str, *numbers: str) -> Table:
     return table
 
 
+def new_listing(*headings: str) -> Table:
+    """Start a table without rules: columns of text, two spaces apart."""
+    return Table(*headings, box=None, pad_edge=False)
+
+
 def to_text(table: Table) -> str:
-    """Render a table as text."""
-    console = Console(width=_WIDTH)
+    """Render a table as plain text, a line for each row, whatever its cells hold."""
+    console = Console(width=_NO_WRAP, color_system=None, markup=False, emoji=False, highlight=False)
     with console.capture() as capture:
         console.print(table)
-    return capture.get().strip()
+    lines = (line.rstrip() for line in capture.get().splitlines())
+    return '\n'.join(filter(None, lines))
 
 
 def markdown(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Return a Markdown table of any width; columns after the first are right-aligned."""
+    """Return a Markdown table for a page; columns after the first are right-aligned.
+
+    rich cannot write the colons that align columns.
+    """
     columns = list(columns)
     rules = ['---', *['---:'] * (len(columns) - 1)]
     return '\n'.join('| ' + ' | '.join(cells) + ' |' for cells in (columns, rules, *rows))

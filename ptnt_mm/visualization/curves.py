@@ -2,14 +2,15 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.scalar_logs import read_scalars, scalar_files
 from ptnt_mm.visualization.figures import FAINT, INK, check_out_file, colour, save
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Keys that MMEngine logs beside losses and metrics.
 _BOOKKEEPING = frozenset({'step', 'iter', 'epoch', 'time', 'data_time', 'memory', 'lr', 'base_lr'})
@@ -38,8 +39,6 @@ def draw_curves(work_dir: str | Path, out_file: str | Path) -> Path:
         UserError: if there is no log, if it is empty or not written by MMEngine, or if the figure
             cannot be written.
     """
-    from matplotlib.figure import Figure
-
     out_file = Path(out_file)
     check_out_file(out_file)
     log = _read(Path(work_dir))
@@ -94,7 +93,7 @@ def _metrics(line: dict[str, Any]) -> dict[str, float]:
     }
 
 
-def _draw_losses(axes: 'Axes', log: _Log) -> None:
+def _draw_losses(axes: Axes, log: _Log) -> None:
     names = [name for name in log.train[-1] if 'loss' in name and name != 'loss']
     styles = {name: dict(color=colour(index), linewidth=1.4) for index, name in enumerate(names)}
     styles['loss'] = dict(color=INK, linewidth=2.0)
@@ -109,7 +108,7 @@ def _draw_losses(axes: 'Axes', log: _Log) -> None:
     _finish(axes, 'Training losses', 'iteration')
 
 
-def _draw_metrics(axes: 'Axes', log: _Log) -> None:
+def _draw_metrics(axes: Axes, log: _Log) -> None:
     by_epoch = 'epoch' in log.train[-1]
     if not log.val:
         axes.text(
@@ -140,9 +139,7 @@ def _with_marker(style: dict[str, Any], points: list[tuple[int, float]]) -> dict
     return {**style, 'marker': 'o', 'markersize': 4} if len(points) <= 25 else style
 
 
-def _finish(axes: 'Axes', title: str, x_label: str) -> None:
-    from matplotlib.ticker import MaxNLocator
-
+def _finish(axes: Axes, title: str, x_label: str) -> None:
     axes.set_title(title, loc='left', fontsize=12, weight='bold', color=INK)
     axes.set_xlabel(x_label)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -1,27 +1,29 @@
 """Shared by all figures: colours, a check of the file format, and atomic saving."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from matplotlib.backend_bases import FigureCanvasBase
+from matplotlib.figure import Figure
 
 from ptnt_mm.utils.atomic_files import written_whole
 from ptnt_mm.utils.colours import PALETTE
 from ptnt_mm.utils.errors import UserError
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+Colour = tuple[float, float, float]
+"""RGB in [0, 1], as Matplotlib expects it."""
 
 INK = '#222222'
 FAINT = '#888888'
 _DPI = 120
 
 
-def colour(index: int) -> tuple[float, float, float]:
+def colour(index: int) -> Colour:
     """Return the colour of class or line number `index`, RGB in [0, 1]. Colours repeat."""
     return fractions(PALETTE[index % len(PALETTE)])
 
 
-def fractions(rgb: tuple[int, int, int]) -> tuple[float, float, float]:
-    """Convert an RGB colour from [0, 255] to [0, 1], the range that Matplotlib expects."""
+def fractions(rgb: tuple[int, int, int]) -> Colour:
+    """Convert an RGB colour from [0, 255] to [0, 1]."""
     red, green, blue = rgb
     return red / 255, green / 255, blue / 255
 
@@ -32,8 +34,6 @@ def check_out_file(out_file: Path) -> None:
     Raises:
         UserError: if the file extension is not one that Matplotlib can write.
     """
-    from matplotlib.backend_bases import FigureCanvasBase
-
     known = FigureCanvasBase.get_supported_filetypes()
     if out_file.suffix[1:].lower() not in known:
         raise UserError(
@@ -41,7 +41,7 @@ def check_out_file(out_file: Path) -> None:
         )
 
 
-def save(figure: 'Figure', out_file: Path) -> Path:
+def save(figure: Figure, out_file: Path) -> Path:
     """Save a figure atomically.
 
     Raises:

@@ -14,7 +14,7 @@ pytest.importorskip('pycocotools')
 from pycocotools import mask as coco
 
 from demo.dataset import PALETTE, DemoSpec, make
-from ptnt_mm.data.coco_masks import draw, run_lengths, write_masks
+from ptnt_mm.data.coco_masks import draw_mask, run_lengths, write_masks
 from ptnt_mm.utils.errors import UserError
 
 IMAGE = dict(id=1, file_name='a.jpg', height=6, width=8)
@@ -80,15 +80,15 @@ def test_masks_have_colours_and_mmseg_reads_their_indices(tmp_path: Path):
 def test_small_objects_are_drawn_over_large_ones_whatever_their_order(turned: bool):
     small, large = _rectangle(1, 1, 3, 3), _rectangle(0, 0, 8, 6)
     objects = [_object(1, 7, small), _object(2, 9, large)]
-    pixels = draw(IMAGE, objects[::-1] if turned else objects, LABELS)
+    pixels = draw_mask(IMAGE, objects[::-1] if turned else objects, LABELS)
     assert (pixels[1:3, 1:3] == 1).all() and (pixels == 2).sum() == 48 - 4
 
 
 def test_objects_are_drawn_over_crowds():
     crowd = _object(1, 7, _rectangle(0, 0, 2, 2), iscrowd=1)
-    pixels = draw(IMAGE, [_object(2, 9, _rectangle(0, 0, 8, 3)), crowd], LABELS)
+    pixels = draw_mask(IMAGE, [_object(2, 9, _rectangle(0, 0, 8, 3)), crowd], LABELS)
     assert (pixels[:3] == 2).all() and not (pixels == 255).any()
-    assert (draw(IMAGE, [crowd], LABELS)[:2, :2] == 255).all()
+    assert (draw_mask(IMAGE, [crowd], LABELS)[:2, :2] == 255).all()
 
 
 @pytest.mark.parametrize('compressed', [False, True])
@@ -101,17 +101,17 @@ def test_run_lengths_are_drawn(compressed: bool):
     else:
         # Column by column: three columns and two rows of nothing, three pixels, the rest.
         mask = dict(size=[6, 8], counts=[20, 3, 25])
-    assert (draw(IMAGE, [_object(1, 7, mask)], LABELS) == wanted).all()
+    assert (draw_mask(IMAGE, [_object(1, 7, mask)], LABELS) == wanted).all()
 
 
 def test_an_object_of_several_polygons_is_one():
     mask = [*_rectangle(0, 0, 2, 2), *_rectangle(4, 0, 6, 2)]
-    pixels = draw(IMAGE, [_object(1, 9, mask)], LABELS)
+    pixels = draw_mask(IMAGE, [_object(1, 9, mask)], LABELS)
     assert (pixels == 2).sum() == 8
 
 
 def test_an_image_without_objects_is_background():
-    assert not draw(IMAGE, [], LABELS).any()
+    assert not draw_mask(IMAGE, [], LABELS).any()
 
 
 def test_indices_follow_the_order_of_the_categories(tmp_path: Path):

@@ -274,7 +274,7 @@ def test_missing_scikit_image_is_named(tmp_path, monkeypatch):
 def test_missing_photograph_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(photographs, 'folder', lambda: tmp_path)
     with pytest.raises(UserError, match=r'photograph absent.png.* pip install --force-reinstall'):
-        photographs.read('absent.png')
+        photographs.read_photograph('absent.png')
 
 
 # ---- The command

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
+from logs import evaluation, write_log
 
-from reproduction import steps
+from reproduction.step_times import read_step_times
 
 from .workplace import ROOT, load_tool
 
@@ -25,9 +26,9 @@ def test_measure_then_plan(capsys, tmp_path: Path):
     status, printed, _ = run(capsys, *measure, '--steps', 1, *times)
     assert status == 0
     assert 's for 2 images of 64x64 on cpu; 12 epochs: ' in printed
-    (found,) = steps.read(file).values()
+    (found,) = read_step_times(file).values()
     assert (found.images, found.size, found.device) == (2, '64x64', 'cpu')
-    assert 0 < found.seconds_per_image < 60
+    assert 0 < found.seconds < 60
     _, printed, _ = run(capsys, 'plan', 'retinanet_ptnt_ti_1x', 'mask_rcnn_ptnt_b_3x', *times)
     assert '1 of 2 rows are empty' in printed and 'ptnt_b_84.1.pth.tar' in printed
 
@@ -40,13 +41,13 @@ def test_measure_a_segmenter(capsys, tmp_path: Path):
     status, printed, _ = run(capsys, *measure, '--times', file)
     assert status == 0
     assert 's for 4 images of 64x96 on cpu; 40,000 iterations: ' in printed
-    assert steps.read(file).keys() == {'semantic_fpn_ptnt_ti_ade20k'}
+    assert read_step_times(file).keys() == {'semantic_fpn_ptnt_ti_ade20k'}
 
 
 def test_plan_of_everything(capsys, tmp_path: Path):
     status, printed, _ = run(capsys, 'plan', '--times', tmp_path / 'none.json')
     assert status == 0
-    assert printed.count('_ptnt_') == len(tool.entries())
+    assert printed.count('_ptnt_') == len(tool.list_entries())
 
 
 def test_collect(capsys, tmp_path: Path):
@@ -57,14 +58,27 @@ def test_collect(capsys, tmp_path: Path):
         assert f'wrote {tmp_path / name}' in printed
 
 
-def test_dry_run(capsys, tmp_path: Path):
+def test_dry_run_skips_what_is_finished(capsys, tmp_path: Path):
     (tmp_path / 'ptnt_s_82.0.pth.tar').touch()
-    places = ('--weights', tmp_path, '--work-dirs', tmp_path / 'runs')
-    status, printed, _ = run(
-        capsys, 'run', 'retinanet_ptnt_s_1x', '--gpus', 8, '--dry-run', *places
-    )
-    assert status == 0 and '--nproc_per_node 8' in printed
-    assert not (tmp_path / 'runs').exists()
+    work_dirs = tmp_path / 'runs'
+    write_log(work_dirs / 'mask_rcnn_ptnt_s_1x', '20260101_120000', evaluation(12, 0.4))
+    names = ('retinanet_ptnt_s_1x', 'mask_rcnn_ptnt_s_1x')
+    places = ('--weights', tmp_path, '--work-dirs', work_dirs)
+    status, printed, _ = run(capsys, 'run', *names, '--gpus', 8, '--dry-run', *places)
+    assert status == 0
+    retinanet, mask_rcnn, command = printed.splitlines()
+    assert retinanet == '# retinanet_ptnt_s_1x: nothing yet'
+    assert mask_rcnn == '# mask_rcnn_ptnt_s_1x: epoch 12 of 12, box AP 40.0'
+    assert '--nproc_per_node 8 ' in command and '/retinanet_ptnt_s_1x.py ' in command
+    assert [folder.name for folder in work_dirs.iterdir()] == ['mask_rcnn_ptnt_s_1x']
+
+
+def test_weights_are_looked_for_before_anything_starts(capsys, tmp_path: Path, monkeypatch):
+    (tmp_path / 'ptnt_s_82.0.pth.tar').touch()
+    monkeypatch.setattr(tool, 'run_trainings', lambda *_: pytest.fail('a training was started'))
+    places = ('--weights', tmp_path, '--work-dirs', tmp_path)
+    status, _, errors = run(capsys, 'run', 'retinanet_ptnt_s_1x', 'retinanet_ptnt_m_1x', *places)
+    assert status == 1 and 'ptnt_m_83.5.pth.tar is missing' in errors
 
 
 @pytest.mark.parametrize(

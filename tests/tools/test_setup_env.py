@@ -54,7 +54,9 @@ def steps(checkout, monkeypatch):
 
     monkeypatch.setattr(setup_env, 'make_venv', make_venv)
     monkeypatch.setattr(setup_env, 'install_all', lambda: done.append('install'))
-    monkeypatch.setattr(setup_env, 'run', lambda command, complaint: done.append(command[2:]))
+    monkeypatch.setattr(
+        setup_env, 'run_command', lambda command, complaint: done.append(command[2:])
+    )
     return done
 
 
@@ -102,7 +104,7 @@ class TestStamp:
         def run(command, complaint):
             raise SetupError(complaint)
 
-        monkeypatch.setattr(setup_env, 'run', run)
+        monkeypatch.setattr(setup_env, 'run_command', run)
         with pytest.raises(SetupError):
             setup_env.main()
         assert not setup_env.STAMP.exists()

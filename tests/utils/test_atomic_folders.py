@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.utils.atomic_folders import folder_written_whole
+from ptnt_mm.utils.atomic_files import folder_written_whole
 
 
 def test_a_folder_appears_when_it_is_whole(tmp_path: Path):

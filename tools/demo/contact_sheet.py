@@ -1,24 +1,32 @@
-"""A contact sheet: the ground truth of some pictures beside the predictions."""
+"""A contact sheet of a detector or a segmenter: ground truth beside predictions."""
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch, Rectangle
+from matplotlib.patheffects import Normal, Stroke
+from PIL import Image
+from pycocotools import mask as coco_mask
 
+from ptnt_mm.data.coco_file import CocoFile, read
+from ptnt_mm.data.coco_masks import run_lengths
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.visualization.figures import FAINT, INK, check_out_file, save
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from ptnt_mm.visualization.figures import FAINT, INK, Colour, check_out_file, colour, save
 
 _PAIRS_PER_ROW = 2
 _CELL_INCHES = (2.9, 2.25)
 _HEAD_INCHES = 0.9
+_MAP_OPACITY, _MASK_OPACITY = 0.6, 0.45
 
-Colour = tuple[float, float, float]
-"""RGB in [0, 1]."""
+Entries = list[dict[str, Any]]
+"""Objects as COCO describes them: annotations, or results with scores."""
 
 
 class Pair(NamedTuple):
@@ -26,48 +34,257 @@ class Pair(NamedTuple):
 
     Attributes:
         file: The picture.
-        draw_truth: Draws the ground truth over the picture.
-        draw_found: Draws the predictions over the picture.
-        found: The heading above the predictions.
+        truth: The ground truth, drawn over the left one.
+        found: The predictions, drawn over the right one.
+        heading: The text above the predictions.
     """
 
     file: Path
-    draw_truth: Callable[['Axes'], None]
-    draw_found: Callable[['Axes'], None]
-    found: str = 'predictions'
+    truth: Any
+    found: Any
+    heading: str = 'predictions'
 
 
-def check_request(out_file: Path, num_images: int) -> None:
-    """Check the arguments that all sheets share, before the work starts.
+# ---- A detector
+
+
+def draw_detections(
+    annotation_file: Path,
+    image_folder: Path,
+    results_file: Path,
+    out_file: Path,
+    score_thr: float = 0.4,
+    num_images: int = 10,
+) -> Path:
+    """Draw boxes, and masks if there are any, over pictures spread evenly over a data set.
+
+    Args:
+        annotation_file: COCO detection annotations.
+        image_folder: The folder that each `file_name` in the annotations is relative to.
+        results_file: COCO results, a list of `{image_id, category_id, bbox, score}`, as mmdet's
+            CocoMetric writes them to `<outfile_prefix>.bbox.json`. Masks are drawn if every entry
+            also has a `segmentation`, as in `.segm.json`.
+        out_file: The figure, .png or another format that Matplotlib writes.
+        score_thr: Predictions with lower scores are not drawn.
+        num_images: The largest number of pictures to show.
+
+    Returns:
+        The path of the figure.
 
     Raises:
-        UserError: if ``num_images`` is below 1, or Matplotlib cannot write the format.
+        UserError: if a file is missing, empty or not in its format, if the results belong to other
+            annotations, or if the figure cannot be written.
     """
+    _check_request(out_file, num_images)
+    if not 0 <= score_thr <= 1:
+        raise UserError(f'score_thr is {score_thr}; give a value from 0 to 1.')
+    file = read(annotation_file)
+    if not file.images:
+        raise UserError(f'{annotation_file} lists no images.')
+    found = _read_results(results_file, file)
+    truths = _by_image(file.annotations)
+    results = _by_image(one for one in found if one['score'] >= score_thr)
+    tones = {category: colour(index) for index, category in enumerate(sorted(file.names))}
+    masks = all('segmentation' in one for one in found)
+    draw = partial(_draw_objects, names=file.names, tones=tones, masks=masks)
+    pairs, shown = [], set()
+    for number in _spread(sorted(file.images), num_images):
+        picture = image_folder / file.images[number]['file_name']
+        pairs.append(Pair(picture, truths[number], results[number]))
+        shown |= {entry['category_id'] for entry in truths[number] + results[number]}
+    legend = {file.names[category]: tones[category] for category in sorted(shown)}
+    title = f'Ground truth beside predictions with a score of {score_thr:.2f} or more'
+    return _draw_sheet(pairs, draw, title, legend, out_file)
+
+
+def _read_results(results_file: Path, file: CocoFile) -> Entries:
+    try:
+        found = json.loads(results_file.read_text())
+    except OSError as error:
+        raise UserError(f'{results_file} cannot be read: {error.strerror}.') from error
+    except ValueError as error:
+        raise UserError(f'{results_file} is no JSON, or is cut off: {error}.') from error
+    keys = {'image_id', 'category_id', 'bbox', 'score'}
+    if not isinstance(found, list) or not all(
+        isinstance(one, dict) and keys <= one.keys() for one in found
+    ):
+        raise UserError(
+            f'{results_file} holds no COCO results: it needs a list of dictionaries with '
+            f"{', '.join(sorted(keys))}, such as the .bbox.json that mmdet's CocoMetric writes."
+        )
+    for one in found:
+        if one['image_id'] not in file.images or one['category_id'] not in file.names:
+            raise UserError(
+                f'{results_file} belongs to other annotations: they know no picture '
+                f'{one["image_id"]} or no category {one["category_id"]}.'
+            )
+    return found
+
+
+def _by_image(entries: Iterable[dict[str, Any]]) -> Mapping[Any, Entries]:
+    grouped: Mapping[Any, Entries] = defaultdict(list)
+    for entry in entries:
+        grouped[entry['image_id']].append(entry)
+    return grouped
+
+
+def _draw_objects(
+    axes: Axes, entries: Entries, names: Mapping, tones: Mapping[Any, Colour], masks: bool
+) -> None:
+    """Draw boxes, masks and scores in their class colours, the highest score on top."""
+    for entry in sorted(entries, key=lambda entry: entry.get('score', 0)):
+        x, y, width, height = entry['bbox']
+        tone = tones[entry['category_id']]
+        # Annotations measure from a pixel's edge, imshow from its centre.
+        box = Rectangle(
+            (x - 0.5, y - 0.5), width, height, fill=False, edgecolor=tone, linewidth=1.5
+        )
+        box.set_path_effects([Stroke(linewidth=3, foreground='white', alpha=0.85), Normal()])
+        axes.add_patch(box)
+        if masks and 'segmentation' in entry:
+            _draw_mask(axes, entry['segmentation'], tone)
+        if 'score' in entry:
+            name = names[entry['category_id']]
+            _draw_label(axes, entry['bbox'], f'{name} {entry["score"]:.2f}', tone)
+
+
+def _draw_mask(axes: Axes, segmentation: Any, tone: Colour) -> None:
+    """Tint the pixels of a mask, given as COCO polygons or run lengths."""
+    height, width = axes.images[0].get_size()
+    try:
+        mask = coco_mask.decode(run_lengths(segmentation, height, width))
+    except ValueError as error:
+        raise UserError(f'A mask does not fit a picture of {width}x{height}: {error}.') from error
+    tint = np.zeros((height, width, 4))
+    tint[mask.astype(bool)] = (*tone, _MASK_OPACITY)
+    axes.imshow(tint, interpolation='nearest')
+
+
+def _draw_label(axes: Axes, box: list[float], text: str, tone: Colour) -> None:
+    """Write class and score at the top left corner of a box, inside the picture."""
+    x, y, width, _ = box
+    right, bottom = axes.get_xlim()[1], axes.get_ylim()[0]
+    above = y > 0.08 * bottom
+    # Near the right border the text would not fit, so it is aligned with the box's right side.
+    leftwards = x > 0.75 * right
+    axes.text(
+        min(x + width, right) if leftwards else max(x, 0),
+        y - 1 if above else max(y, 0) + 1,
+        text,
+        fontsize=6,
+        color='black',
+        horizontalalignment='right' if leftwards else 'left',
+        verticalalignment='bottom' if above else 'top',
+        bbox=dict(boxstyle='square,pad=0.12', facecolor=tone, edgecolor='white', linewidth=0.4),
+        clip_on=True,
+    )
+
+
+# ---- A segmenter
+
+
+def draw_maps(
+    image_folder: Path,
+    truth_folder: Path,
+    results_folder: Path,
+    colours: Mapping[str, Colour],
+    out_file: Path,
+    num_images: int = 10,
+) -> Path:
+    """Draw class maps over pictures spread evenly over a data set.
+
+    Args:
+        image_folder: The pictures. Each has the name of its map, with its own file extension.
+        truth_folder: Ground truth maps: PNGs whose pixels are class indices.
+        results_folder: Predicted maps, as mmseg's IoUMetric writes them to ``output_dir``.
+        colours: Class colours by name, in index order. Pixels with another index, such as 255, are
+            not drawn and do not count.
+        out_file: The figure, .png or another format that Matplotlib writes.
+        num_images: The largest number of pictures to show.
+
+    Returns:
+        The path of the figure.
+
+    Raises:
+        UserError: if a folder or file is missing or of another kind, if a predicted map and its
+            ground truth differ in size, or if the figure cannot be written.
+    """
+    _check_request(out_file, num_images)
+    names = sorted(path.name for path in results_folder.glob('*.png'))
+    if not names:
+        raise UserError(
+            f'{results_folder} holds no .png maps: write them with tools/test.py --cfg-options '
+            f'test_evaluator.output_dir={results_folder}'
+        )
+    pictures = {path.stem: path for path in sorted(image_folder.glob('*')) if path.is_file()}
+    draw = partial(_draw_map, tones=np.array(list(colours.values())))
+    pairs = []
+    for name in _spread(names, num_images):
+        picture = pictures.get(Path(name).stem)
+        if picture is None:
+            raise UserError(f'{results_folder / name} has no picture in {image_folder}.')
+        truth, found = _read_map(truth_folder / name), _read_map(results_folder / name)
+        if truth.shape != found.shape:
+            raise UserError(f'{name} is {_size(found)}, its ground truth {_size(truth)}.')
+        heading = f'predictions{_share_right(truth, found, len(colours))}'
+        pairs.append(Pair(picture, truth, found, heading))
+    title = 'Ground truth beside predictions, with the share of correct pixels'
+    return _draw_sheet(pairs, draw, title, colours, out_file)
+
+
+def _read_map(path: Path) -> np.ndarray:
+    """Read a map of class indices, (H, W)."""
+    try:
+        with Image.open(path) as image:
+            indices = np.asarray(image)
+    except OSError as error:
+        raise UserError(f'The map {path} cannot be read: {error}.') from error
+    if indices.ndim != 2:
+        raise UserError(f'{path} is not a map of indices: it has {indices.shape[2]} channels.')
+    return indices
+
+
+def _draw_map(axes: Axes, indices: np.ndarray, tones: np.ndarray) -> None:
+    """Draw each class's colour over the picture."""
+    known = indices < len(tones)
+    tint = np.zeros((*indices.shape, 4))
+    tint[known] = np.insert(tones, 3, _MAP_OPACITY, axis=1)[indices[known]]
+    axes.imshow(tint, interpolation='nearest')
+
+
+def _share_right(truth: np.ndarray, found: np.ndarray, num_classes: int) -> str:
+    counts = truth < num_classes
+    return f'   {100 * (truth == found)[counts].mean():.1f} %' if counts.any() else ''
+
+
+def _size(indices: np.ndarray) -> str:
+    return f'{indices.shape[1]}x{indices.shape[0]}'
+
+
+# ---- Both
+
+
+def _check_request(out_file: Path, num_images: int) -> None:
     check_out_file(out_file)
     if num_images < 1:
         raise UserError(f'num_images is {num_images}; give 1 or more.')
 
 
-def spread(pictures: Sequence[Any], num_images: int) -> list[Any]:
+def _spread(pictures: Sequence[Any], num_images: int) -> list[Any]:
     """Choose ``num_images`` pictures, evenly spaced; all of them if there are no more."""
     if num_images >= len(pictures):
         return list(pictures)
     return [pictures[i] for i in np.linspace(0, len(pictures) - 1, num_images).astype(int)]
 
 
-def draw_sheet(
-    pairs: Sequence[Pair], title: str, legend: Mapping[str, Colour], out_file: Path
+def _draw_sheet(
+    pairs: Sequence[Pair],
+    draw: Callable[[Axes, Any], None],
+    title: str,
+    legend: Mapping[str, Colour],
+    out_file: Path,
 ) -> Path:
-    """Draw pairs of pictures, with a title and a legend of class colours above them.
-
-    Returns:
-        The path of the figure.
-
-    Raises:
-        UserError: if a picture cannot be read, or the figure cannot be written.
-    """
-    from matplotlib.figure import Figure
-
+    """Draw pairs of pictures, with a title and a legend of class colours above them."""
     across = min(_PAIRS_PER_ROW, len(pairs))
     rows = -(-len(pairs) // across)
     width, height = 2 * across * _CELL_INCHES[0], rows * _CELL_INCHES[1] + _HEAD_INCHES
@@ -86,20 +303,18 @@ def draw_sheet(
     )
     for index, pair in enumerate(pairs):
         row, column = divmod(index, across)
-        pixels = _pixels(pair.file)
+        pixels = _read_picture(pair.file)
         truth = figure.add_subplot(grid[row, 3 * column])
-        _show(truth, pixels, f'{pair.file.name}   ground truth')
-        pair.draw_truth(truth)
+        _show_picture(truth, pixels, f'{pair.file.name}   ground truth')
+        draw(truth, pair.truth)
         found = figure.add_subplot(grid[row, 3 * column + 1])
-        _show(found, pixels, pair.found)
-        pair.draw_found(found)
-    _head(figure, title, legend, height)
+        _show_picture(found, pixels, pair.heading)
+        draw(found, pair.found)
+    _draw_head(figure, title, legend, height)
     return save(figure, out_file)
 
 
-def _pixels(path: Path) -> np.ndarray:
-    from PIL import Image
-
+def _read_picture(path: Path) -> np.ndarray:
     try:
         with Image.open(path) as image:
             return np.asarray(image.convert('RGB'))
@@ -110,16 +325,14 @@ def _pixels(path: Path) -> np.ndarray:
         ) from error
 
 
-def _show(axes: 'Axes', pixels: np.ndarray, title: str) -> None:
+def _show_picture(axes: Axes, pixels: np.ndarray, title: str) -> None:
     axes.imshow(pixels, interpolation='lanczos')
     axes.set_axis_off()
     axes.set_title(title, fontsize=7.5, color=FAINT, pad=2.5, loc='left')
 
 
-def _head(figure: 'Figure', title: str, legend: Mapping[str, Colour], height: float) -> None:
+def _draw_head(figure: Figure, title: str, legend: Mapping[str, Colour], height: float) -> None:
     """Draw the title and the legend."""
-    from matplotlib.patches import Patch
-
     figure.text(
         0.012,
         1 - 0.28 / height,

@@ -116,7 +116,7 @@ def folder() -> Path:
 
 
 @cache
-def read(file: str) -> np.ndarray:
+def read_photograph(file: str) -> np.ndarray:
     """Read one bundled photograph as a read-only (H, W, 3) uint8 array in RGB order.
 
     Raises:
@@ -138,7 +138,7 @@ def read(file: str) -> np.ndarray:
 
 def part(file: str, region: tuple[float, float, float, float]) -> np.ndarray:
     """Cut a region out of a photograph: (left, top, right, bottom) as fractions of its size."""
-    image = read(file)
+    image = read_photograph(file)
     height, width = image.shape[:2]
     left, top, right, bottom = region
     return image[
@@ -151,10 +151,10 @@ def background(split: Split, index: int) -> np.ndarray:
     """Return the pixels of one row of BACKGROUNDS, tinted, as (H, W, 3) uint8."""
     file, region, duotone = BACKGROUNDS[split][index]
     pixels = part(file, region)
-    return pixels if duotone is None else tint(pixels, *duotone)
+    return pixels if duotone is None else recolour(pixels, *duotone)
 
 
-def tint(
+def recolour(
     pixels: np.ndarray, dark: tuple[int, int, int], bright: tuple[int, int, int]
 ) -> np.ndarray:
     """Map the brightness of (H, W, 3) uint8 pixels to a gradient between two RGB colours."""
@@ -173,7 +173,7 @@ def wood(split: Split) -> np.ndarray:
 @cache
 def coins(split: Split) -> tuple[Cutout, ...]:
     """Cut one split's coins out of their photograph; they are brighter than the cloth below."""
-    image = read('coins.png')
+    image = read_photograph('coins.png')
     grey = cv2.GaussianBlur(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), (0, 0), 1).astype(np.float32)
     # The kernel is wider than any coin (65 pixels), so only the unevenly lit cloth remains.
     opening = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (75, 75))
@@ -192,9 +192,9 @@ def coins(split: Split) -> tuple[Cutout, ...]:
 
 
 @cache
-def cup() -> tuple[Cutout, np.ndarray]:
+def cup_cutout() -> tuple[Cutout, np.ndarray]:
     """Cut out the coffee cup with its saucer; also return the mask (H, W) of the glazed pixels."""
-    image = read('coffee.png')
+    image = read_photograph('coffee.png')
     outline = np.rint(np.float32(_CUP_OUTLINE) / _CUP_SCALE).astype(np.int32)
     (centre_x, centre_y), (width, height), angle = _CUP_RIM
     rim = (

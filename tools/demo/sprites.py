@@ -78,7 +78,7 @@ def coin(rng: np.random.Generator, split: Split, size: float, light: np.ndarray)
     if size > 60:
         coins = sorted(coins, key=lambda cutout: cutout.mask.sum())[len(coins) // 2 :]
     cutout = coins[rng.integers(len(coins))]
-    rgb = photographs.tint(cutout.rgb, *_METALS[rng.integers(len(_METALS))]) / np.float32(255)
+    rgb = photographs.recolour(cutout.rgb, *_METALS[rng.integers(len(_METALS))]) / np.float32(255)
     height, width = cutout.mask.shape
     y, x = np.mgrid[-1 : 1 : height * 1j, -1 : 1 : width * 1j].astype(np.float32)
     return _matte(rgb * (1 + 0.22 * (x * light[0] + y * light[1]))[..., None], cutout.mask)
@@ -87,7 +87,7 @@ def coin(rng: np.random.Generator, split: Split, size: float, light: np.ndarray)
 def cup(rng: np.random.Generator, split: Split, size: float, light: np.ndarray) -> Sprite:
     """Return the photographed coffee cup with its glaze in another colour."""
     del split, size, light  # there is only one photograph of it
-    cutout, glazed = photographs.cup()
+    cutout, glazed = photographs.cup_cutout()
     hsv = cv2.cvtColor(cutout.rgb.astype(np.float32) / 255, cv2.COLOR_RGB2HSV)
     hsv[..., 0] = np.where(glazed, (hsv[..., 0] + rng.uniform(0, 360)) % 360, hsv[..., 0])
     hsv[..., 1] = np.where(glazed, hsv[..., 1] * rng.uniform(0.4, 0.85), hsv[..., 1])
@@ -145,7 +145,7 @@ def stick(rng: np.random.Generator, split: Split, size: float, light: np.ndarray
     """Draw a thin wooden stick (clutter)."""
     length = 2 * max(24, round(4 * size))
     width = max(4, round(length * rng.uniform(0.035, 0.07)))
-    wood = photographs.tint(photographs.wood(split), *_WOODS[rng.integers(len(_WOODS))])
+    wood = photographs.recolour(photographs.wood(split), *_WOODS[rng.integers(len(_WOODS))])
     grain = _texture(rng, wood.transpose(1, 0, 2), length)[:width]
     round_side = np.sin(np.linspace(0.25, np.pi - 0.1, width, dtype=np.float32))[:, None, None]
     lit = 0.7 + 0.3 * float(light[2])
@@ -158,7 +158,7 @@ def leaf(rng: np.random.Generator, split: Split, size: float, light: np.ndarray)
     x = np.linspace(-1, 1, length, dtype=np.float32)[None]
     y = np.linspace(-0.5, 0.5, length // 2, dtype=np.float32)[:, None]
     half_width = rng.uniform(0.24, 0.42) * (1 - x * x) * (1 - 0.4 * x)
-    texture = photographs.tint(
+    texture = photographs.recolour(
         photographs.background(split, _GRASS_ROW), *_LEAVES[rng.integers(len(_LEAVES))]
     )
     rgb = _texture(rng, texture, length)[: length // 2] * 0.6 + 0.16
@@ -175,7 +175,9 @@ def scrap(rng: np.random.Generator, split: Split, size: float, light: np.ndarray
     corners = np.stack([np.cos(angles), np.sin(angles)], -1) * rng.uniform(0.6, 1, (4, 1))
     points = np.rint((corners * 0.48 + 0.5) * side).astype(np.int32)
     mask = cv2.fillConvexPoly(np.zeros((side, side), np.uint8), points, 1)
-    page = photographs.tint(photographs.read('page.png'), (30, 28, 30), (238, 232, 214))
+    page = photographs.recolour(
+        photographs.read_photograph('page.png'), (30, 28, 30), (238, 232, 214)
+    )
     return _matte(_texture(rng, page, side) * (0.75 + 0.25 * float(light[2])), mask > 0)
 
 
@@ -241,7 +243,7 @@ def _panels(rng: np.random.Generator, point: np.ndarray) -> np.ndarray:
 def _planks(rng: np.random.Generator, split: Split, tone: tuple) -> np.ndarray:
     """Draw one face of a crate, (96, 96, 3) float32."""
     side, frame, count = 96, 13, int(rng.integers(3, 6))
-    wood = photographs.tint(photographs.wood(split), *tone)
+    wood = photographs.recolour(photographs.wood(split), *tone)
     face = _texture(rng, wood, side) * 0.82
     for edge in np.linspace(frame, side - frame, count + 1).astype(int):
         face[edge - 1 : edge + 2] *= 0.35

@@ -10,6 +10,7 @@ Images are random and small, weights random too. Prints a Markdown table.
 import argparse
 import multiprocessing
 import resource
+import sys
 import traceback
 from collections import Counter
 from collections.abc import Iterator
@@ -24,7 +25,11 @@ from mmengine.model import revert_sync_batchnorm
 from mmengine.registry import MODELS, init_default_scope
 from torch.distributed import HashStore
 
+# The script's own folder is on the path; `reproduction` is one above.
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
 import ptnt_mm  # noqa: F401  # offers our operators to mmcv
+from reproduction.random_batches import maps_batch
 
 
 def choose(host: str, names: list[str]) -> list[Path]:
@@ -100,17 +105,10 @@ def detection_batch(model: torch.nn.Module, side: int, images: int) -> dict:
 
 def segmentation_batch(model: torch.nn.Module, side: int, images: int) -> dict:
     """Images with class maps."""
-    from mmengine.structures import PixelData
-    from mmseg.structures import SegDataSample
-
-    samples = []
-    for _ in range(images):
-        sample = SegDataSample(metainfo=dict(img_shape=(side, side), ori_shape=(side, side)))
-        sample.gt_sem_seg = PixelData(data=torch.randint(0, 2, (1, side, side)))
-        sample.gt_edge_map = PixelData(data=torch.randint(0, 2, (1, side, side)))  # for PIDNet
-        samples.append(sample)
-    inputs = list(torch.randint(0, 256, (images, 3, side, side), dtype=torch.uint8))
-    return dict(inputs=inputs, data_samples=samples)
+    batch = maps_batch(model, images, (side, side), 'cpu')
+    for sample in batch['data_samples']:
+        sample.gt_edge_map = sample.gt_sem_seg  # for PIDNet
+    return batch
 
 
 BATCHES = {'mmdet': detection_batch, 'mmseg': segmentation_batch}

@@ -7,13 +7,14 @@ Examples:
 """
 
 import argparse
+import dataclasses
 import json
 import sys
 from pathlib import Path
 
-from benchmark.contenders import COMPILED, check_name, names
+from benchmark.contenders import COMPILED, check_name, contender_names
 from benchmark.figures import draw_sizes, draw_speed_and_memory
-from benchmark.run import Plan, run
+from benchmark.run import Plan, run_benchmark
 from benchmark.timing import MODES
 from ptnt_mm.cli.arguments import Parser, size, whole
 from ptnt_mm.utils.atomic_files import check_new, written_whole
@@ -29,7 +30,7 @@ def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = Parser(__doc__)
     parser.add_argument(
         '--models', nargs='+', default=[*MODELS, *COMPILED_MODELS], metavar='NAME',
-        help=f'{", ".join(names())}; each may end in {COMPILED}',
+        help=f'{", ".join(contender_names())}; each may end in {COMPILED}',
     )  # fmt: skip
     parser.add_argument('--modes', nargs='+', choices=MODES, default=list(MODES))
     parser.add_argument(
@@ -57,10 +58,10 @@ def main(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     # What it measures by default takes long, and nobody may have wanted it.
     args = parse_args(arguments or ['--help'])
-    return exit_status(lambda: benchmark(args))
+    return exit_status(lambda: time_backbones(args))
 
 
-def benchmark(args: argparse.Namespace) -> None:
+def time_backbones(args: argparse.Namespace) -> None:
     """Measure, print the tables, and write the files.
 
     Raises:
@@ -72,18 +73,9 @@ def benchmark(args: argparse.Namespace) -> None:
         args.out.mkdir(parents=True, exist_ok=True)
         for name in FILES:
             check_new(args.out / name, args.overwrite)
-    plan = Plan(
-        models=tuple(args.models),
-        modes=tuple(args.modes),
-        sizes=tuple(args.sizes),
-        batches=tuple(args.batches),
-        dtypes=tuple(args.dtypes),
-        device=args.device,
-        threads=args.threads,
-        rounds=args.rounds,
-        sides=tuple(args.sides),
-    )
-    report, sizes = run(plan, tell=lambda text: print(text, file=sys.stderr, flush=True))
+    options = (field.name for field in dataclasses.fields(Plan))
+    plan = Plan(**{name: getattr(args, name) for name in options})
+    report, sizes = run_benchmark(plan, tell=lambda text: print(text, file=sys.stderr, flush=True))
     print(report.to_text())
     if sizes.rows:
         print('\n' + sizes.to_text().partition('\n\n')[2])

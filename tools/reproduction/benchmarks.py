@@ -1,79 +1,44 @@
-"""The data sets that configs are trained and evaluated on, and their metrics."""
+"""The data sets of the model zoo, and the metrics that papers report on them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Metric:
-    """A metric of an evaluation.
-
-    Attributes:
-        name: The name in papers.
-        key: The key in the host's log.
-        whole: The value that the host logs for 100 percent.
-        task: The task's name in MIM's metafiles.
-    """
+class Metric(NamedTuple):
+    """A figure of an evaluation: its name in papers, and its key in the host's log."""
 
     name: str
     key: str
-    whole: float
     task: str
-
-    def percent(self, line: Mapping[str, Any]) -> float | None:
-        """Return a logged value in percent, to one decimal; None if it was not evaluated."""
-        value = line.get(self.key, -1)
-        return round(100 * value / self.whole, 1) if value >= 0 else None
+    """The task's name in MIM's metafiles."""
+    whole: int = 1
+    """The value that the host logs for 100 percent."""
 
 
-@dataclass(frozen=True)
-class Benchmark:
-    """A data set, and how papers report results on it.
-
-    Attributes:
-        name: The name in papers.
-        split: The split that is evaluated.
-        metrics: The main metric first.
-        train_size: Height and width of training images, in pixels.
-        counted_size: Height and width, in pixels, for which tables count multiply-adds.
-        in_paper: True if the paper has results on it.
-    """
+class Benchmark(NamedTuple):
+    """A data set, with the split that is evaluated and its metrics, the main one first."""
 
     name: str
     split: str
     metrics: tuple[Metric, ...]
     train_size: tuple[int, int]
+    """Height and width of training images, in pixels."""
     counted_size: tuple[int, int]
-    in_paper: bool
+    """Height and width, in pixels, for which tables count multiply-adds."""
 
 
-_MIOU = Metric('mIoU', 'mIoU', 100, 'Semantic Segmentation')
+BOX_METRICS = tuple(
+    Metric(name, f'coco/bbox_{key}', 'Object Detection')
+    for name, key in (
+        ('box AP', 'mAP'),
+        ('AP small', 'mAP_s'),
+        ('AP medium', 'mAP_m'),
+        ('AP large', 'mAP_l'),
+    )
+)
+MASK_AP = Metric('mask AP', 'coco/segm_mAP', 'Instance Segmentation')
+MIOU = Metric('mIoU', 'mIoU', 'Semantic Segmentation', whole=100)
 
-COCO = Benchmark(
-    name='COCO',
-    split='val2017',
-    metrics=(
-        Metric('box AP', 'coco/bbox_mAP', 1, 'Object Detection'),
-        Metric('mask AP', 'coco/segm_mAP', 1, 'Instance Segmentation'),
-    ),
-    train_size=(800, 1333),
-    counted_size=(800, 1280),
-    in_paper=True,
-)
-ADE20K = Benchmark(
-    name='ADE20K',
-    split='validation',
-    metrics=(_MIOU,),
-    train_size=(512, 512),
-    counted_size=(512, 512),
-    in_paper=False,
-)
-CITYSCAPES = Benchmark(
-    name='Cityscapes',
-    split='val',
-    metrics=(_MIOU,),
-    train_size=(512, 1024),
-    counted_size=(512, 1024),
-    in_paper=False,
-)
+COCO = Benchmark('COCO', 'val2017', BOX_METRICS, (800, 1333), (800, 1280))
+COCO_MASKS = COCO._replace(metrics=(*BOX_METRICS, MASK_AP))
+ADE20K = Benchmark('ADE20K', 'validation', (MIOU,), (512, 512), (512, 512))
+CITYSCAPES = Benchmark('Cityscapes', 'val', (MIOU,), (512, 1024), (512, 1024))

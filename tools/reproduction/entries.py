@@ -1,30 +1,48 @@
 """The rows of the model zoo: every config for a benchmark, and what was published for it."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from ptnt_mm.models.archs import ARCHS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.zoo import config_names
-from reproduction.benchmarks import ADE20K, CITYSCAPES, COCO, Benchmark
-from reproduction.schedules import Epochs, Iterations, Schedule
-
-PAPER = 'arXiv 2201.00978'
-PAPER_URL = 'https://arxiv.org/abs/2201.00978'
-
-EPOCH_OF_COCO = 117_266
-"""Images: of train2017's 118,287 mmdet leaves out the 1,021 that show no object."""
+from reproduction.benchmarks import ADE20K, CITYSCAPES, COCO, COCO_MASKS, Benchmark
 
 Figures = Mapping[str, float]
-"""Figures of a benchmark in percent, by their names; what nobody said is not in it."""
+"""Figures in percent by the names of their metrics; what is unknown is left out."""
 
-NO_FIGURES: Figures = MappingProxyType({})
+# What the paper (arXiv 2201.00978) prints, as far as we could confirm it.
+_PUBLISHED: Mapping[str, Figures] = {'retinanet_ptnt_s_1x': {'box AP': 42.0, 'AP large': 57.7}}
 
-# What the paper prints, as far as we could confirm it.
-_PUBLISHED = {'retinanet_ptnt_s_1x': {'box AP': 42.0}}
+# The authors' files by size; the number is the ImageNet top-1 accuracy in percent.
+_WEIGHTS = {
+    'ti': 'ptnt_ti_75.2.pth.tar',
+    's': 'ptnt_s_82.0.pth.tar',
+    'm': 'ptnt_m_83.5.pth.tar',
+    'b': 'ptnt_b_84.1.pth.tar',
+}
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long a config trains, and on how many GPUs its recipe is meant to run.
+
+    Attributes:
+        length: Number of epochs or iterations.
+        unit: 'epoch' or 'iteration', in which the host counts evaluations.
+        images: Number of images in one of them, on all GPUs.
+        gpus: Number of GPUs, each with the config's batch.
+    """
+
+    length: int
+    unit: str
+    images: int
+    gpus: int = 8
+
+    def __str__(self) -> str:
+        return f'{self.length:,} {self.unit}s'
 
 
 @dataclass(frozen=True)
@@ -32,10 +50,9 @@ class Entry:
     """A config for a benchmark.
 
     Attributes:
-        name: Of the config: ``{method}_ptnt_{size}_{schedule}``, and where one method has several,
-            the benchmark.
+        name: ``{method}_ptnt_{size}_{schedule}``, and where one method has several, the benchmark.
         method: The detector or segmenter, as its paper writes it.
-        size: How a variant's name begins, as in 'ti' or 's' for tiny and small.
+        size: How a variant's name begins, such as 'ti' or 's' for tiny and small.
         benchmark: What it is trained and evaluated on.
         schedule: How long it trains.
     """
@@ -57,86 +74,75 @@ class Entry:
         return f'PyramidTNT-{self.size.capitalize()}'
 
     @property
+    def weights(self) -> str:
+        """The file of the backbone's weights; a name for your own where none was published."""
+        return _WEIGHTS.get(self.size, f'ptnt_{self.size}.pth.tar')
+
+    @property
     def published(self) -> Figures:
-        """What the paper says."""
-        return _PUBLISHED.get(self.name, NO_FIGURES)
+        """The figures of the paper."""
+        return _PUBLISHED.get(self.name, {})
 
     @property
     def step(self) -> str:
-        """What a training step is named by: schedules only differ in how many there are."""
+        """The name of its training step, which configs share that differ only in length."""
         return re.sub(r'_\d+[xk]', '', self.name)
 
 
-def entries() -> list[Entry]:
-    """All rows, by method, benchmark, size and name."""
-    found = []
-    for family in _FAMILIES:
-        rows = list(family.rows())
-        found += sorted(rows, key=lambda entry: (list(ARCHS).index(entry.arch), entry.name))
-    return found
+# '1x' or '3x_ms' is a multiple of 12 epochs, '40k_ade20k' thousands of iterations on ADE20K.
+_NAME = re.compile(r'(\w+)_ptnt_([a-z]+)_(\d+)(?:x(?:_\w+)?|k_(\w+))')
+
+# mmdet leaves out the 1,021 of train2017's 118,287 images that show no object.
+_12_EPOCHS = Schedule(12, 'epoch', images=117_266)
+
+# By method and, for segmenters, benchmark in a config's name; in the order of the zoo's page. The
+# schedule is that of the number 1.
+_FAMILIES = {
+    ('retinanet', None): ('RetinaNet', COCO, _12_EPOCHS),
+    ('mask_rcnn', None): ('Mask R-CNN', COCO_MASKS, _12_EPOCHS),
+    ('cascade_mask_rcnn', None): ('Cascade Mask R-CNN', COCO_MASKS, _12_EPOCHS),
+    ('rtmdet', None): ('RTMDet', COCO, _12_EPOCHS),
+    ('dino', None): ('DINO', COCO, _12_EPOCHS),
+    ('semantic_fpn', 'ade20k'): ('Semantic FPN', ADE20K, Schedule(1000, 'iteration', 32)),
+    ('upernet', 'ade20k'): ('UPerNet', ADE20K, Schedule(1000, 'iteration', 16)),
+    ('upernet', 'cityscapes'): ('UPerNet', CITYSCAPES, Schedule(1000, 'iteration', 8, gpus=4)),
+}
 
 
-def choose(names: list[str]) -> list[Entry]:
-    """The rows of these names, in their order.
+def list_entries() -> list[Entry]:
+    """Return all rows, by method, benchmark, size and name."""
+    families = [(method, benchmark) for method, benchmark, _ in _FAMILIES.values()]
+    sizes = list(ARCHS)
+
+    def place(entry: Entry) -> tuple[int, int, str]:
+        family = entry.method, entry.benchmark
+        return families.index(family), sizes.index(entry.arch), entry.name
+
+    return sorted(filter(None, map(_entry, config_names())), key=place)
+
+
+def _entry(name: str) -> Entry | None:
+    """The row of a config; None for one that is not for a benchmark."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        return None
+    word, size, number, dataset = match.groups()
+    family = _FAMILIES.get((word, dataset))
+    if family is None or not any(arch.startswith(size) for arch in ARCHS):
+        return None
+    method, benchmark, schedule = family
+    schedule = replace(schedule, length=schedule.length * int(number))
+    return Entry(name, method, size, benchmark, schedule)
+
+
+def find_entries(names: list[str]) -> list[Entry]:
+    """Return the rows of these names, in their order.
 
     Raises:
         UserError: if there is no such row; names the nearest.
     """
-    known = {entry.name: entry for entry in entries()}
+    known = {entry.name: entry for entry in list_entries()}
     for name in names:
         if name not in known:
             raise UserError(unknown_name('config of the model zoo', name, known))
     return [known[name] for name in names]
-
-
-@dataclass(frozen=True)
-class _Family:
-    """Configs of one method for one benchmark.
-
-    Attributes:
-        word: What their names begin with.
-        method: What that stands for.
-        benchmark: Theirs.
-        ending: What their names end with: a pattern whose group is a number.
-        schedule: Of the number 1.
-    """
-
-    word: str
-    method: str
-    benchmark: Benchmark
-    ending: str
-    schedule: Schedule
-
-    def rows(self) -> Iterator[Entry]:
-        """An entry for each."""
-        pattern = re.compile(rf'{self.word}_ptnt_([a-z]+)_{self.ending}')
-        for name in config_names():
-            match = pattern.fullmatch(name)
-            if match and any(arch.startswith(match[1]) for arch in ARCHS):
-                size, times = match.groups()
-                schedule = replace(self.schedule, length=self.schedule.length * int(times))
-                yield Entry(name, self.method, size, self.benchmark, schedule)
-
-
-def _detector(word: str, method: str) -> _Family:
-    """Schedules are multiples of 12 epochs: '1x' or '3x_ms'; 8 GPUs have 2 images each."""
-    return _Family(word, method, COCO, r'(\d)x(?:_\w+)?', Epochs(12, EPOCH_OF_COCO, 8))
-
-
-def _segmenter(word: str, method: str, benchmark: Benchmark, images: int, gpus: int) -> _Family:
-    """Schedules are thousands of iterations: '40k'; ``images`` are those of one on all GPUs."""
-    ending = rf'(\d+)k_{benchmark.name.lower()}'
-    return _Family(word, method, benchmark, ending, Iterations(1000, images, gpus))
-
-
-# In the order of the zoo's page.
-_FAMILIES = (
-    _detector('retinanet', 'RetinaNet'),
-    _detector('mask_rcnn', 'Mask R-CNN'),
-    _detector('cascade_mask_rcnn', 'Cascade Mask R-CNN'),
-    _detector('rtmdet', 'RTMDet'),
-    _detector('dino', 'DINO'),
-    _segmenter('semantic_fpn', 'Semantic FPN', ADE20K, images=32, gpus=8),
-    _segmenter('upernet', 'UPerNet', ADE20K, images=16, gpus=8),
-    _segmenter('upernet', 'UPerNet', CITYSCAPES, images=8, gpus=4),
-)

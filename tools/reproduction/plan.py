@@ -1,21 +1,20 @@
 """What training a config takes: schedule, GPU hours, weights, parameters and multiply-adds."""
 
-from rich.table import Table
-
 from ptnt_mm.engine.complexity import build, measure
 from ptnt_mm.utils.tables import new_table, to_text
 from reproduction.entries import Entry
-from reproduction.steps import StepTime
-from reproduction.weights import SOURCE, file_name
+from reproduction.step_times import StepTime
+from reproduction.trainings import WEIGHTS_SOURCE
 
 
 def gpu_hours(entry: Entry, step: StepTime) -> float:
     """Return the hours that one device needs for the schedule, without evaluations."""
-    return entry.schedule.all_images * step.seconds_per_image / 3600
+    images = entry.schedule.length * entry.schedule.images
+    return images * step.seconds / step.images / 3600
 
 
-def plan(chosen: list[Entry], times: dict[str, StepTime]) -> str:
-    """Return a table of configs with schedules, GPU hours and weights, followed by notes.
+def plan_table(chosen: list[Entry], times: dict[str, StepTime]) -> str:
+    """Return a table of schedules, GPU hours and weights, with notes.
 
     Args:
         chosen: The entries to list.
@@ -24,37 +23,11 @@ def plan(chosen: list[Entry], times: dict[str, StepTime]) -> str:
     table = new_table('config', 'schedule', 'GPU hours', 'measured on', 'weights')
     hours = []
     for entry in chosen:
-        step = times.get(entry.step)
-        if step is not None:
+        measured = ('', '')
+        if step := times.get(entry.step):
             hours.append(gpu_hours(entry, step))
-        measured = ('', '') if step is None else (f'{hours[-1]:.0f}', step.device)
-        table.add_row(entry.name, str(entry.schedule), *measured, file_name(entry.size))
-    return '\n\n'.join([to_text(table), *_notes(chosen, hours)])
-
-
-def cost(chosen: list[Entry]) -> str:
-    """Return a table of parameters and multiply-adds, for one image of the benchmark's size."""
-    table = new_table(
-        'config', 'image', 'parameters', 'multiply-adds', 'without attention products'
-    )
-    for entry in chosen:
-        _add_cost(table, entry)
-    return to_text(table)
-
-
-def _add_cost(table: Table, entry: Entry) -> None:
-    height, width = entry.benchmark.counted_size
-    total = measure(build(entry.name), (height, width)).total
-    table.add_row(
-        entry.name,
-        f'{height} x {width}',
-        f'{total.parameters / 1e6:.2f} M',
-        f'{total.multiply_adds / 1e9:.1f} G',
-        f'{total.without_attention_products / 1e9:.1f} G',
-    )
-
-
-def _notes(chosen: list[Entry], hours: list[float]) -> list[str]:
+            measured = (f'{hours[-1]:.0f}', step.device)
+        table.add_row(entry.name, str(entry.schedule), *measured, entry.weights)
     notes = [
         'GPU hours are the images of the whole schedule x the time per image of a training step, '
         'without evaluation, data loading and communication between GPUs.'
@@ -66,5 +39,22 @@ def _notes(chosen: list[Entry], hours: list[float]) -> list[str]:
         )
     if hours:
         notes.append(f'Together: {sum(hours):.0f} GPU hours in {len(hours)} rows.')
-    notes.append(f'Links to the weights, with passwords, are on {SOURCE}')
-    return notes
+    notes.append(f'Links to the weights, with passwords, are on {WEIGHTS_SOURCE}')
+    return '\n\n'.join([to_text(table), *notes])
+
+
+def cost_table(chosen: list[Entry]) -> str:
+    """Return a table of parameters and multiply-adds, for one image of the benchmark's size."""
+    costs = ('parameters', 'multiply-adds', 'without attention products')
+    table = new_table('config', 'image', *costs)
+    for entry in chosen:
+        height, width = entry.benchmark.counted_size
+        total = measure(build(entry.name), (height, width)).total
+        table.add_row(
+            entry.name,
+            f'{height} x {width}',
+            f'{total.parameters / 1e6:.2f} M',
+            f'{total.multiply_adds / 1e9:.1f} G',
+            f'{total.without_attention_products / 1e9:.1f} G',
+        )
+    return to_text(table)

@@ -1,37 +1,68 @@
-"""Write the model zoo as a page and as MIM's metafile, from configs and logs."""
+"""The model zoo as a page and as MIM's metafile, from configs and logs."""
 
-from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
 import yaml
 
 from ptnt_mm.utils.tables import markdown
-from reproduction.benchmarks import Benchmark, Metric
-from reproduction.collect import Progress
-from reproduction.entries import PAPER, PAPER_URL, Figures
+from reproduction.entries import Figures
+from reproduction.progress import Progress
 
-_TITLE = 'PyramidTNT: Improved Transformer-in-Transformer Baselines with Pyramid Architecture'
-
-_HEAD = f"""# Model zoo
+_HEAD = """# Model zoo
 
 Made by `python tools/reproduce.py collect` out of the configs and the logs in `work_dirs`; not to
-be edited. Figures are in percent. "Published" is {PAPER}, as far as we could confirm it; it has
-no semantic segmentation, so those recipes are ours. "Measured here" is the evaluation at the end of
-the schedule, and empty where no training was finished. [Reproducing](reproduce.md) tells how to
-fill it.
+be edited. Figures are in percent. "Published" is arXiv 2201.00978, as far as we could confirm it;
+it has no semantic segmentation, so those recipes are ours. All other figures were measured here, at
+the end of the schedule, and are missing where no training was finished. AP small, medium and large
+is that of boxes, for objects below 32 x 32 pixels, below 96 x 96, and above.
+[Reproducing](reproduce.md) tells how to fill the page.
 """
 
+_COLLECTION = {
+    'Name': 'PyramidTNT',
+    'Metadata': {
+        'Training Data': ['COCO', 'ADE20K', 'Cityscapes'],
+        'Training Techniques': ['AdamW', 'Weight Decay'],
+        'Architecture': ['PyramidTNT'],
+    },
+    'Paper': {
+        'URL': 'https://arxiv.org/abs/2201.00978',
+        'Title': 'PyramidTNT: Improved Transformer-in-Transformer Baselines with Pyramid '
+        'Architecture',
+    },
+    'README': 'docs/reproduce.md',
+}
 
-def page(rows: list[Progress]) -> str:
+
+def zoo_page(rows: list[Progress]) -> str:
     """Return the text of docs/model_zoo.md: one table for each method and benchmark."""
     parts = [_HEAD]
-    for (method, benchmark), group in groupby(rows, key=_family):
-        group = list(group)
-        columns = ('config', 'backbone', group[0].entry.schedule.units, *_headings(benchmark))
+    families = groupby(rows, key=lambda row: (row.entry.method, row.entry.benchmark))
+    for (method, benchmark), group in families:
         title = f'{method}, {benchmark.name} {benchmark.split}'
-        parts.append(f'## {title}\n\n{markdown(columns, map(_cells, group))}\n')
+        parts.append(f'## {title}\n\n{_table(list(group))}\n')
     return '\n'.join(parts)
+
+
+def _table(rows: list[Progress]) -> str:
+    """What was measured, beside what was published where anything was."""
+    entry = rows[0].entry
+    columns = {
+        'config': [f'[`{row.entry.name}`](../configs/{row.entry.name}.py)' for row in rows],
+        'backbone': [row.entry.backbone for row in rows],
+        f'{entry.schedule.unit}s': [f'{row.entry.schedule.length:,}' for row in rows],
+    }
+    for name in (metric.name for metric in entry.benchmark.metrics):
+        published = [_figure(row.entry.published, name) for row in rows]
+        if any(published):
+            columns[f'{name}, published'] = published
+        columns[name] = [_figure(row.measured, name) for row in rows]
+    return markdown(columns, zip(*columns.values(), strict=True))
+
+
+def _figure(figures: Figures, name: str) -> str:
+    return f'{figures[name]:.1f}' if name in figures else ''
 
 
 def metafile(rows: list[Progress]) -> str:
@@ -39,48 +70,8 @@ def metafile(rows: list[Progress]) -> str:
 
     Results and weights that were not produced are left out.
     """
-    collection = {
-        'Name': 'PyramidTNT',
-        'Metadata': {
-            'Training Data': list(dict.fromkeys(row.entry.benchmark.name for row in rows)),
-            'Training Techniques': ['AdamW', 'Weight Decay'],
-            'Architecture': ['PyramidTNT'],
-        },
-        'Paper': {'URL': PAPER_URL, 'Title': _TITLE},
-        'README': 'docs/reproduce.md',
-    }
-    content = {'Collections': [collection], 'Models': [_model(row) for row in rows]}
+    content = {'Collections': [_COLLECTION], 'Models': list(map(_model, rows))}
     return yaml.safe_dump(content, sort_keys=False, width=100)
-
-
-def _family(row: Progress) -> tuple[str, Benchmark]:
-    return row.entry.method, row.entry.benchmark
-
-
-def _headings(benchmark: Benchmark) -> Iterator[str]:
-    """Yield the headings of the metric columns, in the order of :func:`_figures`."""
-    for metric in benchmark.metrics:
-        if benchmark.in_paper:
-            yield from (f'published {metric.name}', 'measured here')
-        else:
-            yield f'{metric.name} measured here'
-
-
-def _cells(row: Progress) -> tuple[str, ...]:
-    entry = row.entry
-    link = f'[`{entry.name}`](../configs/{entry.name}.py)'
-    return link, entry.backbone, f'{entry.schedule.length:,}', *_figures(row)
-
-
-def _figures(row: Progress) -> Iterator[str]:
-    for metric in row.entry.benchmark.metrics:
-        if row.entry.benchmark.in_paper:
-            yield _figure(row.entry.published, metric)
-        yield _figure(row.measured, metric)
-
-
-def _figure(figures: Figures, metric: Metric) -> str:
-    return f'{figures[metric.name]:.1f}' if metric.name in figures else ''
 
 
 def _model(row: Progress) -> dict[str, Any]:
@@ -90,20 +81,18 @@ def _model(row: Progress) -> dict[str, Any]:
         'In Collection': 'PyramidTNT',
         'Config': f'configs/{entry.name}.py',
         'Metadata': {
-            entry.schedule.units.capitalize(): entry.schedule.length,
+            f'{entry.schedule.unit.capitalize()}s': entry.schedule.length,
             'Training Data': entry.benchmark.name,
             'Architecture': [entry.backbone, entry.method],
         },
     }
-    results = list(_results(row))
+    measured = [metric for metric in entry.benchmark.metrics if metric.name in row.measured]
+    results = [
+        {
+            'Task': task,
+            'Dataset': entry.benchmark.name,
+            'Metrics': {metric.name: row.measured[metric.name] for metric in group},
+        }
+        for task, group in groupby(measured, key=lambda metric: metric.task)
+    ]
     return {**model, 'Results': results} if results else model
-
-
-def _results(row: Progress) -> Iterator[dict[str, Any]]:
-    for metric in row.entry.benchmark.metrics:
-        if metric.name in row.measured:
-            yield {
-                'Task': metric.task,
-                'Dataset': row.entry.benchmark.name,
-                'Metrics': {metric.name: row.measured[metric.name]},
-            }

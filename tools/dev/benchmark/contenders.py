@@ -52,7 +52,7 @@ _BUILDERS: dict[str, Callable[[], nn.Module]] = {
 }
 
 
-def names() -> list[str]:
+def contender_names() -> list[str]:
     """List all contenders, without the compiled forms."""
     return list(_BUILDERS)
 
@@ -64,7 +64,7 @@ def check_name(name: str) -> str:
     return name
 
 
-def build(name: str) -> nn.Module:
+def build_contender(name: str) -> nn.Module:
     """Build a contender with random weights, uncompiled.
 
     Raises:

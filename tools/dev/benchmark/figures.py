@@ -3,7 +3,7 @@
 from collections import defaultdict
 from pathlib import Path
 
-from benchmark.report import Report, Row
+from benchmark.report import Measurement, Report
 from benchmark.timing import TRAINING
 from ptnt_mm.utils.colours import PALETTE
 from ptnt_mm.visualization.figures import FAINT, INK, check_out_file, colour, save
@@ -49,7 +49,7 @@ def draw_sizes(report: Report, out_file: str | Path) -> Path:
 
     out_file = Path(out_file)
     check_out_file(out_file)
-    lines: dict[str, list[Row]] = defaultdict(list)
+    lines: dict[str, list[Measurement]] = defaultdict(list)
     for row in report.rows:
         lines[row.name].append(row)
     figure = Figure(figsize=(7, 4.5), layout='constrained')

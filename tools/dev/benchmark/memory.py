@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from benchmark.contenders import COMPILED
-from benchmark.timing import Setting, prepare
+from benchmark.timing import Setting, prepare_run
 
 _SMALL = (64, 64)
 """Image size, in pixels, for warming up. Compiled code, made for one size, warms up at its own."""
@@ -18,7 +18,7 @@ _STATUS = Path('/proc/self/status')
 _CLEAR_REFS = Path('/proc/self/clear_refs')
 
 
-def peak(name: str, setting: Setting, threads: int) -> int | None:
+def peak_memory(name: str, setting: Setting, threads: int) -> int | None:
     """Return the peak memory of one run in bytes, beyond the loaded and warmed-up model.
 
     On a GPU this is the memory that torch's allocator handed out. On a CPU it is the resident set
@@ -36,7 +36,7 @@ def peak(name: str, setting: Setting, threads: int) -> int | None:
 
 
 def _allocated(name: str, setting: Setting) -> int:
-    run = prepare(name, setting)
+    run = prepare_run(name, setting)
     torch.cuda.reset_peak_memory_stats(setting.device)
     before = torch.cuda.memory_allocated(setting.device)
     run()
@@ -45,7 +45,7 @@ def _allocated(name: str, setting: Setting) -> int:
 
 def _resident(name: str, setting: Setting, threads: int) -> int:
     torch.set_num_threads(threads)
-    run = prepare(name, setting, None if name.endswith(COMPILED) else _SMALL)
+    run = prepare_run(name, setting, None if name.endswith(COMPILED) else _SMALL)
     gc.collect()
     _give_back_free_memory()
     before = _from_status('VmRSS')

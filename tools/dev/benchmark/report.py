@@ -1,24 +1,16 @@
 """The results of a benchmark, as tables and as JSON."""
 
-import datetime
-import platform
 import statistics
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
-
-import torch
 
 from benchmark.contenders import BASELINE
 from benchmark.timing import FORWARD, Setting, Times
-from ptnt_mm.doctor.report import installed
 from ptnt_mm.utils.tables import new_table, to_text
-
-_PACKAGES = ('torch', 'mmengine', 'mmcv', 'mmdet', 'numpy')
 
 
 @dataclass(frozen=True)
-class Row:
+class Measurement:
     """The results of one contender in one setting."""
 
     name: str
@@ -46,7 +38,7 @@ class Row:
 class Report:
     """All rows, and the machine that they were measured on."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[Measurement, ...]
     machine: dict[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
@@ -81,7 +73,7 @@ class Report:
                 table.add_row(row.name, *self._cells(row))
         return f'{setting}\n\n{to_text(table)}'
 
-    def _cells(self, row: Row) -> tuple[str, ...]:
+    def _cells(self, row: Measurement) -> tuple[str, ...]:
         ratio = _ratio(row, self.rows)
         rate = row.multiply_adds_per_second
         return (
@@ -94,37 +86,14 @@ class Report:
         )
 
 
-def spread(rows: list[Row]) -> float:
+def spread(rows: list[Measurement]) -> float:
     """Return the median over contenders of slowest round / median round."""
     return statistics.median(max(row.times.rounds) / row.times.median for row in rows)
 
 
-def machine(device: str, threads: int) -> dict[str, Any]:
-    """Describe the date, the hardware and the package versions of a measurement."""
-    versions = {package: installed(package) for package in _PACKAGES}
-    return {
-        'date': datetime.date.today().isoformat(),
-        'device': _processor() if device == 'cpu' else torch.cuda.get_device_name(device),
-        'threads': threads,
-        'python': platform.python_version(),
-        **{package: version for package, version in versions.items() if version},
-    }
-
-
-def _ratio(row: Row, rows: tuple[Row, ...]) -> float | None:
+def _ratio(row: Measurement, rows: tuple[Measurement, ...]) -> float | None:
     """Return the row's time divided by the baseline's in the same setting."""
     for other in rows:
         if other.name == BASELINE and other.setting == row.setting:
             return row.times.ratio(other.times)
     return None
-
-
-def _processor() -> str:
-    """Return the processor's name and vector extensions, as far as the system reports them."""
-    cpuinfo = Path('/proc/cpuinfo')
-    lines = cpuinfo.read_text(encoding='utf-8').splitlines() if cpuinfo.exists() else []
-    values = dict(map(str.strip, line.split(':', 1)) for line in lines if ':' in line)
-    name = values.get('model name', platform.processor() or platform.machine())
-    flags = values.get('flags', '').split()
-    known = {'avx2': 'AVX2', 'avx512f': 'AVX-512', 'amx_bf16': 'AMX bfloat16'}
-    return ' '.join([name, *(label for flag, label in known.items() if flag in flags)])

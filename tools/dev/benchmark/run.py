@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from benchmark import memory
-from benchmark.contenders import build, counted_as
-from benchmark.report import Report, Row, machine, spread
-from benchmark.timing import FORWARD, Setting, interleave, load, prepare
+from benchmark.contenders import build_contender, counted_as
+from benchmark.machine import describe_machine
+from benchmark.memory import peak_memory
+from benchmark.report import Measurement, Report, spread
+from benchmark.timing import FORWARD, Setting, interleave, prepare_run, system_load
 from ptnt_mm.engine.complexity import measure
 from ptnt_mm.utils.errors import UserError
 
@@ -30,15 +31,15 @@ EAGER_LIMIT = 1024
 class Plan:
     """Everything to measure."""
 
-    models: tuple[str, ...]
-    modes: tuple[str, ...]
-    sizes: tuple[tuple[int, int], ...]
-    batches: tuple[int, ...]
-    dtypes: tuple[str, ...]
+    models: list[str]
+    modes: list[str]
+    sizes: list[tuple[int, int]]
+    batches: list[int]
+    dtypes: list[str]
     device: str
     threads: int
     rounds: int
-    sides: tuple[int, ...]
+    sides: list[int]
     """Side lengths, in pixels, of square images for the figure over image sizes."""
 
     def settings(self) -> list[Setting]:
@@ -50,7 +51,7 @@ class Plan:
         ]
 
 
-def run(plan: Plan, tell: Callable[[str], None]) -> tuple[Report, Report]:
+def run_benchmark(plan: Plan, tell: Callable[[str], None]) -> tuple[Report, Report]:
     """Measure all settings of a plan, and then the square images.
 
     Args:
@@ -79,41 +80,41 @@ def run(plan: Plan, tell: Callable[[str], None]) -> tuple[Report, Report]:
             f'WARNING: rounds differ by {spread(rows):.2f}: other work ran on the machine; '
             'stop it and run again before you quote a figure'
         )
-    where = machine(plan.device, plan.threads)
+    where = describe_machine(plan.device, plan.threads)
     return Report(tuple(rows), where), Report(tuple(sizes), where)
 
 
 def warn_if_busy(tell: Callable[[str], None]) -> None:
     """Warn if other work on the machine would distort the measurements."""
-    if load() > QUIET_LOAD:
-        tell(f'WARNING: the machine is busy (load {load():.1f}): ratios will be wrong')
+    if system_load() > QUIET_LOAD:
+        tell(f'WARNING: the machine is busy (load {system_load():.1f}): ratios will be wrong')
 
 
 def _rows(
-    models: list[str] | tuple[str, ...],
+    models: list[str],
     setting: Setting,
     plan: Plan,
     tell: Callable[[str], None],
     multiply_adds: dict | None = None,
-) -> list[Row]:
+) -> list[Measurement]:
     """Time the contenders in turn. If ``multiply_adds`` is given, also measure their memory."""
     works = {}
     for name in models:
         tell(f'{setting}: {name}')
         try:
-            works[name] = prepare(name, setting)
+            works[name] = prepare_run(name, setting)
         except UserError as error:
             tell(f'LEFT OUT: {error}')
     times = interleave(works, plan.rounds)
     works.clear()
     rows = []
     for name, found in times.items():
-        row = Row(name, setting, found, None, None)
+        row = Measurement(name, setting, found, None, None)
         if multiply_adds is not None:
             tell(f'memory of {name}')
             row = replace(
                 row,
-                peak_bytes=memory.peak(name, setting, plan.threads),
+                peak_bytes=peak_memory(name, setting, plan.threads),
                 multiply_adds=multiply_adds.get((counted_as(name), setting.size)),
             )
         rows.append(row)
@@ -127,7 +128,7 @@ def _count(plan: Plan, tell: Callable[[str], None]) -> dict[tuple[str, tuple[int
         for size in plan.sizes:
             tell(f'multiply-adds of {name} at {size[0]}x{size[1]}')
             try:
-                found[name, size] = measure(build(name), size).total.multiply_adds
+                found[name, size] = measure(build_contender(name), size).total.multiply_adds
             except (UserError, MemoryError, torch.OutOfMemoryError) as error:
                 tell(f'NOT COUNTED: {name}: {error}')
     return found

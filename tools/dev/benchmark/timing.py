@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from benchmark.contenders import COMPILED, build
+from benchmark.contenders import COMPILED, build_contender
 from ptnt_mm.utils.errors import UserError
 
 FORWARD, TRAINING = 'forward', 'training step'
@@ -53,7 +53,7 @@ class Times:
         return statistics.median(a / b for a, b in zip(self.rounds, other.rounds, strict=True))
 
 
-def prepare(
+def prepare_run(
     name: str, setting: Setting, warm_up: tuple[int, int] | None = None
 ) -> Callable[[], None]:
     """Build a contender, warm it up once, and return the function to time.
@@ -67,7 +67,7 @@ def prepare(
         UserError: if a package or memory for the contender is missing, or compilation fails.
     """
     torch.manual_seed(0)
-    model = build(name).to(setting.device)
+    model = build_contender(name).to(setting.device)
     model.train(setting.mode == TRAINING)
     if name.endswith(COMPILED):
         model.compile(dynamic=False)
@@ -105,7 +105,7 @@ def interleave(works: dict[str, Callable[[], None]], rounds: int) -> dict[str, T
     return {name: Times(tuple(found)) for name, found in seconds.items()}
 
 
-def load() -> float:
+def system_load() -> float:
     """Return the system's load average over one minute; 0 where the system has none."""
     return os.getloadavg()[0] if hasattr(os, 'getloadavg') else 0.0
 

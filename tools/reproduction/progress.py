@@ -1,11 +1,12 @@
-"""Read from work dirs how far trainings got, and their last evaluation."""
+"""How far trainings got, and their last evaluation, from the logs in their work dirs."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ptnt_mm.utils.scalar_logs import read_scalars, scalar_files
-from reproduction.entries import NO_FIGURES, Entry, Figures
+from reproduction.benchmarks import Metric
+from reproduction.entries import Entry, Figures
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Progress:
     @property
     def measured(self) -> Figures:
         """The figures at the end of the schedule; empty before that."""
-        return self.figures if self.finished else NO_FIGURES
+        return self.figures if self.finished else {}
 
     def __str__(self) -> str:
         schedule = self.entry.schedule
@@ -39,32 +40,28 @@ class Progress:
         return ', '.join([f'{self.entry.name}: {state}', *figures])
 
 
-def collect(entry: Entry, work_dirs: Path) -> Progress:
+def read_progress(entry: Entry, work_dirs: Path) -> Progress:
     """Read the logs of an entry and all its resumes in ``work_dirs/<config>``.
 
     Raises:
         UserError: if a log was not written by MMEngine.
     """
-    metrics = entry.benchmark.metrics
-    last = last_evaluation(work_dirs / entry.name, metrics[0].key)
-    if last is None:
-        return Progress(entry, 0, NO_FIGURES)
-    figures = {metric.name: metric.percent(last) for metric in metrics}
-    return Progress(
-        entry, last['step'], {name: value for name, value in figures.items() if value is not None}
-    )
+    return Progress(entry, *last_evaluation(work_dirs / entry.name, entry.benchmark.metrics))
 
 
-def last_evaluation(work_dir: Path, key: str) -> dict[str, Any] | None:
-    """Return the log line of a run's latest evaluation, or None.
+def last_evaluation(work_dir: Path, metrics: Iterable[Metric]) -> tuple[int, Figures]:
+    """Return the epoch or iteration of a run's last evaluation, and its figures.
 
-    Args:
-        work_dir: The run's folder.
-        key: A metric that every evaluation logs.
+    Before the first evaluation they are 0 and empty.
 
     Raises:
         UserError: if a log was not written by MMEngine.
     """
+    by_key = {metric.key: metric for metric in metrics}
     # Log files are sorted by time, so the last line is from the latest run.
-    lines = [line for path in scalar_files(work_dir) for line in read_scalars(path) if key in line]
-    return lines[-1] if lines else None
+    lines = [line for file in scalar_files(work_dir) for line in read_scalars(file)]
+    evaluations = [line for line in lines if by_key.keys() & line.keys()] or [{'step': 0}]
+    last = evaluations[-1]
+    # COCO marks what cannot be evaluated, such as no object of a size, by -1.
+    known = [metric for key, metric in by_key.items() if last.get(key, -1) >= 0]
+    return last['step'], {m.name: round(100 * last[m.key] / m.whole, 1) for m in known}

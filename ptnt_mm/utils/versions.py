@@ -1,0 +1,46 @@
+"""Which versions work, which are installed, and the one rule that compares them.
+
+`setup.py` and the docs name the same bounds; tests/utils/test_versions.py holds that. Nothing here
+imports the packages themselves, which may be broken.
+"""
+
+from importlib import metadata
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import InvalidVersion
+
+# name: (bounds, the version that the tests run on)
+VERSIONS = {
+    'Python': ('>=3.11,<3.14', '3.11, 3.13'),
+    'torch': ('>=2.6', '2.15.0'),
+    'mmengine': ('>=0.10.7,<0.11', '0.10.7'),
+    # Also as mmcv. mmdet 3.3 and mmsegmentation 1.2.2 refuse 2.2.
+    'mmcv-lite': ('>=2.1,<2.2', '2.1.0'),
+    'mmdet': ('>=3.3,<3.4', '3.3.0'),
+    'mmsegmentation': ('>=1.2.2,<1.3', '1.2.2'),
+    # 82 dropped pkg_resources, which MMEngine imports for `mmdet::` and `mmseg::` bases.
+    'setuptools': ('<81', '80.10.2'),
+    'opencv-python': ('>=3', '5.0.0.93'),
+}
+
+# The libraries that we plug into, and what each imports without asking for it.
+HOSTS = {'mmdet': '', 'mmsegmentation': ' ftfy regex'}
+
+
+def installed(name: str) -> str | None:
+    """Return the installed version of a distribution; None if it is not installed."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def is_within(version: str | None, bounds: str) -> bool:
+    """Return True if a version is within bounds such as '>=3.3,<3.4', by pip's rule.
+
+    A prerelease counts: 2.16.0.dev1 is within '>=2.6', and 0.11rc0 is not within '<0.11'.
+    """
+    try:
+        return version is not None and SpecifierSet(bounds).contains(version, prereleases=True)
+    except InvalidVersion:
+        return False

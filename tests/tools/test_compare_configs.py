@@ -1,0 +1,74 @@
+"""The comparison of configs: the order of its runs, what it keeps, its table."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from logs import evaluation, write_log
+
+from .workplace import ROOT, load_tool
+
+tool = load_tool('dev/compare_configs')
+
+
+@pytest.fixture
+def trained(monkeypatch) -> list[str]:
+    """The runs that were started, as NAME/SEED; each leaves a log at once."""
+    started: list[str] = []
+
+    def train(words: list[str], **options) -> int:
+        folder = Path(words[words.index('--work-dir') + 1])
+        assert words[-3:] == ['--seed', folder.name.removeprefix('seed_'), '--overwrite']
+        assert options['env']['OMP_NUM_THREADS'] == '1'
+        started.append(f'{folder.parent.name}/{folder.name}')
+        masks = 0.1 if folder.parent.name == 'b' else None
+        write_log(folder, f'20260101_{len(started):06}', evaluation(5, 0.2 * len(started), masks))
+        return 0
+
+    monkeypatch.setattr(tool.subprocess, 'call', train)
+    return started
+
+
+def compare(work_dirs: Path, *seeds: int) -> int:
+    words = ['a.py', 'b.py', '--seeds', *seeds, '--jobs', 1, '--work-dirs', work_dirs]
+    return tool.main(list(map(str, words)))
+
+
+def test_all_configs_run_with_a_seed_before_the_next_begins(tmp_path: Path, trained, capsys):
+    assert compare(tmp_path, 0, 1) == 0
+    assert trained == ['a/seed_0', 'b/seed_0', 'a/seed_1', 'b/seed_1']
+    printed = capsys.readouterr().out
+    assert printed.startswith('date ') and ', threads 1' in printed
+    table = printed.split('\n\n')[1].splitlines()
+    assert table[0] == '| config | seeds | box AP | mask AP | seconds of a run |'
+    assert table[2] == '| a | 0, 1 | **40.0** (20.0, 60.0) |  | 0, 0 |'
+    assert table[3] == '| b | 0, 1 | **60.0** (40.0, 80.0) | **10.0** (10.0, 10.0) | 0, 0 |'
+
+
+def test_what_is_done_is_kept_and_what_was_interrupted_starts_over(tmp_path: Path, trained):
+    compare(tmp_path, 0)
+    (tmp_path / 'b' / 'seed_0' / 'outcome.json').unlink()
+    trained.clear()
+    compare(tmp_path, 0)
+    assert trained == ['b/seed_0']
+
+
+@pytest.mark.parametrize(
+    ('status', 'what'), [(1, 'stopped with exit status 1'), (0, 'logged no figures')]
+)
+def test_a_run_that_fails_ends_it(tmp_path: Path, monkeypatch, capsys, status: int, what: str):
+    monkeypatch.setattr(tool.subprocess, 'call', lambda words, **_: status)
+    assert compare(tmp_path, 0) == 1
+    where = tmp_path / 'a' / 'seed_0' / 'console.txt'
+    assert f'a, seed 0, {what}: its output is in {where}' in capsys.readouterr().err
+    assert not list(tmp_path.rglob('outcome.json'))
+
+
+@pytest.mark.parametrize('script', ['compare_configs', 'time_backbones', 'host_configs'])
+def test_it_starts_as_the_docs_start_it(script: str):
+    environment = {**os.environ, 'PYTHONPATH': str(ROOT)}
+    command = [sys.executable, f'tools/dev/{script}.py', '--help']
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.startswith('usage: '), done.stderr

@@ -1,0 +1,150 @@
+"""Train configs on the CPU with several seeds each, and print a table of the results.
+
+    python tools/dev/compare_configs.py configs/demo_retinanet_ptnt_ti.py other.py --seeds 0 1 2
+
+All configs run with one seed before any runs with the next, so that other work on the machine meets
+all of them alike. Finished runs are kept, interrupted ones start over.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+# The script's own folder is on the path; `reproduction` is one above.
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from benchmark.machine import describe_machine
+from ptnt_mm.cli.arguments import Parser, whole
+from ptnt_mm.utils.atomic_files import written_whole
+from ptnt_mm.utils.errors import UserError, exit_status
+from ptnt_mm.utils.tables import markdown
+from reproduction.benchmarks import COCO_MASKS, MIOU
+from reproduction.entries import Figures
+from reproduction.progress import last_evaluation
+from reproduction.trainings import train_command
+
+METRICS = (*COCO_MASKS.metrics, MIOU)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a finished run.
+
+    Attributes:
+        config: The name of the config.
+        seed: The random seed.
+        figures: The last evaluation, in percent, by the names of the metrics.
+        seconds: Wall time of the run, evaluations included.
+        machine: Hardware and package versions.
+    """
+
+    config: str
+    seed: int
+    figures: Figures
+    seconds: float
+    machine: dict[str, Any]
+
+
+def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    parser = Parser(__doc__)
+    parser.add_argument('configs', nargs='+', type=Path, metavar='CONFIG', help='config files')
+    parser.add_argument('--seeds', nargs='+', type=int, default=[0, 1, 2], help='random seeds')
+    parser.add_argument('--jobs', type=whole, default=2, help='parallel runs')
+    parser.add_argument('--threads', type=whole, default=1, help='threads of each run')
+    parser.add_argument(
+        '--work-dirs', type=Path, default=Path('work_dirs/comparison'), metavar='FOLDER',
+        help='folder that holds the runs (default: work_dirs/comparison)',
+    )  # fmt: skip
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; return its exit status."""
+    args = parse_args(arguments)
+    return exit_status(lambda: compare_configs(args))
+
+
+def compare_configs(args: argparse.Namespace) -> None:
+    """Train the missing runs, then print the table.
+
+    Raises:
+        UserError: at the first run that fails; says where its output is.
+    """
+    runs = [(config, seed) for seed in args.seeds for config in args.configs]
+    pool = ThreadPoolExecutor(args.jobs)
+    try:
+        outcomes = list(pool.map(lambda run: _outcome(*run, args.work_dirs, args.threads), runs))
+    finally:
+        pool.shutdown(cancel_futures=True)
+    print(to_markdown(outcomes))
+
+
+def _outcome(config: Path, seed: int, work_dirs: Path, threads: int) -> Outcome:
+    """The outcome of a run, which is trained if there is none yet."""
+    folder = work_dirs / config.stem / f'seed_{seed}'
+    file, console = folder / 'outcome.json', folder / 'console.txt'
+    if file.is_file():
+        return Outcome(**json.loads(file.read_text(encoding='utf-8')))
+    folder.mkdir(parents=True, exist_ok=True)
+    words = [str(config), '--work-dir', str(folder), '--seed', str(seed), '--overwrite']
+    start = time.perf_counter()
+    status = _train(words, console, threads)
+    seconds = round(time.perf_counter() - start, 1)
+    _, figures = last_evaluation(folder, METRICS)
+    if status or not figures:
+        what = f'stopped with exit status {status}' if status else 'logged no figures'
+        raise UserError(f'{config.stem}, seed {seed}, {what}: its output is in {console}')
+    outcome = Outcome(config.stem, seed, figures, seconds, describe_machine('cpu', threads))
+    with written_whole(file) as partial:
+        partial.write_text(json.dumps(asdict(outcome), indent=1) + '\n', encoding='utf-8')
+    print(f'{config.stem}, seed {seed}: {seconds:.0f} s', file=sys.stderr, flush=True)
+    return outcome
+
+
+def _train(words: list[str], console: Path, threads: int) -> int:
+    """Run ``tools/train.py`` on the CPU, save its output, and return its exit status."""
+    environment = {
+        **os.environ,
+        'CUDA_VISIBLE_DEVICES': '',
+        'OMP_NUM_THREADS': str(threads),
+        # With busy waiting, threads become very slow when two runs share the cores.
+        'OMP_WAIT_POLICY': 'passive',
+    }
+    command = [*train_command(), *words]
+    with console.open('w', encoding='utf-8') as stream:
+        return subprocess.call(command, env=environment, stdout=stream, stderr=subprocess.STDOUT)
+
+
+def to_markdown(outcomes: list[Outcome]) -> str:
+    """Return a table with the mean and every seed of each config, below the machines used."""
+    metrics = [m.name for m in METRICS if any(m.name in run.figures for run in outcomes)]
+    rows = []
+    for config in dict.fromkeys(run.config for run in outcomes):
+        runs = [run for run in outcomes if run.config == config]
+        figures = ([run.figures[name] for run in runs if name in run.figures] for name in metrics)
+        seeds = ', '.join(str(run.seed) for run in runs)
+        seconds = ', '.join(f'{run.seconds:.0f}' for run in runs)
+        rows.append([config, seeds, *map(_mean_and_each, figures), seconds])
+    machines = dict.fromkeys(
+        ', '.join(f'{key} {value}' for key, value in run.machine.items()) for run in outcomes
+    )
+    table = markdown(['config', 'seeds', *metrics, 'seconds of a run'], rows)
+    return '\n\n'.join([*machines, table])
+
+
+def _mean_and_each(values: list[float]) -> str:
+    each = ', '.join(f'{value:.1f}' for value in values)
+    return f'**{statistics.mean(values):.1f}** ({each})' if values else ''
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,1 +1,0 @@
-"""Compare backbones on the demo set, for docs/comparison.md."""
