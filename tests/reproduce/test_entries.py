@@ -12,12 +12,21 @@ from reproduction.entries import Entry, find_entries, list_entries
 
 pytest.importorskip('mmdet')
 
+# The zoo is PyramidTNT's, as published. docs/family.md has these.
+OTHER_NETWORKS = {
+    'detr_r50_peg_50e',
+    'mask_rcnn_tnt_s_1x',
+    'retinanet_ptnt_s_peg_1x',
+    'retinanet_tnt_s_1x',
+    'semantic_fpn_tnt_s_40k_ade20k',
+}
+
 
 def test_every_config_for_a_benchmark_is_a_row():
     names = [entry.name for entry in list_entries()]
     others = set(zoo.config_names()) - set(names)
-    strangers = [name for name in others if not name.startswith(('custom_', 'demo_'))]
-    assert not strangers, (
+    strangers = {name for name in others if not name.startswith(('custom_', 'demo_'))}
+    assert strangers == OTHER_NETWORKS, (
         'these configs are no rows of the model zoo: name them METHOD_ptnt_SIZE_SCHEDULE, where '
         'METHOD has a line in _FAMILIES of tools/reproduction/entries.py and SIZE is how the name '
         'of a variant in ptnt_mm/models/archs.py begins'
