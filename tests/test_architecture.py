@@ -21,6 +21,8 @@ FLOORS = (
 )
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
+PARSING = r'\bargparse import|import argparse\b|sys\.(orig_)?argv'
+
 EXCEPTIONS = {
     # Its probe imports everything, in a process of its own.
     ('doctor', '__init__'),
@@ -65,3 +67,10 @@ def test_imports_point_down(file: Path):
             other = room(module)
             down = other == own or FLOOR[other] < FLOOR[own]
             assert down or (own, other) in EXCEPTIONS, f'{own} imports {module}'
+
+
+def test_only_commands_read_the_command_line():
+    found = {str(f.relative_to(PACKAGE)) for f in files() if re.search(PARSING, f.read_text())}
+    # A checkpoint may hold parsed arguments; a probe is a process of the doctor's own.
+    others = {'checkpoints/pickle_reader.py', 'doctor/probes.py'}
+    assert {name for name in found if not name.startswith('cli/')} == others

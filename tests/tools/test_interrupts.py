@@ -13,20 +13,32 @@ from .workplace import ROOT
 ENVIRONMENT = {**os.environ, 'PYTHONPATH': str(ROOT)}
 
 
-@pytest.mark.parametrize(
-    'command', [['tools/train.py'], ['tools/infer.py'], ['-m', 'ptnt_mm.doctor']]
-)
-def test_ctrl_c_at_the_start(command: list[str]):
-    """Whatever is imported just then."""
-    process = subprocess.Popen(
+def start(*command: str) -> subprocess.Popen:
+    return subprocess.Popen(
         [sys.executable, *command],
         cwd=ROOT, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True, stdout=subprocess.DEVNULL,
         start_new_session=True,
     )  # fmt: skip
-    time.sleep(1)
+
+
+def interrupt(process: subprocess.Popen) -> None:
     os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130 and 'Traceback' not in said
+
+
+@pytest.mark.parametrize('tool', ['train', 'infer'])
+def test_ctrl_c_at_the_start(tool: str):
+    """Whatever is imported just then."""
+    process = start(f'tools/{tool}.py')
+    time.sleep(1)
+    interrupt(process)
+
+
+def test_ctrl_c_while_the_doctor_looks():
+    process = start('-m', 'ptnt_mm.doctor')
+    assert 'Importing' in process.stderr.readline()
+    interrupt(process)
 
 
 def test_a_list_that_nobody_reads():
