@@ -41,7 +41,9 @@ def check_learning_rate(config: Config, gpus: int) -> Iterator[Finding]:
     elif base == batch:
         yield sound(where, f'{lr}, the one for this batch')
     else:
-        yield warning(where, f'{lr} is for batch {base}; --auto-scale-lr would make it {scaled}')
+        summed = ' leaves accumulated steps out and' if steps > 1 else ''
+        scaling = f'--auto-scale-lr{summed} would make it {scaled}'
+        yield warning(where, f'{lr} is for batch {base}; {scaling}')
     if 'Adam' in str(optimizer.get('type')) and lr > _ADAM_LIMIT:
         what = f'{lr} is high for {optimizer.type}, and the loss may become NaN'
         yield warning(where, what, 'published recipes have 1e-4 to 1e-3')

@@ -332,12 +332,12 @@ FAULTS = {
     'another batch': (
         settings({'train_dataloader.batch_size': 2}),
         WARNING,
-        ('0.001 is for batch 8; --auto-scale-lr would make it 0.00025',),
+        ('0.001 is for batch 4; --auto-scale-lr would make it 0.0005',),
     ),
     'accumulated steps': (
         settings({'optim_wrapper.accumulative_counts': 4}),
         WARNING,
-        ('0.001 is for batch 8',),
+        ('0.001 is for batch 4; --auto-scale-lr leaves accumulated steps out',),
     ),
     'rate of SGD': (settings({'optim_wrapper.optimizer.lr': 0.02}), WARNING, ('high for AdamW',)),
     'rate that is none': (

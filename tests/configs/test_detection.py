@@ -66,7 +66,8 @@ def test_names_say_what_is_inside(config: Config):
 
 
 def test_the_batch_that_the_learning_rate_is_for_is_stated(config: Config):
-    batch = dict(demo=8, detr=32).get(Path(config.filename).stem.split('_')[0], 16)
+    demo = config.train_dataloader.batch_size  # on one process; 16 images on 8 GPUs otherwise
+    batch = dict(demo=demo, detr=32).get(Path(config.filename).stem.split('_')[0], 16)
     assert config.auto_scale_lr.base_batch_size == batch
 
 

@@ -23,7 +23,7 @@ class ToyDetector(BaseModel):
 
     def __init__(self, arch: dict):
         super().__init__()
-        self.backbone = MODELS.build(dict(type='PyramidTNT', arch=arch))
+        self.backbone = MODELS.build(dict(type='PyramidTNT', arch=arch, out_indices=(0, 1)))
         channels = self.backbone.out_channels
         self.neck = MODELS.build(dict(type='TransposedConvNeck', in_channels=channels))
 

@@ -19,7 +19,7 @@ _OPTIMIZER = 'optim_wrapper.optimizer.'
 
 def test_a_training_says_what_matters_and_keeps_the_rest_in_its_log(training: Training):
     assert 'Effective batch: 4 images x 1 processes x 1 steps = 4' in training.output
-    assert 'Learning rate: 0.001 is for batch 8; --auto-scale-lr would make it 0.0005' in (
+    assert 'Learning rate: 0.001 is for batch 2; --auto-scale-lr would make it 0.002' in (
         training.output
     )
     assert 'NO PRETRAINED WEIGHTS' in training.output

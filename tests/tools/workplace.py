@@ -22,7 +22,6 @@ SEGMENTER = CONFIG.with_name('demo_semantic_fpn_ptnt_ti.py')
 SHORT = (
     'train_cfg.max_epochs=2',
     'train_cfg.val_interval=1',
-    'train_dataloader.batch_size=4',
     'default_hooks.logger.interval=1',
 )
 
@@ -30,7 +29,7 @@ SHORT = (
 LEARNING = f"""
 _base_ = {str(CONFIG)!r}
 train_cfg = dict(max_epochs=12, val_interval=6)
-train_dataloader = dict(batch_size=4)
+auto_scale_lr = dict(base_batch_size=2)
 train_set = dict(ann_file='annotations/instances_train.json', data_prefix=dict(img='train/'))
 val_dataloader = dict(dataset=train_set)
 test_dataloader = dict(dataset=train_set)
