@@ -104,7 +104,7 @@ setup(
     python_requires='>=3.11,<3.14',
     # Below 2.6 torch.load is unsafe by default. No upper bound: it would downgrade people's torch.
     # MMEngine brings packaging and rich; the doctor must not depend on it.
-    install_requires=['torch>=2.6', 'mmengine>=0.10.7,<0.11', 'packaging>=22', 'rich>=13.4.2'],
+    install_requires=['torch>=2.6', 'mmengine>=0.10.7,<0.11', 'packaging>=24.2', 'rich>=13.4.2'],
     extras_require=EXTRAS,
     packages=find_packages(include=['ptnt_mm', 'ptnt_mm.*']),
     cmdclass={'build_py': BuildWithMim},
