@@ -90,7 +90,7 @@ def test_backbones_of_one_scale_are_one_graph_for_any_size(build_plain):
 @pytest.mark.timeout(300)
 @torch.no_grad()
 def test_how_many_graphs_there_are(build_shallow):
-    """Equal sides and the pretraining grid, 128 pixels, are sizes like others; torch 2.6 differs."""
+    """Equal sides and 128 pixels, the pretraining grid, are sizes like others; not in torch 2.6."""
     shallow = build_shallow(out_indices=(0, 1))
     counter = CompileCounterWithBackend('eager')
     compiled = torch.compile(shallow, backend=counter, fullgraph=True, dynamic=True)
