@@ -14,7 +14,7 @@ from ptnt_mm.utils.errors import UserError
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set of a config, out of whatever repeats, mixes or joins it.
+    """A data set of a config, unwrapped from RepeatDataset, ConcatDataset and the like.
 
     Attributes:
         settings: Its own settings.

@@ -78,7 +78,7 @@ class DumpMaps(DumpResults):
     """
 
     def process(self, data_batch: Any, predictions: Sequence[dict]) -> None:
-        """Keep the maps, and all of what has none, such as depths."""
+        """Drop logits from samples with a map; keep others, such as depths, unchanged."""
         super().process(data_batch, [_small(sample) for sample in predictions])
 
 

@@ -62,7 +62,7 @@ class _Unreadable:
     """The files that could not be read; the workers of data loaders share it.
 
     Args:
-        limit: How many there may be. Nobody counts further than to one more.
+        limit: How many there may be. Counting stops at limit + 1.
     """
 
     def __init__(self, limit: int):

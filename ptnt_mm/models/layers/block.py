@@ -218,7 +218,7 @@ def run_block(
 
 
 def _add(tokens: Tensor, branch: Tensor) -> Tensor:
-    """The sum, in the memory of the branch where nobody can want that: fresh pages are slow."""
+    """Add in place when autograd is off: fresh memory is slow."""
     if torch.is_grad_enabled() or branch.dtype != tokens.dtype:
         return tokens + branch
     return branch.add_(tokens)

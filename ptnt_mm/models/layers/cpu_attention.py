@@ -166,7 +166,7 @@ def _attend_backward(
     for image in range(len(q)):
         tensors = q[image], queries[0], sums[image], grad[image], grad_q[image], grad_queries[0]
         for q_, queries_, sums_, grad_, grad_q_, grad_queries_ in _split(tensors, size):
-            # What a key takes from the table adds up to 1: this takes the sum off every logit.
+            # Interpolation rows sum to 1, so this subtracts the log-sum-exp from every logit.
             shifted = Factors(queries_ - sums_[..., None], rows, columns)
             weights = _write_bias(shifted, weights_buffer)
             weights.baddbmm_(q_, k[image].mT, alpha=scale).exp_()

@@ -97,8 +97,8 @@ class FlatRelativePosition:
     """
 
     def __init__(self, query_hw: Grid, key_hw: Grid):
-        self.queries = query_hw[0] * query_hw[1]
-        self.keys = key_hw[0] * key_hw[1]
+        self.queries = _area(query_hw)
+        self.keys = _area(key_hw)
 
     def new_table(self, heads: int) -> Tensor:
         """Draw a table (1, heads, N_pre, M_pre) from N(0, 1), as published."""
