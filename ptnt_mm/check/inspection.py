@@ -1,8 +1,8 @@
 """All checks of a config, in the order of the report.
 
 A check is a generator function that yields findings, in the file of its subject. The quick half
-of the checks reads the config, the annotation files and the names in folders; the thorough half
-opens images and weights, and builds the model.
+of the checks reads the config, the annotation files and the names in folders, and builds the model;
+the thorough half opens images and weights, and takes a step of training.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,7 +26,7 @@ from ptnt_mm.check.mask_values import check_mask_values
 from ptnt_mm.check.memory import check_memory
 from ptnt_mm.check.misspelt_settings import check_parameter_names, check_spelling
 from ptnt_mm.check.object_masks import check_object_masks, check_rest_of_object_masks
-from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_there_are_weights
+from ptnt_mm.check.recipe import check_batch, check_learning_rate
 from ptnt_mm.check.strides import check_strides
 from ptnt_mm.check.weights import check_normalisation, check_weights_are_there, check_weights_fit
 from ptnt_mm.data.class_masks import Mask
@@ -180,7 +180,8 @@ class Inspection:
         """Run the checks of what training reports itself when it begins."""
         rate = check_learning_rate(self.config, self.gpus)
         self.run('batch and learning rate', check_batch(self.config, self.gpus), rate)
-        self.run('weights', self._look_for_weights(), thorough=self._read_weights())
+        there = check_weights_are_there(self.config)
+        self.run('weights', there, thorough=self._read_weights())
 
     def look_at_scale(self) -> None:
         """Run the check of the mean and standard deviation of images."""
@@ -213,10 +214,6 @@ class Inspection:
     def _look_at_built_heads(self, classes: tuple[str, ...]) -> Iterator[Finding]:
         self.model = self.model or build_model(self.config)
         yield from check_built_heads(self.config, self.model, classes)
-
-    def _look_for_weights(self) -> Iterator[Finding]:
-        found = list(check_weights_are_there(self.config))
-        yield from found or check_there_are_weights(self.config)
 
     def _read_weights(self) -> Iterator[Finding]:
         if self.model is not None:

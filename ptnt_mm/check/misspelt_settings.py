@@ -30,7 +30,7 @@ from ptnt_mm.engine.constructors import (
     registered_names,
     words,
 )
-from ptnt_mm.engine.hosts import scope_of
+from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.utils.findings import Finding, error, sound
 from ptnt_mm.utils.text import slips, suggest
 
@@ -142,7 +142,7 @@ class _Section:
         scope, _, name = str(kind).rpartition('.')
         # Some types are no classes: only the class above knows them. If the library of a scope is
         # missing, another check reports that the model cannot be built.
-        if name not in self.words and scope in ('', 'mmengine', 'mmdet', 'mmseg', 'ptnt_mm'):
+        if name not in self.words and scope in ('', 'mmengine', *HOSTS, 'ptnt_mm'):
             what = f'unknown type {kind!r}{suggest(name, registered_names(), _MEANT)}'
             advice = 'correct it, or name the package that has it in custom_imports'
             yield error(f'{path}.type', what, advice)

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from mmengine.config import Config
 
-from ptnt_mm.engine.starting_weights import starting_weights
 from ptnt_mm.utils.findings import Finding, error, note, sound, warning
 
 # A higher rate was meant for SGD: published ones for Adam and AdamW are 1e-4 to 1e-3.
@@ -49,9 +48,8 @@ def check_learning_rate(config: Config, gpus: int) -> Iterator[Finding]:
         yield warning(where, what, 'published recipes have 1e-4 to 1e-3')
 
 
-def check_there_are_weights(config: Config) -> Iterator[Finding]:
-    """Say whether training starts from weights or from random numbers."""
-    weights = starting_weights(config)
+def check_there_are_weights(weights: str | None) -> Iterator[Finding]:
+    """Say whether training starts from weights, a file or an address, or from random numbers."""
     if weights is not None:
         yield sound('Weights', f'training starts from {weights}')
     else:

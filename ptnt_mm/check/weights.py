@@ -6,6 +6,7 @@ from math import inf
 from mmengine.config import Config
 from torch import nn
 
+from ptnt_mm.check.recipe import check_there_are_weights
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.starting_weights import check_start, starting_weights
 from ptnt_mm.models import FAMILY
@@ -17,9 +18,9 @@ _AUTHORS = 127.5  # mean and std of every channel of the images that the weights
 
 
 def check_weights_are_there(config: Config) -> Iterator[Finding]:
-    """Look for the file that training starts from, and open none."""
+    """Look for the file that training starts from, if it starts from one, and open none."""
     try:
-        check_start(config)
+        yield from check_there_are_weights(check_start(config))
     except UserError as err:
         yield error('model.backbone', str(err))
 

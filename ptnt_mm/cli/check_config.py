@@ -23,7 +23,7 @@ class CheckArguments:
     Attributes:
         config: A whole config, with the flags brought into it.
         gpus: The number of processes that will train, one for each GPU.
-        thorough: Open images and weights, and build the model.
+        thorough: Open images and weights, and take a step of training.
     """
 
     config: Config
@@ -44,7 +44,9 @@ def _parser() -> Parser:
         '--gpus', type=_positive, default=1, metavar='N', help='how many will train: 1 by default'
     )
     parser.add_argument(
-        '--quick', action='store_true', help='open no image and no weights, and build no model'
+        '--quick',
+        action='store_true',
+        help='open no image and no weights, and take no step of training',
     )
     return parser
 

@@ -158,7 +158,7 @@ def _opening(
     for finding in (*check_batch(config, gpus), *check_learning_rate(config, gpus)):
         yield _LEVELS.get(finding.severity, logging.INFO), str(finding)
     if weights is None:
-        for finding in check_there_are_weights(config):
+        for finding in check_there_are_weights(weights):
             yield logging.WARNING, str(finding)
 
 
