@@ -1,12 +1,17 @@
 """The papers' formulas against the counter and against the papers' own examples."""
 
+from math import prod
+
 import pytest
 from torch import nn
 
 from ptnt_mm.engine.complexity import measure
-from ptnt_mm.engine.cost_formulas import peg, separable_peg, tnt_block, transformer_block
 from ptnt_mm.models import TNT
+from ptnt_mm.models.archs import PLAIN_PATCH
 from ptnt_mm.models.layers.position import PEG
+from ptnt_mm.models.layers.shapes import reduced
+
+from .cost_formulas import peg, separable_peg, tnt_block, transformer_block
 
 DIM, WORD_DIM, WORDS = 32, 8, 16
 ARCH = dict(
@@ -79,4 +84,4 @@ def test_the_papers_examples():
 
 
 def test_tokens_at_384_pixels():
-    assert (384 // 16) ** 2 == 576
+    assert prod(reduced((384, 384), PLAIN_PATCH)) == 576
