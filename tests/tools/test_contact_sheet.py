@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from drawn_figures import catch_figures
 from logs import evaluation, write_log
 from PIL import Image
 
@@ -54,15 +55,7 @@ def draw(folder, **settings):
 
 @pytest.fixture
 def drawn(monkeypatch) -> list:
-    """The figures that are saved, to look into them."""
-    caught = []
-
-    def save(figure, out_file):
-        caught.append(figure)
-        return figures.save(figure, out_file)
-
-    monkeypatch.setattr(contact_sheet, 'save', save)
-    return caught
+    return catch_figures(monkeypatch, contact_sheet)
 
 
 # ---- Contact sheet of a detector

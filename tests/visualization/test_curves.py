@@ -4,23 +4,16 @@ import json
 from pathlib import Path
 
 import pytest
+from drawn_figures import catch_figures
 
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.visualization import curves, figures
+from ptnt_mm.visualization import curves
 from ptnt_mm.visualization.curves import draw_curves
 
 
 @pytest.fixture
 def drawn(monkeypatch) -> list:
-    """The figures that are saved, to look into them."""
-    caught = []
-
-    def save(figure, out_file):
-        caught.append(figure)
-        return figures.save(figure, out_file)
-
-    monkeypatch.setattr(curves, 'save', save)
-    return caught
+    return catch_figures(monkeypatch, curves)
 
 
 def train_line(step, loss, **others):

@@ -1,0 +1,20 @@
+"""Catch the figures that a module saves, to look into them."""
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from ptnt_mm.visualization import figures
+
+
+def catch_figures(monkeypatch: pytest.MonkeyPatch, module: ModuleType) -> list[Any]:
+    """A list that grows with each figure; they are saved all the same."""
+    caught = []
+
+    def save(figure, out_file):
+        caught.append(figure)
+        return figures.save(figure, out_file)
+
+    monkeypatch.setattr(module, 'save', save)
+    return caught
