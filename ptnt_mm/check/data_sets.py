@@ -222,7 +222,8 @@ def _class_of(settings: Mapping, scope: str) -> type:
 
 def _class_names(cls: type, settings: Mapping) -> tuple[object, tuple[str, ...]]:
     """The class names as a config states them, and those that count: its own or its class's."""
-    stated = (settings.get('metainfo') or {}).get('classes')
+    # mmpretrain takes them either way.
+    stated = (settings.get('metainfo') or {}).get('classes', settings.get('classes'))
     if isinstance(stated, str) and Path(stated).is_file():
         stated = Path(stated).read_text(encoding='utf-8').splitlines()
     default = getattr(cls, 'METAINFO', {}).get('classes', ())

@@ -7,6 +7,7 @@ from mmengine.config import Config
 from mmengine.registry import METRICS
 
 from ptnt_mm.check.coco_annotations import DetectionData
+from ptnt_mm.check.image_labels import number_of_classes
 from ptnt_mm.check.mask_lists import SegmentationData
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import DataSet, data_sets, evaluators
@@ -53,6 +54,28 @@ def check_evaluators_of_masks(
             else:
                 faults.append(error(split, 'there is no evaluator', advice))
         yield from faults or [sound(split, f'measured by {some(kinds)}')]
+
+
+def check_evaluators_of_labels(config: Config, splits: tuple[str, ...]) -> Iterator[Finding]:
+    """Look at the evaluators of a classifier's splits."""
+    number = number_of_classes(config)
+    for split in splits:
+        if split == 'train' or not list(data_sets(config, split)):
+            continue
+        found = evaluators(config, split)
+        if not found:
+            yield error(split, 'there is no evaluator', "write dict(type='Accuracy', topk=(1, 5))")
+            continue
+        best = max((k for one in found for k in _as_tuple(one.get('topk'))), default=1)
+        if number is not None and best > number:
+            what = f'the best {best} classes count, and the head has {number}'
+            yield error(split, what, 'evaluation would break off: write topk=(1,)')
+        else:
+            yield sound(split, f'measured by {some(map(kind_of, found))}')
+
+
+def _as_tuple(topk: object) -> tuple[int, ...]:
+    return (topk,) if isinstance(topk, int) else tuple(topk or ())
 
 
 def _annotation_files(config: Config, split: str) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Detect or segment on an image, a folder, a video or a webcam: drawn pictures and JSON.
+"""Detect, segment or classify on images, a video or a webcam: drawn pictures and JSON.
 
 python tools/infer.py photos configs/retinanet_ptnt_s_1x.py work_dirs/.../epoch_12.pth
 """
@@ -152,8 +152,8 @@ def _parser() -> Parser:
         '--score-thr',
         type=float,
         metavar='S',
-        help='leave out what has a lower score, from pictures and JSON: 0.3 by default; '
-        'segmenters have no scores and refuse it',
+        help='leave out what has a lower score, from pictures and JSON: by default 0.3 for '
+        'detectors, 0 for classifiers; segmenters have no scores and refuse it',
     )
     parser.add_argument(
         '--no-draw', action='store_false', dest='draw', help='write the JSON file alone'

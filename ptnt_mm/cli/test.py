@@ -1,4 +1,4 @@
-"""Evaluate a checkpoint of a detector or segmenter.
+"""Evaluate a checkpoint of a detector, a segmenter or a classifier.
 
 python tools/test.py configs/retinanet_ptnt_s_1x.py work_dirs/.../epoch_12.pth
 """

@@ -23,6 +23,7 @@ from torch import nn
 from ptnt_mm.checkpoints.errors import CheckpointError
 from ptnt_mm.checkpoints.read import check_described, read, reading_safely
 from ptnt_mm.models import pretrained
+from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.models.pretrained import LoadReport, Weights
 from ptnt_mm.registry import HOOKS
 
@@ -103,6 +104,7 @@ def load_whole(model: nn.Module, filename: str) -> dict:
         CheckpointError: It cannot be read, does not fit the model, or holds NaN or infinity.
     """
     checkpoint = CheckpointLoader.load_checkpoint(filename, 'cpu', logger='silent')
+    _translate_classifier(checkpoint, model)
     _require_all(checkpoint, model)
     mmengine_checkpoint._load_checkpoint_to_model(model, checkpoint)
     return checkpoint.get('meta') or {}
@@ -128,11 +130,23 @@ class CheckpointGuardHook(Hook):
             model = model.module
         if runner._resume:
             _keep_to_work_dir(runner, checkpoint)
+        _translate_classifier(checkpoint, model)
         training = isinstance(runner.optim_wrapper, (OptimWrapper, OptimWrapperDict))
         if training and not runner._resume:
             _require_backbone(checkpoint, model)
         else:
             _require_all(checkpoint, model)
+
+
+def _translate_classifier(checkpoint: dict, model: nn.Module) -> None:
+    """Let an authors' or timm's classifier be read by one of mmpretrain's, in place."""
+    own = model.state_dict()
+    if not isinstance(getattr(model, 'backbone', None), Backbone) or 'head.fc.weight' not in own:
+        return
+    weights, _ = pretrained.find_state_dict(checkpoint)
+    weights = {key.removeprefix('module.'): weight for key, weight in weights.items()}
+    if 'head.weight' in weights:
+        checkpoint['state_dict'] = pretrained.as_classifier(weights, own)
 
 
 def _require_all(checkpoint: dict, model: nn.Module) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from mmengine.config import Config
 from mmengine.registry import DATASETS
-from torch import nn
+from torch import Tensor, nn
 
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.utils.colours import PALETTE
@@ -16,6 +16,9 @@ from ptnt_mm.utils.text import printable
 from ptnt_mm.visualization.overlay import draw_names, tint
 
 _SHADES = (1.0, 0.65, 0.4)
+
+_BEST = 5
+"""Classes of an image that a classifier names: papers count those for the top-5 accuracy."""
 
 
 def find_classes(meta: dict, config: Config, model: nn.Module) -> dict[str, Any]:
@@ -52,6 +55,23 @@ def class_name(classes: Sequence[str] | None, label: int) -> str:
     """The name of a class, or its number where there is none."""
     named = classes is not None and label < len(classes)
     return classes[label] if named else f'class {label}'
+
+
+def best_classes(scores: Tensor, score_thr: float = 0.0) -> list[tuple[int, float]]:
+    """The five best classes of an image with their scores, the best first.
+
+    Args:
+        scores: (classes,), on any device.
+        score_thr: What has a lower score is left out.
+    """
+    best = scores.cpu().sort(descending=True, stable=True)
+    found = zip(best.indices[:_BEST].tolist(), best.values[:_BEST].tolist(), strict=True)
+    return [(index, score) for index, score in found if score >= score_thr]
+
+
+def percent(score: float) -> str:
+    """A score for a picture."""
+    return f'{100 * score:.1f} %'
 
 
 def _of_checkpoint(meta: dict) -> dict:

@@ -1,7 +1,9 @@
 """What an evaluation leaves behind on request: pictures, and a file of all predictions."""
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +15,19 @@ from mmengine.hooks import Hook
 
 from ptnt_mm.engine.data_files import data_sets, evaluators
 from ptnt_mm.engine.hosts import HOSTS
-from ptnt_mm.inference.classes import MapPainter, count_classes, find_classes
+from ptnt_mm.inference.classes import (
+    MapPainter,
+    best_classes,
+    class_name,
+    count_classes,
+    find_classes,
+    percent,
+)
 from ptnt_mm.inference.images import encode_image, read_image
 from ptnt_mm.registry import HOOKS, METRICS
 from ptnt_mm.utils.atomic_files import check_new, written_whole
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.visualization.overlay import write_lines
 
 
 def draw_predictions(config: Config, folder: Path) -> None:
@@ -31,8 +41,8 @@ def draw_predictions(config: Config, folder: Path) -> None:
     if not there.is_dir():
         raise UserError(f'--show-dir {folder}: {there} is a file, and no folder: choose another')
     host = HOSTS.get(config.get('default_scope'))
-    if host is not None and not host.draws_itself:
-        hook = dict(type='DrawMapsHook', folder=str(folder), root=_images_folder(config))
+    if host is not None and host.draws:
+        hook = dict(type=host.draws, folder=str(folder), root=_images_folder(config))
         config.custom_hooks = [*(config.get('custom_hooks') or []), hook]
         return
     hook = (config.get('default_hooks') or {}).get('visualization')
@@ -64,7 +74,7 @@ def _images_folder(config: Config) -> str:
     """The folder that the images of all joined test data sets are in."""
     folders = []
     for data_set in data_sets(config, 'test'):
-        prefix = (data_set.settings.get('data_prefix') or {}).get('img_path') or ''
+        prefix = data_set.prefixes.get('img_path') or ''
         folders.append(os.path.abspath(Path(data_set.settings.get('data_root') or '', prefix)))
     return os.path.commonpath(folders)
 
@@ -92,30 +102,30 @@ def _small(sample: dict) -> dict:
     return dict(kept, pred_sem_seg=labels.to(small))
 
 
-@HOOKS.register_module()
-class DrawMapsHook(Hook):
-    """Draw each tested image's ground truth, if it has any, and its prediction, side by side.
+class DrawHook(Hook, ABC):
+    """Draw each tested image's ground truth, if it has any, and its prediction.
 
-    mmseg's own hook names pictures by the last part of the images' paths: of images with the same
-    name in several folders it leaves one picture.
+    The hooks of mmseg and mmpretrain name pictures by the last part of the images' paths: of images
+    with the same name in several folders they leave one picture.
 
     Args:
         folder: Where the pictures go, as PNG, in the folders that the images have below ``root``.
         root: The images' folder. Images from elsewhere keep their whole path.
     """
 
+    needs: tuple[str, str]
+    """What every sample must have, and what to do where one has not."""
+
     def __init__(self, folder: str, root: str):
         self._folder = Path(folder)
         self._root = Path(os.path.abspath(root))
-        self._painter: MapPainter | None = None
+        self._known: dict[str, Any] = {}
         self._drawn: dict[Path, Path] = {}
 
     def before_test(self, runner: Any) -> None:
         """Find the names and colours of the classes."""
         meta = getattr(runner.test_dataloader.dataset, 'metainfo', {})
-        known = find_classes(meta, runner.cfg, runner.model)
-        number = count_classes(runner.model) or len(known['classes'] or ())
-        self._painter = MapPainter(known, number)
+        self._known = find_classes(meta, runner.cfg, runner.model)
 
     def after_test_iter(
         self,
@@ -127,31 +137,19 @@ class DrawMapsHook(Hook):
         """Draw a batch.
 
         Raises:
-            UserError: if a sample has no map or does not say its image, the image cannot be read
-                or has another size than a map, or the picture cannot be written.
+            UserError: if a sample has no prediction or does not say its image, the image cannot be
+                read or has another size than a map, or the picture cannot be written.
         """
         for sample in outputs or ():
-            _need(sample, 'pred_sem_seg', 'only segmenters give one, so leave it out')
-            _need(sample, 'img_path', 'name it in the meta_keys of PackSegInputs')
-            file = sample.img_path
-            image = _read(Path(file))
-            panels = [
-                self._paint(file, image, sample.get(key).data[0])
-                for key in ('gt_sem_seg', 'pred_sem_seg')
-                if key in sample
-            ]
-            with written_whole(self._folder / self._name(file)) as partial:
-                partial.write_bytes(encode_image(np.hstack(panels), '.png'))
+            _need(sample, *self.needs)
+            _need(sample, 'img_path', 'name it in the meta_keys of the last step of the pipeline')
+            picture = self.picture(sample, _read(Path(sample.img_path)))
+            with written_whole(self._folder / self._name(sample.img_path)) as file:
+                file.write_bytes(encode_image(picture, '.png'))
 
-    def _paint(self, file: str, image: np.ndarray, labels: Any) -> np.ndarray:
-        """A map of a sample, a tensor (H, W) on any device, over its image."""
-        if tuple(labels.shape) != image.shape[:2]:
-            raise UserError(
-                f'--show-dir: {file} has {image.shape[:2]} pixels (height, width), and its map '
-                f'{tuple(labels.shape)}: masks need the size of their images, and LoadAnnotations '
-                'belongs behind Resize in a test pipeline'
-            )
-        return self._painter.paint(image, labels.cpu().numpy().astype(np.int64))
+    @abstractmethod
+    def picture(self, sample: Any, image: np.ndarray) -> np.ndarray:
+        """Draw a sample on its image, (H, W, 3) uint8, BGR."""
 
     def _name(self, file: str) -> Path:
         """Where an image's picture goes, relative to the folder of pictures."""
@@ -163,6 +161,53 @@ class DrawMapsHook(Hook):
             # Images that differ in their suffixes alone.
             picture = name.with_name(f'{name.name}.png')
         return picture
+
+
+@HOOKS.register_module()
+class DrawMapsHook(DrawHook):
+    """Draw a segmenter's ground truth and prediction side by side."""
+
+    needs = 'pred_sem_seg', 'only segmenters give one, so leave it out'
+
+    def before_test(self, runner: Any) -> None:
+        """Find the names and colours of the classes."""
+        super().before_test(runner)
+        number = count_classes(runner.model) or len(self._known['classes'] or ())
+        self._painter = MapPainter(self._known, number)
+
+    def picture(self, sample: Any, image: np.ndarray) -> np.ndarray:
+        """Tint the pixels of an image in the colours of their classes: truth, prediction."""
+        panels = [
+            self._paint(sample.img_path, image, sample.get(key).data[0])
+            for key in ('gt_sem_seg', 'pred_sem_seg')
+            if key in sample
+        ]
+        return np.hstack(panels)
+
+    def _paint(self, file: str, image: np.ndarray, labels: Any) -> np.ndarray:
+        """A map of a sample, a tensor (H, W) on any device, over its image."""
+        if tuple(labels.shape) != image.shape[:2]:
+            raise UserError(
+                f'--show-dir: {file} has {image.shape[:2]} pixels (height, width), and its map '
+                f'{tuple(labels.shape)}: masks need the size of their images, and LoadAnnotations '
+                'belongs behind Resize in a test pipeline'
+            )
+        return self._painter.paint(image, labels.cpu().numpy().astype(np.int64))
+
+
+@HOOKS.register_module()
+class DrawLabelsHook(DrawHook):
+    """Write a classifier's ground truth and its best classes on the image."""
+
+    needs = 'pred_score', 'only classifiers give one, so leave it out'
+
+    def picture(self, sample: Any, image: np.ndarray) -> np.ndarray:
+        """Write the true classes, then the best five with their probabilities."""
+        name = partial(class_name, self._known['classes'])
+        true = map(name, sample.get('gt_label', torch.tensor([])).int().tolist())
+        best = best_classes(sample.pred_score)
+        found = [f'{name(index)} {percent(score)}' for index, score in best]
+        return write_lines(image, [*(f'truth: {label}' for label in true), *found])
 
 
 def _need(sample: Any, key: str, advice: str) -> None:

@@ -11,9 +11,13 @@ from ptnt_mm.models.layers.block import OuterBlock, run_block
 from ptnt_mm.models.layers.drop import drop_path_rates
 from ptnt_mm.models.layers.init import init_weights
 from ptnt_mm.models.layers.shapes import Grid, tokens_to_contiguous_map
+from ptnt_mm.utils.text import unknown_name
 
 _POSITIONS = ('learned', 'sinusoidal', 'peg', 'none')
 """The encodings that have a place here; relative tables have none for a class token."""
+
+OUT_TYPES = ('featmap', 'cls_token')
+"""What ``forward`` may return, by mmpretrain's names: maps, or class tokens for a classifier."""
 
 
 class PlainBackbone(Backbone):
@@ -29,6 +33,7 @@ class PlainBackbone(Backbone):
         frozen_stages: -1 freezes nothing, 0 the stem with its tables and class token, k the first
             k blocks too.
         class_tokens: 1 with a class token, otherwise 0.
+        out_type: What :meth:`forward` returns of each output, see ``OUT_TYPES``.
         with_cp: Recompute blocks in the backward pass.
         init_cfg: Names pretrained weights.
     """
@@ -44,6 +49,7 @@ class PlainBackbone(Backbone):
         pretrain_img_size: int,
         frozen_stages: int,
         class_tokens: int,
+        out_type: str,
         with_cp: bool,
         init_cfg: dict | None,
     ):
@@ -58,6 +64,7 @@ class PlainBackbone(Backbone):
             )
         self.pretrain_hw = (side, side)
         self.class_tokens = class_tokens
+        self.out_type = _check_out_type(out_type, class_tokens)
         self.with_cp = with_cp
 
     def _build(
@@ -105,14 +112,17 @@ class PlainBackbone(Backbone):
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
         """(B, 3, H, W) -> one map (B, C, ceil(H / 16), ceil(W / 16)) per output, contiguous.
 
-        The last block's map comes out of the final LayerNorm; the class token is on none.
+        The last block's map comes out of the final LayerNorm; the class token is on none. With
+        ``out_type='cls_token'`` it is the class token (B, C) that comes in the place of each map.
 
         Raises:
             ValueError: for another number of channels or axes, integers, or a side below 16.
         """
+        levels = self.forward_tokens(image)
+        if self.out_type == 'cls_token':
+            return tuple(outer[:, 0] for _, outer, _ in levels)
         return tuple(
-            tokens_to_contiguous_map(outer[:, self.class_tokens :], hw)
-            for _, outer, hw in self.forward_tokens(image)
+            tokens_to_contiguous_map(outer[:, self.class_tokens :], hw) for _, outer, hw in levels
         )
 
     def forward_tokens(self, image: Tensor) -> list[tuple[Tensor | None, Tensor, Grid]]:
@@ -165,6 +175,14 @@ class PlainBackbone(Backbone):
         behind = ('blocks', 'norm')
         stem = [module for name, module in self.named_children() if name not in behind]
         return [*stem, *self.blocks[: self.frozen_stages]]
+
+
+def _check_out_type(out_type: str, class_tokens: int) -> str:
+    if out_type not in OUT_TYPES:
+        raise ValueError(unknown_name('out_type', out_type, OUT_TYPES))
+    if out_type == 'cls_token' and not class_tokens:
+        raise ValueError("out_type='cls_token': there is none, so average the map instead")
+    return out_type
 
 
 def _check_numbers(arch: Mapping[str, int]) -> None:

@@ -100,6 +100,32 @@ _ADAPTERS: dict[str, Callable[[Weights], Weights]] = {
 }
 
 
+def by_our_names(weights: Weights) -> Weights:
+    """The weights of a backbone or a classifier by our names, whoever's it is."""
+    for looks, rename in _ADAPTERS.items():
+        if any(re.search(looks, key) for key in weights):
+            weights = rename(weights)
+    return weights
+
+
+def as_classifier(weights: Weights, own: Collection[str]) -> Weights:
+    """The weights of an authors' classifier by the names of mmpretrain's.
+
+    Args:
+        weights: Of trunk, final norm and head, without a prefix.
+        own: The keys of an ``ImageClassifier`` with a backbone of ours and a ``LinearClsHead``.
+    """
+    # PyramidTNT has a norm for each of its outputs.
+    norm = 'norm' if 'backbone.norm.weight' in own else f'norm{NUM_STAGES - 1}'
+    parts = {'head': 'head.fc', 'norm': f'backbone.{norm}', 'backbone': 'backbone'}
+
+    def name(key: str) -> str:
+        part, *rest = key.split('.')
+        return '.'.join((parts.get(part, f'backbone.{part}'), *rest))
+
+    return {name(key): weight for key, weight in by_our_names(weights).items()}
+
+
 @dataclass
 class LoadReport:
     """What became of a file's weights and of a model's, by key; with both shapes, (file's, own)."""
@@ -301,9 +327,7 @@ def load_pretrained(
     own, optional = module.state_dict(), may_lack(module)
     roots = {key.split('.')[0] for key in own if key not in optional}
     trunk, others = split_prefix(weights, roots, prefix and prefix.rstrip('.') + '.')
-    for looks, rename in _ADAPTERS.items():
-        if any(re.search(looks, key) for key in trunk):
-            trunk = rename(trunk)
+    trunk = by_our_names(trunk)
     ready, report = adapt(trunk, own, optional)
     report.unused += others
     if problems := report.problems():
