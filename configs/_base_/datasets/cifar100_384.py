@@ -14,4 +14,4 @@ _base_.val_dataloader.dataset = dict(
     split='test',
     pipeline=_base_.val_dataloader.dataset.pipeline[1:],
 )
-test_dataloader = _base_.val_dataloader
+_base_.test_dataloader = _base_.val_dataloader

@@ -4,4 +4,4 @@ _base_ = './pets_384.py'
 flowers = dict(type='Flowers102', data_root='data/flowers/')
 _base_.train_dataloader.dataset.update(flowers)
 _base_.val_dataloader.dataset.update(flowers)
-test_dataloader = _base_.val_dataloader
+_base_.test_dataloader = _base_.val_dataloader

@@ -4,4 +4,4 @@ _base_ = './imagenet_224.py'
 _base_.train_dataloader.dataset.pipeline[1].scale = 256
 _base_.val_dataloader.dataset.pipeline[1].scale = 284
 _base_.val_dataloader.dataset.pipeline[2].crop_size = 256
-test_dataloader = _base_.val_dataloader
+_base_.test_dataloader = _base_.val_dataloader

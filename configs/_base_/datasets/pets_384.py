@@ -20,4 +20,4 @@ _base_.val_dataloader.dataset = dict(
 )
 _base_.val_dataloader.dataset.pipeline[1].scale = 426
 _base_.val_dataloader.dataset.pipeline[2].crop_size = 384
-test_dataloader = _base_.val_dataloader
+_base_.test_dataloader = _base_.val_dataloader
