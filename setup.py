@@ -13,8 +13,8 @@ from setuptools.command.build_py import build_py
 ROOT = Path(__file__).resolve().parent
 
 # MMEngine imports pkg_resources without asking for setuptools, and setuptools 82 dropped it. Only
-# bases of the hosts, such as `mmdet::`, reach that import, so the bound belongs to their extras; the
-# core runs without setuptools.
+# bases of the hosts, such as `mmdet::`, reach that import, so the bound belongs to their extras;
+# the core runs without setuptools.
 PKG_RESOURCES = 'setuptools<81'
 
 # mmcv-lite is mmcv without compiled operators, a wheel for every torch; `ptnt_mm.mmcv_ops` makes

@@ -1,6 +1,7 @@
 """Which classes a classifier takes for which: a table of counts, beside its surest mistakes."""
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -15,8 +16,8 @@ from ptnt_mm.inference.results import FORMAT
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.visualization.figures import FAINT, INK, check_out_file, save
 
-_ROWS, _COLUMNS = 3, 4
-"""Of the pictures of mistakes."""
+_MISTAKES = 9
+"""So many are shown at most."""
 
 
 class Guess(NamedTuple):
@@ -58,7 +59,7 @@ def draw_confusion(predictions: Path, image_folder: Path, out_file: Path) -> Pat
     figure.text(0.02, 0.94, title, fontsize=12, color=INK, weight='bold')
     _draw_table(figure.add_subplot(table), counts, names)
     mistakes = sorted((one for one in guesses if one.found != one.truth), key=lambda g: -g.score)
-    _draw_mistakes(figure, pictures, mistakes, image_folder)
+    _draw_mistakes(figure, pictures, mistakes[:_MISTAKES], image_folder)
     return save(figure, out_file)
 
 
@@ -105,7 +106,8 @@ def _draw_table(axes: Axes, counts: np.ndarray, names: Sequence[str]) -> None:
 def _draw_mistakes(
     figure: Figure, place: SubplotSpec, mistakes: Sequence[Guess], image_folder: Path
 ) -> None:
-    grid = place.subgridspec(_ROWS, _COLUMNS, hspace=0.35, wspace=0.1)
+    side = max(1, math.ceil(math.sqrt(len(mistakes))))
+    grid = place.subgridspec(side, side, hspace=0.25, wspace=0.1)
     for cell, guess in zip(grid, mistakes, strict=False):
         axes = figure.add_subplot(cell)
         try:

@@ -36,9 +36,15 @@ BOX_METRICS = tuple(
     )
 )
 MASK_AP = Metric('mask AP', 'coco/segm_mAP', 'Instance Segmentation')
+TOP_METRICS = (
+    Metric('top-1', 'accuracy/top1', 'Image Classification', whole=100),
+    Metric('top-5', 'accuracy/top5', 'Image Classification', whole=100),
+)
 MIOU = Metric('mIoU', 'mIoU', 'Semantic Segmentation', whole=100)
 
 COCO = Benchmark('COCO', 'val2017', BOX_METRICS, (800, 1333), (800, 1280))
 COCO_MASKS = COCO._replace(metrics=(*BOX_METRICS, MASK_AP))
 ADE20K = Benchmark('ADE20K', 'validation', (MIOU,), (512, 512), (512, 512))
 CITYSCAPES = Benchmark('Cityscapes', 'val', (MIOU,), (512, 1024), (512, 1024))
+IMAGENET = Benchmark('ImageNet-1k', 'validation', TOP_METRICS, (256, 256), (256, 256))
+"""The sizes of all variants but PyramidTNT-Ti."""

@@ -8,20 +8,18 @@ from ptnt_mm.models.archs import ARCHS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.zoo import config_names
-from reproduction.benchmarks import ADE20K, CITYSCAPES, COCO, COCO_MASKS, Benchmark
+from reproduction.benchmarks import ADE20K, CITYSCAPES, COCO, COCO_MASKS, IMAGENET, Benchmark
 
 Figures = Mapping[str, float]
 """Figures in percent by the names of their metrics; what is unknown is left out."""
 
-# What the paper (arXiv 2201.00978) prints, as far as we could confirm it.
-_PUBLISHED: Mapping[str, Figures] = {'retinanet_ptnt_s_1x': {'box AP': 42.0, 'AP large': 57.7}}
+# ImageNet top-1 accuracy in percent by size, from the authors' readme.
+_TOP_1 = {'ti': 75.2, 's': 82.0, 'm': 83.5, 'b': 84.1}
 
-# The authors' files by size; the number is the ImageNet top-1 accuracy in percent.
-_WEIGHTS = {
-    'ti': 'ptnt_ti_75.2.pth.tar',
-    's': 'ptnt_s_82.0.pth.tar',
-    'm': 'ptnt_m_83.5.pth.tar',
-    'b': 'ptnt_b_84.1.pth.tar',
+# What the paper (arXiv 2201.00978) prints, as far as we could confirm it.
+_PUBLISHED: Mapping[str, Figures] = {
+    'retinanet_ptnt_s_1x': {'box AP': 42.0, 'AP large': 57.7},
+    **{f'classifier_ptnt_{size}_300e_imagenet': {'top-1': top} for size, top in _TOP_1.items()},
 }
 
 
@@ -51,7 +49,7 @@ class Entry:
 
     Attributes:
         name: ``{method}_ptnt_{size}_{schedule}``, and where one method has several, the benchmark.
-        method: The detector or segmenter, as its paper writes it.
+        method: The detector or segmenter, as its paper writes it, or 'Classifier'.
         size: How a variant's name begins, such as 'ti' or 's' for tiny and small.
         benchmark: What it is trained and evaluated on.
         schedule: How long it trains.
@@ -74,9 +72,31 @@ class Entry:
         return f'PyramidTNT-{self.size.capitalize()}'
 
     @property
-    def weights(self) -> str:
-        """The file of the backbone's weights; a name for your own where none was published."""
-        return _WEIGHTS.get(self.size, f'ptnt_{self.size}.pth.tar')
+    def weights(self) -> str | None:
+        """The file of the backbone's weights; a name for your own where none was published.
+
+        None where training starts from random numbers.
+        """
+        if self.benchmark is IMAGENET:
+            return None
+        top = f'_{_TOP_1[self.size]}' if self.size in _TOP_1 else ''
+        return f'ptnt_{self.size}{top}.pth.tar'
+
+    @property
+    def train_size(self) -> tuple[int, int]:
+        """Height and width of training images, in pixels."""
+        return self._own_size or self.benchmark.train_size
+
+    @property
+    def counted_size(self) -> tuple[int, int]:
+        """Height and width, in pixels, for which tables count multiply-adds."""
+        return self._own_size or self.benchmark.counted_size
+
+    @property
+    def _own_size(self) -> tuple[int, int] | None:
+        """That of the variant's position tables, for which it is pretrained."""
+        side = ARCHS[self.arch]['pretrain_img_size']
+        return (side, side) if self.benchmark is IMAGENET else None
 
     @property
     def published(self) -> Figures:
@@ -86,17 +106,18 @@ class Entry:
     @property
     def step(self) -> str:
         """The name of its training step, which configs share that differ only in length."""
-        return re.sub(r'_\d+[xk]', '', self.name)
+        return re.sub(r'_\d+[xke]', '', self.name)
 
 
-# '1x' or '3x_ms' is a multiple of 12 epochs, '40k_ade20k' thousands of iterations on ADE20K.
-_NAME = re.compile(r'(\w+)_ptnt_([a-z]+)_(\d+)(?:x(?:_\w+)?|k_(\w+))')
+# '1x' or '3x_ms' is a multiple of 12 epochs, '40k_ade20k' thousands of iterations on ADE20K,
+# '300e_imagenet' epochs on ImageNet.
+_NAME = re.compile(r'(\w+)_ptnt_([a-z]+)_(\d+)(?:x(?:_\w+)?|[ke]_(\w+))')
 
 # mmdet leaves out the 1,021 of train2017's 118,287 images that show no object.
 _12_EPOCHS = Schedule(12, 'epoch', images=117_266)
 
-# By method and, for segmenters, benchmark in a config's name; in the order of the zoo's page. The
-# schedule is that of the number 1.
+# By method and, where one has several, benchmark in a config's name; in the order of the page.
+# The schedule is that of the number 1.
 _FAMILIES = {
     ('retinanet', None): ('RetinaNet', COCO, _12_EPOCHS),
     ('mask_rcnn', None): ('Mask R-CNN', COCO_MASKS, _12_EPOCHS),
@@ -106,6 +127,7 @@ _FAMILIES = {
     ('semantic_fpn', 'ade20k'): ('Semantic FPN', ADE20K, Schedule(1000, 'iteration', 32)),
     ('upernet', 'ade20k'): ('UPerNet', ADE20K, Schedule(1000, 'iteration', 16)),
     ('upernet', 'cityscapes'): ('UPerNet', CITYSCAPES, Schedule(1000, 'iteration', 8, gpus=4)),
+    ('classifier', 'imagenet'): ('Classifier', IMAGENET, Schedule(1, 'epoch', images=1_281_167)),
 }
 
 

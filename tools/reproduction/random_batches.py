@@ -1,4 +1,4 @@
-"""Random images with annotations, for one step of a detector or a segmenter."""
+"""Random images with annotations, for one step of a host's model."""
 
 import torch
 from mmengine.structures import PixelData
@@ -33,5 +33,14 @@ def maps_batch(model: nn.Module, images: int, size: tuple[int, int], device: str
     return dict(inputs=list(inputs), data_samples=samples)
 
 
-BATCHES = {'mmdet': boxes_batch, 'mmseg': maps_batch}
+def labels_batch(model: nn.Module, images: int, size: tuple[int, int], device: str) -> dict:
+    """Return images (H, W) for a classifier, with a class for each."""
+    from mmpretrain.structures import DataSample
+
+    labels = torch.randint(model.head.num_classes, (images,), device=device)
+    inputs = torch.randint(256, (images, 3, *size), dtype=torch.uint8, device=device)
+    return dict(inputs=inputs, data_samples=[DataSample().set_gt_label(one) for one in labels])
+
+
+BATCHES = {'mmdet': boxes_batch, 'mmseg': maps_batch, 'mmpretrain': labels_batch}
 """By a config's default scope."""

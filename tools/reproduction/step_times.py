@@ -1,4 +1,4 @@
-"""Time a training step of a whole detector or segmenter on the device at hand."""
+"""Time a training step of a whole model on the device at hand."""
 
 import datetime
 import json
@@ -59,7 +59,7 @@ def measure_step(entry: Entry, device: str, size: tuple[int, int] | None, steps:
         UserError: if the device is missing, has too little memory, or cannot run the config.
     """
     images = get_config(entry.name).train_dataloader.batch_size
-    size = size or entry.benchmark.train_size
+    size = size or entry.train_size
     try:
         seconds = time_steps(entry.name, device, size, WARM_UP + steps)[WARM_UP:]
     except (torch.OutOfMemoryError, MemoryError) as error:

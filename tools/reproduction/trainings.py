@@ -28,16 +28,22 @@ def recipe_command(entry: Entry, work_dir: Path, weights_folder: Path, gpus: int
         UserError: if the file with its backbone's weights is missing, or the recipe does not fit
             the number of GPUs.
     """
+    # Without a checkpoint, --resume starts from the beginning, with the pretrained weights.
+    start = ['--work-dir', str(work_dir), *_pretrained(entry, weights_folder), '--resume']
+    config = str(config_path(entry.name))
+    return [*train_command(gpus), config, *start, *_recipe_flags(entry.schedule, gpus)]
+
+
+def _pretrained(entry: Entry, weights_folder: Path) -> list[str]:
+    if entry.weights is None:
+        return []
     weights = weights_folder / entry.weights
     if not weights.is_file():
         raise UserError(
             f'{weights} is missing: its authors link it, with a password, on {WEIGHTS_SOURCE}. '
             'Save it under this name, or name the folder that holds it with --weights'
         )
-    # Without a checkpoint, --resume starts from the beginning, with the pretrained weights.
-    start = ['--work-dir', str(work_dir), '--pretrained', str(weights), '--resume']
-    config = str(config_path(entry.name))
-    return [*train_command(gpus), config, *start, *_recipe_flags(entry.schedule, gpus)]
+    return ['--pretrained', str(weights)]
 
 
 def _recipe_flags(schedule: Schedule, gpus: int) -> list[str]:
