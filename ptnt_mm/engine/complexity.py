@@ -40,7 +40,8 @@ ATTENTION_PRODUCTS = ('scaled_dot_product_attention', 'matmul', 'bmm', 'einsum')
 """Operations that multiply activations with activations: queries with keys, weights with values."""
 
 _PLAIN = {
-    f'{kind.lower()}_{arch}': dict(type=kind, arch=arch)
+    # With its scope: mmpretrain has a TNT of its own.
+    f'{kind.lower()}_{arch}': dict(type=f'mmengine.{kind}', arch=arch)
     for kind, archs in (('TNT', TNT_ARCHS), ('CPVT', CPVT_ARCHS))
     for arch in archs
 }
