@@ -65,6 +65,7 @@ class Data(ABC):
     stated: object
     classes: tuple[str, ...]
 
+    MAPS_NAMES = False  # whether its class maps names to its own ones, and has colours for them
     IDENTITY = ()  # further settings that tell data sets of the host apart
     MAKES_PATHS = ''  # for advice: the settings that together make an image's path
     REMOVE = ''  # for advice: how to take an image out

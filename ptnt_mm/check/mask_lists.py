@@ -38,6 +38,7 @@ class Pair:
 class SegmentationData(ListedData):
     """A segmenter's data set, the classes it is asked for, and what it lists."""
 
+    MAPS_NAMES = True
     BASE = 'BaseSegDataset'
     LISTS = 'images and masks'
     IDENTITY = ('img_suffix', 'seg_map_suffix', 'reduce_zero_label', 'ignore_index', 'indices')
