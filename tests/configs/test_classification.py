@@ -20,6 +20,7 @@ from PIL import Image  # noqa: E402
 from torch import nn  # noqa: E402
 
 from ptnt_mm.check.misspelt_settings import check_spelling  # noqa: E402
+from ptnt_mm.cli.test import evaluate  # noqa: E402
 from ptnt_mm.engine.build import build_runner  # noqa: E402
 from ptnt_mm.engine.loading import load_whole  # noqa: E402
 from ptnt_mm.models import PlainClassifier, PyramidTNTClassifier  # noqa: E402
@@ -256,6 +257,20 @@ def test_an_authors_classifier_loads_whole(name: str, wrap, micro_arch: dict, tm
     image = torch.randn(2, 3, 64, 96)
     with torch.no_grad():
         torch.testing.assert_close(model.eval()(image), published.eval()(image))
+
+
+@pytest.mark.parametrize('name', [PYRAMIDS[0], TNTS[0]])
+def test_an_authors_checkpoint_is_evaluated_by_its_average(name: str, images, tmp_path, micro_arch):
+    config = _tiny(ptnt_mm.get_config(name), images, tmp_path / 'run', micro_arch)
+    _, weights = _authors(name, micro_arch)
+    one, none = dict(weights), dict(weights)
+    # Of the four images, one has the label 300, and none has 7.
+    one['head.bias'], none['head.bias'] = (
+        100 * torch.nn.functional.one_hot(torch.tensor(label), 1000).float() for label in (300, 7)
+    )
+    torch.save(dict(state_dict=none, state_dict_ema=one, epoch=299), tmp_path / 'w.pth.tar')
+    metrics = evaluate(config, str(tmp_path / 'w.pth.tar'), tmp_path / 'test')
+    assert metrics['accuracy/top1'] == 25
 
 
 def test_an_authors_classifier_of_other_classes_is_refused(micro_arch: dict, tmp_path: Path):
