@@ -259,6 +259,28 @@ def test_an_authors_classifier_loads_whole(name: str, wrap, micro_arch: dict, tm
         torch.testing.assert_close(model.eval()(image), published.eval()(image))
 
 
+def test_timms_classifier_loads_whole(micro_arch: dict, tmp_path: Path):
+    timm = pytest.importorskip('timm.models.tnt')
+    arch = PLAIN['TNT']
+    torch.manual_seed(2)
+    published = timm.TNT(
+        64,
+        embed_dim=arch['outer_dim'],
+        inner_dim=arch['inner_dim'],
+        depth=arch['depth'],
+        num_heads_outer=arch['outer_heads'],
+        num_heads_inner=arch['inner_heads'],
+    )
+    torch.save(published.state_dict(), tmp_path / 'w.pth')
+    config = narrow(ptnt_mm.get_config(TNTS[0]), micro_arch)
+    config.model.backbone.pretrain_img_size = 64
+    model = build(config)
+    load_whole(model, str(tmp_path / 'w.pth'))
+    image = torch.randn(2, 3, 64, 64)
+    with torch.no_grad():
+        torch.testing.assert_close(model.eval()(image), published.eval()(image))
+
+
 @pytest.mark.parametrize('name', [PYRAMIDS[0], TNTS[0]])
 def test_an_authors_checkpoint_is_evaluated_by_its_average(name: str, images, tmp_path, micro_arch):
     config = _tiny(ptnt_mm.get_config(name), images, tmp_path / 'run', micro_arch)
