@@ -34,10 +34,7 @@ def check_evaluators_of_masks(
     data: list[SegmentationData], config: Config, splits: tuple[str, ...]
 ) -> Iterator[Finding]:
     """Look at the evaluators of a segmenter's splits."""
-    for split in splits:
-        if split == 'train' or not list(data_sets(config, split)):
-            continue
-        found = evaluators(config, split)
+    for split, found in _of_splits(config, splits):
         kinds = [kind_of(one) for one in found]
         faults = [fault for one in found for fault in _unknown(split, one)]
         of_split = [one for one in data if split in one.splits]
@@ -59,23 +56,23 @@ def check_evaluators_of_masks(
 def check_evaluators_of_labels(config: Config, splits: tuple[str, ...]) -> Iterator[Finding]:
     """Look at the evaluators of a classifier's splits."""
     number = number_of_classes(config)
-    for split in splits:
-        if split == 'train' or not list(data_sets(config, split)):
-            continue
-        found = evaluators(config, split)
+    for split, found in _of_splits(config, splits):
+        topk = [one.get('topk') or 1 for one in found]
+        best = max((max(k) if isinstance(k, (list, tuple)) else k for k in topk), default=1)
         if not found:
             yield error(split, 'there is no evaluator', "write dict(type='Accuracy', topk=(1, 5))")
-            continue
-        best = max((k for one in found for k in _as_tuple(one.get('topk'))), default=1)
-        if number is not None and best > number:
+        elif best > number:
             what = f'the best {best} classes count, and the head has {number}'
             yield error(split, what, 'evaluation would break off: write topk=(1,)')
         else:
             yield sound(split, f'measured by {some(map(kind_of, found))}')
 
 
-def _as_tuple(topk: object) -> tuple[int, ...]:
-    return (topk,) if isinstance(topk, int) else tuple(topk or ())
+def _of_splits(config: Config, splits: tuple[str, ...]) -> Iterator[tuple[str, list[dict]]]:
+    """The evaluators of each split that is evaluated."""
+    for split in splits:
+        if split != 'train' and list(data_sets(config, split)):
+            yield split, evaluators(config, split)
 
 
 def _annotation_files(config: Config, split: str) -> list[Path]:

@@ -79,9 +79,7 @@ class ListedData(Data):
         """Why its list is empty, and what to do."""
         if (indices := self.settings.get('indices')) is not None:
             return f'indices={indices} leaves no image', 'give others, or none'
-        if self.built.ann_file and Path(self.built.ann_file).is_file():
-            return f'{self.built.ann_file} names no image', 'write a name on each line'
-        return f'no image in {self.built.data_prefix["img_path"]}', 'set data_prefix'
+        return f'{self.built.ann_file} names no image', 'write a name on each line'
 
 
 SomeListed = TypeVar('SomeListed', bound=ListedData)
@@ -122,7 +120,5 @@ def check_list(data: ListedData) -> Iterator[Finding]:
         yield error(data.name, *data.why_empty())
     else:
         # Another check reports those that the config names; some classes know theirs themselves.
-        named = set(data.data_set.paths())
-        for path in data.missing:
-            if path not in named:
-                yield error(data.name, f'{path} is not there')
+        for path in sorted({*data.missing} - {*data.data_set.paths()}):
+            yield error(data.name, f'{path} is not there')

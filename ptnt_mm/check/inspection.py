@@ -12,15 +12,10 @@ from functools import partial
 from mmengine.config import Config
 from torch import nn
 
-from ptnt_mm.check import coco_annotations, image_lists, mask_lists
+from ptnt_mm.check import coco_annotations, evaluators, image_lists, mask_lists
 from ptnt_mm.check.boxes import check_boxes
 from ptnt_mm.check.class_names import check_class_names, names_are_known
 from ptnt_mm.check.data_sets import Data, check_files, misread_names
-from ptnt_mm.check.evaluators import (
-    check_evaluators_of_labels,
-    check_evaluators_of_masks,
-    check_evaluators_of_objects,
-)
 from ptnt_mm.check.filtered_objects import check_filtering
 from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads, check_neck
 from ptnt_mm.check.image_labels import LabelledData, check_labels
@@ -183,15 +178,15 @@ class Inspection:
             self.run('pipelines', check_loading(data, config))
             self.run('crops', check_crops(data, config))
             self.run('ignored pixels', check_ignored(data, config))
-            self.run('evaluation', check_evaluators_of_masks(data, config, self.splits))
+            self.run('evaluation', evaluators.check_evaluators_of_masks(data, config, self.splits))
         elif self.scope == 'mmpretrain':
-            self.run('evaluation', check_evaluators_of_labels(config, self.splits))
+            self.run('evaluation', evaluators.check_evaluators_of_labels(config, self.splits))
         else:
             rest = check_rest_of_object_masks(data, config)
             self.run('images with objects', check_filtering(data, config))
             self.run('boxes', check_boxes(data))
             self.run('masks', check_object_masks(data, config), thorough=rest)
-            self.run('evaluation', check_evaluators_of_objects(data, config))
+            self.run('evaluation', evaluators.check_evaluators_of_objects(data, config))
 
     def look_at_start(self) -> None:
         """Run the checks of what training reports itself when it begins."""

@@ -69,25 +69,21 @@ def check_normalisation(config: Config) -> Iterator[Finding]:
         what = f'mean={list(mean)} and std={list(std)} are for images from 0 to 1'
         yield error(where, what, 'images have values from 0 to 255 here: multiply both by 255')
     elif pretrained:
-        found = [*_unlike_the_authors(where, scale), *_not_turned(config, where, scale)]
+        found = list(_unlike_the_authors(config, where, scale))
         what = f'mean and std are {_AUTHORS} and images RGB, as for the weights'
         yield from found or [sound(where, what)]
     else:
         yield sound(where, f'mean={list(mean)}, std={list(std)}')
 
 
-def _unlike_the_authors(where: str, scale: Mapping) -> Iterator[Finding]:
+def _unlike_the_authors(config: Config, where: str, scale: Mapping) -> Iterator[Finding]:
     for key in ('mean', 'std'):
         if list(scale[key]) != [_AUTHORS] * 3:
             what = f'is {list(scale[key])}; the published weights were trained with {_AUTHORS}'
             advice = f'write {key}=[{_AUTHORS}] * 3, unless your weights were trained otherwise'
             yield warning(f'{where}.{key}', what, advice)
-
-
-def _not_turned(config: Config, where: str, scale: Mapping) -> Iterator[Finding]:
-    """Images that come in as BGR; a data set without image files, such as CIFAR, gives RGB."""
-    host = HOSTS.get(scope_of(config))
-    key = host.to_rgb if host else 'bgr_to_rgb'
+    key = HOSTS.get(scope_of(config), HOSTS['mmdet']).to_rgb
+    # A data set without image files, such as CIFAR, gives RGB.
     steps = [kind_of(step) for one in data_sets(config, 'train') for step in one.pipeline]
     reads_files = not steps or any(step.startswith('LoadImage') for step in steps)
     if reads_files and not scale.get(key):

@@ -168,12 +168,7 @@ def build(name: str) -> nn.Module:
 
 
 def use_published_attention(settings: dict, scope: str = 'mmengine') -> None:
-    """Set ``attention='eager'`` for every backbone of ours in a model's settings, in place.
-
-    Args:
-        settings: The model's.
-        scope: The default scope that its types are looked up in.
-    """
+    """Set ``attention='eager'`` for every backbone of ours in a model's settings, in place."""
     for _, part in within(settings, 'model'):
         if is_of_family(part, scope):
             part['attention'] = 'eager'

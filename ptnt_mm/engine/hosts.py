@@ -27,15 +27,13 @@ class Host:
     task: str
     predictor: str
     dump: str
-    draws: str | None
-    to_rgb: str
+    draws: str | None = None
+    to_rgb: str = 'bgr_to_rgb'
 
 
 HOSTS = {
-    'mmdet': Host('mmdet', 'detection', 'Detector', 'DumpDetResults', None, 'bgr_to_rgb'),
-    'mmseg': Host(
-        'mmsegmentation', 'segmentation', 'Segmenter', 'DumpMaps', 'DrawMapsHook', 'bgr_to_rgb'
-    ),
+    'mmdet': Host('mmdet', 'detection', 'Detector', 'DumpDetResults'),
+    'mmseg': Host('mmsegmentation', 'segmentation', 'Segmenter', 'DumpMaps', 'DrawMapsHook'),
     'mmpretrain': Host(
         'mmpretrain', 'classification', 'Classifier', 'DumpResults', 'DrawLabelsHook', 'to_rgb'
     ),

@@ -23,7 +23,6 @@ from torch import nn
 from ptnt_mm.checkpoints.errors import CheckpointError
 from ptnt_mm.checkpoints.read import check_described, read, reading_safely
 from ptnt_mm.models import pretrained
-from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.models.pretrained import LoadReport, Weights
 from ptnt_mm.registry import HOOKS
 
@@ -141,12 +140,11 @@ class CheckpointGuardHook(Hook):
 def _translate_classifier(checkpoint: dict, model: nn.Module) -> None:
     """Let an authors' or timm's classifier be read by one of mmpretrain's, in place."""
     own = model.state_dict()
-    if not isinstance(getattr(model, 'backbone', None), Backbone) or 'head.fc.weight' not in own:
-        return
-    weights, _ = pretrained.find_state_dict(checkpoint)
-    weights = {key.removeprefix('module.'): weight for key, weight in weights.items()}
-    if 'head.weight' in weights:
-        checkpoint['state_dict'] = pretrained.as_classifier(weights, own)
+    if 'head.fc.weight' in own:
+        weights, _ = pretrained.find_state_dict(checkpoint)
+        weights = {key.removeprefix('module.'): weight for key, weight in weights.items()}
+        if 'head.weight' in weights:
+            checkpoint['state_dict'] = pretrained.as_classifier(weights, own)
 
 
 def _require_all(checkpoint: dict, model: nn.Module) -> None:

@@ -1,6 +1,6 @@
 """What a model calls its classes, and the colours that they are drawn in."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import cycle
 from typing import Any
@@ -69,9 +69,9 @@ def best_classes(scores: Tensor, score_thr: float = 0.0) -> list[tuple[int, floa
     return [(index, score) for index, score in found if score >= score_thr]
 
 
-def percent(score: float) -> str:
-    """A score for a picture."""
-    return f'{100 * score:.1f} %'
+def class_lines(best: Iterable[tuple[int, float]], names: Sequence[str] | None) -> list[str]:
+    """Lines for a picture: the names of classes, and their scores in per cent."""
+    return [f'{class_name(names, index)} {100 * score:.1f} %' for index, score in best]
 
 
 def _of_checkpoint(meta: dict) -> dict:

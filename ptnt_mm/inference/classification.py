@@ -10,7 +10,7 @@ from torch import nn
 
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets
-from ptnt_mm.inference.classes import best_classes, percent
+from ptnt_mm.inference.classes import best_classes, class_lines
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.visualization.overlay import write_lines
 
@@ -41,13 +41,9 @@ class Classifier(Predictor):
     def describe(self, sample: DataSample) -> dict:
         """List the best classes, the best first, with their indices."""
         best = best_classes(sample.pred_score, self.score_thr)
-        found = [
-            dict(label=self.name(index), index=index, score=round(score, 4))
-            for index, score in best
-        ]
-        return dict(classes=found)
+        return dict(classes=[dict(label=self.name(i), index=i, score=round(s, 4)) for i, s in best])
 
     def draw(self, image: np.ndarray, sample: DataSample) -> np.ndarray:
         """Write the best classes with their probabilities in per cent; small images grow."""
         best = best_classes(sample.pred_score, self.score_thr)
-        return write_lines(image, [f'{self.name(i)} {percent(score)}' for i, score in best])
+        return write_lines(image, class_lines(best, self.classes))

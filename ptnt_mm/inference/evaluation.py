@@ -1,9 +1,7 @@
 """What an evaluation leaves behind on request: pictures, and a file of all predictions."""
 
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +16,10 @@ from ptnt_mm.engine.hosts import HOSTS
 from ptnt_mm.inference.classes import (
     MapPainter,
     best_classes,
+    class_lines,
     class_name,
     count_classes,
     find_classes,
-    percent,
 )
 from ptnt_mm.inference.images import encode_image, read_image
 from ptnt_mm.registry import HOOKS, METRICS
@@ -102,7 +100,7 @@ def _small(sample: dict) -> dict:
     return dict(kept, pred_sem_seg=labels.to(small))
 
 
-class DrawHook(Hook, ABC):
+class DrawHook(Hook):
     """Draw each tested image's ground truth, if it has any, and its prediction.
 
     The hooks of mmseg and mmpretrain name pictures by the last part of the images' paths: of images
@@ -113,19 +111,16 @@ class DrawHook(Hook, ABC):
         root: The images' folder. Images from elsewhere keep their whole path.
     """
 
-    needs: tuple[str, str]
-    """What every sample must have, and what to do where one has not."""
-
     def __init__(self, folder: str, root: str):
         self._folder = Path(folder)
         self._root = Path(os.path.abspath(root))
-        self._known: dict[str, Any] = {}
         self._drawn: dict[Path, Path] = {}
 
     def before_test(self, runner: Any) -> None:
         """Find the names and colours of the classes."""
         meta = getattr(runner.test_dataloader.dataset, 'metainfo', {})
         self._known = find_classes(meta, runner.cfg, runner.model)
+        self._number = count_classes(runner.model) or len(self._known['classes'] or ())
 
     def after_test_iter(
         self,
@@ -141,15 +136,14 @@ class DrawHook(Hook, ABC):
                 read or has another size than a map, or the picture cannot be written.
         """
         for sample in outputs or ():
-            _need(sample, *self.needs)
             _need(sample, 'img_path', 'name it in the meta_keys of the last step of the pipeline')
             picture = self.picture(sample, _read(Path(sample.img_path)))
             with written_whole(self._folder / self._name(sample.img_path)) as file:
                 file.write_bytes(encode_image(picture, '.png'))
 
-    @abstractmethod
     def picture(self, sample: Any, image: np.ndarray) -> np.ndarray:
         """Draw a sample on its image, (H, W, 3) uint8, BGR."""
+        raise NotImplementedError
 
     def _name(self, file: str) -> Path:
         """Where an image's picture goes, relative to the folder of pictures."""
@@ -167,22 +161,11 @@ class DrawHook(Hook, ABC):
 class DrawMapsHook(DrawHook):
     """Draw a segmenter's ground truth and prediction side by side."""
 
-    needs = 'pred_sem_seg', 'only segmenters give one, so leave it out'
-
-    def before_test(self, runner: Any) -> None:
-        """Find the names and colours of the classes."""
-        super().before_test(runner)
-        number = count_classes(runner.model) or len(self._known['classes'] or ())
-        self._painter = MapPainter(self._known, number)
-
     def picture(self, sample: Any, image: np.ndarray) -> np.ndarray:
         """Tint the pixels of an image in the colours of their classes: truth, prediction."""
-        panels = [
-            self._paint(sample.img_path, image, sample.get(key).data[0])
-            for key in ('gt_sem_seg', 'pred_sem_seg')
-            if key in sample
-        ]
-        return np.hstack(panels)
+        _need(sample, 'pred_sem_seg', 'only segmenters give one, so leave it out')
+        maps = [sample.get(key).data[0] for key in ('gt_sem_seg', 'pred_sem_seg') if key in sample]
+        return np.hstack([self._paint(sample.img_path, image, labels) for labels in maps])
 
     def _paint(self, file: str, image: np.ndarray, labels: Any) -> np.ndarray:
         """A map of a sample, a tensor (H, W) on any device, over its image."""
@@ -192,22 +175,21 @@ class DrawMapsHook(DrawHook):
                 f'{tuple(labels.shape)}: masks need the size of their images, and LoadAnnotations '
                 'belongs behind Resize in a test pipeline'
             )
-        return self._painter.paint(image, labels.cpu().numpy().astype(np.int64))
+        painter = MapPainter(self._known, self._number)
+        return painter.paint(image, labels.cpu().numpy().astype(np.int64))
 
 
 @HOOKS.register_module()
 class DrawLabelsHook(DrawHook):
     """Write a classifier's ground truth and its best classes on the image."""
 
-    needs = 'pred_score', 'only classifiers give one, so leave it out'
-
     def picture(self, sample: Any, image: np.ndarray) -> np.ndarray:
         """Write the true classes, then the best five with their probabilities."""
-        name = partial(class_name, self._known['classes'])
-        true = map(name, sample.get('gt_label', torch.tensor([])).int().tolist())
-        best = best_classes(sample.pred_score)
-        found = [f'{name(index)} {percent(score)}' for index, score in best]
-        return write_lines(image, [*(f'truth: {label}' for label in true), *found])
+        _need(sample, 'pred_score', 'only classifiers give one, so leave it out')
+        names = self._known['classes']
+        true = sample.get('gt_label', torch.tensor([])).tolist()
+        lines = [f'truth: {class_name(names, label)}' for label in true]
+        return write_lines(image, [*lines, *class_lines(best_classes(sample.pred_score), names)])
 
 
 def _need(sample: Any, key: str, advice: str) -> None:

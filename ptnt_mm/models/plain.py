@@ -6,18 +6,17 @@ import torch
 from torch import Tensor, nn
 
 from ptnt_mm.models.archs import PLAIN_PATCH
-from ptnt_mm.models.backbone import Backbone, check_out_indices, choose_position
+from ptnt_mm.models.backbone import Backbone, check_out_indices, choose, choose_position
 from ptnt_mm.models.layers.block import OuterBlock, run_block
 from ptnt_mm.models.layers.drop import drop_path_rates
 from ptnt_mm.models.layers.init import init_weights
 from ptnt_mm.models.layers.shapes import Grid, tokens_to_contiguous_map
-from ptnt_mm.utils.text import unknown_name
 
 _POSITIONS = ('learned', 'sinusoidal', 'peg', 'none')
 """The encodings that have a place here; relative tables have none for a class token."""
 
-OUT_TYPES = ('featmap', 'cls_token')
-"""What ``forward`` may return, by mmpretrain's names: maps, or class tokens for a classifier."""
+OUT_TYPES = {'featmap': False, 'cls_token': True}
+"""Whether ``forward`` returns class tokens in the place of maps, by mmpretrain's names."""
 
 
 class PlainBackbone(Backbone):
@@ -64,7 +63,9 @@ class PlainBackbone(Backbone):
             )
         self.pretrain_hw = (side, side)
         self.class_tokens = class_tokens
-        self.out_type = _check_out_type(out_type, class_tokens)
+        self.gives_tokens = choose('out_type', out_type, OUT_TYPES)
+        if self.gives_tokens and not class_tokens:
+            raise ValueError("out_type='cls_token': there is none, so average the map instead")
         self.with_cp = with_cp
 
     def _build(
@@ -119,7 +120,7 @@ class PlainBackbone(Backbone):
             ValueError: for another number of channels or axes, integers, or a side below 16.
         """
         levels = self.forward_tokens(image)
-        if self.out_type == 'cls_token':
+        if self.gives_tokens:
             return tuple(outer[:, 0] for _, outer, _ in levels)
         return tuple(
             tokens_to_contiguous_map(outer[:, self.class_tokens :], hw) for _, outer, hw in levels
@@ -177,14 +178,6 @@ class PlainBackbone(Backbone):
         return [*stem, *self.blocks[: self.frozen_stages]]
 
 
-def _check_out_type(out_type: str, class_tokens: int) -> str:
-    if out_type not in OUT_TYPES:
-        raise ValueError(unknown_name('out_type', out_type, OUT_TYPES))
-    if out_type == 'cls_token' and not class_tokens:
-        raise ValueError("out_type='cls_token': there is none, so average the map instead")
-    return out_type
-
-
 def _check_numbers(arch: Mapping[str, int]) -> None:
     for key, number in arch.items():
         if not isinstance(number, int) or number < 1:
@@ -192,8 +185,6 @@ def _check_numbers(arch: Mapping[str, int]) -> None:
 
 
 def _check_out_indices(out_indices: Sequence[int], depth: int) -> tuple[int, ...]:
-    if not isinstance(out_indices, Sequence):
-        raise ValueError(f'out_indices is {out_indices!r}: expected blocks such as (-1,)')
-    indices = tuple(i + depth if -depth <= i < 0 else i for i in out_indices)
-    check_out_indices(indices, depth, 'blocks', f'(-1,), the last, or (0, {depth - 1})')
-    return indices
+    if isinstance(out_indices, Sequence):
+        out_indices = [i + depth if -depth <= i < 0 else i for i in out_indices]
+    return check_out_indices(out_indices, depth, 'blocks', '(-1,)')

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -109,21 +110,12 @@ def by_our_names(weights: Weights) -> Weights:
 
 
 def as_classifier(weights: Weights, own: Collection[str]) -> Weights:
-    """The weights of an authors' classifier by the names of mmpretrain's.
-
-    Args:
-        weights: Of trunk, final norm and head, without a prefix.
-        own: The keys of an ``ImageClassifier`` with a backbone of ours and a ``LinearClsHead``.
-    """
+    """The weights of a published classifier by the keys of mmpretrain's, which are ``own``."""
     # PyramidTNT has a norm for each of its outputs.
     norm = 'norm' if 'backbone.norm.weight' in own else f'norm{NUM_STAGES - 1}'
     parts = {'head': 'head.fc', 'norm': f'backbone.{norm}', 'backbone': 'backbone'}
-
-    def name(key: str) -> str:
-        part, *rest = key.split('.')
-        return '.'.join((parts.get(part, f'backbone.{part}'), *rest))
-
-    return {name(key): weight for key, weight in by_our_names(weights).items()}
+    new = partial(re.sub, r'^\w+', lambda part: parts.get(part[0], f'backbone.{part[0]}'))
+    return {new(key): weight for key, weight in by_our_names(weights).items()}
 
 
 @dataclass

@@ -57,14 +57,9 @@ def draw_names(
 
 
 def write_lines(image: np.ndarray, lines: Sequence[str]) -> np.ndarray:
-    """Write lines of text into the upper left corner, white on black.
+    """Write lines of text into the upper left corner: (h, w, 3) -> (H, W, 3), both uint8, BGR.
 
-    Args:
-        image: (h, w, 3) uint8, BGR; is enlarged if its shorter side has less than 256 pixels.
-        lines: From top to bottom.
-
-    Returns:
-        (H, W, 3) uint8, BGR.
+    An image whose shorter side has less than 256 pixels is enlarged.
     """
     picture = Image.fromarray(np.ascontiguousarray(image[..., ::-1]))
     factor = max(1, -(-_SMALLEST_SIDE // min(picture.size)))
