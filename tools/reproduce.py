@@ -122,10 +122,8 @@ def write_zoo(args: argparse.Namespace) -> None:
     for row in rows:
         if row.done:
             print(row)
-    for name, text in (
-        ('docs/model_zoo.md', zoo_page(rows)),
-        ('configs/metafile.yml', metafile(rows)),
-    ):
+    files = {'docs/model_zoo.md': zoo_page(rows), 'configs/metafile.yml': metafile(rows)}
+    for name, text in files.items():
         with written_whole(args.out / name) as partial:
             partial.write_text(text, encoding='utf-8')
         print(f'wrote {args.out / name}')

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from benchmark import timing
 from benchmark import run as benchmark_run
+from benchmark import timing
 from benchmark.contenders import BUILDERS, build_contender, counted_as
 from benchmark.report import Row, to_dicts
 from benchmark.timing import FORWARD, TRAINING, Setting

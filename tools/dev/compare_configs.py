@@ -26,12 +26,11 @@ from ptnt_mm.cli.arguments import Parser, whole
 from ptnt_mm.utils.atomic_files import written_whole
 from ptnt_mm.utils.errors import UserError, exit_status
 from ptnt_mm.utils.tables import markdown
-from reproduction.benchmarks import COCO_MASKS, MIOU
-from reproduction.entries import Figures
+from reproduction.entries import MAPS, MASKS, Figures
 from reproduction.progress import last_evaluation
 from reproduction.trainings import train_command
 
-METRICS = (*COCO_MASKS.metrics, MIOU)
+METRICS = MASKS + MAPS
 
 
 @dataclass(frozen=True)
