@@ -100,30 +100,16 @@ PROBES = {
 }
 
 
-def run_probe(name: str) -> int:
-    """Be the process of one probe: the last line printed is what it saw, or the error."""
-    try:
-        print(PROBES[name]())
-    except Exception as error:
-        print(f'{type(error).__name__}: {" ".join(str(error).split())[:300]}')
-        return 1
-    return 0
-
-
 def ask_probe(name: str) -> Answer:
     """Run one probe in a process of its own."""
     paths = (str(PACKAGE.parent), os.environ.get('PYTHONPATH', ''))
     environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(filter(None, paths))}
     # -P keeps the folder of this file, and its `models`, off the import path.
     command = [sys.executable, '-P', '-W', 'ignore', __file__, name]
+    streams = dict(capture_output=True, text=True)
     try:
         done = subprocess.run(
-            command,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=PROBE_SECONDS,
-            check=False,
+            command, env=environment, timeout=PROBE_SECONDS, check=False, **streams
         )
     except subprocess.TimeoutExpired:
         return Answer(False, f'it gave no answer within {PROBE_SECONDS} s')
@@ -149,4 +135,9 @@ def cpu_is_wanted() -> bool:
 
 
 if __name__ == '__main__':
-    sys.exit(run_probe(sys.argv[1]))
+    # The process of one probe: the last line printed is what it saw, or the error.
+    try:
+        print(PROBES[sys.argv[1]]())
+    except Exception as error:
+        print(f'{type(error).__name__}: {" ".join(str(error).split())[:300]}')
+        sys.exit(1)
