@@ -35,15 +35,7 @@ METRICS = MASKS + MAPS
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a finished run.
-
-    Attributes:
-        config: The name of the config.
-        seed: The random seed.
-        figures: The last evaluation, in percent, by the names of the metrics.
-        seconds: Wall time of the run, evaluations included.
-        machine: Hardware and package versions.
-    """
+    """A finished run: its last evaluation, and its seconds of wall time, evaluations included."""
 
     config: str
     seed: int
@@ -94,9 +86,19 @@ def _outcome(config: Path, seed: int, work_dirs: Path, threads: int) -> Outcome:
     if file.is_file():
         return Outcome(**json.loads(file.read_text(encoding='utf-8')))
     folder.mkdir(parents=True, exist_ok=True)
-    words = [str(config), '--work-dir', str(folder), '--seed', str(seed), '--overwrite']
+    environment = {
+        **os.environ,
+        'CUDA_VISIBLE_DEVICES': '',
+        'OMP_NUM_THREADS': str(threads),
+        # With busy waiting, threads become very slow when two runs share the cores.
+        'OMP_WAIT_POLICY': 'passive',
+    }
+    command = [*train_command(), str(config), '--work-dir', str(folder)]
+    command += ['--seed', str(seed), '--overwrite']
     start = time.perf_counter()
-    status = _train(words, console, threads)
+    with console.open('w', encoding='utf-8') as stream:
+        streams = dict(stdout=stream, stderr=subprocess.STDOUT)
+        status = subprocess.call(command, env=environment, **streams)
     seconds = round(time.perf_counter() - start, 1)
     _, figures = last_evaluation(folder, METRICS)
     if status or not figures:
@@ -107,20 +109,6 @@ def _outcome(config: Path, seed: int, work_dirs: Path, threads: int) -> Outcome:
         partial.write_text(json.dumps(asdict(outcome), indent=1) + '\n', encoding='utf-8')
     print(f'{config.stem}, seed {seed}: {seconds:.0f} s', file=sys.stderr, flush=True)
     return outcome
-
-
-def _train(words: list[str], console: Path, threads: int) -> int:
-    """Run ``tools/train.py`` on the CPU, save its output, and return its exit status."""
-    environment = {
-        **os.environ,
-        'CUDA_VISIBLE_DEVICES': '',
-        'OMP_NUM_THREADS': str(threads),
-        # With busy waiting, threads become very slow when two runs share the cores.
-        'OMP_WAIT_POLICY': 'passive',
-    }
-    command = [*train_command(), *words]
-    with console.open('w', encoding='utf-8') as stream:
-        return subprocess.call(command, env=environment, stdout=stream, stderr=subprocess.STDOUT)
 
 
 def to_markdown(outcomes: list[Outcome]) -> str:
