@@ -21,7 +21,6 @@ class Mask:
     """What a mask file holds.
 
     Attributes:
-        path: The file.
         size: (width, height) in pixels.
         image_size: That of its image as mmseg reads it; None if the image cannot be read.
         mode: Pillow's name for its kind of pixels.
@@ -53,12 +52,7 @@ class Mask:
 
 @dataclass(frozen=True)
 class Broken:
-    """A mask that cannot be read.
-
-    Attributes:
-        path: The file.
-        reason: Why not.
-    """
+    """A mask that cannot be read, and why not."""
 
     path: Path
     reason: str

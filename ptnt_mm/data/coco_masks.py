@@ -56,7 +56,10 @@ def write_masks(
             classes or another class order, or if the folder cannot be written.
     """
     folder = folder.resolve()
-    _check_folder(folder, overwrite)
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        if not overwrite:
+            raise UserError(f'{folder} exists: choose another name, or give --overwrite')
+        check_replaceable(folder)
     file = _read(annotations)
     if classes is not None:
         file = _ordered(file, classes)
@@ -191,19 +194,6 @@ def _targets(file: CocoFile) -> dict[int | str, PurePosixPath]:
             'they differ in more than the file extension'
         )
     return targets
-
-
-def _check_folder(folder: Path, overwrite: bool) -> None:
-    """Check before the work starts that the folder may be written.
-
-    Raises:
-        UserError: if that would overwrite existing files.
-    """
-    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        return
-    if not overwrite:
-        raise UserError(f'{folder} exists: choose another name, or give --overwrite')
-    check_replaceable(folder)
 
 
 def _is_crowd(annotation: Mapping) -> bool:
