@@ -60,7 +60,13 @@ def read(
     keys = dict(images=_IMAGES, annotations=of_annotations or FOR_BOXES, categories=_CATEGORIES)
     for kind in _KINDS:
         entries[kind], found = _whole(content[kind], kind, where, keys[kind])
-        problems += [*found, *_repeated_ids(entries[kind], kind, where)]
+        problems += found
+        counts = Counter(entry['id'] for entry in entries[kind])
+        repeated = [f'{number} ({count} times)' for number, count in counts.items() if count > 1]
+        if repeated:
+            what = f'ids of several {kind}: {some(repeated)}'
+            advice = 'the later one replaces the earlier: number them anew'
+            problems.append(error(where, what, advice))
     images = {image['id']: image for image in entries['images']}
     categories = {category['id'] for category in entries['categories']}
     problems += _strangers(entries['annotations'], 'image_id', images.keys(), where)
@@ -109,30 +115,29 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _is_length(value: object) -> bool:
-    return _is_number(value) and value > 0
-
-
-def _is_box(value: object) -> bool:
-    return isinstance(value, list) and len(value) == 4 and all(map(_is_number, value))
+def _are_numbers(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_number, value))
 
 
 def _is_mask(value: object) -> bool:
     if isinstance(value, dict):
         return isinstance(value.get('counts'), (str, list)) and isinstance(value.get('size'), list)
-    return isinstance(value, list) and bool(value) and all(map(_is_polygon, value))
+    return (
+        isinstance(value, list)
+        and value != []
+        and all(
+            _are_numbers(polygon) and len(polygon) >= 6 and len(polygon) % 2 == 0
+            for polygon in value
+        )
+    )
 
 
-def _is_polygon(value: object) -> bool:
-    is_list = isinstance(value, list) and all(map(_is_number, value))
-    return is_list and len(value) >= 6 and len(value) % 2 == 0
-
-
+_LENGTH = (lambda value: _is_number(value) and value > 0, 'a number of pixels')
 _IMAGES: Keys = {
     'id': (_is_id, 'a number'),
     'file_name': (_is_text, 'a name'),
-    'height': (_is_length, 'a number of pixels'),
-    'width': (_is_length, 'a number of pixels'),
+    'height': _LENGTH,
+    'width': _LENGTH,
 }
 _CATEGORIES: Keys = {'id': (_is_id, 'a number'), 'name': (_is_text, 'a name')}
 _ANNOTATIONS: Keys = {
@@ -143,7 +148,7 @@ _ANNOTATIONS: Keys = {
 
 FOR_BOXES: Keys = {
     **_ANNOTATIONS,
-    'bbox': (_is_box, 'four numbers [x, y, width, height]'),
+    'bbox': (lambda box: _are_numbers(box) and len(box) == 4, 'four numbers [x, y, width, height]'),
     'area': (_is_number, 'a number of pixels'),
 }
 """What mmdet reads of annotations, all without a default."""
@@ -173,14 +178,6 @@ def _described(entry: dict, key: str) -> str:
     """Name an entry, and what it has in a place."""
     value = repr(entry[key]) if key in entry else 'nothing'
     return f'{value} in {entry.get("file_name") or "id " + repr(entry.get("id"))}'
-
-
-def _repeated_ids(entries: list[dict], kind: str, where: str) -> Iterator[Finding]:
-    counts = Counter(entry['id'] for entry in entries)
-    repeated = [f'{number} ({count} times)' for number, count in counts.items() if count > 1]
-    if repeated:
-        what = f'ids of several {kind}: {some(repeated)}'
-        yield error(where, what, 'the later one replaces the earlier: number them anew')
 
 
 def _strangers(

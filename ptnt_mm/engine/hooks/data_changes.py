@@ -28,24 +28,20 @@ class RememberDataHook(Hook):
         """Warn of what changed since the checkpoint that training continues from."""
         hashes = _hashes(runner.cfg)
         known = runner.message_hub.runtime_info.get(_KEY)
-        if isinstance(known, dict) and known:
-            for path in hashes:
-                if (what := _change(path, hashes[path], known)) is not None:
-                    runner.logger.warning(f'{what}: this is another experiment now')
+        for path in hashes if isinstance(known, dict) and known else ():
+            if (what := _change(path, hashes[path], known)) is not None:
+                runner.logger.warning(f'{what}: this is another experiment now')
         runner.message_hub.update_info(_KEY, hashes)
 
 
 def _change(path: str, now: str, known: dict) -> str | None:
     """What became of a file or folder, or None if it is as it was."""
     content, _, times = now.partition(' ')
-    if path not in known:
-        # The same files may lie elsewhere on another machine, and were copied there.
-        same = any(str(before).startswith(content) for before in known.values())
-        return None if same else f'{path} is not what this training began with'
-    content_before, _, times_before = str(known[path]).partition(' ')
-    if content != content_before:
+    # The same files may lie elsewhere on another machine, and were copied there.
+    before = [str(known[path])] if path in known else list(map(str, known.values()))
+    if not any(one.startswith(content) for one in before):
         return f'{path} is not what this training began with'
-    if times != times_before:
+    if path in known and times != before[0].partition(' ')[2]:
         return (
             f'files of {path} were written since, with the same names and sizes. If their content '
             'changed'
