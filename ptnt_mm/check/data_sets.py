@@ -209,11 +209,7 @@ def as_names(stated: object) -> tuple[str, ...]:
 
 
 def _class_of(settings: Mapping, scope: str) -> type:
-    """The class of a data set.
-
-    Raises:
-        UserError: if there is none of that name.
-    """
+    """The class of a data set."""
     kind = settings.get('type')
     if isinstance(kind, type):
         return kind

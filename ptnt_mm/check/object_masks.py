@@ -174,11 +174,7 @@ def _fault_of_form(mask: object, size: list) -> str:
 
 
 def _fault_of_drawing(annotation: dict, size: list, loading: object) -> str:
-    """What is wrong with a mask as mmdet draws it; nothing if nothing is.
-
-    Raises:
-        Exception: if it cannot be drawn.
-    """
+    """What is wrong with a mask as mmdet draws it; nothing if nothing is."""
     if loading is not None:
         instance = dict(mask=annotation['segmentation'], ignore_flag=0)
         loading._process_masks(dict(instances=[instance]))

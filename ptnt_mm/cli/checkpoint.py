@@ -74,11 +74,7 @@ def _parser() -> Parser:
 
 
 def _run(arguments: CheckpointArguments) -> None:
-    """Do what was asked for and say what was written.
-
-    Raises:
-        UserError: The file cannot be read, or a new one cannot be written.
-    """
+    """Do what was asked for and say what was written."""
     if arguments.command == 'inspect':
         for name, value in describe(arguments.file):
             print(f'{name + ":":<13} {printable(str(value), 1000)}')

@@ -53,11 +53,7 @@ def _resolve(args: argparse.Namespace) -> ComplexityArguments:
 
 
 def _run(arguments: ComplexityArguments) -> None:
-    """Count and print.
-
-    Raises:
-        UserError: if the model is unknown, the shape impossible, or the file cannot be written.
-    """
+    """Count and print."""
     model, file = arguments.model, arguments.json
     if file:
         check_new(file, arguments.overwrite)

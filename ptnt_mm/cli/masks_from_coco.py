@@ -47,11 +47,7 @@ def _parser() -> Parser:
 
 
 def _run(arguments: MaskArguments) -> None:
-    """Write the masks, and print the class names for a config.
-
-    Raises:
-        UserError: if the annotations cannot be drawn, or the folder cannot be written.
-    """
+    """Write the masks, and print the class names for a config."""
     names = write_masks(**vars(arguments), progress=partial(watched, title='Drawing masks'))
     folder = arguments.folder
     print(f'{folder} holds the masks. For configs/custom_seg.py:\nclasses = {names!r}')

@@ -76,11 +76,7 @@ def read(
 
 
 def _lists(path: Path, needed: tuple[str, ...]) -> dict[str, list]:
-    """The three lists of a file; empty ones in place of what is not needed.
-
-    Raises:
-        UserError: if a list that is needed is not there.
-    """
+    """The three lists of a file; empty ones in place of what is not needed."""
     try:
         content = json.loads(path.read_text(encoding='utf-8'))
     except OSError as err:

@@ -135,11 +135,7 @@ def class_names(file: CocoFile) -> tuple[str, ...]:
 
 
 def _read(annotations: Path) -> CocoFile:
-    """Read an annotation file and check that all of it can be drawn.
-
-    Raises:
-        UserError: if part of it cannot be drawn, or if it lists no image.
-    """
+    """Read an annotation file and check that all of it can be drawn."""
     file = read(annotations, FOR_MASKS)
     errors = [finding for finding in file.problems if finding.severity is Severity.ERROR]
     if errors:
@@ -151,11 +147,7 @@ def _read(annotations: Path) -> CocoFile:
 
 
 def _ordered(file: CocoFile, classes: Sequence[str]) -> CocoFile:
-    """Reorder the categories of a file.
-
-    Raises:
-        UserError: if ``classes`` does not name every category exactly once.
-    """
+    """Reorder the categories of a file; the names are all of them, each once."""
     names = [category['name'] for category in file.categories]
     unknown = [name for name in classes if name not in names]
     if unknown:
@@ -174,11 +166,7 @@ def _ordered(file: CocoFile, classes: Sequence[str]) -> CocoFile:
 
 
 def _targets(file: CocoFile) -> dict[int | str, PurePosixPath]:
-    """Map each image id to the path of its mask, relative to the folder.
-
-    Raises:
-        UserError: if a mask would lie outside the folder, or two images would share a mask.
-    """
+    """Map each image id to the path of its mask, relative to the folder."""
     names = {number: PurePosixPath(image['file_name']) for number, image in file.images.items()}
     outside = [str(name) for name in names.values() if name.is_absolute() or '..' in name.parts]
     if outside:
@@ -237,11 +225,7 @@ def run_lengths(mask: Mapping | list, height: int, width: int) -> dict:
 
 
 def _pixels_of(counts: str | bytes) -> int:
-    """The sum of compressed run lengths: numbers of 5 bits to a character, lowest first.
-
-    Raises:
-        ValueError: if the text ends within a number.
-    """
+    """The sum of compressed run lengths: numbers of 5 bits to a character, lowest first."""
     content = counts.encode() if isinstance(counts, str) else counts
     chunks = np.frombuffer(content, np.uint8).astype(np.int64) - ord('0')
     if not chunks.size:
@@ -260,11 +244,7 @@ def _pixels_of(counts: str | bytes) -> int:
 
 @contextmanager
 def _explained(annotation: Mapping, image: Mapping) -> Iterator[None]:
-    """Replace any error of pycocotools by one that names the object.
-
-    Raises:
-        UserError: if the object cannot be drawn.
-    """
+    """Replace any error of pycocotools by one that names the object."""
     try:
         yield
     except Exception as error:  # pycocotools raises many kinds

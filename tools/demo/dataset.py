@@ -155,11 +155,7 @@ def _reason_to_make(folder: Path, spec: DemoSpec, overwrite: bool) -> str | None
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:
-    """Read the marker file that an earlier run left in the folder.
-
-    Raises:
-        UserError: if there is none, so the folder is not a demo data set.
-    """
+    """Read the marker file that an earlier run left in the folder."""
     try:
         meta = json.loads((folder / META).read_text())
         if meta['generator'] == GENERATOR:
