@@ -10,7 +10,7 @@ from rich.progress import Progress
 from ptnt_mm.inference.images import Images, drawn_name, encode_image, find_images, read_image
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.inference.results import ResultFolder, Results
-from ptnt_mm.inference.video import VIDEO_SUFFIXES, Movie, Video, Window, open_video, open_webcam
+from ptnt_mm.inference.video import VIDEO_SUFFIXES, Movie, Video, Window, open_video
 from ptnt_mm.utils.atomic_files import written_whole
 from ptnt_mm.utils.errors import UserError
 
@@ -33,7 +33,7 @@ def find_source(text: str, drawn: Path) -> Images | Video:
     """
     path = Path(text)
     if _is_webcam(text):
-        return open_webcam(int(text))
+        return open_video(int(text))
     if not path.exists():
         raise UserError(f'there is no image, folder or video {text}')
     if path.resolve().is_relative_to(drawn.resolve()):
