@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from ptnt_mm.cli.arguments import Parser, size, whole
-from ptnt_mm.utils.atomic_files import written_whole
+from ptnt_mm.utils.atomic_files import write_whole
 from ptnt_mm.utils.errors import exit_status
 from reproduction.entries import find_entries, list_entries
 from reproduction.plan import cost_table, gpu_hours, plan_table
@@ -124,8 +124,7 @@ def write_zoo(args: argparse.Namespace) -> None:
             print(row)
     files = {'docs/model_zoo.md': zoo_page(rows), 'configs/metafile.yml': metafile(rows)}
     for name, text in files.items():
-        with written_whole(args.out / name) as partial:
-            partial.write_text(text, encoding='utf-8')
+        write_whole(args.out / name, text)
         print(f'wrote {args.out / name}')
 
 

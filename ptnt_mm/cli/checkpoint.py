@@ -32,7 +32,7 @@ from ptnt_mm.models.pretrained import (
     may_lack,
     split_prefix,
 )
-from ptnt_mm.utils.atomic_files import check_new, sha256, written_whole
+from ptnt_mm.utils.atomic_files import check_new, sha256, write_whole
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import name_some, printable
 
@@ -134,9 +134,8 @@ def convert_file(file: str, out: Path, overwrite: bool = False) -> Path:
         raise UserError(f'{out}: end the name in .safetensors or .pth, to say which is wanted')
     check_new(out, overwrite)
     weights = _own_weights(read(file), file)
-    return _write(
-        out, _as_safetensors(weights) if out.suffix == '.safetensors' else _saved(weights)
-    )
+    write_whole(out, _as_safetensors(weights) if out.suffix == '.safetensors' else _saved(weights))
+    return out
 
 
 def publish_file(file: str, folder: Path | None = None, overwrite: bool = False) -> Path:
@@ -159,7 +158,8 @@ def publish_file(file: str, folder: Path | None = None, overwrite: bool = False)
     stem = re.sub(r'\.(pth\.tar|pth|pt|safetensors)$', '', name)
     out = folder / f'{stem}-{hashlib.sha256(content).hexdigest()[:8]}.pth'
     check_new(out, overwrite)
-    return _write(out, content)
+    write_whole(out, content)
+    return out
 
 
 def _own_weights(checkpoint: dict, file: str) -> Weights:
@@ -205,9 +205,3 @@ def _as_safetensors(weights: Weights) -> bytes:
     except ImportError:
         raise UserError('.safetensors needs a package: pip install safetensors') from None
     return save(weights)
-
-
-def _write(out: Path, content: bytes) -> Path:
-    with written_whole(out) as partial:
-        partial.write_bytes(content)
-    return out

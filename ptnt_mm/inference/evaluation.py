@@ -16,7 +16,7 @@ from ptnt_mm.engine.hosts import HOSTS
 from ptnt_mm.inference.classes import MapPainter, count_classes, find_classes
 from ptnt_mm.inference.images import encode_image, read_image
 from ptnt_mm.registry import HOOKS, METRICS
-from ptnt_mm.utils.atomic_files import check_new, written_whole
+from ptnt_mm.utils.atomic_files import check_new, write_whole
 from ptnt_mm.utils.errors import UserError
 
 _NEEDED = {
@@ -144,8 +144,8 @@ class DrawMapsHook(Hook):
                 for key in ('gt_sem_seg', 'pred_sem_seg')
                 if key in sample
             ]
-            with written_whole(self._folder / self._name(file)) as partial:
-                partial.write_bytes(encode_image(np.hstack(panels), '.png'))
+            picture = encode_image(np.hstack(panels), '.png')
+            write_whole(self._folder / self._name(file), picture)
 
     def _paint(self, file: str, image: np.ndarray, labels: Any) -> np.ndarray:
         """A map of a sample, a tensor (H, W) on any device, over its image."""

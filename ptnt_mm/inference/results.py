@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from ptnt_mm.utils.atomic_files import written_whole
+from ptnt_mm.utils.atomic_files import write_whole
 from ptnt_mm.utils.errors import UserError
 
 FORMAT = 'ptnt_mm predictions 1'
@@ -94,8 +94,7 @@ class Results:
         for key, entries in (('images', self.found), ('failed', self.failed)):
             lines = ',\n '.join(entries)
             parts.append(f'"{key}": [\n {lines}\n]' if entries else f'"{key}": []')
-        with written_whole(file) as partial:
-            partial.write_text('{\n' + ',\n'.join(parts) + '\n}\n', encoding='utf-8')
+        write_whole(file, '{\n' + ',\n'.join(parts) + '\n}\n')
 
 
 def _is_ours(file: Path) -> bool:

@@ -11,7 +11,7 @@ from ptnt_mm.inference.images import Images, drawn_name, encode_image, find_imag
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.inference.results import ResultFolder, Results
 from ptnt_mm.inference.video import VIDEO_SUFFIXES, Movie, Video, Window, open_video
-from ptnt_mm.utils.atomic_files import written_whole
+from ptnt_mm.utils.atomic_files import write_whole
 from ptnt_mm.utils.errors import UserError
 
 
@@ -70,8 +70,7 @@ class Observer:
                     bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
                     continue
                 if drawn is not None:
-                    with written_whole(self.folder.drawn / drawn_name(name)) as partial:
-                        partial.write_bytes(picture)
+                    write_whole(self.folder.drawn / drawn_name(name), picture)
                 self.results.add(dict(file=name.as_posix(), **entry))
 
     def look_at_video(self, video: Video, window: Window | None) -> None:

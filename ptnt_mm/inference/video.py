@@ -95,7 +95,7 @@ class Movie:
 
     def __init__(self, file: Path, fps: float):
         self._file = file
-        # Not ``written_whole``: OpenCV needs the file extension, and a stopped video is kept.
+        # Not ``write_whole``: OpenCV needs the file extension, and a stopped video is kept.
         self._partial = file.with_name(f'.{file.stem}.partial-{os.getpid()}{file.suffix}')
         self._fps = fps
         self._writer = None

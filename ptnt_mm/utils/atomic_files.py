@@ -13,19 +13,20 @@ from ptnt_mm.utils.errors import UserError
 _PARTIAL, _OLD = 'partial', 'old'
 
 
-@contextmanager
-def written_whole(file: Path) -> Iterator[Path]:
-    """Yield a temporary path that is renamed to ``file`` when the block ends without an error.
+def write_whole(file: Path, content: bytes | str) -> None:
+    """Write a file, with its folders: its name is given to it when all bytes are on the disk.
 
     Raises:
-        UserError: if the file cannot be written.
+        UserError: if the file cannot be written; what had the name before is left as it was.
     """
     partial = _beside(file, _PARTIAL)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         try:
-            yield partial
-            _flush(partial)
+            with partial.open('wb') as stream:
+                stream.write(content.encode() if isinstance(content, str) else content)
+                stream.flush()
+                os.fsync(stream.fileno())
             os.replace(partial, file)
         finally:
             partial.unlink(missing_ok=True)
@@ -82,12 +83,6 @@ def check_new(file: Path, overwrite: bool) -> None:
 def _beside(path: Path, what: str) -> Path:
     """Return a hidden path beside a file or folder, unique to this process."""
     return path.with_name(f'.{path.name}.{what}-{os.getpid()}')
-
-
-def _flush(file: Path) -> None:
-    """Wait until a file's bytes are on disk, so that they get there before its new name does."""
-    with file.open('rb') as stream:
-        os.fsync(stream.fileno())
 
 
 def _replace(new: Path, folder: Path) -> None:

@@ -1,11 +1,12 @@
 """Shared by all figures: colours, a check of the file format, and atomic saving."""
 
+import io
 from pathlib import Path
 
 from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
 
-from ptnt_mm.utils.atomic_files import written_whole
+from ptnt_mm.utils.atomic_files import write_whole
 from ptnt_mm.utils.colours import PALETTE
 from ptnt_mm.utils.errors import UserError
 
@@ -47,6 +48,7 @@ def save(figure: Figure, out_file: Path) -> Path:
     Raises:
         UserError: if the folder cannot be written to.
     """
-    with written_whole(out_file) as partial:
-        figure.savefig(partial, format=out_file.suffix[1:].lower(), dpi=_DPI, facecolor='white')
+    content = io.BytesIO()
+    figure.savefig(content, format=out_file.suffix[1:].lower(), dpi=_DPI, facecolor='white')
+    write_whole(out_file, content.getvalue())
     return out_file

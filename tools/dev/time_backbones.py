@@ -21,7 +21,7 @@ from benchmark.report import to_dicts, to_tables
 from benchmark.run import check_machine, time_contenders, with_costs
 from benchmark.timing import FORWARD, MODES, Setting
 from ptnt_mm.cli.arguments import Parser, size, whole
-from ptnt_mm.utils.atomic_files import check_new, written_whole
+from ptnt_mm.utils.atomic_files import check_new, write_whole
 from ptnt_mm.utils.errors import exit_status
 
 MODELS = ['ptnt_s', 'ptnt_s_eager', 'ptnt_s_cp', 'swin_t', 'pvt_v2_b1', 'pvt_v2_b2', 'resnet50']
@@ -104,8 +104,7 @@ def time_backbones(args: argparse.Namespace) -> None:
     if args.out:
         found = dict(machine=machine, baseline=BASELINE)
         found |= dict(rows=to_dicts(rows), sizes=to_dicts(squares))
-        with written_whole(args.out / FILES[0]) as partial:
-            partial.write_text(json.dumps(found, indent=1) + '\n', encoding='utf-8')
+        write_whole(args.out / FILES[0], json.dumps(found, indent=1) + '\n')
         draw_speed_and_memory(rows, machine, args.out / FILES[1])
         if squares:
             draw_sizes(squares, machine, args.out / FILES[2])

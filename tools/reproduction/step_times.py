@@ -14,7 +14,7 @@ from mmengine.optim import build_optim_wrapper
 from mmengine.registry import DefaultScope
 
 from ptnt_mm.engine.build import build_model
-from ptnt_mm.utils.atomic_files import written_whole
+from ptnt_mm.utils.atomic_files import write_whole
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.zoo import get_config
 from reproduction.entries import Entry
@@ -113,5 +113,4 @@ def add_step_time(file: Path, entry: Entry, found: StepTime) -> None:
     """
     times = {**read_step_times(file), entry.step: found}
     content = {name: asdict(step) for name, step in sorted(times.items())}
-    with written_whole(file) as partial:
-        partial.write_text(json.dumps(content, indent=1) + '\n', encoding='utf-8')
+    write_whole(file, json.dumps(content, indent=1) + '\n')
