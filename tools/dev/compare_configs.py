@@ -24,7 +24,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 from benchmark.machine import describe_machine
 from ptnt_mm.cli.arguments import Parser, whole
 from ptnt_mm.utils.atomic_files import write_whole
-from ptnt_mm.utils.errors import UserError, exit_status
+from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.tables import markdown
 from reproduction.entries import MAPS, MASKS, Figures
 from reproduction.progress import last_evaluation
@@ -44,8 +44,8 @@ class Outcome:
     machine: dict[str, Any]
 
 
-def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
-    """Parse the command line."""
+def main(words: list[str] | None = None) -> int:
+    """Run the command line; return its exit status."""
     parser = Parser(__doc__)
     parser.add_argument('configs', nargs='+', type=Path, metavar='CONFIG', help='config files')
     parser.add_argument('--seeds', nargs='+', type=int, default=[0, 1, 2], help='random seeds')
@@ -55,13 +55,7 @@ def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
         '--work-dirs', type=Path, default=Path('work_dirs/comparison'), metavar='FOLDER',
         help='folder that holds the runs (default: work_dirs/comparison)',
     )  # fmt: skip
-    return parser.parse_args(arguments)
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command; return its exit status."""
-    args = parse_args(arguments)
-    return exit_status(lambda: compare_configs(args))
+    return parser.run(compare_configs, words)
 
 
 def compare_configs(args: argparse.Namespace) -> None:

@@ -22,7 +22,6 @@ from benchmark.run import check_machine, time_contenders, with_costs
 from benchmark.timing import FORWARD, MODES, Setting
 from ptnt_mm.cli.arguments import Parser, size, whole
 from ptnt_mm.utils.atomic_files import check_new, write_whole
-from ptnt_mm.utils.errors import exit_status
 
 MODELS = ['ptnt_s', 'ptnt_s_eager', 'ptnt_s_cp', 'swin_t', 'pvt_v2_b1', 'pvt_v2_b2', 'resnet50']
 MODELS += [f'ptnt_s{COMPILED}']
@@ -35,8 +34,8 @@ EAGER_LIMIT = 1024
 """Largest side for the published form: at 2048 its logits alone take 17 GiB."""
 
 
-def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
-    """Parse the command line."""
+def main(words: list[str] | None = None) -> int:
+    """Run the command line; return its exit status."""
     parser = Parser(__doc__)
     parser.add_argument(
         '--models', nargs='+', default=MODELS, metavar='NAME',
@@ -60,15 +59,9 @@ def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument('--out', type=Path, metavar='FOLDER', help=f'for {", ".join(FILES)}')
     parser.add_argument('--overwrite', action='store_true', help='replace existing files')
-    return parser.parse_args(arguments)
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command; return its exit status."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    words = sys.argv[1:] if words is None else words
     # What it measures by default takes long, and nobody may have wanted it.
-    args = parse_args(arguments or ['--help'])
-    return exit_status(lambda: time_backbones(args))
+    return parser.run(time_backbones, words or ['--help'])
 
 
 def time_backbones(args: argparse.Namespace) -> None:
