@@ -200,7 +200,7 @@ def _is_elsewhere(drawn: np.ndarray, box: list, size: list) -> bool:
     drawn, box, end = drawn.reshape(2, 2), np.reshape(box, (2, 2)), size[::-1]
     # mmdet clips boxes.
     first, last = np.maximum(box[0], 0), np.minimum(box.sum(axis=0), end)
-    shared = np.minimum(drawn.sum(axis=0), last) - np.maximum(drawn[0], first)
-    covered = drawn[1].prod() + (last - first).prod() - shared.clip(0).prod()
+    own = np.concatenate([first, last - first])
+    shared = coco.iou([drawn.ravel()], [own], [0]).item()
     apart = np.abs([drawn[0] - first, drawn.sum(axis=0) - last]).max()
-    return shared.clip(0).prod() < covered / 2 and apart > _ROUNDING
+    return shared < 1 / 2 and apart > _ROUNDING

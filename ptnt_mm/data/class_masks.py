@@ -117,8 +117,5 @@ def _colours(pixels: np.ndarray) -> frozenset[tuple[int, int, int]]:
     """The colours of an image (H, W, C) in BGR order, as RGB; none if they are many."""
     if pixels.shape[2] < 3 or pixels.dtype != np.uint8:
         return frozenset()
-    blue, green, red = (pixels[..., i].astype(np.int64) for i in range(3))
-    packed = np.unique(red << 16 | green << 8 | blue)
-    if len(packed) > _COLOURS:
-        return frozenset()
-    return frozenset((number >> 16, number >> 8 & 255, number & 255) for number in packed.tolist())
+    rgb = np.ascontiguousarray(pixels[..., 2::-1])
+    return frozenset(colour for _, colour in Image.fromarray(rgb).getcolors(_COLOURS) or ())

@@ -224,6 +224,12 @@ def run_lengths(mask: Mapping | list, height: int, width: int) -> dict:
     return coco.frPyObjects(mask, height, width) if isinstance(counts, list) else dict(mask)
 
 
+def encode_mask(mask: np.ndarray) -> dict:
+    """Encode a mask, (H, W) bool, as run lengths that JSON can hold: ``size`` and ``counts``."""
+    encoded = coco.encode(np.asfortranarray(mask, dtype=np.uint8))
+    return dict(size=encoded['size'], counts=encoded['counts'].decode())
+
+
 def _pixels_of(counts: str | bytes) -> int:
     """The sum of compressed run lengths: numbers of 5 bits to a character, lowest first."""
     content = counts.encode() if isinstance(counts, str) else counts

@@ -12,10 +12,10 @@ from mmseg.models.utils import resize
 from mmseg.structures import SegDataSample
 from torch import Tensor, nn
 
+from ptnt_mm.data.coco_masks import encode_mask
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.inference.classes import MapPainter
-from ptnt_mm.inference.masks import run_lengths
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.utils.errors import UserError
 
@@ -70,7 +70,7 @@ class Segmenter(Predictor):
                 label=self.name(label),
                 index=label,
                 share=round(count / labels.size, 6),
-                mask=run_lengths(labels == label),
+                mask=encode_mask(labels == label),
             )
             for label, count in zip(found[order].tolist(), pixels[order].tolist(), strict=True)
         ]
