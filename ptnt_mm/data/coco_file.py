@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, report_wrong
@@ -75,14 +76,23 @@ def read(
     return CocoFile(path, images, annotations, entries['categories'], problems)
 
 
-def _lists(path: Path, needed: tuple[str, ...]) -> dict[str, list]:
-    """The three lists of a file; empty ones in place of what is not needed."""
+def read_json(path: Path) -> Any:
+    """Read a JSON file.
+
+    Raises:
+        UserError: if it cannot be read, or is no JSON.
+    """
     try:
-        content = json.loads(path.read_text(encoding='utf-8'))
+        return json.loads(path.read_text(encoding='utf-8'))
     except OSError as err:
         raise UserError(f'{path} cannot be read: {err.strerror}') from err
     except (ValueError, RecursionError) as err:
         raise UserError(f'{path} is no JSON, or is cut off: {err}') from err
+
+
+def _lists(path: Path, needed: tuple[str, ...]) -> dict[str, list]:
+    """The three lists of a file; empty ones in place of what is not needed."""
+    content = read_json(path)
     if not isinstance(content, dict):
         raise UserError(
             f"{path} is not in COCO's format: expected a dict with {', '.join(_KINDS)}, "

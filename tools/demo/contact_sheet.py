@@ -1,6 +1,5 @@
 """A contact sheet of a detector or a segmenter: ground truth beside predictions."""
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -15,7 +14,7 @@ from matplotlib.patheffects import Normal, Stroke
 from PIL import Image
 from pycocotools import mask as coco_mask
 
-from ptnt_mm.data.coco_file import CocoFile, read
+from ptnt_mm.data.coco_file import CocoFile, read, read_json
 from ptnt_mm.data.coco_masks import run_lengths
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.visualization.figures import FAINT, Colour, check_out_file, colour, save
@@ -54,12 +53,9 @@ def draw_detections(
         results_file: COCO results, a list of `{image_id, category_id, bbox, score}`, as mmdet's
             CocoMetric writes them to `<outfile_prefix>.bbox.json`. Masks are drawn if every entry
             also has a `segmentation`, as in `.segm.json`.
-        out_file: The figure, .png or another format that Matplotlib writes.
+        out_file: The figure, .png or another format that Matplotlib writes; it is returned.
         score_thr: Predictions with lower scores are not drawn.
         num_images: The largest number of pictures to show.
-
-    Returns:
-        The path of the figure.
 
     Raises:
         UserError: if a file is missing, empty or not in its format, if the results belong to other
@@ -92,12 +88,7 @@ def draw_detections(
 
 
 def _read_results(results_file: Path, file: CocoFile) -> list[dict]:
-    try:
-        found = json.loads(results_file.read_text())
-    except OSError as error:
-        raise UserError(f'{results_file} cannot be read: {error.strerror}.') from error
-    except ValueError as error:
-        raise UserError(f'{results_file} is no JSON, or is cut off: {error}.') from error
+    found = read_json(results_file)
     keys = {'image_id', 'category_id', 'bbox', 'score'}
     if not isinstance(found, list) or not all(
         isinstance(one, dict) and keys <= one.keys() for one in found
@@ -186,11 +177,8 @@ def draw_maps(
         results_folder: Predicted maps, as mmseg's IoUMetric writes them to ``output_dir``.
         colours: Class colours by name, in index order. Pixels with another index, such as 255, are
             not drawn and do not count.
-        out_file: The figure, .png or another format that Matplotlib writes.
+        out_file: The figure, .png or another format that Matplotlib writes; it is returned.
         num_images: The largest number of pictures to show.
-
-    Returns:
-        The path of the figure.
 
     Raises:
         UserError: if a folder or file is missing or of another kind, if a predicted map and its

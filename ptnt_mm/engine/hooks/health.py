@@ -75,15 +75,8 @@ class HealthHook(Hook):
             runner.message_hub.update_scalar('train/images_per_second', images / whole)
         runner.message_hub.update_scalar('train/memory_mib', _memory() / 2**20)
         if self._norms:
-            norm, usual = self._norms[-1], statistics.median(self._norms)
-            runner.message_hub.update_scalar('train/gradient_norm', norm)
-            if len(self._norms) >= 5 and norm > 100 * usual:
-                self._warn(
-                    runner,
-                    'norm',
-                    f'the norm of the gradients is {norm:.3g}, usually {usual:.3g}: '
-                    'clip it (optim_wrapper.clip_grad.max_norm) or lower the learning rate',
-                )
+            runner.message_hub.update_scalar('train/gradient_norm', self._norms[-1])
+            self._check_norm(runner)
         if loading > 0.5 * whole > 0:
             self._warn(
                 runner,
@@ -117,6 +110,16 @@ class HealthHook(Hook):
         norm /= float(getattr(optimizer, 'grad_scale', None) or 1)
         if math.isfinite(norm):
             self._norms.append(norm)
+
+    def _check_norm(self, runner: Any) -> None:
+        norm, usual = self._norms[-1], statistics.median(self._norms)
+        if len(self._norms) >= 5 and norm > 100 * usual:
+            self._warn(
+                runner,
+                'norm',
+                f'the norm of the gradients is {norm:.3g}, usually {usual:.3g}: '
+                'clip it (optim_wrapper.clip_grad.max_norm) or lower the learning rate',
+            )
 
     def _warn(self, runner: Any, reason: str, message: str) -> None:
         """Log a warning, unless there was one for the same reason."""
