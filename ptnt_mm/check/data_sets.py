@@ -86,11 +86,6 @@ class Data(ABC):
         return self.settings.get('metainfo') or {}
 
     @property
-    def splits(self) -> tuple[str, ...]:
-        """The splits that use it."""
-        return tuple(self.pipelines)
-
-    @property
     def name(self) -> str:
         """The splits, for a sentence."""
         return ' and '.join(self.pipelines)

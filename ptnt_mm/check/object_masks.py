@@ -79,7 +79,7 @@ def _with_masks(data: list[DetectionData], config: Config) -> Iterator[Detection
     measured = _splits_with_masks(config) if _mask_heads(config) else []
     for one in data:
         loads = one.trains and any(map(_loads_masks, one.data_set.pipeline))
-        if one.file is not None and (loads or any(split in measured for split in one.splits)):
+        if one.file is not None and (loads or any(split in measured for split in one.pipelines)):
             yield one
 
 

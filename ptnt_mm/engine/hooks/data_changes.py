@@ -26,7 +26,13 @@ class RememberDataHook(Hook):
     @master_only
     def before_train(self, runner: Any) -> None:
         """Warn of what changed since the checkpoint that training continues from."""
-        hashes = _hashes(runner.cfg)
+        paths = {path for split in ('train', 'val') for path in expected_files(runner.cfg, split)}
+        # Of each annotation file its hash, of each folder two.
+        hashes = {
+            str(path): _listing(path) if path.is_dir() else sha256(path)
+            for path in sorted(paths)
+            if path.exists()
+        }
         known = runner.message_hub.runtime_info.get(_KEY)
         for path in hashes if isinstance(known, dict) and known else ():
             if (what := _change(path, hashes[path], known)) is not None:
@@ -47,16 +53,6 @@ def _change(path: str, now: str, known: dict) -> str | None:
             'changed'
         )
     return None
-
-
-def _hashes(config: Any) -> dict[str, str]:
-    """By path, the hash of each annotation file, and the two hashes of each folder."""
-    paths = {path for split in ('train', 'val') for path in expected_files(config, split)}
-    return {
-        str(path): _listing(path) if path.is_dir() else sha256(path)
-        for path in sorted(paths)
-        if path.exists()
-    }
 
 
 def _listing(folder: Path) -> str:
