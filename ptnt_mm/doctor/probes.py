@@ -106,10 +106,14 @@ def ask_probe(name: str) -> Answer:
     environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(filter(None, paths))}
     # -P keeps the folder of this file, and its `models`, off the import path.
     command = [sys.executable, '-P', '-W', 'ignore', __file__, name]
-    streams = dict(capture_output=True, text=True)
     try:
         done = subprocess.run(
-            command, env=environment, timeout=PROBE_SECONDS, check=False, **streams
+            command,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=PROBE_SECONDS,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         return Answer(False, f'it gave no answer within {PROBE_SECONDS} s')

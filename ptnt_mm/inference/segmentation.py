@@ -88,10 +88,15 @@ class Segmenter(Predictor):
         """
         at_once = max(1, _LOGITS_AT_ONCE // (size[0] * size[1]))
         best, labels = logits.new_full(size, -torch.inf), logits.new_zeros(size, dtype=torch.long)
-        how = dict(mode='bilinear', align_corners=self._model.align_corners, warning=False)
         for first in range(0, logits.shape[1], at_once):
-            part = resize(logits[:, first : first + at_once], size=size, **how)[0]
-            values, indices = part.max(dim=0)
+            part = resize(
+                logits[:, first : first + at_once],
+                size=size,
+                mode='bilinear',
+                align_corners=self._model.align_corners,
+                warning=False,
+            )
+            values, indices = part[0].max(dim=0)
             higher = values > best
             best = torch.where(higher, values, best)
             labels = torch.where(higher, indices + first, labels)

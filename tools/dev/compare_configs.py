@@ -91,8 +91,7 @@ def _outcome(config: Path, seed: int, work_dirs: Path, threads: int) -> Outcome:
     command += ['--seed', str(seed), '--overwrite']
     start = time.perf_counter()
     with console.open('w', encoding='utf-8') as stream:
-        streams = dict(stdout=stream, stderr=subprocess.STDOUT)
-        status = subprocess.call(command, env=environment, **streams)
+        status = subprocess.call(command, env=environment, stdout=stream, stderr=subprocess.STDOUT)
     seconds = round(time.perf_counter() - start, 1)
     _, figures = last_evaluation(folder, METRICS)
     if status or not figures:

@@ -34,9 +34,10 @@ class RememberDataHook(Hook):
             if path.exists()
         }
         known = runner.message_hub.runtime_info.get(_KEY)
-        for path in hashes if isinstance(known, dict) and known else ():
-            if (what := _change(path, hashes[path], known)) is not None:
-                runner.logger.warning(f'{what}: this is another experiment now')
+        if isinstance(known, dict) and known:
+            for path, now in hashes.items():
+                if (what := _change(path, now, known)) is not None:
+                    runner.logger.warning(f'{what}: this is another experiment now')
         runner.message_hub.update_info(_KEY, hashes)
 
 

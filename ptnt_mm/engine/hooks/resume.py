@@ -4,7 +4,6 @@ import copy
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import repeat
 from typing import Any
 
 import torch
@@ -171,14 +170,16 @@ def _agrees(runner: Any, checkpoint: dict) -> bool:
     stored = checkpoint.get('param_schedulers', [])
     if not isinstance(stored, list) or len(stored) != len(schedulers):
         return False
-    if not all(map(_is_on_course, schedulers, stored, repeat(checkpoint['meta']))):
+    pairs = zip(schedulers, stored, strict=True)
+    if not all(_is_on_course(scheduler, entry, checkpoint['meta']) for scheduler, entry in pairs):
         return False
     scheduled = {scheduler.param_name for scheduler in schedulers}
     if 'momentum' in scheduled:
         # It is Adam's first beta.
         scheduled.add('betas')
-    groups = map(_settings, (checkpoint['optimizer'], runner.optim_wrapper.state_dict()))
-    return all(_agree(*pair, scheduled) for pair in zip(*groups, strict=True))
+    own = _settings(runner.optim_wrapper.state_dict())
+    groups = zip(_settings(checkpoint['optimizer']), own, strict=True)
+    return all(_agree(before, now, scheduled) for before, now in groups)
 
 
 def _is_on_course(scheduler: Any, entry: Any, meta: dict) -> bool:
