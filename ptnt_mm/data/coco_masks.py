@@ -1,7 +1,7 @@
 """Draw the polygons and run lengths of COCO files as masks of class indices."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -20,6 +20,7 @@ from ptnt_mm.data.index_masks import (
 from ptnt_mm.utils.atomic_files import folder_written_whole
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
+from ptnt_mm.utils.progress import watched
 from ptnt_mm.utils.text import some, unknown_name
 
 BACKGROUND = 'background'
@@ -28,16 +29,12 @@ BACKGROUND = 'background'
 _FAR = 10
 """Sides of an image that a polygon may lie outside of it."""
 
-Progress = Callable[[Iterable[dict], int], Iterable[dict]]
-"""Takes images and their number, yields the images, and shows progress."""
-
 
 def write_masks(
     annotations: Path,
     folder: Path,
     classes: Sequence[str] | None = None,
     overwrite: bool = False,
-    progress: Progress = lambda images, total: images,
 ) -> tuple[str, ...]:
     """Write one mask for each image of an annotation file, or none at all.
 
@@ -46,7 +43,6 @@ def write_masks(
         folder: Where to write the masks, named like the images. Created with its parents.
         classes: All category names in index order, from 1. Default: the order in the file.
         overwrite: Replace the folder if it holds only masks that this function drew.
-        progress: Wraps the images to show progress.
 
     Returns:
         The class names in index order, background first.
@@ -73,7 +69,7 @@ def write_masks(
     try:
         with folder_written_whole(folder) as building:
             write_names(building, names)
-            for image in progress(file.images.values(), len(file.images)):
+            for image in watched(file.images.values(), len(file.images), 'Drawing masks'):
                 pixels = draw_mask(image, objects[image['id']], labels)
                 save_mask(pixels, len(names), building / targets[image['id']])
     except OSError as error:

@@ -9,7 +9,6 @@ meta.json                                arguments, class names and colours, lis
 import errno
 import json
 import shutil
-from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from demo.scenes import CLASSES, Scene, compose
 from ptnt_mm.utils.atomic_files import folder_written_whole
 from ptnt_mm.utils.colours import PALETTE as COLOURS
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.progress import watched
 
 # Increase this when any pixel of the output changes, so that existing folders count as outdated.
 VERSION = 2
@@ -35,8 +35,6 @@ PALETTE = ((0, 0, 0), *COLOURS[: len(CLASSES)])
 _JPEG_QUALITY = 92
 # Measured: 37 kB for one picture with its semantic map and polygons.
 _BYTES_PER_IMAGE = 50_000
-
-Progress = Callable[[Iterable[int], str], Iterable[int]]
 
 
 @dataclass(frozen=True)
@@ -71,12 +69,7 @@ class DemoSpec:
         return getattr(self, split)
 
 
-def make(
-    folder: Path,
-    spec: DemoSpec,
-    overwrite: bool = False,
-    progress: Progress = lambda numbers, title: numbers,
-) -> str:
+def make(folder: Path, spec: DemoSpec, overwrite: bool = False) -> str:
     """Make the data set in `folder`, or do nothing if it is already there.
 
     It is built beside `folder` and renamed at the end, so an interrupted run leaves nothing half
@@ -86,7 +79,6 @@ def make(
         folder: Where to put the data set; created with its parents if missing.
         spec: What to make.
         overwrite: Replace a demo data set made with another spec, or changed since.
-        progress: Wraps the picture numbers of one split to show progress.
 
     Returns:
         One line that says what was done.
@@ -106,7 +98,7 @@ def make(
         if shutil.disk_usage(folder.parent).free < needed:
             raise OSError(errno.ENOSPC, f'about {needed / 1e6:.0f} MB are needed')
         with folder_written_whole(folder) as building:
-            _build(building, spec, progress)
+            _build(building, spec)
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise UserError(
@@ -177,13 +169,14 @@ def _files(folder: Path) -> dict[str, int]:
     }
 
 
-def _build(folder: Path, spec: DemoSpec, progress: Progress) -> None:
+def _build(folder: Path, spec: DemoSpec) -> None:
     for split in SPLITS:
         for part in (split, f'semantic/{split}', 'annotations'):
             (folder / part).mkdir(parents=True, exist_ok=True)
         images: list[dict[str, Any]] = []
         annotations: list[dict[str, Any]] = []
-        for number in progress(range(1, spec.count(split) + 1), split):
+        count = spec.count(split)
+        for number in watched(range(1, count + 1), count, f'Composing {split:<5} pictures'):
             scene = compose(spec.seed, split, number)
             images.append(_write_image(folder, split, number, scene))
             annotations += coco.annotations(scene, number, len(annotations) + 1)

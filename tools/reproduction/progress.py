@@ -1,6 +1,5 @@
 """How far trainings got, and their last evaluation, from the logs in their work dirs."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,7 +47,7 @@ def read_progress(entry: Entry, work_dirs: Path) -> Progress:
     return Progress(entry, *last_evaluation(work_dirs / entry.name, entry.benchmark.metrics))
 
 
-def last_evaluation(work_dir: Path, metrics: Iterable[Metric]) -> tuple[int, Figures]:
+def last_evaluation(work_dir: Path, metrics: tuple[Metric, ...]) -> tuple[int, Figures]:
     """Return the epoch or iteration of a run's last evaluation, and its figures.
 
     Before the first evaluation they are 0 and empty.
