@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.scalar_logs import read_scalars, scalar_files
-from ptnt_mm.visualization.figures import FAINT, INK, check_out_file, colour, save
+from ptnt_mm.visualization.figures import FAINT, INK, colour, save
 
 # Keys that MMEngine logs beside losses and metrics.
 _BOOKKEEPING = frozenset({'step', 'iter', 'epoch', 'time', 'data_time', 'memory', 'lr', 'base_lr'})
@@ -24,24 +24,19 @@ class _Log(NamedTuple):
     resumed_at: list[int]
 
 
-def draw_curves(work_dir: str | Path, out_file: str | Path) -> Path:
+def draw_curves(work_dir: Path, out_file: Path) -> Path:
     """Draw the losses over iterations and, beside them, the evaluation metrics.
 
     Args:
         work_dir: A run's folder, with `<timestamp>/vis_data/scalars.json` for the training and
             for each resume. Where they overlap, the later one counts.
-        out_file: The figure, .png or another format that Matplotlib writes.
-
-    Returns:
-        The path of the figure.
+        out_file: The figure, a PNG; it is returned.
 
     Raises:
         UserError: if there is no log, if it is empty or not written by MMEngine, or if the figure
             cannot be written.
     """
-    out_file = Path(out_file)
-    check_out_file(out_file)
-    log = _read(Path(work_dir))
+    log = _read(work_dir)
     figure = Figure(figsize=(12, 4.2), layout='constrained')
     losses, metrics = figure.subplots(1, 2)
     _draw_losses(losses, log)

@@ -17,7 +17,7 @@ from pycocotools import mask as coco_mask
 from ptnt_mm.data.coco_file import CocoFile, read, read_json
 from ptnt_mm.data.coco_masks import run_lengths
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.visualization.figures import FAINT, Colour, check_out_file, colour, save
+from ptnt_mm.visualization.figures import FAINT, Colour, colour, save
 
 _PAIRS_PER_ROW = 2
 _CELL_INCHES = (2.9, 2.25)
@@ -53,7 +53,7 @@ def draw_detections(
         results_file: COCO results, a list of `{image_id, category_id, bbox, score}`, as mmdet's
             CocoMetric writes them to `<outfile_prefix>.bbox.json`. Masks are drawn if every entry
             also has a `segmentation`, as in `.segm.json`.
-        out_file: The figure, .png or another format that Matplotlib writes; it is returned.
+        out_file: The figure, a PNG; it is returned.
         score_thr: Predictions with lower scores are not drawn.
         num_images: The largest number of pictures to show.
 
@@ -61,7 +61,7 @@ def draw_detections(
         UserError: if a file is missing, empty or not in its format, if the results belong to other
             annotations, or if the figure cannot be written.
     """
-    _check_request(out_file, num_images)
+    _check_request(num_images)
     if not 0 <= score_thr <= 1:
         raise UserError(f'score_thr is {score_thr}; give a value from 0 to 1.')
     file = read(annotation_file)
@@ -177,14 +177,14 @@ def draw_maps(
         results_folder: Predicted maps, as mmseg's IoUMetric writes them to ``output_dir``.
         colours: Class colours by name, in index order. Pixels with another index, such as 255, are
             not drawn and do not count.
-        out_file: The figure, .png or another format that Matplotlib writes; it is returned.
+        out_file: The figure, a PNG; it is returned.
         num_images: The largest number of pictures to show.
 
     Raises:
         UserError: if a folder or file is missing or of another kind, if a predicted map and its
             ground truth differ in size, or if the figure cannot be written.
     """
-    _check_request(out_file, num_images)
+    _check_request(num_images)
     names = sorted(path.name for path in results_folder.glob('*.png'))
     if not names:
         raise UserError(
@@ -232,8 +232,7 @@ def _draw_map(axes: Axes, indices: np.ndarray, tones: np.ndarray) -> None:
 # ---- Both
 
 
-def _check_request(out_file: Path, num_images: int) -> None:
-    check_out_file(out_file)
+def _check_request(num_images: int) -> None:
     if num_images < 1:
         raise UserError(f'num_images is {num_images}; give 1 or more.')
 
