@@ -61,7 +61,6 @@ def draw_detections(
         UserError: if a file is missing, empty or not in its format, if the results belong to other
             annotations, or if the figure cannot be written.
     """
-    _check_request(num_images)
     if not 0 <= score_thr <= 1:
         raise UserError(f'score_thr is {score_thr}; give a value from 0 to 1.')
     file = read(annotation_file)
@@ -184,7 +183,6 @@ def draw_maps(
         UserError: if a folder or file is missing or of another kind, if a predicted map and its
             ground truth differ in size, or if the figure cannot be written.
     """
-    _check_request(num_images)
     names = sorted(path.name for path in results_folder.glob('*.png'))
     if not names:
         raise UserError(
@@ -232,13 +230,10 @@ def _draw_map(axes: Axes, indices: np.ndarray, tones: np.ndarray) -> None:
 # ---- Both
 
 
-def _check_request(num_images: int) -> None:
-    if num_images < 1:
-        raise UserError(f'num_images is {num_images}; give 1 or more.')
-
-
 def _spread(pictures: Sequence[Any], num_images: int) -> list[Any]:
     """Choose ``num_images`` pictures, evenly spaced; all of them if there are no more."""
+    if num_images < 1:
+        raise UserError(f'num_images is {num_images}; give 1 or more.')
     if num_images >= len(pictures):
         return list(pictures)
     return [pictures[i] for i in np.linspace(0, len(pictures) - 1, num_images).astype(int)]
