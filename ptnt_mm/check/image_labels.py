@@ -49,9 +49,8 @@ def number_of_classes(config: Config) -> float:
 
 def check_labels(data: list[LabelledData], config: Config) -> Iterator[Finding]:
     """Say how many images there are of each class, and look for labels that no class has."""
-    number = number_of_classes(config)
     for one in data:
-        found = [*_faults(one, number)]
+        found = [*_faults(one, number_of_classes(config))]
         if not one.is_left_out:
             yield from found or check_list(one)
         if one.counts and not found:

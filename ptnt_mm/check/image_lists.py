@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from mmengine.config import Config
 from mmengine.registry import DATASETS, DefaultScope
@@ -82,21 +82,13 @@ class ListedData(Data):
         return f'{self.built.ann_file} names no image', 'write a name on each line'
 
 
-SomeListed = TypeVar('SomeListed', bound=ListedData)
-
-
 def load(
-    kind: type[SomeListed], config: Config, splits: tuple[str, ...]
-) -> tuple[list[SomeListed], list[Finding]]:
-    """Let the host list the images of a config's data sets, each once.
-
-    Args:
-        kind: What the host's data sets are described as.
-        config: The config; its host library is imported.
-        splits: Which data loaders count: some of 'train', 'val' and 'test'.
+    kind: type[ListedData], config: Config, splits: tuple[str, ...]
+) -> tuple[list[ListedData], list[Finding]]:
+    """Let the host, which is imported, list the images of the data sets that some splits use.
 
     Returns:
-        The data sets, and what was left out.
+        The data sets, each once, as a ``kind``; and what was left out.
     """
     data, findings = find_data_sets(kind, config, splits)
     for i, one in enumerate(data):

@@ -16,9 +16,7 @@ from ptnt_mm.utils.text import printable
 from ptnt_mm.visualization.overlay import draw_names, tint
 
 _SHADES = (1.0, 0.65, 0.4)
-
-_BEST = 5
-"""Classes of an image that a classifier names: papers count those for the top-5 accuracy."""
+_BEST = 5  # classes that a classifier names, as for the top-5 accuracy of papers
 
 
 def find_classes(meta: dict, config: Config, model: nn.Module) -> dict[str, Any]:
@@ -36,7 +34,11 @@ def find_classes(meta: dict, config: Config, model: nn.Module) -> dict[str, Any]
         'random': the ``dataset_meta`` of a host's visualizer.
     """
     number = count_classes(model)
-    for known in (_of_checkpoint(meta), _of_config(config)):
+    # mmdet 2 and mmseg 0 wrote it in capitals, and beside the rest.
+    of_checkpoint = meta.get('dataset_meta')
+    of_checkpoint = of_checkpoint if isinstance(of_checkpoint, dict) else meta
+    of_checkpoint = {str(key).lower(): value for key, value in of_checkpoint.items()}
+    for known in (of_checkpoint, _of_config(config)):
         names = known.get('classes')
         if isinstance(names, (list, tuple)) and number in (None, len(names)):
             names = tuple(printable(str(name)) for name in names)
@@ -72,13 +74,6 @@ def best_classes(scores: Tensor, score_thr: float = 0.0) -> list[tuple[int, floa
 def class_lines(best: Iterable[tuple[int, float]], names: Sequence[str] | None) -> list[str]:
     """Lines for a picture: the names of classes, and their scores in per cent."""
     return [f'{class_name(names, index)} {100 * score:.1f} %' for index, score in best]
-
-
-def _of_checkpoint(meta: dict) -> dict:
-    """The ``dataset_meta`` of a checkpoint; mmdet 2 and mmseg 0 wrote it in capitals."""
-    known = meta.get('dataset_meta')
-    known = known if isinstance(known, dict) else meta
-    return {str(key).lower(): value for key, value in known.items()}
 
 
 def _of_config(config: Config) -> dict:

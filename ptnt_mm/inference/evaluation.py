@@ -23,9 +23,15 @@ from ptnt_mm.inference.classes import (
 )
 from ptnt_mm.inference.images import encode_image, read_image
 from ptnt_mm.registry import HOOKS, METRICS
-from ptnt_mm.utils.atomic_files import check_new, written_whole
+from ptnt_mm.utils.atomic_files import check_new, write_whole
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.visualization.overlay import write_lines
+
+_NEEDED = {
+    'pred_sem_seg': 'only segmenters give one, so leave it out',
+    'pred_score': 'only classifiers give one, so leave it out',
+    'img_path': "name it in the meta_keys of the pipeline's last step",
+}
 
 
 def draw_predictions(config: Config, folder: Path) -> None:
@@ -40,7 +46,12 @@ def draw_predictions(config: Config, folder: Path) -> None:
         raise UserError(f'--show-dir {folder}: {there} is a file, and no folder: choose another')
     host = HOSTS.get(config.get('default_scope'))
     if host is not None and host.draws:
-        hook = dict(type=host.draws, folder=str(folder), root=_images_folder(config))
+        # The folder that the images of all joined data sets are in.
+        roots = []
+        for one in data_sets(config, 'test'):
+            prefix = one.prefixes.get('img_path') or ''
+            roots.append(os.path.abspath(Path(one.settings.get('data_root') or '', prefix)))
+        hook = dict(type=host.draws, folder=str(folder), root=os.path.commonpath(roots))
         config.custom_hooks = [*(config.get('custom_hooks') or []), hook]
         return
     hook = (config.get('default_hooks') or {}).get('visualization')
@@ -68,15 +79,6 @@ def dump_predictions(config: Config, file: Path) -> None:
     ]
 
 
-def _images_folder(config: Config) -> str:
-    """The folder that the images of all joined test data sets are in."""
-    folders = []
-    for data_set in data_sets(config, 'test'):
-        prefix = data_set.prefixes.get('img_path') or ''
-        folders.append(os.path.abspath(Path(data_set.settings.get('data_root') or '', prefix)))
-    return os.path.commonpath(folders)
-
-
 @METRICS.register_module()
 class DumpMaps(DumpResults):
     """Dump maps of classes into a pickle: of each image ``pred_sem_seg``, (1, H, W).
@@ -87,17 +89,16 @@ class DumpMaps(DumpResults):
 
     def process(self, data_batch: Any, predictions: Sequence[dict]) -> None:
         """Drop logits from samples with a map; keep others, such as depths, unchanged."""
-        super().process(data_batch, [_small(sample) for sample in predictions])
-
-
-def _small(sample: dict) -> dict:
-    """A sample without logits and ground truth, its map in bytes where 256 classes are enough."""
-    if 'pred_sem_seg' not in sample:
-        return sample
-    labels = sample['pred_sem_seg']['data']
-    small = torch.uint8 if labels.max() < 256 else torch.int16
-    kept = {key: value for key, value in sample.items() if key not in ('seg_logits', 'gt_sem_seg')}
-    return dict(kept, pred_sem_seg=labels.to(small))
+        found = []
+        for sample in predictions:
+            if 'pred_sem_seg' in sample:
+                labels = sample['pred_sem_seg']['data']
+                small = torch.uint8 if labels.max() < 256 else torch.int16
+                sample = dict(sample, pred_sem_seg=labels.to(small))
+                sample.pop('seg_logits', None)
+                sample.pop('gt_sem_seg', None)
+            found.append(sample)
+        super().process(data_batch, found)
 
 
 class DrawHook(Hook):
@@ -110,6 +111,8 @@ class DrawHook(Hook):
         folder: Where the pictures go, as PNG, in the folders that the images have below ``root``.
         root: The images' folder. Images from elsewhere keep their whole path.
     """
+
+    needs = ''  # what every sample must have
 
     def __init__(self, folder: str, root: str):
         self._folder = Path(folder)
@@ -136,10 +139,16 @@ class DrawHook(Hook):
                 read or has another size than a map, or the picture cannot be written.
         """
         for sample in outputs or ():
-            _need(sample, 'img_path', 'name it in the meta_keys of the last step of the pipeline')
-            picture = self.picture(sample, _read(Path(sample.img_path)))
-            with written_whole(self._folder / self._name(sample.img_path)) as file:
-                file.write_bytes(encode_image(picture, '.png'))
+            for key in (self.needs, 'img_path'):
+                if key not in sample:
+                    raise UserError(f'--show-dir needs the {key} of each image: {_NEEDED[key]}')
+            file = sample.img_path
+            try:
+                image = read_image(Path(file))
+            except UserError as error:
+                raise UserError(f'--show-dir: {file} {error}') from error
+            picture = encode_image(self.picture(sample, image), '.png')
+            write_whole(self._folder / self._name(file), picture)
 
     def picture(self, sample: Any, image: np.ndarray) -> np.ndarray:
         """Draw a sample on its image, (H, W, 3) uint8, BGR."""
@@ -161,10 +170,11 @@ class DrawHook(Hook):
 class DrawMapsHook(DrawHook):
     """Draw a segmenter's ground truth and prediction side by side."""
 
+    needs = 'pred_sem_seg'
+
     def picture(self, sample: Any, image: np.ndarray) -> np.ndarray:
         """Tint the pixels of an image in the colours of their classes: truth, prediction."""
-        _need(sample, 'pred_sem_seg', 'only segmenters give one, so leave it out')
-        maps = [sample.get(key).data[0] for key in ('gt_sem_seg', 'pred_sem_seg') if key in sample]
+        maps = [sample.get(key).data[0] for key in ('gt_sem_seg', self.needs) if key in sample]
         return np.hstack([self._paint(sample.img_path, image, labels) for labels in maps])
 
     def _paint(self, file: str, image: np.ndarray, labels: Any) -> np.ndarray:
@@ -183,22 +193,11 @@ class DrawMapsHook(DrawHook):
 class DrawLabelsHook(DrawHook):
     """Write a classifier's ground truth and its best classes on the image."""
 
+    needs = 'pred_score'
+
     def picture(self, sample: Any, image: np.ndarray) -> np.ndarray:
         """Write the true classes, then the best five with their probabilities."""
-        _need(sample, 'pred_score', 'only classifiers give one, so leave it out')
         names = self._known['classes']
         true = sample.get('gt_label', torch.tensor([])).tolist()
         lines = [f'truth: {class_name(names, label)}' for label in true]
         return write_lines(image, [*lines, *class_lines(best_classes(sample.pred_score), names)])
-
-
-def _need(sample: Any, key: str, advice: str) -> None:
-    if key not in sample:
-        raise UserError(f'--show-dir needs the {key} of each image: {advice}')
-
-
-def _read(file: Path) -> np.ndarray:
-    try:
-        return read_image(file)
-    except UserError as error:
-        raise UserError(f'--show-dir: {file} {error}') from error

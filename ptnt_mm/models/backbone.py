@@ -123,8 +123,7 @@ def check_out_indices(
     if not isinstance(out_indices, Sequence):
         raise ValueError(f'out_indices is {out_indices!r}: expected {kind} such as {such_as}')
     indices = tuple(out_indices)
-    in_range = indices and all(0 <= i < number for i in indices)
-    if not in_range or list(indices) != sorted(set(indices)):
+    if not indices or list(indices) != sorted({*indices} & {*range(number)}):
         raise ValueError(
             f'out_indices is {indices}: expected rising {kind} from 0 to {number - 1}, '
             f'such as {such_as}'

@@ -15,8 +15,7 @@ _PLACES = 512
 _LETTERS_PER_SIDE = 40
 _SMALLEST_LETTERS = 10
 
-_SMALLEST_SIDE = 256
-"""Pixels of the shorter side of an image that lines are written on."""
+_SMALLEST_SIDE = 256  # pixels of an image that lines are written on
 
 
 def tint(image: np.ndarray, colours: np.ndarray) -> np.ndarray:

@@ -1,6 +1,8 @@
 """Every config of the package: what holds for all of them, whatever their host."""
 
 import copy
+import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -44,6 +46,14 @@ def test_what_was_published_is_there():
     published = {name for file in files for name in file.PUBLISHED}
     assert not published - set(NAMES), 'configs that were published may not go'
     assert sorted(name for file in files for name in file.NAMES) == NAMES
+
+
+def test_the_size_in_a_name_is_the_variants(config: Config):
+    name = Path(config.filename).stem
+    size = re.search('_(?:p?tnt|cpvt)_([a-z]+)', name)
+    if size is None:
+        pytest.skip('a name without a size')
+    assert config.model.backbone.arch.startswith(size[1])
 
 
 def test_the_necks_channels_are_the_backbones(config: Config, blueprint: nn.Module):

@@ -14,7 +14,7 @@ from PIL import Image
 
 from ptnt_mm.inference.results import FORMAT
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.visualization.figures import FAINT, INK, check_out_file, save
+from ptnt_mm.visualization.figures import FAINT, INK, save
 
 _MISTAKES = 9
 """So many are shown at most."""
@@ -35,7 +35,7 @@ def draw_confusion(predictions: Path, image_folder: Path, out_file: Path) -> Pat
     Args:
         predictions: What ``tools/infer.py`` writes for a folder with a folder for each class.
         image_folder: That folder.
-        out_file: The figure, .png or another format that Matplotlib writes.
+        out_file: The figure, a PNG.
 
     Returns:
         The path of the figure.
@@ -43,7 +43,6 @@ def draw_confusion(predictions: Path, image_folder: Path, out_file: Path) -> Pat
     Raises:
         UserError: if there are no predictions of a classifier, or if the figure cannot be written.
     """
-    check_out_file(out_file)
     guesses = _read(predictions)
     names = sorted({name for guess in guesses for name in (guess.truth, guess.found)})
     places = {name: place for place, name in enumerate(names)}

@@ -40,7 +40,3 @@ def labels_batch(model: nn.Module, images: int, size: tuple[int, int], device: s
     labels = torch.randint(model.head.num_classes, (images,), device=device)
     inputs = torch.randint(256, (images, 3, *size), dtype=torch.uint8, device=device)
     return dict(inputs=inputs, data_samples=[DataSample().set_gt_label(one) for one in labels])
-
-
-BATCHES = {'mmdet': boxes_batch, 'mmseg': maps_batch, 'mmpretrain': labels_batch}
-"""By a config's default scope."""
