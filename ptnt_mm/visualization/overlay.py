@@ -56,10 +56,7 @@ def draw_names(
 
 
 def write_lines(image: np.ndarray, lines: Sequence[str]) -> np.ndarray:
-    """Write lines of text into the upper left corner: (h, w, 3) -> (H, W, 3), both uint8, BGR.
-
-    An image whose shorter side has less than 256 pixels is enlarged.
-    """
+    """Write lines of text on an image, perhaps enlarged: (h, w, 3) -> (H, W, 3), uint8, BGR."""
     picture = Image.fromarray(np.ascontiguousarray(image[..., ::-1]))
     factor = max(1, -(-_SMALLEST_SIDE // min(picture.size)))
     picture = picture.resize((picture.width * factor, picture.height * factor))

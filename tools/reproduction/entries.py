@@ -134,7 +134,8 @@ class Entry:
     @property
     def _own_size(self) -> tuple[int, int] | None:
         """That of the variant's position tables, for which it is pretrained."""
-        side = ARCHS[self.arch]['pretrain_img_size']
+        arch = next(arch for arch in ARCHS if arch.startswith(self.size))
+        side = ARCHS[arch]['pretrain_img_size']
         return (side, side) if self.benchmark is IMAGENET else None
 
     @property
