@@ -62,7 +62,7 @@ lint: setup
 docs: setup
 	@.venv/bin/python -c 'import furo, myst_parser' 2>/dev/null || .venv/bin/python -m pip install \
 		--quiet --no-build-isolation -c requirements/constraints.txt -e '.[docs]'
-	.venv/bin/python -m sphinx -W --keep-going -q -b html docs build/docs
+	.venv/bin/python -m sphinx -E -W --keep-going -q -b html docs build/docs
 
 bench: setup
 	.venv/bin/python tools/dev/time_backbones.py --out docs/benchmarks --overwrite

@@ -1,5 +1,6 @@
-"""Links inside README and docs lead somewhere, and the site's contents name every page."""
+"""Links lead somewhere; the contents name every page, the config reference every class."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -22,3 +23,10 @@ def test_every_page_is_in_the_contents():
     contents = [b.text for page in PAGES for b in blocks(page) if b.language == '{toctree}']
     listed = {line for text in contents for line in text.split() if not line.startswith(':')}
     assert listed >= {page.stem for page in ROOT.glob('docs/*.md')} - {'index'}
+
+
+def test_every_class_that_a_config_can_name_is_in_the_reference():
+    source = '\n'.join(file.read_text() for file in ROOT.glob('ptnt_mm/**/*.py'))
+    registered = re.findall(r'\.register_module\(\)\nclass (\w+)', source)
+    page = (ROOT / 'docs' / 'config_reference.md').read_text()
+    assert set(registered) <= set(re.findall(r'autoclass:: [\w.]+\.(\w+)', page))
