@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from pages import PAGES, ROOT, anchors, blocks, links, name
+from pages import PAGES, ROOT, anchors, blocks, links, name, prose
 
 
 @pytest.mark.parametrize('page', PAGES, ids=name)
@@ -17,6 +17,20 @@ def test_links_lead_somewhere(page: Path):
         assert target.exists() and target.is_relative_to(ROOT), f'{name(page)}: {link} is dead'
         if anchor:
             assert anchor in anchors(target), f'{name(page)}: {link} is no heading'
+
+
+def test_the_readmes_say_the_same():
+    """As far as a test can see: the same code, links and shape."""
+    english, chinese = ROOT / 'README.md', ROOT / 'README.zh-CN.md'
+    assert blocks(english) == blocks(chinese)
+    assert set(links(english)) - {chinese.name} == set(links(chinese)) - {english.name}
+    assert prose(english).count('\n|') == prose(chinese).count('\n|')
+
+
+def test_pages_that_the_code_names_are_there():
+    for file in (f for top in ('ptnt_mm', 'tests', 'tools') for f in ROOT.glob(f'{top}/**/*.py')):
+        for page in re.findall(r'\bdocs/\w+\.md', file.read_text()):
+            assert (ROOT / page).is_file(), f'{file.relative_to(ROOT)}: there is no {page}'
 
 
 def test_every_page_is_in_the_contents():
