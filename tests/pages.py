@@ -43,13 +43,18 @@ class Block:
         return self.mark.removeprefix('not run: ') if self.mark else None
 
     def commands(self) -> Iterator[list[str]]:
-        """The words of each command, without variables that are set for it."""
-        for line in self.text.replace('\\\n', ' ').splitlines():
-            words = shlex.split(line, comments=True)
-            while words and re.match(r'[A-Z_]+=', words[0]):
-                words = words[1:]
-            if words:
-                yield words
+        """The words of each command of a shell."""
+        return commands(self.text)
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    """The words of each command, without variables that are set for it."""
+    for line in text.replace('\\\n', ' ').splitlines():
+        words = shlex.split(line, comments=True)
+        while words and re.match(r'[A-Z_]+=', words[0]):
+            words = words[1:]
+        if words:
+            yield words
 
 
 def name(page: Path) -> str:
@@ -74,6 +79,12 @@ def prose(page: Path) -> str:
 def has_indented_blocks(page: Path) -> bool:
     """Whether a page has code that is no fenced block, and so has no language."""
     return bool(_INDENTED.search(prose(page)))
+
+
+def inline_commands(page: Path) -> Iterator[list[str]]:
+    """Commands in the sentences of a page."""
+    for code in re.findall(r'`((?:python|make|torchrun) [^`]+)`', prose(page)):
+        yield from commands(' '.join(code.split()))
 
 
 def links(page: Path) -> list[str]:

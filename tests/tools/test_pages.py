@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from pages import PAGES, ROOT, Block, blocks, has_indented_blocks, name
+from pages import PAGES, ROOT, Block, blocks, has_indented_blocks, inline_commands, name
 
 from .workplace import Workplace
 
@@ -85,9 +85,10 @@ def test_code_runs(workplace: Workplace, page: Path):
 
 @pytest.mark.parametrize('page', PAGES, ids=name)
 def test_blocks_say_what_they_are(page: Path):
-    assert not has_indented_blocks(page), 'fence it, with a language'
+    assert not has_indented_blocks(page), 'fence the block, with a language'
     for block in blocks(page):
-        assert block.is_code or block.language in ('text', 'json', *DIRECTIVES), block
+        known = block.is_code or block.language in ('text', 'json', *DIRECTIVES)
+        assert known, f'```{block.language}: write shell, python or text:\n{block.text}'
         if block.is_code and block.mark:
             assert block.mark.startswith('not run: ') and len(block.reason) > 5, block.mark
             for file in re.findall(r'tests/[\w/]+(?:\.py)?', block.reason):
@@ -98,7 +99,8 @@ def test_flags_and_files_exist(workplace: Workplace):
     """What is not run names scripts, configs, targets and flags that exist."""
     commands = []
     for page in PAGES:
-        for words in (w for b in blocks(page) if b.language == 'shell' for w in b.commands()):
+        fenced = (w for b in blocks(page) if b.language == 'shell' for w in b.commands())
+        for words in (*fenced, *inline_commands(page)):
             for word in words:
                 if re.match(r'(configs|tests|tools)/', word):
                     assert (ROOT / word).exists(), f'{name(page)}: there is no {word}'

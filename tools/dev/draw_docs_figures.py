@@ -1,7 +1,4 @@
-"""Draw the figures of docs/how_it_works.md as SVG.
-
-python tools/dev/draw_docs_figures.py docs/images
-"""
+"""Draw the figures of docs/how_it_works.md as SVG: python tools/dev/draw_docs_figures.py."""
 
 import sys
 from collections.abc import Iterator
@@ -10,6 +7,10 @@ from pathlib import Path
 import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
+
+from ptnt_mm.cli.arguments import Parser
+
+IMAGES = Path(__file__).resolve().parents[2] / 'docs' / 'images'
 
 INK, FAINT, LINE = '#1f2933', '#7b8794', '#52606d'
 WORD, WORD_PALE = '#d9730d', '#fdebd8'
@@ -21,12 +22,12 @@ PLAIN = '#f1f4f7'
 _ENLARGED = 1.2
 
 # Text stays text, and the same figure is the same file.
-matplotlib.rcParams.update({
+_STYLE = {
     'svg.fonttype': 'none',
     'svg.hashsalt': 'ptnt_mm',
     'font.family': 'sans-serif',
     'font.sans-serif': ['DejaVu Sans', 'Verdana', 'Arial'],
-})  # fmt: skip
+}
 
 
 class Canvas:
@@ -297,8 +298,21 @@ def figures() -> Iterator[tuple[str, Canvas]]:
         yield draw.__name__, draw()
 
 
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; the exit status."""
+    parser = Parser(__doc__)
+    parser.add_argument('--out', type=Path, default=IMAGES, help='where to')
+    return parser.run(lambda args: draw_all(args.out), arguments)
+
+
+def draw_all(folder: Path) -> None:
+    """Write every figure into a folder."""
+    with matplotlib.rc_context(_STYLE):
+        for name, page in figures():
+            file = folder / f'{name}.svg'
+            page.figure.savefig(file, metadata={'Date': None}, facecolor='white')
+            print(file)
+
+
 if __name__ == '__main__':
-    for name, page in figures():
-        file = Path(sys.argv[1], f'{name}.svg')
-        page.figure.savefig(file, metadata={'Date': None}, facecolor='white')
-        print(file)
+    sys.exit(main())
