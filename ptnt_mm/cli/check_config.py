@@ -1,18 +1,20 @@
 """Say what in a config and its data would break a training, or silently go wrong.
 
-python tools/check_config.py configs/custom_coco.py --gpus 8 --pretrained ptnt_s_82.0.pth.tar
+ptnt check my_configs/custom_coco.py --gpus 8 --pretrained ptnt_s_82.0.pth.tar
 """
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from mmengine.config import Config
 
 from ptnt_mm.check.inspection import check
 from ptnt_mm.checkpoints.read import refuse_forced_unsafe_loading
-from ptnt_mm.cli.arguments import Parser, add_config
+from ptnt_mm.cli.arguments import Parser, add_config, whole
+from ptnt_mm.cli.json_output import add_json, json_output
 from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.engine.starting_weights import use_pretrained
+from ptnt_mm.utils.console import show
 from ptnt_mm.utils.findings import Finding, Severity, closing, lines, of_kind
 
 
@@ -33,7 +35,7 @@ class CheckArguments:
 
 def main(words: list[str] | None = None) -> int:
     """Check what the command line names, and print what is found; 1 if there are errors."""
-    return _parser().run(lambda args: _run(_resolve(args)), words)
+    return _parser().run(_run, words)
 
 
 def _parser() -> Parser:
@@ -41,13 +43,14 @@ def _parser() -> Parser:
     add_config(parser)
     parser.add_argument('--pretrained', metavar='PATH', help="the backbone's weights")
     parser.add_argument(
-        '--gpus', type=_positive, default=1, metavar='N', help='how many will train: 1 by default'
+        '--gpus', type=whole, default=1, metavar='N', help='how many will train: 1 by default'
     )
     parser.add_argument(
         '--quick',
         action='store_true',
         help='open no image and no weights, and take no step of training',
     )
+    add_json(parser)
     return parser
 
 
@@ -64,28 +67,15 @@ def _resolve(args: argparse.Namespace) -> CheckArguments:
     return CheckArguments(config, args.gpus, thorough=not args.quick)
 
 
-def _run(arguments: CheckArguments) -> int:
-    refuse_forced_unsafe_loading()
-    thorough = arguments.thorough
-    findings = check(arguments.config, gpus=arguments.gpus, thorough=thorough, tell=_print)
-    print(closing(findings))
-    return int(bool(of_kind(findings, Severity.ERROR)))
+def _run(args: argparse.Namespace) -> int:
+    with json_output(args.json, args.overwrite) as write:
+        arguments = _resolve(args)
+        refuse_forced_unsafe_loading()
+        found = check(**vars(arguments), tell=_print)
+        print(closing(found))
+        write([asdict(finding) for finding in found])
+    return int(bool(of_kind(found, Severity.ERROR)))
 
 
 def _print(subject: str, findings: list[Finding]) -> None:
-    print('\n'.join((subject, *lines(findings))), flush=True)
-
-
-def _positive(text: str) -> int:
-    """A whole number above 0.
-
-    Raises:
-        ValueError: for anything else; argparse says so.
-    """
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number
-
-
-_positive.__name__ = 'number above 0'
+    show('\n'.join((subject, *lines(findings))))

@@ -1,8 +1,8 @@
 """Look into a checkpoint, convert it, or make it ready to be published; nothing in it is run.
 
-python tools/checkpoint.py inspect ptnt_s.pth.tar
-python tools/checkpoint.py convert epoch_12.pth weights.safetensors
-python tools/checkpoint.py publish work_dirs/my_run/epoch_12.pth zoo/
+ptnt checkpoint inspect ptnt_s.pth.tar
+ptnt checkpoint convert epoch_12.pth weights.safetensors
+ptnt checkpoint publish work_dirs/my_run/epoch_12.pth zoo/
 """
 
 import hashlib
@@ -19,6 +19,7 @@ import torch
 
 from ptnt_mm.checkpoints.read import read
 from ptnt_mm.cli.arguments import Parser
+from ptnt_mm.cli.json_output import add_json, json_output
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.models.archs import NUM_STAGES, PATCH
 from ptnt_mm.models.pretrained import (
@@ -51,6 +52,7 @@ class CheckpointArguments:
     file: str
     out: Path | None = None
     overwrite: bool = False
+    json: Path | None = None
 
 
 def main(words: list[str] | None = None) -> int:
@@ -68,6 +70,7 @@ def _parser() -> Parser:
         command.add_argument('file', help='.pth, .pth.tar, .pt, .safetensors or an http(s) address')
     convert.add_argument('out', type=Path, help='a new .safetensors or .pth file')
     publish.add_argument('out', type=Path, nargs='?', help="a folder; the file's own by default")
+    add_json(look)
     for command in (convert, publish):
         command.add_argument('--overwrite', action='store_true', help='replace an existing file')
     return parser
@@ -80,8 +83,11 @@ def _run(arguments: CheckpointArguments) -> None:
         UserError: The file cannot be read, or a new one cannot be written.
     """
     if arguments.command == 'inspect':
-        for name, value in describe(arguments.file):
-            print(f'{name + ":":<13} {printable(str(value), 1000)}')
+        with json_output(arguments.json, arguments.overwrite) as write:
+            described = dict(describe(arguments.file))
+            for name, value in described.items():
+                print(f'{name + ":":<13} {printable(str(value), 1000)}')
+            write(described)
         return
     write = convert_file if arguments.command == 'convert' else publish_file
     print(f'wrote {write(arguments.file, arguments.out, arguments.overwrite)}')

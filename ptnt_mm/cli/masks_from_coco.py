@@ -1,7 +1,7 @@
 """Draw COCO polygons and run lengths as masks for a segmenter: palette PNGs of class indices.
 
-python tools/masks_from_coco.py instances_train.json data/custom_seg/masks/train
-python tools/masks_from_coco.py instances_val.json data/custom_seg/masks/val --classes ball cup
+ptnt masks-from-coco instances_train.json data/custom_seg/masks/train
+ptnt masks-from-coco instances_val.json data/custom_seg/masks/val --classes ball cup
 """
 
 from dataclasses import dataclass

@@ -9,7 +9,7 @@ meta.json                                arguments, class names and colours, lis
 import errno
 import json
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ _JPEG_QUALITY = 92
 # Measured: 37 kB for one picture with its semantic map and polygons.
 _BYTES_PER_IMAGE = 50_000
 
-Progress = Callable[[Iterable[int], str], Iterable[int]]
+Progress = Callable[[Sequence[int], str], Iterable[int]]
 
 
 @dataclass(frozen=True)
