@@ -12,6 +12,7 @@ from ptnt_mm.cli.arguments import Parser
 from ptnt_mm.cli.json_output import add_json, json_output, to_json
 from ptnt_mm.engine.complexity import ARCH_NAMES, build, measure
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.progress import waiting
 
 
 def main(words: list[str] | None = None) -> int:
@@ -41,7 +42,8 @@ def _run(args: argparse.Namespace) -> None:
     """
     with json_output(args.json, args.overwrite) as write:
         try:
-            found = measure(build(args.model), tuple(args.shape))
+            with waiting('Counting'):
+                found = measure(build(args.model), tuple(args.shape))
         except (MemoryError, RuntimeError) as error:
             size = 'x'.join(map(str, args.shape))
             raise UserError(f'{args.model} cannot be run at {size}: {error}') from error

@@ -13,8 +13,12 @@ from ptnt_mm.utils.atomic_files import check_new, written_whole
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add ``--json`` and the ``--overwrite`` that belongs to it."""
-    help = 'also write JSON to this file; - prints it, and the text goes to standard error'
-    parser.add_argument('--json', type=Path, metavar='FILE', help=help)
+    parser.add_argument(
+        '--json',
+        type=Path,
+        metavar='FILE',
+        help='also write JSON to this file; - prints it, and the text goes to standard error',
+    )
     parser.add_argument('--overwrite', action='store_true', help='replace that file if it exists')
 
 

@@ -4,7 +4,7 @@ ptnt masks-from-coco instances_train.json data/custom_seg/masks/train
 ptnt masks-from-coco instances_val.json data/custom_seg/masks/val --classes ball cup
 """
 
-from dataclasses import dataclass
+import argparse
 from functools import partial
 from pathlib import Path
 
@@ -13,19 +13,9 @@ from ptnt_mm.data.coco_masks import write_masks
 from ptnt_mm.utils.progress import watched
 
 
-@dataclass(frozen=True)
-class MaskArguments:
-    """The command line, resolved: what ``write_masks`` takes."""
-
-    annotations: Path
-    folder: Path
-    classes: list[str] | None
-    overwrite: bool
-
-
 def main(words: list[str] | None = None) -> int:
     """Draw what the command line names; the exit status."""
-    return _parser().run(lambda args: _run(MaskArguments(**vars(args))), words)
+    return _parser().run(_run, words)
 
 
 def _parser() -> Parser:
@@ -46,12 +36,11 @@ def _parser() -> Parser:
     return parser
 
 
-def _run(arguments: MaskArguments) -> None:
+def _run(args: argparse.Namespace) -> None:
     """Write the masks, and print the class names for a config.
 
     Raises:
         UserError: if the annotations cannot be drawn, or the folder cannot be written.
     """
-    names = write_masks(**vars(arguments), progress=partial(watched, title='Drawing masks'))
-    folder = arguments.folder
-    print(f'{folder} holds the masks. For configs/custom_seg.py:\nclasses = {names!r}')
+    names = write_masks(**vars(args), progress=partial(watched, title='Drawing masks'))
+    print(f'{args.folder} holds the masks. For configs/custom_seg.py:\nclasses = {names!r}')
