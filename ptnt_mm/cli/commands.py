@@ -30,10 +30,6 @@ COMMANDS = (
 
 _SHORT = {'list': 'configs list', 'copy': 'configs copy'}
 
-_EPILOG = """\
-ptnt COMMAND --help shows the flags of a command, and an example.
-Exit status: 0 done, 1 an error or an error found, 2 a wrong command line, 130 stopped by Ctrl-C."""
-
 
 def main() -> int:
     """Run the command that the command line names; its exit status."""
@@ -71,17 +67,16 @@ def _parser() -> argparse.ArgumentParser:
         'ptnt',
         'ptnt COMMAND ...',
         'Transformer in Transformer for MMDetection and MMSegmentation.',
-        _EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        'ptnt COMMAND --help shows its flags and an example. Exit status: 0 done, 1 an error, or '
+        'errors found, 2 a wrong command line, 130 stopped by Ctrl-C.',
     )
     version = runpy.run_path(str(Path(__file__).parents[1] / 'version.py'))['__version__']
     parser.add_argument('--version', action='version', version=version)
-    commands = parser.add_subparsers(dest='command', metavar='COMMAND', required=True)
+    rows = parser.add_subparsers(title='commands', dest='command', metavar='COMMAND', required=True)
     for name, _, about in COMMANDS:
-        commands.add_parser(name, help=about, add_help=False)
+        rows.add_parser(name, help=about, add_help=False)
     for name in _SHORT:
-        commands.add_parser(name, add_help=False)
+        rows.add_parser(name, add_help=False)
     return parser
 
 
