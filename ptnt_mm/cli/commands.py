@@ -38,12 +38,14 @@ def main() -> int:
     # As of a script of this name: parsers show it, and `command_line` reads it.
     sys.argv[:2] = [f'ptnt {name}', *part]
     modules = {known: module for known, module, _ in COMMANDS}
+    # Imports take a while, and nothing has begun. Some libraries swallow a KeyboardInterrupt.
+    before = signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     try:
         command = import_module(modules[name])
     except ImportError as error:
         sys.exit(f'error: {error}. ptnt doctor says what to install')
-    except KeyboardInterrupt:
-        return 130  # imports take a while, and nothing has begun
+    finally:
+        signal.signal(signal.SIGINT, before)
     try:
         status = command.main(sys.argv[1:])
         sys.stdout.flush()
