@@ -35,7 +35,10 @@ def completion(shell: str) -> str:
     root = argparse.ArgumentParser('ptnt')
     commands = root.add_subparsers(parser_class=lambda parser, **settings: parser)
     for name, module, about in COMMANDS:
-        parser = import_module(module)._parser()
+        try:
+            parser = import_module(module)._parser()
+        except ImportError:  # of an extra that is not installed: its name is all there is
+            parser = argparse.ArgumentParser()
         parser.description = about
         _mark(parser)
         commands.add_parser(name, help=about, parser=parser)

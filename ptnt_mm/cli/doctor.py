@@ -4,7 +4,7 @@ ptnt doctor
 """
 
 # Not our own parser: the doctor has to start where MMEngine is broken.
-import argparse
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 
 from ptnt_mm.cli.json_output import add_json, json_output
 from ptnt_mm.doctor import report
@@ -17,16 +17,12 @@ def main(words: list[str] | None = None) -> int:
     return exit_status(lambda: _run(args))
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     add_json(parser)
     return parser
 
 
-def _run(args: argparse.Namespace) -> int:
+def _run(args: Namespace) -> int:
     with json_output(args.json, args.overwrite) as write:
         return report.main(write)
