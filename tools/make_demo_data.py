@@ -5,13 +5,11 @@ ptnt train demo_retinanet_ptnt_ti
 """
 
 import sys
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from demo.dataset import DemoSpec, make
 from ptnt_mm.cli.arguments import Parser
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.progress import watched
 
 
 def new_parser() -> Parser:
@@ -30,17 +28,12 @@ def new_parser() -> Parser:
     return parser
 
 
-def show_progress(numbers: Sequence[int], title: str) -> Iterable[int]:
-    """Yield the numbers and show a progress bar."""
-    return watched(numbers, len(numbers), f'Composing {title:<5} pictures')
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit status."""
     args = new_parser().parse_args(arguments)
     try:
         spec = DemoSpec(args.train, args.val, args.seed)
-        print(make(args.folder, spec, args.overwrite, show_progress))
+        print(make(args.folder, spec, args.overwrite))
     except UserError as error:
         print(f'error: {error}', file=sys.stderr)
         return 1

@@ -4,7 +4,7 @@ ptnt check my_configs/custom_coco.py --gpus 8 --pretrained ptnt_s_82.0.pth.tar
 """
 
 import argparse
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from mmengine.config import Config
 
@@ -16,21 +16,6 @@ from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.engine.starting_weights import use_pretrained
 from ptnt_mm.utils.console import show
 from ptnt_mm.utils.findings import Finding, Severity, closing, lines, of_kind
-
-
-@dataclass(frozen=True)
-class CheckArguments:
-    """The command line, resolved.
-
-    Attributes:
-        config: A whole config, with the flags brought into it.
-        gpus: The number of processes that will train, one for each GPU.
-        thorough: Open images and weights, and take a step of training.
-    """
-
-    config: Config
-    gpus: int
-    thorough: bool
 
 
 def main(words: list[str] | None = None) -> int:
@@ -54,8 +39,8 @@ def _parser() -> Parser:
     return parser
 
 
-def _resolve(args: argparse.Namespace) -> CheckArguments:
-    """Read the config.
+def _resolve(args: argparse.Namespace) -> Config:
+    """Read the config, and bring the flags into it that are settings.
 
     Raises:
         UserError: if it cannot be read, or is none to train with.
@@ -64,14 +49,14 @@ def _resolve(args: argparse.Namespace) -> CheckArguments:
     require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
     if args.pretrained is not None:
         use_pretrained(config, args.pretrained)
-    return CheckArguments(config, args.gpus, thorough=not args.quick)
+    return config
 
 
 def _run(args: argparse.Namespace) -> int:
     with json_output(args.json, args.overwrite) as write:
-        arguments = _resolve(args)
+        config = _resolve(args)
         refuse_forced_unsafe_loading()
-        found = check(**vars(arguments), tell=_print)
+        found = check(config, gpus=args.gpus, thorough=not args.quick, tell=_print)
         print(closing(found))
         write([asdict(finding) for finding in found])
     return int(bool(of_kind(found, Severity.ERROR)))

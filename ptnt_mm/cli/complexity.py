@@ -35,11 +35,7 @@ def _parser() -> Parser:
 
 
 def _run(args: argparse.Namespace) -> None:
-    """Count and print.
-
-    Raises:
-        UserError: if the model is unknown, the shape impossible, or the file cannot be written.
-    """
+    """Count and print."""
     with json_output(args.json, args.overwrite) as write:
         try:
             with waiting('Counting'):

@@ -5,12 +5,10 @@ ptnt masks-from-coco instances_val.json data/custom_seg/masks/val --classes ball
 """
 
 import argparse
-from functools import partial
 from pathlib import Path
 
 from ptnt_mm.cli.arguments import Parser
 from ptnt_mm.data.coco_masks import write_masks
-from ptnt_mm.utils.progress import watched
 
 
 def main(words: list[str] | None = None) -> int:
@@ -37,10 +35,6 @@ def _parser() -> Parser:
 
 
 def _run(args: argparse.Namespace) -> None:
-    """Write the masks, and print the class names for a config.
-
-    Raises:
-        UserError: if the annotations cannot be drawn, or the folder cannot be written.
-    """
-    names = write_masks(**vars(args), progress=partial(watched, title='Drawing masks'))
+    """Write the masks, and print the class names for a config."""
+    names = write_masks(**vars(args))
     print(f'{args.folder} holds the masks. For configs/custom_seg.py:\nclasses = {names!r}')
