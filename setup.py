@@ -104,9 +104,17 @@ setup(
     python_requires='>=3.11,<3.14',
     # Below 2.6 torch.load is unsafe by default. No upper bound: it would downgrade people's torch.
     # MMEngine brings packaging and rich; the doctor must not depend on it.
-    install_requires=['torch>=2.6', 'mmengine>=0.10.7,<0.11', 'packaging>=24.2', 'rich>=13.4.2'],
+    install_requires=[
+        'torch>=2.6',
+        'mmengine>=0.10.7,<0.11',
+        'packaging>=24.2',
+        'rich>=13.4.2',
+        'shtab>=1.10',
+    ],
     extras_require=EXTRAS,
     packages=find_packages(include=['ptnt_mm', 'ptnt_mm.*']),
+    # No entry point: it would import ptnt_mm, and with it torch, before the first line of help.
+    scripts=['tools/ptnt'],
     cmdclass={'build_py': BuildWithMim},
     options=scratch_options(),
     zip_safe=False,

@@ -1,6 +1,6 @@
 """Train a detector or segmenter from an MMEngine config.
 
-python tools/train.py configs/retinanet_ptnt_s_1x.py --pretrained ptnt_s.pth.tar
+ptnt train retinanet_ptnt_s_1x --pretrained ptnt_s_82.0.pth.tar
 """
 
 import argparse
@@ -23,6 +23,7 @@ from ptnt_mm.check.inspection import check_before_training
 from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_there_are_weights
 from ptnt_mm.checkpoints.read import refuse_forced_unsafe_loading
 from ptnt_mm.cli.arguments import Parser, add_config, add_work_dir_and_launcher, resolved
+from ptnt_mm.cli.commands import command_line
 from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.engine.data_files import check_data_files
@@ -237,7 +238,7 @@ def _resolve(args: argparse.Namespace) -> TrainArguments:
         config.auto_scale_lr.enable = True
     if args.load_from is not None:
         config.load_from = args.load_from
-    return resolved(TrainArguments, args, config=config, command=tuple(sys.argv))
+    return resolved(TrainArguments, args, config=config, command=command_line())
 
 
 def _use_mixed_precision(config: Config) -> None:
@@ -265,8 +266,9 @@ def _how_to_continue(arguments: TrainArguments, work_dir: Path) -> str:
     """What is kept, and the command that continues."""
     resume = arguments.resume
     dropped = {'--overwrite', '--resume', f'--resume={resume}', resume}
-    words = [word for word in arguments.command if word not in dropped]
-    starter = 'python' if arguments.launcher == 'none' else '(your launcher)'
+    starter, *words = (word for word in arguments.command if word not in dropped)
+    if arguments.launcher != 'none':
+        starter = '(your launcher) -m ptnt_mm' if starter == 'ptnt' else '(your launcher)'
     checkpoint = latest_checkpoint(work_dir)
     kept = f'{checkpoint} is the last checkpoint' if checkpoint else 'no checkpoint was written yet'
     return f'\nStopped. {kept}; continue with\n    {starter} {shlex.join([*words, "--resume"])}'
