@@ -2,10 +2,13 @@
 
 import importlib
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import torch
 from mmengine.config import Config
+from mmengine.dataset import pseudo_collate
 from mmengine.device import get_device
 from mmengine.model import revert_sync_batchnorm
 from mmengine.registry import init_default_scope
@@ -23,25 +26,42 @@ class Predictor(ABC):
 
     Args:
         model: With its weights, where it shall run.
-        config: The model's.
+        pipeline: Makes an image, under the key ``img``, ready for the model's preprocessor.
         dataset_meta: The names and colours of its classes, see ``find_classes``.
         score_thr: What has a lower score is left out; None for the host's own value.
 
     Attributes:
+        model: As given.
         classes: Their names, or None.
         score_thr: The value that is used; None where there are no scores.
     """
 
     def __init__(
-        self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
+        self,
+        model: nn.Module,
+        pipeline: Callable[[dict], dict],
+        dataset_meta: dict,
+        score_thr: float | None,
     ):
+        self.model = model
         self.classes = dataset_meta['classes']
         self.score_thr = score_thr
-        self._model = model
+        self._pipeline = pipeline
 
     def name(self, label: int) -> str:
         """The name of a class, or its number where there is none."""
         return class_name(self.classes, label)
+
+    def prepare(self, image: np.ndarray) -> dict:
+        """What the network gets of an image, (H, W, 3) uint8, BGR, on the model's device.
+
+        Returns:
+            ``inputs``, (1, 3, h, w), resized, normalised and padded, and ``data_samples``, a list
+            of one sample that says how.
+        """
+        data = pseudo_collate([self._pipeline(dict(img=image, img_id=0))])
+        with torch.no_grad():
+            return self.model.data_preprocessor(data)
 
     @abstractmethod
     def predict(self, image: np.ndarray) -> Any:
@@ -57,13 +77,16 @@ class Predictor(ABC):
 
 
 def load_predictor(
-    config: Config, checkpoint: str, device: str | None = None, score_thr: float | None = None
+    config: Config,
+    checkpoint: str | None,
+    device: str | None = None,
+    score_thr: float | None = None,
 ) -> Predictor:
     """Build a config's model and load all of its weights.
 
     Args:
         config: A whole config: the model, and the test data set with its pipeline.
-        checkpoint: What training saved.
+        checkpoint: What training saved; None leaves the weights as they were drawn.
         device: Such as 'cpu' or 'cuda:1'; None for the best that is there.
         score_thr: What has a lower score is left out; None for the host's own value.
 
@@ -81,13 +104,20 @@ def load_predictor(
     # A file of this folder, which imports the host library.
     module = importlib.import_module(f'{__package__}.{host.task}')
     with explained_building(name):
-        dataset_meta = find_classes(load_whole(model, checkpoint), config, model)
+        meta = {} if checkpoint is None else load_whole(model, checkpoint)
+        dataset_meta = find_classes(meta, config, model)
         predictor = getattr(module, host.predictor)(model, config, dataset_meta, score_thr)
-    _move(model, device or get_device())
+    move(model, device)
     return predictor
 
 
-def _move(model: nn.Module, device: str) -> None:
+def move(model: nn.Module, device: str | None) -> None:
+    """Move a model to a device such as 'cpu' or 'cuda:1'; None for the best that is there.
+
+    Raises:
+        UserError: if it is not there.
+    """
+    device = device or get_device()
     try:
         model.to(device)
     except (AssertionError, RuntimeError) as error:

@@ -6,7 +6,6 @@ import numpy as np
 import torch
 from mmcv.transforms import Compose
 from mmengine.config import Config
-from mmengine.dataset import pseudo_collate
 from mmengine.structures import PixelData
 from mmseg.models.utils import resize
 from mmseg.structures import SegDataSample
@@ -29,22 +28,20 @@ class Segmenter(Predictor):
     def __init__(
         self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
     ):
-        super().__init__(model, config, dataset_meta, score_thr)
+        super().__init__(model, Compose(_without_files(config)), dataset_meta, score_thr)
         if score_thr is not None:
             raise UserError(
                 f'--score-thr {score_thr}: {config.filename} is a segmenter, which gives every '
                 'pixel a class and has no scores: leave it out'
             )
-        self._pipeline = Compose(_without_files(config))
         self._painter = MapPainter(dataset_meta, model.num_classes)
 
     def predict(self, image: np.ndarray) -> SegDataSample:
         """Give each pixel of the image as it was given a class: ``pred_sem_seg``, (1, H, W)."""
-        data = pseudo_collate([self._pipeline(dict(img=image))])
+        data = self.prepare(image)
         with torch.no_grad():
-            data = self._model.data_preprocessor(data)
             (sample,) = data['data_samples']
-            logits = self._model.inference(data['inputs'], [sample.metainfo])
+            logits = self.model.inference(data['inputs'], [sample.metainfo])
             labels = self._labels(_without_padding(logits, sample), image.shape[:2])
         sample.pred_sem_seg = PixelData(data=labels[None].cpu())
         return sample
@@ -82,7 +79,7 @@ class Segmenter(Predictor):
                 logits[:, first : first + at_once],
                 size=size,
                 mode='bilinear',
-                align_corners=self._model.align_corners,
+                align_corners=self.model.align_corners,
                 warning=False,
             )[0]
             values, indices = part.max(dim=0)
@@ -93,7 +90,7 @@ class Segmenter(Predictor):
                 best = torch.where(higher, values, best)
                 labels = torch.where(higher, indices + first, labels)
         if logits.shape[1] == 1:
-            return (best.sigmoid() > self._model.decode_head.threshold).long()
+            return (best.sigmoid() > self.model.decode_head.threshold).long()
         return labels
 
 
