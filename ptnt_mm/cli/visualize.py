@@ -4,26 +4,24 @@ python tools/visualize.py configs/retinanet_ptnt_s_1x.py work_dirs/.../epoch_12.
 """
 
 import argparse
-import importlib.util
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
-import cv2
 import numpy as np
 from mmengine.config import Config
 from rich.console import Console
 from rich.progress import track
 
 from ptnt_mm.checkpoints.read import refuse_forced_unsafe_loading
-from ptnt_mm.cli.arguments import Parser, add_config, resolved, whole
+from ptnt_mm.cli.arguments import Parser, add_config, resolved
 from ptnt_mm.engine.config import read_config
-from ptnt_mm.inference.images import FORMATS, read_image
-from ptnt_mm.inference.network import Network, load_network
+from ptnt_mm.inference.images import drawn_name, read_image
+from ptnt_mm.inference.network import load_network
 from ptnt_mm.inference.network_figures import SECTIONS, Scene
-from ptnt_mm.inference.recording import find_trunk
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.visualization.figure_page import MARK, ShownFigure, ShownImage, write_page
+from ptnt_mm.visualization.figure_page import MARK, Part, write_page
 from ptnt_mm.visualization.figures import save
 from ptnt_mm.visualization.panels import draw_rows
 from ptnt_mm.zoo import config_names
@@ -38,7 +36,6 @@ class VisualizeArguments:
     out: Path | None
     query: tuple[float, float] | None
     channels: Sequence[int]
-    longer_side: int | None
     overwrite: bool
     device: str | None
 
@@ -50,20 +47,17 @@ def visualize(
     *,
     query: tuple[float, float] | None = None,
     channels: Sequence[int] = (),
-    longer_side: int | None = None,
     overwrite: bool = False,
     device: str | None = None,
 ) -> Path:
     """Draw what networks see in images, as ``tools/visualize.py`` does.
 
     Args:
-        networks: One or two: a whole config and what training saved, or None for the weights that
-            its backbone starts from. See ``load_network``.
+        networks: One, or two to compare: a config, and a checkpoint or None, see ``load_network``.
         images: Image files.
         out: The folder of the page; ``work_dirs/visualize/<config>`` by default.
         query: A pixel (x, y) of the sentence whose attention is shown; by default the middle.
         channels: Those to show; by default the ones that vary most.
-        longer_side: Images are resized to it first, in pixels; None leaves them as they are.
         overwrite: Replace the page of an earlier run.
         device: Such as 'cpu' or 'cuda:1'; None for the best that is there.
 
@@ -74,67 +68,51 @@ def visualize(
         UserError: for everything that the user can mend.
     """
     refuse_forced_unsafe_loading()
-    if importlib.util.find_spec('sklearn') is None:
-        raise UserError('scikit-learn is not installed: pip install scikit-learn')
-    config_name = Path(networks[0][0].filename or 'model').stem
-    page = (out or Path('work_dirs', 'visualize', config_name)) / 'index.html'
+    if find_spec('sklearn') is None:
+        raise UserError('tools/visualize.py needs scikit-learn: pip install scikit-learn')
+    name = Path(networks[0][0].filename or 'model').stem
+    page = (out or Path('work_dirs', 'visualize', name)) / 'index.html'
     if page.exists() and not (overwrite and MARK in page.read_text(encoding='utf-8')):
         raise UserError(f'{page} exists: choose another --out, or give --overwrite')
-    pictures = {file: _read(file, longer_side) for file in images}
-    loaded = [load_network(config, checkpoint, device) for config, checkpoint in networks]
+    pictures = [_read(file, query) for file in images]
+    loaded = [load_network(*network, device) for network in networks]
     labels = 'AB' if len(loaded) > 1 else ['']
-    shown = []
-    for number, (file, image) in enumerate(pictures.items(), start=1):
+    parts = [
+        Part(f'Network {label}', f'{config.filename}, weights: {network.weights}')
+        for label, (config, _), network in zip(labels, networks, loaded, strict=True)
+    ]
+    for number, (file, image) in enumerate(zip(images, pictures, strict=True), start=1):
         height, width = image.shape[:2]
-        place = query or (width / 2, height / 2)
-        if not (0 <= place[0] < width and 0 <= place[1] < height):
-            raise UserError(
-                f'--query {place[0]:g} {place[1]:g}: {file} has {width}x{height} pixels'
-            )
         seen = {label: network.look(image) for label, network in zip(labels, loaded, strict=True)}
-        scene = Scene(image[..., ::-1], seen, place, channels)
-        figures = list(_draw(scene, page.parent, f'{number}_{file.stem}'))
-        shown.append(ShownImage(f'{file.name}, {width} x {height} pixels', figures))
-    write_page(page, f'What {config_name} sees', _facts(networks, loaded, labels), shown)
+        scene = Scene(image[..., ::-1], seen, query or (width / 2, height / 2), channels)
+        parts.append(Part(str(file), f'{width} x {height} pixels'))
+        parts += _draw(scene, page.parent, f'{number}_{file.stem}')
+    write_page(page, f'What {name} sees', parts)
     return page
 
 
-def _read(file: Path, longer_side: int | None) -> np.ndarray:
-    """An image, (H, W, 3) uint8, BGR."""
-    if not file.is_file():
-        raise UserError(f'there is no image {file}')
+def _read(file: Path, query: tuple[float, float] | None) -> np.ndarray:
+    """An image (H, W, 3) uint8, BGR, with the queried pixel in it."""
     try:
         image = read_image(file)
     except UserError as error:
         raise UserError(f'{file} {error}') from error
-    if longer_side is None:
-        return image
-    scale = longer_side / max(image.shape)
-    return cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+    height, width = image.shape[:2]
+    if query and not (0 <= query[0] < width and 0 <= query[1] < height):
+        raise UserError(f'--query {query[0]:g} {query[1]:g}: {file} has {width} x {height} pixels')
+    return image
 
 
-def _draw(scene: Scene, out: Path, folder: str) -> Iterator[ShownFigure]:
-    """Draw all figures of an image."""
+def _draw(scene: Scene, out: Path, folder: str) -> Iterator[Part]:
+    """Draw the figures of an image."""
+    height, width = scene.image.shape[:2]
     for section in track(SECTIONS, folder, console=Console(stderr=True)):
-        rows, file = section.rows(scene), f'{folder}/{section.file}.png'
+        rows, file = section.rows(scene), f'{folder}/{section.name}.png'
         if rows:
-            save(
-                draw_rows(section.title, rows, scene.image.shape[1] / scene.image.shape[0]),
-                out / file,
-            )
-        yield ShownFigure(
-            section.title, section.text if rows else section.absent, file * bool(rows)
-        )
-
-
-def _facts(
-    networks: Sequence[tuple[Config, str | None]], loaded: Sequence[Network], labels: Sequence[str]
-) -> Iterator[tuple[str, str]]:
-    for label, (config, _), network in zip(labels, networks, loaded, strict=True):
-        trunk = find_trunk(network.model) or network.model.backbone
-        yield f'Config {label}', config.filename or 'a config without a file'
-        yield f'Weights {label}', network.weights
-        yield f'Backbone {label}', type(trunk).__name__
+            save(draw_rows(section.title, rows, width / height), out / file)
+            yield Part(section.title, section.text, file)
+        else:
+            yield Part(section.title, 'This network has nothing of the kind.')
 
 
 def main(words: list[str] | None = None) -> int:
@@ -151,24 +129,24 @@ def _parser() -> Parser:
     parser.add_argument(
         '--versus',
         nargs='+',
-        metavar='CONFIG|CHECKPOINT',
-        help='compare with another checkpoint, another config, or another config and its checkpoint',
+        metavar='OTHER',
+        help='compare: another checkpoint, another config, or a config and its checkpoint',
     )
     parser.add_argument(
         '--query',
         type=float,
         nargs=2,
         metavar=('X', 'Y'),
-        help='a pixel: whose attention to show; the middle by default',
+        help='a pixel of the sentence whose attention is shown; the middle by default',
     )
     parser.add_argument(
-        '--channels', type=int, nargs='+', default=(), metavar='C', help='the channels to show'
+        '--channels', type=int, nargs='+', default=(), metavar='C', help='to show, counted from 0'
     )
     parser.add_argument(
-        '--longer-side', type=whole, metavar='PIXELS', help='resize images to this first'
-    )
-    parser.add_argument(
-        '--out', type=Path, metavar='DIR', help='work_dirs/visualize/CONFIG by default'
+        '--out',
+        type=Path,
+        metavar='DIR',
+        help='for the page: work_dirs/visualize/CONFIG by default',
     )
     parser.add_argument('--overwrite', action='store_true', help='replace an earlier page')
     parser.add_argument('--device', help='cpu, cuda or cuda:1; by default the best there is')
@@ -177,24 +155,22 @@ def _parser() -> Parser:
 
 def _resolve(args: argparse.Namespace) -> VisualizeArguments:
     """Tell the checkpoint from the images, and read the configs."""
-    checkpoint, *images = [None, *args.files] if _is_image(args.files[0]) else args.files
-    if not images:
-        raise UserError(f'{checkpoint} is the checkpoint: name at least one image, too')
+    first = Path(args.files[0])
+    # Images keep their names when they are drawn.
+    checkpoint, *files = [None, *args.files] if drawn_name(first) == first else args.files
     networks = [(read_config(args.config, args.cfg_options), checkpoint)]
-    match args.versus:
-        case [str(other)] if other.endswith('.py') or other in config_names():
+    match args.versus or []:
+        case [other] if other.endswith('.py') or other in config_names():
             networks.append((read_config(other), None))
-        case [str(other)]:
-            networks.append((read_config(args.config, args.cfg_options), other))
-        case [str(config), str(other)]:
+        case [other]:
+            networks.append((networks[0][0], other))
+        case [config, other]:
             networks.append((read_config(config), other))
         case [_, *_]:
-            raise UserError('--versus takes a checkpoint, a config, or a config and its checkpoint')
-    return resolved(VisualizeArguments, args, networks=networks, images=[*map(Path, images)])
-
-
-def _is_image(file: str) -> bool:
-    return Path(file).suffix.lower() in FORMATS
+            raise UserError('--versus takes a checkpoint, a config, or a config and a checkpoint')
+    if not files:
+        raise UserError(f'{checkpoint} is no image: name one behind it')
+    return resolved(VisualizeArguments, args, networks=networks, images=[*map(Path, files)])
 
 
 def _run(arguments: VisualizeArguments) -> None:

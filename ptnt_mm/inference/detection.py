@@ -32,16 +32,17 @@ class Detector(Predictor):
         self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
     ):
         score_thr = _SCORE_THR if score_thr is None else score_thr
+        super().__init__(model, config, dataset_meta, score_thr)
+        model.cfg = config
         pipeline = copy.deepcopy(get_test_pipeline_cfg(config))
         pipeline[0].type = 'mmdet.LoadImageFromNDArray'
-        super().__init__(model, Compose(pipeline), dataset_meta, score_thr)
-        model.cfg = config
+        self.pipeline = Compose(pipeline)
         self._visualizer = DetLocalVisualizer()
         self._visualizer.dataset_meta = dataset_meta
 
     def predict(self, image: np.ndarray) -> DetDataSample:
         """Detect, the best first; boxes and masks belong to the image as it was given."""
-        sample = inference_detector(self.model, image, self._pipeline).cpu()
+        sample = inference_detector(self.model, image, self.pipeline).cpu()
         found = sample.pred_instances
         found = found[found.scores >= self.score_thr]
         sample.pred_instances = found[found.scores.argsort(descending=True, stable=True)]

@@ -10,7 +10,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from ptnt_mm.utils.errors import UserError
 
 # Those of mmdet. Named, because Pillow would start Ghostscript for an .eps.
-FORMATS = {
+_FORMATS = {
     '.bmp': 'BMP',
     '.jpeg': 'JPEG',
     '.jpg': 'JPEG',
@@ -57,11 +57,11 @@ def find_images(folder: Path, without: Path) -> Images:
         hidden = any(part.startswith('.') for part in name.parts)
         if hidden or not path.is_file() or path.resolve().is_relative_to(without):
             continue
-        (files if path.suffix.lower() in FORMATS else skipped).append(name)
+        (files if path.suffix.lower() in _FORMATS else skipped).append(name)
     if not files:
         raise UserError(
             f'{folder} holds no images and {len(skipped)} other files: expected files that end in '
-            f'{", ".join(FORMATS)}'
+            f'{", ".join(_FORMATS)}'
         )
     return Images(folder, tuple(files), tuple(skipped))
 
@@ -79,7 +79,7 @@ def read_image(file: Path) -> np.ndarray:
         UserError: if it is none, or damaged, or its pixels are no numbers of 8 or 16 bits.
     """
     try:
-        with Image.open(file, formats=sorted(set(FORMATS.values()))) as stored:
+        with Image.open(file, formats=sorted(set(_FORMATS.values()))) as stored:
             image = ImageOps.exif_transpose(stored)
         if image.mode.startswith(('I', 'F')):
             image = Image.fromarray(_to_8_bits(np.asarray(image)))
@@ -95,7 +95,7 @@ def read_image(file: Path) -> np.ndarray:
 
 def drawn_name(name: Path) -> Path:
     """The name of the picture that is drawn for an image: its own where we can write such files."""
-    return name if name.suffix.lower() in FORMATS else name.with_name(f'{name.name}.png')
+    return name if name.suffix.lower() in _FORMATS else name.with_name(f'{name.name}.png')
 
 
 def encode_image(image: np.ndarray, suffix: str) -> bytes:
@@ -109,7 +109,9 @@ def encode_image(image: np.ndarray, suffix: str) -> bytes:
         ValueError, OSError: The format has no room for so large an image.
     """
     buffer = io.BytesIO()
-    Image.fromarray(image[..., ::-1].copy()).save(buffer, FORMATS[suffix.lower()], quality=_QUALITY)
+    Image.fromarray(image[..., ::-1].copy()).save(
+        buffer, _FORMATS[suffix.lower()], quality=_QUALITY
+    )
     return buffer.getvalue()
 
 

@@ -26,41 +26,38 @@ class Predictor(ABC):
 
     Args:
         model: With its weights, where it shall run.
-        pipeline: Makes an image, under the key ``img``, ready for the model's preprocessor.
+        config: The model's.
         dataset_meta: The names and colours of its classes, see ``find_classes``.
         score_thr: What has a lower score is left out; None for the host's own value.
 
     Attributes:
         model: As given.
+        pipeline: Gets an image as ``img``; every host's subclass makes its own.
         classes: Their names, or None.
         score_thr: The value that is used; None where there are no scores.
     """
 
+    pipeline: Callable[[dict], dict]
+
     def __init__(
-        self,
-        model: nn.Module,
-        pipeline: Callable[[dict], dict],
-        dataset_meta: dict,
-        score_thr: float | None,
+        self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
     ):
-        self.model = model
         self.classes = dataset_meta['classes']
         self.score_thr = score_thr
-        self._pipeline = pipeline
+        self.model = model
 
     def name(self, label: int) -> str:
         """The name of a class, or its number where there is none."""
         return class_name(self.classes, label)
 
     def prepare(self, image: np.ndarray) -> dict:
-        """What the network gets of an image, (H, W, 3) uint8, BGR, on the model's device.
+        """What the network gets of an image, (H, W, 3) uint8, BGR.
 
         Returns:
-            ``inputs``, (1, 3, h, w), resized, normalised and padded, and ``data_samples``, a list
-            of one sample that says how.
+            ``inputs`` (1, 3, h, w) on the model's device, and a list with one of ``data_samples``.
         """
-        data = pseudo_collate([self._pipeline(dict(img=image, img_id=0))])
         with torch.no_grad():
+            data = pseudo_collate([self.pipeline(dict(img=image, img_id=0))])
             return self.model.data_preprocessor(data)
 
     @abstractmethod
@@ -104,20 +101,15 @@ def load_predictor(
     # A file of this folder, which imports the host library.
     module = importlib.import_module(f'{__package__}.{host.task}')
     with explained_building(name):
-        meta = {} if checkpoint is None else load_whole(model, checkpoint)
+        meta = load_whole(model, checkpoint) if checkpoint else {}
         dataset_meta = find_classes(meta, config, model)
         predictor = getattr(module, host.predictor)(model, config, dataset_meta, score_thr)
-    move(model, device)
+    move(model, device or get_device())
     return predictor
 
 
-def move(model: nn.Module, device: str | None) -> None:
-    """Move a model to a device such as 'cpu' or 'cuda:1'; None for the best that is there.
-
-    Raises:
-        UserError: if it is not there.
-    """
-    device = device or get_device()
+def move(model: nn.Module, device: str) -> None:
+    """Move a model, or raise a UserError if the device is not there."""
     try:
         model.to(device)
     except (AssertionError, RuntimeError) as error:

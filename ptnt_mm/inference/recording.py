@@ -2,10 +2,10 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,11 +19,11 @@ from ptnt_mm.models.layers.shapes import Grid, reduced, tokens_to_map, words_to_
 from ptnt_mm.models.layers.stage import Stage
 from ptnt_mm.models.plain import PlainBackbone
 
+Calls = dict[nn.Module, list[tuple[tuple, Any]]]
+"""By module, the arguments and the output of each call."""
+
 Size = tuple[float, float]
 """Height and width in pixels of the image."""
-
-Box = tuple[float, float, float, float]
-"""Left, right, bottom and top in pixels of the image."""
 
 
 class Level(NamedTuple):
@@ -34,8 +34,7 @@ class Level(NamedTuple):
     cell: Size
 
 
-@dataclass(frozen=True)
-class BlockRecord:
+class BlockRecord(NamedTuple):
     """A block of one of our backbones, and what an image left behind in it."""
 
     name: str
@@ -55,40 +54,28 @@ class BlockRecord:
         """Grid of the outer attention's keys."""
         return reduced(self.hw, self.module.outer_attn.sr_ratio)
 
-    @property
-    def key_cell(self) -> Size:
-        """Of a key of the outer attention."""
-        return tuple(length * self.module.outer_attn.sr_ratio for length in self.cell)
-
-    def sentence_at(self, x: float, y: float) -> tuple[int, int, Box]:
-        """Row and column of the sentence with a pixel of the image, and its place there."""
-        height, width = self.cell
-        row, column = min(int(y / height), self.hw[0] - 1), min(int(x / width), self.hw[1] - 1)
-        return row, column, (column * width, (column + 1) * width, (row + 1) * height, row * height)
-
     def sentences_in_place(self) -> Level:
-        """The sentences as a map, without class tokens."""
-        tokens = self.outer[:, self.class_tokens :]
-        return Level(self.name, as_numpy(tokens_to_map(tokens, self.hw)[0]), self.cell)
+        """The sentences as a map (C, h, w), without class tokens."""
+        sentences = tokens_to_map(self.outer[:, self.class_tokens :], self.hw)
+        return Level(self.name, as_numpy(sentences[0]), self.cell)
 
     def words_in_place(self) -> Level:
         """The words of all sentences as one map, (c, s*h, s*w) for s*s words in a sentence."""
         side = math.isqrt(self.words.shape[1])
-        words = words_to_map(self.words, self.hw, side)[0]
-        return Level(self.name, as_numpy(words), tuple(length / side for length in self.cell))
+        words = words_to_map(self.words, self.hw, side)
+        return Level(self.name, as_numpy(words[0]), tuple(length / side for length in self.cell))
 
     def attention(self, sentence: int, with_table: bool = True) -> Tensor:
-        """What a sentence takes from each key, (heads, n + M), computed as the model does.
+        """What a sentence takes from each key, (heads, n + M), as the model computes it.
 
         Args:
             sentence: Counted row by row; -1 is the class token.
             with_table: Whether the relative position table takes part.
         """
-        token = self.class_tokens + sentence
+        attention, token = self.module.outer_attn, self.class_tokens + sentence
         with torch.no_grad():
-            keys = self.module.outer_attn.key_tokens(self.queries, self.hw)
-            query = self.queries[:, token : token + 1]
-            q, k, _ = self.module.outer_attn.project(query, keys)
+            keys = attention.key_tokens(self.queries, self.hw)
+            q, k, _ = attention.project(self.queries[:, token : token + 1], keys)
             return _weights(q, k, self.bias(sentence) if with_table else None)[0, :, 0]
 
     def bias(self, sentence: int) -> Tensor | None:
@@ -117,17 +104,15 @@ class BlockRecord:
 class Recording(NamedTuple):
     """What an image left behind in a network."""
 
-    blocks: list[BlockRecord]
-    """Of our backbone; none if it is another one."""
-
-    maps: dict[str, list[Level]]
-    """What the backbone and each part of its neck returned."""
+    blocks: list[BlockRecord]  # of our backbone; none if it is another one
+    maps: list[Level]  # what another backbone returned
+    necks: list[Level]  # what each part of the neck returned
 
     def shown(self) -> list[BlockRecord]:
         """The last block of each stage; the first, middle and last of a backbone of one scale."""
-        number = len(self.blocks)
-        if number and self.blocks[0].stage is None:
-            return [self.blocks[i] for i in sorted({0, (number - 1) // 2, number - 1})]
+        last = len(self.blocks) - 1
+        if self.blocks and self.blocks[0].stage is None:
+            return [self.blocks[i] for i in sorted({0, last // 2, last})]
         return list({block.stage: block for block in self.blocks}.values())
 
     def nested(self) -> list[BlockRecord]:
@@ -137,39 +122,33 @@ class Recording(NamedTuple):
 
     def stages(self) -> list[Level]:
         """The maps behind the shown blocks, or what another backbone returned."""
-        own = [block.sentences_in_place() for block in self.shown()]
-        return own or self.maps.get('backbone', [])
-
-    def necks(self) -> list[Level]:
-        """All maps of the neck."""
-        return [level for name in self.maps if name != 'backbone' for level in self.maps[name]]
+        return [block.sentences_in_place() for block in self.shown()] or self.maps
 
 
-def record(model: nn.Module, pixels: Tensor, ratio: Size) -> Recording:
-    """Run the backbone and the neck of a model on an image, and keep what passes.
+def record(model: nn.Module, run: Callable, pixels: Tensor, ratio: Size) -> Recording:
+    """Run a network on an image, and keep what passes.
 
     Args:
         model: In evaluation mode.
+        run: Its part up to the neck.
         pixels: What it gets of the image, (1, 3, H, W).
         ratio: Pixels of it for each pixel of the image, along y and x.
     """
-    trunk, parts = find_trunk(model), dict(_parts(model))
-    calls = defaultdict(list)
-
-    def keep(module: nn.Module, arguments: tuple, output: object) -> None:
-        calls[module].append((arguments, output))
-
+    trunk, neck = find_trunk(model), getattr(model, 'neck', None)
+    necks = neck if isinstance(neck, nn.Sequential) else filter(None, [neck])
+    parts = [*necks] if trunk is not None else [model.backbone, *necks]
+    calls: Calls = defaultdict(list)
     with ExitStack() as hooks, torch.no_grad():
         for module in model.modules():
-            if isinstance(module, (OuterBlock, Attention)) or module in parts.values():
+            if isinstance(module, (OuterBlock, Attention)) or module in parts:
+                keep = partial(_keep, calls)
                 hooks.callback(module.register_forward_hook(keep).remove)
-        getattr(model, 'extract_feat', model)(pixels)
-    maps = {
-        name: list(_levels(name, calls[part][0][1], pixels, ratio))
-        for name, part in parts.items()
-        if part in calls
-    }
-    return Recording([] if trunk is None else list(_blocks(trunk, calls, ratio)), maps)
+        run(pixels)
+    whole = tuple(length / scale for length, scale in zip(pixels.shape[2:], ratio, strict=True))
+    levels = {part: list(_levels(part, calls, whole)) for part in parts}
+    maps = [] if trunk is not None else levels.pop(model.backbone)
+    blocks = [] if trunk is None else list(_blocks(trunk, calls, ratio))
+    return Recording(blocks, maps, sum(levels.values(), []))
 
 
 def find_trunk(model: nn.Module) -> Backbone | None:
@@ -182,48 +161,42 @@ def as_numpy(tensor: Tensor) -> np.ndarray:
     return tensor.detach().float().cpu().numpy()
 
 
-def _parts(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    """The backbone and the neck; of necks in a row, each."""
-    backbone, neck = (getattr(model, name, None) for name in ('backbone', 'neck'))
-    if backbone is not None:
-        yield 'backbone', backbone
-    for part in neck if isinstance(neck, nn.Sequential) else filter(None, [neck]):
-        yield type(part).__name__, part
+def _keep(calls: Calls, module: nn.Module, arguments: tuple, output: Any) -> None:
+    """A forward hook, behind the first argument."""
+    calls[module].append((arguments, output))
 
 
-def _levels(
-    name: str, output: Tensor | tuple[Tensor, ...], pixels: Tensor, ratio: Size
-) -> Iterator[Level]:
-    for number, feature in enumerate([output] if isinstance(output, Tensor) else output, start=1):
-        sides = zip(pixels.shape[2:], feature.shape[2:], ratio, strict=True)
-        cell = tuple(whole / places / scale for whole, places, scale in sides)
-        yield Level(f'{name}, level {number}', as_numpy(feature[0]), cell)
+def _levels(part: nn.Module, calls: Calls, whole: Size) -> Iterator[Level]:
+    """The maps that a part returned; ``whole`` is the size that each covers."""
+    for i, feature in enumerate(calls[part][0][1], start=1):
+        cell = tuple(length / n for length, n in zip(whole, feature.shape[2:], strict=True))
+        yield Level(f'{type(part).__name__}, level {i}', as_numpy(feature[0]), cell)
 
 
-def _blocks(trunk: Backbone, calls: dict[nn.Module, list], ratio: Size) -> Iterator[BlockRecord]:
+def _blocks(trunk: Backbone, calls: Calls, ratio: Size) -> Iterator[BlockRecord]:
     """The blocks of a backbone, counted from 1."""
-    is_plain, number = isinstance(trunk, PlainBackbone), 0
-    for i, stage in enumerate([trunk] if is_plain else trunk.stages):
+    plain, number = isinstance(trunk, PlainBackbone), 0
+    for i, stage in enumerate([trunk] if plain else trunk.stages):
         for module in stage.blocks:
             number += 1
-            is_nested = isinstance(module, NestedBlock)
             [((_, _, hw, _), (words, outer))] = calls[module]
             [((queries, _, position), _)] = calls[module.outer_attn]
-            yield BlockRecord(
-                f'block {number}' if is_plain else f'stage {i + 1}, block {number}',
-                module,
-                None if is_plain else stage,
-                trunk.class_tokens if is_plain else 0,
-                tuple(trunk.patch * 2**i / scale for scale in ratio),
-                hw,
-                outer,
-                words if is_nested else None,
-                queries,
-                position,
+            inner_queries = None
+            if isinstance(module, NestedBlock):
                 # On a CPU it is called once for each slice of the sentences.
-                torch.cat([given[0] for given, _ in calls[module.inner_attn]])
-                if is_nested
-                else None,
+                inner_queries = torch.cat([given[0] for given, _ in calls[module.inner_attn]])
+            yield BlockRecord(
+                name=f'block {number}' if plain else f'stage {i + 1}, block {number}',
+                module=module,
+                stage=None if plain else stage,
+                class_tokens=trunk.class_tokens if plain else 0,
+                cell=tuple(trunk.patch * 2**i / scale for scale in ratio),
+                hw=hw,
+                outer=outer,
+                words=None if inner_queries is None else words,
+                queries=queries,
+                position=position,
+                inner_queries=inner_queries,
             )
 
 

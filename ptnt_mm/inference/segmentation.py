@@ -28,12 +28,13 @@ class Segmenter(Predictor):
     def __init__(
         self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
     ):
-        super().__init__(model, Compose(_without_files(config)), dataset_meta, score_thr)
+        super().__init__(model, config, dataset_meta, score_thr)
         if score_thr is not None:
             raise UserError(
                 f'--score-thr {score_thr}: {config.filename} is a segmenter, which gives every '
                 'pixel a class and has no scores: leave it out'
             )
+        self.pipeline = Compose(_without_files(config))
         self._painter = MapPainter(dataset_meta, model.num_classes)
 
     def predict(self, image: np.ndarray) -> SegDataSample:
