@@ -29,40 +29,28 @@ from ptnt_mm.zoo import config_names
 
 @dataclass(frozen=True)
 class VisualizeArguments:
-    """The command line, resolved: what :func:`visualize` takes."""
+    """What :func:`visualize` takes: the command line, resolved."""
 
     networks: Sequence[tuple[Config, str | None]]
+    """One, or two to compare: a config, and a checkpoint or None, see ``load_network``."""
+
     images: Sequence[Path]
-    out: Path | None
-    query: tuple[float, float] | None
-    channels: Sequence[int]
-    overwrite: bool
-    device: str | None
+
+    out: Path | None = None
+    """The folder of the page; ``work_dirs/visualize/<config>`` by default."""
+
+    query: tuple[float, float] | None = None
+    """A pixel (x, y) of the sentence whose attention is shown; by default the middle."""
+
+    channels: Sequence[int] = ()
+    """Those to show, counted from 0; by default the ones that vary most."""
+
+    overwrite: bool = False
+    device: str | None = None
 
 
-def visualize(
-    networks: Sequence[tuple[Config, str | None]],
-    images: Sequence[Path],
-    out: Path | None = None,
-    *,
-    query: tuple[float, float] | None = None,
-    channels: Sequence[int] = (),
-    overwrite: bool = False,
-    device: str | None = None,
-) -> Path:
-    """Draw what networks see in images, as ``tools/visualize.py`` does.
-
-    Args:
-        networks: One, or two to compare: a config, and a checkpoint or None, see ``load_network``.
-        images: Image files.
-        out: The folder of the page; ``work_dirs/visualize/<config>`` by default.
-        query: A pixel (x, y) of the sentence whose attention is shown; by default the middle.
-        channels: Those to show; by default the ones that vary most.
-        overwrite: Replace the page of an earlier run.
-        device: Such as 'cpu' or 'cuda:1'; None for the best that is there.
-
-    Returns:
-        The HTML page; figures lie in folders beside it.
+def visualize(arguments: VisualizeArguments) -> Path:
+    """Draw what networks see in images; the HTML page, beside which the figures lie.
 
     Raises:
         UserError: for everything that the user can mend.
@@ -70,21 +58,24 @@ def visualize(
     refuse_forced_unsafe_loading()
     if find_spec('sklearn') is None:
         raise UserError('tools/visualize.py needs scikit-learn: pip install scikit-learn')
+    networks, query = arguments.networks, arguments.query
     name = Path(networks[0][0].filename or 'model').stem
-    page = (out or Path('work_dirs', 'visualize', name)) / 'index.html'
-    if page.exists() and not (overwrite and MARK in page.read_text(encoding='utf-8')):
+    page = (arguments.out or Path('work_dirs', 'visualize', name)) / 'index.html'
+    replaces = arguments.overwrite and MARK in page.read_text('utf-8') if page.exists() else True
+    if not replaces:
         raise UserError(f'{page} exists: choose another --out, or give --overwrite')
-    pictures = [_read(file, query) for file in images]
-    loaded = [load_network(*network, device) for network in networks]
+    images = {file: _read(file, query) for file in arguments.images}
+    loaded = [load_network(*network, arguments.device) for network in networks]
     labels = 'AB' if len(loaded) > 1 else ['']
     parts = [
         Part(f'Network {label}', f'{config.filename}, weights: {network.weights}')
         for label, (config, _), network in zip(labels, networks, loaded, strict=True)
     ]
-    for number, (file, image) in enumerate(zip(images, pictures, strict=True), start=1):
+    for number, (file, image) in enumerate(images.items(), start=1):
         height, width = image.shape[:2]
-        seen = {label: network.look(image) for label, network in zip(labels, loaded, strict=True)}
-        scene = Scene(image[..., ::-1], seen, query or (width / 2, height / 2), channels)
+        recordings = dict(zip(labels, (network.look(image) for network in loaded), strict=True))
+        middle = (width / 2, height / 2)
+        scene = Scene(image[..., ::-1], recordings, query or middle, arguments.channels)
         parts.append(Part(str(file), f'{width} x {height} pixels'))
         parts += _draw(scene, page.parent, f'{number}_{file.stem}')
     write_page(page, f'What {name} sees', parts)
@@ -117,7 +108,7 @@ def _draw(scene: Scene, out: Path, folder: str) -> Iterator[Part]:
 
 def main(words: list[str] | None = None) -> int:
     """Draw what the command line names; the exit status."""
-    return _parser().run(lambda args: _run(_resolve(args)), words)
+    return _parser().run(lambda args: print(f'Page: {visualize(_resolve(args))}'), words)
 
 
 def _parser() -> Parser:
@@ -171,7 +162,3 @@ def _resolve(args: argparse.Namespace) -> VisualizeArguments:
     if not files:
         raise UserError(f'{checkpoint} is no image: name one behind it')
     return resolved(VisualizeArguments, args, networks=networks, images=[*map(Path, files)])
-
-
-def _run(arguments: VisualizeArguments) -> None:
-    print(f'Page: {visualize(**vars(arguments))}')

@@ -1,5 +1,7 @@
 """Log a training to TensorBoard, WandB or MLflow, through MMEngine's backends."""
 
+import os
+import warnings
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,12 +14,16 @@ from ptnt_mm.inference.images import read_image
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
 
+# MMEngine's default for MLflow, a folder of files, is refused since MLflow 3.
 BACKENDS = {
-    'tensorboard': 'TensorboardVisBackend',
-    'wandb': 'WandbVisBackend',
-    'mlflow': 'MLflowVisBackend',
+    'tensorboard': dict(type='TensorboardVisBackend'),
+    'wandb': dict(type='WandbVisBackend'),
+    'mlflow': dict(
+        type='MLflowVisBackend',
+        tracking_uri=os.environ.get('MLFLOW_TRACKING_URI', 'sqlite:///mlflow.db'),
+    ),
 }
-"""MMEngine's class by the name of the package that it needs."""
+"""MMEngine's backends by the package that each needs."""
 
 
 def log_to(config: Config, package: str) -> None:
@@ -34,17 +40,17 @@ def log_to(config: Config, package: str) -> None:
         raise UserError(f'--log {package}: {package} is not installed: pip install {package}')
     visualizer = config.get('visualizer') or dict(type='Visualizer', name='visualizer')
     backends = visualizer.get('vis_backends') or [dict(type='LocalVisBackend')]
-    if BACKENDS[package] not in [backend['type'] for backend in backends]:
-        backends = [*backends, dict(type=BACKENDS[package])]
+    if BACKENDS[package]['type'] not in [backend['type'] for backend in backends]:
+        backends = [*backends, BACKENDS[package]]
     config.visualizer = dict(visualizer, vis_backends=backends)
     config.custom_hooks = [*(config.get('custom_hooks') or []), dict(type='DrawValidationHook')]
 
 
 @HOOKS.register_module()
 class DrawValidationHook(Hook):
-    """Draw the predictions for the first images of every evaluation, with all visualizers' backends.
+    """Draw the predictions for the first images of each evaluation, into all of its backends.
 
-    The hosts' own hooks take other images each time.
+    mmdet's own hook draws other images each time.
 
     Args:
         images: How many.
@@ -71,4 +77,7 @@ class DrawValidationHook(Hook):
             image = read_image(Path(sample.img_path))[..., ::-1].copy()
             # MLflow wants the name of a file.
             name = f'prediction_{self._drawn}.png'
-            runner.visualizer.add_datasample(name, image, sample, step=runner.iter)
+            with warnings.catch_warnings():
+                # Of boxes that touch the border.
+                warnings.filterwarnings('ignore', '.*out of bounds', UserWarning)
+                runner.visualizer.add_datasample(name, image, sample, step=runner.iter)

@@ -14,7 +14,7 @@ _HEAD = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 {mark}<title>{title}</title>
 <style>
-body {{ font: 16px/1.5 sans-serif; color: #222; max-width: 85rem; margin: 1rem auto; padding: 0 1rem }}
+body {{ font: 16px/1.5 sans-serif; color: #222; max-width: 85rem; margin: auto; padding: 1rem }}
 img {{ max-width: 100% }} p {{ max-width: 45rem; overflow-wrap: anywhere }}
 </style>
 <h1>{title}</h1>
