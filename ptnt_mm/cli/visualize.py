@@ -4,7 +4,7 @@ python tools/visualize.py configs/retinanet_ptnt_s_1x.py work_dirs/.../epoch_12.
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +20,7 @@ from ptnt_mm.engine.config import read_config
 from ptnt_mm.inference.images import drawn_name, read_image
 from ptnt_mm.inference.network import load_network
 from ptnt_mm.inference.network_figures import SECTIONS, Scene
+from ptnt_mm.inference.recording import Recording
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.visualization.figure_page import MARK, Part, write_page
 from ptnt_mm.visualization.figures import save
@@ -74,6 +75,7 @@ def visualize(arguments: VisualizeArguments) -> Path:
     for number, (file, image) in enumerate(images.items(), start=1):
         height, width = image.shape[:2]
         recordings = dict(zip(labels, (network.look(image) for network in loaded), strict=True))
+        _check_channels(arguments.channels, recordings.values())
         middle = (width / 2, height / 2)
         scene = Scene(image[..., ::-1], recordings, query or middle, arguments.channels)
         parts.append(Part(str(file), f'{width} x {height} pixels'))
@@ -92,6 +94,13 @@ def _read(file: Path, query: tuple[float, float] | None) -> np.ndarray:
     if query and not (0 <= query[0] < width and 0 <= query[1] < height):
         raise UserError(f'--query {query[0]:g} {query[1]:g}: {file} has {width} x {height} pixels')
     return image
+
+
+def _check_channels(channels: Sequence[int], recordings: Iterable[Recording]) -> None:
+    most = max(len(level.feature) for seen in recordings for level in seen.stages())
+    for channel in channels:
+        if not 0 <= channel < most:
+            raise UserError(f'--channels {channel}: expected numbers from 0 to {most - 1}')
 
 
 def _draw(scene: Scene, out: Path, folder: str) -> Iterator[Part]:

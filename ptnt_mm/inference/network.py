@@ -24,14 +24,21 @@ class Network(NamedTuple):
     predictor: Predictor | None  # a host's; None for a classifier or a backbone alone
 
     def look(self, image: np.ndarray) -> Recording:
-        """Run on an image (H, W, 3) uint8, BGR, and keep what passes."""
+        """Run on an image (H, W, 3) uint8, BGR, and keep what passes.
+
+        Raises:
+            UserError: if it is smaller than a token.
+        """
         if self.predictor is not None:
             data = self.predictor.prepare(image)
             x, y = data['data_samples'][0].metainfo.get('scale_factor', (1.0, 1.0))
             return record(self.model, self.model.extract_feat, data['inputs'], (y, x))
         pixels = torch.from_numpy(image[..., ::-1].copy()).permute(2, 0, 1)[None] / 127.5 - 1
         device = next(self.model.parameters()).device
-        return record(self.model, self.model, pixels.to(device), (1.0, 1.0))
+        try:
+            return record(self.model, self.model, pixels.to(device), (1.0, 1.0))
+        except ValueError as error:
+            raise UserError(f'an image cannot be looked at: {error}') from error
 
 
 def load_network(config: Config, checkpoint: str | None, device: str | None = None) -> Network:
