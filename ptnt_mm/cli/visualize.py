@@ -62,8 +62,7 @@ def visualize(arguments: VisualizeArguments) -> Path:
     networks, query = arguments.networks, arguments.query
     name = Path(networks[0][0].filename or 'model').stem
     page = (arguments.out or Path('work_dirs', 'visualize', name)) / 'index.html'
-    replaces = arguments.overwrite and MARK in page.read_text('utf-8') if page.exists() else True
-    if not replaces:
+    if page.exists() and not (arguments.overwrite and MARK in page.read_text(errors='replace')):
         raise UserError(f'{page} exists: choose another --out, or give --overwrite')
     images = {file: _read(file, query) for file in arguments.images}
     loaded = [load_network(*network, arguments.device) for network in networks]
@@ -105,14 +104,13 @@ def _check_channels(channels: Sequence[int], recordings: Iterable[Recording]) ->
 
 def _draw(scene: Scene, out: Path, folder: str) -> Iterator[Part]:
     """Draw the figures of an image."""
-    height, width = scene.image.shape[:2]
     for section in track(SECTIONS, folder, console=Console(stderr=True)):
         rows, file = section.rows(scene), f'{folder}/{section.name}.png'
         if rows:
-            save(draw_rows(section.title, rows, width / height), out / file)
+            save(draw_rows(section.title, rows), out / file)
             yield Part(section.title, section.text, file)
         else:
-            yield Part(section.title, 'This network has nothing of the kind.')
+            yield Part(section.title, 'There are none in this network.')
 
 
 def main(words: list[str] | None = None) -> int:

@@ -68,7 +68,7 @@ def _colours(levels_of: Levels, scene: Scene, recording: Recording) -> Iterator[
         for opacity, heading in ((1.0, 'maps'), (_OPACITY, 'maps over the image')):
             panels = [Panel('image', scene.image)]
             for level, colours, kept in coloured[first : first + 4]:
-                title = f'{_title(level)}\n{kept:.0%} of the variance'
+                title = _title(level, '\n') + f'\n{kept:.0%} of the variance'
                 panels.append(scene.panel(title, colours, level.cell, opacity=opacity))
             yield Row(heading, panels)
 
@@ -156,7 +156,7 @@ def _points(scene: Scene, recording: Recording) -> Iterator[Row]:
         spread = level.feature.std(axis=(1, 2))
         scale, labels = from_zero('standard deviation', spread), ('t-SNE 1', 't-SNE 2')
         places = scatter_channels(level.feature)
-        panels.append(Points(_title(level), places, spread, scale, labels))
+        panels.append(Points(_title(level, '\n'), places, spread, scale, labels))
     yield Row('every point is a channel', panels)
 
 
@@ -238,9 +238,9 @@ def _averaged(heads: int) -> str:
     return f'{heads} heads, averaged' if heads > 1 else '1 head'
 
 
-def _title(level: Level) -> str:
+def _title(level: Level, separator: str = ': ') -> str:
     channels, *hw = level.feature.shape
-    return f'{level.name}: {channels} channels, {_size(hw)}'
+    return f'{level.name}{separator}{channels} channels, {_size(hw)}'
 
 
 def _size(hw: Sequence[int]) -> str:

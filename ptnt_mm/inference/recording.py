@@ -4,7 +4,6 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -138,10 +137,13 @@ def record(model: nn.Module, run: Callable, pixels: Tensor, ratio: Size) -> Reco
     necks = neck if isinstance(neck, nn.Sequential) else filter(None, [neck])
     parts = [*necks] if trunk is not None else [model.backbone, *necks]
     calls: Calls = defaultdict(list)
+
+    def keep(module: nn.Module, arguments: tuple, output: Any) -> None:
+        calls[module].append((arguments, output))
+
     with ExitStack() as hooks, torch.no_grad():
         for module in model.modules():
             if isinstance(module, (OuterBlock, Attention)) or module in parts:
-                keep = partial(_keep, calls)
                 hooks.callback(module.register_forward_hook(keep).remove)
         run(pixels)
     whole = tuple(length / scale for length, scale in zip(pixels.shape[2:], ratio, strict=True))
@@ -159,11 +161,6 @@ def find_trunk(model: nn.Module) -> Backbone | None:
 def as_numpy(tensor: Tensor) -> np.ndarray:
     """A tensor from any device, in float32."""
     return tensor.detach().float().cpu().numpy()
-
-
-def _keep(calls: Calls, module: nn.Module, arguments: tuple, output: Any) -> None:
-    """A forward hook, behind the first argument."""
-    calls[module].append((arguments, output))
 
 
 def _levels(part: nn.Module, calls: Calls, whole: Size) -> Iterator[Level]:

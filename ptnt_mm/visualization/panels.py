@@ -16,7 +16,7 @@ from ptnt_mm.visualization.figures import FAINT, INK
 Box = tuple[float, float, float, float]
 """Left, right, bottom and top in pixels of the image."""
 
-_MOST_TILES = 16
+_MOST_TILES, _MOST_PIXELS = 16, 1500
 _TALLEST, _WIDEST = 2.6, 13.0  # of a row's panels, in inches
 
 
@@ -63,7 +63,9 @@ class Panel(NamedTuple):
         if self.values is not None:
             _, low, high, colours = self.scale or Scale('', 0, 1, 'gray')
             style = dict(cmap=colours, vmin=low, vmax=high, alpha=self.opacity)
-            axes.imshow(self.values, extent=self.place, interpolation='nearest', **style)
+            # More than a figure has pixels would take gigabytes.
+            thin = tuple(slice(None, None, 1 + n // _MOST_PIXELS) for n in self.values.shape[:2])
+            axes.imshow(self.values[thin], extent=self.place, interpolation='nearest', **style)
         if 1 < max(self.tiles) <= _MOST_TILES:
             left, right, bottom, top = self.place
             for y in np.linspace(top, bottom, self.tiles[0] + 1):
@@ -102,9 +104,11 @@ class Row(NamedTuple):
     panels: Sequence[Panel | Points]
 
 
-def draw_rows(title: str, rows: Sequence[Row], aspect: float) -> Figure:
-    """Draw rows one under the other; ``aspect`` is the width over the height of most panels."""
+def draw_rows(title: str, rows: Sequence[Row]) -> Figure:
+    """Draw rows one under the other, of panels that are as wide as the first."""
     columns = max(len(row.panels) for row in rows)
+    first = rows[0].panels[0]
+    aspect = first.image.shape[1] / first.image.shape[0] if isinstance(first, Panel) else 1.0
     beside = 0.7 + 0.2 * columns + 0.75 * max(sum(_bars(row)) for row in rows)
     height = min(_TALLEST, (_WIDEST - beside) / columns / aspect)
     size = (max(7.0, columns * height * aspect + beside), len(rows) * (height + 0.95) + 0.5)
