@@ -5,7 +5,7 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
-from ptnt_mm.utils.atomic_files import written_whole
+from ptnt_mm.utils.atomic_files import write_whole
 
 MARK = '<meta name="generator" content="ptnt_mm visualize">'
 """In each of these pages: one may replace another."""
@@ -41,5 +41,4 @@ def write_page(file: Path, title: str, parts: Iterable[Part]) -> None:
         if part.figure:
             path, name = escape(part.figure), escape(part.title)
             page += f'<a href="{path}"><img src="{path}" alt="{name}" loading="lazy"></a>\n'
-    with written_whole(file) as partial:
-        partial.write_text(page, encoding='utf-8')
+    write_whole(file, page)
