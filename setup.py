@@ -46,6 +46,8 @@ EXTRAS = {
         # The tests of TNT compare with timm's, which computes as its authors' does since 1.0.20.
         'timm>=1.0.20',
     ],
+    # tools/visualize.py projects channels with it.
+    'vis': ['scikit-learn>=1.5'],
     'docs': ['furo', 'myst-parser>=4', 'sphinx>=8'],
 }
 

@@ -39,6 +39,7 @@ from ptnt_mm.engine.work_dir import (
     locked,
     require_fresh,
 )
+from ptnt_mm.inference.experiment_log import BACKENDS, log_to
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
 from ptnt_mm.visualization.curves import draw_curves
@@ -207,6 +208,11 @@ def _parser() -> Parser:
     parser.add_argument(
         '--sync-bn', action='store_true', help='BatchNorm over the images of all GPUs'
     )
+    parser.add_argument(
+        '--log',
+        choices=BACKENDS,
+        help='also log losses, metrics and some predictions there',
+    )
     parser.add_argument('--seed', type=int, help='of every random choice')
     parser.add_argument(
         '--deterministic',
@@ -236,6 +242,8 @@ def _resolve(args: argparse.Namespace) -> TrainArguments:
                 '--auto-scale-lr needs auto_scale_lr=dict(base_batch_size=...) in the config'
             )
         config.auto_scale_lr.enable = True
+    if args.log is not None:
+        log_to(config, args.log)
     if args.load_from is not None:
         config.load_from = args.load_from
     return resolved(TrainArguments, args, config=config, command=command_line())
