@@ -43,8 +43,9 @@ def page_content(
         {name: reports[name] for name in tasks if tasks[name] == task}
         for task in ('detection', 'segmentation')
     )
-    charts = _charts_of_detectors(detectors) if detectors else {}
-    charts |= _charts_of_segmenters(segmenters) if segmenters else {}
+    names = [run.name for run in runs]
+    charts = _charts_of_detectors(detectors, names) if detectors else {}
+    charts |= _charts_of_segmenters(segmenters, names) if segmenters else {}
     # Two galleries share the page.
     size = _MOST_BYTES // (2 if detectors and segmenters else 1)
     return dict(
@@ -68,27 +69,30 @@ def page_content(
 def _curves(runs: Sequence[TrainingRun]) -> Iterator[tuple[str, Spec]]:
     """Titles and charts: of all runs together where each has one curve, else of each run."""
     points = [dict(point, run=run.name) for run in runs for point in run.curves()]
+    names = [run.name for run in runs]
     for group, unit in dict.fromkeys((point['group'], point['unit']) for point in points):
         own = [point for point in points if (point['group'], point['unit']) == (group, unit)]
-        curves, names = (list(dict.fromkeys(p[key] for p in own)) for key in ('curve', 'run'))
+        curves = list(dict.fromkeys(point['curve'] for point in own))
         if len(curves) == 1:
-            yield group, _chart(own, 'run')
+            yield group, _chart(own, 'run', names)
             continue
-        if len(names) > 1 and group.startswith('Evaluation'):
+        of_runs = {name: [point for point in own if point['run'] == name] for name in names}
+        if group.startswith('Evaluation') and len(list(filter(None, of_runs.values()))) > 1:
             # mmdet logs the main metric first, mmseg does not.
             main = 'mIoU' if 'mIoU' in curves else curves[0]
-            points_of_main = [point for point in own if point['curve'] == main]
-            yield f'{group}: {main}', _chart(points_of_main, 'run')
-        for name in names:
-            title = f'{group}: {name}' if len(runs) > 1 else group
-            yield title, _chart([point for point in own if point['run'] == name], 'curve')
+            of_main = [point for point in own if point['curve'] == main]
+            yield f'{group}: {main}', _chart(of_main, 'run', names)
+        for name, of_run in of_runs.items():
+            if of_run:
+                title = f'{group}: {name}' if len(runs) > 1 else group
+                yield title, _chart(of_run, 'curve', curves)
 
 
-def _chart(points: Sequence[Mapping[str, Any]], name: str) -> Spec:
-    """A line for each value of a key of points as :meth:`TrainingRun.curves` gives them."""
+def _chart(points: Sequence[Mapping[str, Any]], key: str, names: Sequence[str]) -> Spec:
+    """A line for each name that points, as :meth:`TrainingRun.curves` gives them, have at a key."""
     unit = points[0]['unit']
-    rows = [{'name': p[name], unit: p['step'], 'value': p['value']} for p in points]
-    return line_chart(rows, unit, 'value')
+    rows = [{'name': p[key], unit: p['step'], 'value': p['value']} for p in points]
+    return line_chart(rows, unit, 'value', names)
 
 
 def _differences(runs: Sequence[TrainingRun]) -> list[tuple[str, list[str]]]:
@@ -99,7 +103,7 @@ def _differences(runs: Sequence[TrainingRun]) -> list[tuple[str, list[str]]]:
     return [row for row in rows if len(set(row[1])) > 1][:_MOST_DIFFERENCES]
 
 
-def _charts_of_detectors(reports: Mapping[str, Any]) -> dict[str, Spec]:
+def _charts_of_detectors(reports: Mapping[str, Any], names: Sequence[str]) -> dict[str, Spec]:
     classes = [dict(row, name=run) for run in reports for row in reports[run].scores.of_classes()]
     costs = [
         dict(name=run, kind=str(kind), AP=round(cost, 4))
@@ -108,15 +112,15 @@ def _charts_of_detectors(reports: Mapping[str, Any]) -> dict[str, Spec]:
     ]
     curves = [dict(row, name=run) for run in reports for row in reports[run].scores.curves()]
     return dict(
-        AP=bar_chart(classes, 'AP', 'Class'),
-        costs=bar_chart(costs, 'AP', 'kind'),
-        curves=line_chart(curves, 'recall', 'precision', choice='Class'),
+        AP=bar_chart(classes, 'AP', 'Class', names),
+        costs=bar_chart(costs, 'AP', 'kind', names),
+        curves=line_chart(curves, 'recall', 'precision', names, choice='Class'),
     )
 
 
-def _charts_of_segmenters(reports: Mapping[str, Any]) -> dict[str, Spec]:
+def _charts_of_segmenters(reports: Mapping[str, Any], names: Sequence[str]) -> dict[str, Spec]:
     classes = [dict(row, name=run) for run in reports for row in reports[run].of_classes()]
-    return dict(IoU=bar_chart(classes, 'IoU', 'Class'))
+    return dict(IoU=bar_chart(classes, 'IoU', 'Class', names))
 
 
 def _most_confused(names: Sequence[str], counts: np.ndarray) -> dict[str, Any]:

@@ -26,7 +26,9 @@ def drawing_code() -> str:
     return vl_convert.javascript_bundle(vl_version=version)
 
 
-def line_chart(rows: Sequence[dict], x: str, y: str, choice: str = '') -> dict[str, Any]:
+def line_chart(
+    rows: Sequence[dict], x: str, y: str, series: Sequence[str], choice: str = ''
+) -> dict[str, Any]:
     """Lines in a specification of Vega-Lite.
 
     Args:
@@ -34,20 +36,18 @@ def line_chart(rows: Sequence[dict], x: str, y: str, choice: str = '') -> dict[s
             value of ``choice``.
         x: The key of the horizontal axis, and its title.
         y: That of the vertical axis.
+        series: The names that there are, also in other charts: it gives them their colours.
         choice: The key of what the reader chooses to see; axes are then from 0 to 1.
     """
-    names = list(dict.fromkeys(row['name'] for row in rows))
+    names = [name for name in series if any(row['name'] == name for row in rows)]
     if not choice:
         rows = [row for name in names for row in _thinned([r for r in rows if r['name'] == name])]
-    axis = dict(scale=alt.Scale(domain=[0, 1])) if choice else {}
-    dashes = alt.Scale(domain=names, range=_cycled(_DASHES, names))
+    unit = dict(scale=alt.Scale(domain=[0, 1])) if choice else dict(title=None)
     lines = alt.Chart(alt.Data(values=list(rows))).encode(
-        x=alt.X(x, type='quantitative', **axis, axis=alt.Axis(tickCount=6)),
-        y=alt.Y(
-            y, type='quantitative', title=y if choice else None, **axis, axis=alt.Axis(tickCount=5)
-        ),
-        color=_colours(names, 'stroke'),
-        strokeDash=alt.StrokeDash('name:N', scale=dashes, legend=_legend(names, 'stroke')),
+        x=alt.X(x, type='quantitative', axis=alt.Axis(tickCount=6), **(unit if choice else {})),
+        y=alt.Y(y, type='quantitative', axis=alt.Axis(tickCount=5), **unit),
+        color=_by_name(alt.Color, LINES, names, series, 'stroke'),
+        strokeDash=_by_name(alt.StrokeDash, _DASHES, names, series, 'stroke'),
         tooltip=['name:N', f'{x}:Q', alt.Tooltip(y, type='quantitative', format='.4~g')],
     )
     marked = not choice and len(rows) <= _MARKED_POINTS * len(names)
@@ -62,46 +62,45 @@ def line_chart(rows: Sequence[dict], x: str, y: str, choice: str = '') -> dict[s
     return _finished(chart, 300 if choice else 220)
 
 
-def bar_chart(rows: Sequence[dict], x: str, y: str) -> dict[str, Any]:
-    """Bars side by side, one for each run, in a specification of Vega-Lite.
+def bar_chart(rows: Sequence[dict], x: str, y: str, series: Sequence[str]) -> dict[str, Any]:
+    """Bars side by side in a specification of Vega-Lite.
 
     Args:
         rows: Bars, each with ``x``, ``y`` and the ``name`` of its run.
         x: The key of the figure, which may be None.
         y: The key of what it is the figure of.
+        series: As for :func:`line_chart`.
     """
-    names = list(dict.fromkeys(row['name'] for row in rows))
-    bars = alt.Chart(alt.Data(values=[{k: r[k] for k in ('name', x, y)} for r in rows])).mark_bar()
-    bars = bars.encode(
+    names = [name for name in series if any(row['name'] == name for row in rows)]
+    order = list(dict.fromkeys(row[y] for row in rows))
+    bars = alt.Chart(alt.Data(values=[{key: row[key] for key in ('name', x, y)} for row in rows]))
+    bars = bars.mark_bar().encode(
         x=alt.X(x, type='quantitative', axis=alt.Axis(tickCount=6)),
-        y=alt.Y(y, type='nominal', title=None, sort=list(dict.fromkeys(row[y] for row in rows))),
+        y=alt.Y(y, type='nominal', title=None, sort=order),
         yOffset=alt.YOffset('name:N', sort=names),
-        color=_colours(names, 'square'),
+        color=_by_name(alt.Color, LINES, names, series, 'square'),
         tooltip=[f'{y}:N', 'name:N', alt.Tooltip(x, type='quantitative', format='.3f')],
     )
-    return _finished(bars, alt.Step(26 if len(names) == 1 else 14))
+    return _finished(bars, len(order) * (12 + 14 * len(names)))
 
 
-def _finished(chart: alt.Chart | alt.LayerChart, height: Any) -> dict[str, Any]:
+def _by_name(
+    channel: type, values: Sequence, names: Sequence[str], series: Sequence[str], symbol: str
+) -> Any:
+    """What tells lines or bars apart, of which there are so many values, and its legend."""
+    places = [series.index(name) % len(values) for name in names]
+    scale = alt.Scale(domain=list(names), range=[values[place] for place in places])
+    legend = alt.Legend(symbolType=symbol) if len(names) > 1 else None
+    return channel('name:N', scale=scale, legend=legend)
+
+
+def _finished(chart: alt.Chart | alt.LayerChart, height: int) -> dict[str, Any]:
     """As wide as its place on the page, which also has the colours of text, axes and grid."""
     text = dict(labelFontSize=12, titleFontSize=12, titleFontWeight='normal')
     legend = dict(orient='bottom', title=None, columns=2, labelLimit=240, offset=6)
     chart = chart.properties(width='container', height=height)
     chart = chart.configure(background='transparent').configure_view(stroke=None)
     return chart.configure_axis(**text).configure_legend(**legend, labelFontSize=12).to_dict()
-
-
-def _colours(names: list[str], symbol: str) -> alt.Color:
-    scale = alt.Scale(domain=names, range=_cycled(LINES, names))
-    return alt.Color('name:N', scale=scale, legend=_legend(names, symbol))
-
-
-def _legend(names: list[str], symbol: str) -> alt.Legend | None:
-    return alt.Legend(symbolType=symbol) if len(names) > 1 else None
-
-
-def _cycled(values: Sequence, names: Sequence) -> list:
-    return [values[i % len(values)] for i in range(len(names))]
 
 
 def _thinned(line: Sequence[dict]) -> Sequence[dict]:
