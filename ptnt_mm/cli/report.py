@@ -13,10 +13,8 @@ from typing import Any
 
 from ptnt_mm.cli.arguments import Parser
 from ptnt_mm.cli.test import evaluate
-from ptnt_mm.report.content import page_content
 from ptnt_mm.report.training_run import TrainingRun, read_run
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.visualization.page import write_page
 
 
 @dataclass(frozen=True)
@@ -40,6 +38,11 @@ def write_report(work_dirs: Sequence[Path], out: Path) -> None:
     Raises:
         UserError: for everything that the user can mend.
     """
+    try:
+        from ptnt_mm.report.content import page_content
+        from ptnt_mm.visualization.page import write_page
+    except ModuleNotFoundError as error:
+        raise UserError(f"{error}: a report needs pip install 'ptnt_mm[vis]'") from error
     names = [path.resolve().name for path in work_dirs]
     if len(set(names)) < len(names):
         names = list(map(str, work_dirs))
@@ -58,7 +61,7 @@ def write_report(work_dirs: Sequence[Path], out: Path) -> None:
 def _report(run: TrainingRun) -> Any:
     if not run.has_predictions():
         if run.checkpoint is None:
-            raise UserError(f'{run.work_dir} holds neither predictions nor a checkpoint')
+            raise UserError('there are neither predictions nor a checkpoint')
         run.keep_predictions()
         evaluate(run.config, str(run.checkpoint), run.work_dir / 'test')
     if not run.has_predictions():

@@ -101,11 +101,13 @@ def score_results(truth: COCO, file: Path, kind: str, names: Collection[str] = (
         UserError: if the file is of another format, or of other images, or if there are no objects.
     """
     categories = truth.loadCats(truth.getCatIds(catNms=list(names)))
-    if not truth.getAnnIds(catIds=[category['id'] for category in categories], iscrowd=False):
+    ids = [category['id'] for category in categories]
+    # No ids would mean all to pycocotools.
+    if not ids or not truth.getAnnIds(catIds=ids, iscrowd=False):
         raise UserError(f'the ground truth has no objects of {", ".join(names) or "any class"}')
     with contextlib.redirect_stdout(io.StringIO()):
         evaluation = COCOeval(truth, _read_results(truth, file, kind), kind)
-        evaluation.params.catIds = [category['id'] for category in categories]
+        evaluation.params.catIds = ids
         evaluation.evaluate()
         evaluation.accumulate()
         evaluation.summarize()

@@ -217,7 +217,7 @@ function range(name, { label, value, ...limits }) {
   // The value comes last: it is rounded to the limits and steps that are set by then.
   const input = element('input', { type: 'range', name, ...limits, value });
   input.addEventListener('input', () => { shown.textContent = Number(input.value).toFixed(2); });
-  return element('label', {}, element('span', {}, `${label} `, shown), input);
+  return element('label', { class: 'range' }, label, input, shown);
 }
 
 function controlsOf(kind, data) {
