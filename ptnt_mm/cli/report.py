@@ -62,8 +62,7 @@ def _report(run: TrainingRun) -> Any:
     if not run.has_predictions():
         if run.checkpoint is None:
             raise UserError('there are neither predictions nor a checkpoint')
-        run.keep_predictions()
-        evaluate(run.config, str(run.checkpoint), run.work_dir / 'test')
+        evaluate(run.evaluation_config(), str(run.checkpoint), run.work_dir / 'test')
     if not run.has_predictions():
         raise UserError('the evaluation found nothing in any image')
     return run.read_report()

@@ -23,6 +23,7 @@ from ptnt_mm.report.errors import (
     split_errors,
 )
 from ptnt_mm.report.pictures import Worst
+from ptnt_mm.utils.errors import UserError
 
 METRIC = 'CocoMetric'
 """The evaluator whose predictions are read."""
@@ -52,11 +53,13 @@ def read_report(config: Config, evaluator: dict, work_dir: Path) -> 'DetectionRe
     """Compare the results in a work dir with the ground truth that its config names.
 
     Raises:
-        UserError: if either cannot be read.
+        UserError: if either cannot be read, or there are no objects.
     """
     sets = list(data_sets(config, 'test'))
     names = (sets[0].settings.get('metainfo') or {}).get('classes', ())
     truth = evaluator.get('ann_file') or sets[0].path(sets[0].settings.get('ann_file'))
+    if truth is None:
+        raise UserError('the config names no local file of annotations')
     scores = [
         score_results(read_annotations(Path(truth)), file, kind, names)
         for kind, file in find_predictions(config, evaluator, work_dir).items()
@@ -118,8 +121,8 @@ class DetectionReport:
         found = [one for one in found if one.entry['score'] >= _LOWEST_SCORE]
         found = sorted(found, key=_score, reverse=True)[:_MOST_DETECTIONS]
         return dict(
-            truths=[dict(self._shape(one), score=one.score) for one in truths],
-            found=[dict(self._shape(one), score=_score(one), kind=one.kind) for one in found],
+            truths=[dict(self._shape(o), score=o.score and round(o.score, 3)) for o in truths],
+            found=[dict(self._shape(o), score=_score(o), kind=o.kind) for o in found],
         )
 
     @cached_property
@@ -138,17 +141,17 @@ class DetectionReport:
 
         Detections choose by score, each the free object that it overlaps most, of any class.
         """
-        found = sorted(
-            (o.entry for o in found if _score(o) >= SHOWN_SCORE), key=lambda e: -e['score']
-        )
+        shown = sorted(found, key=_score, reverse=True)
+        entries = [one.entry for one in shown if _score(one) >= SHOWN_SCORE]
         left = {i: truth.entry for i, truth in enumerate(truths)}
-        ious = overlaps(self.scores.evaluation, found, list(left.values()))
-        for entry, row in zip(found, ious, strict=True):
-            has_object = row.max(initial=0) >= FOREGROUND
-            truth = left.pop(best := int(row.argmax())) if has_object else None
-            if has_object:
+        ious = overlaps(self.scores.evaluation, entries, list(left.values()))
+        for entry, row in zip(entries, ious, strict=True):
+            if row.max(initial=0) >= FOREGROUND:
+                best = int(row.argmax())
                 ious[:, best] = 0
-            yield truth and truth['category_id'], entry['category_id']
+                yield left.pop(best)['category_id'], entry['category_id']
+            else:
+                yield None, entry['category_id']
         yield from ((truth['category_id'], None) for truth in left.values())
 
     def _shape(self, one: Detection | Truth) -> dict[str, object]:

@@ -14,6 +14,8 @@ import numpy as np
 from pycocotools import mask as coco_mask
 from pycocotools.cocoeval import COCOeval
 
+from ptnt_mm.utils.progress import watched
+
 FOREGROUND, _BACKGROUND = 0.5, 0.1
 """IoUs: from the first on, a detection has its object; up to the second, it has none."""
 
@@ -126,7 +128,7 @@ def split_errors(evaluation: COCOeval) -> ErrorSplit:
     for match in filter(None, evaluation.evalImgs):
         if match['aRng'] == evaluation.params.areaRng[0]:
             of_images[match['image_id']].append(match)
-    for matches in of_images.values():
+    for matches in watched(of_images.values(), len(of_images), 'Errors'):
         truths = [Truth(evaluation.cocoGt.anns[key]) for key in _truths_that_count(matches)]
         detections = list(_detections(evaluation, matches))
         _explain(evaluation, [one for one in detections if one.kind is not Kind.CORRECT], truths)

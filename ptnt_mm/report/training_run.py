@@ -1,6 +1,8 @@
 """A run's work dir: its config, its log, its predictions, and the curves of its training."""
 
+import copy
 import importlib
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -59,9 +61,11 @@ class TrainingRun:
         host = HOSTS.get(self.config.get('default_scope'))
         return host.task if host else None
 
-    def keep_predictions(self) -> None:
-        """Have an evaluation leave predictions in the work dir."""
-        self._reader.keep_predictions(self._evaluator, self.work_dir)
+    def evaluation_config(self) -> Config:
+        """The config, with an evaluator that leaves predictions in the work dir."""
+        config = copy.deepcopy(self.config)
+        self._reader.keep_predictions(self._evaluator(config), self.work_dir)
+        return config
 
     def has_predictions(self) -> bool:
         """Whether they are all there, and newer than the weights.
@@ -69,7 +73,7 @@ class TrainingRun:
         Raises:
             UserError: if predictions of this config cannot be read.
         """
-        files = self._reader.find_predictions(self.config, self._evaluator, self.work_dir).values()
+        files = self._reader.find_predictions(*self._predicted).values()
         times = [file.stat().st_mtime if file.is_file() else 0 for file in files]
         trained = self.checkpoint.stat().st_mtime if self.checkpoint else 1
         return min(times, default=0) >= trained
@@ -80,13 +84,14 @@ class TrainingRun:
         Raises:
             UserError: if one of them cannot be read.
         """
-        return self._reader.read_report(self.config, self._evaluator, self.work_dir)
+        return self._reader.read_report(*self._predicted)
 
     def facts(self) -> Iterator[tuple[str, str]]:
         """What was trained, how, and for how long: names and values."""
         model = self.config.get('model') or {}
         backbone = model.get('backbone') or {}
-        parts = kind_of(model), kind_of(backbone), str(backbone.get('arch', ''))
+        arch = backbone.get('arch')
+        parts = kind_of(model), kind_of(backbone), arch if isinstance(arch, str) else ''
         yield 'Model', ' '.join(filter(None, parts))
         yield 'Started', re.sub(r'(....)(..)(..)_(..)(..).*', r'\1-\2-\3 \4:\5', self._folder.name)
         lines = self.log.train
@@ -96,8 +101,9 @@ class TrainingRun:
         epochs = f'{lines[-1]["epoch"]} epochs, ' if self.log.counts_epochs else ''
         yield 'Trained for', f'{epochs}{lines[-1]["step"]} iterations'
         yield 'Time', f'{seconds / 3600:.1f} h' if seconds > 3600 else f'{seconds / 60:.1f} min'
-        if memory := [line.get('memory') or line.get('memory_mib') or 0 for line in lines]:
-            yield 'Peak memory', binary(int(max(memory) * 2**20))
+        # MMEngine knows that of a GPU, our hook that of the process, too.
+        if memory := max(line.get('memory') or line.get('memory_mib') or 0 for line in lines):
+            yield 'Peak memory', binary(int(memory * 2**20))
         yield 'Checkpoint', self.checkpoint.name if self.checkpoint else 'none'
         file = self._folder / f'{self._folder.name}.log'
         if file.is_file():
@@ -123,7 +129,8 @@ class TrainingRun:
         groups = {'loss': 'Loss', **of_parts, **_GROUPS}
         for curve, group in groups.items():
             for line in self.log.train:
-                if curve in line:
+                # What is not a number would break the page.
+                if math.isfinite(line.get(curve, math.nan)):
                     point = dict(group=group, unit='iteration', curve=curve, step=line['step'])
                     yield dict(point, value=line[curve])
 
@@ -143,9 +150,13 @@ class TrainingRun:
         return importlib.import_module(f'{__package__}.{self.task}')
 
     @property
-    def _evaluator(self) -> dict:
+    def _predicted(self) -> tuple[Config, dict, Path]:
+        """What the reader looks for predictions with."""
+        return self.config, self._evaluator(self.config), self.work_dir
+
+    def _evaluator(self, config: Config) -> dict:
         """The settings of the evaluator whose predictions can be read."""
-        settings = evaluators(self.config, 'test')
+        settings = evaluators(config, 'test')
         for evaluator in settings:
             if kind_of(evaluator) == self._reader.METRIC:
                 return evaluator

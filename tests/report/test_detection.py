@@ -8,6 +8,7 @@ pytest.importorskip('sklearn')
 pytest.importorskip('pycocotools')
 
 from ptnt_mm.report.training_run import read_run  # noqa: E402
+from ptnt_mm.utils.errors import UserError  # noqa: E402
 
 from .made_runs import make_detector  # noqa: E402
 
@@ -42,3 +43,13 @@ def test_masks(tmp_path: Path):
     worst = max(report.images(), key=lambda one: one.cost)
     outlines = [one['outline'] for one in report.details(worst)['found']]
     assert outlines[-1] == 'M90 0L90 4L94 4L94 0Z'
+
+
+def test_annotations_that_are_elsewhere(tmp_path: Path):
+    run = read_run(make_detector(tmp_path, 'boxes'), 'boxes')
+    run.config.test_evaluator.ann_file = None
+    report = run.read_report()
+    assert report.scores.classes == {1: 'ball', 2: 'cup'}, "the data set's own file"
+    run.config.test_dataloader.dataset.ann_file = 's3://bucket/val.json'
+    with pytest.raises(UserError, match='names no local file of annotations'):
+        run.read_report()

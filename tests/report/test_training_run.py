@@ -56,6 +56,13 @@ def test_curves(work_dir: Path):
     assert losses == [(10, 1), (20, 0.5)]
 
 
+def test_losses_that_are_no_numbers_are_left_out(work_dir: Path):
+    (log,) = work_dir.glob('*/vis_data/scalars.json')
+    log.write_text(log.read_text() + '{"loss": NaN, "lr": 0.1, "time": 1, "epoch": 2, "step": 30}')
+    losses = [p['step'] for p in read_run(work_dir, 'run').curves() if p['curve'] == 'loss']
+    assert losses == [10, 20]
+
+
 def test_predictions_are_newer_than_the_weights(work_dir: Path):
     assert read_run(work_dir, 'run').has_predictions(), 'there are no weights to compare with'
     checkpoint = save_checkpoint(work_dir)
@@ -69,8 +76,9 @@ def test_predictions_are_newer_than_the_weights(work_dir: Path):
 
 def test_an_evaluation_is_asked_to_keep_them_there(work_dir: Path):
     run = read_run(work_dir, 'run')
-    run.keep_predictions()
-    assert run.config.test_evaluator.outfile_prefix == str(work_dir / 'predictions')
+    evaluator = run.evaluation_config().test_evaluator
+    assert evaluator.outfile_prefix == str(work_dir / 'predictions')
+    assert 'outfile_prefix' not in run.config.test_evaluator, 'a page shows the config as it was'
 
 
 @pytest.mark.parametrize(
