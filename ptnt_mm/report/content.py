@@ -19,7 +19,7 @@ _MOST_IMAGES = 48
 _MOST_BYTES = 5_000_000
 """Of all galleries: with 0.9 MB of code and the charts, a page is below 8 MB."""
 
-_MOST_CONFUSED = 30
+_MOST_CONFUSED = 24
 _MOST_DIFFERENCES = 100
 
 Spec = dict[str, Any]
@@ -105,6 +105,7 @@ def _differences(runs: Sequence[TrainingRun]) -> list[tuple[str, list[str]]]:
 
 def _charts_of_detectors(reports: Mapping[str, Any], names: Sequence[str]) -> dict[str, Spec]:
     classes = [dict(row, name=run) for run in reports for row in reports[run].scores.of_classes()]
+    classes.sort(key=lambda row: -(row['AP'] or 0))
     costs = [
         dict(name=run, kind=str(kind), AP=round(cost, 4))
         for run, report in reports.items()
@@ -120,6 +121,7 @@ def _charts_of_detectors(reports: Mapping[str, Any], names: Sequence[str]) -> di
 
 def _charts_of_segmenters(reports: Mapping[str, Any], names: Sequence[str]) -> dict[str, Spec]:
     classes = [dict(row, name=run) for run in reports for row in reports[run].of_classes()]
+    classes.sort(key=lambda row: -(row['IoU'] or 0))
     return dict(IoU=bar_chart(classes, 'IoU', 'Class', names))
 
 

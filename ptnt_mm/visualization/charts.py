@@ -68,7 +68,7 @@ def bar_chart(rows: Sequence[dict], x: str, y: str, series: Sequence[str]) -> di
     Args:
         rows: Bars, each with ``x``, ``y`` and the ``name`` of its run.
         x: The key of the figure, which may be None.
-        y: The key of what it is the figure of.
+        y: The key of what it is the figure of, in the order of the rows.
         series: As for :func:`line_chart`.
     """
     names = [name for name in series if any(row['name'] == name for row in rows)]
