@@ -2,10 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterable
 from pathlib import Path
-
-from rich.progress import track
 
 from demo.dataset import DemoSpec, make
 from ptnt_mm.cli.arguments import Parser
@@ -28,17 +25,12 @@ def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def show_progress(numbers: Iterable[int], title: str) -> Iterable[int]:
-    """Yield the numbers and show a progress bar."""
-    return track(numbers, description=f'Composing {title:<5} pictures')
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit status."""
     args = parse_args(arguments)
     try:
         spec = DemoSpec(args.train, args.val, args.seed)
-        print(make(args.folder, spec, args.overwrite, show_progress))
+        print(make(args.folder, spec, args.overwrite))
     except UserError as error:
         print(f'error: {error}', file=sys.stderr)
         return 1

@@ -10,7 +10,7 @@ from mmengine.config import Config
 
 from ptnt_mm.check.inspection import check
 from ptnt_mm.checkpoints.read import refuse_forced_unsafe_loading
-from ptnt_mm.cli.arguments import Parser, add_config
+from ptnt_mm.cli.arguments import Parser, add_config, whole
 from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.engine.starting_weights import use_pretrained
 from ptnt_mm.utils.findings import Finding, Severity, closing, lines, of_kind
@@ -41,7 +41,7 @@ def _parser() -> Parser:
     add_config(parser)
     parser.add_argument('--pretrained', metavar='PATH', help="the backbone's weights")
     parser.add_argument(
-        '--gpus', type=_positive, default=1, metavar='N', help='how many will train: 1 by default'
+        '--gpus', type=whole, default=1, metavar='N', help='how many will train: 1 by default'
     )
     parser.add_argument(
         '--quick',
@@ -74,18 +74,3 @@ def _run(arguments: CheckArguments) -> int:
 
 def _print(subject: str, findings: list[Finding]) -> None:
     print('\n'.join((subject, *lines(findings))), flush=True)
-
-
-def _positive(text: str) -> int:
-    """A whole number above 0.
-
-    Raises:
-        ValueError: for anything else; argparse says so.
-    """
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number
-
-
-_positive.__name__ = 'number above 0'

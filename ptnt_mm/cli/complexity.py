@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ptnt_mm.cli.arguments import Parser
 from ptnt_mm.engine.complexity import ARCH_NAMES, build, measure
-from ptnt_mm.utils.atomic_files import check_new, written_whole
+from ptnt_mm.utils.atomic_files import check_new, write_whole
 from ptnt_mm.utils.errors import UserError
 
 
@@ -53,11 +53,7 @@ def _resolve(args: argparse.Namespace) -> ComplexityArguments:
 
 
 def _run(arguments: ComplexityArguments) -> None:
-    """Count and print.
-
-    Raises:
-        UserError: if the model is unknown, the shape impossible, or the file cannot be written.
-    """
+    """Count and print."""
     model, file = arguments.model, arguments.json
     if file:
         check_new(file, arguments.overwrite)
@@ -68,6 +64,5 @@ def _run(arguments: ComplexityArguments) -> None:
         raise UserError(f'{model} cannot be run at {height}x{width}: {error}') from error
     text = json.dumps({'model': model, **found.to_dict()}, indent=2)
     if file:
-        with written_whole(file) as partial:
-            partial.write_text(text + '\n', encoding='utf-8')
+        write_whole(file, text + '\n')
     print(text if arguments.format == 'json' else found.to_table())

@@ -113,7 +113,8 @@ def predict(
         results.write(folder.predictions)
         print(_closing(results, folder))
     if results.failed:
-        raise UserError(f'{results.failed} of {results.failed + results.found} images failed')
+        failed, found = len(results.failed), len(results.found)
+        raise UserError(f'{failed} of {failed + found} images failed')
     return folder.predictions
 
 
@@ -125,7 +126,7 @@ def _window(source: Images | Video) -> Window:
 
 def _closing(results: Results, folder: ResultFolder) -> str:
     """Where everything is."""
-    images = f'{results.found} image{"" if results.found == 1 else "s"}'
+    images = f'{len(results.found)} image{"" if len(results.found) == 1 else "s"}'
     drawn = f'  drawn: {folder.drawn}' if folder.drawn.exists() else ''
     return f'Looked at {images}. Predictions: {folder.predictions}{drawn}'
 

@@ -5,12 +5,10 @@ python tools/masks_from_coco.py instances_val.json data/custom_seg/masks/val --c
 """
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from ptnt_mm.cli.arguments import Parser
 from ptnt_mm.data.coco_masks import write_masks
-from ptnt_mm.utils.progress import watched
 
 
 @dataclass(frozen=True)
@@ -47,11 +45,7 @@ def _parser() -> Parser:
 
 
 def _run(arguments: MaskArguments) -> None:
-    """Write the masks, and print the class names for a config.
-
-    Raises:
-        UserError: if the annotations cannot be drawn, or the folder cannot be written.
-    """
-    names = write_masks(**vars(arguments), progress=partial(watched, title='Drawing masks'))
+    """Write the masks, and print the class names for a config."""
+    names = write_masks(**vars(arguments))
     folder = arguments.folder
     print(f'{folder} holds the masks. For configs/custom_seg.py:\nclasses = {names!r}')

@@ -45,11 +45,7 @@ def _parser() -> Parser:
 
 
 def _run(arguments: PackageArguments) -> None:
-    """Run the chosen command.
-
-    Raises:
-        UserError: for an unknown name, or a folder that cannot take the files.
-    """
+    """Run the chosen command."""
     match arguments.command:
         case 'list':
             print(*config_names(), sep='\n')

@@ -87,11 +87,7 @@ def use_pretrained(config: Config, path: str) -> None:
 
 
 def _use_pretrained_at_start(config: Config, path: str, stored: ConfigDict) -> None:
-    """Start from a backbone's weights, unless a training that began so goes on.
-
-    Raises:
-        UserError: if the weights would not be used: others take their place.
-    """
+    """Start from a backbone's weights, unless a training that began so goes on."""
     if config.get('resume'):
         if stored and not _froze_stem(stored):
             raise UserError(

@@ -30,7 +30,11 @@ def find_classes(meta: dict, config: Config, model: nn.Module) -> dict[str, Any]
         'random': the ``dataset_meta`` of a host's visualizer.
     """
     number = count_classes(model)
-    for known in (_of_checkpoint(meta), _of_config(config)):
+    # mmdet 2 and mmseg 0 wrote it in capitals, and beside the rest.
+    of_checkpoint = meta.get('dataset_meta')
+    of_checkpoint = of_checkpoint if isinstance(of_checkpoint, dict) else meta
+    of_checkpoint = {str(key).lower(): value for key, value in of_checkpoint.items()}
+    for known in (of_checkpoint, _of_config(config)):
         names = known.get('classes')
         if isinstance(names, (list, tuple)) and number in (None, len(names)):
             names = tuple(printable(str(name)) for name in names)
@@ -49,13 +53,6 @@ def class_name(classes: Sequence[str] | None, label: int) -> str:
     """The name of a class, or its number where there is none."""
     named = classes is not None and label < len(classes)
     return classes[label] if named else f'class {label}'
-
-
-def _of_checkpoint(meta: dict) -> dict:
-    """The ``dataset_meta`` of a checkpoint; mmdet 2 and mmseg 0 wrote it in capitals."""
-    known = meta.get('dataset_meta')
-    known = known if isinstance(known, dict) else meta
-    return {str(key).lower(): value for key, value in known.items()}
 
 
 def _of_config(config: Config) -> dict:

@@ -14,7 +14,7 @@ from mmengine.config import Config
 from mmengine.structures import InstanceData
 from torch import nn
 
-from ptnt_mm.inference.masks import run_lengths
+from ptnt_mm.data.coco_masks import encode_mask
 from ptnt_mm.inference.predictor import Predictor
 
 _SCORE_THR = 0.3
@@ -59,7 +59,7 @@ class Detector(Predictor):
         ]
         if 'masks' in found:
             for detection, mask in zip(detections, found.masks.numpy(), strict=True):
-                detection['mask'] = run_lengths(mask)
+                detection['mask'] = encode_mask(mask)
         return dict(detections=detections)
 
     def draw(self, image: np.ndarray, sample: DetDataSample) -> np.ndarray:

@@ -83,12 +83,9 @@ def load_predictor(
     with explained_building(name):
         dataset_meta = find_classes(load_whole(model, checkpoint), config, model)
         predictor = getattr(module, host.predictor)(model, config, dataset_meta, score_thr)
-    _move(model, device or get_device())
-    return predictor
-
-
-def _move(model: nn.Module, device: str) -> None:
+    device = device or get_device()
     try:
         model.to(device)
     except (AssertionError, RuntimeError) as error:
         raise UserError(f'device {device!r} cannot be used here: {error}') from error
+    return predictor

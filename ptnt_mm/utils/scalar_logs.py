@@ -76,7 +76,20 @@ def read_training_log(work_dir: Path) -> TrainingLog:
         )
     log = TrainingLog([], [], [])
     for path in paths:
-        _continue(log, read_scalars(path))
+        # A later run's lines replace earlier ones from its first step on.
+        lines = read_scalars(path)
+        train = [line for line in lines if 'loss' in line]
+        val = [line for line in lines if 'loss' not in line and metrics_of(line)]
+        if train and log.train:
+            if train[0]['step'] > log.train[0]['step']:
+                log.resumed_at.append(train[0]['step'])
+            else:
+                # A new training in an old folder: drop the evaluations of the earlier one.
+                log.val.clear()
+                log.resumed_at.clear()
+        for earlier, later in ((log.train, train), (log.val, val)):
+            if later:
+                earlier[:] = [line for line in earlier if line['step'] < later[0]['step']] + later
     if not log.train:
         raise UserError(
             f'The training log of {work_dir} holds no losses yet: the first line is written after '
@@ -92,20 +105,3 @@ def metrics_of(line: dict[str, Any]) -> dict[str, float]:
         for name, value in line.items()
         if name not in _BOOKKEEPING and isinstance(value, int | float) and value >= 0
     }
-
-
-def _continue(log: TrainingLog, lines: list[dict[str, Any]]) -> None:
-    """Append a later run's lines; they replace earlier ones from its first step on."""
-    train = [line for line in lines if 'loss' in line]
-    val = [line for line in lines if 'loss' not in line and metrics_of(line)]
-    if train and log.train:
-        first = train[0]['step']
-        if first > log.train[0]['step']:
-            log.resumed_at.append(first)
-        else:
-            # A new training in an old folder: drop the evaluations of the earlier one.
-            log.val.clear()
-            log.resumed_at.clear()
-    for earlier, later in ((log.train, train), (log.val, val)):
-        if later:
-            earlier[:] = [line for line in earlier if line['step'] < later[0]['step']] + later

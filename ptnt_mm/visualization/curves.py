@@ -2,34 +2,28 @@
 
 import math
 from pathlib import Path
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ptnt_mm.utils.scalar_logs import TrainingLog, metrics_of, read_training_log
-from ptnt_mm.visualization.figures import FAINT, INK, check_out_file, colour, save
+from ptnt_mm.visualization.figures import FAINT, INK, colour, save
 
 
-def draw_curves(work_dir: str | Path, out_file: str | Path) -> Path:
+def draw_curves(work_dir: Path, out_file: Path) -> Path:
     """Draw the losses over iterations and, beside them, the evaluation metrics.
 
     Args:
         work_dir: A run's folder, with `<timestamp>/vis_data/scalars.json` for the training and
             for each resume. Where they overlap, the later one counts.
-        out_file: The figure, .png or another format that Matplotlib writes.
-
-    Returns:
-        The path of the figure.
+        out_file: The figure, a PNG; it is returned.
 
     Raises:
         UserError: if there is no log, if it is empty or not written by MMEngine, or if the figure
             cannot be written.
     """
-    out_file = Path(out_file)
-    check_out_file(out_file)
-    log = read_training_log(Path(work_dir))
+    log = read_training_log(work_dir)
     figure = Figure(figsize=(12, 4.2), layout='constrained')
     losses, metrics = figure.subplots(1, 2)
     _draw_losses(losses, log)
@@ -44,8 +38,7 @@ def _draw_losses(axes: Axes, log: TrainingLog) -> None:
     for name, style in styles.items():
         points = [(line['step'], line[name]) for line in log.train if name in line]
         points = [point for point in points if math.isfinite(point[1])]
-        label = 'sum of all' if name == 'loss' else name
-        axes.plot(*_columns(points), label=label, **_with_marker(style, points))
+        _draw_line(axes, points, 'sum of all' if name == 'loss' else name, style)
     for number, step in enumerate(log.resumed_at):
         label = 'resumed' if number == 0 else None
         axes.axvline(step, color=FAINT, linewidth=1, linestyle=':', label=label)
@@ -65,21 +58,18 @@ def _draw_metrics(axes: Axes, log: TrainingLog) -> None:
     names.sort(key=lambda name: name != 'mIoU')
     for index, name in enumerate(names):
         points = [(line['step'], line[name]) for line in log.val if name in metrics_of(line)]
-        style: dict[str, Any] = dict(color=colour(index - 1), linewidth=1.4)
+        style = dict(color=colour(index - 1), linewidth=1.4)
         if index == 0:
             style = dict(color=INK, linewidth=2.4)
-        label = f'{name.rpartition("/")[2]}  {points[-1][1]:.3f}'
-        axes.plot(*_columns(points), label=label, **_with_marker(style, points))
+        _draw_line(axes, points, f'{name.rpartition("/")[2]}  {points[-1][1]:.3f}', style)
     _finish(axes, 'Evaluation on the val split', 'epoch' if log.counts_epochs else 'iteration')
 
 
-def _columns(points: list[tuple[int, float]]) -> tuple[list[int], list[float]]:
-    return [step for step, _ in points], [value for _, value in points]
-
-
-def _with_marker(style: dict[str, Any], points: list[tuple[int, float]]) -> dict[str, Any]:
-    """Mark the points if there are few: a line of one point would be invisible."""
-    return {**style, 'marker': 'o', 'markersize': 4} if len(points) <= 25 else style
+def _draw_line(axes: Axes, points: list[tuple[int, float]], label: str, style: dict) -> None:
+    # A line of one point would be invisible.
+    marker = 'o' if len(points) <= 25 else None
+    steps, values = zip(*points, strict=True) if points else ((), ())
+    axes.plot(steps, values, label=label, marker=marker, markersize=4, **style)
 
 
 def _finish(axes: Axes, title: str, x_label: str) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from ptnt_mm.utils.atomic_files import written_whole
+from ptnt_mm.utils.atomic_files import write_whole
 from ptnt_mm.visualization.charts import drawing_code
 
 
@@ -30,8 +30,7 @@ def write_page(template: str, file: Path, **content: Any) -> None:
     )
     environment.globals |= dict(figure=_figure, percent=_percent)
     text = environment.get_template(template).render(**content, drawing_code=drawing_code())
-    with written_whole(file) as partial:
-        partial.write_text(text, encoding='utf-8')
+    write_whole(file, text)
 
 
 def _figure(value: float | None) -> str:

@@ -265,10 +265,10 @@ def test_forced_unsafe_loading(tmp_path, capsys, monkeypatch):
 
 
 def test_system_refuses_to_write(tmp_path, capsys, authors, monkeypatch):
-    def full(self, content):
+    def full(number):
         raise OSError(28, 'No space left on device')
 
-    monkeypatch.setattr(Path, 'write_bytes', full)
+    monkeypatch.setattr('os.fsync', full)
     status, _, err = run(capsys, 'convert', authors[0], tmp_path / 'out.pth')
     assert status == 1 and 'No space left' in err
     assert not list(tmp_path.iterdir())
