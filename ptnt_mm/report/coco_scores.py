@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
+from ptnt_mm.data.coco_file import read_json
 from ptnt_mm.utils.errors import UserError
 
 _TWELVE = (
@@ -115,14 +115,14 @@ def score_results(truth: COCO, file: Path, kind: str, names: Collection[str] = (
 
 
 def _read_results(truth: COCO, file: Path, kind: str) -> COCO:
+    results = read_json(file)
     try:
-        results = json.loads(file.read_text(encoding='utf-8'))
         if kind == 'segm':
             # As mmdet does: where there is a box, pycocotools takes its area for the mask's.
             results = [{k: v for k, v in entry.items() if k != 'bbox'} for entry in results]
         if results:
             return truth.loadRes(results)
-    except (AssertionError, OSError, ValueError, KeyError, TypeError) as error:
+    except (AssertionError, AttributeError, KeyError, OSError, TypeError) as error:
         raise UserError(
             f'{file} does not hold results of these images: {error}. Remove it, and it is made anew'
         ) from error
