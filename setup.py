@@ -32,9 +32,19 @@ EXTRAS = {
         *OPERATORS,
         PKG_RESOURCES,
     ],
+    # tools/report.py: the page is a template, its charts are Vega-Lite's.
+    'vis': [
+        'altair>=5.5',
+        'jinja2>=3.1',
+        'pycocotools>=2.0.8',
+        'scikit-learn>=1.5',
+        'vl-convert-python>=1.7',
+    ],
     'dev': [
         'hypothesis>=6.100',
         'nox>=2025.2.9',
+        # Drives a Chromium of the system's, where there is one: it brings none itself.
+        'playwright>=1.49',
         'pytest>=8',
         'pytest-timeout>=2.3',
         'pytest-xdist>=3.6',
@@ -47,7 +57,6 @@ EXTRAS = {
         'timm>=1.0.20',
     ],
     # tools/visualize.py projects channels with it.
-    'vis': ['scikit-learn>=1.5'],
     'docs': ['furo', 'myst-parser>=4', 'sphinx>=8'],
 }
 
@@ -117,6 +126,7 @@ setup(
     packages=find_packages(include=['ptnt_mm', 'ptnt_mm.*']),
     # No entry point: it would import ptnt_mm, and with it torch, before the first line of help.
     scripts=['tools/ptnt'],
+    package_data={'ptnt_mm.visualization': ['templates/*']},
     cmdclass={'build_py': BuildWithMim},
     options=scratch_options(),
     zip_safe=False,

@@ -283,7 +283,7 @@ def _how_to_continue(arguments: TrainArguments, work_dir: Path) -> str:
 
 
 def _closing(runner: Runner) -> str:
-    """Where everything is."""
+    """Where everything is, and how to see more."""
     # As it was given; the runner's own is absolute.
     work_dir = Path(runner.cfg.work_dir)
     try:
@@ -292,4 +292,7 @@ def _closing(runner: Runner) -> str:
         # The weights are what counts: a run that cannot be drawn is a good run.
         pictures = f'none ({error})'
     checkpoint = latest_checkpoint(work_dir) or 'none'
-    return f'Done. Checkpoint: {checkpoint}  log: {log_file()}  pictures: {pictures}'
+    report = shlex.join(['python', 'tools/report.py', str(work_dir)])
+    return (
+        f'Done. Checkpoint: {checkpoint}  log: {log_file()}  pictures: {pictures}  report: {report}'
+    )
