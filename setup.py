@@ -34,9 +34,19 @@ EXTRAS = {
     ],
     # mmpretrain asks for all that it imports itself.
     'cls': ['mmpretrain>=1.2,<1.3', *OPERATORS, PKG_RESOURCES],
+    # tools/report.py: the page is a template, its charts are Vega-Lite's.
+    'vis': [
+        'altair>=5.5',
+        'jinja2>=3.1',
+        'pycocotools>=2.0.8',
+        'scikit-learn>=1.5',
+        'vl-convert-python>=1.7',
+    ],
     'dev': [
         'hypothesis>=6.100',
         'nox>=2025.2.9',
+        # Drives a Chromium of the system's, where there is one: it brings none itself.
+        'playwright>=1.49',
         'pytest>=8',
         'pytest-timeout>=2.3',
         'pytest-xdist>=3.6',
@@ -48,6 +58,7 @@ EXTRAS = {
         # The tests of TNT compare with timm's, which computes as its authors' does since 1.0.20.
         'timm>=1.0.20',
     ],
+    # tools/visualize.py projects channels with it.
     'docs': ['furo', 'myst-parser>=4', 'sphinx>=8'],
 }
 
@@ -106,9 +117,18 @@ setup(
     python_requires='>=3.11,<3.14',
     # Below 2.6 torch.load is unsafe by default. No upper bound: it would downgrade people's torch.
     # MMEngine brings packaging and rich; the doctor must not depend on it.
-    install_requires=['torch>=2.6', 'mmengine>=0.10.7,<0.11', 'packaging>=24.2', 'rich>=13.4.2'],
+    install_requires=[
+        'torch>=2.6',
+        'mmengine>=0.10.7,<0.11',
+        'packaging>=24.2',
+        'rich>=13.4.2',
+        'shtab>=1.10',
+    ],
     extras_require=EXTRAS,
     packages=find_packages(include=['ptnt_mm', 'ptnt_mm.*']),
+    # No entry point: it would import ptnt_mm, and with it torch, before the first line of help.
+    scripts=['tools/ptnt'],
+    package_data={'ptnt_mm.visualization': ['templates/*']},
     cmdclass={'build_py': BuildWithMim},
     options=scratch_options(),
     zip_safe=False,

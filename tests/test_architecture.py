@@ -15,7 +15,7 @@ FLOORS = (
     ('mmcv_ops', 'checkpoints', 'data', 'zoo'),
     ('doctor', 'models', 'visualization'),
     ('engine',),
-    ('check', 'inference'),
+    ('check', 'inference', 'report'),
     ('cli',),
     ('__init__', '__main__'),
 )

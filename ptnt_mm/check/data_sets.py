@@ -23,7 +23,7 @@ _IDENTITY = ('type', 'data_root', 'ann_file', 'data_prefix', 'metainfo')
 
 _LAYOUT = (
     'paths start from the folder that you work in; docs/data.md has the settings, and '
-    'tools/make_demo_data.py makes the demo set'
+    'ptnt demo makes the demo set'
 )
 
 

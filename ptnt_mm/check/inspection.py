@@ -37,6 +37,7 @@ from ptnt_mm.engine.hosts import HOSTS, import_host, scope_of
 from ptnt_mm.engine.training_memory import TrainingStep, measure_memory
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, Severity, error, lines, note, of_kind, warning
+from ptnt_mm.utils.progress import waiting
 
 Tell = Callable[[str, list[Finding]], None]
 """Gets a subject with its findings, as soon as they are there."""
@@ -92,7 +93,7 @@ def check_before_training(config: Config) -> list[str]:
         listed = '\n'.join(lines(inspection.errors))
         raise UserError(
             f'{config.filename or "the config"} would break, or not do what it says:\n{listed}\n'
-            'tools/check_config.py looks further'
+            'ptnt check looks further'
         )
     return [str(finding) for finding in of_kind(inspection.findings, Severity.WARNING)]
 
@@ -209,7 +210,8 @@ class Inspection:
     def _read_annotations(self) -> Iterator[Finding]:
         # Other libraries have data sets like mmdet's, or none.
         load, check_loaded = _LOADING.get(self.scope, _LOADING['mmdet'])
-        self.data, findings = load(self.config, self.splits)
+        with waiting('Reading annotations'):
+            self.data, findings = load(self.config, self.splits)
         yield from (*findings, *check_loaded(self.data, self.config))
 
     def _open_masks(self) -> Iterator[Finding]:
@@ -239,7 +241,9 @@ class Inspection:
             batch = self.config.train_dataloader.get('batch_size', 1) * self.gpus
             images = min(batch, 2) if self.scope == 'mmseg' else 1
             step = TrainingStep(self.config, self.model, images)
-            yield from check_memory(self.config, measure_memory(self.config, step))
+            with waiting('Taking a step of training'):
+                memory = measure_memory(self.config, step)
+            yield from check_memory(self.config, memory)
 
 
 def _milder(finding: Finding) -> Finding:

@@ -1,16 +1,16 @@
 """Look into a checkpoint, convert it, or make it ready to be published; nothing in it is run.
 
-python tools/checkpoint.py inspect ptnt_s.pth.tar
-python tools/checkpoint.py convert epoch_12.pth weights.safetensors
-python tools/checkpoint.py publish work_dirs/my_run/epoch_12.pth zoo/
+ptnt checkpoint inspect ptnt_s.pth.tar
+ptnt checkpoint convert epoch_12.pth weights.safetensors
+ptnt checkpoint publish work_dirs/my_run/epoch_12.pth zoo/
 """
 
+import argparse
 import hashlib
 import io
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
@@ -19,6 +19,7 @@ import torch
 
 from ptnt_mm.checkpoints.read import read
 from ptnt_mm.cli.arguments import Parser
+from ptnt_mm.cli.json_output import add_json, json_output
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.models.archs import NUM_STAGES, PATCH
 from ptnt_mm.models.pretrained import (
@@ -43,19 +44,9 @@ _PUBLISHED = ('epoch', 'iter', 'time', 'seed', 'mmengine_version', 'dataset_meta
 _SIZE_STEP = PATCH * 2 ** (NUM_STAGES - 1)
 
 
-@dataclass(frozen=True)
-class CheckpointArguments:
-    """The command line, resolved: 'inspect', 'convert' or 'publish', and what that takes."""
-
-    command: str
-    file: str
-    out: Path | None = None
-    overwrite: bool = False
-
-
 def main(words: list[str] | None = None) -> int:
     """Do what the command line says; the exit status."""
-    return _parser().run(lambda args: _run(CheckpointArguments(**vars(args))), words)
+    return _parser().run(_run, words)
 
 
 def _parser() -> Parser:
@@ -68,19 +59,23 @@ def _parser() -> Parser:
         command.add_argument('file', help='.pth, .pth.tar, .pt, .safetensors or an http(s) address')
     convert.add_argument('out', type=Path, help='a new .safetensors or .pth file')
     publish.add_argument('out', type=Path, nargs='?', help="a folder; the file's own by default")
+    add_json(look)
     for command in (convert, publish):
         command.add_argument('--overwrite', action='store_true', help='replace an existing file')
     return parser
 
 
-def _run(arguments: CheckpointArguments) -> None:
+def _run(args: argparse.Namespace) -> None:
     """Do what was asked for and say what was written."""
-    if arguments.command == 'inspect':
-        for name, value in describe(arguments.file):
-            print(f'{name + ":":<13} {printable(str(value), 1000)}')
+    if args.command == 'inspect':
+        with json_output(args.json, args.overwrite) as write:
+            described = dict(describe(args.file))
+            for name, value in described.items():
+                print(f'{name + ":":<13} {printable(str(value), 1000)}')
+            write(described)
         return
-    write = convert_file if arguments.command == 'convert' else publish_file
-    print(f'wrote {write(arguments.file, arguments.out, arguments.overwrite)}')
+    write = convert_file if args.command == 'convert' else publish_file
+    print(f'wrote {write(args.file, args.out, args.overwrite)}')
 
 
 def describe(file: str) -> Iterator[tuple[str, Any]]:

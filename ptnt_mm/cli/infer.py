@@ -1,6 +1,6 @@
 """Detect, segment or classify on images, a video or a webcam: drawn pictures and JSON.
 
-python tools/infer.py photos configs/retinanet_ptnt_s_1x.py work_dirs/.../epoch_12.pth
+ptnt infer photos retinanet_ptnt_s_1x work_dirs/retinanet_ptnt_s_1x/epoch_12.pth
 """
 
 import argparse

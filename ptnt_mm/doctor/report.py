@@ -5,13 +5,16 @@
 
 import os
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 
 from ptnt_mm.checkpoints.unsafe_switch import UNSAFE_SWITCH, is_on
 from ptnt_mm.doctor.probes import PROBES, Answer, ask_probe
 from ptnt_mm.mmcv_ops.place import OFFERED
+from ptnt_mm.utils.console import show
+from ptnt_mm.utils.progress import watched
 from ptnt_mm.utils.tables import new_listing, to_text
 from ptnt_mm.utils.versions import HOSTS, VERSIONS, installed, is_within
 
@@ -44,7 +47,8 @@ class Row:
 def examine() -> list[Row]:
     """Look at everything, and make the rows of the table."""
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        answers = dict(zip(PROBES, pool.map(ask_probe, PROBES), strict=True))
+        found = watched(pool.map(ask_probe, PROBES), len(PROBES), 'Importing')
+        answers = dict(zip(PROBES, found, strict=True))
     rows = [
         python_row('.'.join(map(str, sys.version_info[:3]))),
         package_row('torch', answers['torch']),
@@ -211,16 +215,21 @@ def pip(action: str) -> str:
     return f'uv pip {action} --python {sys.executable}'
 
 
-def main() -> int:
-    """Print a table, and the command that mends each problem; 1 if something is broken."""
+def main(write: Callable[[list[dict]], None] = lambda rows: None) -> int:
+    """Print a table, and the command that mends each problem; 1 if something is broken.
+
+    Args:
+        write: Gets the rows of the table, for JSON.
+    """
     print('Importing torch, mmcv and the hosts: up to a minute ...', file=sys.stderr, flush=True)
     rows = examine()
     table = new_listing('', 'found', 'expected', 'tested with', 'verdict')
     for row in rows:
         table.add_row(row.what, row.found, row.expected, row.tested, row.verdict)
-    print(to_text(table))
+    show(to_text(table))
     for row in rows:
         if row.fix:
             purpose = 'mend' if row.verdict == BROKEN else 'get'
             print(f'\n{row.what}: {row.problem}\n  to {purpose} it: {row.fix}')
+    write([asdict(row) for row in rows])
     return int(any(row.verdict == BROKEN for row in rows))

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,10 @@ from mmengine.registry import DATASETS
 from torch import Tensor, nn
 
 from ptnt_mm.engine.data_files import data_sets
-from ptnt_mm.utils.colours import PALETTE
+from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.text import printable
 from ptnt_mm.visualization.overlay import draw_names, tint
 
-_SHADES = (1.0, 0.65, 0.4)
 _BEST = 5  # classes that a classifier names, as for the top-5 accuracy of papers
 
 
@@ -84,19 +82,11 @@ def _of_config(config: Config) -> dict:
     return {**getattr(kind, 'METAINFO', {}), **(dataset.get('metainfo') or {})}
 
 
-def colours(number: int) -> list[tuple[int, int, int]]:
-    """Colours for so many classes, RGB: ours, then the same ones darker, and darker again."""
-    return [
-        tuple(int(value * _SHADES[index // len(PALETTE) % len(_SHADES)]) for value in colour)
-        for index, colour in zip(range(number), cycle(PALETTE), strict=False)
-    ]
-
-
 def _palette(palette: Any, number: int) -> list[tuple[int, int, int]]:
     """A data set's own colours; those of another one, inherited with its class, are left."""
     if isinstance(palette, (list, tuple)) and len(palette) == number:
         return [tuple(colour) for colour in palette]
-    return colours(number)
+    return class_colours(number)
 
 
 class MapPainter:
@@ -113,7 +103,7 @@ class MapPainter:
         number = max(number, 2)
         own = [] if classes is None else dataset_meta['palette']
         self._name = partial(class_name, classes)
-        self._colours = np.array([*own, *colours(number)[len(own) :]], dtype=np.uint8)
+        self._colours = np.array([*own, *class_colours(number)[len(own) :]], dtype=np.uint8)
 
     def paint(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Tint every pixel in its class's colour, and write class names where there is room.

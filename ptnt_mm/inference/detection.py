@@ -36,13 +36,13 @@ class Detector(Predictor):
         model.cfg = config
         pipeline = copy.deepcopy(get_test_pipeline_cfg(config))
         pipeline[0].type = 'mmdet.LoadImageFromNDArray'
-        self._pipeline = Compose(pipeline)
+        self.pipeline = Compose(pipeline)
         self._visualizer = DetLocalVisualizer()
         self._visualizer.dataset_meta = dataset_meta
 
     def predict(self, image: np.ndarray) -> DetDataSample:
         """Detect, the best first; boxes and masks belong to the image as it was given."""
-        sample = inference_detector(self._model, image, self._pipeline).cpu()
+        sample = inference_detector(self.model, image, self.pipeline).cpu()
         found = sample.pred_instances
         found = found[found.scores >= self.score_thr]
         sample.pred_instances = found[found.scores.argsort(descending=True, stable=True)]

@@ -6,7 +6,6 @@ import numpy as np
 import torch
 from mmcv.transforms import Compose
 from mmengine.config import Config
-from mmengine.dataset import pseudo_collate
 from mmengine.structures import PixelData
 from mmseg.models.utils import resize
 from mmseg.structures import SegDataSample
@@ -39,16 +38,15 @@ class Segmenter(Predictor):
         pipeline = copy.deepcopy(next(data_sets(config, 'test')).pipeline)
         steps = [step for step in pipeline if kind_of(step) != 'LoadAnnotations']
         steps[0]['type'] = 'mmseg.LoadImageFromNDArray'
-        self._pipeline = Compose(steps)
+        self.pipeline = Compose(steps)
         self._painter = MapPainter(dataset_meta, model.num_classes)
 
     def predict(self, image: np.ndarray) -> SegDataSample:
         """Give each pixel of the image as it was given a class: ``pred_sem_seg``, (1, H, W)."""
-        data = pseudo_collate([self._pipeline(dict(img=image))])
+        data = self.prepare(image)
         with torch.no_grad():
-            data = self._model.data_preprocessor(data)
             (sample,) = data['data_samples']
-            logits = self._model.inference(data['inputs'], [sample.metainfo])
+            logits = self.model.inference(data['inputs'], [sample.metainfo])
             # What the preprocessor added.
             left, right, top, bottom = sample.metainfo.get('img_padding_size', (0, 0, 0, 0))
             height, width = logits.shape[2:]
@@ -93,7 +91,7 @@ class Segmenter(Predictor):
                 logits[:, first : first + at_once],
                 size=size,
                 mode='bilinear',
-                align_corners=self._model.align_corners,
+                align_corners=self.model.align_corners,
                 warning=False,
             )
             values, indices = part[0].max(dim=0)
@@ -101,5 +99,5 @@ class Segmenter(Predictor):
             best = torch.where(higher, values, best)
             labels = torch.where(higher, indices + first, labels)
         if logits.shape[1] == 1:
-            return (best.sigmoid() > self._model.decode_head.threshold).long()
+            return (best.sigmoid() > self.model.decode_head.threshold).long()
         return labels

@@ -1,5 +1,6 @@
 """The command line: its flags, what it prints, and its exit status."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,15 @@ def test_errors_make_the_exit_status_1(demo: Demo, capsys, key: str, value: obje
     assert _status(demo, '--quick') == 1
     output = capsys.readouterr().out
     assert words in output and '1 error' in output.splitlines()[-1]
+
+
+def test_findings_as_json(demo: Demo, capsys):
+    demo.options[HEAD] = 80
+    assert _status(demo, '--quick', '--json', '-') == 1
+    printed = capsys.readouterr()
+    (found,) = (one for one in json.loads(printed.out) if one['severity'] == 'error')
+    assert found['where'] == HEAD and 'has 4 classes' in found['what']
+    assert found['what'] in printed.err and '1 error' in printed.err.splitlines()[-1]
 
 
 def test_warnings_alone_are_no_failure(demo: Demo, capsys):

@@ -1,4 +1,5 @@
 import hashlib
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -167,6 +168,16 @@ def test_published_name_of_an_address(tmp_path, capsys, monkeypatch):
     assert run(capsys, 'publish', 'https://127.0.0.1/x/m.pth?raw=1', tmp_path)[0] == 0
     (published,) = tmp_path.glob('m-*.pth')
     assert len(published.name) == len('m-12345678.pth')
+
+
+def test_inspect_as_json(authors, capsys):
+    path, _ = authors
+    status, out, err = run(capsys, 'inspect', path, '--json', '-')
+    described = json.loads(out)
+    assert status == 0 and described['bytes'] == path.stat().st_size
+    assert {name: str(value) for name, value in described.items()} == {
+        name: value.strip() for name, value in table(err).items()
+    }
 
 
 def test_interrupted(capsys, monkeypatch):

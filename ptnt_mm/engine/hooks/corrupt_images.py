@@ -117,7 +117,7 @@ class _Watched:
             if len(self.unreadable) > self.unreadable.limit:
                 raise UserError(
                     f'{len(self.unreadable)} images or masks could not be read; the log names '
-                    f'them. The last one is {file}: {reason}. Mend them (tools/check_config.py '
+                    f'them. The last one is {file}: {reason}. Mend them (ptnt check '
                     'finds all), or allow more with '
                     "custom_hooks=[dict(type='SkipCorruptImagesHook', limit=...), ...]"
                 ) from error
