@@ -35,7 +35,7 @@ class Classifier(Predictor):
             image = image[..., ::-1].copy()
         data = self._pipeline(dict(img=image, img_shape=size, ori_shape=size))
         with torch.no_grad():
-            (sample,) = self._model.test_step(default_collate([data]))
+            (sample,) = self.model.test_step(default_collate([data]))
         return sample.cpu()
 
     def describe(self, sample: DataSample) -> dict:

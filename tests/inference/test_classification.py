@@ -61,7 +61,7 @@ def test_pixels_of_cifar_are_rgb(micro_arch: dict, tmp_path: Path):
     """Its data set gives RGB and its preprocessor leaves it: an image file has to be turned."""
     classifier = predictor('classifier_tnt_s_384_cifar10', micro_arch, tmp_path, ())
     seen = []
-    classifier._model.data_preprocessor.register_forward_pre_hook(lambda _, args: seen.append(args))
+    classifier.model.data_preprocessor.register_forward_pre_hook(lambda _, args: seen.append(args))
     red = np.zeros((32, 32, 3), np.uint8)
     red[..., 2] = 200  # BGR
     classifier.predict(red)
