@@ -68,7 +68,7 @@ def visualize(arguments: VisualizeArguments) -> Path:
     loaded = [load_network(*network, arguments.device) for network in networks]
     labels = 'AB' if len(loaded) > 1 else ['']
     parts = [
-        Part(f'Network {label}', f'{config.filename}, weights: {network.weights}')
+        Part(f'Network {label}'.strip(), f'{config.filename}, weights: {network.weights}')
         for label, (config, _), network in zip(labels, networks, loaded, strict=True)
     ]
     for number, (file, image) in enumerate(images.items(), start=1):
