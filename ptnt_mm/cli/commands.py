@@ -12,10 +12,12 @@ from importlib import import_module
 from pathlib import Path
 
 COMMANDS = (
-    ('train', 'ptnt_mm.cli.train', 'train a detector or segmenter'),
+    ('train', 'ptnt_mm.cli.train', 'train a detector, segmenter or classifier'),
     ('test', 'ptnt_mm.cli.test', 'evaluate a checkpoint'),
     ('infer', 'ptnt_mm.cli.infer', 'look at images, a folder, a video or a webcam'),
     ('check', 'ptnt_mm.cli.check_config', 'say what in a config and its data would break'),
+    ('visualize', 'ptnt_mm.cli.visualize', 'draw what a network sees in images'),
+    ('report', 'ptnt_mm.cli.report', 'make one page of one or more trainings'),
     ('checkpoint', 'ptnt_mm.cli.checkpoint', 'look into a checkpoint, convert or publish it'),
     ('complexity', 'ptnt_mm.cli.complexity', 'count parameters and multiply-adds'),
     ('configs', 'ptnt_mm.cli.configs', 'list the configs of this package, or copy one'),

@@ -56,7 +56,7 @@ def predict(
     device: str | None = None,
     config_name: str | None = None,
 ) -> Path:
-    """Look at all that a source gives as ``tools/infer.py`` does, and write what is found.
+    """Look at all that a source gives as ``ptnt infer`` does, and write what is found.
 
     Args:
         config: A whole config.

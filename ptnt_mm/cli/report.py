@@ -1,8 +1,8 @@
 """Write one page about trainings: curves, scores, errors and the worst images.
 
 Examples:
-    python tools/report.py work_dirs/demo
-    python tools/report.py work_dirs/demo work_dirs/demo_masks --out compared.html
+    ptnt report work_dirs/demo
+    ptnt report work_dirs/demo work_dirs/demo_masks --out compared.html
 """
 
 import argparse
@@ -26,7 +26,7 @@ class ReportArguments:
 
 
 def write_report(work_dirs: Sequence[Path], out: Path) -> None:
-    """Write a page as ``tools/report.py`` does.
+    """Write a page as ``ptnt report`` does.
 
     Predictions in a work dir are used if they are newer than its last checkpoint. Otherwise that
     checkpoint is evaluated first, and its predictions are kept there.

@@ -50,7 +50,7 @@ def evaluate(
     tta: bool = False,
     launcher: str = 'none',
 ) -> dict[str, float]:
-    """Evaluate a checkpoint as ``tools/test.py`` does.
+    """Evaluate a checkpoint as ``ptnt test`` does.
 
     Args:
         config: A whole config; it is not changed.

@@ -84,7 +84,7 @@ def train(
     launcher: str = 'none',
     command: tuple[str, ...] = (),
 ) -> Runner:
-    """Train as ``tools/train.py`` does: checked first, with safeguards, repeatable.
+    """Train as ``ptnt train`` does: checked first, with safeguards, repeatable.
 
     Args:
         config: A whole config; it is not changed.
@@ -293,7 +293,7 @@ def _closing(runner: Runner) -> str:
         # The weights are what counts: a run that cannot be drawn is a good run.
         pictures = f'none ({error})'
     checkpoint = latest_checkpoint(work_dir) or 'none'
-    report = shlex.join(['python', 'tools/report.py', str(work_dir)])
+    report = shlex.join(['ptnt', 'report', str(work_dir)])
     return (
         f'Done. Checkpoint: {checkpoint}  log: {log_file()}  pictures: {pictures}  report: {report}'
     )

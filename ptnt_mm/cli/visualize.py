@@ -1,6 +1,6 @@
 """Draw what a network sees: feature maps, words, attention and position tables, as one HTML page.
 
-python tools/visualize.py configs/retinanet_ptnt_s_1x.py work_dirs/.../epoch_12.pth photo.jpg
+ptnt visualize configs/retinanet_ptnt_s_1x.py work_dirs/.../epoch_12.pth photo.jpg
 """
 
 import argparse
@@ -58,7 +58,7 @@ def visualize(arguments: VisualizeArguments) -> Path:
     """
     refuse_forced_unsafe_loading()
     if find_spec('sklearn') is None:
-        raise UserError('tools/visualize.py needs scikit-learn: pip install scikit-learn')
+        raise UserError('ptnt visualize needs scikit-learn: pip install scikit-learn')
     networks, query = arguments.networks, arguments.query
     name = Path(networks[0][0].filename or 'model').stem
     page = (arguments.out or Path('work_dirs', 'visualize', name)) / 'index.html'
@@ -68,7 +68,7 @@ def visualize(arguments: VisualizeArguments) -> Path:
     loaded = [load_network(*network, arguments.device) for network in networks]
     labels = 'AB' if len(loaded) > 1 else ['']
     parts = [
-        Part(f'Network {label}', f'{config.filename}, weights: {network.weights}')
+        Part(f'Network {label}'.strip(), f'{config.filename}, weights: {network.weights}')
         for label, (config, _), network in zip(labels, networks, loaded, strict=True)
     ]
     for number, (file, image) in enumerate(images.items(), start=1):

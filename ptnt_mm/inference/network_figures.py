@@ -184,9 +184,10 @@ SECTIONS = (
     Section(
         'attention',
         'Attention of a sentence',
-        'How the outlined sentence divides its attention: 100 % is the whole map. Its first stages '
-        'look at averages of neighbouring sentences. Without the relative position table, queries '
-        'and keys are compared by their content alone.',
+        'How the outlined sentence divides its attention over the map; a class token, where there '
+        'is one, takes what is left of 100 %. The first stages of a pyramid look at averages of '
+        'neighbouring sentences. Without the relative position table, queries and keys are '
+        'compared by their content alone.',
         _attention,
     ),
     Section(

@@ -58,7 +58,7 @@ def test_test_gives_the_figures_of_the_training(workplace: Workplace, training: 
 def test_a_report_evaluates_what_was_not_evaluated(workplace: Workplace, training: Training):
     pytest.importorskip('altair')
     # As the last line of the training says.
-    assert training.output.strip().endswith('  report: python tools/report.py run')
+    assert training.output.strip().endswith('  report: ptnt report run')
     first = workplace.run('report.py', 'run')
     assert figures(first.stdout) == figures(training.output)
     assert first.stdout.strip().endswith('Done. Page: run/report.html')
