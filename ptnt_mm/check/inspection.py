@@ -42,7 +42,6 @@ from ptnt_mm.utils.progress import waiting
 Tell = Callable[[str, list[Finding]], None]
 """Gets a subject with its findings, as soon as they are there."""
 
-
 _LOADING = {
     'mmdet': (coco_annotations.load, lambda data, _: coco_annotations.check_annotations(data)),
     'mmseg': (partial(image_lists.load, SegmentationData), mask_lists.check_lists),

@@ -50,7 +50,7 @@ def _mark(parser: argparse.ArgumentParser) -> None:
     for action in parser._actions:
         # After an option of several words, or of none, the next word may be another option.
         one_word = action.nargs is None or not action.option_strings
-        if isinstance(action.choices, dict):  # the parts of a command
+        if action.nargs == argparse.PARSER:  # the parts of a command
             for part in action.choices.values():
                 _mark(part)
         elif action.dest == 'config':

@@ -90,7 +90,7 @@ def test_refusals(place: Path, capsys, monkeypatch):
     assert 'has no backbone of ours' in refusal(capsys, 'other.py', 'photo.png')
     monkeypatch.setattr(visualize, 'find_spec', lambda name: None)
     said = refusal(capsys, 'micro.py', 'photo.png')
-    assert said == 'error: tools/visualize.py needs scikit-learn: pip install scikit-learn'
+    assert said == 'error: ptnt visualize needs scikit-learn: pip install scikit-learn'
 
 
 def scene_of(place: Path, *configs: str, **options) -> Scene:
