@@ -47,6 +47,10 @@ def script_and_arguments(words: list[str]) -> list[str] | None:
             return [module, *rest]
         case ['python', script, *rest] if script.startswith('tools/'):
             return [str(ROOT / script), *rest]
+        case ['ptnt', *rest]:
+            return ['ptnt_mm', *rest]
+        case ['torchrun', *rest] if 'ptnt_mm' in rest:
+            return rest[rest.index('ptnt_mm') :]
         case ['torchrun', *rest]:
             first = next(i for i, word in enumerate(rest) if word.startswith('tools/'))
             return [str(ROOT / rest[first]), *rest[first + 1 :]]
