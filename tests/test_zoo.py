@@ -7,7 +7,7 @@ from mmengine.config import Config
 
 import ptnt_mm
 from ptnt_mm import zoo
-from ptnt_mm.__main__ import main
+from ptnt_mm.cli.configs import main
 from ptnt_mm.utils.errors import UserError
 
 pytest.importorskip('mmdet')
