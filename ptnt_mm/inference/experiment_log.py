@@ -72,7 +72,9 @@ class DrawValidationHook(Hook):
         outputs: Sequence[Any] | None = None,
     ) -> None:
         """Draw what is left to draw of a batch."""
-        for sample in (outputs or ())[: self._images - self._drawn]:
+        # Data sets such as CIFAR have no image files.
+        samples = [sample for sample in outputs or () if 'img_path' in sample]
+        for sample in samples[: self._images - self._drawn]:
             self._drawn += 1
             image = read_image(Path(sample.img_path))[..., ::-1].copy()
             # MLflow wants the name of a file.
