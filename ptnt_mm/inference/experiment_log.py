@@ -73,7 +73,7 @@ class DrawValidationHook(Hook):
     ) -> None:
         """Draw what is left to draw of a batch."""
         # Data sets such as CIFAR have no image files.
-        samples = [sample for sample in outputs or () if 'img_path' in sample]
+        samples = [one for one in outputs or () if getattr(one, 'img_path', None)]
         for sample in samples[: self._images - self._drawn]:
             self._drawn += 1
             image = read_image(Path(sample.img_path))[..., ::-1].copy()
