@@ -1,0 +1,157 @@
+"""Take a network's graph and write it as ONNX, for OpenVINO, or as a torch.export program."""
+
+import copy
+import io
+import json
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.export import Dim, ExportedProgram
+
+from ptnt_mm.deploy.about import KEY, About, with_about
+from ptnt_mm.export.networks import INPUTS, Network
+from ptnt_mm.utils.atomic_files import sha256, written_whole
+from ptnt_mm.utils.errors import UserError
+
+FORMATS = {'onnx': '.onnx', 'openvino': '.xml', 'torch-export': '.pt2'}
+"""Suffixes by format."""
+
+_OPSET = 20
+
+
+def take_graph(network: Network, size: tuple[int, int], dynamic: bool) -> ExportedProgram:
+    """Export a network with torch.
+
+    Args:
+        network: What is exported.
+        size: Height and width of the input.
+        dynamic: Whether the graph takes any number of images of any size.
+    """
+    batch = 2 if dynamic else 1  # 0 and 1 are special to torch.export
+    images = torch.randint(0, 256, (batch, *size, 3), dtype=torch.uint8)
+    inputs = images, torch.tensor([size] * batch)
+    shapes = None
+    if dynamic:
+        shapes = ({0: Dim.AUTO, 1: Dim.AUTO, 2: Dim.AUTO}, {0: Dim.AUTO})
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter('ignore')
+        if not dynamic:
+            network = copy.deepcopy(network)
+            resize_positions_once(network)
+            network(*inputs)
+        return torch.export.export(network, inputs, dynamic_shapes=shapes, strict=False)
+
+
+def resize_positions_once(network: nn.Module) -> None:
+    """Have position tables resized by the next image; all later ones are of the same size."""
+    for module in network.modules():
+        position = getattr(module, 'position', None)
+        for name in ('factors', 'encode'):
+            if hasattr(position, name):
+                setattr(position, name, _once(getattr(position, name)))
+
+
+def _once(function: Callable[..., Any]) -> Callable[..., Any]:
+    results = []
+
+    def remembered(*args: Any, **options: Any) -> Any:
+        if not results:
+            results.append(function(*args, **options))
+        return results[0]
+
+    return remembered
+
+
+def to_onnx(program: ExportedProgram, network: Network, half: bool = False) -> bytes:
+    """An ONNX file with standard operators alone.
+
+    Args:
+        program: The graph.
+        network: What it is of.
+        half: Store weights as float16; runtimes compute in float32 all the same.
+    """
+    try:
+        import onnxscript  # noqa: F401  torch's exporter is made of it
+    except ImportError as error:
+        raise UserError('export needs onnx and onnxscript: pip install onnx onnxscript') from error
+    names = list(network.outputs)
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')
+        exported = torch.onnx.export(
+            program,
+            input_names=list(INPUTS),
+            output_names=names,
+            opset_version=_OPSET,
+            dynamo=True,
+            verbose=False,
+        )
+    model = exported.model_proto
+    if half:
+        halve_weights(model)
+    return model.SerializeToString()
+
+
+def halve_weights(model: Any) -> None:
+    """Store large float32 weights of an ONNX model as float16, each with a cast behind it."""
+    import numpy as np
+    from onnx import TensorProto, helper, numpy_helper
+
+    casts = []
+    for weight in model.graph.initializer:
+        if weight.data_type == TensorProto.FLOAT and len(weight.raw_data) > 1024:
+            half = f'{weight.name}_half'
+            casts.append(helper.make_node('Cast', [half], [weight.name], to=TensorProto.FLOAT))
+            values = numpy_helper.to_array(weight).astype(np.float16)
+            weight.CopyFrom(numpy_helper.from_array(values, half))
+    nodes = [*casts, *model.graph.node]
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+
+
+def write_onnx(file: Path, body: bytes, about: About) -> None:
+    """Write an ONNX file, whole or not at all."""
+    with written_whole(file) as partial:
+        partial.write_bytes(with_about(body, about, '.onnx'))
+
+
+def write_openvino(file: Path, body: bytes, about: About) -> None:
+    """Convert ONNX for OpenVINO: an .xml and, with the weights, a .bin beside it."""
+    try:
+        import openvino
+    except ImportError as error:
+        raise UserError('--format openvino needs it: pip install openvino') from error
+    model = openvino.convert_model(io.BytesIO(body))
+    with written_whole(file.with_suffix('.bin')) as weights:
+        xml = weights.with_name(f'{weights.name}.xml')
+        try:
+            openvino.save_model(model, xml, compress_to_fp16=about.precision == 'float16')
+            xml.with_suffix('.bin').replace(weights)
+            about = replace(about, weights_sha256=sha256(weights))
+            with written_whole(file) as partial:
+                partial.write_bytes(with_about(xml.read_bytes(), about, '.xml'))
+        finally:
+            xml.unlink(missing_ok=True)
+
+
+def write_program(file: Path, program: ExportedProgram, about: About) -> None:
+    """Write a torch.export program; ``torch.export.load`` reads it, with torchvision imported."""
+    description = {f'{KEY}.json': json.dumps(asdict(about))}
+    with written_whole(file) as partial, partial.open('wb') as stream:
+        torch.export.save(program, stream, extra_files=description)
+
+
+def as_arrays(program: ExportedProgram, network: Network) -> Callable[[dict], dict]:
+    """A torch.export program with the interface of ``ptnt_mm.deploy``'s runtimes."""
+    module = program.module()
+
+    def run(inputs: dict) -> dict:
+        with torch.no_grad():
+            found = module(*(torch.from_numpy(inputs[name]) for name in INPUTS))
+        return dict(zip(network.outputs, map(Tensor.numpy, found), strict=True))
+
+    return run
