@@ -208,8 +208,12 @@ class TwoStageDetector(Detector):
         """Boxes (B, D, 4) and labels (B, D) -> masks (B, D, side, side), zeros where no box is."""
         rois, classes = _with_image(boxes), labels.flatten()
         # The head is as heavy as the rest of the network: it looks at boxes, and at no padding.
-        there = (classes >= 0).nonzero()[:, 0]
-        rois, classes = rois[there], classes[there]
+        is_box = labels >= 0
+        # Its layers want one region at least: the first place is always looked at.
+        first = torch.arange(labels.shape[1], device=labels.device) == 0
+        there = (is_box | first).flatten().nonzero()[:, 0]
+        torch._check(there.shape[0] > 0)
+        rois, classes = rois[there], classes[there].clamp(min=0)
         found = []
         for extractor, head in self.mask_stages:
             maps = head(region_features(extractor, levels, rois))
@@ -217,7 +221,8 @@ class TwoStageDetector(Detector):
             found.append(maps[:, 0].sigmoid())
         mean = sum(found) / len(found)
         masks = mean.new_zeros(labels.numel(), *mean.shape[1:])
-        return masks.index_put((there,), mean).unflatten(0, labels.shape)
+        masks = masks.index_put((there,), mean).unflatten(0, labels.shape)
+        return masks * is_box[..., None, None]
 
 
 def dense_candidates(
@@ -233,7 +238,7 @@ def dense_candidates(
     """
     found = []
     for level, (cls, deltas_) in enumerate(zip(logits, deltas, strict=True)):
-        batch = len(cls)
+        batch = cls.shape[0]
         priors = _priors(head.prior_generator, level, cls)
         cls = cls.permute(0, 2, 3, 1).reshape(batch, -1)
         scores, places = top(cls, count)
@@ -262,12 +267,12 @@ def _priors(generator: Any, level: int, like: Tensor) -> Tensor:
 def _decoded(head: nn.Module, boxes: Tensor, deltas: Tensor, sizes: Tensor) -> Tensor:
     """Boxes (B, P, k, 4) moved by deltas (B * P, k, 4) -> (B, P, k, 4)."""
     moved = head.bbox_coder.decode(boxes.reshape(-1, 4), deltas.reshape(-1, 4))
-    return clip(moved.view(len(boxes), -1, 4), sizes).view(boxes.shape)
+    return clip(moved.view(boxes.shape[0], -1, 4), sizes).view(boxes.shape)
 
 
 def _with_image(boxes: Tensor) -> Tensor:
     """(B, N, 4) -> (B * N, 5), with the image's index in front."""
-    images = torch.arange(len(boxes), device=boxes.device, dtype=boxes.dtype)
+    images = torch.arange(boxes.shape[0], device=boxes.device, dtype=boxes.dtype)
     images = images[:, None, None].expand(-1, boxes.shape[1], -1)
     return torch.cat([images, boxes], -1).flatten(0, 1)
 

@@ -30,7 +30,7 @@ def top(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 def pick(values: Tensor, places: Tensor) -> Tensor:
     """Entries of each image: (B, N, ...) at (B, M) -> (B, M, ...)."""
-    images = torch.arange(len(values), device=values.device)
+    images = torch.arange(values.shape[0], device=values.device)
     return values[images[:, None], places]
 
 
@@ -69,7 +69,7 @@ def suppress(
     Returns:
         Scores (B, count), the best first, filled up with ``ABSENT``, and their places in N.
     """
-    batch = torch.arange(len(boxes), device=boxes.device)[:, None]
+    batch = torch.arange(boxes.shape[0], device=boxes.device)[:, None]
     # Groups lie apart: each is moved by more than the largest coordinate.
     groups = (groups + batch * (groups.max() + 1)).to(boxes.dtype)
     apart = boxes + (groups * (boxes.max() + 1))[..., None]

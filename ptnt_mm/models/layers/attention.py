@@ -182,10 +182,11 @@ class FusedOuterAttention(OuterAttention):
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, position: Position) -> Tensor:
         """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
-        if isinstance(position, Factors):
-            return attend_biased(q, k, v, position, self.drop_now)
-        mask = None if position is None else position.to(q.dtype)
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=self.drop_now)
+        if position is None:
+            return F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop_now)
+        if isinstance(position, Tensor):
+            return write_down(q, k, v, position, self.drop_now)
+        return attend_biased(q, k, v, position, self.drop_now)
 
 
 OUTER_ATTENTIONS: dict[str, type[OuterAttention]] = {
