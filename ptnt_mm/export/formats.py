@@ -88,12 +88,45 @@ def to_onnx(program: ExportedProgram, network: Network, half: bool = False) -> b
             output_names=names,
             opset_version=_OPSET,
             dynamo=True,
+            optimize=False,
             verbose=False,
         )
+        _simplify(exported.model)
     model = exported.model_proto
     if half:
         halve_weights(model)
     return model.SerializeToString()
+
+
+def _simplify(model: Any) -> None:
+    """Compute what depends on no input, and drop what nothing needs.
+
+    Half of an export would go into onnxscript's search for patterns of operators, which runtimes do
+    themselves when they load a file.
+
+    Args:
+        model: Of onnx_ir; it is changed.
+    """
+    from onnx_ir import passes
+    from onnx_ir.passes import common
+    from onnxscript import optimizer
+
+    common.InlinePass()(model)
+    # Weights are transposed once, however large; int8 looks for them beside their layers.
+    optimizer.fold_constants(
+        model,
+        onnx_shape_inference=True,
+        should_fold=lambda node: True if node.op_type == 'Transpose' else None,
+    )
+    passes.Sequential(
+        common.RemoveUnusedNodesPass(),
+        common.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0),
+        common.DeduplicateInitializersPass(),
+        common.CommonSubexpressionEliminationPass(),
+        common.RemoveUnusedNodesPass(),
+        common.OutputFixPass(),
+        common.NameFixPass(),
+    )(model)
 
 
 def halve_weights(model: Any) -> None:
