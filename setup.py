@@ -23,9 +23,9 @@ PKG_RESOURCES = 'setuptools<81'
 OPERATORS = ['mmcv-lite>=2.1,<2.2', 'torchvision>=0.21']
 
 # An extra can only add to what a package needs. So where nothing but exported files is to run, a
-# variable of the build leaves this out: PTNT_DEPLOY=1 pip install '.[deploy]'. Below torch 2.6
-# torch.load is unsafe by default. No upper bound: it would downgrade people's torch. MMEngine brings
-# packaging and rich; the doctor must not depend on it.
+# variable of the build leaves this out: PTNT_DEPLOY=1 pip install '.[deploy]'.
+# Below 2.6 torch.load is unsafe by default. No upper bound: it would downgrade people's torch.
+# MMEngine brings packaging and rich; the doctor must not depend on it.
 CORE = ['torch>=2.6', 'mmengine>=0.10.7,<0.11', 'packaging>=24.2', 'rich>=13.4.2']
 
 EXTRAS = {

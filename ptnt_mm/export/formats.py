@@ -31,7 +31,12 @@ def take_graph(network: Network, size: tuple[int, int], dynamic: bool) -> Export
         network: What is exported.
         size: Height and width of the input.
         dynamic: Whether the graph takes any number of images of any size.
+
+    Raises:
+        UserError: if torch is too old.
     """
+    if not hasattr(torch.compiler, 'is_exporting'):
+        raise UserError(f'export needs torch 2.7 or later, and this is {torch.__version__}')
     batch = 2 if dynamic else 1  # 0 and 1 are special to torch.export
     images = torch.randint(0, 256, (batch, *size, 3), dtype=torch.uint8)
     inputs = images, torch.tensor([size] * batch)

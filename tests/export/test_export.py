@@ -25,6 +25,9 @@ from .test_networks import photograph
 pytest.importorskip('mmdet')
 pytest.importorskip('onnxscript')
 pytest.importorskip('onnxruntime')
+pytestmark = pytest.mark.skipif(
+    not hasattr(torch.compiler, 'is_exporting'), reason='export needs torch 2.7'
+)
 
 NAME = 'demo_mask_rcnn_ptnt_ti'
 
