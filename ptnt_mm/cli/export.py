@@ -42,6 +42,7 @@ from ptnt_mm.export.networks import Network, build_network
 from ptnt_mm.inference.classes import find_classes
 from ptnt_mm.utils.atomic_files import check_new, sha256
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import printable
 from ptnt_mm.version import __version__
 
 _CALIBRATION = 100
@@ -106,12 +107,21 @@ def export(
     network, about = _read_model(config, Path(checkpoint), size)
     shape = size or _shape(about)
     start = time.monotonic()
-    program = take_graph(network, shape, dynamic=size is None)
+    try:
+        program = take_graph(network, shape, dynamic=size is None)
+        body = b'' if format == 'torch-export' else to_onnx(program, network, half)
+    except UserError:
+        raise
+    except Exception as error:  # models have every operator there is
+        why = printable(next(filter(None, str(error).splitlines()), type(error).__name__))
+        raise UserError(
+            f'torch cannot take a graph of this model: {why}. '
+            f'{"Try --size H W" if size is None else "docs/deploy.md says what can be exported"}'
+        ) from error
     if format == 'torch-export':
         write_program(out, program, about)
         run = as_arrays(program, network)
     else:
-        body = to_onnx(program, network, half)
         _write(out, body, replace(about, precision='float16' if half else 'float32'))
         run = load(out, None)
     print(f'Exported in {time.monotonic() - start:.0f} s: {out}, {_megabytes(out)}')

@@ -86,6 +86,10 @@ class Segmenter(Network):
     task = 'segmentation'
     outputs = ('labels',)
 
+    def __init__(self, model: nn.Module):
+        super().__init__(model)
+        _keep_sizes_symbolic(model)
+
     def forward(self, images: Tensor, sizes: Tensor) -> tuple[Tensor]:
         """Images and sizes -> classes (B, H, W), uint8, or int32 for more than 256 classes."""
         image = self.normalised(images, sizes)
@@ -275,6 +279,18 @@ def _with_image(boxes: Tensor) -> Tensor:
     images = torch.arange(boxes.shape[0], device=boxes.device, dtype=boxes.dtype)
     images = images[:, None, None].expand(-1, boxes.shape[1], -1)
     return torch.cat([images, boxes], -1).flatten(0, 1)
+
+
+def _keep_sizes_symbolic(model: nn.Module) -> None:
+    """Put torch's upsampling in the place of mmseg's, which computes the same.
+
+    mmseg's makes plain numbers of a map's size: a graph would keep those of its example.
+    """
+    for parent in model.modules():
+        for name, child in parent.named_children():
+            if type(child).__name__ == 'Upsample' and getattr(child, 'size', None) is None:
+                factor, mode, aligned = child.scale_factor, child.mode, child.align_corners
+                setattr(parent, name, nn.Upsample(None, factor, mode, aligned))
 
 
 def _thresholds(cfg: Any) -> dict[str, float]:
