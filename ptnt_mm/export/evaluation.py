@@ -42,7 +42,8 @@ class DeployedModel(BaseModel):
         found = self._deployed(sample.img_path)
         if self._deployed.about.task == 'segmentation':
             labels = torch.from_numpy(found.astype('int64'))
-            return sample.new(data=dict(pred_sem_seg=PixelData(data=labels[None])))
+            sample.pred_sem_seg = PixelData(data=labels[None])
+            return sample
         fields = dict(bboxes=found.boxes, scores=found.scores, labels=found.labels)
         if found.masks is not None:
             fields['masks'] = found.masks
@@ -64,7 +65,7 @@ def evaluate_file(config: Config, file: Path, work_dir: Path, runtime: str | Non
         UserError: if the test set or the runtime is not there.
     """
     config = copy.deepcopy(config)
-    config.model = dict(type='DeployedModel', file=str(file), runtime=runtime, _scope_='ptnt_mm')
+    config.model = dict(type='DeployedModel', file=str(file), runtime=runtime)
     config.update(load_from=None, resume=False, work_dir=str(work_dir))
     runner = build_runner(config)
     with late_building():

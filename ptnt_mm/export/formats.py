@@ -3,8 +3,10 @@
 import copy
 import io
 import json
+import logging
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,18 @@ FORMATS = {'onnx': '.onnx', 'openvino': '.xml', 'torch-export': '.pt2'}
 """Suffixes by format."""
 
 _OPSET = 20
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep to themselves what exporters say of their own parts, which nobody can act on."""
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')
+        logging.disable(logging.WARNING)
+        try:
+            yield
+        finally:
+            logging.disable(logging.NOTSET)
 
 
 def take_graph(network: Network, size: tuple[int, int], dynamic: bool) -> ExportedProgram:
@@ -43,8 +57,7 @@ def take_graph(network: Network, size: tuple[int, int], dynamic: bool) -> Export
     shapes = None
     if dynamic:
         shapes = ({0: Dim.AUTO, 1: Dim.AUTO, 2: Dim.AUTO}, {0: Dim.AUTO})
-    with torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter('ignore')
+    with torch.no_grad(), quiet():
         if not dynamic:
             network = copy.deepcopy(network)
             resize_positions_once(network)
@@ -85,8 +98,7 @@ def to_onnx(program: ExportedProgram, network: Network, half: bool = False) -> b
     except ImportError as error:
         raise UserError('export needs onnx and onnxscript: pip install onnx onnxscript') from error
     names = list(network.outputs)
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore')
+    with quiet():
         exported = torch.onnx.export(
             program,
             input_names=list(INPUTS),

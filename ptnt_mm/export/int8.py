@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ptnt_mm.export.formats import quiet
 from ptnt_mm.export.networks import INPUTS
 from ptnt_mm.utils.errors import UserError
 
@@ -34,7 +35,7 @@ def quantised(body: bytes, inputs: Iterable[dict[str, np.ndarray]]) -> bytes:
         raise UserError('--int8 needs: pip install onnx onnxruntime') from error
     model = onnx.load_from_string(body)
     names = list(_layers(model.graph))
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, quiet():
         file = Path(folder, 'int8.onnx')
         quantize_static(
             model,
@@ -53,9 +54,10 @@ def quantised(body: bytes, inputs: Iterable[dict[str, np.ndarray]]) -> bytes:
 def _layers(graph: Any) -> Iterator[str]:
     """The names of layers that have a stored weight and read something made of the image."""
     stored = {weight.name for weight in graph.initializer}
-    of_image = set(INPUTS)
+    of_image = {INPUTS[0]}
     for node in graph.node:
-        if of_image.intersection(node.input):
+        # An image's size says nothing of its pixels: tables that are resized to it stay as they are.
+        if node.op_type != 'Shape' and of_image.intersection(node.input):
             of_image.update(node.output)
             place = _WEIGHT.get(node.op_type)
             if place and node.input[0] in of_image and node.input[place] in stored:

@@ -18,6 +18,9 @@ def narrow_config(name: str, arch: dict) -> Config:
     if 'rcnn' in (config.model.get('test_cfg') or {}):
         # Of 80 classes, none is likely.
         config.model.test_cfg.rcnn.score_thr = 0.001
+    if name.startswith('upernet'):
+        config.model.decode_head.in_channels = list(arch['outer_dims'])
+        config.model.auxiliary_head.in_channels = arch['outer_dims'][2]
     return config
 
 
