@@ -25,6 +25,9 @@ FORMATS = {'onnx': '.onnx', 'openvino': '.xml', 'torch-export': '.pt2'}
 
 _OPSET = 20
 
+_COARSEST = 128
+"""Stride in pixels of the coarsest level of our pyramids."""
+
 
 @contextmanager
 def quiet() -> Iterator[None]:
@@ -43,7 +46,7 @@ def take_graph(network: Network, size: tuple[int, int], dynamic: bool) -> Export
 
     Args:
         network: What is exported.
-        size: Height and width of the input.
+        size: Height and width of the input; of an example that is large enough, if ``dynamic``.
         dynamic: Whether the graph takes any number of images of any size.
 
     Raises:
@@ -51,7 +54,10 @@ def take_graph(network: Network, size: tuple[int, int], dynamic: bool) -> Export
     """
     if not hasattr(torch.compiler, 'is_exporting'):
         raise UserError(f'export needs torch 2.7 or later, and this is {torch.__version__}')
-    batch = 2 if dynamic else 1  # 0 and 1 are special to torch.export
+    batch = 1
+    if dynamic:
+        # 1 is special to torch.export, in a batch as in the height of the coarsest level.
+        batch, size = 2, tuple(max(side, _COARSEST + 1) for side in size)
     images = torch.randint(0, 256, (batch, *size, 3), dtype=torch.uint8)
     inputs = images, torch.tensor([size] * batch)
     shapes = None

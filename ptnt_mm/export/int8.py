@@ -56,7 +56,7 @@ def _layers(graph: Any) -> Iterator[str]:
     stored = {weight.name for weight in graph.initializer}
     of_image = {INPUTS[0]}
     for node in graph.node:
-        # An image's size says nothing of its pixels: tables that are resized to it stay as they are.
+        # A size says nothing of the pixels: position tables that are resized to it stay.
         if node.op_type != 'Shape' and of_image.intersection(node.input):
             of_image.update(node.output)
             place = _WEIGHT.get(node.op_type)
