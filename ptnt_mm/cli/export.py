@@ -196,7 +196,7 @@ def _check(
     tolerance: float,
 ) -> None:
     """Compare with the host at three sizes, padded to the canvas of a file of fixed size."""
-    wrong = []
+    wrong, found = [], 0
     for image, size in zip(test_images(config, 3), sizes_to_check(shape), strict=False):
         pixels = resize(image, size)
         if canvas is not None:
@@ -204,8 +204,14 @@ def _check(
             pixels = np.pad(pixels, [*padding, (0, 0)])
         differences = compare(run, network, pixels, size)
         print(differences)
+        found += differences.matched
         if not differences.within(tolerance):
             wrong.append(f'{size[0]}x{size[1]}')
+    if network.task == 'detection' and not found:
+        print(
+            'NO BOXES: the model finds nothing in these images, so none were compared; a lower '
+            'score_thr in --cfg-options gives some'
+        )
     if wrong:
         raise UserError(
             f'the file differs from the model by more than {tolerance:g} at {", ".join(wrong)}: '
