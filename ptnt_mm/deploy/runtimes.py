@@ -1,7 +1,8 @@
 """The runtimes that run an exported file on a CPU, behind one function: arrays in, arrays out."""
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -56,20 +57,34 @@ def load(file: Path, runtime: str | None, threads: int = 0, precision: str = 'f3
         precision: 'f32', or 'bf16' for OpenVINO.
 
     Raises:
-        UserError: if the runtime is unknown, is not installed, or refuses the file.
+        UserError: if the runtime is unknown, is not installed, or refuses the file; also from
+            what is returned, if it refuses an image.
     """
     name = runtime or ('openvino' if file.suffix == '.xml' else 'onnxruntime')
     if name not in RUNTIMES or (name == 'onnxruntime' and file.suffix == '.xml'):
         raise UserError(
             f'{file} with runtime {name!r}: onnxruntime runs .onnx, openvino runs .onnx and .xml'
         )
+    with _explained(f'{name} cannot load {file}'):
+        run = RUNTIMES[name](file, threads, precision)
+
+    def checked(inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        height, width = inputs['images'].shape[1:3]
+        with _explained(f'{name} cannot run {file} on {height}x{width} pixels'):
+            return run(inputs)
+
+    return checked
+
+
+@contextmanager
+def _explained(what: str) -> Iterator[None]:
+    """One line in place of whatever a runtime raises."""
     try:
-        return RUNTIMES[name](file, threads, precision)
+        yield
     except UserError:
         raise
     except Exception as error:  # runtimes have errors of their own
-        reason = ' '.join(str(error).split())[:300]
-        raise UserError(f'{name} cannot load {file}: {reason}') from error
+        raise UserError(f'{what}: {" ".join(str(error).split())[:300]}') from error
 
 
 def _module(name: str) -> ModuleType:

@@ -23,6 +23,9 @@ from ptnt_mm.utils.errors import UserError
 FORMATS = {'onnx': '.onnx', 'openvino': '.xml', 'torch-export': '.pt2'}
 """Suffixes by format."""
 
+OLDEST_TORCH = '2.9'
+"""That can export; graphs of older ones hold operators of our own, or checks of sizes."""
+
 _OPSET = 20
 
 _COARSEST = 128
@@ -50,10 +53,13 @@ def take_graph(network: Network, size: tuple[int, int], dynamic: bool) -> Export
         dynamic: Whether the graph takes any number of images of any size.
 
     Raises:
-        UserError: if torch is too old.
+        UserError: if torch is too old, or a layer pools into a grid of fixed size.
     """
-    if not hasattr(torch.compiler, 'is_exporting'):
-        raise UserError(f'export needs torch 2.7 or later, and this is {torch.__version__}')
+    if torch.__version__ < OLDEST_TORCH:
+        raise UserError(f'export needs torch {OLDEST_TORCH}, and this is {torch.__version__}')
+    pools = [m for m in network.modules() if isinstance(m, nn.AdaptiveAvgPool2d)]
+    if dynamic and any(pool.output_size not in (1, (1, 1)) for pool in pools):
+        raise UserError('a layer of this model pools into fixed grids: give --size H W')
     batch = 1
     if dynamic:
         # 1 is special to torch.export, in a batch as in the height of the coarsest level.
@@ -203,7 +209,8 @@ def write_program(file: Path, program: ExportedProgram, about: About) -> None:
 
 def as_arrays(program: ExportedProgram, network: Network) -> Callable[[dict], dict]:
     """A torch.export program with the interface of ``ptnt_mm.deploy``'s runtimes."""
-    module = program.module()
+    # Without checks of sizes: torch takes some properties of its example for those of all images.
+    module = program.module(check_guards=False)
 
     def run(inputs: dict) -> dict:
         with torch.no_grad():
