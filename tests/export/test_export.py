@@ -191,7 +191,7 @@ def test_layers_that_pool_into_fixed_grids_need_a_size(micro_arch: dict):
 
 def test_a_program_of_torch_takes_any_size(micro_arch: dict, tmp_path: Path):
     """With batch, height and width of its own: nothing of the example stays in the graph."""
-    network = build_network(decided_model(narrow_config('retinanet_ptnt_s_1x', micro_arch)))
+    network = build_network(decided_model(narrow_config('demo_retinanet_ptnt_ti', micro_arch)))
     program = take_graph(network, (64, 160), dynamic=True).module(check_guards=False)
     for size in [(133, 203), (256, 160)]:
         images = torch.from_numpy(np.stack([photograph(*size)] * 3))
