@@ -13,7 +13,7 @@ OUT = work_dirs/demo
 PREDICTIONS = outfile_prefix=$(OUT)/predictions
 RESULTS = $(OUT)/predictions.bbox.json
 
-.PHONY: help setup demo demo-masks demo-seg test matrix lint bench soak clean
+.PHONY: help setup demo demo-masks demo-seg test matrix lint docs bench soak clean
 
 help:
 	@echo 'make setup   make .venv with the tested versions (a minute or two; downloads 3 GB)'
@@ -23,6 +23,7 @@ help:
 	@echo 'make test    setup, then the test suite'
 	@echo 'make matrix  setup, then the suite on the newest and on the oldest versions (25 minutes)'
 	@echo 'make lint    setup, then ruff'
+	@echo 'make docs    setup, then the site of the documentation, in build/docs'
 	@echo 'make bench   setup, then time the backbones side by side on the CPU (15 minutes)'
 	@echo 'make soak    setup, then kill trainings in every way and see what is left (20 minutes)'
 	@echo 'make clean   remove .venv; what the demo made stays'
@@ -57,6 +58,11 @@ matrix: setup
 lint: setup
 	@.venv/bin/ruff check
 	@.venv/bin/ruff format --check
+
+docs: setup
+	@.venv/bin/python -c 'import furo, myst_parser' 2>/dev/null || .venv/bin/python -m pip install \
+		--quiet --no-build-isolation -c requirements/constraints.txt -e '.[docs]'
+	.venv/bin/python -m sphinx -E -W --keep-going -q -b html docs build/docs
 
 bench: setup
 	.venv/bin/python tools/dev/time_backbones.py --out docs/benchmarks --overwrite

@@ -26,7 +26,13 @@ OPERATORS = ['mmcv-lite>=2.1,<2.2', 'torchvision>=0.21']
 # variable of the build leaves this out: PTNT_DEPLOY=1 pip install '.[deploy]'.
 # Below 2.6 torch.load is unsafe by default. No upper bound: it would downgrade people's torch.
 # MMEngine brings packaging and rich; the doctor must not depend on it.
-CORE = ['torch>=2.6', 'mmengine>=0.10.7,<0.11', 'packaging>=24.2', 'rich>=13.4.2']
+CORE = [
+    'torch>=2.6',
+    'mmengine>=0.10.7,<0.11',
+    'packaging>=24.2',
+    'rich>=13.4.2',
+    'shtab>=1.10',
+]
 
 EXTRAS = {
     'deploy': ['numpy>=1.26', 'onnxruntime>=1.20', 'pillow>=10'],
@@ -40,6 +46,14 @@ EXTRAS = {
         *OPERATORS,
         PKG_RESOURCES,
     ],
+    # tools/report.py: the page is a template, its charts are Vega-Lite's.
+    'vis': [
+        'altair>=5.5',
+        'jinja2>=3.1',
+        'pycocotools>=2.0.8',
+        'scikit-learn>=1.5',
+        'vl-convert-python>=1.7',
+    ],
     'dev': [
         'hypothesis>=6.100',
         'nox>=2025.2.9',
@@ -48,6 +62,8 @@ EXTRAS = {
         'onnxruntime>=1.20',
         'onnxscript>=0.5',
         'openvino>=2025.2',
+        # Drives a Chromium of the system's, where there is one: it brings none itself.
+        'playwright>=1.49',
         'pytest>=8',
         'pytest-timeout>=2.3',
         'pytest-xdist>=3.6',
@@ -59,6 +75,7 @@ EXTRAS = {
         # The tests of TNT compare with timm's, which computes as its authors' does since 1.0.20.
         'timm>=1.0.20',
     ],
+    # tools/visualize.py projects channels with it.
     'docs': ['furo', 'myst-parser>=4', 'sphinx>=8'],
 }
 
@@ -118,6 +135,9 @@ setup(
     install_requires=[] if os.environ.get('PTNT_DEPLOY') == '1' else CORE,
     extras_require=EXTRAS,
     packages=find_packages(include=['ptnt_mm', 'ptnt_mm.*']),
+    # No entry point: it would import ptnt_mm, and with it torch, before the first line of help.
+    scripts=['tools/ptnt'],
+    package_data={'ptnt_mm.visualization': ['templates/*']},
     cmdclass={'build_py': BuildWithMim},
     options=scratch_options(),
     zip_safe=False,

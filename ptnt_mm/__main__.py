@@ -1,12 +1,8 @@
-"""The command ``python -m ptnt_mm``: see cli/package.py."""
+"""The command ``python -m ptnt_mm``, which is ``ptnt``: see cli/commands.py."""
 
-import signal
 import sys
 
-from ptnt_mm.cli.package import main
+from ptnt_mm.cli.commands import main
 
 if __name__ == '__main__':
-    if hasattr(signal, 'SIGPIPE'):
-        # As other tools do: end when nobody reads on, as in `... list | head`.
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(main())

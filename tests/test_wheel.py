@@ -1,5 +1,6 @@
 """The wheel: what is in it, and that building it leaves the checkout as it was."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 from ptnt_mm.version import __version__
 
 ROOT = Path(__file__).resolve().parents[1]
+SCRIPT = f'ptnt_mm-{__version__}.data/scripts/ptnt'
 
 
 def build(source: Path, target: Path) -> zipfile.ZipFile:
@@ -39,11 +41,16 @@ def wheel(tmp_path_factory):
 
 def test_top_level_is_the_package_alone(wheel):
     top = {name.split('/')[0] for name in wheel.namelist()}
-    assert top == {'ptnt_mm', f'ptnt_mm-{__version__}.dist-info'}
+    assert top == {'ptnt_mm', *(f'ptnt_mm-{__version__}.{part}' for part in ('data', 'dist-info'))}
+    # What goes elsewhere.
+    assert [name for name in wheel.namelist() if '.data/' in name] == [SCRIPT]
 
 
 def test_carries_every_module_config_and_tool(wheel):
-    expected = {str(path.relative_to(ROOT)) for path in (ROOT / 'ptnt_mm').rglob('*.py')}
+    package = ROOT / 'ptnt_mm'
+    files = [*package.rglob('*.py'), *package.glob('visualization/templates/*')]
+    expected = {str(path.relative_to(ROOT)) for path in files}
+    assert 'ptnt_mm/visualization/templates/report.html' in expected
     for folder in ('configs', 'tools'):
         expected |= {
             f'ptnt_mm/.mim/{path.relative_to(ROOT)}'
@@ -58,6 +65,16 @@ def test_carries_every_module_config_and_tool(wheel):
     assert packed == expected
 
 
+def test_the_command_works_in_any_folder_without_a_checkout(wheel, tmp_path):
+    """Also one that runs what lies beside the package."""
+    site = tmp_path / 'site'
+    wheel.extractall(site)
+    assert wheel.read(SCRIPT).startswith(b'#!python\n')  # pip puts the right one there
+    command = [sys.executable, str(site / SCRIPT), 'demo', '--train', '1', '--val', '1']
+    subprocess.run(command, cwd=tmp_path, env={**os.environ, 'PYTHONPATH': str(site)}, check=True)
+    assert (tmp_path / 'data/demo/annotations/instances_train.json').is_file()
+
+
 def test_metadata(wheel):
     name = next(name for name in wheel.namelist() if name.endswith('.dist-info/METADATA'))
     lines = wheel.read(name).decode().splitlines()
@@ -67,6 +84,7 @@ def test_metadata(wheel):
         'mmengine<0.11,>=0.10.7',
         'packaging>=24.2',
         'rich>=13.4.2',
+        'shtab>=1.10',
     ]
     # The compiled mmcv is asked for nowhere: a wheel of it fits one torch alone.
     assert not any(re.match(r'Requires-Dist: mmcv\b(?!-)', line) for line in lines)

@@ -8,13 +8,12 @@ from demo.contact_sheet import draw_detections, draw_maps
 from demo.dataset import PALETTE
 from demo.scenes import CLASSES
 from ptnt_mm.cli.arguments import Parser
-from ptnt_mm.utils.errors import exit_status
 from ptnt_mm.visualization.curves import draw_curves
 from ptnt_mm.visualization.figures import fractions
 
 
-def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
-    """Parse the command line."""
+def main(words: list[str] | None = None) -> int:
+    """Run the command line; return its exit status."""
     parser = Parser(__doc__)
     parser.add_argument('work_dir', nargs='?', type=Path, default=Path('work_dirs/demo'))
     parser.add_argument(
@@ -30,13 +29,7 @@ def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument('--image-folder', type=Path, default=Path('data/demo/val'))
     parser.add_argument('--score-thr', type=float, default=0.4)
     parser.add_argument('--num-images', type=int, default=10)
-    return parser.parse_args(arguments)
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command; return its exit status."""
-    args = parse_args(arguments)
-    return exit_status(lambda: draw_figures(args))
+    return parser.run(draw_figures, words)
 
 
 def draw_figures(args: argparse.Namespace) -> None:

@@ -1,19 +1,19 @@
-"""Make the demo data set: a few hundred pictures in COCO format, without any download."""
+"""Make the demo data set: a few hundred pictures in COCO format, without any download.
 
-import argparse
+ptnt demo
+ptnt train demo_retinanet_ptnt_ti
+"""
+
 import sys
-from collections.abc import Iterable
 from pathlib import Path
-
-from rich.progress import track
 
 from demo.dataset import DemoSpec, make
 from ptnt_mm.cli.arguments import Parser
 from ptnt_mm.utils.errors import UserError
 
 
-def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
-    """Parse the command line."""
+def new_parser() -> Parser:
+    """Make the parser of the command line."""
     defaults = DemoSpec()
     parser = Parser(__doc__)
     parser.add_argument('folder', nargs='?', type=Path, default=Path('data/demo'))
@@ -25,20 +25,15 @@ def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
         action='store_true',
         help='replace a demo data set made with other arguments, or changed since',
     )
-    return parser.parse_args(arguments)
-
-
-def show_progress(numbers: Iterable[int], title: str) -> Iterable[int]:
-    """Yield the numbers and show a progress bar."""
-    return track(numbers, description=f'Composing {title:<5} pictures')
+    return parser
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit status."""
-    args = parse_args(arguments)
+    args = new_parser().parse_args(arguments)
     try:
         spec = DemoSpec(args.train, args.val, args.seed)
-        print(make(args.folder, spec, args.overwrite, show_progress))
+        print(make(args.folder, spec, args.overwrite))
     except UserError as error:
         print(f'error: {error}', file=sys.stderr)
         return 1

@@ -13,8 +13,7 @@ import sys
 from pathlib import Path
 
 from ptnt_mm.cli.arguments import Parser, size, whole
-from ptnt_mm.utils.atomic_files import written_whole
-from ptnt_mm.utils.errors import exit_status
+from ptnt_mm.utils.atomic_files import write_whole
 from reproduction.entries import find_entries, list_entries
 from reproduction.plan import cost_table, gpu_hours, plan_table
 from reproduction.progress import read_progress
@@ -25,8 +24,8 @@ from reproduction.zoo_page import metafile, zoo_page
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
-    """Parse the command line."""
+def main(words: list[str] | None = None) -> int:
+    """Run the command line; return its exit status."""
     parser = Parser(__doc__)
     commands = parser.add_subparsers(required=True, metavar='COMMAND')
 
@@ -64,19 +63,13 @@ def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
         _add_path(command, '--times', 'work_dirs/step_times.json', 'file of measured step times')
     for command in (run, collect):
         _add_path(command, '--work-dirs', 'work_dirs', 'folder that holds the work dirs')
-    return parser.parse_args(arguments)
+    return parser.run(lambda args: args.command(args), words)
 
 
 def _add_path(parser: argparse.ArgumentParser, flag: str, default: str | Path, what: str) -> None:
     parser.add_argument(
         flag, type=Path, default=Path(default), metavar='PATH', help=f'{what} (default: {default})'
     )
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command; return its exit status."""
-    args = parse_args(arguments)
-    return exit_status(lambda: args.command(args))
 
 
 def show_plan(args: argparse.Namespace) -> None:
@@ -122,12 +115,9 @@ def write_zoo(args: argparse.Namespace) -> None:
     for row in rows:
         if row.done:
             print(row)
-    for name, text in (
-        ('docs/model_zoo.md', zoo_page(rows)),
-        ('configs/metafile.yml', metafile(rows)),
-    ):
-        with written_whole(args.out / name) as partial:
-            partial.write_text(text, encoding='utf-8')
+    files = {'docs/model_zoo.md': zoo_page(rows), 'configs/metafile.yml': metafile(rows)}
+    for name, text in files.items():
+        write_whole(args.out / name, text)
         print(f'wrote {args.out / name}')
 
 

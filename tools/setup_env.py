@@ -27,6 +27,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / '.venv'
+VERSION = '{}.{}'.format(*sys.version_info[:2])
 PYTHON = VENV / 'bin' / 'python'
 STAMP = VENV / '.ptnt_mm-stamp.json'
 CONSTRAINTS = ROOT / 'requirements' / 'constraints.txt'
@@ -71,7 +72,10 @@ def main() -> None:
         run_command([PYTHON, '-m', 'ptnt_mm', 'mmcv-ops', 'install'], 'mmcv has no operators')
         say('what python -m ptnt_mm.doctor finds:')
         run_command([PYTHON, '-m', 'ptnt_mm.doctor'], 'something is broken')
-        write_stamp(marks)
+        # Written last: it marks the environment as whole.
+        temporary = STAMP.with_suffix('.tmp')
+        temporary.write_text(json.dumps(marks, indent=1), encoding='utf-8')
+        os.replace(temporary, STAMP)
     say(f'done after {time.monotonic() - start:.0f} s')
 
 
@@ -83,7 +87,7 @@ def say(text: str) -> None:
 def fingerprint() -> dict[str, str]:
     """Tell what the environment depends on, by name."""
     marks = {name: hashlib.sha256((ROOT / name).read_bytes()).hexdigest() for name in STAMPED}
-    marks['the Python version'] = '{}.{}'.format(*sys.version_info[:2])
+    marks['the Python version'] = VERSION
     # A copied .venv still points to the folder which it was made in.
     marks['the folder'] = str(ROOT)
     return marks
@@ -96,13 +100,6 @@ def changes_since_the_stamp(marks: dict[str, str]) -> list[str]:
         return sorted(name for name in marks if stamped.get(name) != marks[name])
     except (OSError, ValueError, AttributeError):
         return sorted(marks)
-
-
-def write_stamp(marks: dict[str, str]) -> None:
-    """Mark the environment as whole."""
-    temporary = STAMP.with_suffix('.tmp')
-    temporary.write_text(json.dumps(marks, indent=1), encoding='utf-8')
-    os.replace(temporary, STAMP)
 
 
 @contextlib.contextmanager
@@ -133,15 +130,14 @@ def check_space() -> None:
 
 def make_venv() -> None:
     """Make `.venv`; anew where it belongs to another Python or to one that is gone."""
-    version = '{}.{}'.format(*sys.version_info[:2])
     if PYTHON.exists():
         ask = [PYTHON, '-c', 'import pip, sys; print("%d.%d" % sys.version_info[:2])']
         found = subprocess.run(ask, capture_output=True, text=True, check=False).stdout
-        if found.strip() == version:
+        if found.strip() == VERSION:
             return
     # In a virtual environment this is the Python that it was made from.
     base = getattr(sys, '_base_executable', sys.executable)
-    say(f'making .venv with Python {version} ({base})')
+    say(f'making .venv with Python {VERSION} ({base})')
     run_command([base, '-m', 'venv', '--clear', VENV], 'python -m venv failed')
 
 
@@ -151,7 +147,7 @@ def install_all() -> None:
     run_command(pip, 'pip could not install uv: is there a network? PIP_INDEX_URL names a mirror')
     # The build of the checkout itself takes this setuptools, and needs no network then.
     install('setuptools')
-    install('--no-build-isolation', '-e', '.[det,seg,dev]')
+    install('--no-build-isolation', '-e', '.[det,seg,vis,dev]')
     replace_opencv_without_libraries()
 
 
@@ -167,9 +163,8 @@ def install(*wanted: str) -> None:
     if subprocess.run([*uv, *options], cwd=ROOT, check=False).returncode == 0:
         return
     say('uv could not install these (it does not read pip.conf): trying pip, which takes longer')
-    run_command(
-        [PYTHON, '-m', 'pip', 'install', *options], f'pip could not install {" ".join(wanted)}'
-    )
+    pip = [PYTHON, '-m', 'pip', 'install', *options]
+    run_command(pip, f'pip could not install {" ".join(wanted)}')
 
 
 def replace_opencv_without_libraries() -> None:

@@ -92,11 +92,14 @@ class DetectionData(Data):
         """All images of the annotation file that ``indices`` leave."""
         if self.loaded is None:
             return []
-        source, loader = str(self.file.path), self.image_loader
-        return [
-            ImageFile(self.name, self._path(one), source, loader, (one['width'], one['height']))
-            for one in self.file.images.values()
-        ]
+        found = []
+        for image in self.file.images.values():
+            path, size = self.loaded.paths[image['id']], (image['width'], image['height'])
+            # An address as file_name ends up inside a path: such a file is missing, not remote.
+            is_remote = '://' in path and path.partition('://')[0].isalnum()
+            path = None if is_remote else Path(path)
+            found.append(ImageFile(self.name, path, str(self.file.path), self.image_loader, size))
+        return found
 
     @cached_property
     def boxes(self) -> np.ndarray:
@@ -114,25 +117,17 @@ class DetectionData(Data):
     @cached_property
     def is_loaded(self) -> np.ndarray:
         """Whether mmdet loads each object, (N,)."""
-        loaded = self.loaded.ignored if self.loaded else {}
-        return np.array([entry['id'] in loaded for entry in self.file.annotations], bool)
+        return np.array([a['id'] in self.loaded.ignored for a in self.file.annotations], bool)
 
     @cached_property
     def is_ignored(self) -> np.ndarray:
         """Whether mmdet loads each object as a crowd, of which nothing is learned, (N,)."""
-        loaded = self.loaded.ignored if self.loaded else {}
-        return np.array([loaded.get(entry['id'], False) for entry in self.file.annotations], bool)
+        ignored = self.loaded.ignored
+        return np.array([ignored.get(a['id'], False) for a in self.file.annotations], bool)
 
     def described(self, annotation: Mapping) -> str:
         """An object for a list of examples."""
         return f'id {annotation["id"]} in {self.file.images[annotation["image_id"]]["file_name"]}'
-
-    def _path(self, image: Mapping) -> Path | None:
-        """Where mmdet reads an image; None if that is remote."""
-        path = self.loaded.paths[image['id']]
-        # An address as file_name ends up inside a path: such a file is missing, not remote.
-        is_remote = '://' in path and path.partition('://')[0].isalnum()
-        return None if is_remote else Path(path)
 
 
 def load(config: Config, splits: tuple[str, ...]) -> tuple[list[DetectionData], list[Finding]]:

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +23,7 @@ _IDENTITY = ('type', 'data_root', 'ann_file', 'data_prefix', 'metainfo')
 
 _LAYOUT = (
     'paths start from the folder that you work in; docs/data.md has the settings, and '
-    'tools/make_demo_data.py makes the demo set'
+    'ptnt demo makes the demo set'
 )
 
 
@@ -85,11 +86,6 @@ class Data(ABC):
         return self.settings.get('metainfo') or {}
 
     @property
-    def splits(self) -> tuple[str, ...]:
-        """The splits that use it."""
-        return tuple(self.pipelines)
-
-    @property
     def name(self) -> str:
         """The splits, for a sentence."""
         return ' and '.join(self.pipelines)
@@ -112,15 +108,12 @@ class Data(ABC):
     @cached_property
     def image_loader(self) -> object:
         """The host's transform that loads its images; None if none is known."""
-        steps = (step for step in self.data_set.pipeline if kind_of(step) == 'LoadImageFromFile')
-        step = next(steps, None)
-        if step is None or step.get('backend_args'):
-            return None
-        try:
-            with DefaultScope.overwrite_default_scope(self.scope):
-                return TRANSFORMS.build(dict(step))
-        except Exception:  # another check reports settings that it refuses
-            return None
+        for step in self.data_set.pipeline:
+            if kind_of(step) == 'LoadImageFromFile' and not step.get('backend_args'):
+                # Another check reports settings that it refuses.
+                with DefaultScope.overwrite_default_scope(self.scope), suppress(Exception):
+                    return TRANSFORMS.build(dict(step))
+        return None
 
 
 SomeData = TypeVar('SomeData', bound=Data)
@@ -155,8 +148,14 @@ def find_data_sets(
             except UserError as err:
                 findings.append(error(split, str(err)))
                 continue
-            names = _class_names(cls, data_set.settings)
-            found[identity] = kind(data_set, {split: data_set.pipeline}, scope, cls, *names)
+            stated = (data_set.settings.get('metainfo') or {}).get('classes')
+            if isinstance(stated, str) and Path(stated).is_file():
+                stated = Path(stated).read_text(encoding='utf-8').splitlines()
+            # The config's own names, or its class's.
+            default = getattr(cls, 'METAINFO', {}).get('classes', ())
+            names = as_names(default if stated is None else stated)
+            pipelines = {split: data_set.pipeline}
+            found[identity] = kind(data_set, pipelines, scope, cls, stated, names)
     return list(found.values()), findings
 
 
@@ -205,11 +204,7 @@ def as_names(stated: object) -> tuple[str, ...]:
 
 
 def _class_of(settings: Mapping, scope: str) -> type:
-    """The class of a data set.
-
-    Raises:
-        UserError: if there is none of that name.
-    """
+    """The class of a data set."""
     kind = settings.get('type')
     if isinstance(kind, type):
         return kind
@@ -218,12 +213,3 @@ def _class_of(settings: Mapping, scope: str) -> type:
         if cls is None:
             raise UserError(unknown_name('type', kind, sorted(registry.module_dict)))
     return cls
-
-
-def _class_names(cls: type, settings: Mapping) -> tuple[object, tuple[str, ...]]:
-    """The class names as a config states them, and those that count: its own or its class's."""
-    stated = (settings.get('metainfo') or {}).get('classes')
-    if isinstance(stated, str) and Path(stated).is_file():
-        stated = Path(stated).read_text(encoding='utf-8').splitlines()
-    default = getattr(cls, 'METAINFO', {}).get('classes', ())
-    return stated, as_names(default if stated is None else stated)

@@ -19,7 +19,7 @@ _METRICS = ('mIoU', 'mDice', 'mFscore')  # what mmseg's IoUMetric can measure
 def check_evaluators_of_objects(data: list[DetectionData], config: Config) -> Iterator[Finding]:
     """Compare the annotations of a detector's evaluators with those of its data sets."""
     for split in ('val', 'test'):
-        of_split = [one for one in data if split in one.splits and one.file is not None]
+        of_split = [one for one in data if split in one.pipelines and one.file is not None]
         if len(of_split) == 1:
             files = _annotation_files(config, split)
             found = [fault for file in files for fault in _another_file(split, of_split[0], file)]
@@ -39,7 +39,7 @@ def check_evaluators_of_masks(
         found = evaluators(config, split)
         kinds = [kind_of(one) for one in found]
         faults = [fault for one in found for fault in _unknown(split, one)]
-        of_split = [one for one in data if split in one.splits]
+        of_split = [one for one in data if split in one.pipelines]
         if 'IoUMetric' in kinds:
             # IoUMetric counts by names, which a class may have read with its list.
             if any(one.pairs and 'classes' not in one.built.metainfo for one in of_split):

@@ -44,7 +44,7 @@ def _counted(data: DetectionData, config: Config) -> Finding:
     if empty:
         what += f', {empty} of them without an object of any class'
     if empty == kept and not data.trains and not data.file.annotations:
-        if not any(is_measured(config, split) for split in data.splits):
+        if not any(is_measured(config, split) for split in data.pipelines):
             return note(where, what)
         return warning(where, what, 'there is nothing to measure: every precision will be -1')
     if empty == kept:

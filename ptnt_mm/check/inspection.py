@@ -35,6 +35,7 @@ from ptnt_mm.engine.hosts import HOSTS, import_host, scope_of
 from ptnt_mm.engine.training_memory import TrainingStep, measure_memory
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, Severity, error, lines, note, of_kind, warning
+from ptnt_mm.utils.progress import waiting
 
 Tell = Callable[[str, list[Finding]], None]
 """Gets a subject with its findings, as soon as they are there."""
@@ -82,7 +83,7 @@ def check_before_training(config: Config) -> list[str]:
         listed = '\n'.join(lines(inspection.errors))
         raise UserError(
             f'{config.filename or "the config"} would break, or not do what it says:\n{listed}\n'
-            'tools/check_config.py looks further'
+            'ptnt check looks further'
         )
     return [str(finding) for finding in of_kind(inspection.findings, Severity.WARNING)]
 
@@ -200,7 +201,8 @@ class Inspection:
             yield from (*findings, *mask_lists.check_lists(self.data, self.config))
         else:
             # Other libraries have data sets like mmdet's, or none.
-            self.data, findings = coco_annotations.load(self.config, self.splits)
+            with waiting('Reading annotations'):
+                self.data, findings = coco_annotations.load(self.config, self.splits)
             yield from (*findings, *coco_annotations.check_annotations(self.data))
 
     def _open_masks(self) -> Iterator[Finding]:
@@ -230,7 +232,9 @@ class Inspection:
             batch = self.config.train_dataloader.get('batch_size', 1) * self.gpus
             images = min(batch, 2) if self.scope == 'mmseg' else 1
             step = TrainingStep(self.config, self.model, images)
-            yield from check_memory(self.config, measure_memory(self.config, step))
+            with waiting('Taking a step of training'):
+                memory = measure_memory(self.config, step)
+            yield from check_memory(self.config, memory)
 
 
 def _milder(finding: Finding) -> Finding:

@@ -25,11 +25,9 @@ _PREFIXES = "write data_prefix=dict(img_path='images/train', seg_map_path='masks
 
 @dataclass(frozen=True)
 class Pair:
-    """An image and its mask, whether or not they are there.
+    """The files of an image and its mask, whether or not they are there.
 
-    Attributes:
-        image: The image's file.
-        mask: The mask's file; None if the data set names no folder of masks.
+    The mask is None if the data set names no folder of masks.
     """
 
     image: Path
@@ -130,7 +128,11 @@ def check_lists(data: list[SegmentationData], config: Config) -> Iterator[Findin
             continue
         if one.built is not None and not one.pairs and not one.built.data_prefix.get('img_path'):
             yield error(one.name, 'data_prefix names no folder of images', _PREFIXES)
-        elif not one.has_masks and _reads_masks(one, config):
+        elif not one.has_masks and any(
+            kind_of(loading_of(pipeline) or {}) == 'LoadAnnotations'
+            for split, pipeline in one.pipelines.items()
+            if needs_masks(config, split)
+        ):
             yield error(one.name, 'data_prefix names no folder of masks', _PREFIXES)
         elif one.refusal:
             # Other checks report missing files and wrong class names.
@@ -183,12 +185,6 @@ def _listed(data: SegmentationData) -> SegmentationData:
     return replace(data, classes=classes, pairs=pairs)
 
 
-def _reads_masks(data: SegmentationData, config: Config) -> bool:
-    """Whether a pipeline opens the masks that mmseg lists, for learning or for measuring."""
-    needed = (loading_of(data.pipelines[s]) or {} for s in data.splits if needs_masks(config, s))
-    return any(kind_of(loading) == 'LoadAnnotations' for loading in needed)
-
-
 def _why_empty(data: SegmentationData) -> tuple[str, str]:
     """Why a list is empty, and what to do."""
     if (indices := data.settings.get('indices')) is not None:
@@ -233,9 +229,9 @@ def _without_image(data: SegmentationData, folders: Folders) -> Iterator[Finding
     if spare:
         image = spare[0].removesuffix(suffix) + data.built.img_suffix
         there = folders.instead_of(Path(data.built.data_prefix['img_path']) / image)
+        ending = data.built.img_suffix
         advice = 'copy their images, too; mmseg silently leaves such masks out'
         if there:
-            ending = data.built.img_suffix
             advice = f'there is {there}, and mmseg lists what ends in {ending!r} alone'
         what = 'masks without image'
         yield from report_wrong(warning, data.name, spare, len(listed), what, advice)

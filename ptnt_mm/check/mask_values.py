@@ -67,21 +67,23 @@ def check_mask_values(data: SegmentationData, masks: list[Mask], ignored: int) -
     counts = np.sum([mask.counts for mask in masks], axis=0)
     last = int(reduces) + len(label_map or data.classes) - 1
     values = Values(data, masks, labels, counts, labels != ignored, int(reduces), last)
-    wrong = list(_black_and_white(values))
-    if not wrong:
+    if values.present == {0, _WHITE}:
+        advice = f'write 1 in place of {_WHITE}, which is for pixels that do not count'
+        advice += f', and {_ZERO_OFF}' if values.first else ''
+        what = f'all {len(masks)} masks hold 0 and {_WHITE} alone, as if black and white'
+        wrong = [error(data.name, what, advice)]
+    else:
         meaning = [*_out_of_range(values), *_shifted(values)]
         # If values mean something else, absent classes follow from it.
         wrong = [*meaning, *_nothing_counts(values)] + ([] if meaning else [*_absent(values)])
-    yield from wrong or [_sound(values)]
-
-
-def _black_and_white(values: Values) -> Iterator[Finding]:
-    if values.present == {0, _WHITE}:
-        advice = f'write 1 in place of {_WHITE}, which is for pixels that do not count'
-        if values.first:
-            advice += f', and {_ZERO_OFF}'
-        what = f'all {len(values.masks)} masks hold 0 and {_WHITE} alone, as if black and white'
-        yield error(values.data.name, what, advice)
+    if wrong:
+        yield from wrong
+        return
+    uncounted = counts[~values.counted].sum() / counts.sum()
+    share = f', {uncounted:.1%} of the pixels ignored' if uncounted else ''
+    counted = np.flatnonzero(counts * values.counted)
+    span = f'{counted[0]} to {counted[-1]}'
+    yield sound(data.name, f'{len(masks)} masks open, values {span}{share}')
 
 
 def _out_of_range(values: Values) -> Iterator[Finding]:
@@ -153,14 +155,6 @@ def _absent(values: Values) -> Iterator[Finding]:
     if not values.first and absent == [values.data.classes[0]]:
         advice = f'0 never occurs: if the masks begin at 1, {_ZERO_ON}'
     yield warning(values.data.name, f'no pixel of {some(absent)}', advice)
-
-
-def _sound(values: Values) -> Finding:
-    uncounted = values.counts[~values.counted].sum() / values.counts.sum()
-    ignored = f', {uncounted:.1%} of the pixels ignored' if uncounted else ''
-    counted = np.flatnonzero(values.counts * values.counted)
-    span = f'{counted[0]} to {counted[-1]}'
-    return sound(values.data.name, f'{len(values.masks)} masks open, values {span}{ignored}')
 
 
 def _listed(counts: np.ndarray) -> str:

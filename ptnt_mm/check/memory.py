@@ -12,7 +12,7 @@ from ptnt_mm.utils.text import binary
 def check_memory(config: Config, step: StepMemory) -> Iterator[Finding]:
     """Compare the estimate for a batch with what the device has."""
     images = config.train_dataloader.get('batch_size', 1)
-    needed = step.of_batch(images)
+    needed = step.weights + step.image * images
     what = (
         f'a step takes about {binary(needed)}: {binary(step.weights)} for weights, gradients '
         f'and optimizer, {images} x {binary(step.image)} for images of {step.area / 1e6:.2f} '

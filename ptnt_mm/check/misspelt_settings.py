@@ -62,7 +62,13 @@ _MEANT = ': did you mean {!r}?'
 
 def check_spelling(config: Config) -> Iterator[Finding]:
     """Look for keys, types and values that nothing reads."""
-    found = [*_top_level(config)]
+    found = []
+    for key in config.keys() - READ_KEYS:
+        # Only keys that are nearly one that is read: others are variables of the config's own.
+        meant = _meant(key, READ_KEYS)
+        if meant and (meant not in config or isinstance(config[key], (Mapping, list))):
+            what = f'is read by nothing: did you mean {meant!r}?'
+            found.append(error(key, what, f'write {meant}'))
     for key in READ_KEYS & config.keys():
         # One finding for each place.
         once: dict[str, Finding] = {}
@@ -83,14 +89,6 @@ def check_parameter_names(config: Config, model: nn.Module) -> Iterator[Finding]
         if not any(key in name for name in names) and any(meant):
             near = next(filter(None, meant))
             yield error(f'{where}.{key}', f'is part of no parameter: did you mean {near!r}?')
-
-
-def _top_level(config: Config) -> Iterator[Finding]:
-    """Keys that are nearly one that is read: other ones are variables of the config's own."""
-    for key in config.keys() - READ_KEYS:
-        meant = _meant(key, READ_KEYS)
-        if meant and (meant not in config or isinstance(config[key], (Mapping, list))):
-            yield error(key, f'is read by nothing: did you mean {meant!r}?', f'write {meant}')
 
 
 class _Section:

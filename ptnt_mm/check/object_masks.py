@@ -25,26 +25,22 @@ _ROUNDING = 3  # pixels that a mask's side may be away from its box's, however s
 _SAMPLE = 5_000
 
 _FAULTS = {
-    'missing': (error, 'objects without mask', 'training or evaluation breaks off at them'),
-    'too short': (
+    'objects without mask': (error, 'training or evaluation breaks off at them'),
+    f'objects with polygons of less than {_CORNERS} points': (
         warning,
-        f'objects with polygons of less than {_CORNERS} points',
         'mmdet leaves such polygons out, and ignores an object that has no other',
     ),
-    'of other size': (
-        error,
-        'masks not of the size of their images',
-        'write size as [height, width]',
-    ),
-    'broken': (error, 'masks that cannot be drawn', 'mmdet breaks off at them, or draws noise'),
-    'empty': (error, 'masks without a pixel', 'COCO has polygons in pixels: convert them'),
-    'elsewhere': (
+    'masks not of the size of their images': (error, 'write size as [height, width]'),
+    'masks that cannot be drawn': (error, 'mmdet breaks off at them, or draws noise'),
+    'masks without a pixel': (error, 'COCO has polygons in pixels: convert them'),
+    'masks not where their boxes are': (
         warning,
-        'masks not where their boxes are',
         'are they of the same object, in pixels, and x before y?',
     ),
 }
-"""What may be wrong with a mask: how to report it, as what, and the advice."""
+"""What may be wrong with a mask: how to report it, and the advice."""
+
+_MISSING, _TOO_SHORT, _OF_OTHER_SIZE, _BROKEN, _EMPTY, _ELSEWHERE = _FAULTS
 
 
 def check_object_masks(data: list[DetectionData], config: Config) -> Iterator[Finding]:
@@ -83,7 +79,7 @@ def _with_masks(data: list[DetectionData], config: Config) -> Iterator[Detection
     measured = _splits_with_masks(config) if _mask_heads(config) else []
     for one in data:
         loads = one.trains and any(map(_loads_masks, one.data_set.pipeline))
-        if one.file is not None and (loads or any(split in measured for split in one.splits)):
+        if one.file is not None and (loads or any(split in measured for split in one.pipelines)):
             yield one
 
 
@@ -99,12 +95,12 @@ def _mask_heads(config: Config) -> dict[str, str]:
 
 def _splits_with_masks(config: Config) -> list[str]:
     """The splits whose evaluator measures masks."""
-    return [split for split in ('val', 'test') if any(map(_is_segm, evaluators(config, split)))]
-
-
-def _is_segm(evaluator: Mapping) -> bool:
-    metric = evaluator.get('metric') or ()
-    return 'segm' in ([metric] if isinstance(metric, str) else metric)
+    # A metric is a name or several; in a name, it is part of no other.
+    return [
+        split
+        for split in ('val', 'test')
+        if any('segm' in (one.get('metric') or ()) for one in evaluators(config, split))
+    ]
 
 
 def _loads_masks(transform: Mapping) -> bool:
@@ -157,32 +153,28 @@ def _faults(
             try:
                 kind = _fault_of_drawing(annotation, size, loading)
             except Exception as err:  # an annotation may hold anything
-                kind, why = 'broken', f' ({err})'
+                kind, why = _BROKEN, f' ({err})'
         if kind:
             wrong[kind].append(data.described(annotation) + why)
-    for kind, (report, what, advice) in _FAULTS.items():
-        yield from report_wrong(report, data.name, wrong[kind], len(annotations), what, advice)
+    for what, (report, advice) in _FAULTS.items():
+        yield from report_wrong(report, data.name, wrong[what], len(annotations), what, advice)
 
 
 def _fault_of_form(mask: object, size: list) -> str:
     """What is wrong with a mask before it is drawn; nothing if nothing is."""
     if not mask:
-        return 'missing'
+        return _MISSING
     if isinstance(mask, dict):
-        return '' if mask.get('size') == size else 'of other size'
+        return '' if mask.get('size') == size else _OF_OTHER_SIZE
     too_short = isinstance(mask, list) and any(
         not isinstance(polygon, list) or len(polygon) % 2 or len(polygon) < 2 * _CORNERS
         for polygon in mask
     )
-    return 'too short' if too_short else ''
+    return _TOO_SHORT if too_short else ''
 
 
 def _fault_of_drawing(annotation: dict, size: list, loading: object) -> str:
-    """What is wrong with a mask as mmdet draws it; nothing if nothing is.
-
-    Raises:
-        Exception: if it cannot be drawn.
-    """
+    """What is wrong with a mask as mmdet draws it; nothing if nothing is."""
     if loading is not None:
         instance = dict(mask=annotation['segmentation'], ignore_flag=0)
         loading._process_masks(dict(instances=[instance]))
@@ -190,8 +182,8 @@ def _fault_of_drawing(annotation: dict, size: list, loading: object) -> str:
             raise ValueError('mmdet ignores it')
     mask = run_lengths(annotation['segmentation'], *map(int, size))
     if not coco.area(mask):
-        return 'empty'
-    return 'elsewhere' if _is_elsewhere(coco.toBbox(mask), annotation['bbox'], size) else ''
+        return _EMPTY
+    return _ELSEWHERE if _is_elsewhere(coco.toBbox(mask), annotation['bbox'], size) else ''
 
 
 def _loading(data: DetectionData) -> object:
@@ -208,7 +200,7 @@ def _is_elsewhere(drawn: np.ndarray, box: list, size: list) -> bool:
     drawn, box, end = drawn.reshape(2, 2), np.reshape(box, (2, 2)), size[::-1]
     # mmdet clips boxes.
     first, last = np.maximum(box[0], 0), np.minimum(box.sum(axis=0), end)
-    shared = np.minimum(drawn.sum(axis=0), last) - np.maximum(drawn[0], first)
-    covered = drawn[1].prod() + (last - first).prod() - shared.clip(0).prod()
+    own = np.concatenate([first, last - first])
+    shared = coco.iou([drawn.ravel()], [own], [0]).item()
     apart = np.abs([drawn[0] - first, drawn.sum(axis=0) - last]).max()
-    return shared.clip(0).prod() < covered / 2 and apart > _ROUNDING
+    return shared < 1 / 2 and apart > _ROUNDING

@@ -38,7 +38,7 @@ def check_weights_fit(config: Config, model: nn.Module) -> Iterator[Finding]:
         try:
             report = load_pretrained(model.backbone, weights, logger='silent')
         except CheckpointError as err:
-            yield error('Weights', str(err), 'tools/checkpoint.py inspect says what a file holds')
+            yield error('Weights', str(err), 'ptnt checkpoint inspect says what a file holds')
             return
         yield sound('Weights', f'{len(report.loaded)} weights of the backbone fit')
 

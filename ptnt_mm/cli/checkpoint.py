@@ -1,16 +1,16 @@
 """Look into a checkpoint, convert it, or make it ready to be published; nothing in it is run.
 
-python tools/checkpoint.py inspect ptnt_s.pth.tar
-python tools/checkpoint.py convert epoch_12.pth weights.safetensors
-python tools/checkpoint.py publish work_dirs/my_run/epoch_12.pth zoo/
+ptnt checkpoint inspect ptnt_s.pth.tar
+ptnt checkpoint convert epoch_12.pth weights.safetensors
+ptnt checkpoint publish work_dirs/my_run/epoch_12.pth zoo/
 """
 
+import argparse
 import hashlib
 import io
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
@@ -19,6 +19,7 @@ import torch
 
 from ptnt_mm.checkpoints.read import read
 from ptnt_mm.cli.arguments import Parser
+from ptnt_mm.cli.json_output import add_json, json_output
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.models.archs import NUM_STAGES, PATCH
 from ptnt_mm.models.pretrained import (
@@ -32,7 +33,7 @@ from ptnt_mm.models.pretrained import (
     may_lack,
     split_prefix,
 )
-from ptnt_mm.utils.atomic_files import check_new, sha256, written_whole
+from ptnt_mm.utils.atomic_files import check_new, sha256, write_whole
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import name_some, printable
 
@@ -43,19 +44,9 @@ _PUBLISHED = ('epoch', 'iter', 'time', 'seed', 'mmengine_version', 'dataset_meta
 _SIZE_STEP = PATCH * 2 ** (NUM_STAGES - 1)
 
 
-@dataclass(frozen=True)
-class CheckpointArguments:
-    """The command line, resolved: 'inspect', 'convert' or 'publish', and what that takes."""
-
-    command: str
-    file: str
-    out: Path | None = None
-    overwrite: bool = False
-
-
 def main(words: list[str] | None = None) -> int:
     """Do what the command line says; the exit status."""
-    return _parser().run(lambda args: _run(CheckpointArguments(**vars(args))), words)
+    return _parser().run(_run, words)
 
 
 def _parser() -> Parser:
@@ -68,23 +59,23 @@ def _parser() -> Parser:
         command.add_argument('file', help='.pth, .pth.tar, .pt, .safetensors or an http(s) address')
     convert.add_argument('out', type=Path, help='a new .safetensors or .pth file')
     publish.add_argument('out', type=Path, nargs='?', help="a folder; the file's own by default")
+    add_json(look)
     for command in (convert, publish):
         command.add_argument('--overwrite', action='store_true', help='replace an existing file')
     return parser
 
 
-def _run(arguments: CheckpointArguments) -> None:
-    """Do what was asked for and say what was written.
-
-    Raises:
-        UserError: The file cannot be read, or a new one cannot be written.
-    """
-    if arguments.command == 'inspect':
-        for name, value in describe(arguments.file):
-            print(f'{name + ":":<13} {printable(str(value), 1000)}')
+def _run(args: argparse.Namespace) -> None:
+    """Do what was asked for and say what was written."""
+    if args.command == 'inspect':
+        with json_output(args.json, args.overwrite) as write:
+            described = dict(describe(args.file))
+            for name, value in described.items():
+                print(f'{name + ":":<13} {printable(str(value), 1000)}')
+            write(described)
         return
-    write = convert_file if arguments.command == 'convert' else publish_file
-    print(f'wrote {write(arguments.file, arguments.out, arguments.overwrite)}')
+    write = convert_file if args.command == 'convert' else publish_file
+    print(f'wrote {write(args.file, args.out, args.overwrite)}')
 
 
 def describe(file: str) -> Iterator[tuple[str, Any]]:
@@ -103,18 +94,29 @@ def describe(file: str) -> Iterator[tuple[str, Any]]:
         yield 'sha256', sha256(Path(file))
     yield 'weights', f'{len(weights)} tensors, from {entry}'
     report = _compare(trunk, arch, size) if arch else None
-    yield 'arch', _arch(trunk, arch)
+    with_se = ', with_se=True' if _with_se(trunk) else ''
+    yield 'arch', f'{arch}{with_se}' if arch else f'none of ours; it looks like {looks_like(trunk)}'
     if size:
         odd = f', no multiple of {_SIZE_STEP}: its tables have to be converted'
         yield 'pretraining', f'{size} px{odd if size % _SIZE_STEP else ""}'
     if report:
-        yield 'coverage', _coverage(report)
+        problems = [*report.missing, *report.mismatched]
+        number = len(problems) + len(report.loaded) + len(report.resized)
+        missing = f'{len(problems)} of {number} missing or misshapen: {name_some(problems)}'
+        yield 'coverage', missing if problems else f'complete, all {number} of the trunk'
     bad = [key for key, w in weights.items() if w.is_floating_point() and not w.isfinite().all()]
     if bad:
         yield 'broken', f'NaN or infinity in {name_some(bad)}'
-    unused = (report.unused if report else _strangers(trunk)) + others
+    # Without an arch, what no PyramidTNT has.
+    strangers = [key for key in trunk if key.split('.')[0] not in TRUNK_ROOTS]
+    unused = (report.unused if report else strangers) + others
     yield 'unused', ', '.join(_unused(checkpoint, entry, unused)) or 'nothing'
-    yield from _told(checkpoint).items()
+    # What it tells about its training, where it is short.
+    hub = checkpoint.get('message_hub', {}).get('runtime_info', {})
+    told = {**checkpoint.get('meta', {}), 'metric': hub.get('best_score'), **checkpoint}
+    for name in ('epoch', 'iter', 'metric', 'time'):
+        if isinstance(told.get(name), (str, int, float)):
+            yield name, told[name]
 
 
 def convert_file(file: str, out: Path, overwrite: bool = False) -> Path:
@@ -126,12 +128,9 @@ def convert_file(file: str, out: Path, overwrite: bool = False) -> Path:
     if out.suffix not in ('.pth', '.safetensors'):
         raise UserError(f'{out}: end the name in .safetensors or .pth, to say which is wanted')
     check_new(out, overwrite)
-    weights, _ = find_state_dict(read(file), file)
-    # Some are views of others, which would be written whole.
-    weights = {key: weight.clone().contiguous() for key, weight in weights.items()}
-    return _write(
-        out, _as_safetensors(weights) if out.suffix == '.safetensors' else _saved(weights)
-    )
+    weights = _own_weights(read(file), file)
+    write_whole(out, _as_safetensors(weights) if out.suffix == '.safetensors' else _saved(weights))
+    return out
 
 
 def publish_file(file: str, folder: Path | None = None, overwrite: bool = False) -> Path:
@@ -146,30 +145,26 @@ def publish_file(file: str, folder: Path | None = None, overwrite: bool = False)
     if not folder.is_dir():
         raise UserError(f'{folder} is no folder: make it, or name another')
     checkpoint = read(file)
-    weights, _ = find_state_dict(checkpoint, file)
-    weights = {key: weight.clone().contiguous() for key, weight in weights.items()}
     meta = checkpoint.get('meta', checkpoint)
     told = {key: meta[key] for key in _PUBLISHED if key in meta}
-    content = _saved({'meta': told, 'state_dict': weights})
-    out = folder / f'{_stem(file)}-{_sha256(content)[:8]}.pth'
-    check_new(out, overwrite)
-    return _write(out, content)
-
-
-def _stem(file: str) -> str:
-    """The name of a file or of an address, without what says its format."""
+    content = _saved({'meta': told, 'state_dict': _own_weights(checkpoint, file)})
+    # The name of a file or of an address, without what says its format.
     name = Path(urlparse(file).path if '://' in file else file).name
-    return re.sub(r'\.(pth\.tar|pth|pt|safetensors)$', '', name)
+    stem = re.sub(r'\.(pth\.tar|pth|pt|safetensors)$', '', name)
+    out = folder / f'{stem}-{hashlib.sha256(content).hexdigest()[:8]}.pth'
+    check_new(out, overwrite)
+    write_whole(out, content)
+    return out
+
+
+def _own_weights(checkpoint: dict, file: str) -> Weights:
+    """The weights of a checkpoint; some are views of others, which would be written whole."""
+    weights, _ = find_state_dict(checkpoint, file)
+    return {key: weight.clone().contiguous() for key, weight in weights.items()}
 
 
 def _with_se(trunk: Weights) -> bool:
     return any('.se_layer.' in key for key in trunk)
-
-
-def _arch(trunk: Weights, arch: str | None) -> str:
-    if arch is None:
-        return f'none of ours; it looks like {looks_like(trunk)}'
-    return f'{arch}, with_se=True' if _with_se(trunk) else arch
 
 
 def _compare(trunk: Weights, arch: str, size: int | None) -> LoadReport:
@@ -181,20 +176,6 @@ def _compare(trunk: Weights, arch: str, size: int | None) -> LoadReport:
     return adapt(trunk, model.state_dict(), may_lack(model))[1]
 
 
-def _coverage(report: LoadReport) -> str:
-    """How much of a backbone is there."""
-    problems = [*report.missing, *report.mismatched]
-    number = len(problems) + len(report.loaded) + len(report.resized)
-    if not problems:
-        return f'complete, all {number} of the trunk'
-    return f'{len(problems)} of {number} missing or misshapen: {name_some(problems)}'
-
-
-def _strangers(trunk: Weights) -> list[str]:
-    """Keys that no PyramidTNT has, of whatever arch."""
-    return [key for key in trunk if key.split('.')[0] not in TRUNK_ROOTS]
-
-
 def _unused(checkpoint: dict, entry: str, keys: list[str]) -> list[str]:
     """What a backbone has no use for: other weights by their first name, other entries."""
     heads = Counter(key.split('.')[0] for key in keys)
@@ -204,18 +185,6 @@ def _unused(checkpoint: dict, entry: str, keys: list[str]) -> list[str]:
         entries = [key for key, value in checkpoint.items() if not isinstance(value, plain)]
         unused += [str(key) for key in entries if key != entry]
     return unused
-
-
-def _told(checkpoint: dict) -> dict[str, Any]:
-    """What a checkpoint tells about its training, where it is short."""
-    hub = checkpoint.get('message_hub', {}).get('runtime_info', {})
-    told = {**checkpoint.get('meta', {}), 'metric': hub.get('best_score'), **checkpoint}
-    names = ('epoch', 'iter', 'metric', 'time')
-    return {name: told[name] for name in names if isinstance(told.get(name), (str, int, float))}
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 def _saved(content: dict) -> bytes:
@@ -231,9 +200,3 @@ def _as_safetensors(weights: Weights) -> bytes:
     except ImportError:
         raise UserError('.safetensors needs a package: pip install safetensors') from None
     return save(weights)
-
-
-def _write(out: Path, content: bytes) -> Path:
-    with written_whole(out) as partial:
-        partial.write_bytes(content)
-    return out

@@ -1,36 +1,23 @@
 """Count the parameters and multiply-adds of an arch or a config's model, part by part.
 
 Examples:
-    python tools/complexity.py small --shape 256 256
-    python tools/complexity.py tnt_small --shape 224 224
-    python tools/complexity.py configs/retinanet_ptnt_s_1x.py --shape 800 1280 --json cost.json
+    ptnt complexity small --shape 256 256
+    ptnt complexity tnt_small --shape 224 224
+    ptnt complexity retinanet_ptnt_s_1x --shape 800 1280 --json cost.json
 """
 
 import argparse
-import json
-from dataclasses import dataclass
-from pathlib import Path
 
 from ptnt_mm.cli.arguments import Parser
+from ptnt_mm.cli.json_output import add_json, json_output, to_json
 from ptnt_mm.engine.complexity import ARCH_NAMES, build, measure
-from ptnt_mm.utils.atomic_files import check_new, written_whole
 from ptnt_mm.utils.errors import UserError
-
-
-@dataclass(frozen=True)
-class ComplexityArguments:
-    """The command line, resolved; the shape is height and width in pixels."""
-
-    model: str
-    shape: tuple[int, int]
-    format: str
-    json: Path | None
-    overwrite: bool
+from ptnt_mm.utils.progress import waiting
 
 
 def main(words: list[str] | None = None) -> int:
     """Count what the command line names; the exit status."""
-    return _parser().run(lambda args: _run(_resolve(args)), words)
+    return _parser().run(_run, words)
 
 
 def _parser() -> Parser:
@@ -43,31 +30,19 @@ def _parser() -> Parser:
     parser.add_argument(
         '--format', choices=['table', 'json'], default='table', help='what to print'
     )
-    parser.add_argument('--json', type=Path, metavar='FILE', help='also write JSON to this file')
-    parser.add_argument('--overwrite', action='store_true', help='replace that file if it exists')
+    add_json(parser)
     return parser
 
 
-def _resolve(args: argparse.Namespace) -> ComplexityArguments:
-    return ComplexityArguments(**vars(args) | dict(shape=tuple(args.shape)))
-
-
-def _run(arguments: ComplexityArguments) -> None:
-    """Count and print.
-
-    Raises:
-        UserError: if the model is unknown, the shape impossible, or the file cannot be written.
-    """
-    model, file = arguments.model, arguments.json
-    if file:
-        check_new(file, arguments.overwrite)
-    try:
-        found = measure(build(model), arguments.shape)
-    except (MemoryError, RuntimeError) as error:
-        height, width = arguments.shape
-        raise UserError(f'{model} cannot be run at {height}x{width}: {error}') from error
-    text = json.dumps({'model': model, **found.to_dict()}, indent=2)
-    if file:
-        with written_whole(file) as partial:
-            partial.write_text(text + '\n', encoding='utf-8')
-    print(text if arguments.format == 'json' else found.to_table())
+def _run(args: argparse.Namespace) -> None:
+    """Count and print."""
+    with json_output(args.json, args.overwrite) as write:
+        try:
+            with waiting('Counting'):
+                found = measure(build(args.model), tuple(args.shape))
+        except (MemoryError, RuntimeError) as error:
+            size = 'x'.join(map(str, args.shape))
+            raise UserError(f'{args.model} cannot be run at {size}: {error}') from error
+        figures = {'model': args.model, **found.to_dict()}
+        print(to_json(figures) if args.format == 'json' else found.to_table())
+        write(figures)

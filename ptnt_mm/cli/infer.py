@@ -1,7 +1,7 @@
 """Detect or segment on an image, a folder, a video or a webcam: drawn pictures and JSON.
 
-python tools/infer.py photos configs/retinanet_ptnt_s_1x.py work_dirs/.../epoch_12.pth
-python tools/infer.py photos model.onnx
+ptnt infer photos retinanet_ptnt_s_1x work_dirs/retinanet_ptnt_s_1x/epoch_12.pth
+ptnt infer photos model.onnx
 """
 
 import argparse
@@ -58,7 +58,7 @@ def predict(
     device: str | None = None,
     config_name: str | None = None,
 ) -> Path:
-    """Look at all that a source gives as ``tools/infer.py`` does, and write what is found.
+    """Look at all that a source gives as ``ptnt infer`` does, and write what is found.
 
     Args:
         config: A whole config; None for an exported file.
@@ -119,7 +119,8 @@ def predict(
         results.write(folder.predictions)
         print(_closing(results, folder))
     if results.failed:
-        raise UserError(f'{results.failed} of {results.failed + results.found} images failed')
+        failed, found = len(results.failed), len(results.found)
+        raise UserError(f'{failed} of {failed + found} images failed')
     return folder.predictions
 
 
@@ -131,7 +132,7 @@ def _window(source: Images | Video) -> Window:
 
 def _closing(results: Results, folder: ResultFolder) -> str:
     """Where everything is."""
-    images = f'{results.found} image{"" if results.found == 1 else "s"}'
+    images = f'{len(results.found)} image{"" if len(results.found) == 1 else "s"}'
     drawn = f'  drawn: {folder.drawn}' if folder.drawn.exists() else ''
     return f'Looked at {images}. Predictions: {folder.predictions}{drawn}'
 

@@ -1,31 +1,19 @@
 """Draw COCO polygons and run lengths as masks for a segmenter: palette PNGs of class indices.
 
-python tools/masks_from_coco.py instances_train.json data/custom_seg/masks/train
-python tools/masks_from_coco.py instances_val.json data/custom_seg/masks/val --classes ball cup
+ptnt masks-from-coco instances_train.json data/custom_seg/masks/train
+ptnt masks-from-coco instances_val.json data/custom_seg/masks/val --classes ball cup
 """
 
-from dataclasses import dataclass
-from functools import partial
+import argparse
 from pathlib import Path
 
 from ptnt_mm.cli.arguments import Parser
 from ptnt_mm.data.coco_masks import write_masks
-from ptnt_mm.utils.progress import watched
-
-
-@dataclass(frozen=True)
-class MaskArguments:
-    """The command line, resolved: what ``write_masks`` takes."""
-
-    annotations: Path
-    folder: Path
-    classes: list[str] | None
-    overwrite: bool
 
 
 def main(words: list[str] | None = None) -> int:
     """Draw what the command line names; the exit status."""
-    return _parser().run(lambda args: _run(MaskArguments(**vars(args))), words)
+    return _parser().run(_run, words)
 
 
 def _parser() -> Parser:
@@ -46,12 +34,7 @@ def _parser() -> Parser:
     return parser
 
 
-def _run(arguments: MaskArguments) -> None:
-    """Write the masks, and print the class names for a config.
-
-    Raises:
-        UserError: if the annotations cannot be drawn, or the folder cannot be written.
-    """
-    names = write_masks(**vars(arguments), progress=partial(watched, title='Drawing masks'))
-    folder = arguments.folder
-    print(f'{folder} holds the masks. For configs/custom_seg.py:\nclasses = {names!r}')
+def _run(args: argparse.Namespace) -> None:
+    """Write the masks, and print the class names for a config."""
+    names = write_masks(**vars(args))
+    print(f'{args.folder} holds the masks. For configs/custom_seg.py:\nclasses = {names!r}')

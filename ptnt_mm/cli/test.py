@@ -1,6 +1,6 @@
 """Evaluate a checkpoint of a detector or segmenter.
 
-python tools/test.py configs/retinanet_ptnt_s_1x.py work_dirs/.../epoch_12.pth
+ptnt test retinanet_ptnt_s_1x work_dirs/retinanet_ptnt_s_1x/epoch_12.pth
 """
 
 import argparse
@@ -14,6 +14,7 @@ from mmengine.dist import is_main_process
 
 from ptnt_mm.checkpoints.read import check_file, refuse_forced_unsafe_loading
 from ptnt_mm.cli.arguments import Parser, add_config, add_work_dir_and_launcher, resolved
+from ptnt_mm.cli.json_output import add_json, json_output
 from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.engine.data_files import check_data_files, data_sets
@@ -49,7 +50,7 @@ def evaluate(
     tta: bool = False,
     launcher: str = 'none',
 ) -> dict[str, float]:
-    """Evaluate a checkpoint as ``tools/test.py`` does.
+    """Evaluate a checkpoint as ``ptnt test`` does.
 
     Args:
         config: A whole config; it is not changed.
@@ -104,7 +105,7 @@ def _use_tta(config: Config) -> None:
 
 def main(words: list[str] | None = None) -> int:
     """Evaluate as the command line says; the exit status."""
-    return _parser().run(lambda args: _run(_resolve(args)), words)
+    return _parser().run(_run, words)
 
 
 def _parser() -> Parser:
@@ -115,6 +116,7 @@ def _parser() -> Parser:
     parser.add_argument('--out', type=Path, metavar='FILE.pkl', help='where predictions go')
     parser.add_argument('--show-dir', type=Path, help='where pictures of predictions go')
     parser.add_argument('--tta', action='store_true', help='average over scales and mirroring')
+    add_json(parser)
     return parser
 
 
@@ -123,15 +125,17 @@ def _resolve(args: argparse.Namespace) -> EvaluateArguments:
     return resolved(EvaluateArguments, args, config=config)
 
 
-def _run(arguments: EvaluateArguments) -> None:
-    metrics = evaluate(**vars(arguments))
-    if is_main_process():
-        if not metrics:
-            print(NO_FIGURES)
-        print('\n'.join(f'{name}: {_rounded(value)}' for name, value in metrics.items()))
-        pictures = f'  pictures: {arguments.show_dir}' if arguments.show_dir else ''
-        predictions = f'  predictions: {arguments.out}' if arguments.out else ''
-        print(f'Done. Log: {log_file()}{predictions}{pictures}')
+def _run(args: argparse.Namespace) -> None:
+    with json_output(args.json, args.overwrite) as write:
+        metrics = evaluate(**vars(_resolve(args)))
+        if is_main_process():
+            if not metrics:
+                print(NO_FIGURES)
+            print('\n'.join(f'{name}: {_rounded(value)}' for name, value in metrics.items()))
+            pictures = f'  pictures: {args.show_dir}' if args.show_dir else ''
+            predictions = f'  predictions: {args.out}' if args.out else ''
+            print(f'Done. Log: {log_file()}{predictions}{pictures}')
+            write(metrics)
 
 
 def _rounded(value: object) -> object:

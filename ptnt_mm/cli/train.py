@@ -1,6 +1,6 @@
 """Train a detector or segmenter from an MMEngine config.
 
-python tools/train.py configs/retinanet_ptnt_s_1x.py --pretrained ptnt_s.pth.tar
+ptnt train retinanet_ptnt_s_1x --pretrained ptnt_s_82.0.pth.tar
 """
 
 import argparse
@@ -23,6 +23,7 @@ from ptnt_mm.check.inspection import check_before_training
 from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_there_are_weights
 from ptnt_mm.checkpoints.read import refuse_forced_unsafe_loading
 from ptnt_mm.cli.arguments import Parser, add_config, add_work_dir_and_launcher, resolved
+from ptnt_mm.cli.commands import command_line
 from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.engine.data_files import check_data_files
@@ -38,6 +39,7 @@ from ptnt_mm.engine.work_dir import (
     locked,
     require_fresh,
 )
+from ptnt_mm.inference.experiment_log import BACKENDS, log_to
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
 from ptnt_mm.visualization.curves import draw_curves
@@ -82,7 +84,7 @@ def train(
     launcher: str = 'none',
     command: tuple[str, ...] = (),
 ) -> Runner:
-    """Train as ``tools/train.py`` does: checked first, with safeguards, repeatable.
+    """Train as ``ptnt train`` does: checked first, with safeguards, repeatable.
 
     Args:
         config: A whole config; it is not changed.
@@ -206,6 +208,11 @@ def _parser() -> Parser:
     parser.add_argument(
         '--sync-bn', action='store_true', help='BatchNorm over the images of all GPUs'
     )
+    parser.add_argument(
+        '--log',
+        choices=BACKENDS,
+        help='also log losses, metrics and some predictions there',
+    )
     parser.add_argument('--seed', type=int, help='of every random choice')
     parser.add_argument(
         '--deterministic',
@@ -235,9 +242,11 @@ def _resolve(args: argparse.Namespace) -> TrainArguments:
                 '--auto-scale-lr needs auto_scale_lr=dict(base_batch_size=...) in the config'
             )
         config.auto_scale_lr.enable = True
+    if args.log is not None:
+        log_to(config, args.log)
     if args.load_from is not None:
         config.load_from = args.load_from
-    return resolved(TrainArguments, args, config=config, command=tuple(sys.argv))
+    return resolved(TrainArguments, args, config=config, command=command_line())
 
 
 def _use_mixed_precision(config: Config) -> None:
@@ -265,15 +274,16 @@ def _how_to_continue(arguments: TrainArguments, work_dir: Path) -> str:
     """What is kept, and the command that continues."""
     resume = arguments.resume
     dropped = {'--overwrite', '--resume', f'--resume={resume}', resume}
-    words = [word for word in arguments.command if word not in dropped]
-    starter = 'python' if arguments.launcher == 'none' else '(your launcher)'
+    starter, *words = (word for word in arguments.command if word not in dropped)
+    if arguments.launcher != 'none':
+        starter = '(your launcher) -m ptnt_mm' if starter == 'ptnt' else '(your launcher)'
     checkpoint = latest_checkpoint(work_dir)
     kept = f'{checkpoint} is the last checkpoint' if checkpoint else 'no checkpoint was written yet'
     return f'\nStopped. {kept}; continue with\n    {starter} {shlex.join([*words, "--resume"])}'
 
 
 def _closing(runner: Runner) -> str:
-    """Where everything is."""
+    """Where everything is, and how to see more."""
     # As it was given; the runner's own is absolute.
     work_dir = Path(runner.cfg.work_dir)
     try:
@@ -282,4 +292,7 @@ def _closing(runner: Runner) -> str:
         # The weights are what counts: a run that cannot be drawn is a good run.
         pictures = f'none ({error})'
     checkpoint = latest_checkpoint(work_dir) or 'none'
-    return f'Done. Checkpoint: {checkpoint}  log: {log_file()}  pictures: {pictures}'
+    report = shlex.join(['ptnt', 'report', str(work_dir)])
+    return (
+        f'Done. Checkpoint: {checkpoint}  log: {log_file()}  pictures: {pictures}  report: {report}'
+    )

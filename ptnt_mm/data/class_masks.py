@@ -21,7 +21,6 @@ class Mask:
     """What a mask file holds.
 
     Attributes:
-        path: The file.
         size: (width, height) in pixels.
         image_size: That of its image as mmseg reads it; None if the image cannot be read.
         mode: Pillow's name for its kind of pixels.
@@ -53,12 +52,7 @@ class Mask:
 
 @dataclass(frozen=True)
 class Broken:
-    """A mask that cannot be read.
-
-    Attributes:
-        path: The file.
-        reason: Why not.
-    """
+    """A mask that cannot be read, and why not."""
 
     path: Path
     reason: str
@@ -123,8 +117,5 @@ def _colours(pixels: np.ndarray) -> frozenset[tuple[int, int, int]]:
     """The colours of an image (H, W, C) in BGR order, as RGB; none if they are many."""
     if pixels.shape[2] < 3 or pixels.dtype != np.uint8:
         return frozenset()
-    blue, green, red = (pixels[..., i].astype(np.int64) for i in range(3))
-    packed = np.unique(red << 16 | green << 8 | blue)
-    if len(packed) > _COLOURS:
-        return frozenset()
-    return frozenset((number >> 16, number >> 8 & 255, number & 255) for number in packed.tolist())
+    rgb = np.ascontiguousarray(pixels[..., 2::-1])
+    return frozenset(colour for _, colour in Image.fromarray(rgb).getcolors(_COLOURS) or ())

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, report_wrong
@@ -60,7 +61,13 @@ def read(
     keys = dict(images=_IMAGES, annotations=of_annotations or FOR_BOXES, categories=_CATEGORIES)
     for kind in _KINDS:
         entries[kind], found = _whole(content[kind], kind, where, keys[kind])
-        problems += [*found, *_repeated_ids(entries[kind], kind, where)]
+        problems += found
+        counts = Counter(entry['id'] for entry in entries[kind])
+        repeated = [f'{number} ({count} times)' for number, count in counts.items() if count > 1]
+        if repeated:
+            what = f'ids of several {kind}: {some(repeated)}'
+            advice = 'the later one replaces the earlier: number them anew'
+            problems.append(error(where, what, advice))
     images = {image['id']: image for image in entries['images']}
     categories = {category['id'] for category in entries['categories']}
     problems += _strangers(entries['annotations'], 'image_id', images.keys(), where)
@@ -69,18 +76,23 @@ def read(
     return CocoFile(path, images, annotations, entries['categories'], problems)
 
 
-def _lists(path: Path, needed: tuple[str, ...]) -> dict[str, list]:
-    """The three lists of a file; empty ones in place of what is not needed.
+def read_json(path: Path) -> Any:
+    """Read a JSON file.
 
     Raises:
-        UserError: if a list that is needed is not there.
+        UserError: if it cannot be read, or is no JSON.
     """
     try:
-        content = json.loads(path.read_text(encoding='utf-8'))
+        return json.loads(path.read_text(encoding='utf-8'))
     except OSError as err:
         raise UserError(f'{path} cannot be read: {err.strerror}') from err
     except (ValueError, RecursionError) as err:
         raise UserError(f'{path} is no JSON, or is cut off: {err}') from err
+
+
+def _lists(path: Path, needed: tuple[str, ...]) -> dict[str, list]:
+    """The three lists of a file; empty ones in place of what is not needed."""
+    content = read_json(path)
     if not isinstance(content, dict):
         raise UserError(
             f"{path} is not in COCO's format: expected a dict with {', '.join(_KINDS)}, "
@@ -109,30 +121,29 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _is_length(value: object) -> bool:
-    return _is_number(value) and value > 0
-
-
-def _is_box(value: object) -> bool:
-    return isinstance(value, list) and len(value) == 4 and all(map(_is_number, value))
+def _are_numbers(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_number, value))
 
 
 def _is_mask(value: object) -> bool:
     if isinstance(value, dict):
         return isinstance(value.get('counts'), (str, list)) and isinstance(value.get('size'), list)
-    return isinstance(value, list) and bool(value) and all(map(_is_polygon, value))
+    return (
+        isinstance(value, list)
+        and value != []
+        and all(
+            _are_numbers(polygon) and len(polygon) >= 6 and len(polygon) % 2 == 0
+            for polygon in value
+        )
+    )
 
 
-def _is_polygon(value: object) -> bool:
-    is_list = isinstance(value, list) and all(map(_is_number, value))
-    return is_list and len(value) >= 6 and len(value) % 2 == 0
-
-
+_LENGTH = (lambda value: _is_number(value) and value > 0, 'a number of pixels')
 _IMAGES: Keys = {
     'id': (_is_id, 'a number'),
     'file_name': (_is_text, 'a name'),
-    'height': (_is_length, 'a number of pixels'),
-    'width': (_is_length, 'a number of pixels'),
+    'height': _LENGTH,
+    'width': _LENGTH,
 }
 _CATEGORIES: Keys = {'id': (_is_id, 'a number'), 'name': (_is_text, 'a name')}
 _ANNOTATIONS: Keys = {
@@ -143,7 +154,7 @@ _ANNOTATIONS: Keys = {
 
 FOR_BOXES: Keys = {
     **_ANNOTATIONS,
-    'bbox': (_is_box, 'four numbers [x, y, width, height]'),
+    'bbox': (lambda box: _are_numbers(box) and len(box) == 4, 'four numbers [x, y, width, height]'),
     'area': (_is_number, 'a number of pixels'),
 }
 """What mmdet reads of annotations, all without a default."""
@@ -173,14 +184,6 @@ def _described(entry: dict, key: str) -> str:
     """Name an entry, and what it has in a place."""
     value = repr(entry[key]) if key in entry else 'nothing'
     return f'{value} in {entry.get("file_name") or "id " + repr(entry.get("id"))}'
-
-
-def _repeated_ids(entries: list[dict], kind: str, where: str) -> Iterator[Finding]:
-    counts = Counter(entry['id'] for entry in entries)
-    repeated = [f'{number} ({count} times)' for number, count in counts.items() if count > 1]
-    if repeated:
-        what = f'ids of several {kind}: {some(repeated)}'
-        yield error(where, what, 'the later one replaces the earlier: number them anew')
 
 
 def _strangers(

@@ -1,7 +1,7 @@
 """Draw the polygons and run lengths of COCO files as masks of class indices."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -20,6 +20,7 @@ from ptnt_mm.data.index_masks import (
 from ptnt_mm.utils.atomic_files import folder_written_whole
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
+from ptnt_mm.utils.progress import watched
 from ptnt_mm.utils.text import some, unknown_name
 
 BACKGROUND = 'background'
@@ -28,16 +29,12 @@ BACKGROUND = 'background'
 _FAR = 10
 """Sides of an image that a polygon may lie outside of it."""
 
-Progress = Callable[[Iterable[dict], int], Iterable[dict]]
-"""Takes images and their number, yields the images, and shows progress."""
-
 
 def write_masks(
     annotations: Path,
     folder: Path,
     classes: Sequence[str] | None = None,
     overwrite: bool = False,
-    progress: Progress = lambda images, total: images,
 ) -> tuple[str, ...]:
     """Write one mask for each image of an annotation file, or none at all.
 
@@ -46,7 +43,6 @@ def write_masks(
         folder: Where to write the masks, named like the images. Created with its parents.
         classes: All category names in index order, from 1. Default: the order in the file.
         overwrite: Replace the folder if it holds only masks that this function drew.
-        progress: Wraps the images to show progress.
 
     Returns:
         The class names in index order, background first.
@@ -56,7 +52,10 @@ def write_masks(
             classes or another class order, or if the folder cannot be written.
     """
     folder = folder.resolve()
-    _check_folder(folder, overwrite)
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        if not overwrite:
+            raise UserError(f'{folder} exists: choose another name, or give --overwrite')
+        check_replaceable(folder)
     file = _read(annotations)
     if classes is not None:
         file = _ordered(file, classes)
@@ -70,7 +69,7 @@ def write_masks(
     try:
         with folder_written_whole(folder) as building:
             write_names(building, names)
-            for image in progress(file.images.values(), len(file.images)):
+            for image in watched(file.images.values(), len(file.images), 'Drawing masks'):
                 pixels = draw_mask(image, objects[image['id']], labels)
                 save_mask(pixels, len(names), building / targets[image['id']])
     except OSError as error:
@@ -132,11 +131,7 @@ def class_names(file: CocoFile) -> tuple[str, ...]:
 
 
 def _read(annotations: Path) -> CocoFile:
-    """Read an annotation file and check that all of it can be drawn.
-
-    Raises:
-        UserError: if part of it cannot be drawn, or if it lists no image.
-    """
+    """Read an annotation file and check that all of it can be drawn."""
     file = read(annotations, FOR_MASKS)
     errors = [finding for finding in file.problems if finding.severity is Severity.ERROR]
     if errors:
@@ -148,11 +143,7 @@ def _read(annotations: Path) -> CocoFile:
 
 
 def _ordered(file: CocoFile, classes: Sequence[str]) -> CocoFile:
-    """Reorder the categories of a file.
-
-    Raises:
-        UserError: if ``classes`` does not name every category exactly once.
-    """
+    """Reorder the categories of a file; the names are all of them, each once."""
     names = [category['name'] for category in file.categories]
     unknown = [name for name in classes if name not in names]
     if unknown:
@@ -171,11 +162,7 @@ def _ordered(file: CocoFile, classes: Sequence[str]) -> CocoFile:
 
 
 def _targets(file: CocoFile) -> dict[int | str, PurePosixPath]:
-    """Map each image id to the path of its mask, relative to the folder.
-
-    Raises:
-        UserError: if a mask would lie outside the folder, or two images would share a mask.
-    """
+    """Map each image id to the path of its mask, relative to the folder."""
     names = {number: PurePosixPath(image['file_name']) for number, image in file.images.items()}
     outside = [str(name) for name in names.values() if name.is_absolute() or '..' in name.parts]
     if outside:
@@ -191,19 +178,6 @@ def _targets(file: CocoFile) -> dict[int | str, PurePosixPath]:
             'they differ in more than the file extension'
         )
     return targets
-
-
-def _check_folder(folder: Path, overwrite: bool) -> None:
-    """Check before the work starts that the folder may be written.
-
-    Raises:
-        UserError: if that would overwrite existing files.
-    """
-    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        return
-    if not overwrite:
-        raise UserError(f'{folder} exists: choose another name, or give --overwrite')
-    check_replaceable(folder)
 
 
 def _is_crowd(annotation: Mapping) -> bool:
@@ -246,12 +220,14 @@ def run_lengths(mask: Mapping | list, height: int, width: int) -> dict:
     return coco.frPyObjects(mask, height, width) if isinstance(counts, list) else dict(mask)
 
 
-def _pixels_of(counts: str | bytes) -> int:
-    """The sum of compressed run lengths: numbers of 5 bits to a character, lowest first.
+def encode_mask(mask: np.ndarray) -> dict:
+    """Encode a mask, (H, W) bool, as run lengths that JSON can hold: ``size`` and ``counts``."""
+    encoded = coco.encode(np.asfortranarray(mask, dtype=np.uint8))
+    return dict(size=encoded['size'], counts=encoded['counts'].decode())
 
-    Raises:
-        ValueError: if the text ends within a number.
-    """
+
+def _pixels_of(counts: str | bytes) -> int:
+    """The sum of compressed run lengths: numbers of 5 bits to a character, lowest first."""
     content = counts.encode() if isinstance(counts, str) else counts
     chunks = np.frombuffer(content, np.uint8).astype(np.int64) - ord('0')
     if not chunks.size:
@@ -270,11 +246,7 @@ def _pixels_of(counts: str | bytes) -> int:
 
 @contextmanager
 def _explained(annotation: Mapping, image: Mapping) -> Iterator[None]:
-    """Replace any error of pycocotools by one that names the object.
-
-    Raises:
-        UserError: if the object cannot be drawn.
-    """
+    """Replace any error of pycocotools by one that names the object."""
     try:
         yield
     except Exception as error:  # pycocotools raises many kinds

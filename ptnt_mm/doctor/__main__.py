@@ -2,10 +2,9 @@
 
 import sys
 
-from ptnt_mm.utils.errors import exit_status
-
 try:
     from ptnt_mm.doctor.report import main
+    from ptnt_mm.utils.errors import exit_status
 except ModuleNotFoundError as error:
     # A bare Python in a checkout: not even what the doctor itself needs is there.
     sys.exit(f'error: {error}. Install it first: {sys.executable} -m pip install packaging rich')

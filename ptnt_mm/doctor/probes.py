@@ -100,16 +100,6 @@ PROBES = {
 }
 
 
-def run_probe(name: str) -> int:
-    """Be the process of one probe: the last line printed is what it saw, or the error."""
-    try:
-        print(PROBES[name]())
-    except Exception as error:
-        print(f'{type(error).__name__}: {" ".join(str(error).split())[:300]}')
-        return 1
-    return 0
-
-
 def ask_probe(name: str) -> Answer:
     """Run one probe in a process of its own."""
     paths = (str(PACKAGE.parent), os.environ.get('PYTHONPATH', ''))
@@ -149,4 +139,9 @@ def cpu_is_wanted() -> bool:
 
 
 if __name__ == '__main__':
-    sys.exit(run_probe(sys.argv[1]))
+    # The process of one probe: the last line printed is what it saw, or the error.
+    try:
+        print(PROBES[sys.argv[1]]())
+    except Exception as error:
+        print(f'{type(error).__name__}: {" ".join(str(error).split())[:300]}')
+        sys.exit(1)

@@ -5,13 +5,16 @@
 
 import os
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 
 from ptnt_mm.checkpoints.unsafe_switch import UNSAFE_SWITCH, is_on
 from ptnt_mm.doctor.probes import PROBES, Answer, ask_probe
 from ptnt_mm.mmcv_ops.place import OFFERED
+from ptnt_mm.utils.console import show
+from ptnt_mm.utils.progress import watched
 from ptnt_mm.utils.tables import new_listing, to_text
 from ptnt_mm.utils.versions import HOSTS, VERSIONS, installed, is_within
 
@@ -44,48 +47,43 @@ class Row:
 def examine() -> list[Row]:
     """Look at everything, and make the rows of the table."""
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        answers = dict(zip(PROBES, pool.map(ask_probe, PROBES), strict=True))
-    return blame_torch(
-        [
-            python_row('.'.join(map(str, sys.version_info[:3]))),
-            package_row('torch', answers['torch']),
-            cuda_row(answers['cuda']),
-            package_row('mmengine', answers['mmengine']),
-            mmcv_row(),
-            operators_row(answers['operators']),
-            host_row('mmdet', answers['mmdet']),
-            host_row('mmsegmentation', answers['mmsegmentation']),
-            setuptools_row(answers['pkg_resources']),
-            opencv_row(answers['opencv']),
-            safe_loading_row(os.environ.get(UNSAFE_SWITCH, '')),
-            ptnt_mm_row(answers['ptnt_mm']),
-        ]
-    )
-
-
-def blame_torch(rows: list[Row]) -> list[Row]:
-    """Send the reader to torch first where torch is broken: whatever needs it fails with it."""
-    if not any(row.what == 'torch' and row.verdict == BROKEN for row in rows):
-        return rows
-    return [
-        replace(row, fix='mend torch first')
-        if row.what in NEED_TORCH and row.verdict == BROKEN
-        else row
-        for row in rows
+        found = watched(pool.map(ask_probe, PROBES), len(PROBES), 'Importing')
+        answers = dict(zip(PROBES, found, strict=True))
+    rows = [
+        python_row('.'.join(map(str, sys.version_info[:3]))),
+        package_row('torch', answers['torch']),
+        cuda_row(answers['cuda']),
+        package_row('mmengine', answers['mmengine']),
+        mmcv_row(),
+        operators_row(answers['operators']),
+        *(package_row(host, answers[host]) for host in HOSTS),
+        setuptools_row(answers['pkg_resources']),
+        opencv_row(answers['opencv']),
+        safe_loading_row(os.environ.get(UNSAFE_SWITCH, '')),
+        ptnt_mm_row(answers['ptnt_mm']),
     ]
+    if rows[1].verdict == BROKEN:
+        # Whatever needs torch fails with it.
+        for i, row in enumerate(rows):
+            if row.what in NEED_TORCH and row.verdict == BROKEN:
+                rows[i] = replace(row, fix='mend torch first')
+    return rows
 
 
 def python_row(version: str) -> Row:
     """Judge the Python that runs this."""
     row = Row('Python', version, *VERSIONS['Python'])
-    if is_within(version, row.expected):
-        return row
-    return row.broken(f'it is not {row.expected}', 'make clean setup PYTHON=python3.13')
+    return version_checked(row, version, 'make clean setup PYTHON=python3.13')
 
 
 def package_row(name: str, answer: Answer) -> Row:
-    """Judge a package that everything needs."""
-    return version_checked(package_found(name), installed(name), answer, install_command(name))
+    """Judge a package; a host may be missing, but must work where it is installed."""
+    row, fix = package_found(name), install_command(name) + HOSTS.get(name, '')
+    if name in HOSTS:
+        if not installed(name):
+            return row.absent(fix)
+        fix = mmcv_command() if 'mmcv' in answer.text else fix
+    return version_checked(row, installed(name), fix, answer)
 
 
 def cuda_row(answer: Answer) -> Row:
@@ -111,7 +109,7 @@ def mmcv_row() -> Row:
         return row.absent(mmcv_command())
     if full and lite and full != lite:
         return row.broken('two versions share one folder: the last one overwrote', mmcv_command())
-    return version_checked(row, full or lite, Answer(True, ''), mmcv_command())
+    return version_checked(row, full or lite, mmcv_command())
 
 
 def operators_row(answer: Answer) -> Row:
@@ -139,15 +137,6 @@ def operators_row(answer: Answer) -> Row:
     return row.broken(f'{meaning} ({answer.text})', mmcv_command())
 
 
-def host_row(name: str, answer: Answer) -> Row:
-    """Judge a host: it may be missing, but must work where it is installed."""
-    row, fix = package_found(name), install_command(name) + HOSTS[name]
-    if not installed(name):
-        return row.absent(fix)
-    fix = mmcv_command() if 'mmcv' in answer.text else fix
-    return version_checked(row, installed(name), answer, fix)
-
-
 def setuptools_row(answer: Answer) -> Row:
     """Judge whether MMEngine finds pkg_resources, which it needs for the hosts' configs alone."""
     row, fix = package_found('setuptools'), install_command('setuptools')
@@ -160,16 +149,15 @@ def setuptools_row(answer: Answer) -> Row:
 
 def opencv_row(answer: Answer) -> Row:
     """Judge whether OpenCV loads, with the libraries that it needs of the system."""
-    name = 'opencv-python' if installed('opencv-python') else 'opencv-python-headless'
+    full, headless = 'opencv-python', 'opencv-python-headless'
+    name = full if installed(full) else headless
     version = installed(name)
-    row = Row('OpenCV', f'{version or "none"} ({name})', *VERSIONS['opencv-python'])
+    row = Row('OpenCV', f'{version or "none"} ({name})', *VERSIONS[full])
     if answer.works:
         return row
-    full, headless = 'opencv-python', 'opencv-python-headless'
     wanted = f'{headless}=={version}' if version else headless
     remove = f'{pip("uninstall")} {full} {headless}'
-    fix = f'{remove} ; {pip("install")} --no-deps {wanted}'
-    return row.broken(answer.text, fix)
+    return row.broken(answer.text, f'{remove} ; {pip("install")} --no-deps {wanted}')
 
 
 def safe_loading_row(value: str) -> Row:
@@ -193,13 +181,11 @@ def package_found(name: str) -> Row:
     return Row(name, installed(name) or 'not installed', *VERSIONS[name])
 
 
-def version_checked(row: Row, version: str | None, answer: Answer, fix: str) -> Row:
-    """Judge an installed version and whether the package works."""
+def version_checked(row: Row, version: str | None, fix: str, answer: Answer | None = None) -> Row:
+    """Judge an installed version and, where it was tried, whether the package works."""
     if not is_within(version, row.expected):
         return row.broken(f'it is not {row.expected}', fix)
-    if not answer.works:
-        return row.broken(answer.text, fix)
-    return row
+    return row if answer is None or answer.works else row.broken(answer.text, fix)
 
 
 def hosts_here() -> str:
@@ -229,22 +215,21 @@ def pip(action: str) -> str:
     return f'uv pip {action} --python {sys.executable}'
 
 
-def to_lines(rows: list[Row]) -> list[str]:
-    """Lay the rows out as a table, then each problem with the command that mends it."""
+def main(write: Callable[[list[dict]], None] = lambda rows: None) -> int:
+    """Print a table, and the command that mends each problem; 1 if something is broken.
+
+    Args:
+        write: Gets the rows of the table, for JSON.
+    """
+    print('Importing torch, mmcv and the hosts: up to a minute ...', file=sys.stderr, flush=True)
+    rows = examine()
     table = new_listing('', 'found', 'expected', 'tested with', 'verdict')
     for row in rows:
         table.add_row(row.what, row.found, row.expected, row.tested, row.verdict)
-    lines = [to_text(table)]
+    show(to_text(table))
     for row in rows:
         if row.fix:
             purpose = 'mend' if row.verdict == BROKEN else 'get'
-            lines += ['', f'{row.what}: {row.problem}', f'  to {purpose} it: {row.fix}']
-    return lines
-
-
-def main() -> int:
-    """Print the table; 1 if something is broken."""
-    print('Importing torch, mmcv and the hosts: up to a minute ...', file=sys.stderr, flush=True)
-    rows = examine()
-    print(*to_lines(rows), sep='\n')
+            print(f'\n{row.what}: {row.problem}\n  to {purpose} it: {row.fix}')
+    write([asdict(row) for row in rows])
     return int(any(row.verdict == BROKEN for row in rows))

@@ -133,12 +133,9 @@ class Complexity:
         """The numbers as a Markdown table."""
         table = new_table('part', 'parameters', 'multiply-adds', 'without attention products')
         for part in (*self.parts, self.total):
-            table.add_row(
-                part.name,
-                f'{part.parameters / 1e6:.2f} M',
-                f'{part.multiply_adds / 1e9:.2f} G',
-                f'{part.without_attention_products / 1e9:.2f} G',
-            )
+            counts = (part.multiply_adds, part.without_attention_products)
+            counted = (f'{count / 1e9:.2f} G' for count in counts)
+            table.add_row(part.name, f'{part.parameters / 1e6:.2f} M', *counted)
         return to_text(table)
 
 
@@ -182,11 +179,11 @@ def measure(model: nn.Module, shape: tuple[int, int]) -> Complexity:
         UserError: if the image is smaller than one outer token.
         ValueError: if the model uses fused outer attention; :func:`build` avoids it.
     """
-    trunk = next((module for module in model.modules() if isinstance(module, Backbone)), None)
-    if trunk is not None and min(shape) < trunk.patch:
+    patch = max((one.patch for one in model.modules() if isinstance(one, Backbone)), default=1)
+    if min(shape) < patch:
         raise UserError(
             f'an image of {shape[0]}x{shape[1]} pixels is smaller than one token: '
-            f'expected at least {trunk.patch}x{trunk.patch}'
+            f'expected at least {patch}x{patch}'
         )
     if any(isinstance(module, FusedOuterAttention) for module in model.modules()):
         raise ValueError(

@@ -119,6 +119,17 @@ def within(settings: object, path: str) -> Iterator[tuple[str, Mapping]]:
             yield from within(value, f'{path}[{i}]')
 
 
+def flat_settings(settings: dict, prefix: str = '') -> dict[str, str]:
+    """The values of settings, as Python writes them, by their dotted keys; lists count as one."""
+    flat = {}
+    for key, value in settings.items():
+        if isinstance(value, dict) and value:
+            flat.update(flat_settings(value, f'{prefix}{key}.'))
+        else:
+            flat[f'{prefix}{key}'] = repr(value)
+    return flat
+
+
 def is_about_the_config(error: Exception) -> bool:
     """Whether an error says that a config names something which is not there."""
     return bool(_REFUSED.search(str(error)) or _NOT_REGISTERED.search(str(error)))

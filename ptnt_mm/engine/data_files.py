@@ -78,7 +78,7 @@ def check_data_files(config: Config, splits: tuple[str, ...]) -> None:
     raise UserError(
         f'{missing[0]} is not there. The config expects, relative to {Path.cwd()}:\n{layout}\n'
         'docs/data.md says how to get public data and how to use data of your own. The demo set '
-        'is made by: python tools/make_demo_data.py data/demo'
+        'is made by: ptnt demo'
     )
 
 

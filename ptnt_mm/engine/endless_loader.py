@@ -6,6 +6,7 @@ its place in the stream to whichever worker loads it, and what augmentation draw
 place: it matters neither how many workers there are nor what they did before.
 """
 
+import inspect
 import math
 import random
 from collections.abc import Iterable, Iterator
@@ -21,18 +22,10 @@ from ptnt_mm.utils.errors import UserError
 
 # What a data loader is made of, beside its data set and its batches. Workers live as long as the
 # stream: persistent_workers, which keeps them from one pass to the next, has nothing to do.
-_LOADING = (
-    'num_workers',
-    'collate_fn',
-    'pin_memory',
-    'pin_memory_device',
-    'timeout',
-    'worker_init_fn',
-    'multiprocessing_context',
-    'generator',
-    'prefetch_factor',
-    'in_order',
-)
+_LOADING = inspect.signature(DataLoader).parameters.keys() - {
+    *('dataset', 'batch_sampler', 'batch_size', 'sampler', 'shuffle', 'drop_last'),
+    'persistent_workers',
+}
 # Beside those of epochs and of iterations; see RepeatableHook.
 _SAMPLES = 2
 
@@ -165,12 +158,24 @@ class EndlessLoader(DataLoader):
                 'the training data set is empty: look at data_root, data_prefix, ann_file and the '
                 'suffixes in train_dataloader.dataset'
             )
+        try:
+            # Loops through the data where a batch sampler counts so.
+            length = len(loader)
+        except TypeError as error:
+            name = type(loader.batch_sampler).__name__
+            raise UserError(
+                f'train_dataloader.batch_sampler: {name} has no length, which schedules and logs '
+                'ask for: give it a __len__'
+            ) from error
         super().__init__(
             SeededDataset(loader.dataset),
-            batch_sampler=BatchStream(loader.batch_sampler, _length(loader)),
+            batch_sampler=BatchStream(loader.batch_sampler, length),
             **{name: getattr(loader, name) for name in _LOADING},
         )
-        self.pass_length = _pass_length(loader)
+        size = getattr(loader.batch_sampler, 'batch_size', None)
+        # Several sizes for several data sets, or none at all, are no number.
+        together = size * get_world_size() if isinstance(size, int) else None
+        self.pass_length = math.ceil(len(loader.dataset) / together) if together else length
 
     def begin(self, seed: int, iteration: int) -> None:
         """Choose the seed of all samples, and the iteration of the first batch to come."""
@@ -180,23 +185,3 @@ class EndlessLoader(DataLoader):
     def __iter__(self) -> Iterator[Any]:
         # A generator, so that nothing starts before the first batch is wanted.
         yield from super().__iter__()
-
-
-def _length(loader: DataLoader) -> int:
-    """What the loader says of itself; loops through the data where a batch sampler counts so."""
-    try:
-        return len(loader)
-    except TypeError as error:
-        name = type(loader.batch_sampler).__name__
-        raise UserError(
-            f'train_dataloader.batch_sampler: {name} has no length, which schedules and logs ask '
-            'for: give it a __len__'
-        ) from error
-
-
-def _pass_length(loader: DataLoader) -> int:
-    size = getattr(loader.batch_sampler, 'batch_size', None)
-    if not isinstance(size, int):
-        # Several sizes for several data sets, or none at all.
-        return len(loader)
-    return math.ceil(len(loader.dataset) / (size * get_world_size()))

@@ -175,7 +175,7 @@ def _likely_cause(report: LoadReport, weights: Weights, own: Weights) -> str:
         alone = not any(key.startswith('backbone.') for key in weights)
         if alone and name.startswith(('PyramidTNT', 'a TNT')):
             return (
-                'It holds a backbone alone: give it to tools/train.py as --pretrained, or as '
+                'It holds a backbone alone: give it to ptnt train as --pretrained, or as '
                 "model.backbone.init_cfg=dict(type='Pretrained', checkpoint=...)"
             )
         return f'It looks like {name}: give a checkpoint of this model'

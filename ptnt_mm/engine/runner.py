@@ -3,7 +3,6 @@
 import logging
 import shlex
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -87,7 +86,7 @@ def how_to_repeat(command: Sequence[str], weights: str | None) -> Iterator[str]:
         Lines: command, versions, operators, revision and weights.
     """
     if command:
-        yield f'Command: {shlex.join([Path(sys.executable).name, *command])} in {Path.cwd()}'
+        yield f'Command: {shlex.join(command)} in {Path.cwd()}'
     found = ((package, installed(package)) for package in _PACKAGES.split())
     yield 'Versions: ' + ', '.join(f'{package} {version}' for package, version in found if version)
     operators = source()

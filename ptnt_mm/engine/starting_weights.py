@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mmengine.config import Config, ConfigDict
 
-from ptnt_mm.engine.config import stored_config
+from ptnt_mm.engine.config import flat_settings, stored_config
 from ptnt_mm.engine.constructors import arguments, classes_named
 from ptnt_mm.engine.loading import without_config
 from ptnt_mm.engine.work_dir import read_latest_checkpoint
@@ -87,11 +87,7 @@ def use_pretrained(config: Config, path: str) -> None:
 
 
 def _use_pretrained_at_start(config: Config, path: str, stored: ConfigDict) -> None:
-    """Start from a backbone's weights, unless a training that began so goes on.
-
-    Raises:
-        UserError: if the weights would not be used: others take their place.
-    """
+    """Start from a backbone's weights, unless a training that began so goes on."""
     if config.get('resume'):
         if stored and not _froze_stem(stored):
             raise UserError(
@@ -155,7 +151,7 @@ def changes(stored: ConfigDict, config: Config) -> Iterator[str]:
     """
     if not stored:
         return
-    before, now = _flat(stored), _flat(stored_config(config.pretty_text))
+    before, now = flat_settings(stored), flat_settings(stored_config(config.pretty_text))
     for key in sorted(before.keys() | now.keys()):
         if before.get(key) != now.get(key) and not key.startswith(_OF_A_START):
             yield f'{key} was {before.get(key, "not set")}, is {now.get(key, "not set")}'
@@ -194,17 +190,6 @@ def starting_weights(config: Config) -> str | None:
         if init.get('type') == 'Pretrained':
             return init.get('checkpoint')
     return None
-
-
-def _flat(settings: dict, prefix: str = '') -> dict[str, str]:
-    """Settings by their dotted keys; lists count as one."""
-    flat = {}
-    for key, value in settings.items():
-        if isinstance(value, dict) and value:
-            flat.update(_flat(value, f'{prefix}{key}.'))
-        else:
-            flat[f'{prefix}{key}'] = repr(value)
-    return flat
 
 
 def _froze_stem(stored: ConfigDict) -> bool:

@@ -46,16 +46,12 @@ class RepeatableIterBasedTrainLoop(IterBasedTrainLoop):
                 self.runner.model.train()
                 self.run_iter(next(self.dataloader_iterator))
                 self._decide_current_val_interval()
-                if self._validates_now():
+                due = self.iter % self.val_interval == 0 or self.iter == self.max_iters
+                if self.runner.val_loop is not None and self.iter >= self.val_begin and due:
                     self.runner.val_loop.run()
         self.runner.call_hook('after_train_epoch')
         self.runner.call_hook('after_train')
         return self.runner.model
-
-    def _validates_now(self) -> bool:
-        if self.runner.val_loop is None or self.iter < self.val_begin:
-            return False
-        return self.iter % self.val_interval == 0 or self.iter == self.max_iters
 
 
 def where(runner: Any) -> str:

@@ -134,10 +134,6 @@ class StepMemory:
     image: int
     area: int
 
-    def of_batch(self, images: int) -> int:
-        """Bytes for a batch."""
-        return self.weights + self.image * images
-
 
 def measure_memory(config: Config, step: TrainingStep) -> StepMemory:
     """Take a step of training, which changes the weights of its model.

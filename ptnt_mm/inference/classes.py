@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,9 @@ from mmengine.registry import DATASETS
 from torch import nn
 
 from ptnt_mm.engine.data_files import data_sets
-from ptnt_mm.utils.colours import PALETTE
+from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.text import printable
 from ptnt_mm.visualization.overlay import draw_names, tint
-
-_SHADES = (1.0, 0.65, 0.4)
 
 
 def find_classes(meta: dict, config: Config, model: nn.Module) -> dict[str, Any]:
@@ -33,7 +30,11 @@ def find_classes(meta: dict, config: Config, model: nn.Module) -> dict[str, Any]
         'random': the ``dataset_meta`` of a host's visualizer.
     """
     number = count_classes(model)
-    for known in (_of_checkpoint(meta), _of_config(config)):
+    # mmdet 2 and mmseg 0 wrote it in capitals, and beside the rest.
+    of_checkpoint = meta.get('dataset_meta')
+    of_checkpoint = of_checkpoint if isinstance(of_checkpoint, dict) else meta
+    of_checkpoint = {str(key).lower(): value for key, value in of_checkpoint.items()}
+    for known in (of_checkpoint, _of_config(config)):
         names = known.get('classes')
         if isinstance(names, (list, tuple)) and number in (None, len(names)):
             names = tuple(printable(str(name)) for name in names)
@@ -54,13 +55,6 @@ def class_name(classes: Sequence[str] | None, label: int) -> str:
     return classes[label] if named else f'class {label}'
 
 
-def _of_checkpoint(meta: dict) -> dict:
-    """The ``dataset_meta`` of a checkpoint; mmdet 2 and mmseg 0 wrote it in capitals."""
-    known = meta.get('dataset_meta')
-    known = known if isinstance(known, dict) else meta
-    return {str(key).lower(): value for key, value in known.items()}
-
-
 def _of_config(config: Config) -> dict:
     """What the test data set of a config says, or else its class."""
     dataset = next(data_sets(config, 'test')).settings
@@ -69,19 +63,11 @@ def _of_config(config: Config) -> dict:
     return {**getattr(kind, 'METAINFO', {}), **(dataset.get('metainfo') or {})}
 
 
-def colours(number: int) -> list[tuple[int, int, int]]:
-    """Colours for so many classes, RGB: ours, then the same ones darker, and darker again."""
-    return [
-        tuple(int(value * _SHADES[index // len(PALETTE) % len(_SHADES)]) for value in colour)
-        for index, colour in zip(range(number), cycle(PALETTE), strict=False)
-    ]
-
-
 def _palette(palette: Any, number: int) -> list[tuple[int, int, int]]:
     """A data set's own colours; those of another one, inherited with its class, are left."""
     if isinstance(palette, (list, tuple)) and len(palette) == number:
         return [tuple(colour) for colour in palette]
-    return colours(number)
+    return class_colours(number)
 
 
 class MapPainter:
@@ -98,7 +84,7 @@ class MapPainter:
         number = max(number, 2)
         own = [] if classes is None else dataset_meta['palette']
         self._name = partial(class_name, classes)
-        self._colours = np.array([*own, *colours(number)[len(own) :]], dtype=np.uint8)
+        self._colours = np.array([*own, *class_colours(number)[len(own) :]], dtype=np.uint8)
 
     def paint(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Tint every pixel in its class's colour, and write class names where there is room.

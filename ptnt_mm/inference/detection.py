@@ -16,7 +16,7 @@ from mmengine.config import Config
 from mmengine.structures import InstanceData
 from torch import nn
 
-from ptnt_mm.inference.masks import run_lengths
+from ptnt_mm.data.coco_masks import encode_mask
 from ptnt_mm.inference.predictor import Predictor
 
 _SCORE_THR = 0.3
@@ -51,7 +51,7 @@ class _Detector(Predictor):
         ]
         if 'masks' in found:
             for detection, mask in zip(detections, found.masks.numpy(), strict=True):
-                detection['mask'] = run_lengths(mask)
+                detection['mask'] = encode_mask(mask)
         return dict(detections=detections)
 
     def draw(self, image: np.ndarray, sample: DetDataSample) -> np.ndarray:
@@ -87,11 +87,11 @@ class Detector(_Detector):
         model.cfg = config
         pipeline = copy.deepcopy(get_test_pipeline_cfg(config))
         pipeline[0].type = 'mmdet.LoadImageFromNDArray'
-        self._pipeline = Compose(pipeline)
+        self.pipeline = Compose(pipeline)
 
     def predict(self, image: np.ndarray) -> DetDataSample:
         """Detect, the best first; boxes and masks belong to the image as it was given."""
-        sample = inference_detector(self._model, image, self._pipeline).cpu()
+        sample = inference_detector(self.model, image, self.pipeline).cpu()
         sample.pred_instances = self._best(sample.pred_instances)
         return sample
 
@@ -101,7 +101,7 @@ class ExportedDetector(_Detector):
 
     def predict(self, image: np.ndarray) -> DetDataSample:
         """Detect, the best first; boxes and masks belong to the image as it was given."""
-        boxes, scores, labels, masks = self._model(image[..., ::-1])
+        boxes, scores, labels, masks = self.model(image[..., ::-1])
         found = dict(bboxes=boxes, scores=scores, labels=labels)
         if masks is not None:
             found['masks'] = masks

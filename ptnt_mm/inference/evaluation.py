@@ -16,8 +16,13 @@ from ptnt_mm.engine.hosts import HOSTS
 from ptnt_mm.inference.classes import MapPainter, count_classes, find_classes
 from ptnt_mm.inference.images import encode_image, read_image
 from ptnt_mm.registry import HOOKS, METRICS
-from ptnt_mm.utils.atomic_files import check_new, written_whole
+from ptnt_mm.utils.atomic_files import check_new, write_whole
 from ptnt_mm.utils.errors import UserError
+
+_NEEDED = {
+    'pred_sem_seg': 'only segmenters give one, so leave it out',
+    'img_path': 'name it in the meta_keys of PackSegInputs',
+}
 
 
 def draw_predictions(config: Config, folder: Path) -> None:
@@ -32,7 +37,12 @@ def draw_predictions(config: Config, folder: Path) -> None:
         raise UserError(f'--show-dir {folder}: {there} is a file, and no folder: choose another')
     host = HOSTS.get(config.get('default_scope'))
     if host is not None and not host.draws_itself:
-        hook = dict(type='DrawMapsHook', folder=str(folder), root=_images_folder(config))
+        # The folder that the images of all joined data sets are in.
+        roots = []
+        for one in data_sets(config, 'test'):
+            prefix = (one.settings.get('data_prefix') or {}).get('img_path') or ''
+            roots.append(os.path.abspath(Path(one.settings.get('data_root') or '', prefix)))
+        hook = dict(type='DrawMapsHook', folder=str(folder), root=os.path.commonpath(roots))
         config.custom_hooks = [*(config.get('custom_hooks') or []), hook]
         return
     hook = (config.get('default_hooks') or {}).get('visualization')
@@ -60,15 +70,6 @@ def dump_predictions(config: Config, file: Path) -> None:
     ]
 
 
-def _images_folder(config: Config) -> str:
-    """The folder that the images of all joined test data sets are in."""
-    folders = []
-    for data_set in data_sets(config, 'test'):
-        prefix = (data_set.settings.get('data_prefix') or {}).get('img_path') or ''
-        folders.append(os.path.abspath(Path(data_set.settings.get('data_root') or '', prefix)))
-    return os.path.commonpath(folders)
-
-
 @METRICS.register_module()
 class DumpMaps(DumpResults):
     """Dump maps of classes into a pickle: of each image ``pred_sem_seg``, (1, H, W).
@@ -79,17 +80,16 @@ class DumpMaps(DumpResults):
 
     def process(self, data_batch: Any, predictions: Sequence[dict]) -> None:
         """Drop logits from samples with a map; keep others, such as depths, unchanged."""
-        super().process(data_batch, [_small(sample) for sample in predictions])
-
-
-def _small(sample: dict) -> dict:
-    """A sample without logits and ground truth, its map in bytes where 256 classes are enough."""
-    if 'pred_sem_seg' not in sample:
-        return sample
-    labels = sample['pred_sem_seg']['data']
-    small = torch.uint8 if labels.max() < 256 else torch.int16
-    kept = {key: value for key, value in sample.items() if key not in ('seg_logits', 'gt_sem_seg')}
-    return dict(kept, pred_sem_seg=labels.to(small))
+        found = []
+        for sample in predictions:
+            if 'pred_sem_seg' in sample:
+                labels = sample['pred_sem_seg']['data']
+                small = torch.uint8 if labels.max() < 256 else torch.int16
+                sample = dict(sample, pred_sem_seg=labels.to(small))
+                sample.pop('seg_logits', None)
+                sample.pop('gt_sem_seg', None)
+            found.append(sample)
+        super().process(data_batch, found)
 
 
 @HOOKS.register_module()
@@ -131,17 +131,21 @@ class DrawMapsHook(Hook):
                 or has another size than a map, or the picture cannot be written.
         """
         for sample in outputs or ():
-            _need(sample, 'pred_sem_seg', 'only segmenters give one, so leave it out')
-            _need(sample, 'img_path', 'name it in the meta_keys of PackSegInputs')
+            for key, advice in _NEEDED.items():
+                if key not in sample:
+                    raise UserError(f'--show-dir needs the {key} of each image: {advice}')
             file = sample.img_path
-            image = _read(Path(file))
+            try:
+                image = read_image(Path(file))
+            except UserError as error:
+                raise UserError(f'--show-dir: {file} {error}') from error
             panels = [
                 self._paint(file, image, sample.get(key).data[0])
                 for key in ('gt_sem_seg', 'pred_sem_seg')
                 if key in sample
             ]
-            with written_whole(self._folder / self._name(file)) as partial:
-                partial.write_bytes(encode_image(np.hstack(panels), '.png'))
+            picture = encode_image(np.hstack(panels), '.png')
+            write_whole(self._folder / self._name(file), picture)
 
     def _paint(self, file: str, image: np.ndarray, labels: Any) -> np.ndarray:
         """A map of a sample, a tensor (H, W) on any device, over its image."""
@@ -163,15 +167,3 @@ class DrawMapsHook(Hook):
             # Images that differ in their suffixes alone.
             picture = name.with_name(f'{name.name}.png')
         return picture
-
-
-def _need(sample: Any, key: str, advice: str) -> None:
-    if key not in sample:
-        raise UserError(f'--show-dir needs the {key} of each image: {advice}')
-
-
-def _read(file: Path) -> np.ndarray:
-    try:
-        return read_image(file)
-    except UserError as error:
-        raise UserError(f'--show-dir: {file} {error}') from error

@@ -2,11 +2,14 @@
 
 import importlib
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from mmengine.config import Config
+from mmengine.dataset import pseudo_collate
 from mmengine.device import get_device
 from mmengine.model import revert_sync_batchnorm
 from mmengine.registry import init_default_scope
@@ -29,18 +32,32 @@ class Predictor(ABC):
         score_thr: What has a lower score is left out; None for the host's own value.
 
     Attributes:
+        model: As given.
+        pipeline: Gets an image as ``img``; every host's subclass makes its own.
         classes: Their names, or None.
         score_thr: The value that is used; None where there are no scores.
     """
 
+    pipeline: Callable[[dict], dict]
+
     def __init__(self, model: Any, dataset_meta: dict, score_thr: float | None):
         self.classes = dataset_meta['classes']
         self.score_thr = score_thr
-        self._model = model
+        self.model = model
 
     def name(self, label: int) -> str:
         """The name of a class, or its number where there is none."""
         return class_name(self.classes, label)
+
+    def prepare(self, image: np.ndarray) -> dict:
+        """What the network gets of an image, (H, W, 3) uint8, BGR.
+
+        Returns:
+            ``inputs`` (1, 3, h, w) on the model's device, and a list with one of ``data_samples``.
+        """
+        with torch.no_grad():
+            data = pseudo_collate([self.pipeline(dict(img=image, img_id=0))])
+            return self.model.data_preprocessor(data)
 
     @abstractmethod
     def predict(self, image: np.ndarray) -> Any:
@@ -56,13 +73,16 @@ class Predictor(ABC):
 
 
 def load_predictor(
-    config: Config, checkpoint: str, device: str | None = None, score_thr: float | None = None
+    config: Config,
+    checkpoint: str | None,
+    device: str | None = None,
+    score_thr: float | None = None,
 ) -> Predictor:
     """Build a config's model and load all of its weights.
 
     Args:
         config: A whole config: the model, and the test data set with its pipeline.
-        checkpoint: What training saved.
+        checkpoint: What training saved; None leaves the weights as they were drawn.
         device: Such as 'cpu' or 'cuda:1'; None for the best that is there.
         score_thr: What has a lower score is left out; None for the host's own value.
 
@@ -80,9 +100,10 @@ def load_predictor(
     # A file of this folder, which imports the host library.
     module = importlib.import_module(f'{__package__}.{host.task}')
     with explained_building(name):
-        dataset_meta = find_classes(load_whole(model, checkpoint), config, model)
+        meta = load_whole(model, checkpoint) if checkpoint else {}
+        dataset_meta = find_classes(meta, config, model)
         predictor = getattr(module, host.predictor)(model, config, dataset_meta, score_thr)
-    _move(model, device or get_device())
+    move(model, device or get_device())
     return predictor
 
 
@@ -111,7 +132,8 @@ def load_exported(file: Path, score_thr: float | None = None) -> Predictor:
     return getattr(module, f'Exported{HOSTS[scope].predictor}')(deployed, meta, score_thr)
 
 
-def _move(model: nn.Module, device: str) -> None:
+def move(model: nn.Module, device: str) -> None:
+    """Move a model, or raise a UserError if the device is not there."""
     try:
         model.to(device)
     except (AssertionError, RuntimeError) as error:

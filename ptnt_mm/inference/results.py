@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from ptnt_mm.utils.atomic_files import written_whole
+from ptnt_mm.utils.atomic_files import write_whole
 from ptnt_mm.utils.errors import UserError
 
 FORMAT = 'ptnt_mm predictions 1'
@@ -64,31 +64,25 @@ class Results:
 
     Args:
         about: Of the whole run: JSON values by key.
+
+    Attributes:
+        found: An image each, as JSON.
+        failed: An image each that could not be read or looked at, as JSON.
     """
 
     def __init__(self, about: dict[str, Any]):
         self._about = about
         # As text, which takes less memory: a webcam may run for hours.
-        self._found: list[str] = []
-        self._failed: list[str] = []
-
-    @property
-    def found(self) -> int:
-        """How many images were looked at."""
-        return len(self._found)
-
-    @property
-    def failed(self) -> int:
-        """How many images could not be."""
-        return len(self._failed)
+        self.found: list[str] = []
+        self.failed: list[str] = []
 
     def add(self, entry: dict[str, Any]) -> None:
         """Add an image."""
-        self._found.append(json.dumps(entry))
+        self.found.append(json.dumps(entry))
 
     def fail(self, file: str, reason: str) -> None:
         """Add an image that could not be read or looked at."""
-        self._failed.append(json.dumps(dict(file=file, reason=reason)))
+        self.failed.append(json.dumps(dict(file=file, reason=reason)))
 
     def write(self, file: Path) -> None:
         """Write the file, one image a line.
@@ -97,11 +91,10 @@ class Results:
             UserError: if it cannot be written.
         """
         parts = [f'{json.dumps(key)}: {json.dumps(value)}' for key, value in self._about.items()]
-        for key, entries in (('images', self._found), ('failed', self._failed)):
+        for key, entries in (('images', self.found), ('failed', self.failed)):
             lines = ',\n '.join(entries)
             parts.append(f'"{key}": [\n {lines}\n]' if entries else f'"{key}": []')
-        with written_whole(file) as partial:
-            partial.write_text('{\n' + ',\n'.join(parts) + '\n}\n', encoding='utf-8')
+        write_whole(file, '{\n' + ',\n'.join(parts) + '\n}\n')
 
 
 def _is_ours(file: Path) -> bool:

@@ -7,17 +7,16 @@ import numpy as np
 import torch
 from mmcv.transforms import Compose
 from mmengine.config import Config
-from mmengine.dataset import pseudo_collate
 from mmengine.structures import PixelData
 from mmseg.models.utils import resize
 from mmseg.structures import SegDataSample
 from torch import Tensor, nn
 
+from ptnt_mm.data.coco_masks import encode_mask
 from ptnt_mm.deploy import Deployed
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.inference.classes import MapPainter
-from ptnt_mm.inference.masks import run_lengths
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.utils.errors import UserError
 
@@ -48,11 +47,14 @@ class _Segmenter(Predictor):
         found, pixels = np.unique(labels, return_counts=True)
         order = np.argsort(-pixels, kind='stable')
         segments = [
-            dict(label=self.name(label), index=label, share=round(count / labels.size, 6))
+            dict(
+                label=self.name(label),
+                index=label,
+                share=round(count / labels.size, 6),
+                mask=encode_mask(labels == label),
+            )
             for label, count in zip(found[order].tolist(), pixels[order].tolist(), strict=True)
         ]
-        for segment, label in zip(segments, found[order], strict=True):
-            segment['mask'] = run_lengths(labels == label)
         return dict(segments=segments)
 
     def draw(self, image: np.ndarray, sample: SegDataSample) -> np.ndarray:
@@ -67,16 +69,23 @@ class Segmenter(_Segmenter):
         self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
     ):
         super().__init__(model, config.filename, dataset_meta, model.num_classes, score_thr)
-        self._pipeline = Compose(_without_files(config))
+        # For an image in place of a file, and without annotations.
+        pipeline = copy.deepcopy(next(data_sets(config, 'test')).pipeline)
+        steps = [step for step in pipeline if kind_of(step) != 'LoadAnnotations']
+        steps[0]['type'] = 'mmseg.LoadImageFromNDArray'
+        self.pipeline = Compose(steps)
 
     def predict(self, image: np.ndarray) -> SegDataSample:
         """Give each pixel of the image as it was given a class: ``pred_sem_seg``, (1, H, W)."""
-        data = pseudo_collate([self._pipeline(dict(img=image))])
+        data = self.prepare(image)
         with torch.no_grad():
-            data = self._model.data_preprocessor(data)
             (sample,) = data['data_samples']
-            logits = self._model.inference(data['inputs'], [sample.metainfo])
-            labels = self._labels(_without_padding(logits, sample), image.shape[:2])
+            logits = self.model.inference(data['inputs'], [sample.metainfo])
+            # What the preprocessor added.
+            left, right, top, bottom = sample.metainfo.get('img_padding_size', (0, 0, 0, 0))
+            height, width = logits.shape[2:]
+            logits = logits[:, :, top : height - bottom, left : width - right]
+            labels = self._labels(logits, image.shape[:2])
         sample.pred_sem_seg = PixelData(data=labels[None].cpu())
         return sample
 
@@ -87,24 +96,21 @@ class Segmenter(_Segmenter):
         not fit into the memory for a large photograph.
         """
         at_once = max(1, _LOGITS_AT_ONCE // (size[0] * size[1]))
-        best = labels = None
+        best, labels = logits.new_full(size, -torch.inf), logits.new_zeros(size, dtype=torch.long)
         for first in range(0, logits.shape[1], at_once):
             part = resize(
                 logits[:, first : first + at_once],
                 size=size,
                 mode='bilinear',
-                align_corners=self._model.align_corners,
+                align_corners=self.model.align_corners,
                 warning=False,
-            )[0]
-            values, indices = part.max(dim=0)
-            if best is None:
-                best, labels = values, indices
-            else:
-                higher = values > best
-                best = torch.where(higher, values, best)
-                labels = torch.where(higher, indices + first, labels)
+            )
+            values, indices = part[0].max(dim=0)
+            higher = values > best
+            best = torch.where(higher, values, best)
+            labels = torch.where(higher, indices + first, labels)
         if logits.shape[1] == 1:
-            return (best.sigmoid() > self._model.decode_head.threshold).long()
+            return (best.sigmoid() > self.model.decode_head.threshold).long()
         return labels
 
 
@@ -117,20 +123,5 @@ class ExportedSegmenter(_Segmenter):
 
     def predict(self, image: np.ndarray) -> SegDataSample:
         """Give each pixel of the image as it was given a class: ``pred_sem_seg``, (1, H, W)."""
-        labels = torch.from_numpy(self._model(image[..., ::-1]).astype(np.int64))
+        labels = torch.from_numpy(self.model(image[..., ::-1]).astype(np.int64))
         return SegDataSample(pred_sem_seg=PixelData(data=labels[None]))
-
-
-def _without_files(config: Config) -> list[dict]:
-    """The test pipeline, for an image in place of a file, and without annotations."""
-    pipeline = copy.deepcopy(next(data_sets(config, 'test')).pipeline)
-    kept = [step for step in pipeline if kind_of(step) != 'LoadAnnotations']
-    kept[0]['type'] = 'mmseg.LoadImageFromNDArray'
-    return kept
-
-
-def _without_padding(logits: Tensor, sample: SegDataSample) -> Tensor:
-    """Crop what the preprocessor added to an image: left, right, top and bottom."""
-    left, right, top, bottom = sample.metainfo.get('img_padding_size', (0, 0, 0, 0))
-    height, width = logits.shape[2:]
-    return logits[:, :, top : height - bottom, left : width - right]

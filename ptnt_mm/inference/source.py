@@ -10,15 +10,8 @@ from rich.progress import Progress
 from ptnt_mm.inference.images import Images, drawn_name, encode_image, find_images, read_image
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.inference.results import ResultFolder, Results
-from ptnt_mm.inference.video import (
-    VIDEO_SUFFIXES,
-    Movie,
-    Video,
-    Window,
-    open_video,
-    open_webcam,
-)
-from ptnt_mm.utils.atomic_files import written_whole
+from ptnt_mm.inference.video import VIDEO_SUFFIXES, Movie, Video, Window, open_video
+from ptnt_mm.utils.atomic_files import write_whole
 from ptnt_mm.utils.errors import UserError
 
 
@@ -40,7 +33,7 @@ def find_source(text: str, drawn: Path) -> Images | Video:
     """
     path = Path(text)
     if _is_webcam(text):
-        return open_webcam(int(text))
+        return open_video(int(text))
     if not path.exists():
         raise UserError(f'there is no image, folder or video {text}')
     if path.resolve().is_relative_to(drawn.resolve()):
@@ -66,15 +59,18 @@ class Observer:
         with _progress() as bar:
             for name in bar.track(images.files, description='Images'):
                 try:
-                    entry, picture = self._look_at_file(images.root / name)
+                    entry, drawn = self._look(read_image(images.root / name), self.draws)
+                    if drawn is not None:
+                        picture = encode_image(drawn, drawn_name(name).suffix)
                 except Exception as error:  # an image can fail in any way, out of memory for one
                     reason = _reason(error)
                     self.results.fail(name.as_posix(), reason)
-                    _tell(bar, f'FAILED {name}: {reason}')
+                    # Above the bar, whatever the file names are made of.
+                    line = f'FAILED {name}: {reason}'.encode(errors='backslashreplace').decode()
+                    bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
                     continue
-                if picture is not None:
-                    with written_whole(self.folder.drawn / drawn_name(name)) as partial:
-                        partial.write_bytes(picture)
+                if drawn is not None:
+                    write_whole(self.folder.drawn / drawn_name(name), picture)
                 self.results.add(dict(file=name.as_posix(), **entry))
 
     def look_at_video(self, video: Video, window: Window | None) -> None:
@@ -99,11 +95,6 @@ class Observer:
                     return
         video.check_end(frames)
 
-    def _look_at_file(self, file: Path) -> tuple[dict, bytes | None]:
-        """An image's entry, and its picture encoded."""
-        entry, drawn = self._look(read_image(file), self.draws)
-        return entry, None if drawn is None else encode_image(drawn, drawn_name(file).suffix)
-
     def _look(self, image: np.ndarray, draws: bool) -> tuple[dict, np.ndarray | None]:
         """What is found on an image, (H, W, 3) uint8, BGR, as JSON and as a picture."""
         sample = self.predictor.predict(image)
@@ -114,12 +105,6 @@ class Observer:
 
 def _progress() -> Progress:
     return Progress(console=Console(stderr=True))
-
-
-def _tell(bar: Progress, line: str) -> None:
-    """Print a line above a progress bar, whatever the file names in it are made of."""
-    printable = line.encode(errors='backslashreplace').decode()
-    bar.console.print(printable, markup=False, highlight=False, soft_wrap=True)
 
 
 def _reason(error: Exception) -> str:

@@ -45,12 +45,8 @@ class Video:
         self._capture = capture
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        """Yield the remaining frames."""
-        while True:
-            read, frame = self._capture.read()
-            if not read:
-                return
-            yield frame
+        while (found := self._capture.read())[0]:
+            yield found[1]
 
     def check_end(self, frames: int) -> None:
         """Check that a video that ended after ``frames`` frames is complete.
@@ -67,28 +63,23 @@ class Video:
             )
 
 
-def open_video(file: Path) -> Video:
-    """Open a video file.
+def open_video(source: Path | int) -> Video:
+    """Open a video file, or a webcam by its number, counted from 0.
 
     Raises:
-        UserError: if it is not a video, or damaged.
+        UserError: if it is not a video, or damaged; if there is no such webcam, or it is in use.
     """
-    capture = _open(str(file))
-    if not capture.isOpened():
-        raise UserError(f'{file} cannot be read as a video: it is cut off, damaged, or no video')
-    return Video(str(file), capture, ends=True)
-
-
-def open_webcam(number: int) -> Video:
-    """Open a webcam by its number, counted from 0.
-
-    Raises:
-        UserError: if there is no such webcam, or it is in use.
-    """
-    capture = _open(number)
-    if not capture.isOpened():
-        raise UserError(f'there is no webcam {number}, or another program uses it')
-    return Video(f'webcam_{number}', capture, ends=False)
+    # Silence the many lines that OpenCV and FFmpeg print on failure.
+    os.environ.setdefault('OPENCV_FFMPEG_LOGLEVEL', '-8')
+    # OpenCV 5 has moved the function; 0 is silence in 4 and in 5.
+    (getattr(cv2, 'setLogLevel', None) or cv2.utils.logging.setLogLevel)(0)
+    is_webcam = isinstance(source, int)
+    capture = cv2.VideoCapture(source if is_webcam else str(source))
+    if capture.isOpened():
+        return Video(f'webcam_{source}' if is_webcam else str(source), capture, not is_webcam)
+    if is_webcam:
+        raise UserError(f'there is no webcam {source}, or another program uses it')
+    raise UserError(f'{source} cannot be read as a video: it is cut off, damaged, or no video')
 
 
 class Movie:
@@ -104,7 +95,7 @@ class Movie:
 
     def __init__(self, file: Path, fps: float):
         self._file = file
-        # Not ``written_whole``: OpenCV needs the file extension, and a stopped video is kept.
+        # Not ``write_whole``: OpenCV needs the file extension, and a stopped video is kept.
         self._partial = file.with_name(f'.{file.stem}.partial-{os.getpid()}{file.suffix}')
         self._fps = fps
         self._writer = None
@@ -124,23 +115,21 @@ class Movie:
             UserError: if it cannot be written.
         """
         if self._writer is None:
-            self._writer = self._open(frame.shape[1], frame.shape[0])
+            try:
+                self._file.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise UserError(f'{self._file} cannot be written: {error.strerror}') from error
+            height, width = frame.shape[:2]
+            code = cv2.VideoWriter_fourcc(*'mp4v')
+            writer = cv2.VideoWriter(str(self._partial), code, self._fps, (width, height))
+            if not writer.isOpened():
+                self._partial.unlink(missing_ok=True)
+                raise UserError(
+                    f'{self._file}: OpenCV cannot write a video of {width} x {height} pixels '
+                    'there; --no-draw writes no video'
+                )
+            self._writer = writer
         self._writer.write(frame)
-
-    def _open(self, width: int, height: int) -> cv2.VideoWriter:
-        try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(f'{self._file} cannot be written: {error.strerror}') from error
-        code = cv2.VideoWriter_fourcc(*'mp4v')
-        writer = cv2.VideoWriter(str(self._partial), code, self._fps, (width, height))
-        if not writer.isOpened():
-            self._partial.unlink(missing_ok=True)
-            raise UserError(
-                f'{self._file}: OpenCV cannot write a video of {width} x {height} pixels there; '
-                '--no-draw writes no video'
-            )
-        return writer
 
 
 class Window:
@@ -163,11 +152,3 @@ class Window:
         """Show a frame, (H, W, 3) uint8, BGR. Return False if q or Esc was pressed."""
         cv2.imshow(self._title, frame)
         return cv2.waitKey(1) & 0xFF not in (_ESCAPE, ord('q'))
-
-
-def _open(source: str | int) -> cv2.VideoCapture:
-    # Silence the many lines that OpenCV and FFmpeg print on failure; callers report one.
-    os.environ.setdefault('OPENCV_FFMPEG_LOGLEVEL', '-8')
-    # OpenCV 5 has moved the function; 0 is silence in 4 and in 5.
-    (getattr(cv2, 'setLogLevel', None) or cv2.utils.logging.setLogLevel)(0)
-    return cv2.VideoCapture(source)

@@ -1,4 +1,4 @@
-"""The table of operators: mmcv's names, our functions, and what each is made of."""
+"""The operators of mmcv._ext: our functions by mmcv's names, and what each is made of."""
 
 import torch
 import torchvision
@@ -6,74 +6,28 @@ import torchvision
 from . import attention, boxes, convolutions, losses, rois, sync_bn, upsampling
 from .computing import as_kernel
 
-# operator: (what it is made of, its functions in mmcv._ext)
-_TABLE = {
-    'nms': ("torchvision's nms", [boxes.nms]),
-    'softnms': ('NumPy', [boxes.softnms]),
-    'nms_match': ('NumPy', [boxes.nms_match]),
-    'bbox_overlaps': ('its formula', [boxes.bbox_overlaps]),
+MADE_OF = {
+    'nms': "torchvision's nms",
+    'softnms': 'NumPy',
+    'nms_match': 'NumPy',
+    'bbox_overlaps': 'its formula',
     'roi_align': (
-        "torchvision's roi_align; torch's matmul for the gradient on a CPU, grid_sample for maxima",
-        [rois.roi_align_forward, rois.roi_align_backward],
+        "torchvision's roi_align; torch's matmul for the gradient on a CPU, grid_sample for maxima"
     ),
-    'roi_pool': (
-        "torchvision's roi_pool of each bin",
-        [rois.roi_pool_forward, rois.roi_pool_backward],
-    ),
-    'deform_roi_pool': (
-        "torch's grid_sample",
-        [rois.deform_roi_pool_forward, rois.deform_roi_pool_backward],
-    ),
-    'deform_conv': (
-        "torchvision's deform_conv2d",
-        [
-            convolutions.deform_conv_forward,
-            convolutions.deform_conv_backward_input,
-            convolutions.deform_conv_backward_parameters,
-        ],
-    ),
-    'modulated_deform_conv': (
-        "torchvision's deform_conv2d",
-        [convolutions.modulated_deform_conv_forward, convolutions.modulated_deform_conv_backward],
-    ),
-    'masked_conv': (
-        "torch's indexing",
-        [convolutions.masked_im2col_forward, convolutions.masked_col2im_forward],
-    ),
-    'ms_deform_attn': (
-        "torch's grid_sample",
-        [attention.ms_deform_attn_forward, attention.ms_deform_attn_backward],
-    ),
-    'psamask': ("torch's gather", [attention.psamask_forward, attention.psamask_backward]),
-    'carafe': (
-        "torch's unfold and einsum",
-        [upsampling.carafe_forward, upsampling.carafe_backward],
-    ),
-    'carafe_naive': (
-        "torch's unfold and einsum",
-        [upsampling.carafe_naive_forward, upsampling.carafe_naive_backward],
-    ),
-    'sigmoid_focal_loss': (
-        'its formula',
-        [losses.sigmoid_focal_loss_forward, losses.sigmoid_focal_loss_backward],
-    ),
-    'softmax_focal_loss': (
-        'its formula',
-        [losses.softmax_focal_loss_forward, losses.softmax_focal_loss_backward],
-    ),
-    'sync_bn': (
-        'its formulas',
-        [
-            sync_bn.sync_bn_forward_mean,
-            sync_bn.sync_bn_forward_var,
-            sync_bn.sync_bn_forward_output,
-            sync_bn.sync_bn_backward_param,
-            sync_bn.sync_bn_backward_data,
-        ],
-    ),
+    'roi_pool': "torchvision's roi_pool of each bin",
+    'deform_roi_pool': "torch's grid_sample",
+    'deform_conv': "torchvision's deform_conv2d",
+    'modulated_deform_conv': "torchvision's deform_conv2d",
+    'masked_conv': "torch's indexing",
+    'ms_deform_attn': "torch's grid_sample",
+    'psamask': "torch's gather",
+    'carafe': "torch's unfold and einsum",
+    'carafe_naive': "torch's unfold and einsum",
+    'sigmoid_focal_loss': 'its formula',
+    'softmax_focal_loss': 'its formula',
+    'sync_bn': 'its formulas',
 }
-
-MADE_OF = {name: parts for name, (parts, _) in _TABLE.items()}
+"""Operators by mmcv's names."""
 
 
 def get_compiler_version() -> str:
@@ -86,8 +40,12 @@ def get_compiling_cuda_version() -> str:
     return torch.version.cuda or 'not available'
 
 
+# Every public function of these files has the name and the arguments of one in mmcv._ext.
 OPERATORS = {
-    function.__name__: as_kernel(function) for _, group in _TABLE.values() for function in group
+    name: as_kernel(function)
+    for module in (attention, boxes, convolutions, losses, rois, sync_bn, upsampling)
+    for name, function in vars(module).items()
+    if getattr(function, '__module__', '') == module.__name__ and not name.startswith('_')
 } | {function.__name__: function for function in (get_compiler_version, get_compiling_cuda_version)}
 """What the module mmcv._ext holds."""
 

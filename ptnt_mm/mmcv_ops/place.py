@@ -7,7 +7,7 @@ from importlib.util import find_spec, spec_from_file_location
 from pathlib import Path
 from runpy import run_path
 
-from ptnt_mm.utils.atomic_files import written_whole
+from ptnt_mm.utils.atomic_files import write_whole
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.versions import VERSIONS, is_within
 
@@ -78,8 +78,7 @@ def install() -> str:
         return f'Nothing to do: mmcv has compiled operators, and they take precedence ({now.file})'
     _check_own(now)
     file = _mmcv_folder_or_error() / '_ext.py'
-    with written_whole(file) as partial:
-        partial.write_bytes(EXTENSION.read_bytes())
+    write_whole(file, EXTENSION.read_bytes())
     return f"mmcv's operators now come from ptnt_mm, for every program of this Python ({file})"
 
 

@@ -1,6 +1,5 @@
 """Write files and folders whole or not at all, and describe files by checksums."""
 
-import glob
 import hashlib
 import os
 import shutil
@@ -10,22 +9,23 @@ from pathlib import Path
 
 from ptnt_mm.utils.errors import UserError
 
-_PARTIAL, _OLD = 'partial', 'old'
+_PARTIAL = 'partial'
 
 
-@contextmanager
-def written_whole(file: Path) -> Iterator[Path]:
-    """Yield a temporary path that is renamed to ``file`` when the block ends without an error.
+def write_whole(file: Path, content: bytes | str) -> None:
+    """Write a file, with its folders: its name is given to it when all bytes are on the disk.
 
     Raises:
-        UserError: if the file cannot be written.
+        UserError: if the file cannot be written; what had the name before is left as it was.
     """
     partial = _beside(file, _PARTIAL)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         try:
-            yield partial
-            _flush(partial)
+            with partial.open('wb') as stream:
+                stream.write(content.encode() if isinstance(content, str) else content)
+                stream.flush()
+                os.fsync(stream.fileno())
             os.replace(partial, file)
         finally:
             partial.unlink(missing_ok=True)
@@ -43,22 +43,26 @@ def remove_partials(folder: Path) -> None:
 def folder_written_whole(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder that replaces ``folder`` when the block ends without an error.
 
-    Also removes what earlier processes of this machine left behind when they were killed while
-    writing the same folder.
-
     Raises:
         OSError: if the folder cannot be written.
     """
-    _remove_left(folder, _PARTIAL)
-    building = _beside(folder, _PARTIAL)
+    building, old = _beside(folder, _PARTIAL), _beside(folder, 'old')
+    # A killed process may have had the same number.
+    shutil.rmtree(building, ignore_errors=True)
     try:
         building.mkdir(parents=True)
         yield building
-        _replace(building, folder)
+        if folder.exists():
+            os.replace(folder, old)
+        os.replace(building, folder)
+        # Only now: until the new folder is in place, the old one is all there is.
+        shutil.rmtree(old, ignore_errors=True)
+    except BaseException:
+        if old.exists() and not folder.exists():
+            os.replace(old, folder)
+        raise
     finally:
         shutil.rmtree(building, ignore_errors=True)
-    # Only now: until the new folder is in place, an old copy may be the only one.
-    _remove_left(folder, _OLD)
 
 
 def sha256(file: Path) -> str:
@@ -82,43 +86,3 @@ def check_new(file: Path, overwrite: bool) -> None:
 def _beside(path: Path, what: str) -> Path:
     """Return a hidden path beside a file or folder, unique to this process."""
     return path.with_name(f'.{path.name}.{what}-{os.getpid()}')
-
-
-def _flush(file: Path) -> None:
-    """Wait until a file's bytes are on disk, so that they get there before its new name does."""
-    with file.open('rb') as stream:
-        os.fsync(stream.fileno())
-
-
-def _replace(new: Path, folder: Path) -> None:
-    """Move the finished folder into place, and only then remove the old one."""
-    old = _beside(folder, _OLD)
-    try:
-        if folder.exists():
-            os.replace(folder, old)
-        os.replace(new, folder)
-    except BaseException:
-        if old.exists() and not folder.exists():
-            os.replace(old, folder)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def _remove_left(folder: Path, what: str) -> None:
-    """Remove what processes that have ended left beside a folder."""
-    for left in folder.parent.glob(f'.{glob.escape(folder.name)}.{what}-*'):
-        number = left.name.rpartition('-')[2]
-        if number.isdecimal() and not _runs(int(number)):
-            shutil.rmtree(left, ignore_errors=True)
-
-
-def _runs(process: int) -> bool:
-    """Return True if a process with this number exists, also if another user owns it."""
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        # Owned by another user, or not a valid process number: keep the folder.
-        return True
-    return True

@@ -1,5 +1,7 @@
 """The colours of classes and lines."""
 
+from itertools import cycle
+
 # Okabe and Ito's colours without black (RGB), which colour-blind people can tell apart.
 PALETTE = (
     (230, 159, 0),  # orange
@@ -10,3 +12,13 @@ PALETTE = (
     (0, 114, 178),  # blue
     (240, 228, 66),  # yellow
 )
+
+_SHADES = (1.0, 0.65, 0.4)
+
+
+def class_colours(number: int) -> list[tuple[int, int, int]]:
+    """Colours for so many classes, RGB: ours, then the same ones darker, and darker again."""
+    return [
+        tuple(int(value * _SHADES[index // len(PALETTE) % len(_SHADES)]) for value in colour)
+        for index, colour in zip(range(number), cycle(PALETTE), strict=False)
+    ]

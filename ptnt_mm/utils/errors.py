@@ -3,6 +3,8 @@
 import sys
 from collections.abc import Callable
 
+from ptnt_mm.utils.console import show
+
 
 class UserError(Exception):
     """What the user gave cannot work: the message says what, and what to do.
@@ -16,7 +18,7 @@ def exit_status(command: Callable[[], int | None]) -> int:
     try:
         return command() or 0
     except UserError as error:
-        print(f'error: {error}', file=sys.stderr)
+        show(f'error: {error}', stderr=True)
         return 1
     except KeyboardInterrupt:
         print('\nStopped.', file=sys.stderr)

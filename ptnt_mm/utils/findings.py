@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 from ptnt_mm.utils.text import some
 
@@ -44,25 +45,11 @@ class Finding:
         return f'{self.where}: {self.what}'
 
 
-def error(where: str, what: str, advice: str = '') -> Finding:
-    """Make a finding that stops a training."""
-    return Finding(Severity.ERROR, where, what, advice)
-
-
-def warning(where: str, what: str, advice: str = '') -> Finding:
-    """Make a finding that stops nothing."""
-    return Finding(Severity.WARNING, where, what, advice)
-
-
-def note(where: str, what: str, advice: str = '') -> Finding:
-    """Make a finding that counts as nothing."""
-    return Finding(Severity.NOTE, where, what, advice)
-
-
-def sound(where: str, what: str) -> Finding:
-    """Say what was looked at, and found sound."""
-    return Finding(Severity.OK, where, what)
-
+# Each makes a finding of `where`, `what` and, if there is any, `advice`.
+error = partial(Finding, Severity.ERROR)
+warning = partial(Finding, Severity.WARNING)
+note = partial(Finding, Severity.NOTE)
+sound = partial(Finding, Severity.OK)
 
 Report = Callable[[str, str, str], Finding]
 """Makes a finding: :func:`error`, :func:`warning` or :func:`note`."""

@@ -1,11 +1,11 @@
-"""A progress bar for the terminal."""
+"""Progress bars and clocks, on standard error and only on a terminal."""
 
 import sys
 from collections.abc import Iterable
 from typing import TypeVar
 
 from rich.console import Console
-from rich.progress import track
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, track
 
 Item = TypeVar('Item')
 
@@ -20,3 +20,18 @@ def watched(items: Iterable[Item], total: int, title: str) -> Iterable[Item]:
         disable=not sys.stderr.isatty(),
         transient=True,
     )
+
+
+def waiting(title: str) -> Progress:
+    """A context that shows how long it takes; for one long step."""
+    clock = Progress(
+        SpinnerColumn(),
+        TextColumn('{task.description}'),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        disable=not sys.stderr.isatty(),
+        transient=True,
+        redirect_stdout=False,  # what the step prints may go to a file
+    )
+    clock.add_task(title, total=None)
+    return clock

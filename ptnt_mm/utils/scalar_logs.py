@@ -2,9 +2,31 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ptnt_mm.utils.errors import UserError
+
+# Keys that MMEngine logs beside losses and metrics.
+_BOOKKEEPING = frozenset({'step', 'iter', 'epoch', 'time', 'data_time', 'memory', 'lr', 'base_lr'})
+
+
+class TrainingLog(NamedTuple):
+    """The log lines of one training and all its resumes, in step order.
+
+    Attributes:
+        train: Lines with losses; ``step`` counts iterations.
+        val: Lines of evaluations; ``step`` counts epochs, or iterations where there are none.
+        resumed_at: The first iteration of each resume.
+    """
+
+    train: list[dict[str, Any]]
+    val: list[dict[str, Any]]
+    resumed_at: list[int]
+
+    @property
+    def counts_epochs(self) -> bool:
+        """Whether evaluations are counted by epochs."""
+        return 'epoch' in self.train[-1]
 
 
 def scalar_files(work_dir: Path) -> list[Path]:
@@ -34,3 +56,52 @@ def read_scalars(path: Path) -> list[dict[str, Any]]:
             ) from error
         lines.append(line)
     return lines
+
+
+def read_training_log(work_dir: Path) -> TrainingLog:
+    """Join the logs of a training and its resumes. Where they overlap, the later one counts.
+
+    Args:
+        work_dir: A run's folder, with ``<timestamp>/vis_data/scalars.json`` for the training and
+            for each resume.
+
+    Raises:
+        UserError: if there is no log, if it is empty, or if it was not written by MMEngine.
+    """
+    paths = scalar_files(work_dir)
+    if not paths:
+        raise UserError(
+            f'{work_dir} holds no training log (<timestamp>/vis_data/scalars.json). Give the '
+            '--work-dir of a training.'
+        )
+    log = TrainingLog([], [], [])
+    for path in paths:
+        # A later run's lines replace earlier ones from its first step on.
+        lines = read_scalars(path)
+        train = [line for line in lines if 'loss' in line]
+        val = [line for line in lines if 'loss' not in line and metrics_of(line)]
+        if train and log.train:
+            if train[0]['step'] > log.train[0]['step']:
+                log.resumed_at.append(train[0]['step'])
+            else:
+                # A new training in an old folder: drop the evaluations of the earlier one.
+                log.val.clear()
+                log.resumed_at.clear()
+        for earlier, later in ((log.train, train), (log.val, val)):
+            if later:
+                earlier[:] = [line for line in earlier if line['step'] < later[0]['step']] + later
+    if not log.train:
+        raise UserError(
+            f'The training log of {work_dir} holds no losses yet: the first line is written after '
+            "the number of iterations in the logger hook's interval."
+        )
+    return log
+
+
+def metrics_of(line: dict[str, Any]) -> dict[str, float]:
+    """Return the metrics of an evaluation, without those that COCO reports as -1 (no objects)."""
+    return {
+        name: float(value)
+        for name, value in line.items()
+        if name not in _BOOKKEEPING and isinstance(value, int | float) and value >= 0
+    }

@@ -2,46 +2,28 @@
 
 import math
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.scalar_logs import read_scalars, scalar_files
-from ptnt_mm.visualization.figures import FAINT, INK, check_out_file, colour, save
-
-# Keys that MMEngine logs beside losses and metrics.
-_BOOKKEEPING = frozenset({'step', 'iter', 'epoch', 'time', 'data_time', 'memory', 'lr', 'base_lr'})
+from ptnt_mm.utils.scalar_logs import TrainingLog, metrics_of, read_training_log
+from ptnt_mm.visualization.figures import FAINT, INK, colour, save
 
 
-class _Log(NamedTuple):
-    """The log lines of one training and all its resumes, in step order."""
-
-    train: list[dict[str, Any]]
-    val: list[dict[str, Any]]
-    resumed_at: list[int]
-
-
-def draw_curves(work_dir: str | Path, out_file: str | Path) -> Path:
+def draw_curves(work_dir: Path, out_file: Path) -> Path:
     """Draw the losses over iterations and, beside them, the evaluation metrics.
 
     Args:
         work_dir: A run's folder, with `<timestamp>/vis_data/scalars.json` for the training and
             for each resume. Where they overlap, the later one counts.
-        out_file: The figure, .png or another format that Matplotlib writes.
-
-    Returns:
-        The path of the figure.
+        out_file: The figure, a PNG; it is returned.
 
     Raises:
         UserError: if there is no log, if it is empty or not written by MMEngine, or if the figure
             cannot be written.
     """
-    out_file = Path(out_file)
-    check_out_file(out_file)
-    log = _read(Path(work_dir))
+    log = read_training_log(work_dir)
     figure = Figure(figsize=(12, 4.2), layout='constrained')
     losses, metrics = figure.subplots(1, 2)
     _draw_losses(losses, log)
@@ -49,67 +31,21 @@ def draw_curves(work_dir: str | Path, out_file: str | Path) -> Path:
     return save(figure, out_file)
 
 
-def _read(work_dir: Path) -> _Log:
-    paths = scalar_files(work_dir)
-    if not paths:
-        raise UserError(
-            f'{work_dir} holds no training log (<timestamp>/vis_data/scalars.json). Give the '
-            '--work-dir of a training.'
-        )
-    log = _Log([], [], [])
-    for path in paths:
-        _continue(log, read_scalars(path))
-    if not log.train:
-        raise UserError(
-            f'The training log of {work_dir} holds no losses yet: the first line is written after '
-            "the number of iterations in the logger hook's interval."
-        )
-    return log
-
-
-def _continue(log: _Log, lines: list[dict[str, Any]]) -> None:
-    """Append a later run's lines; they replace earlier ones from its first step on."""
-    train = [line for line in lines if 'loss' in line]
-    val = [line for line in lines if 'loss' not in line and _metrics(line)]
-    if train and log.train:
-        first = train[0]['step']
-        if first > log.train[0]['step']:
-            log.resumed_at.append(first)
-        else:
-            # A new training in an old folder: drop the evaluations of the earlier one.
-            log.val.clear()
-            log.resumed_at.clear()
-    for earlier, later in ((log.train, train), (log.val, val)):
-        if later:
-            earlier[:] = [line for line in earlier if line['step'] < later[0]['step']] + later
-
-
-def _metrics(line: dict[str, Any]) -> dict[str, float]:
-    """Return the metrics of an evaluation, without those that COCO reports as -1 (no objects)."""
-    return {
-        name: float(value)
-        for name, value in line.items()
-        if name not in _BOOKKEEPING and isinstance(value, int | float) and value >= 0
-    }
-
-
-def _draw_losses(axes: Axes, log: _Log) -> None:
+def _draw_losses(axes: Axes, log: TrainingLog) -> None:
     names = [name for name in log.train[-1] if 'loss' in name and name != 'loss']
     styles = {name: dict(color=colour(index), linewidth=1.4) for index, name in enumerate(names)}
     styles['loss'] = dict(color=INK, linewidth=2.0)
     for name, style in styles.items():
         points = [(line['step'], line[name]) for line in log.train if name in line]
         points = [point for point in points if math.isfinite(point[1])]
-        label = 'sum of all' if name == 'loss' else name
-        axes.plot(*_columns(points), label=label, **_with_marker(style, points))
+        _draw_line(axes, points, 'sum of all' if name == 'loss' else name, style)
     for number, step in enumerate(log.resumed_at):
         label = 'resumed' if number == 0 else None
         axes.axvline(step, color=FAINT, linewidth=1, linestyle=':', label=label)
     _finish(axes, 'Training losses', 'iteration')
 
 
-def _draw_metrics(axes: Axes, log: _Log) -> None:
-    by_epoch = 'epoch' in log.train[-1]
+def _draw_metrics(axes: Axes, log: TrainingLog) -> None:
     if not log.val:
         axes.text(
             *(0.5, 0.5, 'no evaluation yet'),
@@ -117,26 +53,23 @@ def _draw_metrics(axes: Axes, log: _Log) -> None:
             horizontalalignment='center',
             transform=axes.transAxes,
         )
-    names = list(dict.fromkeys(name for line in log.val for name in _metrics(line)))
+    names = list(dict.fromkeys(name for line in log.val for name in metrics_of(line)))
     # The main metric comes first. mmdet already logs it first; mmseg logs mIoU second.
     names.sort(key=lambda name: name != 'mIoU')
     for index, name in enumerate(names):
-        points = [(line['step'], line[name]) for line in log.val if name in _metrics(line)]
-        style: dict[str, Any] = dict(color=colour(index - 1), linewidth=1.4)
+        points = [(line['step'], line[name]) for line in log.val if name in metrics_of(line)]
+        style = dict(color=colour(index - 1), linewidth=1.4)
         if index == 0:
             style = dict(color=INK, linewidth=2.4)
-        label = f'{name.rpartition("/")[2]}  {points[-1][1]:.3f}'
-        axes.plot(*_columns(points), label=label, **_with_marker(style, points))
-    _finish(axes, 'Evaluation on the val split', 'epoch' if by_epoch else 'iteration')
+        _draw_line(axes, points, f'{name.rpartition("/")[2]}  {points[-1][1]:.3f}', style)
+    _finish(axes, 'Evaluation on the val split', 'epoch' if log.counts_epochs else 'iteration')
 
 
-def _columns(points: list[tuple[int, float]]) -> tuple[list[int], list[float]]:
-    return [step for step, _ in points], [value for _, value in points]
-
-
-def _with_marker(style: dict[str, Any], points: list[tuple[int, float]]) -> dict[str, Any]:
-    """Mark the points if there are few: a line of one point would be invisible."""
-    return {**style, 'marker': 'o', 'markersize': 4} if len(points) <= 25 else style
+def _draw_line(axes: Axes, points: list[tuple[int, float]], label: str, style: dict) -> None:
+    # A line of one point would be invisible.
+    marker = 'o' if len(points) <= 25 else None
+    steps, values = zip(*points, strict=True) if points else ((), ())
+    axes.plot(steps, values, label=label, marker=marker, markersize=4, **style)
 
 
 def _finish(axes: Axes, title: str, x_label: str) -> None:

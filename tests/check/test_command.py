@@ -1,5 +1,6 @@
 """The command line: its flags, what it prints, and its exit status."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,15 @@ def test_errors_make_the_exit_status_1(demo: Demo, capsys, key: str, value: obje
     assert words in output and '1 error' in output.splitlines()[-1]
 
 
+def test_findings_as_json(demo: Demo, capsys):
+    demo.options[HEAD] = 80
+    assert _status(demo, '--quick', '--json', '-') == 1
+    printed = capsys.readouterr()
+    (found,) = (one for one in json.loads(printed.out) if one['severity'] == 'error')
+    assert found['where'] == HEAD and 'has 4 classes' in found['what']
+    assert found['what'] in printed.err and '1 error' in printed.err.splitlines()[-1]
+
+
 def test_warnings_alone_are_no_failure(demo: Demo, capsys):
     assert _status(demo, '--quick', '--gpus', 4) == 0
     output = capsys.readouterr().out
@@ -70,7 +80,7 @@ def test_a_setting_that_nothing_reads(demo: Demo, capsys):
 def test_a_number_of_gpus_that_is_none(number: str, capsys):
     with pytest.raises(SystemExit, match='2'):
         main(['config.py', '--gpus', number])
-    assert f"invalid number above 0 value: '{number}'" in capsys.readouterr().err
+    assert f"'{number}' is not a whole number above 0" in capsys.readouterr().err
 
 
 def test_training_is_told_of_warnings_and_stopped_by_errors(demo: Demo):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.cli import check_config, infer, package, test, train
+from ptnt_mm.cli import check_config, configs, infer, test, train
 from ptnt_mm.cli.arguments import Parser
 
 Main = Callable[[list[str]], int]
@@ -40,7 +40,7 @@ def test_a_misspelt_flag_names_the_nearest(capsys, main: Main, flag: str, near: 
 
 def test_flags_of_a_commands_parts(capsys):
     with pytest.raises(SystemExit):
-        package.main(['copy', 'retinanet_ptnt_s_1x', 'folder', '--overwrit'])
+        configs.main(['copy', 'retinanet_ptnt_s_1x', 'folder', '--overwrit'])
     assert "unknown flag '--overwrit'" in capsys.readouterr().err
 
 

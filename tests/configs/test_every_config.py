@@ -1,6 +1,8 @@
 """Every config of the package: what holds for all of them, whatever their host."""
 
 import copy
+import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -40,6 +42,14 @@ def test_what_was_published_is_there():
     published = set(test_detection.PUBLISHED + test_segmentation.PUBLISHED)
     assert not published - set(NAMES), 'configs that were published may not go'
     assert sorted(test_detection.NAMES + test_segmentation.NAMES) == NAMES
+
+
+def test_the_size_in_a_name_is_the_variants(config: Config):
+    name = Path(config.filename).stem
+    size = re.search('_(?:p?tnt|cpvt)_([a-z]+)', name)
+    if size is None:
+        pytest.skip('a name without a size')
+    assert config.model.backbone.arch.startswith(size[1])
 
 
 def test_the_necks_channels_are_the_backbones(config: Config, blueprint: nn.Module):

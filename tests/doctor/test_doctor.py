@@ -1,11 +1,13 @@
 """The doctor: each kind of broken thing gives a row, a command, and exit status 1."""
 
+import json
 import re
 import sys
 
 import pytest
 
 from ptnt_mm.checkpoints.unsafe_switch import UNSAFE_SWITCH
+from ptnt_mm.cli import doctor
 from ptnt_mm.doctor import probes, report
 from ptnt_mm.doctor.probes import PROBES, Answer
 from ptnt_mm.doctor.report import ABSENT, BROKEN, OK, Row
@@ -42,6 +44,15 @@ def test_everything_fine(here, answers, capsys):
     assert report.main() == 0
     assert all(row.verdict == OK for row in report.examine())
     assert 'to mend it' not in capsys.readouterr().out
+
+
+def test_the_table_as_json(here, answers, capsys):
+    here['torch'] = '2.5.1'
+    assert doctor.main(['--json', '-']) == 1
+    printed = capsys.readouterr()
+    rows = {row['what']: row for row in json.loads(printed.out)}
+    assert rows['torch']['verdict'] == BROKEN and rows['torch']['fix'] in printed.err
+    assert rows['mmengine']['verdict'] == OK
 
 
 def test_columns_are_aligned_and_whole(here, answers, capsys):

@@ -5,8 +5,8 @@ from mmengine.config import Config
 from mmengine.registry import init_default_scope
 from torch import nn
 
-from ptnt_mm.inference.classes import colours, find_classes
-from ptnt_mm.utils.colours import PALETTE
+from ptnt_mm.inference.classes import find_classes
+from ptnt_mm.utils.colours import PALETTE, class_colours
 
 pytest.importorskip('mmdet')
 
@@ -66,6 +66,6 @@ def test_colours_of_another_data_set_are_left():
 
 
 def test_colours_go_on_in_other_shades():
-    many = colours(21)
+    many = class_colours(21)
     assert many[:7] == list(PALETTE) and len(set(many)) == 21
     assert sum(many[7]) < sum(many[0])

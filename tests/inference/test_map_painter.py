@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ptnt_mm.inference.classes import MapPainter, colours
+from ptnt_mm.inference.classes import MapPainter
+from ptnt_mm.utils.colours import class_colours
 
 IMAGE = np.full((8, 8, 3), 100, np.uint8)
 NAMED = dict(classes=('rest', 'road'), palette=[(10, 20, 30), (250, 200, 150)])
@@ -19,7 +20,7 @@ def test_ours_for_classes_without():
     labels = np.full((8, 8), 2)
     for meta in (NAMED, dict(classes=None, palette='random')):
         painted = MapPainter(meta, 3).paint(IMAGE, labels)
-        expected = (100 + np.array(colours(3)[2][::-1])) / 2
+        expected = (100 + np.array(class_colours(3)[2][::-1])) / 2
         assert abs(painted[0, 0] - expected).max() <= 1
 
 

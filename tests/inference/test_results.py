@@ -30,7 +30,7 @@ def test_failures(tmp_path: Path):
     results = Results({})
     results.fail('x.png', 'is empty')
     results.write(tmp_path / 'x.json')
-    assert (results.found, results.failed) == (0, 1)
+    assert (len(results.found), len(results.failed)) == (0, 1)
     found = json.loads((tmp_path / 'x.json').read_text())
     assert found['failed'] == [dict(file='x.png', reason='is empty')]
 

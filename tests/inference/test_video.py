@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 import pytest
 
-from ptnt_mm.inference.video import Movie, Window, open_video, open_webcam
+from ptnt_mm.inference.video import Movie, Window, open_video
 from ptnt_mm.utils.errors import UserError
 
 
@@ -79,7 +79,7 @@ def test_a_video_that_ends_early_is_named(tmp_path: Path):
 
 def test_no_such_webcam():
     with pytest.raises(UserError, match='there is no webcam 97'):
-        open_webcam(97)
+        open_video(97)
 
 
 @pytest.mark.parametrize(('key', 'goes_on'), [(-1, True), (ord('q'), False), (27, False)])

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from mmcv import ops
 
-from ptnt_mm.cli.package import main
+from ptnt_mm.cli.mmcv_ops import main
 from ptnt_mm.mmcv_ops import place
 from ptnt_mm.utils.errors import UserError
 
@@ -36,16 +36,16 @@ def mmcv_folder(tmp_path, monkeypatch) -> Path:
 def test_install_status_and_remove(mmcv_folder, capsys):
     written = mmcv_folder / '_ext.py'
     assert place.source().kind == place.OFFERED
-    assert main(['mmcv-ops', 'install']) == 0
+    assert main(['install']) == 0
     assert written.read_bytes() == place.EXTENSION.read_bytes()
-    assert main(['mmcv-ops', 'install']) == 0  # again, as an update does
+    assert main(['install']) == 0  # again, as an update does
     assert [file.name for file in mmcv_folder.glob('*_ext*')] == ['_ext.py']
     assert place.source() == place.Source(place.INSTALLED, written)
     capsys.readouterr()
-    assert main(['mmcv-ops', 'status']) == 0
+    assert main(['status']) == 0
     output = capsys.readouterr().out
     assert str(written) in output and "torchvision's deform_conv2d" in output
-    assert main(['mmcv-ops', 'remove']) == 0
+    assert main(['remove']) == 0
     assert not written.exists()
     assert 'Nothing to do' in place.remove()
 
@@ -79,7 +79,7 @@ def test_somebody_elses_file_stays(mmcv_folder, action):
 
 def test_says_what_is_missing_or_of_another_version(mmcv_folder, monkeypatch, capsys):
     (mmcv_folder / 'version.py').write_text("__version__ = '2.2.0'\n")
-    assert main(['mmcv-ops', 'install']) == 1
+    assert main(['install']) == 1
     assert 'mmcv 2.2.0 is not >=2.1,<2.2' in capsys.readouterr().err
     monkeypatch.setattr(place, 'find_spec', lambda name: None)
     with pytest.raises(UserError, match="pip install 'mmcv-lite"):

@@ -297,7 +297,7 @@ def test_head_of_another_number_of_classes_is_unused(tiny):
 
 
 class Scaled(nn.Module):
-    """A position encoding with a weight of its own, as in docs/checkpoints.md."""
+    """A position encoding with a weight of its own, as in docs/extend.md."""
 
     pretrained_may_lack = ('scale',)
 

@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch import nn
 
-from benchmark import contenders, timing
 from benchmark import run as benchmark_run
-from benchmark.contenders import build_contender, contender_names, counted_as
-from benchmark.report import Measurement, Report
-from benchmark.timing import FORWARD, TRAINING, Setting, Times
+from benchmark import timing
+from benchmark.contenders import BUILDERS, build_contender, counted_as
+from benchmark.report import Row, to_dicts
+from benchmark.timing import FORWARD, TRAINING, Setting
 from ptnt_mm.models.layers.attention import EagerOuterAttention, FusedOuterAttention
 
 from .workplace import load_tool
@@ -66,7 +66,7 @@ def test_what_cannot_run_is_left_out(capsys, monkeypatch):
         def forward(self, image):
             raise torch.OutOfMemoryError('no room')
 
-    monkeypatch.setitem(contenders._BUILDERS, 'resnet50', Hungry)
+    monkeypatch.setitem(BUILDERS, 'resnet50', Hungry)
     monkeypatch.setattr(benchmark_run, 'peak_memory', lambda *_: None)
     status, printed, progress = run(
         capsys, '--models', 'ptnt_ti', 'resnet50', '--modes', FORWARD, *SMALL, '--sides'
@@ -77,7 +77,7 @@ def test_what_cannot_run_is_left_out(capsys, monkeypatch):
 
 
 def test_a_busy_machine_is_named(capsys, monkeypatch):
-    monkeypatch.setattr('benchmark.run.system_load', lambda: 3.0)
+    monkeypatch.setattr('os.getloadavg', lambda: (3.0, 3.0, 3.0))
     monkeypatch.setattr(benchmark_run, 'peak_memory', lambda *_: None)
     _, _, progress = run(capsys, '--models', 'ptnt_ti', '--modes', FORWARD, *SMALL, '--sides')
     assert 'the machine is busy (load 3.0)' in progress
@@ -92,7 +92,7 @@ def test_forms_of_ours():
     assert build_contender('ptnt_ti_cp').stages[0].with_cp
     for name in ('ptnt_ti', 'ptnt_ti_cp', 'ptnt_ti+compile'):
         assert attention(build_contender(counted_as(name))) is EagerOuterAttention
-    assert {'swin_t', 'pvt_v2_b1', 'pvt_v2_b2', 'resnet50'} < set(contender_names())
+    assert {'swin_t', 'pvt_v2_b1', 'pvt_v2_b2', 'resnet50'} < set(BUILDERS)
 
 
 @pytest.mark.parametrize('name', ['swin_t', 'pvt_v2_b1', 'pvt_v2_b2', 'resnet50'])
@@ -105,19 +105,19 @@ def test_peers_are_the_published_ones(name):
 
 def test_ratios_are_taken_round_by_round():
     setting = Setting(FORWARD, (8, 8))
-    rows = tuple(
-        Measurement(name, setting, Times(seconds), None, 10)
+    rows = [
+        Row(name, setting, seconds, None, 10)
         for name, seconds in {'ptnt_s': (1.0, 2.0, 4.0), 'other': (2.0, 2.0, 8.0)}.items()
-    )
-    found = Report(rows, {'torch': '0'}).to_dict()['rows']
+    ]
+    found = to_dicts(rows)
     assert [row['ratio'] for row in found] == [1, 2]
     assert found[0]['multiply_adds_per_second'] == 10 / 2.0
 
 
 def test_contenders_run_in_turn():
     order = []
-    works = {name: lambda name=name: order.append(name) for name in 'ab'}
-    assert set(timing.interleave(works, rounds=3)) == {'a', 'b'}
+    runs = {name: lambda name=name: order.append(name) for name in 'ab'}
+    assert set(timing.interleave(runs, rounds=3)) == {'a', 'b'}
     assert order == list('ababab')
 
 

@@ -27,5 +27,5 @@ def test_training_does_not_begin_with_errors(workplace: Workplace):
     assert done.returncode == 1 and 'Traceback' not in done.stdout
     error = done.stdout[done.stdout.index('error: ') :]
     assert 'model.bbox_head.num_classes: is 80' in error
-    assert 'tools/check_config.py' in error
+    assert 'ptnt check' in error
     shutil.rmtree(workplace.folder / 'faulty')

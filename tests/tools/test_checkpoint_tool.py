@@ -1,4 +1,5 @@
 import hashlib
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -169,6 +170,16 @@ def test_published_name_of_an_address(tmp_path, capsys, monkeypatch):
     assert len(published.name) == len('m-12345678.pth')
 
 
+def test_inspect_as_json(authors, capsys):
+    path, _ = authors
+    status, out, err = run(capsys, 'inspect', path, '--json', '-')
+    described = json.loads(out)
+    assert status == 0 and described['bytes'] == path.stat().st_size
+    assert {name: str(value) for name, value in described.items()} == {
+        name: value.strip() for name, value in table(err).items()
+    }
+
+
 def test_interrupted(capsys, monkeypatch):
     def interrupt(file):
         raise KeyboardInterrupt
@@ -265,10 +276,10 @@ def test_forced_unsafe_loading(tmp_path, capsys, monkeypatch):
 
 
 def test_system_refuses_to_write(tmp_path, capsys, authors, monkeypatch):
-    def full(self, content):
+    def full(number):
         raise OSError(28, 'No space left on device')
 
-    monkeypatch.setattr(Path, 'write_bytes', full)
+    monkeypatch.setattr('os.fsync', full)
     status, _, err = run(capsys, 'convert', authors[0], tmp_path / 'out.pth')
     assert status == 1 and 'No space left' in err
     assert not list(tmp_path.iterdir())

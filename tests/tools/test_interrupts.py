@@ -27,10 +27,10 @@ def interrupt(process: subprocess.Popen) -> None:
     assert process.returncode == 130 and 'Traceback' not in said
 
 
-@pytest.mark.parametrize('tool', ['train', 'infer'])
-def test_ctrl_c_at_the_start(tool: str):
+@pytest.mark.parametrize('words', [['tools/train.py'], ['tools/infer.py'], ['tools/ptnt', 'train']])
+def test_ctrl_c_at_the_start(words: list[str]):
     """Whatever is imported just then."""
-    process = start(f'tools/{tool}.py')
+    process = start(*words)
     time.sleep(1)
     interrupt(process)
 

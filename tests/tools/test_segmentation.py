@@ -45,6 +45,15 @@ def test_test_gives_the_figures_of_the_training(workplace: Workplace, segmentati
     assert np.asarray(Image.open(maps[0])).max() < 5
 
 
+def test_a_report_evaluates_what_was_not_evaluated(workplace: Workplace, segmentation: Training):
+    pytest.importorskip('altair')
+    done = workplace.run('report.py', 'maps')
+    _, miou, _ = ious(segmentation.output)
+    assert len(list((segmentation.run / 'predictions').glob('*.png'))) == 16
+    assert ious(done.stdout)[1] == miou
+    assert f'<dd>{miou:.1f} %</dd>' in (segmentation.run / 'report.html').read_text()
+
+
 def test_mmsegs_own_tools_run_our_configs(workplace: Workplace, segmentation: Training):
     few = ('train_cfg.max_iters=2', 'train_cfg.val_interval=2', 'train_dataloader.batch_size=2')
     workplace.run(_mmseg_tool('train.py'), SEGMENTER, '--work-dir', 'mmseg', '--cfg-options', *few)

@@ -55,6 +55,19 @@ def test_test_gives_the_figures_of_the_training(workplace: Workplace, training: 
     assert (workplace.folder / 'predictions.pkl').is_file()
 
 
+def test_a_report_evaluates_what_was_not_evaluated(workplace: Workplace, training: Training):
+    pytest.importorskip('altair')
+    # As the last line of the training says.
+    assert training.output.strip().endswith('  report: ptnt report run')
+    first = workplace.run('report.py', 'run')
+    assert figures(first.stdout) == figures(training.output)
+    assert first.stdout.strip().endswith('Done. Page: run/report.html')
+    page = (training.run / 'report.html').read_text()
+    assert f'<dd>{figures(first.stdout)[0]:.3f}</dd>' in page
+    again = workplace.run('report.py', 'run', '--out', 'page.html')
+    assert 'bbox_mAP' not in again.stdout and (workplace.folder / 'page.html').is_file()
+
+
 def test_test_time_augmentation(workplace: Workplace, training: Training):
     done = workplace.run(
         'test.py', training.config, training.checkpoint, '--work-dir', 'tta', '--tta'

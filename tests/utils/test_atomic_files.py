@@ -1,37 +1,48 @@
 """Files are written whole or not at all."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from ptnt_mm.utils.atomic_files import check_new, written_whole
+from ptnt_mm.utils.atomic_files import check_new, write_whole
 from ptnt_mm.utils.errors import UserError, exit_status
 
 
-def test_a_file_appears_when_it_is_whole(tmp_path: Path):
+@pytest.mark.parametrize('content', ['wörds', 'wörds'.encode()])
+def test_a_file_appears_when_it_is_whole(tmp_path: Path, monkeypatch, content: str | bytes):
     file = tmp_path / 'new' / 'file.txt'
-    with written_whole(file) as partial:
-        partial.write_text('whole')
-        assert not file.exists()
-    assert file.read_text() == 'whole'
+    replace, seen = os.replace, []
+
+    def watched(source: Path, target: Path) -> None:
+        seen.append((source.read_text(encoding='utf-8'), target.exists()))
+        replace(source, target)
+
+    monkeypatch.setattr(os, 'replace', watched)
+    write_whole(file, content)
+    assert seen == [('wörds', False)]
+    assert file.read_text(encoding='utf-8') == 'wörds'
     assert list(file.parent.iterdir()) == [file]
 
 
-def test_a_failure_leaves_the_old_file(tmp_path: Path):
+def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch):
     file = tmp_path / 'file.txt'
     file.write_text('old')
-    with pytest.raises(ZeroDivisionError), written_whole(file) as partial:
-        partial.write_text('half')
-        raise ZeroDivisionError
+
+    def full(number: int) -> None:
+        raise OSError(28, 'No space left on device')
+
+    monkeypatch.setattr(os, 'fsync', full)
+    with pytest.raises(UserError, match='file.txt cannot be written: No space left'):
+        write_whole(file, 'half')
     assert file.read_text() == 'old'
     assert list(tmp_path.iterdir()) == [file]
 
 
 def test_what_the_system_refuses_is_a_clear_error(tmp_path: Path):
     (tmp_path / 'file').touch()
-    refused = pytest.raises(UserError, match='cannot be written')
-    with refused, written_whole(tmp_path / 'file' / 'below'):
-        pass
+    with pytest.raises(UserError, match='cannot be written'):
+        write_whole(tmp_path / 'file' / 'below', '')
 
 
 def test_an_existing_file_is_not_replaced_unasked(tmp_path: Path):

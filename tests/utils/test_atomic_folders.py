@@ -1,8 +1,6 @@
 """Folders are written whole or not at all."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -41,33 +39,13 @@ def test_a_failure_leaves_the_old_folder(tmp_path: Path):
     assert list(tmp_path.iterdir()) == [folder]
 
 
-@pytest.fixture
-def dead() -> int:
-    """The number of a process that has ended."""
-    with subprocess.Popen([sys.executable, '-c', '']) as process:
-        process.wait()
-    return process.pid
-
-
-def test_what_a_killed_process_left_is_removed(tmp_path: Path, dead: int):
-    folder = tmp_path / 'folder'
-    for name in (f'.folder.partial-{dead}', f'.folder.old-{dead}'):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / 'file').touch()
-    with folder_written_whole(folder):
-        # The old one may be all that there is.
-        left = {path.name for path in tmp_path.iterdir()}
-        assert left == {f'.folder.old-{dead}', f'.folder.partial-{os.getpid()}'}
-    assert list(tmp_path.iterdir()) == [folder]
-
-
-def test_what_others_write_is_left_alone(tmp_path: Path, dead: int):
-    others = [f'.folder.partial-{os.getppid()}', f'.other.partial-{dead}', '.folder.partial-mine']
-    for name in others:
-        (tmp_path / name).mkdir()
-    with folder_written_whole(tmp_path / 'folder'):
-        pass
-    assert {path.name for path in tmp_path.iterdir()} == {'folder', *others}
+def test_what_a_killed_process_of_this_number_left_is_no_part_of_it(tmp_path: Path):
+    left = tmp_path / f'.folder.partial-{os.getpid()}'
+    left.mkdir()
+    (left / 'half').touch()
+    with folder_written_whole(tmp_path / 'folder') as building:
+        assert not list(building.iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == ['folder']
 
 
 @pytest.mark.parametrize('behind_the_first', [False, True])

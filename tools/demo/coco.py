@@ -19,25 +19,21 @@ def categories() -> list[dict[str, Any]]:
 
 def annotations(scene: Scene, image_id: int, first_id: int) -> list[dict[str, Any]]:
     """Describe the objects of one scene: visible polygons, tight box, area in pixels."""
-    return [
-        annotation(scene.owner == number, label + 1, image_id, first_id + number - 1)
-        for number, label in enumerate(scene.labels, start=1)
-    ]
-
-
-def annotation(
-    mask: np.ndarray, category_id: int, image_id: int, annotation_id: int
-) -> dict[str, Any]:
-    """Describe one object by the mask (H, W) bool of its visible pixels."""
-    return dict(
-        id=annotation_id,
-        image_id=image_id,
-        category_id=category_id,
-        segmentation=list(polygons(mask)),
-        area=int(mask.sum()),
-        bbox=list(cv2.boundingRect(mask.astype(np.uint8))),
-        iscrowd=0,
-    )
+    found = []
+    for number, label in enumerate(scene.labels, start=1):
+        mask = scene.owner == number
+        found.append(
+            dict(
+                id=first_id + number - 1,
+                image_id=image_id,
+                category_id=label + 1,
+                segmentation=list(polygons(mask)),
+                area=int(mask.sum()),
+                bbox=list(cv2.boundingRect(mask.astype(np.uint8))),
+                iscrowd=0,
+            )
+        )
+    return found
 
 
 def polygons(mask: np.ndarray) -> Iterator[list[float]]:

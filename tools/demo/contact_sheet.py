@@ -1,8 +1,7 @@
 """A contact sheet of a detector or a segmenter: ground truth beside predictions."""
 
-import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,29 +14,19 @@ from matplotlib.patheffects import Normal, Stroke
 from PIL import Image
 from pycocotools import mask as coco_mask
 
-from ptnt_mm.data.coco_file import CocoFile, read
+from ptnt_mm.data.coco_file import CocoFile, read, read_json
 from ptnt_mm.data.coco_masks import run_lengths
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.visualization.figures import FAINT, INK, Colour, check_out_file, colour, save
+from ptnt_mm.visualization.figures import FAINT, Colour, colour, save
 
 _PAIRS_PER_ROW = 2
 _CELL_INCHES = (2.9, 2.25)
 _HEAD_INCHES = 0.9
 _MAP_OPACITY, _MASK_OPACITY = 0.6, 0.45
 
-Entries = list[dict[str, Any]]
-"""Objects as COCO describes them: annotations, or results with scores."""
-
 
 class Pair(NamedTuple):
-    """A picture that is shown twice: with its ground truth and with its predictions.
-
-    Attributes:
-        file: The picture.
-        truth: The ground truth, drawn over the left one.
-        found: The predictions, drawn over the right one.
-        heading: The text above the predictions.
-    """
+    """A picture that is shown twice: with its ground truth and with its predictions."""
 
     file: Path
     truth: Any
@@ -64,26 +53,26 @@ def draw_detections(
         results_file: COCO results, a list of `{image_id, category_id, bbox, score}`, as mmdet's
             CocoMetric writes them to `<outfile_prefix>.bbox.json`. Masks are drawn if every entry
             also has a `segmentation`, as in `.segm.json`.
-        out_file: The figure, .png or another format that Matplotlib writes.
+        out_file: The figure, a PNG; it is returned.
         score_thr: Predictions with lower scores are not drawn.
         num_images: The largest number of pictures to show.
-
-    Returns:
-        The path of the figure.
 
     Raises:
         UserError: if a file is missing, empty or not in its format, if the results belong to other
             annotations, or if the figure cannot be written.
     """
-    _check_request(out_file, num_images)
     if not 0 <= score_thr <= 1:
         raise UserError(f'score_thr is {score_thr}; give a value from 0 to 1.')
     file = read(annotation_file)
     if not file.images:
         raise UserError(f'{annotation_file} lists no images.')
     found = _read_results(results_file, file)
-    truths = _by_image(file.annotations)
-    results = _by_image(one for one in found if one['score'] >= score_thr)
+    truths, results = defaultdict(list), defaultdict(list)
+    for one in file.annotations:
+        truths[one['image_id']].append(one)
+    for one in found:
+        if one['score'] >= score_thr:
+            results[one['image_id']].append(one)
     tones = {category: colour(index) for index, category in enumerate(sorted(file.names))}
     masks = all('segmentation' in one for one in found)
     draw = partial(_draw_objects, names=file.names, tones=tones, masks=masks)
@@ -97,13 +86,8 @@ def draw_detections(
     return _draw_sheet(pairs, draw, title, legend, out_file)
 
 
-def _read_results(results_file: Path, file: CocoFile) -> Entries:
-    try:
-        found = json.loads(results_file.read_text())
-    except OSError as error:
-        raise UserError(f'{results_file} cannot be read: {error.strerror}.') from error
-    except ValueError as error:
-        raise UserError(f'{results_file} is no JSON, or is cut off: {error}.') from error
+def _read_results(results_file: Path, file: CocoFile) -> list[dict]:
+    found = read_json(results_file)
     keys = {'image_id', 'category_id', 'bbox', 'score'}
     if not isinstance(found, list) or not all(
         isinstance(one, dict) and keys <= one.keys() for one in found
@@ -121,15 +105,8 @@ def _read_results(results_file: Path, file: CocoFile) -> Entries:
     return found
 
 
-def _by_image(entries: Iterable[dict[str, Any]]) -> Mapping[Any, Entries]:
-    grouped: Mapping[Any, Entries] = defaultdict(list)
-    for entry in entries:
-        grouped[entry['image_id']].append(entry)
-    return grouped
-
-
 def _draw_objects(
-    axes: Axes, entries: Entries, names: Mapping, tones: Mapping[Any, Colour], masks: bool
+    axes: Axes, entries: list[dict], names: Mapping, tones: Mapping[Any, Colour], masks: bool
 ) -> None:
     """Draw boxes, masks and scores in their class colours, the highest score on top."""
     for entry in sorted(entries, key=lambda entry: entry.get('score', 0)):
@@ -199,17 +176,13 @@ def draw_maps(
         results_folder: Predicted maps, as mmseg's IoUMetric writes them to ``output_dir``.
         colours: Class colours by name, in index order. Pixels with another index, such as 255, are
             not drawn and do not count.
-        out_file: The figure, .png or another format that Matplotlib writes.
+        out_file: The figure, a PNG; it is returned.
         num_images: The largest number of pictures to show.
-
-    Returns:
-        The path of the figure.
 
     Raises:
         UserError: if a folder or file is missing or of another kind, if a predicted map and its
             ground truth differ in size, or if the figure cannot be written.
     """
-    _check_request(out_file, num_images)
     names = sorted(path.name for path in results_folder.glob('*.png'))
     if not names:
         raise UserError(
@@ -225,8 +198,10 @@ def draw_maps(
             raise UserError(f'{results_folder / name} has no picture in {image_folder}.')
         truth, found = _read_map(truth_folder / name), _read_map(results_folder / name)
         if truth.shape != found.shape:
-            raise UserError(f'{name} is {_size(found)}, its ground truth {_size(truth)}.')
-        heading = f'predictions{_share_right(truth, found, len(colours))}'
+            sizes = ['{1}x{0}'.format(*indices.shape) for indices in (found, truth)]
+            raise UserError(f'{name} is {sizes[0]}, its ground truth {sizes[1]}.')
+        right = (truth == found)[truth < len(colours)]
+        heading = f'predictions   {100 * right.mean():.1f} %' if right.size else 'predictions'
         pairs.append(Pair(picture, truth, found, heading))
     title = 'Ground truth beside predictions, with the share of correct pixels'
     return _draw_sheet(pairs, draw, title, colours, out_file)
@@ -252,26 +227,13 @@ def _draw_map(axes: Axes, indices: np.ndarray, tones: np.ndarray) -> None:
     axes.imshow(tint, interpolation='nearest')
 
 
-def _share_right(truth: np.ndarray, found: np.ndarray, num_classes: int) -> str:
-    counts = truth < num_classes
-    return f'   {100 * (truth == found)[counts].mean():.1f} %' if counts.any() else ''
-
-
-def _size(indices: np.ndarray) -> str:
-    return f'{indices.shape[1]}x{indices.shape[0]}'
-
-
 # ---- Both
-
-
-def _check_request(out_file: Path, num_images: int) -> None:
-    check_out_file(out_file)
-    if num_images < 1:
-        raise UserError(f'num_images is {num_images}; give 1 or more.')
 
 
 def _spread(pictures: Sequence[Any], num_images: int) -> list[Any]:
     """Choose ``num_images`` pictures, evenly spaced; all of them if there are no more."""
+    if num_images < 1:
+        raise UserError(f'num_images is {num_images}; give 1 or more.')
     if num_images >= len(pictures):
         return list(pictures)
     return [pictures[i] for i in np.linspace(0, len(pictures) - 1, num_images).astype(int)]
@@ -287,30 +249,31 @@ def _draw_sheet(
     """Draw pairs of pictures, with a title and a legend of class colours above them."""
     across = min(_PAIRS_PER_ROW, len(pairs))
     rows = -(-len(pairs) // across)
-    width, height = 2 * across * _CELL_INCHES[0], rows * _CELL_INCHES[1] + _HEAD_INCHES
-    figure = Figure(figsize=(width, height))
-    grid = figure.add_gridspec(
-        rows,
-        # A narrow empty column separates the pairs.
-        3 * across - 1,
-        width_ratios=([1, 1, 0.06] * across)[:-1],
-        left=0.012,
-        right=0.988,
-        top=1 - (_HEAD_INCHES - 0.05) / height,
-        bottom=0.1 / height,
-        wspace=0.03,
-        hspace=0.13,
+    size = 2 * across * _CELL_INCHES[0], rows * _CELL_INCHES[1] + _HEAD_INCHES
+    figure = Figure(figsize=size, layout='constrained')
+    figure.legend(
+        handles=[Patch(color=tone, label=name) for name, tone in legend.items()],
+        title=title,
+        title_fontproperties=dict(size=12, weight='bold'),
+        loc='outside upper left',
+        alignment='left',
+        ncols=10,
+        frameon=False,
+        fontsize=9,
     )
-    for index, pair in enumerate(pairs):
-        row, column = divmod(index, across)
+    cells = figure.subplots(rows, 2 * across, squeeze=False).reshape(-1, 2)
+    for pair, (truth, found) in zip(pairs, cells, strict=False):
         pixels = _read_picture(pair.file)
-        truth = figure.add_subplot(grid[row, 3 * column])
-        _show_picture(truth, pixels, f'{pair.file.name}   ground truth')
-        draw(truth, pair.truth)
-        found = figure.add_subplot(grid[row, 3 * column + 1])
-        _show_picture(found, pixels, pair.heading)
-        draw(found, pair.found)
-    _draw_head(figure, title, legend, height)
+        for axes, heading, content in (
+            (truth, f'{pair.file.name}   ground truth', pair.truth),
+            (found, pair.heading, pair.found),
+        ):
+            axes.imshow(pixels, interpolation='lanczos')
+            axes.set_title(heading, fontsize=7.5, color=FAINT, pad=2.5, loc='left')
+            axes.set_axis_off()
+            draw(axes, content)
+    for axes in cells[len(pairs) :].flat:
+        axes.remove()
     return save(figure, out_file)
 
 
@@ -323,34 +286,3 @@ def _read_picture(path: Path) -> np.ndarray:
             f'The picture {path} cannot be read: {error}. Give the folder that the file names in '
             'the ground truth are relative to.'
         ) from error
-
-
-def _show_picture(axes: Axes, pixels: np.ndarray, title: str) -> None:
-    axes.imshow(pixels, interpolation='lanczos')
-    axes.set_axis_off()
-    axes.set_title(title, fontsize=7.5, color=FAINT, pad=2.5, loc='left')
-
-
-def _draw_head(figure: Figure, title: str, legend: Mapping[str, Colour], height: float) -> None:
-    """Draw the title and the legend."""
-    figure.text(
-        0.012,
-        1 - 0.28 / height,
-        title,
-        fontsize=12,
-        color=INK,
-        weight='bold',
-        verticalalignment='center',
-    )
-    handles = [Patch(color=tone, label=name) for name, tone in legend.items()]
-    figure.legend(
-        handles=handles,
-        loc='center left',
-        bbox_to_anchor=(0.006, 1 - 0.56 / height),
-        ncols=min(max(len(handles), 1), 10),
-        frameon=False,
-        fontsize=9,
-        handlelength=1.1,
-        handleheight=1.0,
-        columnspacing=1.4,
-    )

@@ -9,7 +9,6 @@ meta.json                                arguments, class names and colours, lis
 import errno
 import json
 import shutil
-from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from demo.scenes import CLASSES, Scene, compose
 from ptnt_mm.utils.atomic_files import folder_written_whole
 from ptnt_mm.utils.colours import PALETTE as COLOURS
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.progress import watched
 
 # Increase this when any pixel of the output changes, so that existing folders count as outdated.
 VERSION = 2
@@ -36,23 +36,20 @@ _JPEG_QUALITY = 92
 # Measured: 37 kB for one picture with its semantic map and polygons.
 _BYTES_PER_IMAGE = 50_000
 
-Progress = Callable[[Iterable[int], str], Iterable[int]]
-
 
 @dataclass(frozen=True)
 class DemoSpec:
-    """Everything that determines the data set: pictures per split, and the seed."""
+    """Everything that determines the data set: pictures per split, and the seed.
+
+    Raises:
+        UserError: if a split has no picture, or the seed is negative.
+    """
 
     train: int = 240
     val: int = 60
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Check the values.
-
-        Raises:
-            UserError: if a split has no picture, or the seed is negative.
-        """
         for split in SPLITS:
             if self.count(split) < 1:
                 raise UserError(
@@ -61,17 +58,18 @@ class DemoSpec:
         if self.seed < 0:
             raise UserError(f'The seed is {self.seed}; give 0 or more.')
 
+    def __str__(self) -> str:
+        return (
+            f'{self.train} train and {self.val} val pictures, seed {self.seed}, '
+            f'classes {", ".join(CLASSES)}'
+        )
+
     def count(self, split: Split) -> int:
         """Return the number of pictures of a split."""
-        return self.train if split == 'train' else self.val
+        return getattr(self, split)
 
 
-def make(
-    folder: Path,
-    spec: DemoSpec,
-    overwrite: bool = False,
-    progress: Progress = lambda numbers, title: numbers,
-) -> str:
+def make(folder: Path, spec: DemoSpec, overwrite: bool = False) -> str:
     """Make the data set in `folder`, or do nothing if it is already there.
 
     It is built beside `folder` and renamed at the end, so an interrupted run leaves nothing half
@@ -81,7 +79,6 @@ def make(
         folder: Where to put the data set; created with its parents if missing.
         spec: What to make.
         overwrite: Replace a demo data set made with another spec, or changed since.
-        progress: Wraps the picture numbers of one split to show progress.
 
     Returns:
         One line that says what was done.
@@ -93,15 +90,27 @@ def make(
     folder = folder.resolve()
     reason = _reason_to_make(folder, spec, overwrite)
     if reason is None:
-        return f'{folder} is up to date: {_summary(spec)}.'
+        return f'{folder} is up to date: {spec}.'
     photographs.folder()  # fails early if scikit-image is missing
     try:
-        _check_space(folder.parent, spec)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        needed = (spec.train + spec.val) * _BYTES_PER_IMAGE
+        if shutil.disk_usage(folder.parent).free < needed:
+            raise OSError(errno.ENOSPC, f'about {needed / 1e6:.0f} MB are needed')
         with folder_written_whole(folder) as building:
-            _build(building, spec, progress)
+            _build(building, spec)
     except OSError as error:
-        raise UserError(_explain(error, folder)) from error
-    return f'{reason} {folder}: {_summary(spec)}.'
+        if error.errno == errno.ENOSPC:
+            raise UserError(
+                f'There is no space left for {folder} ({error.strerror}). Free some space, or '
+                'choose another folder.'
+            ) from error
+        where = f' ({error.filename})' if error.filename else ''
+        raise UserError(
+            f'{folder} cannot be written: {error.strerror}{where}. Choose another folder: '
+            'tools/make_demo_data.py FOLDER'
+        ) from error
+    return f'{reason} {folder}: {spec}.'
 
 
 def _reason_to_make(folder: Path, spec: DemoSpec, overwrite: bool) -> str | None:
@@ -109,11 +118,13 @@ def _reason_to_make(folder: Path, spec: DemoSpec, overwrite: bool) -> str | None
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return 'Made'
     meta = _read_meta(folder)
-    missing, changed = _compare(folder, meta['files'])
+    found, expected = _files(folder), meta['files']
+    missing = [name for name in expected if name not in found]
+    changed = [name for name, size in expected.items() if found.get(name, size) != size]
     same_spec = meta['version'] == VERSION and meta['arguments'] == asdict(spec)
     if same_spec and not missing and not changed:
         return None
-    foreign = sorted(_files(folder).keys() - meta['files'].keys() - {META})
+    foreign = sorted(found.keys() - expected.keys() - {META})
     if foreign:
         raise UserError(
             f'{folder} holds an outdated or changed demo data set and {len(foreign)} file(s) that '
@@ -136,11 +147,7 @@ def _reason_to_make(folder: Path, spec: DemoSpec, overwrite: bool) -> str | None
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:
-    """Read the marker file that an earlier run left in the folder.
-
-    Raises:
-        UserError: if there is none, so the folder is not a demo data set.
-    """
+    """Read the marker file that an earlier run left in the folder."""
     try:
         meta = json.loads((folder / META).read_text())
         if meta['generator'] == GENERATOR:
@@ -162,42 +169,27 @@ def _files(folder: Path) -> dict[str, int]:
     }
 
 
-def _compare(folder: Path, expected: dict[str, int]) -> tuple[list[str], list[str]]:
-    """List the expected files that are missing, and those that have another size."""
-    found = _files(folder)
-    missing = [name for name in expected if name not in found]
-    changed = [name for name, size in expected.items() if found.get(name, size) != size]
-    return missing, changed
-
-
-def _check_space(parent: Path, spec: DemoSpec) -> None:
-    parent.mkdir(parents=True, exist_ok=True)
-    needed = (spec.train + spec.val) * _BYTES_PER_IMAGE
-    if shutil.disk_usage(parent).free < needed:
-        raise OSError(errno.ENOSPC, f'about {needed / 1e6:.0f} MB are needed')
-
-
-def _build(folder: Path, spec: DemoSpec, progress: Progress) -> None:
+def _build(folder: Path, spec: DemoSpec) -> None:
     for split in SPLITS:
         for part in (split, f'semantic/{split}', 'annotations'):
             (folder / part).mkdir(parents=True, exist_ok=True)
         images: list[dict[str, Any]] = []
         annotations: list[dict[str, Any]] = []
-        for number in progress(range(1, spec.count(split) + 1), split):
+        count = spec.count(split)
+        for number in watched(range(1, count + 1), count, f'Composing {split:<5} pictures'):
             scene = compose(spec.seed, split, number)
             images.append(_write_image(folder, split, number, scene))
             annotations += coco.annotations(scene, number, len(annotations) + 1)
-        _write_json(
-            folder / 'annotations' / f'instances_{split}.json',
-            dict(
-                info=dict(description=f'{GENERATOR}, {split}', version=str(VERSION)),
-                licenses=[photographs.LICENSE],
-                images=images,
-                annotations=annotations,
-                categories=coco.categories(),
-            ),
+        content = dict(
+            info=dict(description=f'{GENERATOR}, {split}', version=str(VERSION)),
+            licenses=[photographs.LICENSE],
+            images=images,
+            annotations=annotations,
+            categories=coco.categories(),
         )
-    _write_json(folder / META, _meta(folder, spec), indent=1)
+        file = folder / 'annotations' / f'instances_{split}.json'
+        file.write_text(json.dumps(content) + '\n')
+    (folder / META).write_text(json.dumps(_meta(folder, spec), indent=1) + '\n')
 
 
 def _write_image(folder: Path, split: Split, number: int, scene: Scene) -> dict[str, Any]:
@@ -231,28 +223,4 @@ def _meta(folder: Path, spec: DemoSpec) -> dict[str, Any]:
         semantic_palette=PALETTE,
         license=photographs.LICENSE,
         files=_files(folder),
-    )
-
-
-def _write_json(path: Path, content: dict[str, Any], indent: int | None = None) -> None:
-    path.write_text(json.dumps(content, indent=indent) + '\n')
-
-
-def _summary(spec: DemoSpec) -> str:
-    return (
-        f'{spec.train} train and {spec.val} val pictures, seed {spec.seed}, '
-        f'classes {", ".join(CLASSES)}'
-    )
-
-
-def _explain(error: OSError, folder: Path) -> str:
-    if error.errno == errno.ENOSPC:
-        return (
-            f'There is no space left for {folder} ({error.strerror}). Free some space, or choose '
-            'another folder.'
-        )
-    where = f' ({error.filename})' if error.filename else ''
-    return (
-        f'{folder} cannot be written: {error.strerror}{where}. Choose another folder: '
-        'tools/make_demo_data.py FOLDER'
     )

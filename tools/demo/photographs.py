@@ -183,11 +183,10 @@ def coins(split: Split) -> tuple[Cutout, ...]:
     mask = cv2.morphologyEx(mask, cv2.MORPH_CLOSE, np.ones((7, 7), np.uint8))
     mask = cv2.morphologyEx(mask, cv2.MORPH_OPEN, np.ones((5, 5), np.uint8))
     contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    in_val = [number % _VAL_COIN_PERIOD == 0 for number in range(1, len(contours) + 1)]
     return tuple(
         _cut(image, cv2.fillConvexPoly(np.zeros_like(mask), cv2.convexHull(contour), 1))
-        for contour, val in zip(contours, in_val, strict=True)
-        if val == (split == 'val')
+        for number, contour in enumerate(contours, start=1)
+        if (number % _VAL_COIN_PERIOD == 0) == (split == 'val')
     )
 
 
@@ -196,12 +195,7 @@ def cup_cutout() -> tuple[Cutout, np.ndarray]:
     """Cut out the coffee cup with its saucer; also return the mask (H, W) of the glazed pixels."""
     image = read_photograph('coffee.png')
     outline = np.rint(np.float32(_CUP_OUTLINE) / _CUP_SCALE).astype(np.int32)
-    (centre_x, centre_y), (width, height), angle = _CUP_RIM
-    rim = (
-        (centre_x / _CUP_SCALE, centre_y / _CUP_SCALE),
-        (width / _CUP_SCALE, height / _CUP_SCALE),
-        angle,
-    )
+    rim = (*map(tuple, np.array(_CUP_RIM[:2]) / _CUP_SCALE), _CUP_RIM[2])
     inside_rim = cv2.ellipse(np.zeros(image.shape[:2], np.uint8), rim, 1, cv2.FILLED)
     mask = cv2.fillPoly(inside_rim.copy(), [outline], 1)
     left, top, right, bottom = bounds(mask)

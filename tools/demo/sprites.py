@@ -248,12 +248,7 @@ def _planks(rng: np.random.Generator, split: Split, tone: tuple) -> np.ndarray:
     for edge in np.linspace(frame, side - frame, count + 1).astype(int):
         face[edge - 1 : edge + 2] *= 0.35
     beam = _texture(rng, wood, side)
-    for bar in (
-        np.s_[:frame],
-        np.s_[-frame:],
-        np.s_[:, :frame],
-        np.s_[:, -frame:],
-    ):
+    for bar in (np.s_[:frame], np.s_[-frame:], np.s_[:, :frame], np.s_[:, -frame:]):
         face[bar] = beam[bar]
     cv2.rectangle(face, (frame, frame), (side - 1 - frame, side - 1 - frame), (0.1, 0.07, 0.04), 2)
     cv2.rectangle(face, (0, 0), (side - 1, side - 1), (0.12, 0.08, 0.05), 2)

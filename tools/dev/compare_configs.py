@@ -23,28 +23,19 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from benchmark.machine import describe_machine
 from ptnt_mm.cli.arguments import Parser, whole
-from ptnt_mm.utils.atomic_files import written_whole
-from ptnt_mm.utils.errors import UserError, exit_status
+from ptnt_mm.utils.atomic_files import write_whole
+from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.tables import markdown
-from reproduction.benchmarks import COCO_MASKS, MIOU
-from reproduction.entries import Figures
+from reproduction.entries import MAPS, MASKS, Figures
 from reproduction.progress import last_evaluation
 from reproduction.trainings import train_command
 
-METRICS = (*COCO_MASKS.metrics, MIOU)
+METRICS = MASKS + MAPS
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a finished run.
-
-    Attributes:
-        config: The name of the config.
-        seed: The random seed.
-        figures: The last evaluation, in percent, by the names of the metrics.
-        seconds: Wall time of the run, evaluations included.
-        machine: Hardware and package versions.
-    """
+    """A finished run: its last evaluation, and its seconds of wall time, evaluations included."""
 
     config: str
     seed: int
@@ -53,8 +44,8 @@ class Outcome:
     machine: dict[str, Any]
 
 
-def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
-    """Parse the command line."""
+def main(words: list[str] | None = None) -> int:
+    """Run the command line; return its exit status."""
     parser = Parser(__doc__)
     parser.add_argument('configs', nargs='+', type=Path, metavar='CONFIG', help='config files')
     parser.add_argument('--seeds', nargs='+', type=int, default=[0, 1, 2], help='random seeds')
@@ -64,13 +55,7 @@ def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
         '--work-dirs', type=Path, default=Path('work_dirs/comparison'), metavar='FOLDER',
         help='folder that holds the runs (default: work_dirs/comparison)',
     )  # fmt: skip
-    return parser.parse_args(arguments)
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command; return its exit status."""
-    args = parse_args(arguments)
-    return exit_status(lambda: compare_configs(args))
+    return parser.run(compare_configs, words)
 
 
 def compare_configs(args: argparse.Namespace) -> None:
@@ -95,23 +80,6 @@ def _outcome(config: Path, seed: int, work_dirs: Path, threads: int) -> Outcome:
     if file.is_file():
         return Outcome(**json.loads(file.read_text(encoding='utf-8')))
     folder.mkdir(parents=True, exist_ok=True)
-    words = [str(config), '--work-dir', str(folder), '--seed', str(seed), '--overwrite']
-    start = time.perf_counter()
-    status = _train(words, console, threads)
-    seconds = round(time.perf_counter() - start, 1)
-    _, figures = last_evaluation(folder, METRICS)
-    if status or not figures:
-        what = f'stopped with exit status {status}' if status else 'logged no figures'
-        raise UserError(f'{config.stem}, seed {seed}, {what}: its output is in {console}')
-    outcome = Outcome(config.stem, seed, figures, seconds, describe_machine('cpu', threads))
-    with written_whole(file) as partial:
-        partial.write_text(json.dumps(asdict(outcome), indent=1) + '\n', encoding='utf-8')
-    print(f'{config.stem}, seed {seed}: {seconds:.0f} s', file=sys.stderr, flush=True)
-    return outcome
-
-
-def _train(words: list[str], console: Path, threads: int) -> int:
-    """Run ``tools/train.py`` on the CPU, save its output, and return its exit status."""
     environment = {
         **os.environ,
         'CUDA_VISIBLE_DEVICES': '',
@@ -119,9 +87,20 @@ def _train(words: list[str], console: Path, threads: int) -> int:
         # With busy waiting, threads become very slow when two runs share the cores.
         'OMP_WAIT_POLICY': 'passive',
     }
-    command = [*train_command(), *words]
+    command = [*train_command(), str(config), '--work-dir', str(folder)]
+    command += ['--seed', str(seed), '--overwrite']
+    start = time.perf_counter()
     with console.open('w', encoding='utf-8') as stream:
-        return subprocess.call(command, env=environment, stdout=stream, stderr=subprocess.STDOUT)
+        status = subprocess.call(command, env=environment, stdout=stream, stderr=subprocess.STDOUT)
+    seconds = round(time.perf_counter() - start, 1)
+    _, figures = last_evaluation(folder, METRICS)
+    if status or not figures:
+        what = f'stopped with exit status {status}' if status else 'logged no figures'
+        raise UserError(f'{config.stem}, seed {seed}, {what}: its output is in {console}')
+    outcome = Outcome(config.stem, seed, figures, seconds, describe_machine('cpu', threads))
+    write_whole(file, json.dumps(asdict(outcome), indent=1) + '\n')
+    print(f'{config.stem}, seed {seed}: {seconds:.0f} s', file=sys.stderr, flush=True)
+    return outcome
 
 
 def to_markdown(outcomes: list[Outcome]) -> str:

@@ -22,13 +22,13 @@ import torch
 from mmengine.config import Config
 from mmengine.logging import MessageHub
 from mmengine.model import revert_sync_batchnorm
-from mmengine.registry import MODELS, init_default_scope
+from mmengine.registry import init_default_scope
 from torch.distributed import HashStore
 
 # The script's own folder is on the path; `reproduction` is one above.
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-import ptnt_mm  # noqa: F401  # offers our operators to mmcv
+from ptnt_mm.engine.build import build_model
 from reproduction.random_batches import maps_batch
 
 
@@ -55,7 +55,7 @@ def prepared(host: str, file: Path, side: int) -> torch.nn.Module:
     config = Config.fromfile(file)
     init_default_scope(host)
     shrink(config.model, side)
-    model = MODELS.build(config.model)
+    model = build_model(config)
     # A few have torch's SyncBN by default. This would replace mmcv's, too, which needs no GPU here.
     return model if 'MMSyncBN' in config.pretty_text else revert_sync_batchnorm(model)
 

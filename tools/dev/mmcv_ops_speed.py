@@ -9,18 +9,19 @@ import argparse
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from statistics import median
-from time import perf_counter
+from timeit import timeit
 from types import ModuleType
 
 import mmcv._ext as compiled
 import torch
 from mmcv import ops
-from mmdet.registry import MODELS
 from mmdet.testing import demo_mm_inputs
-from mmengine.registry import init_default_scope
 
+from benchmark.timing import interleave
 from ptnt_mm import get_config
+from ptnt_mm.engine.build import build_model
 from ptnt_mm.mmcv_ops import place
 
 
@@ -67,11 +68,9 @@ def tasks() -> Iterator[tuple[str, Callable[[], object]]]:
 
     # The graph is one of mmcv.ops, which looks its extension up in the backward pass, too.
     yield 'roi_align of 512 rois, backward', back
-    init_default_scope('mmdet')
-    model = MODELS.build(get_config('mask_rcnn_ptnt_ti_1x').model)
-    batch = demo_mm_inputs(1, (3, 800, 1344), num_items=[10], num_classes=80, with_mask=True,
-                           use_box_type=True)  # fmt: skip
-    batch = model.data_preprocessor(batch, True)
+    model = build_model(get_config('mask_rcnn_ptnt_ti_1x'))
+    options = dict(num_items=[10], num_classes=80, with_mask=True, use_box_type=True)
+    batch = model.data_preprocessor(demo_mm_inputs(1, (3, 800, 1344), **options), True)
 
     def step() -> None:
         torch.manual_seed(0)
@@ -80,14 +79,6 @@ def tasks() -> Iterator[tuple[str, Callable[[], object]]]:
         loss.backward()
 
     yield 'Mask R-CNN training step, 800x1344', step
-
-
-def seconds(task: Callable[[], object], calls: int) -> float:
-    """The time of one of so many calls."""
-    start = perf_counter()
-    for _ in range(calls):
-        task()
-    return (perf_counter() - start) / calls
 
 
 def main() -> None:
@@ -99,21 +90,23 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
-    contenders = (compiled, ours())
+    extensions = dict(compiled=compiled, ours=ours())
     print('| | compiled, ms | ours, ms | ours / compiled |\n|---|---|---|---|')
     for name, task in tasks():
         if args.only not in name:
             continue
         # A quick task is repeated within its turn: alone it would measure cold caches.
-        calls = max(1, round(0.05 / seconds(task, 2)))
-        times = ([], [])
-        for turn in range(args.rounds + 1):
-            for extension, taken in zip(contenders, times, strict=True):
-                serve(extension)
-                took = 1000 * seconds(task, calls)
-                if turn:
-                    taken.append(took)
-        theirs, own = map(median, times)
+        calls = max(1, round(0.05 / timeit(task, number=2) * 2))
+
+        def turn(extension: ModuleType, task: Callable = task, calls: int = calls) -> None:
+            serve(extension)
+            for _ in range(calls):
+                task()
+
+        runs = {key: partial(turn, extension) for key, extension in extensions.items()}
+        interleave(runs, 1)
+        found = interleave(runs, args.rounds)
+        theirs, own = (1000 * median(found[key]) / calls for key in extensions)
         print(f'| {name} | {theirs:.2f} | {own:.2f} | {own / theirs:.3f} |', flush=True)
 
 

@@ -7,30 +7,39 @@ Examples:
 """
 
 import argparse
-import dataclasses
 import json
 import sys
+from itertools import product
 from pathlib import Path
 
-from benchmark.contenders import COMPILED, check_name, contender_names
-from benchmark.figures import draw_sizes, draw_speed_and_memory
-from benchmark.run import Plan, run_benchmark
-from benchmark.timing import MODES
-from ptnt_mm.cli.arguments import Parser, size, whole
-from ptnt_mm.utils.atomic_files import check_new, written_whole
-from ptnt_mm.utils.errors import exit_status
+import torch
 
-MODELS = ('ptnt_s', 'ptnt_s_eager', 'ptnt_s_cp', 'swin_t', 'pvt_v2_b1', 'pvt_v2_b2', 'resnet50')
-COMPILED_MODELS = ('ptnt_s+compile',)
+from benchmark.contenders import BASELINE, BUILDERS, COMPILED, check_name
+from benchmark.figures import draw_sizes, draw_speed_and_memory
+from benchmark.machine import describe_machine
+from benchmark.report import to_dicts, to_tables
+from benchmark.run import check_machine, time_contenders, with_costs
+from benchmark.timing import FORWARD, MODES, Setting
+from ptnt_mm.cli.arguments import Parser, size, whole
+from ptnt_mm.utils.atomic_files import check_new, write_whole
+
+MODELS = ['ptnt_s', 'ptnt_s_eager', 'ptnt_s_cp', 'swin_t', 'pvt_v2_b1', 'pvt_v2_b2', 'resnet50']
+MODELS += [f'ptnt_s{COMPILED}']
 FILES = ('benchmark.json', 'speed_memory.png', 'size.png')
 
+SIDES_MODELS = ('ptnt_s', 'ptnt_s_eager', 'swin_t', 'resnet50')
+"""Contenders in the figure over image sizes."""
 
-def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
-    """Parse the command line."""
+EAGER_LIMIT = 1024
+"""Largest side for the published form: at 2048 its logits alone take 17 GiB."""
+
+
+def main(words: list[str] | None = None) -> int:
+    """Run the command line; return its exit status."""
     parser = Parser(__doc__)
     parser.add_argument(
-        '--models', nargs='+', default=[*MODELS, *COMPILED_MODELS], metavar='NAME',
-        help=f'{", ".join(contender_names())}; each may end in {COMPILED}',
+        '--models', nargs='+', default=MODELS, metavar='NAME',
+        help=f'{", ".join(BUILDERS)}; each may end in {COMPILED}',
     )  # fmt: skip
     parser.add_argument('--modes', nargs='+', choices=MODES, default=list(MODES))
     parser.add_argument(
@@ -50,15 +59,9 @@ def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument('--out', type=Path, metavar='FOLDER', help=f'for {", ".join(FILES)}')
     parser.add_argument('--overwrite', action='store_true', help='replace existing files')
-    return parser.parse_args(arguments)
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command; return its exit status."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    words = sys.argv[1:] if words is None else words
     # What it measures by default takes long, and nobody may have wanted it.
-    args = parse_args(arguments or ['--help'])
-    return exit_status(lambda: time_backbones(args))
+    return parser.run(time_backbones, words or ['--help'])
 
 
 def time_backbones(args: argparse.Namespace) -> None:
@@ -73,19 +76,31 @@ def time_backbones(args: argparse.Namespace) -> None:
         args.out.mkdir(parents=True, exist_ok=True)
         for name in FILES:
             check_new(args.out / name, args.overwrite)
-    options = (field.name for field in dataclasses.fields(Plan))
-    plan = Plan(**{name: getattr(args, name) for name in options})
-    report, sizes = run_benchmark(plan, tell=lambda text: print(text, file=sys.stderr, flush=True))
-    print(report.to_text())
-    if sizes.rows:
-        print('\n' + sizes.to_text().partition('\n\n')[2])
+    check_machine(args.device)
+    torch.set_num_threads(args.threads)
+    rows = []
+    for shape, batch, dtype, mode in product(args.sizes, args.batches, args.dtypes, args.modes):
+        setting = Setting(mode, shape, batch, dtype, args.device)
+        timed = time_contenders(args.models, setting, args.rounds)
+        rows += [with_costs(row, args.threads) for row in timed]
+    squares = []
+    for side in args.sides:
+        setting = Setting(FORWARD, (side, side), args.batches[0], args.dtypes[0], args.device)
+        models = [name for name in SIDES_MODELS if name in args.models]
+        if side > EAGER_LIMIT:
+            models = [name for name in models if not name.endswith('_eager')]
+        squares += time_contenders(models, setting, min(args.rounds, 2))
+    machine = describe_machine(args.device, args.threads)
+    parts = [', '.join(f'{key} {value}' for key, value in machine.items())]
+    parts += [to_tables(rows), to_tables(squares)]
+    print('\n\n'.join(filter(None, parts)))
     if args.out:
-        found = {**report.to_dict(), 'sizes': sizes.to_dict()['rows']}
-        with written_whole(args.out / FILES[0]) as partial:
-            partial.write_text(json.dumps(found, indent=1) + '\n', encoding='utf-8')
-        draw_speed_and_memory(report, args.out / FILES[1])
-        if sizes.rows:
-            draw_sizes(sizes, args.out / FILES[2])
+        found = dict(machine=machine, baseline=BASELINE)
+        found |= dict(rows=to_dicts(rows), sizes=to_dicts(squares))
+        write_whole(args.out / FILES[0], json.dumps(found, indent=1) + '\n')
+        draw_speed_and_memory(rows, machine, args.out / FILES[1])
+        if squares:
+            draw_sizes(squares, machine, args.out / FILES[2])
 
 
 if __name__ == '__main__':

@@ -3,15 +3,53 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ptnt_mm.models.archs import ARCHS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.zoo import config_names
-from reproduction.benchmarks import ADE20K, CITYSCAPES, COCO, COCO_MASKS, Benchmark
 
 Figures = Mapping[str, float]
 """Figures in percent by the names of their metrics; what is unknown is left out."""
+
+
+class Metric(NamedTuple):
+    """A figure of an evaluation: its name in papers, and its key in the host's log."""
+
+    name: str
+    key: str
+    task: str
+    """The task's name in MIM's metafiles."""
+    whole: int = 1
+    """The value that the host logs for 100 percent."""
+
+
+class Benchmark(NamedTuple):
+    """A data set, with the split that is evaluated and its metrics, the main one first."""
+
+    name: str
+    split: str
+    metrics: tuple[Metric, ...]
+    train_size: tuple[int, int]
+    """Height and width of training images, in pixels."""
+    counted_size: tuple[int, int]
+    """Height and width, in pixels, for which tables count multiply-adds."""
+
+
+BOXES = (
+    Metric('box AP', 'coco/bbox_mAP', 'Object Detection'),
+    Metric('AP small', 'coco/bbox_mAP_s', 'Object Detection'),
+    Metric('AP medium', 'coco/bbox_mAP_m', 'Object Detection'),
+    Metric('AP large', 'coco/bbox_mAP_l', 'Object Detection'),
+)
+MASKS = (*BOXES, Metric('mask AP', 'coco/segm_mAP', 'Instance Segmentation'))
+MAPS = (Metric('mIoU', 'mIoU', 'Semantic Segmentation', whole=100),)
+
+COCO = Benchmark('COCO', 'val2017', BOXES, (800, 1333), (800, 1280))
+COCO_MASKS = COCO._replace(metrics=MASKS)
+ADE20K = Benchmark('ADE20K', 'validation', MAPS, (512, 512), (512, 512))
+CITYSCAPES = Benchmark('Cityscapes', 'val', MAPS, (512, 1024), (512, 1024))
 
 # What the paper (arXiv 2201.00978) prints, as far as we could confirm it.
 _PUBLISHED: Mapping[str, Figures] = {'retinanet_ptnt_s_1x': {'box AP': 42.0, 'AP large': 57.7}}
@@ -64,11 +102,6 @@ class Entry:
     schedule: Schedule
 
     @property
-    def arch(self) -> str:
-        """The variant: the first of :data:`ARCHS` that begins with the size."""
-        return next(arch for arch in ARCHS if arch.startswith(self.size))
-
-    @property
     def backbone(self) -> str:
         """The backbone, as the paper writes it."""
         return f'PyramidTNT-{self.size.capitalize()}'
@@ -89,50 +122,36 @@ class Entry:
         return re.sub(r'_\d+[xk]', '', self.name)
 
 
-# '1x' or '3x_ms' is a multiple of 12 epochs, '40k_ade20k' thousands of iterations on ADE20K.
-_NAME = re.compile(r'(\w+)_ptnt_([a-z]+)_(\d+)(?:x(?:_\w+)?|k_(\w+))')
-
+# By method and schedule in a config's name, in the order of the zoo's page; each has the schedule
+# of the number 1. '1x' or '3x_ms' is a multiple of 12 epochs, '40k_ade20k' thousands of iterations.
 # mmdet leaves out the 1,021 of train2017's 118,287 images that show no object.
 _12_EPOCHS = Schedule(12, 'epoch', images=117_266)
-
-# By method and, for segmenters, benchmark in a config's name; in the order of the zoo's page. The
-# schedule is that of the number 1.
+_EPOCHS = r'x(_\w+)?'
 _FAMILIES = {
-    ('retinanet', None): ('RetinaNet', COCO, _12_EPOCHS),
-    ('mask_rcnn', None): ('Mask R-CNN', COCO_MASKS, _12_EPOCHS),
-    ('cascade_mask_rcnn', None): ('Cascade Mask R-CNN', COCO_MASKS, _12_EPOCHS),
-    ('rtmdet', None): ('RTMDet', COCO, _12_EPOCHS),
-    ('dino', None): ('DINO', COCO, _12_EPOCHS),
-    ('semantic_fpn', 'ade20k'): ('Semantic FPN', ADE20K, Schedule(1000, 'iteration', 32)),
-    ('upernet', 'ade20k'): ('UPerNet', ADE20K, Schedule(1000, 'iteration', 16)),
-    ('upernet', 'cityscapes'): ('UPerNet', CITYSCAPES, Schedule(1000, 'iteration', 8, gpus=4)),
+    ('retinanet', _EPOCHS): ('RetinaNet', COCO, _12_EPOCHS),
+    ('mask_rcnn', _EPOCHS): ('Mask R-CNN', COCO_MASKS, _12_EPOCHS),
+    ('cascade_mask_rcnn', _EPOCHS): ('Cascade Mask R-CNN', COCO_MASKS, _12_EPOCHS),
+    ('rtmdet', _EPOCHS): ('RTMDet', COCO, _12_EPOCHS),
+    ('dino', _EPOCHS): ('DINO', COCO, _12_EPOCHS),
+    ('semantic_fpn', 'k_ade20k'): ('Semantic FPN', ADE20K, Schedule(1000, 'iteration', 32)),
+    ('upernet', 'k_ade20k'): ('UPerNet', ADE20K, Schedule(1000, 'iteration', 16)),
+    ('upernet', 'k_cityscapes'): ('UPerNet', CITYSCAPES, Schedule(1000, 'iteration', 8, gpus=4)),
 }
 
 
 def list_entries() -> list[Entry]:
     """Return all rows, by method, benchmark, size and name."""
-    families = [(method, benchmark) for method, benchmark, _ in _FAMILIES.values()]
-    sizes = list(ARCHS)
-
-    def place(entry: Entry) -> tuple[int, int, str]:
-        family = entry.method, entry.benchmark
-        return families.index(family), sizes.index(entry.arch), entry.name
-
-    return sorted(filter(None, map(_entry, config_names())), key=place)
-
-
-def _entry(name: str) -> Entry | None:
-    """The row of a config; None for one that is not for a benchmark."""
-    match = _NAME.fullmatch(name)
-    if match is None:
-        return None
-    word, size, number, dataset = match.groups()
-    family = _FAMILIES.get((word, dataset))
-    if family is None or not any(arch.startswith(size) for arch in ARCHS):
-        return None
-    method, benchmark, schedule = family
-    schedule = replace(schedule, length=schedule.length * int(number))
-    return Entry(name, method, size, benchmark, schedule)
+    names = sorted(config_names())
+    found = []
+    for (word, unit), (method, benchmark, schedule) in _FAMILIES.items():
+        pattern = re.compile(rf'{word}_ptnt_(?P<size>[a-z]+)_(?P<number>\d+){unit}')
+        matches = list(filter(None, map(pattern.fullmatch, names)))
+        for arch in ARCHS:
+            for match in matches:
+                if arch.startswith(match['size']):
+                    times = replace(schedule, length=schedule.length * int(match['number']))
+                    found.append(Entry(match[0], method, match['size'], benchmark, times))
+    return found
 
 
 def find_entries(names: list[str]) -> list[Entry]:

@@ -21,12 +21,10 @@ def plan_table(chosen: list[Entry], times: dict[str, StepTime]) -> str:
         times: Measured step times by :attr:`Entry.step`.
     """
     table = new_table('config', 'schedule', 'GPU hours', 'measured on', 'weights')
-    hours = []
+    hours = [gpu_hours(entry, times[entry.step]) for entry in chosen if entry.step in times]
     for entry in chosen:
-        measured = ('', '')
-        if step := times.get(entry.step):
-            hours.append(gpu_hours(entry, step))
-            measured = (f'{hours[-1]:.0f}', step.device)
+        step = times.get(entry.step)
+        measured = (f'{gpu_hours(entry, step):.0f}', step.device) if step else ('', '')
         table.add_row(entry.name, str(entry.schedule), *measured, entry.weights)
     notes = [
         'GPU hours are the images of the whole schedule x the time per image of a training step, '

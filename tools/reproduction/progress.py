@@ -1,12 +1,10 @@
 """How far trainings got, and their last evaluation, from the logs in their work dirs."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from ptnt_mm.utils.scalar_logs import read_scalars, scalar_files
-from reproduction.benchmarks import Metric
-from reproduction.entries import Entry, Figures
+from reproduction.entries import Entry, Figures, Metric
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ def read_progress(entry: Entry, work_dirs: Path) -> Progress:
     return Progress(entry, *last_evaluation(work_dirs / entry.name, entry.benchmark.metrics))
 
 
-def last_evaluation(work_dir: Path, metrics: Iterable[Metric]) -> tuple[int, Figures]:
+def last_evaluation(work_dir: Path, metrics: tuple[Metric, ...]) -> tuple[int, Figures]:
     """Return the epoch or iteration of a run's last evaluation, and its figures.
 
     Before the first evaluation they are 0 and empty.
@@ -57,11 +55,11 @@ def last_evaluation(work_dir: Path, metrics: Iterable[Metric]) -> tuple[int, Fig
     Raises:
         UserError: if a log was not written by MMEngine.
     """
-    by_key = {metric.key: metric for metric in metrics}
+    last = {'step': 0}
     # Log files are sorted by time, so the last line is from the latest run.
-    lines = [line for file in scalar_files(work_dir) for line in read_scalars(file)]
-    evaluations = [line for line in lines if by_key.keys() & line.keys()] or [{'step': 0}]
-    last = evaluations[-1]
+    for file in scalar_files(work_dir):
+        for line in read_scalars(file):
+            last = line if any(metric.key in line for metric in metrics) else last
     # COCO marks what cannot be evaluated, such as no object of a size, by -1.
-    known = [metric for key, metric in by_key.items() if last.get(key, -1) >= 0]
+    known = [metric for metric in metrics if last.get(metric.key, -1) >= 0]
     return last['step'], {m.name: round(100 * last[m.key] / m.whole, 1) for m in known}

@@ -31,7 +31,3 @@ def maps_batch(model: nn.Module, images: int, size: tuple[int, int], device: str
         sample.gt_sem_seg = PixelData(data=labels)
     inputs = torch.randint(256, (images, 3, *size), dtype=torch.uint8, device=device)
     return dict(inputs=list(inputs), data_samples=samples)
-
-
-BATCHES = {'mmdet': boxes_batch, 'mmseg': maps_batch}
-"""By a config's default scope."""

@@ -8,16 +8,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
+from mmengine.config import Config
 from mmengine.model import revert_sync_batchnorm
 from mmengine.optim import build_optim_wrapper
-from mmengine.registry import MODELS, DefaultScope
+from mmengine.registry import DefaultScope
 
-from ptnt_mm.engine.hosts import import_host
-from ptnt_mm.utils.atomic_files import written_whole
+from ptnt_mm.engine.build import build_model
+from ptnt_mm.utils.atomic_files import write_whole
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.zoo import get_config
 from reproduction.entries import Entry
-from reproduction.random_batches import BATCHES
+from reproduction.random_batches import boxes_batch, maps_batch
 
 WARM_UP = 2
 """Untimed steps at the start, in which memory is allocated and kernels are chosen."""
@@ -25,16 +26,7 @@ WARM_UP = 2
 
 @dataclass(frozen=True)
 class StepTime:
-    """A measured training step.
-
-    Attributes:
-        seconds: Median seconds of a step.
-        images: Images in a batch.
-        size: Height x width of the images, in pixels.
-        device: Name of the device.
-        torch: Version of torch.
-        date: The date as ``YYYY-MM-DD``.
-    """
+    """A measured training step: the median seconds for a batch of images, 'HxW' in pixels each."""
 
     seconds: float
     images: int
@@ -58,17 +50,17 @@ def measure_step(entry: Entry, device: str, size: tuple[int, int] | None, steps:
     Raises:
         UserError: if the device is missing, has too little memory, or cannot run the config.
     """
-    images = get_config(entry.name).train_dataloader.batch_size
+    config = get_config(entry.name)
     size = size or entry.benchmark.train_size
     try:
-        seconds = time_steps(entry.name, device, size, WARM_UP + steps)[WARM_UP:]
+        seconds = time_steps(config, device, size, WARM_UP + steps)[WARM_UP:]
     except (torch.OutOfMemoryError, MemoryError) as error:
         raise UserError(f'{entry.name} does not fit into the memory of {device}') from error
     except (AssertionError, RuntimeError) as error:
         raise UserError(f'{entry.name} cannot be trained on {device}: {error}') from error
     return StepTime(
         seconds=round(statistics.median(seconds), 4),
-        images=images,
+        images=config.train_dataloader.batch_size,
         size=f'{size[0]}x{size[1]}',
         device=device if device == 'cpu' else torch.cuda.get_device_name(device),
         torch=torch.__version__,
@@ -76,19 +68,17 @@ def measure_step(entry: Entry, device: str, size: tuple[int, int] | None, steps:
     )
 
 
-def time_steps(name: str, device: str, size: tuple[int, int], steps: int) -> list[float]:
+def time_steps(config: Config, device: str, size: tuple[int, int], steps: int) -> list[float]:
     """Train a config's model on random images; return the seconds of each step."""
-    config = get_config(name)
-    import_host(f'{config.default_scope}.models')
     if 'size' in config.model.data_preprocessor:  # a segmenter's, which pads images to it
         config.model.data_preprocessor.size = size
     torch.manual_seed(0)
+    # On one device there is nothing to synchronise.
+    model = revert_sync_batchnorm(build_model(config)).to(device).train()
     with DefaultScope.overwrite_default_scope(config.default_scope):
-        # On one device there is nothing to synchronise.
-        model = revert_sync_batchnorm(MODELS.build(config.model)).to(device).train()
         optimizer = build_optim_wrapper(model, config.optim_wrapper)
-    images = config.train_dataloader.batch_size
-    batch = BATCHES[config.default_scope](model, images, size, device)
+    make_batch = maps_batch if config.default_scope == 'mmseg' else boxes_batch
+    batch = make_batch(model, config.train_dataloader.batch_size, size, device)
     seconds = []
     for _ in range(steps):
         start = time.perf_counter()
@@ -123,5 +113,4 @@ def add_step_time(file: Path, entry: Entry, found: StepTime) -> None:
     """
     times = {**read_step_times(file), entry.step: found}
     content = {name: asdict(step) for name, step in sorted(times.items())}
-    with written_whole(file) as partial:
-        partial.write_text(json.dumps(content, indent=1) + '\n', encoding='utf-8')
+    write_whole(file, json.dumps(content, indent=1) + '\n')

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.zoo import config_path, config_root
-from reproduction.entries import Entry, Schedule
+from reproduction.entries import Entry
 
 WEIGHTS_SOURCE = 'https://github.com/huawei-noah/Efficient-AI-Backbones/tree/master/tnt_pytorch'
 """The README there links each file on Baidu Disk and gives the password."""
@@ -24,39 +24,35 @@ def train_command(gpus: int = 1) -> list[str]:
 def recipe_command(entry: Entry, work_dir: Path, weights_folder: Path, gpus: int) -> list[str]:
     """Return the command that trains an entry, or resumes its training.
 
+    On another number of GPUs than the recipe's, in epochs, batch and learning rate change together.
+    In iterations, another batch would change the total of images, so the batch is kept and divided
+    among the GPUs.
+
     Raises:
         UserError: if the file with its backbone's weights is missing, or the recipe does not fit
             the number of GPUs.
     """
-    weights = weights_folder / entry.weights
+    schedule, weights = entry.schedule, weights_folder / entry.weights
     if not weights.is_file():
         raise UserError(
             f'{weights} is missing: its authors link it, with a password, on {WEIGHTS_SOURCE}. '
             'Save it under this name, or name the folder that holds it with --weights'
         )
+    command = [*train_command(gpus), str(config_path(entry.name))]
     # Without a checkpoint, --resume starts from the beginning, with the pretrained weights.
-    start = ['--work-dir', str(work_dir), '--pretrained', str(weights), '--resume']
-    config = str(config_path(entry.name))
-    return [*train_command(gpus), config, *start, *_recipe_flags(entry.schedule, gpus)]
-
-
-def _recipe_flags(schedule: Schedule, gpus: int) -> list[str]:
-    """The flags of ``tools/train.py`` that keep the recipe on another number of GPUs.
-
-    In epochs, batch and learning rate change together. In iterations, another batch would change
-    the total of images, so the batch is kept and divided among the GPUs.
-    """
+    command += ['--work-dir', str(work_dir), '--pretrained', str(weights), '--resume']
     if gpus == schedule.gpus:
-        return []
+        return command
     if schedule.unit == 'epoch':
-        return ['--auto-scale-lr']
+        return [*command, '--auto-scale-lr']
     if schedule.images % gpus:
         fitting = [str(n) for n in range(1, schedule.images + 1) if schedule.images % n == 0]
         raise UserError(
             f'--gpus {gpus}: the {schedule.images} images of an iteration cannot be divided evenly '
             f'among the GPUs: expected one of {", ".join(fitting)}'
         )
-    return ['--cfg-options', f'train_dataloader.batch_size={schedule.images // gpus}']
+    batch = schedule.images // gpus
+    return [*command, '--cfg-options', f'train_dataloader.batch_size={batch}']
 
 
 def run_trainings(commands: dict[Path, list[str]]) -> None:

@@ -44,7 +44,7 @@ class StopAtBadLossHook(Hook):
             raise UserError(
                 f'{where(runner)}: {", ".join(bad)}. '
                 f'The batch was {", ".join(_images(data_batch)) or "without names"}. Look at these '
-                'images and their annotations (tools/check_config.py reads them all); then '
+                'images and their annotations (ptnt check reads them all); then '
                 f'{ADVICE}'
             )
 

@@ -9,7 +9,7 @@ from mmengine.hooks import CheckpointHook
 
 from ptnt_mm.engine.hooks.bad_weights import require_finite
 from ptnt_mm.registry import HOOKS
-from ptnt_mm.utils.atomic_files import remove_partials, written_whole
+from ptnt_mm.utils.atomic_files import remove_partials, write_whole
 
 WHOLE_FILES = 'whole_files'
 """Name of :class:`WholeFileBackend` for MMEngine's ``backend_args``."""
@@ -26,8 +26,7 @@ class WholeFileBackend(LocalBackend):
             UserError: if the system refuses, as when the disk is full; what had the name before is
                 left as it was.
         """
-        with written_whole(Path(filepath)) as partial:
-            partial.write_bytes(obj)
+        write_whole(Path(filepath), obj)
 
     def put_text(self, obj: str, filepath: str | Path, encoding: str = 'utf-8') -> None:
         """Write text, as :meth:`put`."""

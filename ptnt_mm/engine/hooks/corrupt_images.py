@@ -102,31 +102,26 @@ class _Watched:
         try:
             return self.read(results)
         except Exception as error:  # decoders complain in every way there is
-            file = self._file(results)
+            if 'Annotation' in type(self.read).__name__:
+                file = results.get('seg_map_path')
+            else:
+                file = str(results.get('img_path') or f'image {results.get("sample_idx")}')
             if file is None:
+                # Other annotations come from no file of their own.
                 raise
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             if self.unreadable.add(file):
-                print_log(
-                    f'{file} cannot be read and is left out: {reason}',
-                    logger='current',
-                    level=logging.WARNING,
-                )
+                what = f'{file} cannot be read and is left out: {reason}'
+                print_log(what, logger='current', level=logging.WARNING)
             # Here and not after the iteration: where every image fails, none ever ends.
             if len(self.unreadable) > self.unreadable.limit:
                 raise UserError(
                     f'{len(self.unreadable)} images or masks could not be read; the log names '
-                    f'them. The last one is {file}: {reason}. Mend them (tools/check_config.py '
+                    f'them. The last one is {file}: {reason}. Mend them (ptnt check '
                     'finds all), or allow more with '
                     "custom_hooks=[dict(type='SkipCorruptImagesHook', limit=...), ...]"
                 ) from error
             return None
-
-    def _file(self, results: dict) -> str | None:
-        """The file that the step reads, a mask or else the image; None for other annotations."""
-        if 'Annotation' in type(self.read).__name__:
-            return results.get('seg_map_path')
-        return str(results.get('img_path') or f'image {results.get("sample_idx")}')
 
 
 def _with_pipelines(data_set: Any) -> Iterator[Any]:

@@ -26,11 +26,17 @@ class RememberDataHook(Hook):
     @master_only
     def before_train(self, runner: Any) -> None:
         """Warn of what changed since the checkpoint that training continues from."""
-        hashes = _hashes(runner.cfg)
+        paths = {path for split in ('train', 'val') for path in expected_files(runner.cfg, split)}
+        # Of each annotation file its hash, of each folder two.
+        hashes = {
+            str(path): _listing(path) if path.is_dir() else sha256(path)
+            for path in sorted(paths)
+            if path.exists()
+        }
         known = runner.message_hub.runtime_info.get(_KEY)
         if isinstance(known, dict) and known:
-            for path in hashes:
-                if (what := _change(path, hashes[path], known)) is not None:
+            for path, now in hashes.items():
+                if (what := _change(path, now, known)) is not None:
                     runner.logger.warning(f'{what}: this is another experiment now')
         runner.message_hub.update_info(_KEY, hashes)
 
@@ -38,29 +44,16 @@ class RememberDataHook(Hook):
 def _change(path: str, now: str, known: dict) -> str | None:
     """What became of a file or folder, or None if it is as it was."""
     content, _, times = now.partition(' ')
-    if path not in known:
-        # The same files may lie elsewhere on another machine, and were copied there.
-        same = any(str(before).startswith(content) for before in known.values())
-        return None if same else f'{path} is not what this training began with'
-    content_before, _, times_before = str(known[path]).partition(' ')
-    if content != content_before:
+    # The same files may lie elsewhere on another machine, and were copied there.
+    before = [str(known[path])] if path in known else list(map(str, known.values()))
+    if not any(one.startswith(content) for one in before):
         return f'{path} is not what this training began with'
-    if times != times_before:
+    if path in known and times != before[0].partition(' ')[2]:
         return (
             f'files of {path} were written since, with the same names and sizes. If their content '
             'changed'
         )
     return None
-
-
-def _hashes(config: Any) -> dict[str, str]:
-    """By path, the hash of each annotation file, and the two hashes of each folder."""
-    paths = {path for split in ('train', 'val') for path in expected_files(config, split)}
-    return {
-        str(path): _listing(path) if path.is_dir() else sha256(path)
-        for path in sorted(paths)
-        if path.exists()
-    }
 
 
 def _listing(folder: Path) -> str:

@@ -103,12 +103,8 @@ class HealthHook(Hook):
     def _look_at_gradients(self, optimizer: Optimizer, *_: Any) -> None:
         if (self._iteration + 1) % self.interval:
             return
-        gradients = [
-            parameter.grad
-            for group in optimizer.param_groups
-            for parameter in group['params']
-            if parameter.grad is not None
-        ]
+        parameters = [p for group in optimizer.param_groups for p in group['params']]
+        gradients = [p.grad for p in parameters if p.grad is not None]
         norm = float(torch.nn.utils.get_total_norm(gradients))
         # A fused optimizer takes the scale of float16's gradients away itself.
         norm /= float(getattr(optimizer, 'grad_scale', None) or 1)
@@ -116,12 +112,12 @@ class HealthHook(Hook):
             self._norms.append(norm)
 
     def _check_norm(self, runner: Any) -> None:
-        usual = statistics.median(self._norms)
-        if len(self._norms) >= 5 and self._norms[-1] > 100 * usual:
+        norm, usual = self._norms[-1], statistics.median(self._norms)
+        if len(self._norms) >= 5 and norm > 100 * usual:
             self._warn(
                 runner,
                 'norm',
-                f'the norm of the gradients is {self._norms[-1]:.3g}, usually {usual:.3g}: '
+                f'the norm of the gradients is {norm:.3g}, usually {usual:.3g}: '
                 'clip it (optim_wrapper.clip_grad.max_norm) or lower the learning rate',
             )
 

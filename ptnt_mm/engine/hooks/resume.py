@@ -104,13 +104,10 @@ def _check_hub(hub: Any) -> None:
 def _check_optimizer(wrapper: OptimWrapper, stored: Any) -> None:
     """Raise unless an optimizer's entry fits the config's parameters and its optimizer."""
     own = wrapper.optimizer.state_dict()['param_groups']
-    groups = stored.get('param_groups') if isinstance(stored, dict) else None
-    state = stored.get('state') if isinstance(stored, dict) else None
-    if (
-        not isinstance(state, dict)
-        or not isinstance(groups, list)
-        or not all(isinstance(group, dict) for group in groups)
-    ):
+    stored = stored if isinstance(stored, dict) else {}
+    groups, state = stored.get('param_groups'), stored.get('state')
+    are_groups = isinstance(groups, list) and all(isinstance(group, dict) for group in groups)
+    if not are_groups or not isinstance(state, dict):
         raise UserError(f'it holds no state of an optimizer: take another one, {_START_ANEW}')
     if [group.get('params') for group in groups] != [group['params'] for group in own]:
         raise UserError(
@@ -138,32 +135,26 @@ def _fault(
     """What is wrong with the state of one parameter; None if nothing is."""
     if type(number) is not int or not 0 <= number < len(parameters):
         return f'there is no parameter {number!r:.40}'
-    # As many dimensions as the parameter has, but small ones.
-    probe = parameters[number].new_zeros(tuple(range(2, 2 + parameters[number].dim())))
-    expected = _state_of_a_step(optimizer, probe)
-    if expected is None:
-        return None
-    if not isinstance(entry, dict) or entry.keys() != expected.keys():
-        found = ', '.join(map(str, entry)) if isinstance(entry, dict) else type(entry).__name__
-        return f'it has {found[:80] or "nothing"} in place of {", ".join(expected) or "nothing"}'
-    for name, value in expected.items():
-        like_it = _shape(value) == probe.shape
-        if _shape(entry[name]) != (parameters[number].shape if like_it else _shape(value)):
-            return f'{name} of parameter {number} has another shape or type'
-    return None
-
-
-def _state_of_a_step(optimizer: optim.Optimizer, tensor: Tensor) -> dict | None:
-    """What a step leaves in a fresh optimizer of the same settings; None if it cannot be had."""
-    probe = nn.Parameter(tensor)
-    probe.grad = torch.zeros_like(probe)
     if type(optimizer) not in _USUAL:
         return None
+    # What a step leaves in a fresh optimizer of the same settings, for a parameter of as many
+    # dimensions, but small ones.
+    parameter = parameters[number]
+    probe = nn.Parameter(parameter.new_zeros(tuple(range(2, 2 + parameter.dim()))))
+    probe.grad = torch.zeros_like(probe)
     twin = copy.copy(optimizer)
     twin.state = defaultdict(dict)
     twin.param_groups = [{**optimizer.param_groups[0], 'params': [probe]}]
     twin.step()
-    return twin.state[probe]
+    expected = twin.state[probe]
+    if not isinstance(entry, dict) or entry.keys() != expected.keys():
+        found = ', '.join(map(str, entry)) if isinstance(entry, dict) else type(entry).__name__
+        return f'it has {found[:80] or "nothing"} in place of {", ".join(expected) or "nothing"}'
+    for name, value in expected.items():
+        shape = _shape(value)
+        if _shape(entry[name]) != (parameter.shape if shape == probe.shape else shape):
+            return f'{name} of parameter {number} has another shape or type'
+    return None
 
 
 def _shape(value: Any) -> tuple | None:
@@ -175,31 +166,24 @@ def _shape(value: Any) -> tuple | None:
 
 def _agrees(runner: Any, checkpoint: dict) -> bool:
     """Whether a checkpoint's settings and schedule are the config's, and at the right place."""
-    meta = checkpoint['meta']
-    schedulers = _schedulers(runner)
+    schedulers = runner.param_schedulers or []
     stored = checkpoint.get('param_schedulers', [])
     if not isinstance(stored, list) or len(stored) != len(schedulers):
         return False
-    for scheduler, entry in zip(schedulers, stored, strict=True):
-        done = meta['epoch'] if scheduler.by_epoch else meta['iter']
-        if not _is_on_course(scheduler, entry, done):
-            return False
+    pairs = zip(schedulers, stored, strict=True)
+    if not all(_is_on_course(scheduler, entry, checkpoint['meta']) for scheduler, entry in pairs):
+        return False
     scheduled = {scheduler.param_name for scheduler in schedulers}
     if 'momentum' in scheduled:
         # It is Adam's first beta.
         scheduled.add('betas')
-    return all(
-        _agree(stored_group, own, scheduled)
-        for stored_group, own in zip(
-            _settings(checkpoint['optimizer']),
-            _settings(runner.optim_wrapper.state_dict()),
-            strict=True,
-        )
-    )
+    own = _settings(runner.optim_wrapper.state_dict())
+    groups = zip(_settings(checkpoint['optimizer']), own, strict=True)
+    return all(_agree(before, now, scheduled) for before, now in groups)
 
 
-def _is_on_course(scheduler: Any, entry: Any, done: int) -> bool:
-    """Whether a scheduler's saved state is of the same settings, after so many steps."""
+def _is_on_course(scheduler: Any, entry: Any, meta: dict) -> bool:
+    """Whether a scheduler's saved state is of the same settings, and where training stopped."""
     own = scheduler.state_dict()
     if not isinstance(entry, dict) or entry.keys() != own.keys():
         return False
@@ -207,6 +191,7 @@ def _is_on_course(scheduler: Any, entry: Any, done: int) -> bool:
         return False
     if _is_plateau(scheduler):
         return True
+    done = meta['epoch'] if scheduler.by_epoch else meta['iter']
     last = min(done, scheduler.end - 1) - scheduler.begin
     return (entry['_global_step'], entry['last_step']) == (done, max(last, -1))
 
@@ -239,57 +224,43 @@ def _settings(optimizer: dict) -> Iterator[dict]:
 
 def _use_config(runner: Any, checkpoint: dict) -> None:
     """Put the config's settings in place of a checkpoint's, as they are after as many steps."""
-    if any(map(_is_plateau, _schedulers(runner))):
+    schedulers = runner.param_schedulers or []
+    if any(map(_is_plateau, schedulers)):
         raise UserError(
             'settings of its optimizer or schedule differ from the config, and a schedule that '
             'depends on metrics cannot be brought to where training goes on: set them back, '
             f'{_START_ANEW}'
         )
-    _step(_schedulers(runner), checkpoint['meta']['epoch'], checkpoint['meta']['iter'])
+    _step(schedulers, checkpoint['meta']['epoch'], checkpoint['meta']['iter'])
     own = runner.optim_wrapper.state_dict()
+    now, before = (
+        name_some(dict.fromkeys(f'{group.get("lr")!s:.8}' for group in one['param_groups']))
+        for one in (own, checkpoint['optimizer'])
+    )
     runner.logger.warning(
         "The optimizer's settings or its schedule are not those of the checkpoint. The config's "
-        f'are used: the learning rate goes on at {_rates(own)}; the checkpoint had '
-        f'{_rates(checkpoint["optimizer"])}'
+        f'are used: the learning rate goes on at {now}; the checkpoint had {before}'
     )
     settings = {key: own[key] for key in own if key in ('param_groups', 'base_param_settings')}
     checkpoint['optimizer'] = {**checkpoint['optimizer'], **settings}
-    checkpoint['param_schedulers'] = [item.state_dict() for item in _schedulers(runner)]
+    checkpoint['param_schedulers'] = [item.state_dict() for item in schedulers]
 
 
 def _step(schedulers: list, epochs: int, iterations: int) -> None:
     """Step fresh schedulers as often, and in the order, as a training would have."""
+    passes = max(epochs, 1)
     with warnings.catch_warnings():
         # That the optimizer makes no steps between.
         warnings.simplefilter('ignore')
-        done = 0
-        for epoch in range(1, epochs + 1):
-            while done * epochs < iterations * epoch:
-                _step_those(schedulers, by_epoch=False)
-                done += 1
-            _step_those(schedulers, by_epoch=True)
-        while done < iterations:
-            _step_those(schedulers, by_epoch=False)
-            done += 1
-
-
-def _step_those(schedulers: list, by_epoch: bool) -> None:
-    for scheduler in schedulers:
-        if scheduler.by_epoch == by_epoch:
-            scheduler.step()
-
-
-def _schedulers(runner: Any) -> list:
-    """The config's schedulers; none where a config has none."""
-    return runner.param_schedulers or []
+        for number in range(passes):
+            for _ in range(iterations * number // passes, iterations * (number + 1) // passes):
+                for scheduler in schedulers:
+                    if not scheduler.by_epoch:
+                        scheduler.step()
+            for scheduler in schedulers if epochs else ():
+                if scheduler.by_epoch:
+                    scheduler.step()
 
 
 def _is_plateau(scheduler: Any) -> bool:
     return getattr(scheduler, 'need_val_args', False)
-
-
-def _rates(optimizer: dict) -> str:
-    """The learning rates of all groups."""
-    return name_some(
-        dict.fromkeys(f'{group.get("lr")!s:.8}' for group in optimizer['param_groups'])
-    )

@@ -72,13 +72,13 @@ def map_to_tokens(feature: Tensor) -> Tensor:
     return feature.permute(0, 2, 3, 1).flatten(1, 2)
 
 
-def words_to_map(words: Tensor, hw: Grid) -> Tensor:
-    """(B*h*w, 16, c) -> (B, c, 4h, 4w): all inner tokens of an image on one grid."""
+def words_to_map(words: Tensor, hw: Grid, side: int = WORD_SIDE) -> Tensor:
+    """(B*h*w, side*side, c) -> (B, c, side*h, side*w): all inner tokens of an image on one grid."""
     h, w = hw
     channels = words.shape[2]
-    batch = _images(words, hw)
-    grid = words.reshape(batch, h, w, WORD_SIDE, WORD_SIDE, channels)
-    return grid.permute(0, 5, 1, 3, 2, 4).reshape(batch, channels, h * WORD_SIDE, w * WORD_SIDE)
+    batch = _images(words, hw, side)
+    grid = words.reshape(batch, h, w, side, side, channels)
+    return grid.permute(0, 5, 1, 3, 2, 4).reshape(batch, channels, h * side, w * side)
 
 
 def map_to_words(feature: Tensor, side: int = WORD_SIDE) -> Tensor:
@@ -119,13 +119,13 @@ class _ContiguousMap(torch.autograd.Function):
         return map_to_tokens(grad).contiguous(), None
 
 
-def _images(words: Tensor, hw: Grid) -> int:
+def _images(words: Tensor, hw: Grid, side: int = WORD_SIDE) -> int:
     """How many images the inner tokens belong to."""
     outer_tokens = hw[0] * hw[1]
-    if words.shape[0] % outer_tokens or words.shape[1] != WORDS:
+    if words.shape[0] % outer_tokens or words.shape[1] != side**2:
         raise ValueError(
             f'inner tokens {tuple(words.shape)} do not fit a grid of {hw[0]}x{hw[1]} outer tokens '
-            f'with {WORDS} inner tokens each'
+            f'with {side**2} inner tokens each'
         )
     return words.shape[0] // outer_tokens
 

@@ -18,63 +18,49 @@ BASELINE = 'ptnt_s'
 
 
 def _peer(name: str, **options) -> nn.Module:
-    """Build a backbone of mmdet, which needs mmcv's compiled operators to be importable."""
+    """Build a backbone of mmdet, which needs mmcv's operators to be importable."""
     import_host('mmdet.models')
     from mmdet.models import backbones
 
     return getattr(backbones, name)(**options)
 
 
+_SIZES = dict(ti='tiny', s='small', m='medium', b='base')
+_FORMS = {'': {}, '_eager': dict(attention='eager'), '_cp': dict(with_cp=True)}
+_SWIN = dict(embed_dims=96, depths=(2, 2, 6, 2), num_heads=(3, 6, 12, 24), window_size=7)
 _PVT_V2 = dict(embed_dims=64, num_heads=(1, 2, 5, 8))
 
-_BUILDERS: dict[str, Callable[[], nn.Module]] = {
+BUILDERS: dict[str, Callable[[], nn.Module]] = {
     **{
         f'ptnt_{size}{form}': partial(PyramidTNT, arch, **options)
-        for size, arch in dict(ti='tiny', s='small', m='medium', b='base').items()
-        for form, options in {
-            '': {},
-            '_eager': dict(attention='eager'),
-            '_cp': dict(with_cp=True),
-        }.items()
+        for size, arch in _SIZES.items()
+        for form, options in _FORMS.items()
     },
-    'swin_t': partial(
-        _peer,
-        'SwinTransformer',
-        embed_dims=96,
-        depths=(2, 2, 6, 2),
-        num_heads=(3, 6, 12, 24),
-        window_size=7,
-        drop_path_rate=0.2,
-    ),
+    'swin_t': partial(_peer, 'SwinTransformer', drop_path_rate=0.2, **_SWIN),
     'pvt_v2_b1': partial(_peer, 'PyramidVisionTransformerV2', num_layers=(2, 2, 2, 2), **_PVT_V2),
     'pvt_v2_b2': partial(_peer, 'PyramidVisionTransformerV2', num_layers=(3, 4, 6, 3), **_PVT_V2),
     'resnet50': partial(_peer, 'ResNet', depth=50),
 }
+"""All contenders, without the compiled forms."""
 
 
-def contender_names() -> list[str]:
-    """List all contenders, without the compiled forms."""
-    return list(_BUILDERS)
-
-
-def check_name(name: str) -> str:
-    """Return the name, or raise a UserError that suggests the closest one."""
-    if name.removesuffix(COMPILED) not in _BUILDERS:
-        raise UserError(unknown_name('model', name, _BUILDERS))
-    return name
+def check_name(name: str) -> None:
+    """Raise a UserError that suggests the closest name if there is no such contender."""
+    if name.removesuffix(COMPILED) not in BUILDERS:
+        raise UserError(unknown_name('model', name, BUILDERS))
 
 
 def build_contender(name: str) -> nn.Module:
     """Build a contender with random weights, uncompiled.
 
     Raises:
-        UserError: if the name is unknown, or mmdet is needed and cannot be imported.
+        UserError: if mmdet is needed and cannot be imported.
     """
-    return _BUILDERS[check_name(name).removesuffix(COMPILED)]()
+    return BUILDERS[name.removesuffix(COMPILED)]()
 
 
 def counted_as(name: str) -> str:
     """Return the contender to count multiply-adds of; for PyramidTNT, its published form."""
-    plain = check_name(name).removesuffix(COMPILED).removesuffix('_cp')
+    plain = name.removesuffix(COMPILED).removesuffix('_cp')
     eager = f'{plain}_eager'
-    return eager if eager in _BUILDERS else plain
+    return eager if eager in BUILDERS else plain

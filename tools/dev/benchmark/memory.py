@@ -47,18 +47,12 @@ def _resident(name: str, setting: Setting, threads: int) -> int:
     torch.set_num_threads(threads)
     run = prepare_run(name, setting, None if name.endswith(COMPILED) else _SMALL)
     gc.collect()
-    _give_back_free_memory()
+    # Freed memory that malloc kept would hide part of the peak.
+    ctypes.CDLL(None).malloc_trim(0)
     before = _from_status('VmRSS')
     _CLEAR_REFS.write_text('5')  # reset the peak
     run()
     return _from_status('VmHWM') - before
-
-
-def _give_back_free_memory() -> None:
-    """Return freed memory to the system; otherwise it would hide part of the next peak."""
-    trim = getattr(ctypes.CDLL(None), 'malloc_trim', None)
-    if trim is not None:
-        trim(0)
 
 
 def _from_status(key: str) -> int:

@@ -1,7 +1,5 @@
 """Time contenders interleaved, so that background load affects all of them equally."""
 
-import os
-import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,22 +35,6 @@ class Setting:
         return f'{self.mode}, {height}x{width}, batch {self.batch}, {self.dtype}, {self.device}'
 
 
-@dataclass(frozen=True)
-class Times:
-    """Seconds of each round."""
-
-    rounds: tuple[float, ...]
-
-    @property
-    def median(self) -> float:
-        """Median seconds over the rounds: the figure to quote."""
-        return statistics.median(self.rounds)
-
-    def ratio(self, other: 'Times') -> float:
-        """Return the median over rounds of this time / the other's."""
-        return statistics.median(a / b for a, b in zip(self.rounds, other.rounds, strict=True))
-
-
 def prepare_run(
     name: str, setting: Setting, warm_up: tuple[int, int] | None = None
 ) -> Callable[[], None]:
@@ -74,7 +56,6 @@ def prepare_run(
     work = _train if setting.mode == TRAINING else _forward
     lower = setting.dtype != 'float32'
     dtype = getattr(torch, setting.dtype)
-
     image = torch.randn(setting.batch, 3, *setting.size, device=setting.device)
 
     def run(image: Tensor = image) -> None:
@@ -94,20 +75,15 @@ def prepare_run(
     return run
 
 
-def interleave(works: dict[str, Callable[[], None]], rounds: int) -> dict[str, Times]:
-    """Run every contender once per round."""
-    seconds: dict[str, list[float]] = {name: [] for name in works}
+def interleave(runs: dict[str, Callable[[], None]], rounds: int) -> dict[str, tuple[float, ...]]:
+    """Run every contender once per round; return the seconds of each round."""
+    seconds: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(rounds):
-        for name, work in works.items():
+        for name, run in runs.items():
             start = time.perf_counter()
-            work()
+            run()
             seconds[name].append(time.perf_counter() - start)
-    return {name: Times(tuple(found)) for name, found in seconds.items()}
-
-
-def system_load() -> float:
-    """Return the system's load average over one minute; 0 where the system has none."""
-    return os.getloadavg()[0] if hasattr(os, 'getloadavg') else 0.0
+    return {name: tuple(found) for name, found in seconds.items()}
 
 
 @torch.no_grad()

@@ -1,7 +1,7 @@
-"""The configs that the README shows, and the recipe on the demo set.
+"""The configs that docs/own_config.md shows, and the recipe on the demo set.
 
-    python tests/readme.py work_dirs/readme
-    python tools/train.py work_dirs/readme/on_demo.py
+    python tests/own_config.py work_dirs/own_config
+    python tools/train.py work_dirs/own_config/on_demo.py
 
 trains it as ``demo_retinanet_ptnt_ti`` is trained: on that one's data, as long, with its rates and
 its narrow pyramid and head, from random weights.
@@ -15,7 +15,7 @@ from mmengine.config import Config
 
 import ptnt_mm
 
-README = Path(__file__).parents[1] / 'README.md'
+PAGE = Path(__file__).parents[1] / 'docs' / 'own_config.md'
 
 # What the demo has of its own: data, length, rates and log.
 OF_THE_DEMO = (
@@ -26,8 +26,8 @@ OF_THE_DEMO = (
 
 
 def snippet(folder: Path, base: str) -> Path:
-    """Write the README's config with this base into a folder, as a reader would."""
-    blocks = re.findall(r'```python\n(.*?)```', README.read_text(), re.DOTALL)
+    """Write the page's config with this base into a folder, as a reader would."""
+    blocks = re.findall(r'```python\n(.*?)```', PAGE.read_text(), re.DOTALL)
     (text,) = (block for block in blocks if f"_base_ = '{base}" in block)
     file = folder / 'snippet.py'
     file.write_text(text)

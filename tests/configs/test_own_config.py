@@ -1,4 +1,4 @@
-"""The README's configs are the published recipe, and train as they stand."""
+"""The configs of docs/own_config.md are the published recipe, and train as they stand."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ pytest.importorskip('mmdet')
 from mmdet.testing import demo_mm_inputs  # noqa: E402
 from mmengine.config import Config  # noqa: E402
 from mmengine.optim import build_optim_wrapper  # noqa: E402
-from readme import on_demo, snippet  # noqa: E402
+from own_config import on_demo, snippet  # noqa: E402
 
 from ptnt_mm.zoo import copy_config  # noqa: E402
 

@@ -1,0 +1,89 @@
+"""The command ``ptnt``: a table of commands, and the call of the one that is asked for.
+
+Only the standard library is imported here, because the help should not wait for torch.
+"""
+
+import argparse
+import os
+import runpy
+import signal
+import sys
+from importlib import import_module
+from pathlib import Path
+
+COMMANDS = (
+    ('train', 'ptnt_mm.cli.train', 'train a detector or segmenter'),
+    ('test', 'ptnt_mm.cli.test', 'evaluate a checkpoint'),
+    ('infer', 'ptnt_mm.cli.infer', 'look at images, a folder, a video or a webcam'),
+    ('export', 'ptnt_mm.cli.export', 'write a file that runs without torch, and check it'),
+    ('check', 'ptnt_mm.cli.check_config', 'say what in a config and its data would break'),
+    ('visualize', 'ptnt_mm.cli.visualize', 'draw what a network sees in images'),
+    ('report', 'ptnt_mm.cli.report', 'make one page of one or more trainings'),
+    ('checkpoint', 'ptnt_mm.cli.checkpoint', 'look into a checkpoint, convert or publish it'),
+    ('complexity', 'ptnt_mm.cli.complexity', 'count parameters and multiply-adds'),
+    ('configs', 'ptnt_mm.cli.configs', 'list the configs of this package, or copy one'),
+    ('demo', 'ptnt_mm.cli.demo', 'make the demo data set, without any download'),
+    ('masks-from-coco', 'ptnt_mm.cli.masks_from_coco', 'draw COCO polygons as masks of classes'),
+    ('doctor', 'ptnt_mm.cli.doctor', 'show what is installed, and how to mend it'),
+    ('mmcv-ops', 'ptnt_mm.cli.mmcv_ops', "offer mmcv's operators to all programs"),
+    ('completion', 'ptnt_mm.cli.completion', 'print the completion of bash, zsh or fish'),
+)
+"""Name, module, one line of help. The module's ``main(words)`` gives the exit status, and its
+``_parser()`` the flags for the completion."""
+
+_SHORT = {'list': 'configs list', 'copy': 'configs copy'}
+
+
+def main() -> int:
+    """Run the command that the command line names; its exit status."""
+    name = _parser().parse_args(sys.argv[1:2]).command
+    name, *part = _SHORT.get(name, name).split()
+    # As of a script of this name: parsers show it, and `command_line` reads it.
+    sys.argv[:2] = [f'ptnt {name}', *part]
+    modules = {known: module for known, module, _ in COMMANDS}
+    # Imports take a while, and nothing has begun. Some libraries swallow a KeyboardInterrupt.
+    before = signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+    try:
+        command = import_module(modules[name])
+    except ImportError as error:
+        sys.exit(f'error: {error}. ptnt doctor says what to install')
+    finally:
+        signal.signal(signal.SIGINT, before)
+    try:
+        status = command.main(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Nobody reads on, as in `ptnt configs | head`. Python's own last flush has to succeed.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    return status
+
+
+def command_line() -> tuple[str, ...]:
+    """The words that started this process: 'ptnt', 'train', ... or 'python', 'train.py', ..."""
+    program, *words = sys.argv
+    is_ptnt = program.startswith('ptnt ')
+    return (*(program.split() if is_ptnt else (Path(sys.executable).name, program)), *words)
+
+
+def _parser() -> argparse.ArgumentParser:
+    """The parser of the first word; the others belong to the command."""
+    parser = argparse.ArgumentParser(
+        'ptnt',
+        'ptnt COMMAND ...',
+        'Transformer in Transformer for MMDetection and MMSegmentation.',
+        'ptnt COMMAND --help shows its flags and an example. Exit status: 0 done, 1 an error, or '
+        'errors found, 2 a wrong command line, 130 stopped by Ctrl-C.',
+    )
+    version = runpy.run_path(str(Path(__file__).parents[1] / 'version.py'))['__version__']
+    parser.add_argument('--version', action='version', version=version)
+    rows = parser.add_subparsers(title='commands', dest='command', metavar='COMMAND', required=True)
+    for name, _, about in COMMANDS:
+        rows.add_parser(name, help=about, add_help=False)
+    for name in _SHORT:
+        rows.add_parser(name, add_help=False)
+    return parser
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""Print the completion of a shell: what it offers after ``ptnt`` when you press the tab key.
+
+ptnt completion bash > ~/.local/share/bash-completion/completions/ptnt
+ptnt completion zsh > ~/.zfunc/_ptnt
+ptnt completion fish > ~/.config/fish/completions/ptnt.fish
+"""
+
+import argparse
+from importlib import import_module
+from pathlib import Path
+
+import shtab
+
+from ptnt_mm.cli.arguments import Parser
+from ptnt_mm.cli.commands import COMMANDS
+from ptnt_mm.zoo import config_names
+
+
+def main(words: list[str] | None = None) -> int:
+    """Print the completion of a shell; the exit status."""
+    return _parser().run(lambda args: print(completion(args.shell)), words)
+
+
+def _parser() -> Parser:
+    parser = Parser(__doc__)
+    parser.add_argument('shell', choices=('bash', 'zsh', 'fish'))
+    return parser
+
+
+def completion(shell: str) -> str:
+    """A script for a shell: commands, flags, choices, files and the names of configs.
+
+    It holds all of them. So a key press starts no Python, which would import torch first.
+    """
+    root = argparse.ArgumentParser('ptnt')
+    commands = root.add_subparsers(parser_class=lambda parser, **settings: parser)
+    for name, module, about in COMMANDS:
+        try:
+            parser = import_module(module)._parser()
+        except ImportError:  # of an extra that is not installed: its name is all there is
+            parser = argparse.ArgumentParser()
+        parser.description = about
+        _mark(parser)
+        commands.add_parser(name, help=about, parser=parser)
+    return shtab.complete(root, shell)
+
+
+def _mark(parser: argparse.ArgumentParser) -> None:
+    """Tell shtab which arguments are configs, and which may be files: those of no other type."""
+    for action in parser._actions:
+        # After an option of several words, or of none, the next word may be another option.
+        one_word = action.nargs is None or not action.option_strings
+        if action.nargs == argparse.PARSER:  # the parts of a command
+            for part in action.choices.values():
+                _mark(part)
+        elif action.dest == 'config':
+            action.complete = _configs()
+        elif one_word and not action.choices and action.type in (None, Path):
+            action.complete = shtab.FILE
+
+
+def _configs() -> dict:
+    """How shtab completes a config: by its name, or as a file."""
+    names = ' '.join(config_names())
+    bash = f'compgen -f -- $1; compgen -W "{names}" -- $1'
+    zsh = f"_alternative 'names:config:({names})' 'files:file:_files'"
+    function = '_ptnt_config_files() {{ {}; }}'
+    return {
+        'bash': '_ptnt_config_files',
+        'zsh': '_ptnt_config_files',
+        'fish': f'(__fish_complete_path (commandline -ct)) {names}',
+        'preamble': {'bash': function.format(bash), 'zsh': function.format(zsh)},
+    }

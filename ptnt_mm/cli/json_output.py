@@ -1,0 +1,51 @@
+"""The flag ``--json``, the same for all commands that find figures."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+from ptnt_mm.utils.atomic_files import check_new, write_whole
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add ``--json`` and the ``--overwrite`` that belongs to it."""
+    parser.add_argument(
+        '--json',
+        type=Path,
+        metavar='FILE',
+        help='also write JSON to this file; - prints it, and the text goes to standard error',
+    )
+    parser.add_argument('--overwrite', action='store_true', help='replace that file if it exists')
+
+
+@contextmanager
+def json_output(file: Path | None, overwrite: bool) -> Iterator[Callable[[Any], None]]:
+    """Yield the function that writes figures to a file, if there is one, or prints them for '-'.
+
+    In that case, what else the block prints goes to standard error.
+
+    Raises:
+        UserError: if the file exists and is not to be overwritten, or cannot be written.
+    """
+    stdout, prints = sys.stdout, file == Path('-')
+    if file is not None and not prints:
+        check_new(file, overwrite)
+
+    def write(figures: Any) -> None:
+        if prints:
+            print(to_json(figures), file=stdout)
+        elif file is not None:
+            write_whole(file, to_json(figures) + '\n')
+
+    with redirect_stdout(sys.stderr if prints else stdout):
+        yield write
+
+
+def to_json(figures: Any) -> str:
+    """Text that every reader of JSON takes: null stands for NaN and infinity."""
+    text = json.dumps(figures, default=float)  # NumPy's numbers
+    return json.dumps(json.loads(text, parse_constant=lambda name: None), indent=2)

@@ -1,0 +1,94 @@
+"""Write one page about trainings: curves, scores, errors and the worst images.
+
+Examples:
+    ptnt report work_dirs/demo
+    ptnt report work_dirs/demo work_dirs/demo_masks --out compared.html
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ptnt_mm.cli.arguments import Parser
+from ptnt_mm.cli.test import evaluate
+from ptnt_mm.report.training_run import TrainingRun, read_run
+from ptnt_mm.utils.errors import UserError
+
+
+@dataclass(frozen=True)
+class ReportArguments:
+    """The command line, resolved: what :func:`write_report` takes."""
+
+    work_dirs: tuple[Path, ...]
+    out: Path
+
+
+def write_report(work_dirs: Sequence[Path], out: Path) -> None:
+    """Write a page as ``ptnt report`` does.
+
+    Predictions in a work dir are used if they are newer than its last checkpoint. Otherwise that
+    checkpoint is evaluated first, and its predictions are kept there.
+
+    Args:
+        work_dirs: Those of trainings.
+        out: The page; one that is there is replaced.
+
+    Raises:
+        UserError: for everything that the user can mend.
+    """
+    try:
+        from ptnt_mm.report.content import page_content
+        from ptnt_mm.visualization.page import write_page
+    except ModuleNotFoundError as error:
+        raise UserError(f"{error}: a report needs pip install 'ptnt_mm[vis]'") from error
+    names = [path.resolve().name for path in work_dirs]
+    if len(set(names)) < len(names):
+        names = list(map(str, work_dirs))
+    runs = [read_run(work_dir, name) for work_dir, name in zip(work_dirs, names, strict=True)]
+    reports, notes = {}, {}
+    for run in runs:
+        try:
+            reports[run.name] = _report(run)
+        except UserError as error:
+            # Curves and config are worth a page, too.
+            notes[run.name] = f'No scores and no images: {error}'
+            print(f'{run.work_dir}: {notes[run.name]}')
+    write_page('report.html', out, **page_content(runs, reports, notes))
+
+
+def _report(run: TrainingRun) -> Any:
+    if not run.has_predictions():
+        if run.checkpoint is None:
+            raise UserError('there are neither predictions nor a checkpoint')
+        evaluate(run.evaluation_config(), str(run.checkpoint), run.work_dir / 'test')
+    if not run.has_predictions():
+        raise UserError('the evaluation found nothing in any image')
+    return run.read_report()
+
+
+def main(words: list[str] | None = None) -> int:
+    """Write a page as the command line says; the exit status."""
+    return _parser().run(lambda args: _run(_resolve(args)), words)
+
+
+def _parser() -> Parser:
+    parser = Parser(__doc__)
+    parser.add_argument(
+        'work_dirs', nargs='+', type=Path, metavar='WORK_DIR', help='the --work-dir of a training'
+    )
+    parser.add_argument(
+        '--out', type=Path, metavar='FILE.html', help='the page: WORK_DIR/report.html by default'
+    )
+    return parser
+
+
+def _resolve(args: argparse.Namespace) -> ReportArguments:
+    out = args.out or args.work_dirs[0] / 'report.html'
+    return ReportArguments(tuple(dict.fromkeys(args.work_dirs)), out)
+
+
+def _run(arguments: ReportArguments) -> None:
+    write_report(**vars(arguments))
+    print(f'Done. Page: {arguments.out}')

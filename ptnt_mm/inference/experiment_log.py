@@ -1,0 +1,83 @@
+"""Log a training to TensorBoard, WandB or MLflow, through MMEngine's backends."""
+
+import os
+import warnings
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from mmengine.config import Config
+from mmengine.hooks import Hook
+
+from ptnt_mm.inference.images import read_image
+from ptnt_mm.registry import HOOKS
+from ptnt_mm.utils.errors import UserError
+
+# MMEngine's default for MLflow, a folder of files, is refused since MLflow 3.
+BACKENDS = {
+    'tensorboard': dict(type='TensorboardVisBackend'),
+    'wandb': dict(type='WandbVisBackend'),
+    'mlflow': dict(
+        type='MLflowVisBackend',
+        tracking_uri=os.environ.get('MLFLOW_TRACKING_URI', 'sqlite:///mlflow.db'),
+    ),
+}
+"""MMEngine's backends by the package that each needs."""
+
+
+def log_to(config: Config, package: str) -> None:
+    """Have losses, metrics and some predictions logged, beside what the config logs.
+
+    Args:
+        config: Gets a backend and a hook.
+        package: A key of ``BACKENDS``.
+
+    Raises:
+        UserError: if the package is not installed.
+    """
+    if find_spec(package) is None:
+        raise UserError(f'--log {package}: {package} is not installed: pip install {package}')
+    visualizer = config.get('visualizer') or dict(type='Visualizer', name='visualizer')
+    backends = visualizer.get('vis_backends') or [dict(type='LocalVisBackend')]
+    if BACKENDS[package]['type'] not in [backend['type'] for backend in backends]:
+        backends = [*backends, BACKENDS[package]]
+    config.visualizer = dict(visualizer, vis_backends=backends)
+    config.custom_hooks = [*(config.get('custom_hooks') or []), dict(type='DrawValidationHook')]
+
+
+@HOOKS.register_module()
+class DrawValidationHook(Hook):
+    """Draw the predictions for the first images of each evaluation, into all of its backends.
+
+    mmdet's own hook draws other images each time.
+
+    Args:
+        images: How many.
+    """
+
+    def __init__(self, images: int = 4):
+        self._images = images
+        self._drawn = 0
+
+    def before_val_epoch(self, runner: Any) -> None:
+        """Begin with the first image again."""
+        self._drawn = 0
+
+    def after_val_iter(
+        self,
+        runner: Any,
+        batch_idx: int,
+        data_batch: Any = None,
+        outputs: Sequence[Any] | None = None,
+    ) -> None:
+        """Draw what is left to draw of a batch."""
+        for sample in (outputs or ())[: self._images - self._drawn]:
+            self._drawn += 1
+            image = read_image(Path(sample.img_path))[..., ::-1].copy()
+            # MLflow wants the name of a file.
+            name = f'prediction_{self._drawn}.png'
+            with warnings.catch_warnings():
+                # Of boxes that touch the border.
+                warnings.filterwarnings('ignore', '.*out of bounds', UserWarning)
+                runner.visualizer.add_datasample(name, image, sample, step=runner.iter)

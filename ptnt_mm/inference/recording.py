@@ -1,0 +1,203 @@
+"""What passes through a network while it looks at an image, kept by hooks."""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ptnt_mm.models.backbone import Backbone
+from ptnt_mm.models.layers.attention import Attention, Position
+from ptnt_mm.models.layers.block import NestedBlock, OuterBlock
+from ptnt_mm.models.layers.position import Factors
+from ptnt_mm.models.layers.shapes import Grid, reduced, tokens_to_map, words_to_map
+from ptnt_mm.models.layers.stage import Stage
+from ptnt_mm.models.plain import PlainBackbone
+
+Calls = dict[nn.Module, list[tuple[tuple, Any]]]
+"""By module, the arguments and the output of each call."""
+
+Size = tuple[float, float]
+"""Height and width in pixels of the image."""
+
+
+class Level(NamedTuple):
+    """A feature map (C, h, w), and the size of its places."""
+
+    name: str
+    feature: np.ndarray
+    cell: Size
+
+
+class BlockRecord(NamedTuple):
+    """A block of one of our backbones, and what an image left behind in it."""
+
+    name: str
+    module: OuterBlock
+    stage: Stage | None  # None in a backbone of one scale
+    class_tokens: int
+    cell: Size  # of a sentence
+    hw: Grid  # of the sentences
+    outer: Tensor  # behind the block, (1, n + N, C) with n class tokens
+    words: Tensor | None  # behind the block, (N, m, c)
+    queries: Tensor  # what the outer attention gets, (1, n + N, C)
+    position: Position  # likewise
+    inner_queries: Tensor | None  # what the inner attention gets, (N, m, c)
+
+    @property
+    def key_hw(self) -> Grid:
+        """Grid of the outer attention's keys."""
+        return reduced(self.hw, self.module.outer_attn.sr_ratio)
+
+    def sentences_in_place(self) -> Level:
+        """The sentences as a map (C, h, w), without class tokens."""
+        sentences = tokens_to_map(self.outer[:, self.class_tokens :], self.hw)
+        return Level(self.name, as_numpy(sentences[0]), self.cell)
+
+    def words_in_place(self) -> Level:
+        """The words of all sentences as one map, (c, s*h, s*w) for s*s words in a sentence."""
+        side = math.isqrt(self.words.shape[1])
+        words = words_to_map(self.words, self.hw, side)
+        return Level(self.name, as_numpy(words[0]), tuple(length / side for length in self.cell))
+
+    def attention(self, sentence: int, with_table: bool = True) -> Tensor:
+        """What a sentence takes from each key, (heads, n + M), as the model computes it.
+
+        Args:
+            sentence: Counted row by row; -1 is the class token.
+            with_table: Whether the relative position table takes part.
+        """
+        attention, token = self.module.outer_attn, self.class_tokens + sentence
+        with torch.no_grad():
+            keys = attention.key_tokens(self.queries, self.hw)
+            q, k, _ = attention.project(self.queries[:, token : token + 1], keys)
+            return _weights(q, k, self.bias(sentence) if with_table else None)[0, :, 0]
+
+    def bias(self, sentence: int) -> Tensor | None:
+        """What the table adds to a sentence's logits, (1, heads, 1, M); None without a table."""
+        row = slice(sentence, sentence + 1)
+        if isinstance(self.position, Factors):
+            return self.position._replace(queries=self.position.queries[:, :, row]).bias()
+        return None if self.position is None else self.position[:, :, row]
+
+    def inner_attention(self, sentence: int) -> Tensor:
+        """What each word of a sentence takes from each of them, (heads, m, m)."""
+        words = self.inner_queries[sentence : sentence + 1]
+        with torch.no_grad():
+            q, k, _ = self.module.inner_attn.project(words, words)
+            return _weights(q, k, None)[0]
+
+    def tables(self) -> tuple[Tensor, Tensor]:
+        """The table, mean of its heads: (N_pre, M_pre) as learned, and resized (N, M)."""
+        with torch.no_grad():
+            # Resizing is linear: the resized mean is the mean of the resized.
+            table = self.stage.relative_pos.mean(dim=1, keepdim=True)
+            factors = self.stage.position.factors(table, self.hw, self.key_hw)
+            return table[0, 0], factors.bias()[0, 0]
+
+
+class Recording(NamedTuple):
+    """What an image left behind in a network."""
+
+    blocks: list[BlockRecord]  # of our backbone; none if it is another one
+    maps: list[Level]  # what another backbone returned
+    necks: list[Level]  # what each part of the neck returned
+
+    def shown(self) -> list[BlockRecord]:
+        """The last block of each stage; the first, middle and last of a backbone of one scale."""
+        last = len(self.blocks) - 1
+        if self.blocks and self.blocks[0].stage is None:
+            return [self.blocks[i] for i in sorted({0, last // 2, last})]
+        return list({block.stage: block for block in self.blocks}.values())
+
+    def nested(self) -> list[BlockRecord]:
+        """The blocks with words: of a pyramid all, otherwise the shown ones."""
+        pyramid = [block for block in self.blocks if block.stage is not None]
+        return [block for block in pyramid or self.shown() if block.words is not None]
+
+    def stages(self) -> list[Level]:
+        """The maps behind the shown blocks, or what another backbone returned."""
+        return [block.sentences_in_place() for block in self.shown()] or self.maps
+
+
+def record(model: nn.Module, run: Callable, pixels: Tensor, ratio: Size) -> Recording:
+    """Run a network on an image, and keep what passes.
+
+    Args:
+        model: In evaluation mode.
+        run: Its part up to the neck.
+        pixels: What it gets of the image, (1, 3, H, W).
+        ratio: Pixels of it for each pixel of the image, along y and x.
+    """
+    trunk, neck = find_trunk(model), getattr(model, 'neck', None)
+    necks = neck if isinstance(neck, nn.Sequential) else filter(None, [neck])
+    parts = [*necks] if trunk is not None else [model.backbone, *necks]
+    calls: Calls = defaultdict(list)
+
+    def keep(module: nn.Module, arguments: tuple, output: Any) -> None:
+        calls[module].append((arguments, output))
+
+    with ExitStack() as hooks, torch.no_grad():
+        for module in model.modules():
+            if isinstance(module, (OuterBlock, Attention)) or module in parts:
+                hooks.callback(module.register_forward_hook(keep).remove)
+        run(pixels)
+    whole = tuple(length / scale for length, scale in zip(pixels.shape[2:], ratio, strict=True))
+    levels = {part: list(_levels(part, calls, whole)) for part in parts}
+    maps = [] if trunk is not None else levels.pop(model.backbone)
+    blocks = [] if trunk is None else list(_blocks(trunk, calls, ratio))
+    return Recording(blocks, maps, sum(levels.values(), []))
+
+
+def find_trunk(model: nn.Module) -> Backbone | None:
+    """The backbone of ours in a model, or None."""
+    return next((module for module in model.modules() if isinstance(module, Backbone)), None)
+
+
+def as_numpy(tensor: Tensor) -> np.ndarray:
+    """A tensor from any device, in float32."""
+    return tensor.detach().float().cpu().numpy()
+
+
+def _levels(part: nn.Module, calls: Calls, whole: Size) -> Iterator[Level]:
+    """The maps that a part returned; ``whole`` is the size that each covers."""
+    for i, feature in enumerate(calls[part][0][1], start=1):
+        cell = tuple(length / n for length, n in zip(whole, feature.shape[2:], strict=True))
+        yield Level(f'{type(part).__name__}, level {i}', as_numpy(feature[0]), cell)
+
+
+def _blocks(trunk: Backbone, calls: Calls, ratio: Size) -> Iterator[BlockRecord]:
+    """The blocks of a backbone, counted from 1."""
+    plain, number = isinstance(trunk, PlainBackbone), 0
+    for i, stage in enumerate([trunk] if plain else trunk.stages):
+        for module in stage.blocks:
+            number += 1
+            [((_, _, hw, _), (words, outer))] = calls[module]
+            [((queries, _, position), _)] = calls[module.outer_attn]
+            inner_queries = None
+            if isinstance(module, NestedBlock):
+                # On a CPU it is called once for each slice of the sentences.
+                inner_queries = torch.cat([given[0] for given, _ in calls[module.inner_attn]])
+            yield BlockRecord(
+                name=f'block {number}' if plain else f'stage {i + 1}, block {number}',
+                module=module,
+                stage=None if plain else stage,
+                class_tokens=trunk.class_tokens if plain else 0,
+                cell=tuple(trunk.patch * 2**i / scale for scale in ratio),
+                hw=hw,
+                outer=outer,
+                words=None if inner_queries is None else words,
+                queries=queries,
+                position=position,
+                inner_queries=inner_queries,
+            )
+
+
+def _weights(q: Tensor, k: Tensor, bias: Tensor | None) -> Tensor:
+    """(B, heads, N, d), (B, heads, M, d) -> (B, heads, N, M), each row adds up to 1."""
+    logits = (q * q.shape[-1] ** -0.5) @ k.mT
+    return (logits if bias is None else logits + bias).softmax(dim=-1)

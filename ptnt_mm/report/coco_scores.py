@@ -1,0 +1,138 @@
+"""COCO's evaluation of a file of detections: its twelve numbers, AP per class, and curves."""
+
+import contextlib
+import io
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
+
+from ptnt_mm.data.coco_file import read_json
+from ptnt_mm.utils.errors import UserError
+
+_TWELVE = (
+    *('AP', 'AP50', 'AP75', 'AP small', 'AP medium', 'AP large'),
+    *('AR, 1 per image', 'AR, 10 per image', 'AR, 100 per image'),
+    *('AR small', 'AR medium', 'AR large'),
+)
+
+_FIGURES = {
+    'AP': (slice(None), 0),
+    'AP50': (0, 0),
+    'AP75': (5, 0),
+    'small': (slice(None), 1),
+    'medium': (slice(None), 2),
+    'large': (slice(None), 3),
+}
+"""Of a class, with their places among COCO's ten IoUs from 0.50 to 0.95, and its four sizes."""
+
+
+@dataclass(frozen=True)
+class CocoScores:
+    """What pycocotools found: an evaluation after all of its steps, and class names by their ids.
+
+    The names are in the order of ``evaluation.params.catIds``.
+    """
+
+    evaluation: COCOeval
+    classes: dict[int, str]
+
+    @property
+    def kind(self) -> str:
+        """What was compared: 'bbox' or 'segm'."""
+        return self.evaluation.params.iouType
+
+    @property
+    def twelve(self) -> dict[str, float | None]:
+        """COCO's twelve numbers in [0, 1]; None where there are no such objects."""
+        return dict(zip(_TWELVE, map(_known, self.evaluation.stats), strict=True))
+
+    def of_classes(self) -> Iterator[dict[str, object]]:
+        """For each class its name, its number of objects, and its AP: of all, and of each size."""
+        truth, precision = self.evaluation.cocoGt, self.evaluation.eval['precision'][..., -1]
+        for index, (category, name) in enumerate(self.classes.items()):
+            objects = len(truth.getAnnIds(catIds=[category], iscrowd=False))
+            places = {figure: precision[iou, :, index, a] for figure, (iou, a) in _FIGURES.items()}
+            figures = {figure: _known(values.mean()) for figure, values in places.items()}
+            yield dict(Class=name, objects=objects, **figures)
+
+    def curves(self) -> Iterator[dict[str, object]]:
+        """Points of precision over recall at an IoU of 0.50: of all classes together, and of each.
+
+        Every second of COCO's 101 recalls is enough to draw.
+        """
+        precision = self.evaluation.eval['precision'][0, ::2, :, 0, -1]
+        known = precision[:, precision[0] >= 0]
+        curves = dict(zip(self.classes.values(), precision.T, strict=True))
+        if known.size:
+            curves = {'all': known.mean(axis=1), **curves}
+        for name, values in curves.items():
+            for recall, value in zip(self.evaluation.params.recThrs[::2], values, strict=True):
+                if value >= 0:
+                    yield dict(Class=name, recall=round(recall, 2), precision=round(value, 4))
+
+
+def read_annotations(file: Path) -> COCO:
+    """Read ground truth.
+
+    Raises:
+        UserError: if that fails.
+    """
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            truth = COCO(str(file))
+    except (OSError, ValueError, KeyError, TypeError, AssertionError) as error:
+        raise UserError(f"{file} cannot be read as one of COCO's annotations: {error}") from error
+    return truth
+
+
+def score_results(truth: COCO, file: Path, kind: str, names: Collection[str] = ()) -> CocoScores:
+    """Compare detections with ground truth as COCO does: up to 100 per image and class.
+
+    Args:
+        truth: The ground truth. To compare masks changes it.
+        file: What mmdet's CocoMetric writes: JSON in COCO's format of results.
+        kind: What is compared, 'bbox' or 'segm'.
+        names: The classes that count; none for all of the annotation file.
+
+    Raises:
+        UserError: if the file is of another format, or of other images, or if there are no objects.
+    """
+    categories = truth.loadCats(truth.getCatIds(catNms=list(names)))
+    ids = [category['id'] for category in categories]
+    # No ids would mean all to pycocotools.
+    if not ids or not truth.getAnnIds(catIds=ids, iscrowd=False):
+        raise UserError(f'the ground truth has no objects of {", ".join(names) or "any class"}')
+    with contextlib.redirect_stdout(io.StringIO()):
+        evaluation = COCOeval(truth, _read_results(truth, file, kind), kind)
+        evaluation.params.catIds = ids
+        evaluation.evaluate()
+        evaluation.accumulate()
+        evaluation.summarize()
+    return CocoScores(evaluation, {entry['id']: entry['name'] for entry in categories})
+
+
+def _read_results(truth: COCO, file: Path, kind: str) -> COCO:
+    results = read_json(file)
+    try:
+        if kind == 'segm':
+            # As mmdet does: where there is a box, pycocotools takes its area for the mask's.
+            results = [{k: v for k, v in entry.items() if k != 'bbox'} for entry in results]
+        if results:
+            return truth.loadRes(results)
+    except (AssertionError, AttributeError, KeyError, OSError, TypeError) as error:
+        raise UserError(
+            f'{file} does not hold results of these images: {error}. Remove it, and it is made anew'
+        ) from error
+    # pycocotools cannot read a list without entries.
+    nothing = COCO()
+    nothing.dataset = dict(truth.dataset, annotations=[])
+    nothing.createIndex()
+    return nothing
+
+
+def _known(value: float) -> float | None:
+    """COCO says -1 where there are no objects."""
+    return None if value < 0 else float(value)

@@ -1,0 +1,161 @@
+"""What the page of a report shows: its runs side by side."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from ptnt_mm.engine.config import flat_settings
+from ptnt_mm.report.errors import ERRORS
+from ptnt_mm.report.pictures import photograph
+from ptnt_mm.report.training_run import TrainingRun
+from ptnt_mm.version import __version__
+from ptnt_mm.visualization.charts import LINES, bar_chart, line_chart
+
+_MOST_IMAGES = 48
+_MOST_BYTES = 5_000_000
+"""Of all galleries: with 0.9 MB of code and the charts, a page is below 8 MB."""
+
+_MOST_CONFUSED = 24
+_MOST_DIFFERENCES = 100
+
+Spec = dict[str, Any]
+
+
+def page_content(
+    runs: Sequence[TrainingRun], reports: Mapping[str, Any], notes: Mapping[str, str]
+) -> dict[str, Any]:
+    """What the template ``report.html`` is filled with.
+
+    Args:
+        runs: All runs.
+        reports: What their predictions say, by the runs' names, as far as there are any.
+        notes: Why there are none, by the runs' names.
+
+    Raises:
+        UserError: if an image cannot be read.
+    """
+    tasks = {run.name: run.task for run in runs if run.name in reports}
+    detectors, segmenters = (
+        {name: reports[name] for name in tasks if tasks[name] == task}
+        for task in ('detection', 'segmentation')
+    )
+    names = [run.name for run in runs]
+    charts = _charts_of_detectors(detectors, names) if detectors else {}
+    charts |= _charts_of_segmenters(segmenters, names) if segmenters else {}
+    # Two galleries share the page.
+    size = _MOST_BYTES // (2 if detectors and segmenters else 1)
+    return dict(
+        made=f'{datetime.now():%Y-%m-%d %H:%M} by ptnt_mm {__version__}',
+        runs=runs,
+        colours=LINES,
+        facts={run.name: dict(run.facts()) for run in runs},
+        reports=reports,
+        notes=notes,
+        curves=list(_curves(runs)),
+        differences=_differences(runs),
+        detectors=detectors,
+        segmenters=segmenters,
+        errors=ERRORS,
+        confusion=_most_confused,
+        charts=charts,
+        galleries=[reports and _gallery(reports, size) for reports in (detectors, segmenters)],
+    )
+
+
+def _curves(runs: Sequence[TrainingRun]) -> Iterator[tuple[str, Spec]]:
+    """Titles and charts: of all runs together where each has one curve, else of each run."""
+    points = [dict(point, run=run.name) for run in runs for point in run.curves()]
+    names = [run.name for run in runs]
+    for group, unit in dict.fromkeys((point['group'], point['unit']) for point in points):
+        own = [point for point in points if (point['group'], point['unit']) == (group, unit)]
+        curves = list(dict.fromkeys(point['curve'] for point in own))
+        if len(curves) == 1:
+            yield group, _chart(own, 'run', names)
+            continue
+        of_runs = {name: [point for point in own if point['run'] == name] for name in names}
+        if group.startswith('Evaluation') and len(list(filter(None, of_runs.values()))) > 1:
+            # mmdet logs the main metric first, mmseg does not.
+            main = 'mIoU' if 'mIoU' in curves else curves[0]
+            of_main = [point for point in own if point['curve'] == main]
+            yield f'{group}: {main}', _chart(of_main, 'run', names)
+        for name, of_run in of_runs.items():
+            if of_run:
+                title = f'{group}: {name}' if len(runs) > 1 else group
+                yield title, _chart(of_run, 'curve', curves)
+
+
+def _chart(points: Sequence[Mapping[str, Any]], key: str, names: Sequence[str]) -> Spec:
+    """A line for each name that points, as :meth:`TrainingRun.curves` gives them, have at a key."""
+    unit = points[0]['unit']
+    rows = [{'name': p[key], unit: p['step'], 'value': p['value']} for p in points]
+    return line_chart(rows, unit, 'value', names)
+
+
+def _differences(runs: Sequence[TrainingRun]) -> list[tuple[str, list[str]]]:
+    """Keys of the configs whose values differ, with the value of each run."""
+    settings = [flat_settings(run.config.to_dict()) for run in runs]
+    keys = dict.fromkeys(key for of_run in settings for key in of_run if key != 'work_dir')
+    rows = ((key, [of_run.get(key, '–') for of_run in settings]) for key in keys)
+    return [row for row in rows if len(set(row[1])) > 1][:_MOST_DIFFERENCES]
+
+
+def _charts_of_detectors(reports: Mapping[str, Any], names: Sequence[str]) -> dict[str, Spec]:
+    classes = [dict(row, name=run) for run in reports for row in reports[run].scores.of_classes()]
+    classes.sort(key=lambda row: -(row['AP'] or 0))
+    costs = [
+        dict(name=run, kind=str(kind), AP=round(cost, 4))
+        for run, report in reports.items()
+        for kind, cost in report.split.costs.items()
+    ]
+    curves = [dict(row, name=run) for run in reports for row in reports[run].scores.curves()]
+    return dict(
+        AP=bar_chart(classes, 'AP', 'Class', names),
+        costs=bar_chart(costs, 'AP', 'kind', names),
+        curves=line_chart(curves, 'recall', 'precision', names, choice='Class'),
+    )
+
+
+def _charts_of_segmenters(reports: Mapping[str, Any], names: Sequence[str]) -> dict[str, Spec]:
+    classes = [dict(row, name=run) for run in reports for row in reports[run].of_classes()]
+    classes.sort(key=lambda row: -(row['IoU'] or 0))
+    return dict(IoU=bar_chart(classes, 'IoU', 'Class', names))
+
+
+def _most_confused(names: Sequence[str], counts: np.ndarray) -> dict[str, Any]:
+    """A matrix of which the page shows as many classes as there is room for."""
+    mistakes = counts.sum(axis=0) + counts.sum(axis=1) - 2 * counts.diagonal()
+    kept = np.sort(np.argsort(-mistakes, kind='stable')[:_MOST_CONFUSED])
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    counts, shares = (matrix[np.ix_(kept, kept)].tolist() for matrix in (counts, shares))
+    return dict(
+        names=[names[i] for i in kept],
+        counts=counts,
+        shares=shares,
+        left_out=len(names) - len(kept),
+    )
+
+
+def _gallery(reports: Mapping[str, Any], size: int) -> dict[str, Any]:
+    """The worst images of all runs, and what each run says of them, in so many bytes at most."""
+    of_runs = [{worst.file: worst for worst in report.images()} for report in reports.values()]
+    ranked = [sorted(run.values(), key=lambda worst: -worst.cost) for run in of_runs]
+    # The worst of each run, then the second of each, and so on.
+    rows = zip_longest(*ranked)
+    names = {worst.file: worst.name for row in rows for worst in row if worst}
+    images = []
+    for file, name in list(names.items())[:_MOST_IMAGES]:
+        details = [
+            report.details(worst[file]) if file in worst else None
+            for report, worst in zip(reports.values(), of_runs, strict=True)
+        ]
+        image = dict(photograph(file), name=name, runs=details)
+        size -= len(json.dumps(image))
+        if size < 0:
+            break
+        images.append(image)
+    colours = getattr(next(iter(reports.values())), 'colours', None)
+    return dict(runs=list(reports), images=images, total=len(names), colours=colours)

@@ -1,0 +1,175 @@
+"""What a report says of a detector: scores, errors, confusion, and its worst images."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import cv2
+import numpy as np
+from mmengine.config import Config
+from sklearn.metrics import confusion_matrix
+
+from ptnt_mm.engine.data_files import data_sets
+from ptnt_mm.report.coco_scores import CocoScores, read_annotations, score_results
+from ptnt_mm.report.errors import (
+    FOREGROUND,
+    Detection,
+    ErrorSplit,
+    Kind,
+    Truth,
+    overlaps,
+    split_errors,
+)
+from ptnt_mm.report.pictures import Worst
+from ptnt_mm.utils.errors import UserError
+
+METRIC = 'CocoMetric'
+"""The evaluator whose predictions are read."""
+
+SHOWN_SCORE = 0.3
+"""From here on a detection is thought to be meant: as in pictures of mmdet's."""
+
+_LOWEST_SCORE = 0.05
+_MOST_DETECTIONS = 40
+"""So many of an image are on the page, none with a score below the lowest."""
+
+
+def keep_predictions(evaluator: dict, work_dir: Path) -> None:
+    """Have an evaluator write its results where :func:`find_predictions` looks."""
+    evaluator.outfile_prefix = str(work_dir / 'predictions')
+
+
+def find_predictions(config: Config, evaluator: dict, work_dir: Path) -> dict[str, Path]:
+    """The files of results, of 'bbox' and of 'segm' as far as they are evaluated."""
+    metric = evaluator.get('metric', 'bbox')
+    asked = [metric] if isinstance(metric, str) else metric
+    kinds = [kind for kind in ('bbox', 'segm') if kind in asked]
+    return {kind: work_dir / f'predictions.{kind}.json' for kind in kinds}
+
+
+def read_report(config: Config, evaluator: dict, work_dir: Path) -> 'DetectionReport':
+    """Compare the results in a work dir with the ground truth that its config names.
+
+    Raises:
+        UserError: if either cannot be read, or there are no objects.
+    """
+    sets = list(data_sets(config, 'test'))
+    names = (sets[0].settings.get('metainfo') or {}).get('classes', ())
+    truth = evaluator.get('ann_file') or sets[0].path(sets[0].settings.get('ann_file'))
+    if truth is None:
+        raise UserError('the config names no local file of annotations')
+    scores = [
+        score_results(read_annotations(Path(truth)), file, kind, names)
+        for kind, file in find_predictions(config, evaluator, work_dir).items()
+    ]
+    prefixes = ((part.settings.get('data_prefix') or {}).get('img') or '' for part in sets)
+    roots = (part.settings.get('data_root') or '' for part in sets)
+    return DetectionReport(scores, [Path(*pair) for pair in zip(roots, prefixes, strict=True)])
+
+
+@dataclass(frozen=True)
+class DetectionReport:
+    """Figures of one run.
+
+    Attributes:
+        all_scores: Of boxes, and of masks if there are any.
+        folders: Where images are.
+    """
+
+    all_scores: list[CocoScores]
+    folders: list[Path]
+
+    def headline(self) -> list[tuple[str, str]]:
+        """The figures that count: names and values."""
+        names = dict(bbox='Box AP', segm='Mask AP')
+        return [(names[one.kind], f'{one.twelve["AP"] or 0:.3f}') for one in self.all_scores]
+
+    @property
+    def scores(self) -> CocoScores:
+        """The ones that everything else is about: of masks, or else of boxes."""
+        return self.all_scores[-1]
+
+    @cached_property
+    def split(self) -> ErrorSplit:
+        """Every detection, with what is wrong with it."""
+        return split_errors(self.scores.evaluation)
+
+    @cached_property
+    def confusion(self) -> tuple[list[str], np.ndarray]:
+        """Names, and how often an object of each (row) was taken for each (column)."""
+        names = [*self.scores.classes.values(), 'background']
+        place = {key: i for i, key in enumerate(self.scores.classes)}
+        pairs = [pair for image in self._images.values() for pair in self._pairs(*image)]
+        rows = ([place.get(key, len(place)) for key in keys] for keys in zip(*pairs, strict=True))
+        return names, confusion_matrix(*rows, labels=range(len(names)))
+
+    def images(self) -> Iterator[Worst]:
+        """Every image, and how wrong it is: the scores of false detections, and 1 for a miss."""
+        for image, (found, truths) in self._images.items():
+            false = [d.entry['score'] for d in found if d.kind is not Kind.CORRECT]
+            missed = sum((truth.score or 0) < SHOWN_SCORE for truth in truths)
+            name = self.scores.evaluation.cocoGt.imgs[image]['file_name']
+            files = [folder / name for folder in self.folders]
+            file = next((file for file in files if file.is_file()), files[0])
+            yield Worst(file, name, missed + sum(s for s in false if s >= SHOWN_SCORE), image)
+
+    def details(self, worst: Worst) -> dict[str, list[dict]]:
+        """The objects and detections of an image, as the page draws them."""
+        found, truths = self._images[worst.key]
+        found = [one for one in found if one.entry['score'] >= _LOWEST_SCORE]
+        found = sorted(found, key=_score, reverse=True)[:_MOST_DETECTIONS]
+        return dict(
+            truths=[dict(self._shape(o), score=o.score and round(o.score, 3)) for o in truths],
+            found=[dict(self._shape(o), score=_score(o), kind=o.kind) for o in found],
+        )
+
+    @cached_property
+    def _images(self) -> dict[int, tuple[list[Detection], list[Truth]]]:
+        """The detections and objects of every image."""
+        images = defaultdict(lambda: ([], []))
+        for place, group in enumerate((self.split.detections, self.split.truths.values())):
+            for one in group:
+                images[one.entry['image_id']][place].append(one)
+        return {image: images[image] for image in self.scores.evaluation.params.imgIds}
+
+    def _pairs(
+        self, found: Iterable[Detection], truths: Iterable[Truth]
+    ) -> Iterator[tuple[int | None, int | None]]:
+        """The categories of each object and its detection, of an image; None for no partner.
+
+        Detections choose by score, each the free object that it overlaps most, of any class.
+        """
+        shown = sorted(found, key=_score, reverse=True)
+        entries = [one.entry for one in shown if _score(one) >= SHOWN_SCORE]
+        left = {i: truth.entry for i, truth in enumerate(truths)}
+        ious = overlaps(self.scores.evaluation, entries, list(left.values()))
+        for entry, row in zip(entries, ious, strict=True):
+            if row.max(initial=0) >= FOREGROUND:
+                best = int(row.argmax())
+                ious[:, best] = 0
+                yield left.pop(best)['category_id'], entry['category_id']
+            else:
+                yield None, entry['category_id']
+        yield from ((truth['category_id'], None) for truth in left.values())
+
+    def _shape(self, one: Detection | Truth) -> dict[str, object]:
+        """Class, box and, if masks are compared, the outline of an object or a detection."""
+        box = [round(value) for value in one.entry['bbox']]
+        shape = dict(label=self.scores.classes[one.entry['category_id']], box=box)
+        if self.scores.kind == 'segm':
+            # It knows the sizes of images, which polygons need.
+            shape['outline'] = _outline(self.scores.evaluation.cocoGt.annToMask(one.entry))
+        return shape
+
+
+def _score(one: Detection) -> float:
+    return round(one.entry['score'], 3)
+
+
+def _outline(mask: np.ndarray) -> str:
+    """The borders of a mask, (H, W), as a path of SVG in pixels."""
+    contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
+    lines = (cv2.approxPolyDP(contour, 1, closed=True)[:, 0] for contour in contours)
+    return ''.join('M' + 'L'.join(f'{x} {y}' for x, y in line) + 'Z' for line in lines)

@@ -1,0 +1,74 @@
+"""Images made small, for a page that carries them itself."""
+
+import base64
+import io
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from ptnt_mm.data.image_files import why_unreadable
+from ptnt_mm.data.index_masks import IGNORED
+from ptnt_mm.utils.errors import UserError
+
+_SIDE = 480
+"""The longer side of a picture, in pixels: enough for a column of the page."""
+
+_QUALITY = 80
+
+
+@dataclass(frozen=True)
+class Worst:
+    """An image, and how bad its result is.
+
+    Attributes:
+        file: Where it is.
+        name: What the page calls it.
+        cost: The higher, the worse.
+        key: What the report of its run knows it by.
+    """
+
+    file: Path
+    name: str
+    cost: float
+    key: Hashable
+
+
+def photograph(file: Path) -> dict[str, object]:
+    """An image as a data address, ``picture``, with its ``width`` and ``height`` in pixels.
+
+    Raises:
+        UserError: if it cannot be read.
+    """
+    try:
+        with Image.open(file) as opened:
+            # The hosts turn images as their EXIF data says, too.
+            image = ImageOps.exif_transpose(opened).convert('RGB')
+    except Exception as error:  # decoders complain in every way there is
+        raise UserError(f'{file} cannot be shown: {why_unreadable(error)}') from error
+    width, height = image.size
+    image.thumbnail((_SIDE, _SIDE))
+    return dict(width=width, height=height, picture=_address(image, 'JPEG', quality=_QUALITY))
+
+
+def class_map(labels: np.ndarray, palette: Sequence[Sequence[int]]) -> str:
+    """A map of class indices as a data address.
+
+    Args:
+        labels: (H, W); values without a colour become transparent.
+        palette: The colour of each class, RGB in [0, 255].
+    """
+    known = np.where(labels < len(palette), labels, IGNORED).astype(np.uint8)
+    image = Image.fromarray(known)
+    image.putpalette([channel for colour in palette for channel in colour])
+    # Nearest: there is no class between two others.
+    image.thumbnail((_SIDE, _SIDE), Image.Resampling.NEAREST)
+    return _address(image, 'PNG', optimize=True, transparency=IGNORED)
+
+
+def _address(image: Image.Image, kind: str, **options: object) -> str:
+    stream = io.BytesIO()
+    image.save(stream, kind, **options)
+    return f'data:image/{kind.lower()};base64,{base64.b64encode(stream.getvalue()).decode()}'

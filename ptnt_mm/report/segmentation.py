@@ -1,0 +1,178 @@
+"""What a report says of a segmenter of mmseg: IoU per class, confusion, and its worst images."""
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from mmengine.config import Config
+from mmengine.registry import DATASETS, DefaultScope
+from mmseg.evaluation import IoUMetric
+from PIL import Image
+from torch.utils.data import Dataset
+
+from ptnt_mm.data.image_files import why_unreadable
+from ptnt_mm.data.index_masks import IGNORED
+from ptnt_mm.engine.build import explained_building
+from ptnt_mm.engine.config import kind_of
+from ptnt_mm.engine.data_files import data_sets
+from ptnt_mm.report.pictures import Worst, class_map
+from ptnt_mm.utils.colours import class_colours
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.progress import watched
+
+METRIC = 'IoUMetric'
+"""The evaluator whose predictions are read."""
+
+
+def keep_predictions(evaluator: dict, work_dir: Path) -> None:
+    """Have an evaluator write its maps where :func:`find_predictions` looks."""
+    evaluator.output_dir = str(work_dir / 'predictions')
+
+
+def find_predictions(config: Config, evaluator: dict, work_dir: Path) -> dict[str, Path]:
+    """The maps of all test images by their images' names.
+
+    Raises:
+        UserError: if two images share a name: mmseg writes one map for each name.
+    """
+    data_set = _data_set(config)
+    names = [Path(data_set.get_data_info(i)['img_path']).stem for i in range(len(data_set))]
+    if len(set(names)) < len(names):
+        raise UserError('test images in several folders share names, and mmseg names maps by them')
+    return {name: work_dir / 'predictions' / f'{name}.png' for name in names}
+
+
+def read_report(config: Config, evaluator: dict, work_dir: Path) -> 'SegmentationReport':
+    """Compare the maps in a work dir with the ground truth that its config names.
+
+    Raises:
+        UserError: if either cannot be read, or their sizes differ.
+    """
+    files = find_predictions(config, evaluator, work_dir)
+    data_set, ignored = _data_set(config), evaluator.get('ignore_index', IGNORED)
+    return SegmentationReport(data_set, list(files.values()), ignored)
+
+
+@dataclass(frozen=True)
+class SegmentationReport:
+    """Figures of one run.
+
+    Attributes:
+        data_set: mmseg's, which loads nothing but masks.
+        files: The predicted maps.
+        ignored: The index of pixels that do not count.
+    """
+
+    data_set: Dataset
+    files: list[Path]
+    ignored: int
+
+    @property
+    def names(self) -> list[str]:
+        """The class names."""
+        return list(self.data_set.metainfo['classes'])
+
+    @property
+    def colours(self) -> dict[str, Sequence[int]]:
+        """A colour of each class, RGB in [0, 255]: the data set's own if it has any."""
+        palette = self.data_set.metainfo.get('palette') or class_colours(len(self.names))
+        return dict(zip(self.names, palette, strict=True))
+
+    def headline(self) -> list[tuple[str, str]]:
+        """The figure that counts: its name and value."""
+        return [('mIoU', f'{100 * self.summary["mIoU"]:.1f} %')]
+
+    @property
+    def summary(self) -> dict[str, float]:
+        """The figures that mmseg logs, in [0, 1]."""
+        metrics = _metrics(self.confusion[1])
+        means = {f'm{name}': float(np.nanmean(metrics[name])) for name in ('IoU', 'Acc')}
+        return dict(means, aAcc=float(metrics['aAcc']))
+
+    def of_classes(self) -> Iterator[dict[str, object]]:
+        """For each class its name, its share of the pixels, its IoU and its accuracy."""
+        _, counts = self.confusion
+        metrics = _metrics(counts)
+        columns = counts.sum(axis=1) / max(counts.sum(), 1), metrics['IoU'], metrics['Acc']
+        for name, *values in zip(self.names, *columns, strict=True):
+            known = (None if np.isnan(value) else float(value) for value in values)
+            yield dict(zip(('Class', 'pixels', 'IoU', 'accuracy'), (name, *known), strict=True))
+
+    @cached_property
+    def confusion(self) -> tuple[list[str], np.ndarray]:
+        """Names, and how many pixels of each (row) were taken for each (column)."""
+        return self.names, sum(self._counts)
+
+    def images(self) -> Iterator[Worst]:
+        """Every image, and how wrong it is: what its mean IoU lacks to 1."""
+        for index, counts in enumerate(self._counts):
+            file = Path(self.data_set.get_data_info(index)['img_path'])
+            iou = np.nanmean(_metrics(counts)['IoU']) if counts.any() else 1
+            yield Worst(file, file.name, float(1 - iou), index)
+
+    def details(self, worst: Worst) -> dict[str, object]:
+        """The maps of an image, its mean IoU and that of each class in it, as the page has them."""
+        truth, found = self._maps(worst.key)
+        ious = zip(self.names, _metrics(self._counts[worst.key])['IoU'].tolist(), strict=True)
+        return dict(
+            truth=class_map(
+                np.where(truth == self.ignored, IGNORED, truth), list(self.colours.values())
+            ),
+            found=class_map(found, list(self.colours.values())),
+            score=1 - worst.cost,
+            classes={name: round(iou, 4) for name, iou in ious if not np.isnan(iou)},
+        )
+
+    @cached_property
+    def _counts(self) -> list[np.ndarray]:
+        """Of each image the counts of pixels: (classes, classes), ground truth in rows."""
+        number = len(self.files)
+        return [self._count(index) for index in watched(range(number), number, 'Maps')]
+
+    def _count(self, index: int) -> np.ndarray:
+        truth, found = self._maps(index)
+        number = len(self.names)
+        counted = (truth != self.ignored) & (truth < number) & (found < number)
+        places = truth[counted].astype(np.int64) * number + found[counted]
+        return np.bincount(places, minlength=number**2).reshape(number, number)
+
+    def _maps(self, index: int) -> tuple[np.ndarray, np.ndarray]:
+        """The ground truth and the prediction of an image, (H, W) each."""
+        loaded, file = self.data_set[index], self.files[index]
+        truth = loaded['gt_seg_map']
+        try:
+            with Image.open(file) as opened:
+                found = np.asarray(opened)
+        except Exception as error:  # decoders complain in every way there is
+            raise UserError(f'{file} cannot be read: {why_unreadable(error)}') from error
+        if found.shape != truth.shape:
+            raise UserError(
+                f'{file} has {found.shape} pixels (height, width), and its ground truth '
+                f'{truth.shape}: remove it, and it is made anew'
+            )
+        # mmseg writes indices as they are in the files of the ground truth.
+        return truth, found - 1 if loaded['reduce_zero_label'] else found
+
+
+def _metrics(counts: np.ndarray) -> dict[str, np.ndarray]:
+    """Mmseg's ``aAcc``, ``IoU`` and ``Acc`` in [0, 1]; NaN of classes that are not there.
+
+    Args:
+        counts: Of pixels, (classes, classes), ground truth in rows.
+    """
+    both, truth, found = counts.diagonal(), counts.sum(axis=1), counts.sum(axis=0)
+    areas = both.copy(), truth + found - both, found, truth
+    return IoUMetric.total_area_to_metrics(*map(torch.from_numpy, areas))
+
+
+def _data_set(config: Config) -> Dataset:
+    """The test data set, which loads masks alone."""
+    config = copy.deepcopy(config)
+    for part in data_sets(config, 'test'):
+        part.settings['pipeline'] = [s for s in part.pipeline if kind_of(s) == 'LoadAnnotations']
+    with explained_building('the test data set'), DefaultScope.overwrite_default_scope('mmseg'):
+        return DATASETS.build(config.test_dataloader.dataset)

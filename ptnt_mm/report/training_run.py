@@ -1,0 +1,175 @@
+"""A run's work dir: its config, its log, its predictions, and the curves of its training."""
+
+import copy
+import importlib
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from mmengine.config import Config
+
+from ptnt_mm.engine.config import kind_of, read_config
+from ptnt_mm.engine.data_files import evaluators
+from ptnt_mm.engine.hosts import HOSTS, import_host
+from ptnt_mm.engine.work_dir import latest_checkpoint
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.scalar_logs import TrainingLog, metrics_of, read_training_log, scalar_files
+from ptnt_mm.utils.text import binary
+
+_GROUPS = {
+    'lr': 'Learning rate',
+    'time': 'Seconds per iteration',
+    'memory': 'Memory on the GPU (MiB)',
+    'memory_mib': 'Memory (MiB)',
+    'grad_norm': 'Norm of the gradient',
+}
+"""What MMEngine and our health hook log besides losses: its title."""
+
+_LOGGED = re.compile(r' - INFO - (Command|Versions|Revision of .*?|Weights): (.*)')
+"""What the log file begins with: see :func:`ptnt_mm.engine.runner.how_to_repeat`."""
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """What a training left.
+
+    Attributes:
+        work_dir: Its folder.
+        name: What a page calls it.
+        config: Of the last time that it was started or resumed.
+        log: Of all these times.
+    """
+
+    work_dir: Path
+    name: str
+    config: Config
+    log: TrainingLog
+
+    @cached_property
+    def checkpoint(self) -> Path | None:
+        """The newest one that is whole."""
+        return latest_checkpoint(self.work_dir)
+
+    @property
+    def task(self) -> str | None:
+        """'detection' or 'segmentation'; None if its host is not known here."""
+        host = HOSTS.get(self.config.get('default_scope'))
+        return host.task if host else None
+
+    def evaluation_config(self) -> Config:
+        """The config, with an evaluator that leaves predictions in the work dir."""
+        config = copy.deepcopy(self.config)
+        self._reader.keep_predictions(self._evaluator(config), self.work_dir)
+        return config
+
+    def has_predictions(self) -> bool:
+        """Whether they are all there, and newer than the weights.
+
+        Raises:
+            UserError: if predictions of this config cannot be read.
+        """
+        files = self._reader.find_predictions(*self._predicted).values()
+        times = [file.stat().st_mtime if file.is_file() else 0 for file in files]
+        trained = self.checkpoint.stat().st_mtime if self.checkpoint else 1
+        return min(times, default=0) >= trained
+
+    def read_report(self) -> Any:
+        """Compare its predictions with the ground truth.
+
+        Raises:
+            UserError: if one of them cannot be read.
+        """
+        return self._reader.read_report(*self._predicted)
+
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """What was trained, how, and for how long: names and values."""
+        model = self.config.get('model') or {}
+        backbone = model.get('backbone') or {}
+        arch = backbone.get('arch')
+        parts = kind_of(model), kind_of(backbone), arch if isinstance(arch, str) else ''
+        yield 'Model', ' '.join(filter(None, parts))
+        yield 'Started', re.sub(r'(....)(..)(..)_(..)(..).*', r'\1-\2-\3 \4:\5', self._folder.name)
+        lines = self.log.train
+        before = (0, *(line['step'] for line in lines))
+        steps = zip(lines, before, strict=False)
+        seconds = sum((line['step'] - start) * line.get('time', 0) for line, start in steps)
+        epochs = f'{lines[-1]["epoch"]} epochs, ' if self.log.counts_epochs else ''
+        yield 'Trained for', f'{epochs}{lines[-1]["step"]} iterations'
+        yield 'Time', f'{seconds / 3600:.1f} h' if seconds > 3600 else f'{seconds / 60:.1f} min'
+        # MMEngine knows that of a GPU, our hook that of the process, too.
+        if memory := max(line.get('memory') or line.get('memory_mib') or 0 for line in lines):
+            yield 'Peak memory', binary(int(memory * 2**20))
+        yield 'Checkpoint', self.checkpoint.name if self.checkpoint else 'none'
+        file = self._folder / f'{self._folder.name}.log'
+        if file.is_file():
+            found = _LOGGED.findall(file.read_text(encoding='utf-8', errors='replace'))
+            yield from ((name.partition(' ')[0], value) for name, value in found)
+
+    def curves(self) -> Iterator[dict[str, Any]]:
+        """Points of all curves.
+
+        Yields:
+            ``group``, a title; ``unit``, what is counted; ``curve``, as it is called in the log;
+            ``step`` and ``value``.
+        """
+        unit = 'epoch' if self.log.counts_epochs else 'iteration'
+        for line in self.log.val:
+            for key, value in metrics_of(line).items():
+                # 'coco/segm_mAP_50' is mAP_50 of coco/segm.
+                of, _, curve = key.partition('_') if '_' in key else ('', '', key)
+                group = f'Evaluation {of}'.strip()
+                yield dict(group=group, unit=unit, curve=curve, step=line['step'], value=value)
+        parts = [key for key in self.log.train[-1] if 'loss' in key and key != 'loss']
+        of_parts = dict.fromkeys(parts, 'Parts of the loss') if len(parts) > 1 else {}
+        groups = {'loss': 'Loss', **of_parts, **_GROUPS}
+        for curve, group in groups.items():
+            for line in self.log.train:
+                # What is not a number would break the page.
+                if math.isfinite(line.get(curve, math.nan)):
+                    point = dict(group=group, unit='iteration', curve=curve, step=line['step'])
+                    yield dict(point, value=line[curve])
+
+    @property
+    def _folder(self) -> Path:
+        """The newest one of those that are named by a time."""
+        return scalar_files(self.work_dir)[-1].parents[1]
+
+    @cached_property
+    def _reader(self) -> ModuleType:
+        """The file of this folder that knows the predictions of the host's models."""
+        if self.task is None:
+            raise UserError(
+                f'predictions of {self.config.get("default_scope")} cannot be read here'
+            )
+        import_host(self.config.default_scope)
+        return importlib.import_module(f'{__package__}.{self.task}')
+
+    @property
+    def _predicted(self) -> tuple[Config, dict, Path]:
+        """What the reader looks for predictions with."""
+        return self.config, self._evaluator(self.config), self.work_dir
+
+    def _evaluator(self, config: Config) -> dict:
+        """The settings of the evaluator whose predictions can be read."""
+        settings = evaluators(config, 'test')
+        for evaluator in settings:
+            if kind_of(evaluator) == self._reader.METRIC:
+                return evaluator
+        found = ', '.join(map(kind_of, settings)) or 'not there'
+        raise UserError(f'its test_evaluator is {found}: expected {self._reader.METRIC}')
+
+
+def read_run(work_dir: Path, name: str) -> TrainingRun:
+    """Read what a training left, and call it by a name.
+
+    Raises:
+        UserError: if it holds no training log, or no config that can be read.
+    """
+    log = read_training_log(work_dir)
+    config = scalar_files(work_dir)[-1].with_name('config.py')
+    return TrainingRun(work_dir, name, read_config(str(config)), log)

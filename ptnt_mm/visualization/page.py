@@ -1,0 +1,42 @@
+"""A page that carries everything it shows: no file beside it, and no request."""
+
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from ptnt_mm.utils.atomic_files import write_whole
+from ptnt_mm.visualization.charts import drawing_code
+
+
+def write_page(template: str, file: Path, **content: Any) -> None:
+    """Fill in a template of this folder.
+
+    Args:
+        template: Its name.
+        file: The page.
+        content: What the template shows, beside the charts' JavaScript.
+
+    Raises:
+        UserError: if the page cannot be written.
+    """
+    environment = Environment(
+        loader=PackageLoader(__package__),
+        # Class and file names are other people's text.
+        autoescape=select_autoescape(),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= dict(figure=_figure, percent=_percent)
+    text = environment.get_template(template).render(**content, drawing_code=drawing_code())
+    write_whole(file, text)
+
+
+def _figure(value: float | None) -> str:
+    """A number in [0, 1] with three decimals, as papers write AP; a dash for none."""
+    return '–' if value is None else f'{value:.3f}'
+
+
+def _percent(value: float | None) -> str:
+    return '–' if value is None else f'{100 * value:.1f} %'

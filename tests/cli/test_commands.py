@@ -1,0 +1,150 @@
+"""The command ``ptnt``: what it hands over to, and how it is completed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ptnt_mm.cli import commands, train
+from ptnt_mm.cli.commands import COMMANDS, command_line
+
+SCRIPT = Path(__file__).parents[2] / 'tools' / 'ptnt'
+
+
+@pytest.fixture
+def ptnt(monkeypatch):
+    """Run a command line in this process."""
+
+    def run(*words: str) -> int:
+        monkeypatch.setattr(sys, 'argv', ['/somewhere/ptnt', *words])
+        return commands.main()
+
+    return run
+
+
+def test_the_help_lists_all_commands_and_does_not_wait_for_torch():
+    command = [sys.executable, '-X', 'importtime', SCRIPT, '--help']
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    for name, _, about in COMMANDS:
+        assert f' {name} ' in done.stdout and about in done.stdout
+    assert 'argparse' in done.stderr and 'torch' not in done.stderr
+
+
+@pytest.mark.parametrize('name', [name for name, *_ in COMMANDS])
+def test_each_command_has_an_example(ptnt, capsys, name: str):
+    with pytest.raises(SystemExit, match='0'):
+        ptnt(name, '--help')
+    usage, _, rest = capsys.readouterr().out.partition('\n\n')
+    assert usage.startswith(f'usage: ptnt {name} ') and f'ptnt {name}' in rest
+
+
+@pytest.mark.parametrize('words', [(), ('trian',), ('train',), ('configs', 'copy', 'one')])
+def test_a_wrong_command_line_is_status_2(ptnt, capsys, words: tuple[str, ...]):
+    with pytest.raises(SystemExit, match='2'):
+        ptnt(*words)
+    assert capsys.readouterr().err.startswith('usage: ptnt')
+
+
+def test_an_unknown_command_names_the_known_ones(ptnt, capsys):
+    with pytest.raises(SystemExit):
+        ptnt('trian')
+    said = capsys.readouterr().err
+    assert "invalid choice: 'trian'" in said and "'train', 'test'" in said
+
+
+def test_an_error_is_status_1(ptnt, capsys):
+    assert ptnt('train', 'nothing.py') == 1
+    assert capsys.readouterr().err.startswith('error: ')
+
+
+def test_list_and_copy_are_short_for_parts_of_configs(ptnt, capsys, tmp_path: Path):
+    assert ptnt('list') == ptnt('configs') == ptnt('configs', 'list') == 0
+    names = capsys.readouterr().out.splitlines()
+    third = len(names) // 3
+    assert names == names[:third] * 3 and 'retinanet_ptnt_s_1x' in names
+    assert ptnt('copy', 'retinanet_ptnt_s_1x', str(tmp_path)) == 0
+    files = capsys.readouterr().out.splitlines()
+    assert files[0] == str(tmp_path / 'retinanet_ptnt_s_1x.py') and len(files) > 1
+    assert all(Path(file).is_file() for file in files)
+
+
+def test_a_library_that_is_missing_is_one_line(ptnt, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, 'ptnt_mm.cli.train', None)
+    with pytest.raises(SystemExit, match='error: import of ptnt_mm.cli.train .*ptnt doctor says'):
+        ptnt('train')
+
+
+def test_a_command_can_be_repeated(ptnt, monkeypatch):
+    """Whatever started it: the first words go before all others of a shell's line."""
+    said = []
+    monkeypatch.setattr(train, 'main', lambda words: said.extend((words, command_line())) or 0)
+    assert ptnt('train', 'my config.py', '--resume') == 0
+    assert said == [['my config.py', '--resume'], ('ptnt', 'train', 'my config.py', '--resume')]
+    monkeypatch.setattr(sys, 'argv', ['tools/train.py', 'config.py'])
+    assert command_line() == (Path(sys.executable).name, 'tools/train.py', 'config.py')
+
+
+@pytest.mark.parametrize(
+    ('command', 'launcher', 'expected'),
+    [
+        ('ptnt train c.py', 'none', 'ptnt train c.py --resume'),
+        ('python tools/train.py c.py', 'none', 'python tools/train.py c.py --resume'),
+        ('ptnt train c.py', 'slurm', '(your launcher) -m ptnt_mm train c.py --resume'),
+        ('python tools/train.py c.py', 'mpi', '(your launcher) tools/train.py c.py --resume'),
+    ],
+)
+def test_a_stopped_training_says_how_to_continue(
+    tmp_path: Path, command: str, launcher: str, expected: str
+):
+    words = (*command.split(), '--overwrite')
+    arguments = train.TrainArguments(None, None, None, None, True, None, launcher, words)
+    assert train._how_to_continue(arguments, tmp_path).endswith(f'continue with\n    {expected}')
+
+
+# ---- Completion
+
+
+@pytest.fixture(scope='module')
+def completion():
+    return pytest.importorskip('ptnt_mm.cli.completion', exc_type=ImportError).completion
+
+
+def test_bash_completes_commands_flags_choices_configs_and_files(completion, tmp_path: Path):
+    (tmp_path / 'epoch_1.pth').touch()
+    (tmp_path / 'retinanet_of_mine.py').touch()
+    expected = {
+        'ptnt tr': {'train'},
+        'ptnt checkpoint ': {'inspect', 'convert', 'publish'},
+        'ptnt configs copy demo_ret': {'demo_retinanet_ptnt_ti'},
+        'ptnt train --res': {'--resume'},
+        'ptnt train x.py --launcher p': {'pytorch'},
+        'ptnt train retinanet_o': {'retinanet_of_mine.py'},
+        'ptnt test retinanet_ptnt_s_1x_a': {'retinanet_ptnt_s_1x_amp'},
+        'ptnt test retinanet_ptnt_s_1x e': {'epoch_1.pth'},
+        'ptnt train x.py --cfg-options a=1 --overw': {'--overwrite'},
+        'ptnt check x.py --json e': {'epoch_1.pth'},
+        'ptnt mmcv-ops i': {'install'},
+    }
+    # The last word of each is completed: an empty one after a space.
+    lines = '\n'.join(f"offer {line}''" for line in expected)
+    script = f"""
+{completion('bash')}
+offer() {{ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _shtab_ptnt; echo "${{COMPREPLY[*]}}"; }}
+{lines}
+"""
+    done = subprocess.run(['bash'], input=script, capture_output=True, text=True, cwd=tmp_path)
+    assert [set(line.split()) for line in done.stdout.splitlines()] == list(expected.values())
+
+
+@pytest.mark.parametrize('shell', ['zsh', 'fish'])
+def test_other_shells_get_commands_flags_and_configs(completion, shell: str):
+    script = completion(shell)
+    for word in ('masks-from-coco', 'auto-scale-lr', 'inspect', 'demo_retinanet_ptnt_ti'):
+        assert word in script
+
+
+def test_a_command_whose_libraries_are_missing_is_completed_by_its_name(completion, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'ptnt_mm.cli.infer', None)
+    script = completion('bash')
+    assert ' infer ' in script and 'score-thr' not in script and 'auto-scale-lr' in script

@@ -1,0 +1,65 @@
+"""The flag ``--json``: to a file, or alone on standard output."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ptnt_mm.cli import test as evaluation
+from ptnt_mm.cli.json_output import json_output, to_json
+from ptnt_mm.utils.errors import UserError
+
+FIGURES = {'mAP': np.float32(0.5), 'IoU': [float('nan'), float('inf')], 'epoch': 3}
+PLAIN = {'mAP': 0.5, 'IoU': [None, None], 'epoch': 3}
+
+
+def test_no_figure_makes_json_that_others_cannot_read():
+    assert json.loads(to_json(FIGURES), parse_constant=pytest.fail) == PLAIN
+
+
+def test_a_file_beside_the_text(tmp_path: Path, capsys):
+    file = tmp_path / 'figures.json'
+    for overwrite in (False, True):
+        with json_output(file, overwrite) as write:
+            print('a table')
+            write(FIGURES)
+        assert json.loads(file.read_text()) == PLAIN
+    assert capsys.readouterr() == ('a table\n' * 2, '')
+
+
+def test_a_dash_has_standard_output_to_itself(capsys):
+    with json_output(Path('-'), False) as write:
+        print('a table')
+        write(FIGURES)
+    print('later')
+    printed = capsys.readouterr()
+    assert json.loads(printed.out.removesuffix('later\n')) == PLAIN
+    assert printed.err == 'a table\n'
+
+
+def test_without_a_file_nothing_is_written(capsys):
+    with json_output(None, False) as write:
+        print('a table')
+        write(FIGURES)
+    assert capsys.readouterr() == ('a table\n', '')
+
+
+def test_a_file_that_is_there_stays_and_no_work_is_done(tmp_path: Path):
+    file = tmp_path / 'figures.json'
+    file.write_text('mine')
+    with pytest.raises(UserError, match='give --overwrite'), json_output(file, False):
+        pytest.fail('too late')
+    assert file.read_text() == 'mine'
+
+
+def test_metrics_of_a_test(tmp_path: Path, capsys, monkeypatch):
+    """With all digits; the text has those that mean something."""
+    metrics = {'coco/bbox_mAP': 0.46512345, 'mIoU': float('nan')}
+    monkeypatch.setattr(evaluation, 'evaluate', lambda **arguments: metrics)
+    monkeypatch.setattr(evaluation, 'log_file', lambda: Path('run.log'))
+    config, file = tmp_path / 'mine.py', tmp_path / 'metrics.json'
+    config.touch()
+    assert evaluation.main([str(config), 'epoch_1.pth', '--json', str(file)]) == 0
+    assert json.loads(file.read_text()) == {'coco/bbox_mAP': 0.46512345, 'mIoU': None}
+    assert 'coco/bbox_mAP: 0.4651\n' in capsys.readouterr().out

@@ -1,0 +1,72 @@
+"""--log: which backend a config gets, and which images are drawn."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from mmengine.config import Config
+from PIL import Image
+
+from ptnt_mm.cli import train
+from ptnt_mm.inference import experiment_log
+from ptnt_mm.inference.experiment_log import BACKENDS, DrawValidationHook, log_to
+
+
+@pytest.fixture(autouse=True)
+def _all_installed(monkeypatch) -> None:
+    monkeypatch.setattr(experiment_log, 'find_spec', lambda name: name)
+
+
+@pytest.mark.parametrize('package', BACKENDS)
+def test_a_backend_is_added_to_those_that_are_there(package: str):
+    config = Config(
+        dict(
+            visualizer=dict(type='DetLocalVisualizer', vis_backends=[dict(type='LocalVisBackend')]),
+            custom_hooks=[dict(type='Mine')],
+        )
+    )
+    log_to(config, package)
+    kinds = [backend['type'] for backend in config.visualizer.vis_backends]
+    assert kinds == ['LocalVisBackend', BACKENDS[package]['type']]
+    assert config.visualizer.type == 'DetLocalVisualizer'
+    assert [hook.type for hook in config.custom_hooks] == ['Mine', 'DrawValidationHook']
+    log_to(config, package)
+    assert len(config.visualizer.vis_backends) == 2
+
+
+def test_a_config_without_a_visualizer_keeps_its_scalars():
+    config = Config(dict(visualizer=None))
+    log_to(config, 'tensorboard')
+    kinds = [backend['type'] for backend in config.visualizer.vis_backends]
+    assert kinds == ['LocalVisBackend', 'TensorboardVisBackend']
+
+
+def test_a_missing_package_is_one_line(monkeypatch, tmp_path: Path, capsys):
+    monkeypatch.setattr(experiment_log, 'find_spec', lambda name: None)
+    file = tmp_path / 'mine.py'
+    file.write_text('')
+    assert train.main([str(file), '--log', 'wandb']) == 1
+    said = 'error: --log wandb: wandb is not installed: pip install wandb\n'
+    assert capsys.readouterr().err == said
+
+
+def test_the_first_images_of_every_evaluation(tmp_path: Path):
+    files = [str(tmp_path / f'{i}.png') for i in range(3)]
+    for i, file in enumerate(files):
+        Image.fromarray(np.full((2, 3, 3), (i, 0, 9), np.uint8)).save(file)
+    drawn = []
+    visualizer = SimpleNamespace(
+        add_datasample=lambda name, image, sample, step: drawn.append(
+            (name, image[0, 0].tolist(), Path(sample.img_path).name, step)
+        )
+    )
+    hook = DrawValidationHook(images=2)
+    for step in (5, 9):
+        runner = SimpleNamespace(visualizer=visualizer, iter=step)
+        hook.before_val_epoch(runner)
+        for index, file in enumerate(files):
+            hook.after_val_iter(runner, index, outputs=[SimpleNamespace(img_path=file)])
+    assert drawn == [
+        (f'prediction_{i + 1}.png', [i, 0, 9], f'{i}.png', step) for step in (5, 9) for i in (0, 1)
+    ]

@@ -1,0 +1,49 @@
+"""The command: names of runs, and pages of runs that have no scores."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip('altair')
+pytest.importorskip('vl_convert')
+pytest.importorskip('sklearn')
+pytest.importorskip('mmdet')
+
+from ptnt_mm.cli.report import main  # noqa: E402
+
+from .made_runs import make_detector  # noqa: E402
+
+
+def test_without_predictions_and_weights_there_are_curves(tmp_path: Path, capsys):
+    work_dir = make_detector(tmp_path, 'run')
+    (work_dir / 'predictions.bbox.json').unlink()
+    assert main([str(work_dir)]) == 0
+    said = 'No scores and no images: there are neither predictions nor a checkpoint'
+    out = capsys.readouterr().out
+    assert f'{work_dir}: {said}' in out and f'Done. Page: {work_dir}/report.html' in out
+    page = (work_dir / 'report.html').read_text()
+    assert said in page and 'Learning rate' in page and 'id="detections"' not in page
+
+
+def test_two_runs_of_one_name_are_told_apart(tmp_path: Path):
+    for part in ('a', 'b'):
+        (tmp_path / part).mkdir()
+    runs = [make_detector(tmp_path / part, 'run') for part in ('a', 'b')]
+    # One that is named twice is one.
+    assert main([str(runs[0]), *map(str, runs), '--out', str(tmp_path / 'page.html')]) == 0
+    page = (tmp_path / 'page.html').read_text()
+    assert f'<title>Training report: {runs[0]}, {runs[1]}</title>' in page
+
+
+def test_a_folder_that_is_no_work_dir(tmp_path: Path, capsys):
+    assert main([str(tmp_path)]) == 1
+    assert f'error: {tmp_path} holds no training log' in capsys.readouterr().err
+
+
+def test_packages_that_are_not_there(tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, 'altair', None)
+    for module in ('report.content', 'visualization.charts', 'visualization.page'):
+        monkeypatch.delitem(sys.modules, f'ptnt_mm.{module}', raising=False)
+    assert main([str(make_detector(tmp_path, 'run'))]) == 1
+    assert "a report needs pip install 'ptnt_mm[vis]'" in capsys.readouterr().err

@@ -1,0 +1,175 @@
+"""The page in a browser: it draws, filters, sorts, fits phone and paper, and asks for nothing."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip('altair')
+pytest.importorskip('vl_convert')
+pytest.importorskip('sklearn')
+pytest.importorskip('mmdet')
+pytest.importorskip('mmseg')
+playwright = pytest.importorskip('playwright.sync_api')
+
+from ptnt_mm.cli.report import main  # noqa: E402
+
+from .made_runs import make_detector, make_segmenter  # noqa: E402
+from .test_segmentation import FOUND, TRUTH  # noqa: E402
+
+CHROMIUM = shutil.which('chromium') or shutil.which('google-chrome')
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason='there is no Chromium')
+
+
+@pytest.fixture(scope='module')
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp('runs')
+    runs = [
+        make_detector(folder, 'boxes <b>'),
+        make_detector(folder, 'masks', ('bbox', 'segm')),
+        # 14 images: two more than are shown at once.
+        make_segmenter(folder, 'maps', np.tile(TRUTH, (7, 1, 1)), np.tile(FOUND, (7, 1, 1))),
+    ]
+    assert main([*map(str, runs), '--out', str(folder / 'page.html')]) == 0
+    return folder / 'page.html'
+
+
+@pytest.fixture(scope='module')
+def browser() -> Iterator:
+    with playwright.sync_playwright() as driver:
+        # Chromium's sandbox refuses the superuser, as whom tests run in containers.
+        arguments = ['--no-sandbox'] if os.geteuid() == 0 else []
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser, file: Path) -> Iterator:
+    """The page, of which nothing may go wrong and nothing may be asked for while a test runs."""
+    page = browser.new_page(viewport=dict(width=1280, height=900))
+    said, asked = [], []
+    page.on('console', lambda message: said.append(message.text))
+    page.on('pageerror', lambda error: said.append(str(error)))
+    page.on('request', lambda request: asked.append(request.url))
+    page.goto(file.as_uri())
+    page.wait_for_function(
+        "document.querySelectorAll('.drawing svg').length"
+        " === document.querySelectorAll('.chart').length"
+    )
+    yield page
+    page.close()
+    assert not said
+    assert [url for url in asked if not url.startswith('data:')] == [file.as_uri()]
+
+
+def names(page, gallery: str) -> list[str]:
+    return page.locator(f'#{gallery} .card b').all_inner_texts()
+
+
+def control(gallery, name: str):
+    return gallery.locator(f'.controls [name={name}]')
+
+
+def test_everything_is_there(page, file: Path):
+    assert file.stat().st_size < 8e6
+    assert page.title() == 'Training report: boxes <b>, masks, maps'
+    assert page.locator('.tile h3').all_inner_texts() == ['boxes <b>', 'masks', 'maps']
+    assert page.locator('.chart').count() > 10
+    # AP at an IoU of 0.50, as in test_errors.
+    assert '0.168' in page.locator('#twelve').inner_text()
+    assert page.locator('#kinds tbody tr').count() == 6
+    assert names(page, 'detections') == ['2.jpg', '1.jpg']
+
+
+def test_headings_sort(page):
+    table = page.locator('#kinds')
+    first = lambda: table.locator('tbody th').first.inner_text()  # noqa: E731
+    heading = table.locator('th', has_text='AP (boxes <b>)')
+    heading.get_by_role('button').click()
+    assert heading.get_attribute('aria-sort') == 'descending' and first().endswith('classification')
+    heading.get_by_role('button').click()
+    assert heading.get_attribute('aria-sort') == 'ascending'
+    assert not first().endswith('classification')
+    table.get_by_role('button', name='kind').click()
+    assert first().endswith('background') and heading.get_attribute('aria-sort') is None
+
+
+def test_detections_are_filtered_and_sorted(page):
+    gallery = page.locator('#detections')
+    control(gallery, 'kind').select_option('duplicate')
+    assert names(page, 'detections') == ['1.jpg']
+    assert gallery.locator('.count').inner_text() == '1 of the 2 worst of 2 images'
+    shown = ['D ball 0.80: duplicate'] * 2  # one in each run
+    assert gallery.locator('.card title').all_text_contents() == ['ball', 'cup', *shown]
+    control(gallery, 'class').select_option('cup')
+    assert names(page, 'detections') == [], 'the duplicate is a ball'
+    control(gallery, 'kind').select_option('both')
+    assert names(page, 'detections') == ['2.jpg']
+    control(gallery, 'score').fill('0.55')
+    assert names(page, 'detections') == [], 'its score is 0.5'
+    # The ball that was found with 0.6 counts as missed from a higher score on.
+    control(gallery, 'kind').select_option('missed')
+    control(gallery, 'class').select_option('ball')
+    missed = gallery.locator('.card figcaption span').first
+    assert missed.inner_text() == '2 errors', 'in both runs'
+    control(gallery, 'score').fill('0.65')
+    assert missed.inner_text() == '4 errors'
+    control(gallery, 'run').select_option('masks')
+    assert missed.inner_text() == '2 errors'
+    assert gallery.locator('.panel span').all_inner_texts()[:2] == ['ground truth', 'masks']
+    control(gallery, 'kind').select_option('any')
+    control(gallery, 'sort').select_option('name')
+    assert names(page, 'detections') == ['1.jpg', '2.jpg']
+
+
+def test_maps_are_filtered_and_more_of_them_shown(page):
+    gallery = page.locator('#segments')
+    more = gallery.get_by_role('button', name='Show more')
+    assert len(names(page, 'segments')) == 12
+    more.click()
+    assert len(names(page, 'segments')) == 14 and more.is_hidden()
+    control(gallery, 'class').select_option('cup')
+    assert len(names(page, 'segments')) == 7, 'half of them have no cup'
+    control(gallery, 'iou').fill('0.45')
+    assert names(page, 'segments') == []
+    control(gallery, 'iou').fill('1')
+    control(gallery, 'class').select_option('all')
+    control(gallery, 'sort').select_option('best')
+    assert gallery.locator('figcaption span').first.inner_text() == 'IoU 1.00'
+
+
+def test_a_picture_is_enlarged(page):
+    dialog = page.get_by_role('dialog')
+    assert dialog.is_hidden()
+    page.locator('#detections .panel').nth(1).click()
+    assert dialog.locator('svg .shape').count() > 0
+    assert dialog.locator('p').inner_text() == 'boxes <b>'
+    dialog.get_by_role('button', name='Close').click()
+    assert dialog.is_hidden()
+
+
+def test_a_curve_is_chosen(page):
+    chart = page.locator('.chart', has_text='Precision and recall')
+    before = chart.locator('.mark-line path').first.get_attribute('d')
+    chart.get_by_role('combobox').select_option('cup')
+    page.wait_for_function(
+        "before => document.querySelector('.chart:has(.vega-bindings) .mark-line path')"
+        ".getAttribute('d') !== before",
+        arg=before,
+    )
+
+
+def test_a_phone_paper_and_the_dark(page):
+    colour = 'getComputedStyle(document.body).backgroundColor'
+    page.set_viewport_size(dict(width=390, height=844))
+    assert page.evaluate('document.documentElement.scrollWidth') == 390
+    light = page.evaluate(colour)
+    page.emulate_media(color_scheme='dark')
+    assert page.evaluate(colour) != light
+    page.emulate_media(color_scheme='dark', media='print')
+    assert page.evaluate(colour) == light, 'paper is white'
+    assert page.locator('nav').is_hidden() and page.locator('.controls').first.is_hidden()

@@ -1,0 +1,46 @@
+"""Links lead somewhere; the contents name every page, the config reference every class."""
+
+import re
+from pathlib import Path
+
+import pytest
+from pages import PAGES, ROOT, anchors, blocks, links, name, prose
+
+
+@pytest.mark.parametrize('page', PAGES, ids=name)
+def test_links_lead_somewhere(page: Path):
+    for link in links(page):
+        if '://' in link or link.startswith('mailto:'):
+            continue
+        path, _, anchor = link.partition('#')
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists() and target.is_relative_to(ROOT), f'{name(page)}: {link} is dead'
+        if anchor:
+            assert anchor in anchors(target), f'{name(page)}: {link} is no heading'
+
+
+def test_the_readmes_say_the_same():
+    """As far as a test can see: the same code, links and shape."""
+    english, chinese = ROOT / 'README.md', ROOT / 'README.zh-CN.md'
+    assert blocks(english) == blocks(chinese)
+    assert set(links(english)) - {chinese.name} == set(links(chinese)) - {english.name}
+    assert prose(english).count('\n|') == prose(chinese).count('\n|')
+
+
+def test_pages_that_the_code_names_are_there():
+    for file in (f for top in ('ptnt_mm', 'tests', 'tools') for f in ROOT.glob(f'{top}/**/*.py')):
+        for page in re.findall(r'\bdocs/\w+\.md', file.read_text()):
+            assert (ROOT / page).is_file(), f'{file.relative_to(ROOT)}: there is no {page}'
+
+
+def test_every_page_is_in_the_contents():
+    contents = [b.text for page in PAGES for b in blocks(page) if b.language == '{toctree}']
+    listed = {line for text in contents for line in text.split() if not line.startswith(':')}
+    assert listed >= {page.stem for page in ROOT.glob('docs/*.md')} - {'index'}
+
+
+def test_every_class_that_a_config_can_name_is_in_the_reference():
+    source = '\n'.join(file.read_text() for file in ROOT.glob('ptnt_mm/**/*.py'))
+    registered = re.findall(r'\.register_module\(\)\nclass (\w+)', source)
+    page = (ROOT / 'docs' / 'config_reference.md').read_text()
+    assert set(registered) <= set(re.findall(r'autoclass:: [\w.]+\.(\w+)', page))
