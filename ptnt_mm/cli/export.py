@@ -1,7 +1,6 @@
-r"""Export a detector or segmenter to a file that runs without torch, and check it.
+"""Export a detector or segmenter to a file that runs without torch, and check it.
 
-python tools/export.py configs/retinanet_ptnt_s_1x.py work_dirs/.../epoch_12.pth --dynamic \
-    --out model.onnx
+ptnt export retinanet_ptnt_s_1x epoch_12.pth --dynamic --out model.onnx
 """
 
 import argparse

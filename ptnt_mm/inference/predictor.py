@@ -19,7 +19,8 @@ from ptnt_mm.deploy import Deployed
 from ptnt_mm.engine.build import build_model, explained_building
 from ptnt_mm.engine.hosts import HOSTS, import_host
 from ptnt_mm.engine.loading import load_whole
-from ptnt_mm.inference.classes import class_name, colours, find_classes
+from ptnt_mm.inference.classes import class_name, find_classes
+from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.errors import UserError
 
 
@@ -128,7 +129,7 @@ def load_exported(file: Path, score_thr: float | None = None) -> Predictor:
     module = importlib.import_module(f'{__package__}.{task}')
     meta = dict(classes=None, palette='random')
     if names is not None:
-        meta = dict(classes=tuple(names), palette=colours(len(names)))
+        meta = dict(classes=tuple(names), palette=class_colours(len(names)))
     return getattr(module, f'Exported{HOSTS[scope].predictor}')(deployed, meta, score_thr)
 
 
