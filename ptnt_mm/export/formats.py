@@ -4,6 +4,7 @@ import copy
 import io
 import json
 import logging
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from torch.export import Dim, ExportedProgram
 
 from ptnt_mm.deploy.about import KEY, About, with_about
 from ptnt_mm.export.networks import INPUTS, Network
-from ptnt_mm.utils.atomic_files import sha256, written_whole
+from ptnt_mm.utils.atomic_files import sha256, write_whole
 from ptnt_mm.utils.errors import UserError
 
 FORMATS = {'onnx': '.onnx', 'openvino': '.xml', 'torch-export': '.pt2'}
@@ -177,8 +178,7 @@ def halve_weights(model: Any) -> None:
 
 def write_onnx(file: Path, body: bytes, about: About) -> None:
     """Write an ONNX file, whole or not at all."""
-    with written_whole(file) as partial:
-        partial.write_bytes(with_about(body, about, '.onnx'))
+    write_whole(file, with_about(body, about, '.onnx'))
 
 
 def write_openvino(file: Path, body: bytes, about: About) -> None:
@@ -188,23 +188,20 @@ def write_openvino(file: Path, body: bytes, about: About) -> None:
     except ImportError as error:
         raise UserError('--format openvino needs it: pip install openvino') from error
     model = openvino.convert_model(io.BytesIO(body))
-    with written_whole(file.with_suffix('.bin')) as weights:
-        xml = weights.with_name(f'{weights.name}.xml')
-        try:
-            openvino.save_model(model, xml, compress_to_fp16=about.precision == 'float16')
-            xml.with_suffix('.bin').replace(weights)
-            about = replace(about, weights_sha256=sha256(weights))
-            with written_whole(file) as partial:
-                partial.write_bytes(with_about(xml.read_bytes(), about, '.xml'))
-        finally:
-            xml.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        xml = Path(folder, 'model.xml')
+        openvino.save_model(model, xml, compress_to_fp16=about.precision == 'float16')
+        weights = xml.with_suffix('.bin')
+        about = replace(about, weights_sha256=sha256(weights))
+        write_whole(file.with_suffix('.bin'), weights.read_bytes())
+        write_whole(file, with_about(xml.read_bytes(), about, '.xml'))
 
 
 def write_program(file: Path, program: ExportedProgram, about: About) -> None:
     """Write a torch.export program; ``torch.export.load`` reads it, with torchvision imported."""
-    description = {f'{KEY}.json': json.dumps(asdict(about))}
-    with written_whole(file) as partial, partial.open('wb') as stream:
-        torch.export.save(program, stream, extra_files=description)
+    stream = io.BytesIO()
+    torch.export.save(program, stream, extra_files={f'{KEY}.json': json.dumps(asdict(about))})
+    write_whole(file, stream.getvalue())
 
 
 def as_arrays(program: ExportedProgram, network: Network) -> Callable[[dict], dict]:

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from ptnt_mm.cli import export as command
 from ptnt_mm.cli.infer import main as infer
 from ptnt_mm.deploy import Deployed
 from ptnt_mm.deploy.about import read_about
-from ptnt_mm.export.formats import OLDEST_TORCH, take_graph
+from ptnt_mm.export.formats import OLDEST_TORCH, take_graph, write_openvino, write_program
 from ptnt_mm.export.networks import build_network
 from ptnt_mm.utils.errors import UserError
 
@@ -86,6 +87,27 @@ def test_runtimes_find_the_same(folder: Path):
     again = Deployed(folder / 'x.onnx', runtime='openvino')([photo])[0]
     for one, other in zip(found, again, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-3)
+
+
+@pytest.mark.parametrize('precision', ['float32', 'float16'])
+def test_a_file_of_openvinos_finds_the_same(folder: Path, precision: str):
+    pytest.importorskip('openvino')
+    about, photo = read_about(folder / 'x.onnx'), folder / 'photos' / '0.png'
+    body, file = (folder / 'x.onnx').read_bytes()[: about.length], folder / f'{precision}.xml'
+    write_openvino(file, body, replace(about, precision=precision))
+    found, expected = (Deployed(one)(photo) for one in (file, folder / 'x.onnx'))
+    tolerance = 1e-3 if precision == 'float32' else 0.1
+    np.testing.assert_allclose(found.scores[:3], expected.scores[:3], atol=tolerance)
+
+
+def test_a_program_is_written_with_what_it_is(folder: Path):
+    about = read_about(folder / 'x.onnx')
+    program = torch.export.export(torch.nn.ReLU(), (torch.ones(2),))
+    write_program(folder / 'x.pt2', program, about)
+    said = {'ptnt_mm.json': ''}
+    loaded = torch.export.load(folder / 'x.pt2', extra_files=said).module()
+    assert loaded(-torch.ones(2)).tolist() == [0, 0]
+    assert json.loads(said['ptnt_mm.json'])['checkpoint'] == 'x.pth'
 
 
 def test_neither_torch_nor_a_host_is_imported(folder: Path):
