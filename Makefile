@@ -13,13 +13,14 @@ OUT = work_dirs/demo
 PREDICTIONS = outfile_prefix=$(OUT)/predictions
 RESULTS = $(OUT)/predictions.bbox.json
 
-.PHONY: help setup demo demo-masks demo-seg test matrix lint docs bench soak clean
+.PHONY: help setup demo demo-masks demo-seg demo-cls test matrix lint docs bench soak clean
 
 help:
 	@echo 'make setup   make .venv with the tested versions (a minute or two; downloads 3 GB)'
 	@echo 'make demo    setup, then train, evaluate and draw a small detector on the CPU'
 	@echo 'make demo-masks  the same with masks'
 	@echo 'make demo-seg    the same with a segmenter'
+	@echo 'make demo-cls    the same with a classifier'
 	@echo 'make test    setup, then the test suite'
 	@echo 'make matrix  setup, then the suite on the newest and on the oldest versions (25 minutes)'
 	@echo 'make lint    setup, then ruff'
@@ -32,7 +33,7 @@ setup:
 	@$(PYTHON) tools/setup_env.py
 
 # Threads that wait for each other give way to other programs: beside one, spinning takes ten times as long.
-demo demo-masks demo-seg: export OMP_WAIT_POLICY = passive
+demo demo-masks demo-seg demo-cls: export OMP_WAIT_POLICY = passive
 demo-masks: DEMO = configs/demo_mask_rcnn_ptnt_ti.py
 demo-masks: OUT = work_dirs/demo_masks
 demo-masks: RESULTS = $(OUT)/predictions.segm.json
@@ -41,12 +42,25 @@ demo-seg: OUT = work_dirs/demo_seg
 demo-seg: PREDICTIONS = output_dir=$(OUT)/predictions
 demo-seg: RESULTS = $(OUT)/predictions
 
+demo-cls: DEMO = configs/demo_classifier_ptnt_ti.py
+demo-cls: OUT = work_dirs/demo_cls
+
 demo demo-masks demo-seg: setup
 	@.venv/bin/python tools/make_demo_data.py data/demo
 	.venv/bin/python tools/train.py $(DEMO) --work-dir $(OUT) --overwrite
 	.venv/bin/python tools/test.py $(DEMO) "$$(cat $(OUT)/last_checkpoint)" --work-dir $(OUT)/test \
 		--cfg-options test_evaluator.$(PREDICTIONS)
 	@.venv/bin/python tools/draw_demo.py $(OUT) --results $(RESULTS)
+
+demo-cls: setup
+	@.venv/bin/python tools/make_demo_data.py data/demo
+	@.venv/bin/python tools/make_demo_crops.py data/demo data/demo_cls
+	.venv/bin/python tools/train.py $(DEMO) --work-dir $(OUT) --overwrite
+	.venv/bin/python tools/test.py $(DEMO) "$$(cat $(OUT)/last_checkpoint)" --work-dir $(OUT)/test
+	.venv/bin/python tools/infer.py data/demo_cls/val $(DEMO) "$$(cat $(OUT)/last_checkpoint)" \
+		--out $(OUT)/val --overwrite --no-draw
+	@.venv/bin/python tools/draw_demo.py $(OUT) --results $(OUT)/val/predictions.json \
+		--image-folder data/demo_cls/val
 
 # Two tests at a time with a thread each: most of the suite is one process waiting for another.
 test: setup

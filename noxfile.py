@@ -24,7 +24,7 @@ def oldest(session: nox.Session) -> None:
 def run_suite(session: nox.Session, constraints: str) -> None:
     """Install these versions and run the suite, or what follows `--` of it."""
     session.install('-c', constraints, 'pip', 'setuptools')
-    project = ('--no-build-isolation', '-e', '.[det,seg,vis,dev]')
+    project = ('--no-build-isolation', '-e', '.[det,seg,cls,vis,dev]')
     session.install('--compile-bytecode', '-c', constraints, *project)
     session.run('python', '-m', 'ptnt_mm', 'mmcv-ops', 'install')
     # As in `make test`: two tests at a time with a thread each.

@@ -14,7 +14,7 @@ from setuptools.command.build_py import build_py
 ROOT = Path(__file__).resolve().parent
 
 # MMEngine imports pkg_resources without asking for setuptools, and setuptools 82 dropped it. Only
-# `mmdet::` and `mmseg::` bases reach that import, so the bound belongs to the extras of the hosts;
+# bases of the hosts, such as `mmdet::`, reach that import, so the bound belongs to their extras;
 # the core runs without setuptools.
 PKG_RESOURCES = 'setuptools<81'
 
@@ -46,6 +46,8 @@ EXTRAS = {
         *OPERATORS,
         PKG_RESOURCES,
     ],
+    # mmpretrain asks for all that it imports itself.
+    'cls': ['mmpretrain>=1.2,<1.3', *OPERATORS, PKG_RESOURCES],
     # tools/report.py: the page is a template, its charts are Vega-Lite's.
     'vis': [
         'altair>=5.5',
@@ -126,7 +128,7 @@ class BuildWithMim(build_py):
 setup(
     name='ptnt_mm',
     version=version(),
-    description='PyramidTNT backbones for the OpenMMLab detectors and segmentors',
+    description='PyramidTNT backbones for the OpenMMLab detectors, segmentors and classifiers',
     long_description=(ROOT / 'README.md').read_text(encoding='utf-8'),
     long_description_content_type='text/markdown',
     author='The ptnt_mm authors',

@@ -1,9 +1,10 @@
-"""Draw the predictions of the demo's detector or segmenter, and its training curves."""
+"""Draw the predictions of the demo's model, and its training curves."""
 
 import argparse
 import sys
 from pathlib import Path
 
+from demo.confusion import draw_confusion
 from demo.contact_sheet import draw_detections, draw_maps
 from demo.dataset import PALETTE
 from demo.scenes import CLASSES
@@ -19,8 +20,9 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument(
         '--results',
         type=Path,
-        help="COCO results (<outfile_prefix>.bbox.json of mmdet's CocoMetric) or a folder of maps "
-        "(output_dir of mmseg's IoUMetric); without them only the curves are drawn",
+        help="COCO results (<outfile_prefix>.bbox.json of mmdet's CocoMetric), a folder of maps "
+        "(output_dir of mmseg's IoUMetric), or a classifier's predictions.json, of tools/infer.py; "
+        'without them only the curves are drawn',
     )
     parser.add_argument(
         '--annotations', type=Path, default=Path('data/demo/annotations/instances_val.json')
@@ -40,6 +42,10 @@ def draw_figures(args: argparse.Namespace) -> None:
     """
     print(f'Curves: {draw_curves(args.work_dir, args.work_dir / "curves.png")}')
     if args.results is None:
+        return
+    if args.results.name == 'predictions.json':
+        sheet = args.work_dir / 'confusion.png'
+        print(f'Confusion: {draw_confusion(args.results, args.image_folder, sheet)}')
         return
     sheet = args.work_dir / 'predictions.png'
     if args.results.is_dir():

@@ -147,7 +147,7 @@ def install_all() -> None:
     run_command(pip, 'pip could not install uv: is there a network? PIP_INDEX_URL names a mirror')
     # The build of the checkout itself takes this setuptools, and needs no network then.
     install('setuptools')
-    install('--no-build-isolation', '-e', '.[det,seg,vis,dev]')
+    install('--no-build-isolation', '-e', '.[det,seg,cls,vis,dev]')
     replace_opencv_without_libraries()
 
 

@@ -43,11 +43,11 @@ def faults_of_names(data: Data) -> Iterator[Finding]:
     if twice:
         what = f'metainfo.classes has names twice: {some(twice)}'
         yield error(data.name, what, 'name each class once')
-    if not isinstance(data, DetectionData):
+    if isinstance(data, DetectionData) and data.file is not None:
+        yield from _against_categories(data)
+    elif data.MAPS_NAMES:
         yield from _strangers(data)
         yield from _colours(data)
-    elif data.file is not None:
-        yield from _against_categories(data)
 
 
 def _against_categories(data: DetectionData) -> Iterator[Finding]:

@@ -66,6 +66,7 @@ class Data(ABC):
     stated: object
     classes: tuple[str, ...]
 
+    MAPS_NAMES = False  # whether its class maps names to its own ones, and has colours for them
     IDENTITY = ()  # further settings that tell data sets of the host apart
     MAKES_PATHS = ''  # for advice: the settings that together make an image's path
     REMOVE = ''  # for advice: how to take an image out
@@ -148,7 +149,9 @@ def find_data_sets(
             except UserError as err:
                 findings.append(error(split, str(err)))
                 continue
-            stated = (data_set.settings.get('metainfo') or {}).get('classes')
+            # mmpretrain takes them either way.
+            own = data_set.settings.get('classes')
+            stated = (data_set.settings.get('metainfo') or {}).get('classes', own)
             if isinstance(stated, str) and Path(stated).is_file():
                 stated = Path(stated).read_text(encoding='utf-8').splitlines()
             # The config's own names, or its class's.

@@ -7,6 +7,7 @@ from mmengine.config import Config
 from mmengine.registry import METRICS
 
 from ptnt_mm.check.coco_annotations import DetectionData
+from ptnt_mm.check.image_labels import number_of_classes
 from ptnt_mm.check.mask_lists import SegmentationData
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import DataSet, data_sets, evaluators
@@ -33,10 +34,7 @@ def check_evaluators_of_masks(
     data: list[SegmentationData], config: Config, splits: tuple[str, ...]
 ) -> Iterator[Finding]:
     """Look at the evaluators of a segmenter's splits."""
-    for split in splits:
-        if split == 'train' or not list(data_sets(config, split)):
-            continue
-        found = evaluators(config, split)
+    for split, found in _of_splits(config, splits):
         kinds = [kind_of(one) for one in found]
         faults = [fault for one in found for fault in _unknown(split, one)]
         of_split = [one for one in data if split in one.pipelines]
@@ -53,6 +51,28 @@ def check_evaluators_of_masks(
             else:
                 faults.append(error(split, 'there is no evaluator', advice))
         yield from faults or [sound(split, f'measured by {some(kinds)}')]
+
+
+def check_evaluators_of_labels(config: Config, splits: tuple[str, ...]) -> Iterator[Finding]:
+    """Look at the evaluators of a classifier's splits."""
+    number = number_of_classes(config)
+    for split, found in _of_splits(config, splits):
+        topk = [one.get('topk') or 1 for one in found]
+        best = max((max(k) if isinstance(k, (list, tuple)) else k for k in topk), default=1)
+        if not found:
+            yield error(split, 'there is no evaluator', "write dict(type='Accuracy', topk=(1, 5))")
+        elif best > number:
+            what = f'the best {best} classes count, and the head has {number}'
+            yield error(split, what, 'evaluation would break off: write topk=(1,)')
+        else:
+            yield sound(split, f'measured by {some(map(kind_of, found))}')
+
+
+def _of_splits(config: Config, splits: tuple[str, ...]) -> Iterator[tuple[str, list[dict]]]:
+    """The evaluators of each split that is evaluated."""
+    for split in splits:
+        if split != 'train' and list(data_sets(config, split)):
+            yield split, evaluators(config, split)
 
 
 def _annotation_files(config: Config, split: str) -> list[Path]:

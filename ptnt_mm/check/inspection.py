@@ -7,20 +7,22 @@ the thorough half opens images and weights, and takes a step of training.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from mmengine.config import Config
 from torch import nn
 
-from ptnt_mm.check import coco_annotations, mask_lists
+from ptnt_mm.check import coco_annotations, evaluators, image_lists, mask_lists
 from ptnt_mm.check.boxes import check_boxes
 from ptnt_mm.check.class_names import check_class_names, names_are_known
 from ptnt_mm.check.data_sets import Data, check_files, misread_names
-from ptnt_mm.check.evaluators import check_evaluators_of_masks, check_evaluators_of_objects
 from ptnt_mm.check.filtered_objects import check_filtering
 from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads, check_neck
+from ptnt_mm.check.image_labels import LabelledData, check_labels
 from ptnt_mm.check.images import check_images_are_there, check_images_open
 from ptnt_mm.check.mask_files import check_mask_files, open_masks
 from ptnt_mm.check.mask_labels import check_ignored, check_zero_label, ignored_label
+from ptnt_mm.check.mask_lists import SegmentationData
 from ptnt_mm.check.mask_pipelines import check_crops, check_loading
 from ptnt_mm.check.mask_values import check_mask_values
 from ptnt_mm.check.memory import check_memory
@@ -39,6 +41,13 @@ from ptnt_mm.utils.progress import waiting
 
 Tell = Callable[[str, list[Finding]], None]
 """Gets a subject with its findings, as soon as they are there."""
+
+_LOADING = {
+    'mmdet': (coco_annotations.load, lambda data, _: coco_annotations.check_annotations(data)),
+    'mmseg': (partial(image_lists.load, SegmentationData), mask_lists.check_lists),
+    'mmpretrain': (partial(image_lists.load, LabelledData), check_labels),
+}
+"""What reads the data sets of a host, and the first check of what was read."""
 
 
 def check(
@@ -169,13 +178,15 @@ class Inspection:
             self.run('pipelines', check_loading(data, config))
             self.run('crops', check_crops(data, config))
             self.run('ignored pixels', check_ignored(data, config))
-            self.run('evaluation', check_evaluators_of_masks(data, config, self.splits))
+            self.run('evaluation', evaluators.check_evaluators_of_masks(data, config, self.splits))
+        elif self.scope == 'mmpretrain':
+            self.run('evaluation', evaluators.check_evaluators_of_labels(config, self.splits))
         else:
             rest = check_rest_of_object_masks(data, config)
             self.run('images with objects', check_filtering(data, config))
             self.run('boxes', check_boxes(data))
             self.run('masks', check_object_masks(data, config), thorough=rest)
-            self.run('evaluation', check_evaluators_of_objects(data, config))
+            self.run('evaluation', evaluators.check_evaluators_of_objects(data, config))
 
     def look_at_start(self) -> None:
         """Run the checks of what training reports itself when it begins."""
@@ -196,14 +207,11 @@ class Inspection:
             yield from check_strides(self.config, self.model)
 
     def _read_annotations(self) -> Iterator[Finding]:
-        if self.scope == 'mmseg':
-            self.data, findings = mask_lists.load(self.config, self.splits)
-            yield from (*findings, *mask_lists.check_lists(self.data, self.config))
-        else:
-            # Other libraries have data sets like mmdet's, or none.
-            with waiting('Reading annotations'):
-                self.data, findings = coco_annotations.load(self.config, self.splits)
-            yield from (*findings, *coco_annotations.check_annotations(self.data))
+        # Other libraries have data sets like mmdet's, or none.
+        load, check_loaded = _LOADING.get(self.scope, _LOADING['mmdet'])
+        with waiting('Reading annotations'):
+            self.data, findings = load(self.config, self.splits)
+        yield from (*findings, *check_loaded(self.data, self.config))
 
     def _open_masks(self) -> Iterator[Finding]:
         for one in self.data:
@@ -225,7 +233,7 @@ class Inspection:
         if self.errors:
             yield note('Memory', 'not estimated: a step of training needs a config without errors')
         elif self.scope not in HOSTS:
-            yield note('Memory', f'estimated for models of {" and ".join(HOSTS)} only')
+            yield note('Memory', f'estimated for models of {", ".join(HOSTS)} only')
         elif self.model is not None:
             # A segmenter gets two images: BatchNorm cannot train on one. If a step of training has
             # one, it is tried with one, and fails as training would.

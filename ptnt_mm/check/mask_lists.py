@@ -2,19 +2,17 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from mmengine.config import Config
 from mmengine.fileio import list_dir_or_file
-from mmengine.registry import DATASETS, DefaultScope
 
-from ptnt_mm.check.class_names import faults_of_names
-from ptnt_mm.check.data_sets import Data, ImageFile, as_names, find_data_sets, is_measured
-from ptnt_mm.engine.config import explain_build_error, kind_of
-from ptnt_mm.utils.findings import Finding, Severity, error, note, report_wrong, sound, warning
+from ptnt_mm.check.data_sets import is_measured
+from ptnt_mm.check.image_lists import ListedData, check_list
+from ptnt_mm.engine.config import kind_of
+from ptnt_mm.utils.findings import Finding, error, report_wrong, sound, warning
 from ptnt_mm.utils.many_files import Folders
 from ptnt_mm.utils.text import some
 
@@ -35,29 +33,25 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class SegmentationData(Data):
-    """A data set, the classes it is asked for, and what it lists.
+class SegmentationData(ListedData):
+    """A segmenter's data set, the classes it is asked for, and what it lists."""
 
-    Attributes:
-        built: mmseg's own data set, without a pipeline; None if it was left out or refused.
-        refusal: Why it could not be built or read its list; empty if it could.
-        pairs: Its images and masks.
-    """
-
-    built: Any = None
-    refusal: str = ''
-    pairs: tuple[Pair, ...] = ()
-
+    MAPS_NAMES = True
+    BASE = 'BaseSegDataset'
+    LISTS = 'images and masks'
     IDENTITY = ('img_suffix', 'seg_map_suffix', 'reduce_zero_label', 'ignore_index', 'indices')
     MAKES_PATHS = (
         'data_prefix.img_path, the names in ann_file, which have no ending, and img_suffix'
     )
     REMOVE = 'take them out, and their masks'
 
-    @property
-    def is_left_out(self) -> bool:
-        """Whether mmseg was not asked for its list."""
-        return self.built is None and not self.refusal
+    @cached_property
+    def pairs(self) -> tuple[Pair, ...]:
+        """Its images and masks."""
+        masks = ((entry['img_path'], entry.get('seg_map_path')) for entry in self.entries)
+        return tuple(
+            Pair(Path(image), None if mask is None else Path(mask)) for image, mask in masks
+        )
 
     @property
     def has_masks(self) -> bool:
@@ -67,23 +61,19 @@ class SegmentationData(Data):
         return self.built is None or 'seg_map_path' in self.built.data_prefix
 
     @property
-    def is_there(self) -> bool:
-        """Whether the files and folders are there that its list is made of."""
-        paths = (self.built.ann_file, self.built.data_prefix.get('img_path'))
-        return all(Path(path).exists() for path in paths if path)
-
-    @property
     def mask_folder(self) -> Path:
         """Where its masks are."""
         # A class that lists files in its own way may name no folder.
         named = self.built.data_prefix.get('seg_map_path')
         return Path(named) if named else self.pairs[0].mask.parent
 
-    @cached_property
-    def images(self) -> list[ImageFile]:
-        """All images that mmseg lists."""
-        source = ' '.join(map(str, self.data_set.paths()))
-        return [ImageFile(self.name, pair.image, source, self.image_loader) for pair in self.pairs]
+    def why_empty(self) -> tuple[str, str]:
+        """Why its list is empty, and what to do."""
+        if self.settings.get('indices') is not None or self.built.ann_file:
+            return super().why_empty()
+        folder, suffix = self.built.data_prefix['img_path'], self.built.img_suffix
+        what = f'no file in {folder} ends in img_suffix={suffix!r}; there are {_endings(folder)}'
+        return what, 'set img_suffix, or data_prefix.img_path'
 
 
 def loading_of(pipeline: Sequence[Mapping]) -> Mapping | None:
@@ -95,30 +85,6 @@ def loading_of(pipeline: Sequence[Mapping]) -> Mapping | None:
 def needs_masks(config: Config, split: str) -> bool:
     """Whether a model learns from the masks of a split, or is measured on them."""
     return split == 'train' or is_measured(config, split)
-
-
-def load(config: Config, splits: tuple[str, ...]) -> tuple[list[SegmentationData], list[Finding]]:
-    """Let mmseg list the images of a config's data sets, each once.
-
-    Args:
-        config: The config; mmseg is imported.
-        splits: Which data loaders count: some of 'train', 'val' and 'test'.
-
-    Returns:
-        The data sets, and what was left out.
-    """
-    data, findings = find_data_sets(SegmentationData, config, splits)
-    for i, one in enumerate(data):
-        remote = one.settings.get('backend_args') or '://' in str(one.settings.get('data_root'))
-        if not any(base.__name__ == 'BaseSegDataset' for base in one.cls.__mro__):
-            kind = kind_of(one.settings)
-            what = f'{kind} is no BaseSegDataset: its images and masks were not checked'
-            findings.append(note(one.name, what))
-        elif remote:
-            findings.append(note(one.name, 'is not local: its images and masks were not checked'))
-        else:
-            data[i] = _listed(one)
-    return data, findings
 
 
 def check_lists(data: list[SegmentationData], config: Config) -> Iterator[Finding]:
@@ -134,15 +100,8 @@ def check_lists(data: list[SegmentationData], config: Config) -> Iterator[Findin
             if needs_masks(config, split)
         ):
             yield error(one.name, 'data_prefix names no folder of masks', _PREFIXES)
-        elif one.refusal:
-            # Other checks report missing files and wrong class names.
-            there = all(path.exists() for path in one.data_set.paths())
-            if there and not any(f.severity is Severity.ERROR for f in faults_of_names(one)):
-                yield error(one.name, f'the data set cannot be built: {one.refusal}')
-        elif one.pairs:
-            yield sound(one.name, f'{len(one.pairs)} images')
-        elif one.is_there:
-            yield error(one.name, *_why_empty(one))
+        else:
+            yield from check_list(one)
 
 
 def check_pairs(data: list[SegmentationData]) -> Iterator[Finding]:
@@ -166,34 +125,6 @@ def check_pairs(data: list[SegmentationData]) -> Iterator[Finding]:
             yield from report_wrong(error, one.name, named, len(masks), 'masks not there', advice)
         if len(missing) < len(masks):
             yield from _without_image(one, folders)
-
-
-def _listed(data: SegmentationData) -> SegmentationData:
-    """A data set with what mmseg lists, or why it does not."""
-    settings = dict(data.settings, pipeline=[], lazy_init=True, serialize_data=False)
-    try:
-        with DefaultScope.overwrite_default_scope(data.scope):
-            data = replace(data, built=DATASETS.build(settings))
-        if data.is_there:
-            data.built.full_init()
-    except Exception as err:  # constructors may raise anything
-        return replace(data, refusal=explain_build_error(err))
-    # The data set's class may give the names itself.
-    classes = as_names(data.built.metainfo.get('classes')) or data.classes
-    masks = ((entry['img_path'], entry.get('seg_map_path')) for entry in data.built.data_list)
-    pairs = tuple(Pair(Path(image), None if mask is None else Path(mask)) for image, mask in masks)
-    return replace(data, classes=classes, pairs=pairs)
-
-
-def _why_empty(data: SegmentationData) -> tuple[str, str]:
-    """Why a list is empty, and what to do."""
-    if (indices := data.settings.get('indices')) is not None:
-        return f'indices={indices} leaves no image', 'give others, or none'
-    if data.built.ann_file and Path(data.built.ann_file).is_file():
-        return f'{data.built.ann_file} names no image', 'write a name on each line'
-    folder, suffix = data.built.data_prefix['img_path'], data.built.img_suffix
-    what = f'no file in {folder} ends in img_suffix={suffix!r}; there are {_endings(folder)}'
-    return what, 'set img_suffix, or data_prefix.img_path'
 
 
 def _suffix(data: SegmentationData, folders: Folders) -> str:

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 from mmengine.config import Config
 
+from ptnt_mm.engine.config import kind_of
+from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.utils.findings import Finding, error, note, sound, warning
 
 # A higher rate was meant for SGD: published ones for Adam and AdamW are 1e-4 to 1e-3.
@@ -48,10 +50,12 @@ def check_learning_rate(config: Config, gpus: int) -> Iterator[Finding]:
         yield warning(where, what, 'published recipes have 1e-4 to 1e-3')
 
 
-def check_there_are_weights(weights: str | None) -> Iterator[Finding]:
+def check_there_are_weights(config: Config, weights: str | None) -> Iterator[Finding]:
     """Say whether training starts from weights, a file or an address, or from random numbers."""
     if weights is not None:
         yield sound('Weights', f'training starts from {weights}')
+    elif any(kind_of(one.settings) == 'ImageNet' for one in data_sets(config, 'train')):
+        yield sound('Weights', 'training starts from random numbers, as a pretraining does')
     else:
         yield note(
             'NO PRETRAINED WEIGHTS',

@@ -8,8 +8,11 @@ from torch import nn
 
 from ptnt_mm.check.recipe import check_there_are_weights
 from ptnt_mm.engine.config import kind_of
+from ptnt_mm.engine.constructors import is_of_family
+from ptnt_mm.engine.data_files import data_sets
+from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.engine.starting_weights import check_start, starting_weights
-from ptnt_mm.models import FAMILY
+from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.models.pretrained import CheckpointError, load_pretrained
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, sound, warning
@@ -20,7 +23,7 @@ _AUTHORS = 127.5  # mean and std of every channel of the images that the weights
 def check_weights_are_there(config: Config) -> Iterator[Finding]:
     """Look for the file that training starts from, if it starts from one, and open none."""
     try:
-        yield from check_there_are_weights(check_start(config))
+        yield from check_there_are_weights(config, check_start(config))
     except UserError as err:
         yield error('model.backbone', str(err))
 
@@ -32,7 +35,7 @@ def check_weights_fit(config: Config, model: nn.Module) -> Iterator[Finding]:
         return
     if '://' in weights:
         yield note('Weights', f'{weights} is an address: it was not fetched to look into it')
-    elif kind_of(config.model.get('backbone') or {}) not in FAMILY:
+    elif not isinstance(getattr(model, 'backbone', None), Backbone):
         yield note('Weights', f'{weights} is for no backbone of ours: it was not looked into')
     else:
         try:
@@ -54,7 +57,7 @@ def check_normalisation(config: Config) -> Iterator[Finding]:
     scale = preprocessor_of(config)
     mean, std = scale.get('mean'), scale.get('std')
     # A whole model, as load_from has it, may have been trained on other mean and std.
-    is_ours = kind_of(config.model.get('backbone') or {}) in FAMILY
+    is_ours = is_of_family(config.model.get('backbone') or {}, scope_of(config))
     pretrained = is_ours and not config.get('load_from') and starting_weights(config) is not None
     if mean is None or std is None:
         what = f'has mean={mean} and std={std}: images come in with values from 0 to 255'
@@ -66,19 +69,23 @@ def check_normalisation(config: Config) -> Iterator[Finding]:
         what = f'mean={list(mean)} and std={list(std)} are for images from 0 to 1'
         yield error(where, what, 'images have values from 0 to 255 here: multiply both by 255')
     elif pretrained:
-        found = list(_unlike_the_authors(where, scale))
+        found = list(_unlike_the_authors(config, where, scale))
         what = f'mean and std are {_AUTHORS} and images RGB, as for the weights'
         yield from found or [sound(where, what)]
     else:
         yield sound(where, f'mean={list(mean)}, std={list(std)}')
 
 
-def _unlike_the_authors(where: str, scale: Mapping) -> Iterator[Finding]:
+def _unlike_the_authors(config: Config, where: str, scale: Mapping) -> Iterator[Finding]:
     for key in ('mean', 'std'):
         if list(scale[key]) != [_AUTHORS] * 3:
             what = f'is {list(scale[key])}; the published weights were trained with {_AUTHORS}'
             advice = f'write {key}=[{_AUTHORS}] * 3, unless your weights were trained otherwise'
             yield warning(f'{where}.{key}', what, advice)
-    if not scale.get('bgr_to_rgb'):
+    key = HOSTS.get(scope_of(config), HOSTS['mmdet']).to_rgb
+    # A data set without image files, such as CIFAR, gives RGB.
+    steps = [kind_of(step) for one in data_sets(config, 'train') for step in one.pipeline]
+    reads_files = not steps or any(step.startswith('LoadImage') for step in steps)
+    if reads_files and not scale.get(key):
         what = 'is not set, and images are read as BGR; the published weights expect RGB'
-        yield warning(f'{where}.bgr_to_rgb', what, 'write bgr_to_rgb=True')
+        yield warning(f'{where}.{key}', what, f'write {key}=True')

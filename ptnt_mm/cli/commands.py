@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 COMMANDS = (
-    ('train', 'ptnt_mm.cli.train', 'train a detector or segmenter'),
+    ('train', 'ptnt_mm.cli.train', 'train a detector, segmenter or classifier'),
     ('test', 'ptnt_mm.cli.test', 'evaluate a checkpoint'),
     ('infer', 'ptnt_mm.cli.infer', 'look at images, a folder, a video or a webcam'),
     ('export', 'ptnt_mm.cli.export', 'write a file that runs without torch, and check it'),

@@ -1,4 +1,4 @@
-"""Detect or segment on an image, a folder, a video or a webcam: drawn pictures and JSON.
+"""Detect, segment or classify on images, a video or a webcam: drawn pictures and JSON.
 
 ptnt infer photos retinanet_ptnt_s_1x work_dirs/retinanet_ptnt_s_1x/epoch_12.pth
 ptnt infer photos model.onnx
@@ -161,8 +161,8 @@ def _parser() -> Parser:
         '--score-thr',
         type=float,
         metavar='S',
-        help='leave out what has a lower score, from pictures and JSON: 0.3 by default; '
-        'segmenters have no scores and refuse it',
+        help='leave out what has a lower score, from pictures and JSON: by default 0.3 for '
+        'detectors, 0 for classifiers; segmenters have no scores and refuse it',
     )
     parser.add_argument(
         '--no-draw', action='store_false', dest='draw', help='write the JSON file alone'

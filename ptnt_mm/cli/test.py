@@ -1,4 +1,4 @@
-"""Evaluate a checkpoint of a detector or segmenter.
+"""Evaluate a checkpoint of a detector, a segmenter or a classifier.
 
 ptnt test retinanet_ptnt_s_1x work_dirs/retinanet_ptnt_s_1x/epoch_12.pth
 """

@@ -1,4 +1,4 @@
-"""Train a detector or segmenter from an MMEngine config.
+"""Train a detector, a segmenter or a classifier from an MMEngine config.
 
 ptnt train retinanet_ptnt_s_1x --pretrained ptnt_s_82.0.pth.tar
 """
@@ -160,8 +160,9 @@ def _opening(
     for finding in (*check_batch(config, gpus), *check_learning_rate(config, gpus)):
         yield _LEVELS.get(finding.severity, logging.INFO), str(finding)
     if weights is None:
-        for finding in check_there_are_weights(weights):
-            yield logging.WARNING, str(finding)
+        for finding in check_there_are_weights(config, weights):
+            level = logging.INFO if finding.severity is Severity.OK else logging.WARNING
+            yield level, str(finding)
 
 
 def _require_accelerator(what: str) -> None:

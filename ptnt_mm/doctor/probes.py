@@ -94,6 +94,7 @@ PROBES = {
     # mmseg's models need ftfy and regex as well.
     'mmdet': lambda: probe_host('mmdet.models'),
     'mmsegmentation': lambda: probe_host('mmseg.models'),
+    'mmpretrain': lambda: probe_host('mmpretrain.models'),
     'pkg_resources': lambda: probe_import('pkg_resources'),
     'opencv': lambda: probe_import('cv2'),
     'ptnt_mm': probe_registry,

@@ -22,8 +22,10 @@ from mmengine.structures import BaseDataElement
 from torch import nn
 
 from ptnt_mm.engine.build import build_model
-from ptnt_mm.engine.config import kind_of, read_config, require_keys, within
-from ptnt_mm.models import FAMILY, PlainClassifier, PyramidTNTClassifier
+from ptnt_mm.engine.config import read_config, require_keys, within
+from ptnt_mm.engine.constructors import is_of_family
+from ptnt_mm.engine.hosts import scope_of
+from ptnt_mm.models import PlainClassifier, PyramidTNTClassifier
 from ptnt_mm.models.archs import ARCHS, CPVT_ARCHS, TNT_ARCHS
 from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.models.layers.attention import FusedOuterAttention
@@ -38,7 +40,8 @@ ATTENTION_PRODUCTS = ('scaled_dot_product_attention', 'matmul', 'bmm', 'einsum')
 """Operations that multiply activations with activations: queries with keys, weights with values."""
 
 _PLAIN = {
-    f'{kind.lower()}_{arch}': dict(type=kind, arch=arch)
+    # With its scope: mmpretrain has a TNT of its own.
+    f'{kind.lower()}_{arch}': dict(type=f'mmengine.{kind}', arch=arch)
     for kind, archs in (('TNT', TNT_ARCHS), ('CPVT', CPVT_ARCHS))
     for arch in archs
 }
@@ -157,14 +160,14 @@ def build(name: str) -> nn.Module:
         raise UserError(unknown_name('arch or config', name, [*ARCH_NAMES, *config_names()]))
     config = read_config(name)
     require_keys(config, ('model',))
-    use_published_attention(config.model)
+    use_published_attention(config.model, scope_of(config))
     return build_model(config, f'the model of {name}')
 
 
-def use_published_attention(settings: dict) -> None:
+def use_published_attention(settings: dict, scope: str = 'mmengine') -> None:
     """Set ``attention='eager'`` for every backbone of ours in a model's settings, in place."""
     for _, part in within(settings, 'model'):
-        if kind_of(part) in (*FAMILY, PyramidTNTClassifier.__name__):
+        if is_of_family(part, scope):
             part['attention'] = 'eager'
 
 
@@ -172,7 +175,7 @@ def measure(model: nn.Module, shape: tuple[int, int]) -> Complexity:
     """Count the operations of one forward pass of one image, in evaluation mode.
 
     Args:
-        model: A module that takes images (1, 3, H, W), or a model of mmdet or mmseg.
+        model: A module that takes images (1, 3, H, W), or a model of a host.
         shape: Height and width of the image in pixels.
 
     Raises:

@@ -10,11 +10,13 @@ import sys
 import textwrap
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import mmengine.registry
 from mmengine.registry import Registry
+
+from ptnt_mm.models.backbone import Backbone
 
 _REGISTRIES = [one for one in vars(mmengine.registry).values() if isinstance(one, Registry)]
 
@@ -56,6 +58,12 @@ def classes_named(kind: object, scope: str) -> tuple[Callable, ...]:
         except Exception:  # a name with dots is imported, and anything may come of that
             continue
     return tuple(dict.fromkeys(one for one in found if one is not None))
+
+
+def is_of_family(settings: Mapping, scope: str) -> bool:
+    """Whether settings are of a backbone of ours; mmpretrain has a TNT of its own."""
+    classes = classes_named(settings.get('type'), scope)
+    return any(isinstance(cls, type) and issubclass(cls, Backbone) for cls in classes)
 
 
 def registered_names(kind: str | None = None) -> set[str]:

@@ -31,10 +31,15 @@ class DataSet:
             return None
         return Path(root) / name
 
+    @property
+    def prefixes(self) -> dict[str, str]:
+        """The folders of its images and masks, relative to its root; mmpretrain takes one alone."""
+        named = self.settings.get('data_prefix') or {}
+        return dict(img_path=named) if isinstance(named, str) else named
+
     def paths(self) -> Iterator[Path]:
         """The annotation file and the folders of images and masks, as far as named and local."""
-        prefixes = (self.settings.get('data_prefix') or {}).values()
-        for name in (self.settings.get('ann_file'), *prefixes):
+        for name in (self.settings.get('ann_file'), *self.prefixes.values()):
             if (path := self.path(name)) is not None:
                 yield path
 

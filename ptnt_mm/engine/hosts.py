@@ -19,19 +19,24 @@ class Host:
         task: What its models do; the file in ``inference`` that knows how.
         predictor: The class in that file.
         dump: The registered evaluator that writes predictions into a file.
-        draws_itself: Whether its own hook draws predictions without losing any.
+        draws: Our registered hook that draws predictions; None where its own loses none.
+        to_rgb: What its preprocessors of images call the turning of BGR into RGB.
     """
 
     package: str
     task: str
     predictor: str
     dump: str
-    draws_itself: bool
+    draws: str | None = None
+    to_rgb: str = 'bgr_to_rgb'
 
 
 HOSTS = {
-    'mmdet': Host('mmdet', 'detection', 'Detector', 'DumpDetResults', draws_itself=True),
-    'mmseg': Host('mmsegmentation', 'segmentation', 'Segmenter', 'DumpMaps', draws_itself=False),
+    'mmdet': Host('mmdet', 'detection', 'Detector', 'DumpDetResults'),
+    'mmseg': Host('mmsegmentation', 'segmentation', 'Segmenter', 'DumpMaps', 'DrawMapsHook'),
+    'mmpretrain': Host(
+        'mmpretrain', 'classification', 'Classifier', 'DumpResults', 'DrawLabelsHook', 'to_rgb'
+    ),
 }
 """By the default scope of their configs, which is also their import name."""
 
@@ -62,9 +67,9 @@ def how_to_install(error: ModuleNotFoundError) -> str:
     words = set(re.findall(r'\w+', str(error)))
     if 'pkg_resources' in words:
         return 'Install an older setuptools: pip install "setuptools<81"'
-    packages = {scope: host.package for scope, host in HOSTS.items()}
-    for module, package in {**packages, 'mmpretrain': 'mmpretrain'}.items():
-        more = ALSO_NEEDED.get(package, '')
-        if words & {module, package, *more.split()}:
-            return f'Install it: pip install {package}{more}; then run python -m ptnt_mm.doctor'
+    for scope, host in HOSTS.items():
+        more = ALSO_NEEDED[host.package]
+        if words & {scope, host.package, *more.split()}:
+            install = f'pip install {host.package}{more}'
+            return f'Install it: {install}; then run python -m ptnt_mm.doctor'
     return 'python -m ptnt_mm.doctor shows what is there'

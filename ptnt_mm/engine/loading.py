@@ -103,6 +103,7 @@ def load_whole(model: nn.Module, filename: str) -> dict:
         CheckpointError: It cannot be read, does not fit the model, or holds NaN or infinity.
     """
     checkpoint = CheckpointLoader.load_checkpoint(filename, 'cpu', logger='silent')
+    _translate_classifier(checkpoint, model)
     _require_all(checkpoint, model)
     mmengine_checkpoint._load_checkpoint_to_model(model, checkpoint)
     return checkpoint.get('meta') or {}
@@ -128,11 +129,22 @@ class CheckpointGuardHook(Hook):
             model = model.module
         if runner._resume:
             _keep_to_work_dir(runner, checkpoint)
+        _translate_classifier(checkpoint, model)
         training = isinstance(runner.optim_wrapper, (OptimWrapper, OptimWrapperDict))
         if training and not runner._resume:
             _require_backbone(checkpoint, model)
         else:
             _require_all(checkpoint, model)
+
+
+def _translate_classifier(checkpoint: dict, model: nn.Module) -> None:
+    """Let an authors' or timm's classifier be read by one of mmpretrain's, in place."""
+    own = model.state_dict()
+    if 'head.fc.weight' in own:
+        weights, _ = pretrained.find_state_dict(checkpoint)
+        weights = {key.removeprefix('module.'): weight for key, weight in weights.items()}
+        if 'head.weight' in weights:
+            checkpoint['state_dict'] = pretrained.as_classifier(weights, own)
 
 
 def _require_all(checkpoint: dict, model: nn.Module) -> None:

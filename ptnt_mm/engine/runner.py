@@ -14,7 +14,7 @@ from mmengine.runner.checkpoint import _load_checkpoint_to_model
 
 from ptnt_mm.mmcv_ops.place import source
 from ptnt_mm.utils.atomic_files import sha256
-from ptnt_mm.utils.versions import installed
+from ptnt_mm.utils.versions import HOSTS, installed
 
 TRACEBACK = 'What failed:'
 """Begins a message for the log file, whose gist the console has in one line."""
@@ -28,7 +28,7 @@ _BULK = (
     TRACEBACK,
 )
 
-_PACKAGES = 'ptnt_mm torch torchvision mmengine mmcv mmcv-lite mmdet mmsegmentation numpy'
+_PACKAGES = ('ptnt_mm', 'torch', 'torchvision', 'mmengine', 'mmcv', 'mmcv-lite', *HOSTS, 'numpy')
 
 
 class QuietRunner(Runner):
@@ -87,7 +87,7 @@ def how_to_repeat(command: Sequence[str], weights: str | None) -> Iterator[str]:
     """
     if command:
         yield f'Command: {shlex.join(command)} in {Path.cwd()}'
-    found = ((package, installed(package)) for package in _PACKAGES.split())
+    found = ((package, installed(package)) for package in _PACKAGES)
     yield 'Versions: ' + ', '.join(f'{package} {version}' for package, version in found if version)
     operators = source()
     yield f"mmcv's operators: {operators.kind}" + (f' ({operators.file})' if operators.file else '')

@@ -7,10 +7,10 @@ from pathlib import Path
 from mmengine.config import Config, ConfigDict
 
 from ptnt_mm.engine.config import flat_settings, stored_config
-from ptnt_mm.engine.constructors import arguments, classes_named
+from ptnt_mm.engine.constructors import arguments, classes_named, is_of_family
+from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.engine.loading import without_config
 from ptnt_mm.engine.work_dir import read_latest_checkpoint
-from ptnt_mm.models import FAMILY
 from ptnt_mm.models.pretrained import TRUNK_ROOTS, find_state_dict, read
 from ptnt_mm.utils.errors import UserError
 
@@ -81,7 +81,7 @@ def use_pretrained(config: Config, path: str) -> None:
     if backbone is None:
         raise UserError(f"--pretrained: the config's model {config.model.type} has no backbone")
     backbone.init_cfg = dict(type='Pretrained', checkpoint=path)
-    classes = classes_named(backbone.get('type'), config.get('default_scope') or 'mmengine')
+    classes = classes_named(backbone.get('type'), scope_of(config))
     if all('norm_eval' in arguments(cls).parameters for cls in classes):
         _freeze_stem(backbone)
 
@@ -171,7 +171,7 @@ def check_start(config: Config) -> str | None:
         return weights
     trains = backbone.get('frozen_stages', -1) < 0 and not backbone.get('norm_eval')
     trains = trains and (backbone.get('norm_cfg') or {}).get('requires_grad', True)
-    if backbone.get('type') in FAMILY and not trains:
+    if not trains and is_of_family(backbone, scope_of(config)):
         norms = 'model.backbone.norm_eval=False, model.backbone.norm_cfg.requires_grad=True and '
         raise UserError(
             'the stem is frozen but starts from random numbers, so it would never learn: give '

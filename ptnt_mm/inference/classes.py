@@ -1,18 +1,20 @@
 """What a model calls its classes, and the colours that they are drawn in."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 from mmengine.config import Config
 from mmengine.registry import DATASETS
-from torch import nn
+from torch import Tensor, nn
 
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.text import printable
 from ptnt_mm.visualization.overlay import draw_names, tint
+
+_BEST = 5  # classes that a classifier names, as for the top-5 accuracy of papers
 
 
 def find_classes(meta: dict, config: Config, model: nn.Module) -> dict[str, Any]:
@@ -53,6 +55,23 @@ def class_name(classes: Sequence[str] | None, label: int) -> str:
     """The name of a class, or its number where there is none."""
     named = classes is not None and label < len(classes)
     return classes[label] if named else f'class {label}'
+
+
+def best_classes(scores: Tensor, score_thr: float = 0.0) -> list[tuple[int, float]]:
+    """The five best classes of an image with their scores, the best first.
+
+    Args:
+        scores: (classes,), on any device.
+        score_thr: What has a lower score is left out.
+    """
+    best = scores.cpu().sort(descending=True, stable=True)
+    found = zip(best.indices[:_BEST].tolist(), best.values[:_BEST].tolist(), strict=True)
+    return [(index, score) for index, score in found if score >= score_thr]
+
+
+def class_lines(best: Iterable[tuple[int, float]], names: Sequence[str] | None) -> list[str]:
+    """Lines for a picture: the names of classes, and their scores in per cent."""
+    return [f'{class_name(names, index)} {100 * score:.1f} %' for index, score in best]
 
 
 def _of_config(config: Config) -> dict:

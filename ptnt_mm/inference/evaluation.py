@@ -13,15 +13,24 @@ from mmengine.hooks import Hook
 
 from ptnt_mm.engine.data_files import data_sets, evaluators
 from ptnt_mm.engine.hosts import HOSTS
-from ptnt_mm.inference.classes import MapPainter, count_classes, find_classes
+from ptnt_mm.inference.classes import (
+    MapPainter,
+    best_classes,
+    class_lines,
+    class_name,
+    count_classes,
+    find_classes,
+)
 from ptnt_mm.inference.images import encode_image, read_image
 from ptnt_mm.registry import HOOKS, METRICS
 from ptnt_mm.utils.atomic_files import check_new, write_whole
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.visualization.overlay import write_lines
 
 _NEEDED = {
     'pred_sem_seg': 'only segmenters give one, so leave it out',
-    'img_path': 'name it in the meta_keys of PackSegInputs',
+    'pred_score': 'only classifiers give one, so leave it out',
+    'img_path': "name it in the meta_keys of the pipeline's last step",
 }
 
 
@@ -36,13 +45,13 @@ def draw_predictions(config: Config, folder: Path) -> None:
     if not there.is_dir():
         raise UserError(f'--show-dir {folder}: {there} is a file, and no folder: choose another')
     host = HOSTS.get(config.get('default_scope'))
-    if host is not None and not host.draws_itself:
+    if host is not None and host.draws:
         # The folder that the images of all joined data sets are in.
         roots = []
         for one in data_sets(config, 'test'):
-            prefix = (one.settings.get('data_prefix') or {}).get('img_path') or ''
+            prefix = one.prefixes.get('img_path') or ''
             roots.append(os.path.abspath(Path(one.settings.get('data_root') or '', prefix)))
-        hook = dict(type='DrawMapsHook', folder=str(folder), root=os.path.commonpath(roots))
+        hook = dict(type=host.draws, folder=str(folder), root=os.path.commonpath(roots))
         config.custom_hooks = [*(config.get('custom_hooks') or []), hook]
         return
     hook = (config.get('default_hooks') or {}).get('visualization')
@@ -92,30 +101,29 @@ class DumpMaps(DumpResults):
         super().process(data_batch, found)
 
 
-@HOOKS.register_module()
-class DrawMapsHook(Hook):
-    """Draw each tested image's ground truth, if it has any, and its prediction, side by side.
+class DrawHook(Hook):
+    """Draw each tested image's ground truth, if it has any, and its prediction.
 
-    mmseg's own hook names pictures by the last part of the images' paths: of images with the same
-    name in several folders it leaves one picture.
+    The hooks of mmseg and mmpretrain name pictures by the last part of the images' paths: of images
+    with the same name in several folders they leave one picture.
 
     Args:
         folder: Where the pictures go, as PNG, in the folders that the images have below ``root``.
         root: The images' folder. Images from elsewhere keep their whole path.
     """
 
+    needs = ''  # what every sample must have
+
     def __init__(self, folder: str, root: str):
         self._folder = Path(folder)
         self._root = Path(os.path.abspath(root))
-        self._painter: MapPainter | None = None
         self._drawn: dict[Path, Path] = {}
 
     def before_test(self, runner: Any) -> None:
         """Find the names and colours of the classes."""
         meta = getattr(runner.test_dataloader.dataset, 'metainfo', {})
-        known = find_classes(meta, runner.cfg, runner.model)
-        number = count_classes(runner.model) or len(known['classes'] or ())
-        self._painter = MapPainter(known, number)
+        self._known = find_classes(meta, runner.cfg, runner.model)
+        self._number = count_classes(runner.model) or len(self._known['classes'] or ())
 
     def after_test_iter(
         self,
@@ -127,35 +135,24 @@ class DrawMapsHook(Hook):
         """Draw a batch.
 
         Raises:
-            UserError: if a sample has no map or does not say its image, the image cannot be read
-                or has another size than a map, or the picture cannot be written.
+            UserError: if a sample has no prediction or does not say its image, the image cannot be
+                read or has another size than a map, or the picture cannot be written.
         """
         for sample in outputs or ():
-            for key, advice in _NEEDED.items():
+            for key in (self.needs, 'img_path'):
                 if key not in sample:
-                    raise UserError(f'--show-dir needs the {key} of each image: {advice}')
+                    raise UserError(f'--show-dir needs the {key} of each image: {_NEEDED[key]}')
             file = sample.img_path
             try:
                 image = read_image(Path(file))
             except UserError as error:
                 raise UserError(f'--show-dir: {file} {error}') from error
-            panels = [
-                self._paint(file, image, sample.get(key).data[0])
-                for key in ('gt_sem_seg', 'pred_sem_seg')
-                if key in sample
-            ]
-            picture = encode_image(np.hstack(panels), '.png')
+            picture = encode_image(self.picture(sample, image), '.png')
             write_whole(self._folder / self._name(file), picture)
 
-    def _paint(self, file: str, image: np.ndarray, labels: Any) -> np.ndarray:
-        """A map of a sample, a tensor (H, W) on any device, over its image."""
-        if tuple(labels.shape) != image.shape[:2]:
-            raise UserError(
-                f'--show-dir: {file} has {image.shape[:2]} pixels (height, width), and its map '
-                f'{tuple(labels.shape)}: masks need the size of their images, and LoadAnnotations '
-                'belongs behind Resize in a test pipeline'
-            )
-        return self._painter.paint(image, labels.cpu().numpy().astype(np.int64))
+    def picture(self, sample: Any, image: np.ndarray) -> np.ndarray:
+        """Draw a sample on its image, (H, W, 3) uint8, BGR."""
+        raise NotImplementedError
 
     def _name(self, file: str) -> Path:
         """Where an image's picture goes, relative to the folder of pictures."""
@@ -167,3 +164,40 @@ class DrawMapsHook(Hook):
             # Images that differ in their suffixes alone.
             picture = name.with_name(f'{name.name}.png')
         return picture
+
+
+@HOOKS.register_module()
+class DrawMapsHook(DrawHook):
+    """Draw a segmenter's ground truth and prediction side by side."""
+
+    needs = 'pred_sem_seg'
+
+    def picture(self, sample: Any, image: np.ndarray) -> np.ndarray:
+        """Tint the pixels of an image in the colours of their classes: truth, prediction."""
+        maps = [sample.get(key).data[0] for key in ('gt_sem_seg', self.needs) if key in sample]
+        return np.hstack([self._paint(sample.img_path, image, labels) for labels in maps])
+
+    def _paint(self, file: str, image: np.ndarray, labels: Any) -> np.ndarray:
+        """A map of a sample, a tensor (H, W) on any device, over its image."""
+        if tuple(labels.shape) != image.shape[:2]:
+            raise UserError(
+                f'--show-dir: {file} has {image.shape[:2]} pixels (height, width), and its map '
+                f'{tuple(labels.shape)}: masks need the size of their images, and LoadAnnotations '
+                'belongs behind Resize in a test pipeline'
+            )
+        painter = MapPainter(self._known, self._number)
+        return painter.paint(image, labels.cpu().numpy().astype(np.int64))
+
+
+@HOOKS.register_module()
+class DrawLabelsHook(DrawHook):
+    """Write a classifier's ground truth and its best classes on the image."""
+
+    needs = 'pred_score'
+
+    def picture(self, sample: Any, image: np.ndarray) -> np.ndarray:
+        """Write the true classes, then the best five with their probabilities."""
+        names = self._known['classes']
+        true = sample.get('gt_label', torch.tensor([])).tolist()
+        lines = [f'truth: {class_name(names, label)}' for label in true]
+        return write_lines(image, [*lines, *class_lines(best_classes(sample.pred_score), names)])

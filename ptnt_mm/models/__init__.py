@@ -7,9 +7,6 @@ from ptnt_mm.models.simple_feature_pyramid import SimpleFeaturePyramid
 from ptnt_mm.models.tnt import TNT
 from ptnt_mm.models.transposed_conv_neck import TransposedConvNeck
 
-FAMILY = (PyramidTNT.__name__, TNT.__name__, CPVT.__name__)
-"""The registered names of the backbones."""
-
 __all__ = [
     'CPVT',
     'TNT',

@@ -116,14 +116,19 @@ def check_heads(kind: str, dim: int, heads: int) -> None:
         raise ValueError(f'arch: {kind} width {dim} does not divide into {heads} {kind} heads')
 
 
-def check_out_indices(out_indices: Sequence[int], number: int, kind: str, such_as: str) -> None:
-    """Raise a ValueError unless the indices rise and are in range."""
-    in_range = out_indices and all(0 <= i < number for i in out_indices)
-    if not in_range or list(out_indices) != sorted(set(out_indices)):
+def check_out_indices(
+    out_indices: Sequence[int], number: int, kind: str, such_as: str
+) -> tuple[int, ...]:
+    """The indices, or a ValueError unless they rise and are in range."""
+    if not isinstance(out_indices, Sequence):
+        raise ValueError(f'out_indices is {out_indices!r}: expected {kind} such as {such_as}')
+    indices = tuple(out_indices)
+    if not indices or list(indices) != sorted({*indices} & {*range(number)}):
         raise ValueError(
-            f'out_indices is {out_indices}: expected rising {kind} from 0 to {number - 1}, '
+            f'out_indices is {indices}: expected rising {kind} from 0 to {number - 1}, '
             f'such as {such_as}'
         )
+    return indices
 
 
 def choose(name: str, value: str, table: Mapping[str, Any]) -> Any:

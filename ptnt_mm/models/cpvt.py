@@ -39,6 +39,7 @@ class CPVT(PlainBackbone):
         attn_drop_rate: Dropout of attention weights.
         drop_path_rate: Rate of dropping a residual branch in the last block; it rises linearly
             from 0 in the first.
+        out_type: 'featmap', or 'cls_token' for mmpretrain's classifiers.
         frozen_stages: -1 freezes nothing, 0 the stem with its class token, k the first k blocks
             too, with the PEGs behind them.
         with_cp: Recompute blocks in the backward pass: less memory, more time.
@@ -62,6 +63,7 @@ class CPVT(PlainBackbone):
         drop_rate: float = 0.0,
         attn_drop_rate: float = 0.0,
         drop_path_rate: float = 0.1,
+        out_type: str = 'featmap',
         frozen_stages: int = -1,
         with_cp: bool = False,
         init_cfg: dict | None = None,
@@ -73,6 +75,7 @@ class CPVT(PlainBackbone):
             pretrain_img_size,
             frozen_stages,
             int(with_cls_token),
+            out_type,
             with_cp,
             init_cfg,
         )

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from ptnt_mm.models.archs import PLAIN_PATCH
-from ptnt_mm.models.backbone import Backbone, check_out_indices, choose_position
+from ptnt_mm.models.backbone import Backbone, check_out_indices, choose, choose_position
 from ptnt_mm.models.layers.block import OuterBlock, run_block
 from ptnt_mm.models.layers.drop import drop_path_rates
 from ptnt_mm.models.layers.init import init_weights
@@ -14,6 +14,9 @@ from ptnt_mm.models.layers.shapes import Grid, tokens_to_contiguous_map
 
 _POSITIONS = ('learned', 'sinusoidal', 'peg', 'none')
 """The encodings that have a place here; relative tables have none for a class token."""
+
+OUT_TYPES = {'featmap': False, 'cls_token': True}
+"""Whether ``forward`` returns class tokens in the place of maps, by mmpretrain's names."""
 
 
 class PlainBackbone(Backbone):
@@ -29,6 +32,7 @@ class PlainBackbone(Backbone):
         frozen_stages: -1 freezes nothing, 0 the stem with its tables and class token, k the first
             k blocks too.
         class_tokens: 1 with a class token, otherwise 0.
+        out_type: What :meth:`forward` returns of each output, see ``OUT_TYPES``.
         with_cp: Recompute blocks in the backward pass.
         init_cfg: Names pretrained weights.
     """
@@ -44,6 +48,7 @@ class PlainBackbone(Backbone):
         pretrain_img_size: int,
         frozen_stages: int,
         class_tokens: int,
+        out_type: str,
         with_cp: bool,
         init_cfg: dict | None,
     ):
@@ -58,6 +63,9 @@ class PlainBackbone(Backbone):
             )
         self.pretrain_hw = (side, side)
         self.class_tokens = class_tokens
+        self.gives_tokens = choose('out_type', out_type, OUT_TYPES)
+        if self.gives_tokens and not class_tokens:
+            raise ValueError("out_type='cls_token': there is none, so average the map instead")
         self.with_cp = with_cp
 
     def _build(
@@ -105,14 +113,17 @@ class PlainBackbone(Backbone):
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
         """(B, 3, H, W) -> one map (B, C, ceil(H / 16), ceil(W / 16)) per output, contiguous.
 
-        The last block's map comes out of the final LayerNorm; the class token is on none.
+        The last block's map comes out of the final LayerNorm; the class token is on none. With
+        ``out_type='cls_token'`` it is the class token (B, C) that comes in the place of each map.
 
         Raises:
             ValueError: for another number of channels or axes, integers, or a side below 16.
         """
+        levels = self.forward_tokens(image)
+        if self.gives_tokens:
+            return tuple(outer[:, 0] for _, outer, _ in levels)
         return tuple(
-            tokens_to_contiguous_map(outer[:, self.class_tokens :], hw)
-            for _, outer, hw in self.forward_tokens(image)
+            tokens_to_contiguous_map(outer[:, self.class_tokens :], hw) for _, outer, hw in levels
         )
 
     def forward_tokens(self, image: Tensor) -> list[tuple[Tensor | None, Tensor, Grid]]:
@@ -174,8 +185,6 @@ def _check_numbers(arch: Mapping[str, int]) -> None:
 
 
 def _check_out_indices(out_indices: Sequence[int], depth: int) -> tuple[int, ...]:
-    if not isinstance(out_indices, Sequence):
-        raise ValueError(f'out_indices is {out_indices!r}: expected blocks such as (-1,)')
-    indices = tuple(i + depth if -depth <= i < 0 else i for i in out_indices)
-    check_out_indices(indices, depth, 'blocks', f'(-1,), the last, or (0, {depth - 1})')
-    return indices
+    if isinstance(out_indices, Sequence):
+        out_indices = [i + depth if -depth <= i < 0 else i for i in out_indices]
+    return check_out_indices(out_indices, depth, 'blocks', '(-1,)')

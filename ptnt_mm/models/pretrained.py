@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -98,6 +99,23 @@ _ADAPTERS: dict[str, Callable[[Weights], Weights]] = {
     r'^pixel_': _from_timms_tnt,
     r'_attn\.qk\.': _with_queries_apart,
 }
+
+
+def by_our_names(weights: Weights) -> Weights:
+    """The weights of a backbone or a classifier by our names, whoever's it is."""
+    for looks, rename in _ADAPTERS.items():
+        if any(re.search(looks, key) for key in weights):
+            weights = rename(weights)
+    return weights
+
+
+def as_classifier(weights: Weights, own: Collection[str]) -> Weights:
+    """The weights of a published classifier by the keys of mmpretrain's, which are ``own``."""
+    # PyramidTNT has a norm for each of its outputs.
+    norm = 'norm' if 'backbone.norm.weight' in own else f'norm{NUM_STAGES - 1}'
+    parts = {'head': 'head.fc', 'norm': f'backbone.{norm}', 'backbone': 'backbone'}
+    new = partial(re.sub, r'^\w+', lambda part: parts.get(part[0], f'backbone.{part[0]}'))
+    return {new(key): weight for key, weight in by_our_names(weights).items()}
 
 
 @dataclass
@@ -301,9 +319,7 @@ def load_pretrained(
     own, optional = module.state_dict(), may_lack(module)
     roots = {key.split('.')[0] for key in own if key not in optional}
     trunk, others = split_prefix(weights, roots, prefix and prefix.rstrip('.') + '.')
-    for looks, rename in _ADAPTERS.items():
-        if any(re.search(looks, key) for key in trunk):
-            trunk = rename(trunk)
+    trunk = by_our_names(trunk)
     ready, report = adapt(trunk, own, optional)
     report.unused += others
     if problems := report.problems():

@@ -102,7 +102,7 @@ class PyramidTNT(Backbone):
         super().__init__(frozen_stages, NUM_STAGES, init_cfg)
         arch = read_arch(arch, ARCHS)
         _check_arch(arch)
-        self.out_indices = _check_out_indices(out_indices)
+        self.out_indices = check_out_indices(out_indices, NUM_STAGES, 'stages', '(1, 2, 3)')
         self.pretrain_img_size = _check_pretrain_img_size(
             arch['pretrain_img_size'] if pretrain_img_size is None else pretrain_img_size
         )
@@ -276,14 +276,6 @@ def _is_whole(values: Any, number: int) -> bool:
     if not isinstance(values, Sequence) or len(values) != number:
         return False
     return all(isinstance(value, int) and value > 0 for value in values)
-
-
-def _check_out_indices(out_indices: Sequence[int]) -> tuple[int, ...]:
-    if not isinstance(out_indices, Sequence):
-        raise ValueError(f'out_indices is {out_indices!r}: expected stages such as (1, 2, 3)')
-    indices = tuple(out_indices)
-    check_out_indices(indices, NUM_STAGES, 'stages', '(0, 1, 2, 3) or (1, 2, 3)')
-    return indices
 
 
 def _check_pretrain_img_size(size: int) -> int:

@@ -43,6 +43,7 @@ class TNT(PlainBackbone):
         attn_drop_rate: Dropout of attention weights.
         drop_path_rate: Rate of dropping a residual branch in the last block; it rises linearly
             from 0 in the first.
+        out_type: 'featmap', or 'cls_token' for mmpretrain's classifiers.
         frozen_stages: -1 freezes nothing, 0 the stem with its tables and class token, k the first
             k blocks too.
         with_cp: Recompute blocks in the backward pass: less memory, more time.
@@ -67,12 +68,15 @@ class TNT(PlainBackbone):
         drop_rate: float = 0.0,
         attn_drop_rate: float = 0.0,
         drop_path_rate: float = 0.1,
+        out_type: str = 'featmap',
         frozen_stages: int = -1,
         with_cp: bool = False,
         init_cfg: dict | None = None,
     ):
         arch = read_arch(arch, TNT_ARCHS)
-        super().__init__(arch, out_indices, pretrain_img_size, frozen_stages, 1, with_cp, init_cfg)
+        super().__init__(
+            arch, out_indices, pretrain_img_size, frozen_stages, 1, out_type, with_cp, init_cfg
+        )
         inner_dim, outer_dim, words = arch['inner_dim'], arch['outer_dim'], arch['words']
         for kind in ('inner', 'outer'):
             check_heads(kind, arch[f'{kind}_dim'], arch[f'{kind}_heads'])

@@ -57,9 +57,9 @@ class TrainingRun:
 
     @property
     def task(self) -> str | None:
-        """'detection' or 'segmentation'; None if its host is not known here."""
+        """'detection' or 'segmentation'; None if its predictions are not known here."""
         host = HOSTS.get(self.config.get('default_scope'))
-        return host.task if host else None
+        return host.task if host and host.task in ('detection', 'segmentation') else None
 
     def evaluation_config(self) -> Config:
         """The config, with an evaluator that leaves predictions in the work dir."""

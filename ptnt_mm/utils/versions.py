@@ -18,13 +18,14 @@ VERSIONS = {
     'mmcv-lite': ('>=2.1,<2.2', '2.1.0'),
     'mmdet': ('>=3.3,<3.4', '3.3.0'),
     'mmsegmentation': ('>=1.2.2,<1.3', '1.2.2'),
-    # 82 dropped pkg_resources, which MMEngine imports for `mmdet::` and `mmseg::` bases.
+    'mmpretrain': ('>=1.2,<1.3', '1.2.0'),
+    # 82 dropped pkg_resources, which MMEngine imports for `mmdet::` bases and the like.
     'setuptools': ('<81', '80.10.2'),
     'opencv-python': ('>=3', '5.0.0.93'),
 }
 
 # The libraries that we plug into, and what each imports without asking for it.
-HOSTS = {'mmdet': '', 'mmsegmentation': ' ftfy regex'}
+HOSTS = {'mmdet': '', 'mmsegmentation': ' ftfy regex', 'mmpretrain': ''}
 
 
 def installed(name: str) -> str | None:

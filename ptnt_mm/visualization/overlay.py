@@ -1,6 +1,6 @@
-"""Draw a class map over its image."""
+"""Draw a class map over its image, or write lines of text on it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import cv2
 import numpy as np
@@ -14,6 +14,8 @@ _PLACES = 512
 
 _LETTERS_PER_SIDE = 40
 _SMALLEST_LETTERS = 10
+
+_SMALLEST_SIDE = 256  # pixels of an image that lines are written on
 
 
 def tint(image: np.ndarray, colours: np.ndarray) -> np.ndarray:
@@ -37,11 +39,9 @@ def draw_names(
     """
     # mmseg's visualizer sorts the coordinates of all pixels as a Python list, which takes minutes
     # and many GB for a photograph.
-    letters = max(_SMALLEST_LETTERS, max(labels.shape) // _LETTERS_PER_SIDE)
     picture = Image.fromarray(np.ascontiguousarray(image[..., ::-1]))
-    pen = ImageDraw.Draw(picture)
-    # Of the fonts that come with matplotlib, this one covers the most alphabets.
-    font = ImageFont.truetype(findfont('DejaVu Sans'), letters)
+    pen, font = _pen(picture)
+    letters = font.size
     for label, (x, y) in _places(labels, letters, len(colours)):
         text, colour = name(label), colours[label]
         dark = colour @ (0.299, 0.587, 0.114) < 128
@@ -53,6 +53,27 @@ def draw_names(
         pen.rectangle((left - 2, top - 2, right + 2, bottom + 2), tuple(colour.tolist()))
         pen.text((x, y), text, 'white' if dark else 'black', font, anchor='mm')
     return np.asarray(picture)[..., ::-1]
+
+
+def write_lines(image: np.ndarray, lines: Sequence[str]) -> np.ndarray:
+    """Write lines of text on an image, perhaps enlarged: (h, w, 3) -> (H, W, 3), uint8, BGR."""
+    picture = Image.fromarray(np.ascontiguousarray(image[..., ::-1]))
+    factor = max(1, -(-_SMALLEST_SIDE // min(picture.size)))
+    picture = picture.resize((picture.width * factor, picture.height * factor))
+    pen, font = _pen(picture)
+    margin, height = font.size // 2, font.size * 3 // 2
+    for i, line in enumerate(lines):
+        right = pen.textlength(line, font) + 2 * margin
+        pen.rectangle((0, i * height, right, (i + 1) * height), 'black')
+        pen.text((margin, (i + 0.5) * height), line, 'white', font, anchor='lm')
+    return np.asarray(picture)[..., ::-1]
+
+
+def _pen(picture: Image.Image) -> tuple[ImageDraw.ImageDraw, ImageFont.FreeTypeFont]:
+    """What writes on a picture, with letters of a size that goes by the picture's."""
+    letters = max(_SMALLEST_LETTERS, max(picture.size) // _LETTERS_PER_SIDE)
+    # Of the fonts that come with matplotlib, this one covers the most alphabets.
+    return ImageDraw.Draw(picture), ImageFont.truetype(findfont('DejaVu Sans'), letters)
 
 
 def _places(labels: np.ndarray, letters: int, number: int) -> list[tuple[int, tuple[int, int]]]:

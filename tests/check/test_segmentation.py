@@ -5,7 +5,8 @@ from mmengine.config import Config
 from torch import nn
 
 from ptnt_mm.check.heads import check_built_heads
-from ptnt_mm.check.mask_lists import load
+from ptnt_mm.check.image_lists import load
+from ptnt_mm.check.mask_lists import SegmentationData
 from ptnt_mm.check.mask_pipelines import check_crops
 from ptnt_mm.data.class_masks import label_of_each_value
 from ptnt_mm.engine.build import build_model
@@ -29,7 +30,7 @@ def test_a_subset_of_a_classs_own_names_keeps_its_values(masks: MaskDemo):
         metainfo=dict(_delete_=True, classes=('bicycle', 'background')),
     )
     (masks.folder / 'names.txt').write_text('000001\n000002')
-    (data,), findings = load(masks.config(), ('train',))
+    (data,), findings = load(SegmentationData, masks.config(), ('train',))
     assert not findings and not data.refusal and len(data.pairs) == 2
     labels = label_of_each_value(data.built.reduce_zero_label, data.built.label_map)
     # Of the 21 classes, background is the first, aeroplane the second, bicycle the third.
@@ -51,7 +52,7 @@ def test_the_size_of_crops_is_that_of_the_last_step(masks: MaskDemo, steps: list
     masks.set(pipeline=[dict(type='LoadAnnotations'), *steps])
     masks.options['model.data_preprocessor.size'] = (32, 64)
     config = masks.config()
-    (finding,) = check_crops(load(config, ('train',))[0], config)
+    (finding,) = check_crops(load(SegmentationData, config, ('train',))[0], config)
     assert words in str(finding)
 
 

@@ -1,19 +1,23 @@
 """Models of configs: in full, and with a backbone of a thousandth of the cost."""
 
 import copy
+from pathlib import Path
 
 from mmengine.config import Config, ConfigDict
 from mmengine.registry import MODELS, init_default_scope
 from torch import nn
 
+from ptnt_mm.engine.config import kind_of
 from ptnt_mm.zoo import _with_bases, config_names, config_path
 
-HOSTS = {
-    name: 'mmseg'
-    if any(file.stem.endswith('_mmseg') for file in _with_bases(config_path(name)))
-    else 'mmdet'
-    for name in config_names()
-}
+
+def _host(name: str) -> str:
+    stems = ' '.join(file.stem for file in _with_bases(config_path(name)))
+    others = (host for host in ('mmseg', 'mmpretrain') if f'default_runtime_{host}' in stems)
+    return next(others, 'mmdet')
+
+
+HOSTS = {name: _host(name) for name in config_names()}
 """The host of every config, by the runtime that it inherits."""
 
 SIZES = dict(ti='tiny', s='small', m='medium', b='base')
@@ -30,11 +34,15 @@ def build(config: Config) -> nn.Module:
 
 def necks(config: Config) -> list[ConfigDict]:
     """The settings of the neck, or of the necks that follow each other."""
-    return config.model.neck if isinstance(config.model.neck, list) else [config.model.neck]
+    neck = config.model.neck
+    return neck if isinstance(neck, list) else [neck] if neck else []
 
 
-# An arch of one scale with everything that the published ones have.
-_TNT = dict(depth=2, outer_dim=16, inner_dim=4, outer_heads=2, inner_heads=1, words=16)
+# Archs of one scale with everything that the published ones have.
+PLAIN = dict(
+    TNT=dict(depth=2, outer_dim=16, inner_dim=4, outer_heads=2, inner_heads=1, words=16),
+    CPVT=dict(depth=2, dim=16, heads=2),
+)
 
 
 def narrow(config: Config, pyramid: dict) -> Config:
@@ -51,12 +59,15 @@ def narrow(config: Config, pyramid: dict) -> Config:
     if backbone.type == 'PyramidTNT':
         backbone.arch = pyramid
         widths = [pyramid['outer_dims'][i] for i in backbone.get('out_indices', range(4))]
-    elif backbone.type == 'TNT':
-        backbone.arch = _TNT
-        widths = _TNT['outer_dim']
+    elif kind_of(backbone) in PLAIN:
+        backbone.arch = PLAIN[kind_of(backbone)]
+        widths = 16
     else:
         backbone.depth = 18
         widths = [512]
+    if HOSTS[Path(config.filename).stem] == 'mmpretrain':
+        config.model.head.in_channels = widths[-1] if isinstance(widths, list) else widths
+        return config
     for neck in necks(config):
         neck.in_channels = widths
     return config

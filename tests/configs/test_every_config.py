@@ -8,17 +8,20 @@ import pytest
 import torch
 
 from ptnt_mm import zoo
+from ptnt_mm.engine.config import kind_of
+from ptnt_mm.engine.hosts import HOSTS
 from ptnt_mm.engine.safeguards import safeguards
-from ptnt_mm.models.archs import ARCHS, TNT_ARCHS
+from ptnt_mm.models.archs import ARCHS, CPVT_ARCHS, TNT_ARCHS
 
 pytest.importorskip('mmdet')
 pytest.importorskip('mmseg')
+pytest.importorskip('mmpretrain')
 
 from mmengine.config import Config  # noqa: E402
 from mmengine.optim import build_optim_wrapper  # noqa: E402
 from torch import nn  # noqa: E402
 
-from . import test_detection, test_segmentation  # noqa: E402
+from . import test_classification, test_detection, test_segmentation  # noqa: E402
 from .models import build, necks  # noqa: E402
 
 NAMES = zoo.config_names()
@@ -39,9 +42,10 @@ def blueprint(config: Config) -> nn.Module:
 
 
 def test_what_was_published_is_there():
-    published = set(test_detection.PUBLISHED + test_segmentation.PUBLISHED)
+    files = (test_classification, test_detection, test_segmentation)
+    published = {name for file in files for name in file.PUBLISHED}
     assert not published - set(NAMES), 'configs that were published may not go'
-    assert sorted(test_detection.NAMES + test_segmentation.NAMES) == NAMES
+    assert sorted(name for file in files for name in file.NAMES) == NAMES
 
 
 def test_the_size_in_a_name_is_the_variants(config: Config):
@@ -59,17 +63,26 @@ def test_the_necks_channels_are_the_backbones(config: Config, blueprint: nn.Modu
     arch = config.model.backbone.arch
     if config.model.backbone.type == 'PyramidTNT':
         assert widths == [ARCHS[arch]['outer_dims'][i] for i in blueprint.backbone.out_indices]
-        assert all(neck.in_channels == widths for neck in necks(config))
+    elif config.model.backbone.type == 'CPVT':
+        assert widths == [CPVT_ARCHS[arch]['dim']]
     else:
         assert widths == [TNT_ARCHS[arch]['outer_dim']]
+    if config.default_scope == 'mmpretrain':
+        assert [config.model.head.in_channels] == widths
+    elif config.model.backbone.type == 'PyramidTNT':
+        assert all(neck.in_channels == widths for neck in necks(config))
+    else:
         assert [neck.in_channels for neck in necks(config)] == widths
 
 
 def test_weights_that_can_be_fetched_are_named(config: Config):
     """TNT's have a plain address; PyramidTNT's have none."""
     weights = (config.model.backbone.get('init_cfg') or {}).get('checkpoint', '')
-    is_tnt = config.model.backbone.type == 'TNT'
-    assert weights.endswith('/releases/download/tnt/tnt_s_81.5.pth.tar') == is_tnt
+    pretrains = config.train_dataloader.dataset.type == 'ImageNet'
+    is_tnt = kind_of(config.model.backbone) == 'TNT' and not pretrains
+    files = dict(small='tnt_s_81.5', base='tnt_b_82.9')
+    file = files.get(config.model.backbone.get('arch'))
+    assert weights.endswith(f'/releases/download/tnt/{file}.pth.tar') == is_tnt
 
 
 def test_images_are_scaled_as_for_the_published_weights(config: Config):
@@ -78,7 +91,8 @@ def test_images_are_scaled_as_for_the_published_weights(config: Config):
         assert scale.mean == [123.675, 116.28, 103.53]  # torchvision's
     else:
         assert scale.mean == scale.std == [127.5] * 3
-    assert scale.bgr_to_rgb
+    reads_files = not config.train_dataloader.dataset.type.startswith('CIFAR')
+    assert scale.get(HOSTS[config.default_scope].to_rgb) == reads_files
 
 
 def test_weight_decay_spares_what_the_authors_spared(config: Config, blueprint: nn.Module):

@@ -12,7 +12,7 @@ from ptnt_mm.doctor import probes, report
 from ptnt_mm.doctor.probes import PROBES, Answer
 from ptnt_mm.doctor.report import ABSENT, BROKEN, OK, Row
 from ptnt_mm.mmcv_ops.place import source
-from ptnt_mm.utils.versions import VERSIONS
+from ptnt_mm.utils.versions import HOSTS, VERSIONS
 
 FINE = Answer(True, 'imports')
 TESTED = {name: tested for name, (_, tested) in VERSIONS.items() if name != 'Python'}
@@ -87,7 +87,7 @@ def test_old_python():
         assert report.python_row(version).verdict == BROKEN
 
 
-@pytest.mark.parametrize('probe', ['mmengine', 'mmdet', 'mmsegmentation', 'opencv', 'ptnt_mm'])
+@pytest.mark.parametrize('probe', ['mmengine', *HOSTS, 'opencv', 'ptnt_mm'])
 def test_an_import_that_fails_is_a_row(here, answers, capsys, probe):
     answers[probe] = Answer(False, 'ImportError: libGL.so.1: cannot open shared object file')
     assert report.main() == 1
@@ -109,14 +109,14 @@ def test_torch_is_blamed_for_what_needs_it(here, answers):
 
 
 def test_hosts_and_mmcv_are_optional(here, answers):
-    for name in ('mmdet', 'mmsegmentation', 'mmcv-lite'):
+    for name in (*HOSTS, 'mmcv-lite'):
         del here[name]
-    for probe in ('mmdet', 'mmsegmentation', 'operators'):
+    for probe in (*HOSTS, 'operators'):
         answers[probe] = Answer(False, 'ModuleNotFoundError: no such module')
     rows = report.examine()
     assert report.main() == 0
     absent = {row.what: row for row in rows if row.verdict == ABSENT}
-    assert list(absent) == ['mmcv', 'mmcv operators', 'mmdet', 'mmsegmentation']
+    assert list(absent) == ['mmcv', 'mmcv operators', *HOSTS]
     assert "'mmdet>=3.3,<3.4'" in absent['mmdet'].fix
     assert absent['mmsegmentation'].fix.endswith(' ftfy regex')
 
@@ -127,7 +127,7 @@ def test_a_host_needs_mmcv(here, answers):
     del here['mmcv-lite']
     row = row_of(report.examine(), 'mmcv')
     assert row.verdict == BROKEN
-    assert 'mmdet and mmsegmentation' in row.problem
+    assert 'mmdet and mmsegmentation and mmpretrain' in row.problem
     assert "'mmcv-lite==2.1.0' torchvision 'torch==2.15.0'" in row.fix
     assert row.fix.endswith('-m ptnt_mm mmcv-ops install')
 
@@ -169,7 +169,8 @@ def test_operators_that_the_hosts_own_commands_do_not_find(here, answers, capsys
 
 def test_operators_that_fail_matter_to_hosts_alone(here, answers):
     answers['operators'] = Answer(False, "ModuleNotFoundError: No module named 'torchvision'")
-    del here['mmdet'], here['mmsegmentation']
+    for name in HOSTS:
+        del here[name]
     assert row_of(report.examine(), 'mmcv operators').verdict == ABSENT
 
 
@@ -185,7 +186,8 @@ def test_pkg_resources_is_needed_by_hosts_alone(here, answers):
     answers['pkg_resources'] = Answer(False, 'ModuleNotFoundError: no pkg_resources')
     row = row_of(report.examine(), 'setuptools')
     assert (row.verdict, "'setuptools<81'" in row.fix) == (BROKEN, True)
-    del here['mmdet'], here['mmsegmentation']
+    for name in HOSTS:
+        del here[name]
     assert row_of(report.examine(), 'setuptools').verdict == ABSENT
 
 

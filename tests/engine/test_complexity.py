@@ -181,7 +181,7 @@ def test_a_head_that_only_training_uses():
 
 
 def test_attention_is_counted_as_published_at_any_depth_of_a_config():
-    inside = dict(type='ptnt_mm.PyramidTNT', attention='fused')
+    inside = dict(type='ptnt_mm.models.PyramidTNT', attention='fused')
     settings = dict(type='Teacher', models=[inside, dict(backbone=dict(type=PyramidTNT))])
     use_published_attention(settings)
     assert inside['attention'] == 'eager'

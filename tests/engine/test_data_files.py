@@ -30,6 +30,15 @@ def test_the_missing_file_the_layout_and_the_page_are_named(tmp_path: Path):
     assert 'docs/data.md' in message
 
 
+def test_a_classifiers_folder_may_stand_alone(tmp_path: Path):
+    config = _config(tmp_path)
+    config.train_dataloader.dataset.update(ann_file='', data_prefix='train')
+    with pytest.raises(UserError, match=f'{tmp_path}/train is not there'):
+        check_data_files(config, ('train',))
+    (tmp_path / 'train').mkdir()
+    check_data_files(config, ('train',))
+
+
 def test_wrapped_and_joined_datasets_are_looked_into(tmp_path: Path):
     inner = _config(tmp_path).train_dataloader.dataset.to_dict()
     joined = dict(type='ConcatDataset', datasets=[dict(type='RepeatDataset', dataset=inner)])

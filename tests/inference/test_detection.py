@@ -106,8 +106,8 @@ def test_the_checkpoint_of_another_model_is_refused(checkpoint: Path, tmp_path: 
     ('options', 'message'),
     [
         (
-            dict(default_scope='mmpretrain'),
-            "default_scope='mmpretrain': expected one of mmdet, mmseg",
+            dict(default_scope='mmpose'),
+            "default_scope='mmpose': expected one of mmdet, mmseg, mmpretrain",
         ),
         ({'model.backbone.arch': 'tini'}, 'unknown arch'),
         ({'model.bbox_head.type': 'RetinaHaed'}, "did you mean 'RetinaHead'"),

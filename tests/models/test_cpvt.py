@@ -150,3 +150,19 @@ def test_freezing_takes_the_pegs_with_their_blocks():
 def test_bad_options(options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         CPVT(**dict(arch=ARCH) | options)
+
+
+@pytest.mark.parametrize('out_indices', [(-1,), (0, -1)])
+def test_class_tokens_in_the_place_of_maps(out_indices: tuple[int, ...]):
+    model, image = build(out_indices=out_indices, out_type='cls_token'), golden.image(2, 40, 50)
+    found = model(image)
+    expected = [outer[:, 0] for _, outer, _ in model.forward_tokens(image)]
+    assert len(found) == len(out_indices) and found[-1].shape == (2, model.out_channels[-1])
+    assert all(map(torch.equal, found, expected))
+
+
+def test_class_tokens_that_are_not_there():
+    with pytest.raises(ValueError, match="unknown out_type 'cls': .*cls_token"):
+        CPVT(ARCH, out_type='cls')
+    with pytest.raises(ValueError, match='there is none, so average the map'):
+        CPVT(ARCH, with_cls_token=False, out_type='cls_token')

@@ -1,6 +1,7 @@
 """The rows of the model zoo."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ from ptnt_mm import zoo
 from ptnt_mm.models.archs import ARCHS
 from ptnt_mm.utils.errors import UserError
 from reproduction.entries import Entry, find_entries, list_entries
+from reproduction.trainings import recipe_command
 
 pytest.importorskip('mmdet')
 
@@ -25,7 +27,8 @@ OTHER_NETWORKS = {
 def test_every_config_for_a_benchmark_is_a_row():
     names = [entry.name for entry in list_entries()]
     others = set(zoo.config_names()) - set(names)
-    strangers = {name for name in others if not name.startswith(('custom_', 'demo_'))}
+    known = ('custom_', 'demo_', 'classifier_tnt_', 'classifier_cpvt_')
+    strangers = {name for name in others if not name.startswith(known)}
     assert strangers == OTHER_NETWORKS, (
         'these configs are no rows of the model zoo: name them METHOD_ptnt_SIZE_SCHEDULE, where '
         'METHOD has a line in _FAMILIES of tools/reproduction/entries.py and SIZE is how the name '
@@ -81,9 +84,27 @@ def test_iterations_and_sizes_are_the_configs(name: str):
     assert config.train_dataloader.dataset.type == f'{entry.benchmark.name}Dataset'
 
 
-def test_two_figures_were_published_as_far_as_we_know():
+def test_what_was_published_as_far_as_we_know():
     figures = {entry.name: entry.published for entry in list_entries() if entry.published}
-    assert figures == {'retinanet_ptnt_s_1x': {'box AP': 42.0, 'AP large': 57.7}}
+    assert figures == {
+        'retinanet_ptnt_s_1x': {'box AP': 42.0, 'AP large': 57.7},
+        'classifier_ptnt_ti_300e_imagenet': {'top-1': 75.2},
+        'classifier_ptnt_s_300e_imagenet': {'top-1': 82.0},
+        'classifier_ptnt_m_300e_imagenet': {'top-1': 83.5},
+        'classifier_ptnt_b_300e_imagenet': {'top-1': 84.1},
+    }
+
+
+def test_a_pretraining_is_planned_like_any_training():
+    pytest.importorskip('mmpretrain')
+    (entry,) = find_entries(['classifier_ptnt_ti_300e_imagenet'])
+    config = ptnt_mm.get_config(entry.name)
+    assert config.train_cfg.max_epochs == entry.schedule.length == 300
+    assert total_batch(entry) == (1024, 1024)
+    assert (entry.step, entry.weights) == ('classifier_ptnt_ti_imagenet', None)
+    assert entry.train_size == entry.counted_size == (192, 192)
+    command = recipe_command(entry, Path('run'), Path('nowhere'), gpus=1)
+    assert '--pretrained' not in command and command[-2:] == ['--resume', '--auto-scale-lr']
 
 
 def test_an_unknown_row_names_the_nearest():

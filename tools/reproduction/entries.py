@@ -45,21 +45,25 @@ BOXES = (
 )
 MASKS = (*BOXES, Metric('mask AP', 'coco/segm_mAP', 'Instance Segmentation'))
 MAPS = (Metric('mIoU', 'mIoU', 'Semantic Segmentation', whole=100),)
+LABELS = (
+    Metric('top-1', 'accuracy/top1', 'Image Classification', whole=100),
+    Metric('top-5', 'accuracy/top5', 'Image Classification', whole=100),
+)
 
 COCO = Benchmark('COCO', 'val2017', BOXES, (800, 1333), (800, 1280))
 COCO_MASKS = COCO._replace(metrics=MASKS)
 ADE20K = Benchmark('ADE20K', 'validation', MAPS, (512, 512), (512, 512))
 CITYSCAPES = Benchmark('Cityscapes', 'val', MAPS, (512, 1024), (512, 1024))
+# The sizes of all variants but PyramidTNT-Ti.
+IMAGENET = Benchmark('ImageNet-1k', 'validation', LABELS, (256, 256), (256, 256))
+
+# ImageNet top-1 accuracy in percent by size, from the authors' readme.
+_TOP_1 = {'ti': 75.2, 's': 82.0, 'm': 83.5, 'b': 84.1}
 
 # What the paper (arXiv 2201.00978) prints, as far as we could confirm it.
-_PUBLISHED: Mapping[str, Figures] = {'retinanet_ptnt_s_1x': {'box AP': 42.0, 'AP large': 57.7}}
-
-# The authors' files by size; the number is the ImageNet top-1 accuracy in percent.
-_WEIGHTS = {
-    'ti': 'ptnt_ti_75.2.pth.tar',
-    's': 'ptnt_s_82.0.pth.tar',
-    'm': 'ptnt_m_83.5.pth.tar',
-    'b': 'ptnt_b_84.1.pth.tar',
+_PUBLISHED: Mapping[str, Figures] = {
+    'retinanet_ptnt_s_1x': {'box AP': 42.0, 'AP large': 57.7},
+    **{f'classifier_ptnt_{size}_300e_imagenet': {'top-1': top} for size, top in _TOP_1.items()},
 }
 
 
@@ -89,7 +93,7 @@ class Entry:
 
     Attributes:
         name: ``{method}_ptnt_{size}_{schedule}``, and where one method has several, the benchmark.
-        method: The detector or segmenter, as its paper writes it.
+        method: The detector or segmenter, as its paper writes it, or 'Classifier'.
         size: How a variant's name begins, such as 'ti' or 's' for tiny and small.
         benchmark: What it is trained and evaluated on.
         schedule: How long it trains.
@@ -107,9 +111,32 @@ class Entry:
         return f'PyramidTNT-{self.size.capitalize()}'
 
     @property
-    def weights(self) -> str:
-        """The file of the backbone's weights; a name for your own where none was published."""
-        return _WEIGHTS.get(self.size, f'ptnt_{self.size}.pth.tar')
+    def weights(self) -> str | None:
+        """The file of the backbone's weights; a name for your own where none was published.
+
+        None where training starts from random numbers.
+        """
+        if self.benchmark is IMAGENET:
+            return None
+        top = f'_{_TOP_1[self.size]}' if self.size in _TOP_1 else ''
+        return f'ptnt_{self.size}{top}.pth.tar'
+
+    @property
+    def train_size(self) -> tuple[int, int]:
+        """Height and width of training images, in pixels."""
+        return self._own_size or self.benchmark.train_size
+
+    @property
+    def counted_size(self) -> tuple[int, int]:
+        """Height and width, in pixels, for which tables count multiply-adds."""
+        return self._own_size or self.benchmark.counted_size
+
+    @property
+    def _own_size(self) -> tuple[int, int] | None:
+        """That of the variant's position tables, for which it is pretrained."""
+        arch = next(arch for arch in ARCHS if arch.startswith(self.size))
+        side = ARCHS[arch]['pretrain_img_size']
+        return (side, side) if self.benchmark is IMAGENET else None
 
     @property
     def published(self) -> Figures:
@@ -119,11 +146,12 @@ class Entry:
     @property
     def step(self) -> str:
         """The name of its training step, which configs share that differ only in length."""
-        return re.sub(r'_\d+[xk]', '', self.name)
+        return re.sub(r'_\d+[xke]', '', self.name)
 
 
 # By method and schedule in a config's name, in the order of the zoo's page; each has the schedule
-# of the number 1. '1x' or '3x_ms' is a multiple of 12 epochs, '40k_ade20k' thousands of iterations.
+# of the number 1. '1x' or '3x_ms' is a multiple of 12 epochs, '40k_ade20k' thousands of iterations,
+# '300e_imagenet' epochs.
 # mmdet leaves out the 1,021 of train2017's 118,287 images that show no object.
 _12_EPOCHS = Schedule(12, 'epoch', images=117_266)
 _EPOCHS = r'x(_\w+)?'
@@ -136,6 +164,7 @@ _FAMILIES = {
     ('semantic_fpn', 'k_ade20k'): ('Semantic FPN', ADE20K, Schedule(1000, 'iteration', 32)),
     ('upernet', 'k_ade20k'): ('UPerNet', ADE20K, Schedule(1000, 'iteration', 16)),
     ('upernet', 'k_cityscapes'): ('UPerNet', CITYSCAPES, Schedule(1000, 'iteration', 8, gpus=4)),
+    ('classifier', 'e_imagenet'): ('Classifier', IMAGENET, Schedule(1, 'epoch', images=1_281_167)),
 }
 
 

@@ -25,7 +25,7 @@ def plan_table(chosen: list[Entry], times: dict[str, StepTime]) -> str:
     for entry in chosen:
         step = times.get(entry.step)
         measured = (f'{gpu_hours(entry, step):.0f}', step.device) if step else ('', '')
-        table.add_row(entry.name, str(entry.schedule), *measured, entry.weights)
+        table.add_row(entry.name, str(entry.schedule), *measured, entry.weights or 'none')
     notes = [
         'GPU hours are the images of the whole schedule x the time per image of a training step, '
         'without evaluation, data loading and communication between GPUs.'
@@ -46,7 +46,7 @@ def cost_table(chosen: list[Entry]) -> str:
     costs = ('parameters', 'multiply-adds', 'without attention products')
     table = new_table('config', 'image', *costs)
     for entry in chosen:
-        height, width = entry.benchmark.counted_size
+        height, width = entry.counted_size
         total = measure(build(entry.name), (height, width)).total
         table.add_row(
             entry.name,

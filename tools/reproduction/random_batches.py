@@ -1,4 +1,4 @@
-"""Random images with annotations, for one step of a detector or a segmenter."""
+"""Random images with annotations, for one step of a host's model."""
 
 import torch
 from mmengine.structures import PixelData
@@ -31,3 +31,12 @@ def maps_batch(model: nn.Module, images: int, size: tuple[int, int], device: str
         sample.gt_sem_seg = PixelData(data=labels)
     inputs = torch.randint(256, (images, 3, *size), dtype=torch.uint8, device=device)
     return dict(inputs=list(inputs), data_samples=samples)
+
+
+def labels_batch(model: nn.Module, images: int, size: tuple[int, int], device: str) -> dict:
+    """Return images (H, W) for a classifier, with a class for each."""
+    from mmpretrain.structures import DataSample
+
+    labels = torch.randint(model.head.num_classes, (images,), device=device)
+    inputs = torch.randint(256, (images, 3, *size), dtype=torch.uint8, device=device)
+    return dict(inputs=inputs, data_samples=[DataSample().set_gt_label(one) for one in labels])

@@ -1,4 +1,4 @@
-"""Time a training step of a whole detector or segmenter on the device at hand."""
+"""Time a training step of a whole model on the device at hand."""
 
 import datetime
 import json
@@ -18,7 +18,7 @@ from ptnt_mm.utils.atomic_files import write_whole
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.zoo import get_config
 from reproduction.entries import Entry
-from reproduction.random_batches import boxes_batch, maps_batch
+from reproduction.random_batches import boxes_batch, labels_batch, maps_batch
 
 WARM_UP = 2
 """Untimed steps at the start, in which memory is allocated and kernels are chosen."""
@@ -51,7 +51,7 @@ def measure_step(entry: Entry, device: str, size: tuple[int, int] | None, steps:
         UserError: if the device is missing, has too little memory, or cannot run the config.
     """
     config = get_config(entry.name)
-    size = size or entry.benchmark.train_size
+    size = size or entry.train_size
     try:
         seconds = time_steps(config, device, size, WARM_UP + steps)[WARM_UP:]
     except (torch.OutOfMemoryError, MemoryError) as error:
@@ -77,7 +77,8 @@ def time_steps(config: Config, device: str, size: tuple[int, int], steps: int) -
     model = revert_sync_batchnorm(build_model(config)).to(device).train()
     with DefaultScope.overwrite_default_scope(config.default_scope):
         optimizer = build_optim_wrapper(model, config.optim_wrapper)
-    make_batch = maps_batch if config.default_scope == 'mmseg' else boxes_batch
+    makers = dict(mmdet=boxes_batch, mmseg=maps_batch, mmpretrain=labels_batch)
+    make_batch = makers[config.default_scope]
     batch = make_batch(model, config.train_dataloader.batch_size, size, device)
     seconds = []
     for _ in range(steps):

@@ -32,15 +32,10 @@ def recipe_command(entry: Entry, work_dir: Path, weights_folder: Path, gpus: int
         UserError: if the file with its backbone's weights is missing, or the recipe does not fit
             the number of GPUs.
     """
-    schedule, weights = entry.schedule, weights_folder / entry.weights
-    if not weights.is_file():
-        raise UserError(
-            f'{weights} is missing: its authors link it, with a password, on {WEIGHTS_SOURCE}. '
-            'Save it under this name, or name the folder that holds it with --weights'
-        )
+    schedule, weights = entry.schedule, _pretrained(entry, weights_folder)
     command = [*train_command(gpus), str(config_path(entry.name))]
     # Without a checkpoint, --resume starts from the beginning, with the pretrained weights.
-    command += ['--work-dir', str(work_dir), '--pretrained', str(weights), '--resume']
+    command += ['--work-dir', str(work_dir), *weights, '--resume']
     if gpus == schedule.gpus:
         return command
     if schedule.unit == 'epoch':
@@ -53,6 +48,18 @@ def recipe_command(entry: Entry, work_dir: Path, weights_folder: Path, gpus: int
         )
     batch = schedule.images // gpus
     return [*command, '--cfg-options', f'train_dataloader.batch_size={batch}']
+
+
+def _pretrained(entry: Entry, weights_folder: Path) -> list[str]:
+    if entry.weights is None:
+        return []
+    weights = weights_folder / entry.weights
+    if not weights.is_file():
+        raise UserError(
+            f'{weights} is missing: its authors link it, with a password, on {WEIGHTS_SOURCE}. '
+            'Save it under this name, or name the folder that holds it with --weights'
+        )
+    return ['--pretrained', str(weights)]
 
 
 def run_trainings(commands: dict[Path, list[str]]) -> None:

@@ -12,17 +12,17 @@ from reproduction.progress import Progress
 _HEAD = """# Model zoo
 
 Made by `python tools/reproduce.py collect` out of the configs and the logs in `work_dirs`; not to
-be edited. Figures are in percent. "Published" is arXiv 2201.00978, as far as we could confirm it;
-it has no semantic segmentation, so those recipes are ours. All other figures were measured here, at
-the end of the schedule, and are missing where no training was finished. AP small, medium and large
-is that of boxes, for objects below 32 x 32 pixels, below 96 x 96, and above.
-[Reproducing](reproduce.md) tells how to fill the page.
+be edited. Figures are in percent. "Published" is arXiv 2201.00978, as far as we could confirm it,
+and for ImageNet its authors' readme; there is no semantic segmentation, so those recipes are ours.
+All other figures were measured here, at the end of the schedule, and are missing where no training
+was finished. AP small, medium and large is that of boxes, for objects below 32 x 32 pixels, below
+96 x 96, and above. [Reproducing](reproduce.md) tells how to fill the page.
 """
 
 _COLLECTION = {
     'Name': 'PyramidTNT',
     'Metadata': {
-        'Training Data': ['COCO', 'ADE20K', 'Cityscapes'],
+        'Training Data': ['COCO', 'ADE20K', 'Cityscapes', 'ImageNet-1k'],
         'Training Techniques': ['AdamW', 'Weight Decay'],
         'Architecture': ['PyramidTNT'],
     },

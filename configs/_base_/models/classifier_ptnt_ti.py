@@ -1,0 +1,4 @@
+_base_ = './classifier_ptnt_s.py'
+
+_base_.model.backbone.arch = 'tiny'
+_base_.model.head.in_channels = 320

@@ -1,0 +1,76 @@
+"""A classifier's data sets, with the images and labels that mmpretrain lists."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from math import inf
+
+from mmengine.config import Config
+
+from ptnt_mm.check.image_lists import ListedData, check_list
+from ptnt_mm.engine.config import kind_of
+from ptnt_mm.engine.constructors import arguments
+from ptnt_mm.utils.findings import Finding, error, sound, warning
+from ptnt_mm.utils.text import some
+
+
+@dataclass(frozen=True)
+class LabelledData(ListedData):
+    """A classifier's data set, the classes it is asked for, and what it lists."""
+
+    BASE = 'BaseDataset'
+    LISTS = 'images and labels'
+    IDENTITY = ('split', 'classes', 'with_label', 'indices')
+    MAKES_PATHS = 'data_prefix and the names in ann_file'
+    REMOVE = 'take them out'
+
+    def why_not_listed(self) -> str:
+        """Why mmpretrain is not asked for its list; empty if it is."""
+        if 'download' in arguments(self.cls).parameters:
+            return f'{kind_of(self.settings)} fetches its files itself'
+        return super().why_not_listed()
+
+    @cached_property
+    def counts(self) -> Counter[int]:
+        """Its images by label; an image may have several labels or, to predict alone, none."""
+        labels = (entry.get('gt_label', []) for entry in self.entries)
+        return Counter(
+            chain.from_iterable([one] if isinstance(one, int) else one for one in labels)
+        )
+
+
+def number_of_classes(config: Config) -> float:
+    """How many classes a classifier's head tells apart; infinity if it does not say so."""
+    head = config.model.get('head')
+    return head.get('num_classes', inf) if isinstance(head, dict) else inf
+
+
+def check_labels(data: list[LabelledData], config: Config) -> Iterator[Finding]:
+    """Say how many images there are of each class, and look for labels that no class has."""
+    for one in data:
+        found = [*_faults(one, number_of_classes(config))]
+        if not one.is_left_out:
+            yield from found or check_list(one)
+        if one.counts and not found:
+            least, most = min(one.counts.values()), max(one.counts.values())
+            yield sound(one.name, f'{len(one.counts)} classes of {least} to {most} images')
+
+
+def _faults(data: LabelledData, number: float) -> Iterator[Finding]:
+    """What is wrong with the labels of a data set, by themselves and for a head."""
+    folders, counts = tuple(getattr(data.built, 'folder_to_idx', ())), data.counts
+    if set(folders) == set(data.classes) and folders != data.classes:
+        what = f'the folders come as {some(folders)}, metainfo.classes as {some(data.classes)}'
+        advice = 'labels are the places of the folders: write metainfo.classes in their order'
+        yield error(data.name, what, advice)
+    if wrong := [label for label in counts if not 0 <= label < number]:
+        images = sum(counts[label] for label in wrong)
+        what = f'{images} images have labels from {min(wrong)} to {max(wrong)}'
+        advice = 'labels count from 0: correct them, or model.head.num_classes'
+        yield error(data.name, f'{what}, the head has {number} classes', advice)
+    unseen = [name for label, name in enumerate(data.classes) if not counts[label]]
+    if counts and unseen:
+        lacks = 'they cannot be learned' if data.trains else 'their accuracy cannot be measured'
+        yield warning(data.name, f'no image of {some(unseen)}', f'{lacks} from this data set')

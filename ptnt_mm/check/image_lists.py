@@ -1,0 +1,116 @@
+"""Data sets that list their images when the host builds them: segmenters' and classifiers'."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+from mmengine.config import Config
+from mmengine.registry import DATASETS, DefaultScope
+
+from ptnt_mm.check.class_names import faults_of_names
+from ptnt_mm.check.data_sets import Data, ImageFile, as_names, find_data_sets
+from ptnt_mm.engine.config import explain_build_error, kind_of
+from ptnt_mm.utils.findings import Finding, Severity, error, note, sound
+
+
+@dataclass(frozen=True)
+class ListedData(Data):
+    """A data set, the classes it is asked for, and what it lists.
+
+    Attributes:
+        built: The host's own data set, without a pipeline; None if it was left out or refused.
+        refusal: Why it could not be built or read its list; empty if it could.
+    """
+
+    built: Any = None
+    refusal: str = ''
+
+    BASE = ''  # the name of the host's class that lists images
+    LISTS = ''  # what that class lists
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether the host was not asked for its list."""
+        return self.built is None and not self.refusal
+
+    @property
+    def missing(self) -> list[Path]:
+        """What is not there of the files and folders that its list is made of."""
+        paths = (self.built.ann_file, self.built.data_prefix.get('img_path'))
+        return [Path(path) for path in paths if path and not Path(path).exists()]
+
+    @property
+    def entries(self) -> Sequence[Mapping]:
+        """What it lists: of each image at least ``img_path``."""
+        return () if self.built is None else self.built.data_list
+
+    @cached_property
+    def images(self) -> list[ImageFile]:
+        """All images that the host lists."""
+        source, loader = ' '.join(map(str, self.data_set.paths())), self.image_loader
+        return [
+            ImageFile(self.name, Path(entry['img_path']), source, loader) for entry in self.entries
+        ]
+
+    def why_not_listed(self) -> str:
+        """Why the host is not asked for its list; empty if it is."""
+        if not any(base.__name__ == self.BASE for base in self.cls.__mro__):
+            return f'{kind_of(self.settings)} is no {self.BASE}'
+        root = str(self.settings.get('data_root'))
+        return 'is not local' if self.settings.get('backend_args') or '://' in root else ''
+
+    def listed(self) -> Self:
+        """The data set with what the host lists, or with why it does not."""
+        settings = dict(self.settings, pipeline=[], lazy_init=True, serialize_data=False)
+        data = self
+        try:
+            with DefaultScope.overwrite_default_scope(self.scope):
+                data = replace(data, built=DATASETS.build(settings))
+            if not data.missing:
+                data.built.full_init()
+        except Exception as err:  # constructors may raise anything
+            return replace(data, refusal=explain_build_error(err))
+        # The data set's class may give the names itself.
+        return replace(data, classes=as_names(data.built.metainfo.get('classes')) or data.classes)
+
+    def why_empty(self) -> tuple[str, str]:
+        """Why its list is empty, and what to do."""
+        if (indices := self.settings.get('indices')) is not None:
+            return f'indices={indices} leaves no image', 'give others, or none'
+        return f'{self.built.ann_file} names no image', 'write a name on each line'
+
+
+def load(
+    kind: type[ListedData], config: Config, splits: tuple[str, ...]
+) -> tuple[list[ListedData], list[Finding]]:
+    """Let the host, which is imported, list the images of the data sets that some splits use.
+
+    Returns:
+        The data sets, each once, as a ``kind``; and what was left out.
+    """
+    data, findings = find_data_sets(kind, config, splits)
+    for i, one in enumerate(data):
+        if reason := one.why_not_listed():
+            findings.append(note(one.name, f'{reason}: its {kind.LISTS} were not checked'))
+        else:
+            data[i] = one.listed()
+    return data, findings
+
+
+def check_list(data: ListedData) -> Iterator[Finding]:
+    """Say how many images the host lists for a data set, or why it lists none."""
+    if data.refusal:
+        # Other checks report missing files and wrong class names.
+        there = all(path.exists() for path in data.data_set.paths())
+        if there and not any(one.severity is Severity.ERROR for one in faults_of_names(data)):
+            yield error(data.name, f'the data set cannot be built: {data.refusal}')
+    elif data.entries:
+        yield sound(data.name, f'{len(data.entries)} images')
+    elif not data.missing:
+        yield error(data.name, *data.why_empty())
+    else:
+        # Another check reports those that the config names; some classes know theirs themselves.
+        for path in sorted({*data.missing} - {*data.data_set.paths()}):
+            yield error(data.name, f'{path} is not there')

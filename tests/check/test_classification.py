@@ -1,0 +1,140 @@
+"""A classifier's folders, labels, evaluators and step of training; each fault is planted."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from mmengine.config import Config, ConfigDict
+
+from demo.crops import make_crops
+from ptnt_mm.check.recipe import check_there_are_weights
+from ptnt_mm.check.weights import check_normalisation
+from ptnt_mm.engine.hosts import import_host
+from ptnt_mm.utils.findings import Severity
+
+from .spoilt import SPLITS, Demo, all_of, counted, own, settings
+
+
+class LabelDemo(Demo):
+    """The demo set's objects, each a picture of its own."""
+
+    def settings(self) -> dict:
+        roots = {f'{split}_dataloader.dataset.data_root': f'{self.folder}/' for split in SPLITS}
+        return {**roots, **self.options}
+
+
+@pytest.fixture(scope='module')
+def cut(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip('mmpretrain')
+    import_host('mmpretrain')
+    folder = tmp_path_factory.mktemp('crops') / 'crops'
+    make_crops(made, folder)
+    return folder
+
+
+@pytest.fixture
+def labels(cut: Path, tmp_path: Path) -> LabelDemo:
+    folder = Path(shutil.copytree(cut, tmp_path / 'crops'))
+    return LabelDemo(folder, 'demo_classifier_ptnt_ti')
+
+
+def one(demo: Demo, name: str = 'cup') -> Path:
+    return min((demo.folder / 'train' / name).iterdir())
+
+
+def listed(demo: Demo, lines: str) -> None:
+    (demo.folder / 'list.txt').write_text(lines)
+    demo.set(ann_file='list.txt', data_prefix='train')
+
+
+FAULTS = [
+    (lambda d: shutil.rmtree(d.folder / 'train'), 'train is not there'),
+    (lambda d: shutil.rmtree(d.folder / 'val' / 'cup'), r'number of subfolders \(3\)'),
+    (lambda d: one(d).write_bytes(b'\xff\xd8 no image'), '1 of .* images not readable'),
+    (own(metainfo=dict(classes=('coin', 'ball', 'crate', 'cup'))), 'the folders come as ball, co'),
+    (own(metainfo=dict(classes=('a', 'b', 'c', 'd'))), 'val and test: the classes are'),
+    (settings({'model.head.num_classes': 1000}), 'model.head.num_classes: is 1000'),
+    (settings({'model.data_preprocessor.num_classes': 5}), 'num_classes: is 5'),
+    (lambda d: listed(d, 'cup/x.jpg 9'), '1 images have labels from 9 to 9, the head has 4'),
+    (lambda d: listed(d, f'{one(d).relative_to(d.folder / "train")} 3'), 'no image of ball, coin'),
+    (lambda d: listed(d, ''), 'list.txt names no image'),
+    (lambda d: listed(d, 'cup/none.jpg 3'), '1 of 1 images not there'),
+    (settings({'val_evaluator.topk': (1, 5)}), 'val: the best 5 classes count, and the head has 4'),
+    (settings({'val_evaluator': []}), 'val: there is no evaluator'),
+    (settings({'val_evaluator.type': 'Acuracy'}), "unknown type 'Acuracy': did you mean 'Accur"),
+    (lambda d: shutil.copy(one(d), d.folder / 'val' / 'cup'), '1 of .* images also trained on'),
+    (
+        all_of(
+            lambda d: shutil.rmtree(d.folder / 'train' / 'cup'),
+            lambda d: (d.folder / 'train' / 'cup').mkdir(),
+        ),
+        '^train: no image of cup$',
+    ),
+]
+
+
+@pytest.mark.parametrize(('plant', 'words'), FAULTS, ids=[words for _, words in FAULTS])
+def test_a_planted_fault_is_found(labels: LabelDemo, plant, words: str):
+    plant(labels)
+    found = '\n'.join(map(str, counted(labels.findings('images'))))
+
+    assert re.search(words, found, re.MULTILINE), found
+
+
+def test_a_sound_set_is_sound_through_to_a_step_of_training(labels: LabelDemo):
+    findings = labels.findings('images', 'memory', 'heads', 'weights', 'model')
+    assert not counted(findings)
+    told = '\n'.join(map(str, findings))
+    assert 'train: 4 classes of ' in told and 'val and test: measured by Accuracy' not in told
+    assert 'Memory: a step takes about' in told
+
+
+def test_data_that_is_fetched_is_left_alone(labels: LabelDemo):
+    labels.name = 'classifier_tnt_s_384_cifar10'
+    notes = [str(f) for f in labels.findings() if f.severity is Severity.NOTE]
+    left = 'train: CIFAR10 fetches its files itself: its images and labels were not checked'
+    assert left in notes
+
+
+def test_files_that_only_the_data_sets_class_knows_are_looked_for(labels: LabelDemo):
+    labels.name = 'classifier_tnt_s_384_pets'
+    found = '\n'.join(map(str, counted(labels.findings())))
+    assert 'annotations/trainval.txt is not there' in found
+    assert 'annotations/test.txt is not there' in found
+
+
+def scaled(dataset: str, **scale: object) -> Config:
+    settings = dict(mean=[127.5] * 3, std=[127.5] * 3, **scale)
+    init = dict(type='Pretrained', checkpoint='w.pth')
+    backbone = dict(type='mmengine.TNT', arch='small', init_cfg=init)
+    steps = [] if dataset == 'CIFAR10' else [dict(type='LoadImageFromFile')]
+    data = dict(type=dataset, pipeline=[*steps, dict(type='PackInputs')])
+    return Config(
+        dict(
+            default_scope='mmpretrain',
+            model=dict(data_preprocessor=settings, backbone=backbone),
+            train_dataloader=dict(dataset=data),
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ('dataset', 'scale', 'where'),
+    [
+        ('ImageNet', dict(to_rgb=True), []),
+        ('ImageNet', dict(bgr_to_rgb=True), ['model.data_preprocessor.to_rgb']),
+        ('CIFAR10', {}, []),
+    ],
+)
+def test_files_are_turned_into_rgb_by_mmpretrains_own_setting(dataset, scale, where: list):
+    pytest.importorskip('mmpretrain')
+    found = counted(list(check_normalisation(scaled(dataset, **scale))))
+    assert [finding.where for finding in found] == where
+
+
+def test_a_pretraining_needs_no_weights():
+    imagenet = Config(dict(train_dataloader=dict(dataset=ConfigDict(type='ImageNet'))))
+    assert [f.severity for f in check_there_are_weights(imagenet, None)] == [Severity.OK]
+    other = Config(dict(train_dataloader=dict(dataset=ConfigDict(type='CustomDataset'))))
+    assert [f.severity for f in check_there_are_weights(other, None)] == [Severity.NOTE]

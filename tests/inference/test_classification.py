@@ -1,0 +1,101 @@
+"""Classifiers of mmpretrain: their best classes, in JSON and in pictures."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from mmengine.config import Config
+from PIL import Image
+
+import ptnt_mm
+
+pytest.importorskip('mmpretrain')
+
+from configs.models import build, narrow  # noqa: E402
+from mmpretrain.structures import DataSample  # noqa: E402
+from torch import nn  # noqa: E402
+
+from ptnt_mm.inference.evaluation import DrawLabelsHook, draw_predictions  # noqa: E402
+from ptnt_mm.inference.predictor import Predictor, load_predictor  # noqa: E402
+
+from .samples import CLASSES, photograph, save  # noqa: E402
+
+
+def predictor(name: str, arch: dict, folder: Path, classes: tuple, **options) -> Predictor:
+    config = narrow(ptnt_mm.get_config(name), arch)
+    torch.manual_seed(0)
+    model = build(config)
+    nn.init.normal_(model.head.fc.weight)
+    file = save(model, config, dict(classes=classes), folder / 'epoch_1.pth')
+    return load_predictor(config, str(file), 'cpu', **options)
+
+
+def test_the_best_classes_come_first(micro_arch: dict, tmp_path: Path):
+    classifier = predictor('demo_classifier_ptnt_ti', micro_arch, tmp_path, CLASSES)
+    image = photograph(50, 70)
+    sample = classifier.predict(image)
+    found = classifier.describe(sample)['classes']
+    assert [one['label'] for one in found] == [CLASSES[one['index']] for one in found]
+    scores = [one['score'] for one in found]
+    assert scores == sorted(scores, reverse=True) and sum(scores) == pytest.approx(1, abs=1e-3)
+    drawn = classifier.draw(image, sample)
+    assert drawn.shape == (6 * 50, 6 * 70, 3), 'a small image grows to 256 pixels'
+    assert not drawn[:5, :5].any() and drawn[-50:, -50:].any()
+
+
+def test_low_scores_are_left_out_and_five_are_enough(micro_arch: dict, tmp_path: Path):
+    name = 'classifier_ptnt_ti_300e_imagenet'
+    known = tuple(f'kind {i}' for i in range(1000))
+    classifier = predictor(name, micro_arch, tmp_path, known, score_thr=0.2)
+    scores = torch.full((1000,), 0.1)
+    scores[[7, 9]] = torch.tensor([0.3, 0.25])
+    sample = DataSample().set_pred_score(scores)
+    assert [one['label'] for one in classifier.describe(sample)['classes']] == ['kind 7', 'kind 9']
+    classifier.score_thr = 0.0
+    assert len(classifier.describe(sample)['classes']) == 5
+
+
+def test_pixels_of_cifar_are_rgb(micro_arch: dict, tmp_path: Path):
+    """Its data set gives RGB and its preprocessor leaves it: an image file has to be turned."""
+    classifier = predictor('classifier_tnt_s_384_cifar10', micro_arch, tmp_path, ())
+    seen = []
+    classifier.model.data_preprocessor.register_forward_pre_hook(lambda _, args: seen.append(args))
+    red = np.zeros((32, 32, 3), np.uint8)
+    red[..., 2] = 200  # BGR
+    classifier.predict(red)
+    pixels = seen[0][0]['inputs']
+    assert pixels[0].amax(dim=(1, 2)).tolist() == [200, 0, 0]
+
+
+def test_truth_and_best_classes_are_written_for_each_image(tmp_path: Path):
+    model = nn.Identity()
+    model.num_classes = 4
+    config = Config(
+        dict(
+            default_scope='mmpretrain',
+            test_dataloader=dict(
+                dataset=dict(type='CustomDataset', data_root=str(tmp_path), data_prefix='val')
+            ),
+        )
+    )
+    draw_predictions(config, tmp_path / 'shown')
+    (settings,) = config.custom_hooks
+    assert settings.pop('type') == 'DrawLabelsHook'
+    hook = DrawLabelsHook(**settings)
+    data = SimpleNamespace(dataset=SimpleNamespace(metainfo=dict(classes=CLASSES)))
+    hook.before_test(SimpleNamespace(model=model, cfg=config, test_dataloader=data))
+    samples = []
+    for label, name in enumerate(CLASSES[:2]):
+        file = tmp_path / 'val' / name / '1.jpg'
+        file.parent.mkdir(parents=True)
+        Image.fromarray(photograph(260, 300)).save(file)
+        sample = DataSample(metainfo=dict(img_path=str(file))).set_gt_label(label)
+        samples.append(sample.set_pred_score(torch.tensor([0.7, 0.2, 0.1, 0.0])))
+    hook.after_test_iter(None, 0, outputs=samples)
+    shown = sorted(path.relative_to(tmp_path / 'shown') for path in tmp_path.rglob('*.png'))
+    assert shown == [Path('ball/1.png'), Path('coin/1.png')], 'one name, two classes'
+    right, wrong = (np.asarray(Image.open(tmp_path / 'shown' / name)) for name in shown)
+    assert right.shape == (260, 300, 3)
+    assert (right != wrong).any(axis=2).nonzero()[0].max() < 15, 'the first line alone differs'
