@@ -1,6 +1,7 @@
 """Metadata of ptnt_mm. The wheel carries configs and tools under ptnt_mm/.mim."""
 
 import atexit
+import os
 import re
 import shutil
 import sys
@@ -21,7 +22,20 @@ PKG_RESOURCES = 'setuptools<81'
 # the operators of torchvision's. mmdet 3.3 and mmsegmentation 1.2.2 refuse mmcv 2.2.
 OPERATORS = ['mmcv-lite>=2.1,<2.2', 'torchvision>=0.21']
 
+# An extra can only add to what a package needs. So where nothing but exported files is to run, a
+# variable of the build leaves this out: PTNT_DEPLOY=1 pip install '.[deploy]'.
+# Below 2.6 torch.load is unsafe by default. No upper bound: it would downgrade people's torch.
+# MMEngine brings packaging and rich; the doctor must not depend on it.
+CORE = [
+    'torch>=2.6',
+    'mmengine>=0.10.7,<0.11',
+    'packaging>=24.2',
+    'rich>=13.4.2',
+    'shtab>=1.10',
+]
+
 EXTRAS = {
+    'deploy': ['numpy>=1.26', 'onnxruntime>=1.20', 'pillow>=10'],
     'det': ['mmdet>=3.3,<3.4', 'pycocotools>=2.0.8', *OPERATORS, PKG_RESOURCES],
     # mmsegmentation imports ftfy and regex without asking for them.
     'seg': [
@@ -45,6 +59,11 @@ EXTRAS = {
     'dev': [
         'hypothesis>=6.100',
         'nox>=2025.2.9',
+        # What exported files are written and run with.
+        'onnx>=1.18',
+        'onnxruntime>=1.20',
+        'onnxscript>=0.5',
+        'openvino>=2025.2',
         # Drives a Chromium of the system's, where there is one: it brings none itself.
         'playwright>=1.49',
         'pytest>=8',
@@ -115,15 +134,7 @@ setup(
     author='The ptnt_mm authors',
     license='Apache-2.0',
     python_requires='>=3.11,<3.14',
-    # Below 2.6 torch.load is unsafe by default. No upper bound: it would downgrade people's torch.
-    # MMEngine brings packaging and rich; the doctor must not depend on it.
-    install_requires=[
-        'torch>=2.6',
-        'mmengine>=0.10.7,<0.11',
-        'packaging>=24.2',
-        'rich>=13.4.2',
-        'shtab>=1.10',
-    ],
+    install_requires=[] if os.environ.get('PTNT_DEPLOY') == '1' else CORE,
     extras_require=EXTRAS,
     packages=find_packages(include=['ptnt_mm', 'ptnt_mm.*']),
     # No entry point: it would import ptnt_mm, and with it torch, before the first line of help.

@@ -12,10 +12,11 @@ PACKAGE = Path(__file__).parents[1] / 'ptnt_mm'
 # From the ground up. A room imports from lower floors and from itself.
 FLOORS = (
     ('utils', 'version', 'registry'),
-    ('mmcv_ops', 'checkpoints', 'data', 'zoo'),
+    ('mmcv_ops', 'checkpoints', 'data', 'deploy', 'zoo'),
     ('doctor', 'models', 'visualization'),
     ('engine',),
     ('check', 'inference', 'report'),
+    ('export',),
     ('cli',),
     ('__init__', '__main__'),
 )

@@ -15,6 +15,7 @@ COMMANDS = (
     ('train', 'ptnt_mm.cli.train', 'train a detector, segmenter or classifier'),
     ('test', 'ptnt_mm.cli.test', 'evaluate a checkpoint'),
     ('infer', 'ptnt_mm.cli.infer', 'look at images, a folder, a video or a webcam'),
+    ('export', 'ptnt_mm.cli.export', 'write a file that runs without torch, and check it'),
     ('check', 'ptnt_mm.cli.check_config', 'say what in a config and its data would break'),
     ('visualize', 'ptnt_mm.cli.visualize', 'draw what a network sees in images'),
     ('report', 'ptnt_mm.cli.report', 'make one page of one or more trainings'),

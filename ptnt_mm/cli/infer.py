@@ -1,6 +1,7 @@
 """Detect, segment or classify on images, a video or a webcam: drawn pictures and JSON.
 
 ptnt infer photos retinanet_ptnt_s_1x work_dirs/retinanet_ptnt_s_1x/epoch_12.pth
+ptnt infer photos model.onnx
 """
 
 import argparse
@@ -12,9 +13,10 @@ from mmengine.config import Config
 
 from ptnt_mm.checkpoints.read import check_file, refuse_forced_unsafe_loading
 from ptnt_mm.cli.arguments import Parser, add_config, resolved
+from ptnt_mm.deploy.about import SUFFIXES
 from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.inference.images import Images
-from ptnt_mm.inference.predictor import load_predictor
+from ptnt_mm.inference.predictor import load_exported, load_predictor
 from ptnt_mm.inference.results import FORMAT, ResultFolder, Results
 from ptnt_mm.inference.source import Observer, default_out, find_source
 from ptnt_mm.inference.video import Video, Window
@@ -31,7 +33,7 @@ _NO_NAMES = (
 class InferArguments:
     """The command line, resolved: what :func:`predict` takes."""
 
-    config: Config
+    config: Config | None
     checkpoint: str
     source: str
     out: Path | None
@@ -44,7 +46,7 @@ class InferArguments:
 
 
 def predict(
-    config: Config,
+    config: Config | None,
     checkpoint: str,
     source: str,
     out: Path | None = None,
@@ -59,8 +61,8 @@ def predict(
     """Look at all that a source gives as ``ptnt infer`` does, and write what is found.
 
     Args:
-        config: A whole config.
-        checkpoint: What training saved.
+        config: A whole config; None for an exported file.
+        checkpoint: What training saved, or a file of ``tools/export.py``.
         source: An image, a folder, a video, or the number of a webcam.
         out: Where results go; ``work_dirs/infer/<source>`` by default.
         overwrite: Replace the results of an earlier run.
@@ -79,15 +81,19 @@ def predict(
     refuse_forced_unsafe_loading()
     if score_thr is not None and not 0 <= score_thr <= 1:
         raise UserError(f'--score-thr {score_thr}: expected a value from 0 to 1')
-    require_keys(config, ('model', 'test_dataloader'))
-    if '://' not in checkpoint:
-        check_file(Path(checkpoint))
+    if config is not None:
+        require_keys(config, ('model', 'test_dataloader'))
+        if '://' not in checkpoint:
+            check_file(Path(checkpoint))
     if out is not None and out.resolve() == Path(source).resolve():
         raise UserError(f'--out {out} is the folder of the images: choose another one')
     folder = ResultFolder(out or default_out(source), overwrite)
     images = find_source(source, folder.drawn)
     window = _window(images) if show else None
-    predictor = load_predictor(config, checkpoint, device, score_thr)
+    if config is None:
+        predictor = load_exported(Path(checkpoint), score_thr)
+    else:
+        predictor = load_predictor(config, checkpoint, device, score_thr)
     if predictor.classes is None:
         print(_NO_NAMES, file=sys.stderr)
     if isinstance(images, Images) and images.skipped:
@@ -95,7 +101,7 @@ def predict(
     results = Results(
         dict(
             format=FORMAT,
-            config=config_name or config.filename,
+            config=config_name or (config and config.filename),
             checkpoint=checkpoint,
             score_thr=predictor.score_thr,
             classes=predictor.classes,
@@ -142,7 +148,9 @@ def _parser() -> Parser:
         'source', metavar='input', help='an image, a folder, a video, or 0 for the first webcam'
     )
     add_config(parser, 'model.test_cfg.max_per_img=20')
-    parser.add_argument('checkpoint', help='what training saved')
+    parser.add_argument(
+        'checkpoint', nargs='?', help='what training saved; nothing behind an exported file'
+    )
     parser.add_argument(
         '--out', type=Path, metavar='DIR', help='where results go: work_dirs/infer/INPUT by default'
     )
@@ -167,6 +175,14 @@ def _parser() -> Parser:
 
 
 def _resolve(args: argparse.Namespace) -> InferArguments:
+    exported = Path(args.config).suffix in SUFFIXES
+    if exported != (args.checkpoint is None) or (exported and (args.cfg_options or args.device)):
+        raise UserError(
+            'expected a config and a checkpoint, or an exported file alone, without --cfg-options '
+            'and --device'
+        )
+    if exported:
+        return resolved(InferArguments, args, config=None, checkpoint=args.config, config_name=None)
     config = read_config(args.config, args.cfg_options)
     return resolved(InferArguments, args, config=config, config_name=args.config)
 

@@ -2,8 +2,10 @@
 
 import copy
 import warnings
+from typing import Any
 
 import numpy as np
+import torch
 from mmcv.transforms import Compose
 from mmdet.apis import inference_detector
 from mmdet.structures import DetDataSample
@@ -25,28 +27,18 @@ _PIXELS = 1000
 """The longer side of an image on which mmdet's lines and letters look right at that many dpi."""
 
 
-class Detector(Predictor):
-    """A detector, with or without masks."""
+class _Detector(Predictor):
+    """What is done with the boxes and masks that were found."""
 
-    def __init__(
-        self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
-    ):
+    def __init__(self, model: Any, dataset_meta: dict, score_thr: float | None):
         score_thr = _SCORE_THR if score_thr is None else score_thr
-        super().__init__(model, config, dataset_meta, score_thr)
-        model.cfg = config
-        pipeline = copy.deepcopy(get_test_pipeline_cfg(config))
-        pipeline[0].type = 'mmdet.LoadImageFromNDArray'
-        self.pipeline = Compose(pipeline)
+        super().__init__(model, dataset_meta, score_thr)
         self._visualizer = DetLocalVisualizer()
         self._visualizer.dataset_meta = dataset_meta
 
-    def predict(self, image: np.ndarray) -> DetDataSample:
-        """Detect, the best first; boxes and masks belong to the image as it was given."""
-        sample = inference_detector(self.model, image, self.pipeline).cpu()
-        found = sample.pred_instances
+    def _best(self, found: InstanceData) -> InstanceData:
         found = found[found.scores >= self.score_thr]
-        sample.pred_instances = found[found.scores.argsort(descending=True, stable=True)]
-        return sample
+        return found[found.scores.argsort(descending=True, stable=True)]
 
     def describe(self, sample: DetDataSample) -> dict:
         """List the detections; boxes are [x1, y1, x2, y2] in pixels, masks COCO's run lengths."""
@@ -83,6 +75,38 @@ class Detector(Predictor):
                 pred_score_thr=-1,
             )
         return self._visualizer.get_image()[..., ::-1]
+
+
+class Detector(_Detector):
+    """A detector, with or without masks."""
+
+    def __init__(
+        self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
+    ):
+        super().__init__(model, dataset_meta, score_thr)
+        model.cfg = config
+        pipeline = copy.deepcopy(get_test_pipeline_cfg(config))
+        pipeline[0].type = 'mmdet.LoadImageFromNDArray'
+        self.pipeline = Compose(pipeline)
+
+    def predict(self, image: np.ndarray) -> DetDataSample:
+        """Detect, the best first; boxes and masks belong to the image as it was given."""
+        sample = inference_detector(self.model, image, self.pipeline).cpu()
+        sample.pred_instances = self._best(sample.pred_instances)
+        return sample
+
+
+class ExportedDetector(_Detector):
+    """An exported detector; its model is a ``Deployed``."""
+
+    def predict(self, image: np.ndarray) -> DetDataSample:
+        """Detect, the best first; boxes and masks belong to the image as it was given."""
+        boxes, scores, labels, masks = self.model(image[..., ::-1])
+        found = dict(bboxes=boxes, scores=scores, labels=labels)
+        if masks is not None:
+            found['masks'] = masks
+        tensors = {name: torch.from_numpy(values) for name, values in found.items()}
+        return DetDataSample(pred_instances=self._best(InstanceData(**tensors)))
 
 
 def _boxes(found: InstanceData) -> list[list[float]]:

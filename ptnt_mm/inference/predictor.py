@@ -3,6 +3,7 @@
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ from mmengine.model import revert_sync_batchnorm
 from mmengine.registry import init_default_scope
 from torch import nn
 
+from ptnt_mm.deploy import Deployed
 from ptnt_mm.engine.build import build_model, explained_building
-from ptnt_mm.engine.hosts import HOSTS
+from ptnt_mm.engine.hosts import HOSTS, import_host
 from ptnt_mm.engine.loading import load_whole
 from ptnt_mm.inference.classes import class_name, find_classes
+from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.errors import UserError
 
 
@@ -25,8 +28,7 @@ class Predictor(ABC):
     """A model with its weights, for one image at a time. Every host has its own.
 
     Args:
-        model: With its weights, where it shall run.
-        config: The model's.
+        model: With its weights, where it shall run; a ``Deployed`` for an exported file.
         dataset_meta: The names and colours of its classes, see ``find_classes``.
         score_thr: What has a lower score is left out; None for the host's own value.
 
@@ -39,9 +41,7 @@ class Predictor(ABC):
 
     pipeline: Callable[[dict], dict]
 
-    def __init__(
-        self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
-    ):
+    def __init__(self, model: Any, dataset_meta: dict, score_thr: float | None):
         self.classes = dataset_meta['classes']
         self.score_thr = score_thr
         self.model = model
@@ -106,6 +106,31 @@ def load_predictor(
         predictor = getattr(module, host.predictor)(model, config, dataset_meta, score_thr)
     move(model, device or get_device())
     return predictor
+
+
+def load_exported(file: Path, score_thr: float | None = None) -> Predictor:
+    """Load a file of ``tools/export.py``.
+
+    Args:
+        file: An .onnx or .xml file.
+        score_thr: What has a lower score is left out; None for the host's own value.
+
+    Raises:
+        UserError: if it is not whole, gives no boxes and no map, or its runtime or host is not
+            there.
+    """
+    deployed = Deployed(file)
+    names, task = deployed.classes, deployed.about.task
+    scope = next((scope for scope, host in HOSTS.items() if host.task == task), None)
+    if scope is None:
+        raise UserError(f'{file} holds backbone and neck alone: it gives no boxes and no classes')
+    import_host(scope)
+    init_default_scope(scope)
+    module = importlib.import_module(f'{__package__}.{task}')
+    meta = dict(classes=None, palette='random')
+    if names is not None:
+        meta = dict(classes=tuple(names), palette=class_colours(len(names)))
+    return getattr(module, f'Exported{HOSTS[scope].predictor}')(deployed, meta, score_thr)
 
 
 def move(model: nn.Module, device: str) -> None:

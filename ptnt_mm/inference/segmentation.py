@@ -1,6 +1,7 @@
 """Segmenters of mmseg."""
 
 import copy
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from mmseg.structures import SegDataSample
 from torch import Tensor, nn
 
 from ptnt_mm.data.coco_masks import encode_mask
+from ptnt_mm.deploy import Deployed
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.inference.classes import MapPainter
@@ -22,38 +24,19 @@ _LOGITS_AT_ONCE = 2**26
 """In the size of the image: 256 MiB of float32, where 150 classes of a photograph take 14 GB."""
 
 
-class Segmenter(Predictor):
-    """A segmenter: every pixel has a class, and no score."""
+class _Segmenter(Predictor):
+    """What is done with a map of classes."""
 
     def __init__(
-        self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
+        self, model: Any, name: str, dataset_meta: dict, classes: int, score_thr: float | None
     ):
-        super().__init__(model, config, dataset_meta, score_thr)
+        super().__init__(model, dataset_meta, score_thr)
         if score_thr is not None:
             raise UserError(
-                f'--score-thr {score_thr}: {config.filename} is a segmenter, which gives every '
+                f'--score-thr {score_thr}: {name} is a segmenter, which gives every '
                 'pixel a class and has no scores: leave it out'
             )
-        # For an image in place of a file, and without annotations.
-        pipeline = copy.deepcopy(next(data_sets(config, 'test')).pipeline)
-        steps = [step for step in pipeline if kind_of(step) != 'LoadAnnotations']
-        steps[0]['type'] = 'mmseg.LoadImageFromNDArray'
-        self.pipeline = Compose(steps)
-        self._painter = MapPainter(dataset_meta, model.num_classes)
-
-    def predict(self, image: np.ndarray) -> SegDataSample:
-        """Give each pixel of the image as it was given a class: ``pred_sem_seg``, (1, H, W)."""
-        data = self.prepare(image)
-        with torch.no_grad():
-            (sample,) = data['data_samples']
-            logits = self.model.inference(data['inputs'], [sample.metainfo])
-            # What the preprocessor added.
-            left, right, top, bottom = sample.metainfo.get('img_padding_size', (0, 0, 0, 0))
-            height, width = logits.shape[2:]
-            logits = logits[:, :, top : height - bottom, left : width - right]
-            labels = self._labels(logits, image.shape[:2])
-        sample.pred_sem_seg = PixelData(data=labels[None].cpu())
-        return sample
+        self._painter = MapPainter(dataset_meta, classes)
 
     def describe(self, sample: SegDataSample) -> dict:
         """List the classes that there are, the largest first.
@@ -78,6 +61,34 @@ class Segmenter(Predictor):
         """Tint every pixel in its class's colour, and write names where there is room."""
         return self._painter.paint(image, sample.pred_sem_seg.data[0].numpy())
 
+
+class Segmenter(_Segmenter):
+    """A segmenter: every pixel has a class, and no score."""
+
+    def __init__(
+        self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
+    ):
+        super().__init__(model, config.filename, dataset_meta, model.num_classes, score_thr)
+        # For an image in place of a file, and without annotations.
+        pipeline = copy.deepcopy(next(data_sets(config, 'test')).pipeline)
+        steps = [step for step in pipeline if kind_of(step) != 'LoadAnnotations']
+        steps[0]['type'] = 'mmseg.LoadImageFromNDArray'
+        self.pipeline = Compose(steps)
+
+    def predict(self, image: np.ndarray) -> SegDataSample:
+        """Give each pixel of the image as it was given a class: ``pred_sem_seg``, (1, H, W)."""
+        data = self.prepare(image)
+        with torch.no_grad():
+            (sample,) = data['data_samples']
+            logits = self.model.inference(data['inputs'], [sample.metainfo])
+            # What the preprocessor added.
+            left, right, top, bottom = sample.metainfo.get('img_padding_size', (0, 0, 0, 0))
+            height, width = logits.shape[2:]
+            logits = logits[:, :, top : height - bottom, left : width - right]
+            labels = self._labels(logits, image.shape[:2])
+        sample.pred_sem_seg = PixelData(data=labels[None].cpu())
+        return sample
+
     def _labels(self, logits: Tensor, size: tuple[int, int]) -> Tensor:
         """The class of each pixel, (H, W), of logits (1, C, h, w).
 
@@ -101,3 +112,16 @@ class Segmenter(Predictor):
         if logits.shape[1] == 1:
             return (best.sigmoid() > self.model.decode_head.threshold).long()
         return labels
+
+
+class ExportedSegmenter(_Segmenter):
+    """An exported segmenter; its model is a ``Deployed``."""
+
+    def __init__(self, model: Deployed, dataset_meta: dict, score_thr: float | None):
+        classes = len(dataset_meta['classes'] or ())
+        super().__init__(model, 'this file', dataset_meta, classes, score_thr)
+
+    def predict(self, image: np.ndarray) -> SegDataSample:
+        """Give each pixel of the image as it was given a class: ``pred_sem_seg``, (1, H, W)."""
+        labels = torch.from_numpy(self.model(image[..., ::-1]).astype(np.int64))
+        return SegDataSample(pred_sem_seg=PixelData(data=labels[None]))

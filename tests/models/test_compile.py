@@ -117,6 +117,21 @@ def test_export_with_dynamic_sizes(build_shallow):
         torch.testing.assert_close(program(image), shallow(image), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.skipif(not hasattr(torch.compiler, 'is_exporting'), reason='torch is too old')
+@pytest.mark.parametrize('take', ['export', 'trace'])
+@torch.no_grad()
+def test_graphs_for_other_runtimes_have_standard_operators(build_shallow, take: str):
+    shallow, image = build_shallow(), golden.image(1, 72, 104)
+    if take == 'export':
+        program = torch.export.export(shallow, (image,), strict=False)
+        graph, run = program.graph, program.module()
+    else:
+        run = torch.jit.trace(shallow, image, check_trace=False)
+        graph = run.inlined_graph
+    assert 'ptnt_mm::' not in str(graph) and 'ptnt_mm.biased' not in str(graph)
+    torch.testing.assert_close(run(image), shallow(image), rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(shutil.which('g++') is None, reason='torch.compile needs a C++ compiler')
 def test_generated_code(build_shallow):

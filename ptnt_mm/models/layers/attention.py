@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from ptnt_mm.models.layers.cpu_attention import attend_biased, write_down
+from ptnt_mm.models.layers.cpu_attention import attend_biased, leaves_torch, write_down
 from ptnt_mm.models.layers.position import Factors, RelativePosition
 from ptnt_mm.models.layers.shapes import Grid, crop, map_to_tokens, reduced, tokens_to_map
 
@@ -166,19 +166,26 @@ class EagerOuterAttention(OuterAttention):
 
 
 class FusedOuterAttention(OuterAttention):
-    """The same numbers without large N x M matrices (ours); see ``cpu_attention.py``."""
+    """The same numbers without large N x M matrices (ours); see ``cpu_attention.py``.
+
+    A graph for another runtime has the matrix: it is what all of them know, and the fastest form
+    for ONNX Runtime and OpenVINO (measured, see ``docs/deploy.md``).
+    """
 
     @staticmethod
     def prepare(
         position: RelativePosition, table: Tensor | None, query_hw: Grid, key_hw: Grid
-    ) -> Factors | None:
-        """The two factors of the bias."""
-        return position.factors(table, query_hw, key_hw)
+    ) -> Position:
+        """The two factors of the bias; the bias (1, heads, N, M) for another runtime."""
+        factors = position.factors(table, query_hw, key_hw)
+        return factors.bias() if factors is not None and leaves_torch() else factors
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, position: Factors | None) -> Tensor:
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, position: Position) -> Tensor:
         """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
         if position is None:
             return F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop_now)
+        if isinstance(position, Tensor):
+            return write_down(q, k, v, position, self.drop_now)
         return attend_biased(q, k, v, position, self.drop_now)
 
 

@@ -106,6 +106,15 @@ def slicewise(q: Tensor, k: Tensor, v: Tensor, position: Factors) -> Tensor:
     return _operator(q, k, v, *position)[0]
 
 
+# torch 2.6 cannot tell an export from a compilation: its exported graphs hold our operators.
+_is_exporting = getattr(torch.compiler, 'is_exporting', lambda: False)
+
+
+def leaves_torch() -> bool:
+    """Whether a graph is taken for other runtimes, which know no operators of our own."""
+    return torch.jit.is_tracing() or _is_exporting()
+
+
 def _is_transformed() -> bool:
     """Whether torch.func is at work (grad, vmap): it takes no operators of our own."""
     return not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active()

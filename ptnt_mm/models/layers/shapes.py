@@ -24,7 +24,8 @@ def reduced(hw: Grid, ratio: int) -> Grid:
     A map's own size says the same, but through the formulas of convolutions, which torch.compile
     cannot see through where sizes are symbols; so grids come from grids, and maps are cropped.
     """
-    return -(-hw[0] // ratio), -(-hw[1] // ratio)
+    # Not -(-h // ratio): in an ONNX graph, whole numbers are divided towards zero.
+    return (hw[0] + ratio - 1) // ratio, (hw[1] + ratio - 1) // ratio
 
 
 def crop(feature: Tensor, hw: Grid) -> Tensor:

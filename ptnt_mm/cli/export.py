@@ -1,0 +1,275 @@
+"""Export a detector or segmenter to a file that runs without torch, and check it.
+
+ptnt export retinanet_ptnt_s_1x epoch_12.pth --dynamic --out model.onnx
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from mmengine.config import Config
+from mmengine.model import revert_sync_batchnorm
+from mmengine.registry import init_default_scope
+
+from ptnt_mm.checkpoints.read import check_file, refuse_forced_unsafe_loading
+from ptnt_mm.cli.arguments import Parser, add_config, resolved, whole
+from ptnt_mm.deploy.about import About
+from ptnt_mm.deploy.pixels import prepared, resize, target_size
+from ptnt_mm.deploy.runtimes import load
+from ptnt_mm.engine.build import build_model
+from ptnt_mm.engine.config import read_config, require_keys
+from ptnt_mm.engine.data_files import check_data_files
+from ptnt_mm.engine.hosts import scope_of
+from ptnt_mm.engine.loading import load_whole
+from ptnt_mm.export.comparison import TOLERANCE, compare, sizes_to_check
+from ptnt_mm.export.data import images_of, resizing, test_images
+from ptnt_mm.export.evaluation import evaluate_file
+from ptnt_mm.export.formats import (
+    FORMATS,
+    as_arrays,
+    take_graph,
+    to_onnx,
+    write_onnx,
+    write_openvino,
+    write_program,
+)
+from ptnt_mm.export.int8 import quantised
+from ptnt_mm.export.networks import Network, build_network
+from ptnt_mm.inference.classes import find_classes
+from ptnt_mm.utils.atomic_files import check_new, sha256
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import printable
+from ptnt_mm.version import __version__
+
+_CALIBRATION = 100
+"""Images of the calibration folder that are looked at."""
+
+
+@dataclass(frozen=True)
+class ExportArguments:
+    """The command line, resolved: what :func:`export` takes."""
+
+    config: Config
+    checkpoint: str
+    out: Path
+    format: str | None
+    size: tuple[int, int] | None
+    half: bool
+    calibrate: Path | None
+    evaluate: bool
+    overwrite: bool
+
+
+def export(
+    config: Config,
+    checkpoint: str,
+    out: Path,
+    *,
+    format: str | None = None,
+    size: tuple[int, int] | None = None,
+    half: bool = False,
+    calibrate: Path | None = None,
+    evaluate: bool = False,
+    overwrite: bool = False,
+) -> Path:
+    """Export as ``tools/export.py`` does, and compare with the host's own results.
+
+    Args:
+        config: A whole config.
+        checkpoint: What training saved, a file.
+        out: The file to write; that of OpenVINO gets a .bin beside it.
+        format: 'onnx', 'openvino' or 'torch-export'; by default what the suffix says.
+        size: Height and width of the input in pixels; None for any.
+        half: Store weights as float16.
+        calibrate: A folder of images to quantise to 8 bits with; None for floating point.
+        evaluate: Whether to print the metrics on the test set, too.
+        overwrite: Replace a file that is there.
+
+    Returns:
+        The file.
+
+    Raises:
+        UserError: for everything that the user can mend, and if the file's results differ.
+    """
+    refuse_forced_unsafe_loading()
+    format = _check_format(out, format, half, calibrate)
+    require_keys(config, ('model', 'test_dataloader'))
+    check_new(out, overwrite)
+    check_file(Path(checkpoint))
+    if evaluate:
+        check_data_files(config, ('test',))
+    if calibrate is not None:
+        next(images_of(calibrate))
+    network, about = _read_model(config, Path(checkpoint), size)
+    shape = size or _shape(about)
+    start = time.monotonic()
+    try:
+        program = take_graph(network, shape, dynamic=size is None)
+        body = b'' if format == 'torch-export' else to_onnx(program, network, half)
+    except UserError:
+        raise
+    except Exception as error:  # models have every operator there is
+        why = printable(next(filter(None, str(error).splitlines()), type(error).__name__))
+        raise UserError(
+            f'torch cannot take a graph of this model: {why}. '
+            f'{"Try --size H W" if size is None else "docs/deploy.md says what can be exported"}'
+        ) from error
+    if format == 'torch-export':
+        write_program(out, program, about)
+        run = as_arrays(program, network)
+    else:
+        _write(out, body, replace(about, precision='float16' if half else 'float32'))
+        run = load(out, None)
+    print(f'Exported in {time.monotonic() - start:.0f} s: {out}, {_megabytes(out)}')
+    _check(run, network, config, shape, size, TOLERANCE * (10 if half else 1))
+    if evaluate and format != 'torch-export':
+        _print_metrics(config, out)
+    if calibrate is not None:
+        body = quantised(body, _calibration(calibrate, about))
+        _write(out, body, replace(about, precision='int8'))
+        print(f'Quantised to 8 bits: {out}, {_megabytes(out)}')
+        if evaluate:
+            _print_metrics(config, out)
+    return out
+
+
+def _check_format(out: Path, format: str | None, half: bool, calibrate: Path | None) -> str:
+    by_suffix = {suffix: name for name, suffix in FORMATS.items()}
+    format = format or by_suffix.get(out.suffix)
+    if format is None or FORMATS[format] != out.suffix:
+        expected = ', '.join(f'{suffix} for {name}' for name, suffix in FORMATS.items())
+        raise UserError(f'--out {out}: expected a name that ends in {expected}')
+    if format == 'torch-export' and (half or calibrate):
+        raise UserError('--half and --int8 are for ONNX and OpenVINO, not for torch-export')
+    if half and calibrate:
+        raise UserError('--half and --int8 exclude each other: choose one')
+    return format
+
+
+def _read_model(config: Config, checkpoint: Path, size: tuple | None) -> tuple[Network, About]:
+    """The network with its weights, and what the file will say of itself."""
+    scale, keep_ratio = resizing(config)
+    model = revert_sync_batchnorm(build_model(config, config.filename or 'the config')).eval()
+    init_default_scope(scope_of(config))
+    classes = find_classes(load_whole(model, str(checkpoint)), config, model)['classes']
+    network = build_network(model)
+    if network.task == 'features':
+        kind = type(model).__name__
+        print(f'{kind} is exported as backbone and neck alone: docs/deploy.md says what is whole')
+    about = About(
+        task=network.task,
+        classes=None if classes is None else list(classes),
+        size=None if size is None else list(size),
+        scale=scale,
+        keep_ratio=keep_ratio,
+        thresholds=network.thresholds,
+        config=Path(config.filename or 'config').name,
+        checkpoint=checkpoint.name,
+        checkpoint_sha256=sha256(checkpoint),
+        version=__version__,
+    )
+    return network, about
+
+
+def _shape(about: About) -> tuple[int, int]:
+    """Height and width of a usual image in the network, which the graph is taken with."""
+    return target_size((480, 640), about.scale, about.keep_ratio, None)
+
+
+def _write(out: Path, body: bytes, about: About) -> None:
+    if out.suffix == '.xml':
+        write_openvino(out, body, about)
+    else:
+        write_onnx(out, body, about)
+
+
+def _check(
+    run: Callable[[dict], dict],
+    network: Network,
+    config: Config,
+    shape: tuple[int, int],
+    canvas: tuple[int, int] | None,
+    tolerance: float,
+) -> None:
+    """Compare with the host at three sizes, padded to the canvas of a file of fixed size."""
+    wrong, found = [], 0
+    for image, size in zip(test_images(config, 3), sizes_to_check(shape), strict=False):
+        pixels = resize(image, size)
+        if canvas is not None:
+            padding = [(0, whole - part) for whole, part in zip(canvas, size, strict=True)]
+            pixels = np.pad(pixels, [*padding, (0, 0)])
+        differences = compare(run, network, pixels, size)
+        print(differences)
+        found += differences.matched
+        if not differences.within(tolerance):
+            wrong.append(f'{size[0]}x{size[1]}')
+    if network.task == 'detection' and not found:
+        print(
+            'NO BOXES: the model finds nothing in these images, so none were compared; a lower '
+            'score_thr in --cfg-options gives some'
+        )
+    if wrong:
+        raise UserError(
+            f'the file differs from the model by more than {tolerance:g} at {", ".join(wrong)}: '
+            'do not use it, and report it with the lines above'
+        )
+
+
+def _calibration(folder: Path, about: About) -> Iterator[dict[str, np.ndarray]]:
+    """Images of a folder as the network takes them."""
+    for image, _ in zip(images_of(folder), range(_CALIBRATION), strict=False):
+        yield prepared(image, about.scale, about.keep_ratio, about.size)[0]
+
+
+def _print_metrics(config: Config, out: Path) -> None:
+    metrics = evaluate_file(config, out, out.parent / f'{out.stem}_evaluation')
+    print('\n'.join(f'{name}: {value:.4f}' for name, value in metrics.items()))
+
+
+def _megabytes(out: Path) -> str:
+    files = [out, *([out.with_suffix('.bin')] if out.suffix == '.xml' else [])]
+    return f'{sum(file.stat().st_size for file in files) / 1e6:.0f} MB'
+
+
+def main(words: list[str] | None = None) -> int:
+    """Export as the command line says; the exit status."""
+    return _parser().run(lambda args: _run(_resolve(args)), words)
+
+
+def _parser() -> Parser:
+    parser = Parser(__doc__)
+    add_config(parser, 'model.test_cfg.score_thr=0.3')
+    parser.add_argument('checkpoint', help='what training saved')
+    parser.add_argument(
+        '--out', type=Path, required=True, help='the file to write: .onnx, .xml (OpenVINO) or .pt2'
+    )
+    parser.add_argument('--format', choices=list(FORMATS), help='by default what --out says')
+    shape = parser.add_mutually_exclusive_group(required=True)
+    shape.add_argument(
+        '--size', nargs=2, type=whole, metavar=('H', 'W'), help='one size, in pixels: the fastest'
+    )
+    shape.add_argument('--dynamic', action='store_true', help='images of any size and number')
+    parser.add_argument('--half', action='store_true', help='store weights as float16')
+    parser.add_argument('--int8', action='store_true', help='quantise to 8 bits')
+    parser.add_argument(
+        '--calibrate', type=Path, metavar='FOLDER', help='images like those to come, for --int8'
+    )
+    parser.add_argument(
+        '--evaluate', action='store_true', help="print the file's metrics on the test set"
+    )
+    parser.add_argument('--overwrite', action='store_true', help='replace a file that is there')
+    return parser
+
+
+def _resolve(args: argparse.Namespace) -> ExportArguments:
+    if args.int8 != (args.calibrate is not None):
+        raise UserError('--int8 and --calibrate FOLDER belong together: give both')
+    config = read_config(args.config, args.cfg_options)
+    return resolved(ExportArguments, args, config=config, size=args.size and tuple(args.size))
+
+
+def _run(arguments: ExportArguments) -> None:
+    export(**vars(arguments))

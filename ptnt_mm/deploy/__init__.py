@@ -1,0 +1,10 @@
+"""Run exported files with NumPy, Pillow and a runtime: neither torch nor a host is imported.
+
+from ptnt_mm.deploy import Deployed
+
+boxes, scores, labels, masks = Deployed('model.onnx')('photo.jpg')
+"""
+
+from ptnt_mm.deploy.deployed import Deployed, Detections
+
+__all__ = ['Deployed', 'Detections']

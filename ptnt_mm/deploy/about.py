@@ -1,0 +1,130 @@
+"""What an exported file says of itself, and whether it is whole.
+
+A file is what a runtime reads, and behind it a line of JSON: in ONNX as an entry of the model's
+metadata, in OpenVINO's XML as a comment. Both formats allow it, so every other program reads the
+file as before. The JSON has the SHA-256 of all the rest. It finds damage and edits; it is no
+signature.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from ptnt_mm.utils.atomic_files import sha256
+from ptnt_mm.utils.errors import UserError
+
+KEY = 'ptnt_mm'
+"""Of the entry in the metadata of an ONNX file."""
+
+_START = b'{"format": "ptnt_mm export 1"'
+"""To be raised by whoever changes what the fields mean."""
+
+SUFFIXES = {'.onnx': 'onnx', '.xml': 'openvino'}
+"""The formats that ``Deployed`` runs, by suffix."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What an exported file says of itself.
+
+    Attributes:
+        task: 'detection', 'segmentation', or 'features' for backbone and neck alone.
+        classes: Their names, or None.
+        size: Height and width of the input in pixels; None for any.
+        scale: Width and height that an image is resized into, as of the test pipeline; None to
+            take it as it is.
+        keep_ratio: Whether an image keeps its shape then.
+        thresholds: Of scores, overlaps and masks, and the number of boxes, for information.
+        config: Name of the config.
+        checkpoint: Name of the checkpoint.
+        checkpoint_sha256: The checkpoint's hash.
+        version: Of ptnt_mm.
+        precision: Of the weights: 'float32', 'float16' or 'int8'.
+        weights_sha256: Hash of the .bin beside an .xml.
+        sha256: Of the file without its last line, and of this without this field.
+        length: Bytes of the file without its last line.
+    """
+
+    task: str
+    classes: list[str] | None
+    size: list[int] | None
+    scale: list[int] | None
+    keep_ratio: bool
+    thresholds: dict[str, float]
+    config: str
+    checkpoint: str
+    checkpoint_sha256: str
+    version: str
+    precision: str = 'float32'
+    weights_sha256: str = ''
+    sha256: str = ''
+    length: int = 0
+
+    def sealed(self, body: bytes) -> 'About':
+        """The same, with the hash and the length of the file that it describes."""
+        about = replace(self, length=len(body), sha256='')
+        return replace(about, sha256=hashlib.sha256(body + about.text()).hexdigest())
+
+    def text(self) -> bytes:
+        """One line of JSON, without two hyphens in a row, which would end an XML comment."""
+        fields = json.dumps(asdict(self))[1:].replace('--', '-\\u002d')
+        return _START + b', ' + fields.encode()
+
+
+def with_about(body: bytes, about: About, suffix: str) -> bytes:
+    """A file of a format with its description behind it."""
+    text = about.sealed(body).text()
+    if suffix == '.xml':
+        return body + b'<!--' + text + b'-->\n'
+    # An entry of metadata_props, field 14 of ModelProto: protobuf joins what is appended.
+    entry = _field(1, KEY.encode()) + _field(2, text)
+    return body + _field(14, entry)
+
+
+def read_about(file: Path) -> About:
+    """Read what a file says of itself, and check that it is whole.
+
+    Raises:
+        UserError: if it is not there, another program's, cut off, or changed.
+    """
+    if not file.is_file():
+        raise UserError(f'there is no file {file}')
+    if file.suffix not in SUFFIXES:
+        raise UserError(f'{file}: expected a file that ends in {" or ".join(SUFFIXES)}')
+    data = file.read_bytes()
+    start = data.rfind(_START)
+    if start < 0:
+        raise UserError(
+            f'{file} was not written by tools/export.py, or is cut off: export it again'
+        )
+    try:
+        fields = json.JSONDecoder().raw_decode(data[start:].decode(errors='replace'))[0]
+        fields.pop('format')
+        about = About(**fields)
+        body = data[: about.length]
+        whole = with_about(body, replace(about, sha256=''), file.suffix) == data
+    except (ValueError, TypeError, RecursionError) as error:
+        raise UserError(f'{file} is damaged: export it again') from error
+    if not whole:
+        raise UserError(f'{file} was changed or damaged since its export: export it again')
+    if file.suffix == '.xml':
+        _check_weights(file.with_suffix('.bin'), about.weights_sha256)
+    return about
+
+
+def _check_weights(file: Path, expected: str) -> None:
+    if not file.is_file():
+        raise UserError(f'there is no {file}: an .xml file has its weights in a .bin beside it')
+    if sha256(file) != expected:
+        raise UserError(f'{file} belongs to another .xml, or is damaged: export both again')
+
+
+def _field(number: int, content: bytes) -> bytes:
+    """A field of bytes in protobuf's encoding."""
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def _varint(number: int) -> bytes:
+    low = [number >> shift & 127 for shift in range(0, max(number.bit_length(), 1), 7)]
+    return bytes([*(part | 128 for part in low[:-1]), low[-1]])

@@ -1,0 +1,119 @@
+"""Images to the size that a network wants, and masks back to that of the image; NumPy alone."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from ptnt_mm.utils.errors import UserError
+
+
+def to_rgb(image: Any) -> np.ndarray:
+    """A file, a Pillow image or an array as (H, W, 3) uint8, RGB.
+
+    Args:
+        image: A path, a ``PIL.Image``, or an array (H, W, 3) uint8 that is RGB already.
+
+    Raises:
+        UserError: for anything else, or a file that is no whole image.
+    """
+    if isinstance(image, (str, Path)):
+        try:
+            with Image.open(image) as stored:
+                return np.asarray(ImageOps.exif_transpose(stored).convert('RGB'))
+        except Exception as error:  # a damaged file can make the reader raise anything
+            raise UserError(f'{image} cannot be read as an image: {error}') from error
+    if isinstance(image, Image.Image):
+        return np.asarray(image.convert('RGB'))
+    got = type(image).__name__
+    if isinstance(image, np.ndarray):
+        if image.dtype == np.uint8 and image.ndim == 3 and image.shape[2] == 3 and image.size:
+            return image
+        got = f'{image.dtype} {image.shape}'
+    raise UserError(f'expected a path, a Pillow image or an RGB array (H, W, 3) uint8, got {got}')
+
+
+def target_size(
+    size: tuple[int, int], scale: list[int] | None, keep_ratio: bool, limits: list[int] | None
+) -> tuple[int, int]:
+    """Height and width that an image is resized to, as mmcv's ``Resize`` computes them.
+
+    Args:
+        size: The image's height and width.
+        scale: Width and height, of which the longer limits the longer side; None for no change.
+        keep_ratio: Whether the image keeps its shape.
+        limits: Height and width that a file of fixed size has room for; None for any.
+    """
+    height, width = size
+    if scale is not None and not keep_ratio:
+        height, width = scale[1], scale[0]
+    elif scale is not None:
+        factor = min(max(scale) / max(size), min(scale) / min(size))
+        height, width = int(height * factor + 0.5), int(width * factor + 0.5)
+    if limits is not None and (height > limits[0] or width > limits[1]):
+        factor = min(limits[0] / size[0], limits[1] / size[1])
+        height, width = int(size[0] * factor), int(size[1] * factor)
+    return max(height, 1), max(width, 1)
+
+
+def prepared(
+    image: np.ndarray, scale: list[int] | None, keep_ratio: bool, canvas: list[int] | None
+) -> tuple[dict[str, np.ndarray], tuple[int, int]]:
+    """An image as a network takes it, and the height and width that it has in there.
+
+    Args:
+        image: (H, W, 3) uint8, RGB.
+        scale: As of :func:`target_size`.
+        keep_ratio: Whether the image keeps its shape.
+        canvas: Height and width of a file of fixed size, which is filled up with zeros.
+    """
+    size = target_size(image.shape[:2], scale, keep_ratio, canvas)
+    pixels = resize(image, size)
+    if canvas is not None:
+        pixels = np.pad(pixels, [(0, canvas[0] - size[0]), (0, canvas[1] - size[1]), (0, 0)])
+    sizes = np.array([size], dtype=np.int64)
+    return dict(images=np.ascontiguousarray(pixels)[None], sizes=sizes), size
+
+
+def resize(image: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """Bilinear without antialiasing, as the hosts do it: (H, W, 3) uint8 -> (h, w, 3) uint8.
+
+    OpenCV's, where it is installed, with the same pixels; ours may differ by 1 from them.
+    """
+    if image.shape[:2] == size:
+        return image
+    try:
+        import cv2
+    except ImportError:
+        rows = _lerp(image.astype(np.float32), size[0])
+        return np.rint(_lerp(rows.swapaxes(0, 1), size[1])).astype(np.uint8).swapaxes(0, 1)
+    return cv2.resize(image, size[::-1], interpolation=cv2.INTER_LINEAR)
+
+
+def paste(mask: np.ndarray, box: np.ndarray, size: tuple[int, int], threshold: float) -> np.ndarray:
+    """A mask inside of its box, (h, w) from 0 to 1 -> one of the image, (H, W) bool."""
+    whole = np.zeros(size, dtype=bool)
+    x1, y1, x2, y2 = box
+    left, top = max(int(np.floor(x1)) - 1, 0), max(int(np.floor(y1)) - 1, 0)
+    right, bottom = min(int(np.ceil(x2)) + 1, size[1]), min(int(np.ceil(y2)) + 1, size[0])
+    if x2 > x1 and y2 > y1 and right > left and bottom > top:
+        rows = _hats((np.arange(top, bottom) + 0.5 - y1) / (y2 - y1), mask.shape[0])
+        columns = _hats((np.arange(left, right) + 0.5 - x1) / (x2 - x1), mask.shape[1])
+        whole[top:bottom, left:right] = rows @ mask @ columns.T >= threshold
+    return whole
+
+
+def _lerp(values: np.ndarray, length: int) -> np.ndarray:
+    """Interpolate along the first axis: (n, ...) -> (length, ...)."""
+    last = len(values) - 1
+    places = ((np.arange(length) + 0.5) * len(values) / length - 0.5).clip(0, last)
+    low = places.astype(int)
+    share = (places - low).astype(np.float32)[:, None, None]
+    return values[low] * (1 - share) + values[np.minimum(low + 1, last)] * share
+
+
+def _hats(places: np.ndarray, number: int) -> np.ndarray:
+    """What each place from 0 to 1 takes of so many pixels, with zeros around: (n, number)."""
+    distances = places[:, None] * number - 0.5 - np.arange(number)
+    return (1 - np.abs(distances)).clip(min=0).astype(np.float32)

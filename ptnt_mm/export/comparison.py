@@ -1,0 +1,150 @@
+"""Whether an exported network finds what the host finds: boxes matched one to one."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from mmengine.structures import BaseDataElement
+from torch import Tensor
+
+from ptnt_mm.deploy.pixels import paste
+from ptnt_mm.export.networks import Network
+
+TOLERANCE = 1e-3
+"""Of boxes in image sides, of scores, and of the share of pixels that differ."""
+
+Run = Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]
+
+
+@dataclass
+class Differences:
+    """The largest differences of one image; a missing kind was not compared.
+
+    Attributes:
+        size: The image's height and width.
+        largest: By kind: 'boxes' in image sides, 'scores', 'masks' and 'labels' in shares of
+            pixels, 'maps' in shares of the largest value.
+        matched: How many boxes were matched.
+        unmatched: How many boxes only one side has, whose scores are not at the limit.
+    """
+
+    size: tuple[int, int]
+    largest: dict[str, float] = field(default_factory=dict)
+    matched: int = 0
+    unmatched: int = 0
+
+    def within(self, tolerance: float) -> bool:
+        """Whether nothing differs by more than the tolerance."""
+        return not self.unmatched and all(v <= tolerance for v in self.largest.values())
+
+    def __str__(self) -> str:
+        """One line for the user."""
+        boxes = f'{self.matched} boxes matched, {self.unmatched} not; ' * ('boxes' in self.largest)
+        found = ', '.join(f'{kind} {value:.1e}' for kind, value in self.largest.items())
+        return f'{self.size[0]}x{self.size[1]}: {boxes}largest differences: {found}'
+
+
+@torch.no_grad()
+def compare(run: Run, network: Network, image: np.ndarray, size: tuple[int, int]) -> Differences:
+    """Compare on one image.
+
+    Args:
+        run: The exported network.
+        network: What it was exported of.
+        image: (H, W, 3) uint8, RGB, perhaps padded.
+        size: Height and width of what is image in it.
+    """
+    inputs = dict(images=image[None], sizes=np.array([size]))
+    found = {name: values[0] for name, values in run(inputs).items()}
+    tensors = [torch.from_numpy(values) for values in inputs.values()]
+    normalised = network.normalised(*tensors)
+    differences = Differences(size)
+    if network.task == 'features':
+        for name, map_ in zip(network.outputs, network.model.extract_feat(normalised), strict=True):
+            _note(differences, 'maps', (found[name] - map_[0].numpy()) / map_.abs().max().item())
+        return differences
+    sample = _predicted(network, normalised, size)
+    if network.task == 'segmentation':
+        expected = sample.pred_sem_seg.data[0].numpy()
+        wrong = found['labels'][: size[0], : size[1]] != expected
+        differences.largest['labels'] = float(wrong.mean())
+        return differences
+    _compare_boxes(differences, found, sample.pred_instances.cpu(), network.thresholds.get('mask'))
+    return differences
+
+
+def _predicted(network: Network, image: Tensor, size: tuple[int, int]) -> BaseDataElement:
+    """What the host itself finds in a normalised image (1, 3, H, W)."""
+    height, width = image.shape[2:]
+    meta = dict(
+        img_shape=size,
+        ori_shape=size,
+        pad_shape=(height, width),
+        batch_input_shape=(height, width),
+        scale_factor=(1.0, 1.0),
+        img_padding_size=(0, width - size[1], 0, height - size[0]),
+    )
+    if network.task == 'segmentation':
+        from mmseg.structures import SegDataSample as Sample
+    else:
+        from mmdet.structures import DetDataSample as Sample
+    return network.model.predict(image, [Sample(metainfo=meta)])[0]
+
+
+def _compare_boxes(
+    differences: Differences,
+    found: dict[str, np.ndarray],
+    expected: BaseDataElement,
+    threshold: float | None,
+) -> None:
+    side = max(differences.size)
+    is_box = found['labels'] >= 0
+    found = {name: values[is_box] for name, values in found.items()}
+    boxes, scores = expected.bboxes.numpy(), expected.scores.numpy()
+    pairs, alone = match(found, boxes, expected.labels.numpy(), side)
+    differences.matched = len(pairs)
+    limit = min((*scores, *found['scores']), default=0)
+    lonely = [found['scores'][i] for i in alone[0]] + [scores[j] for j in alone[1]]
+    differences.unmatched = sum(score > limit + TOLERANCE for score in lonely)
+    differences.largest.update(boxes=0.0, scores=0.0)
+    for i, j in pairs:
+        _note(differences, 'boxes', (found['boxes'][i] - boxes[j]) / side)
+        _note(differences, 'scores', found['scores'][i] - scores[j])
+        if threshold is not None:
+            mask = paste(found['masks'][i], found['boxes'][i], differences.size, threshold)
+            _note(differences, 'masks', (mask != expected.masks[j].numpy()).mean())
+
+
+def match(
+    found: dict[str, np.ndarray], boxes: np.ndarray, labels: np.ndarray, side: int
+) -> tuple[list[tuple[int, int]], tuple[list[int], list[int]]]:
+    """Pair boxes of one class that are nearest, the host's best first, each at most once.
+
+    Boxes farther from each other than a hundredth of the image's side are no pair.
+
+    Returns:
+        Indices of pairs, and those that are left on either side.
+    """
+    left, pairs, alone = list(range(len(found['labels']))), [], []
+    for j, (box, label) in enumerate(zip(boxes, labels, strict=True)):
+        near = [i for i in left if found['labels'][i] == label]
+        best = min(near, key=lambda i: np.abs(found['boxes'][i] - box).max(), default=None)
+        if best is None or np.abs(found['boxes'][best] - box).max() > side / 100:
+            alone.append(j)
+            continue
+        left.remove(best)
+        pairs.append((best, j))
+    return pairs, (left, alone)
+
+
+def _note(differences: Differences, kind: str, difference: np.ndarray | float) -> None:
+    largest = float(np.abs(difference).max(initial=0.0))
+    differences.largest[kind] = max(differences.largest.get(kind, 0.0), largest)
+
+
+def sizes_to_check(full: Sequence[int]) -> list[tuple[int, int]]:
+    """Three sizes up to a full one: itself, an odd one, and a smaller one of another shape."""
+    height, width = full
+    odd = (max(height * 3 // 4, 64) | 1, max(width * 3 // 4, 64) | 1)
+    return [(height, width), odd, (height, max(width // 2, 64))]

@@ -1,0 +1,72 @@
+"""Evaluate an exported file on a config's test set, with the host's own metrics."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import torch
+from mmengine.config import Config
+from mmengine.model import BaseModel
+from mmengine.structures import InstanceData, PixelData
+
+from ptnt_mm.deploy import Deployed
+from ptnt_mm.engine.build import build_runner
+from ptnt_mm.engine.failures import late_building
+from ptnt_mm.registry import MODELS
+
+
+@MODELS.register_module()
+class DeployedModel(BaseModel):
+    """An exported file in place of a model, for MMEngine's test loop.
+
+    It reads, resizes and pads images itself, as it does without a host.
+
+    Args:
+        file: The file.
+        runtime: What runs it.
+        data_preprocessor: Not used.
+    """
+
+    def __init__(self, file: str, runtime: str | None = None, data_preprocessor: Any = None):
+        super().__init__()
+        self._deployed = Deployed(file, runtime)
+
+    def test_step(self, data: dict) -> list:
+        """Fill in the predictions of a batch of samples."""
+        return [self._predicted(sample) for sample in data['data_samples']]
+
+    def forward(self, *args: Any, **options: Any) -> None:
+        """Not used: there is nothing to train."""
+
+    def _predicted(self, sample: Any) -> Any:
+        found = self._deployed(sample.img_path)
+        if self._deployed.about.task == 'segmentation':
+            labels = torch.from_numpy(found.astype('int64'))
+            sample.pred_sem_seg = PixelData(data=labels[None])
+            return sample
+        fields = dict(bboxes=found.boxes, scores=found.scores, labels=found.labels)
+        if found.masks is not None:
+            fields['masks'] = found.masks
+        tensors = {name: torch.from_numpy(values) for name, values in fields.items()}
+        sample.pred_instances = InstanceData(**tensors)
+        return sample
+
+
+def evaluate_file(config: Config, file: Path, work_dir: Path, runtime: str | None = None) -> dict:
+    """The metrics of an exported file on the test set of a config, by name.
+
+    Args:
+        config: A whole config; it is not changed.
+        file: An .onnx or .xml file.
+        work_dir: Where the log goes.
+        runtime: What runs it; by default the one that the suffix belongs to.
+
+    Raises:
+        UserError: if the test set or the runtime is not there.
+    """
+    config = copy.deepcopy(config)
+    config.model = dict(type='DeployedModel', file=str(file), runtime=runtime)
+    config.update(load_from=None, resume=False, work_dir=str(work_dir))
+    runner = build_runner(config)
+    with late_building():
+        return runner.test()

@@ -1,0 +1,217 @@
+"""Take a network's graph and write it as ONNX, for OpenVINO, or as a torch.export program."""
+
+import copy
+import io
+import json
+import logging
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.export import Dim, ExportedProgram
+
+from ptnt_mm.deploy.about import KEY, About, with_about
+from ptnt_mm.export.networks import INPUTS, Network
+from ptnt_mm.utils.atomic_files import sha256, write_whole
+from ptnt_mm.utils.errors import UserError
+
+FORMATS = {'onnx': '.onnx', 'openvino': '.xml', 'torch-export': '.pt2'}
+"""Suffixes by format."""
+
+OLDEST_TORCH = '2.9'
+"""That can export; graphs of older ones hold operators of our own, or checks of sizes."""
+
+_OPSET = 20
+
+_COARSEST = 128
+"""Stride in pixels of the coarsest level of our pyramids."""
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep to themselves what exporters say of their own parts, which nobody can act on."""
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')
+        logging.disable(logging.WARNING)
+        try:
+            yield
+        finally:
+            logging.disable(logging.NOTSET)
+
+
+def take_graph(network: Network, size: tuple[int, int], dynamic: bool) -> ExportedProgram:
+    """Export a network with torch.
+
+    Args:
+        network: What is exported.
+        size: Height and width of the input; of an example that is large enough, if ``dynamic``.
+        dynamic: Whether the graph takes any number of images of any size.
+
+    Raises:
+        UserError: if torch is too old, or a layer pools into a grid of fixed size.
+    """
+    if torch.__version__ < OLDEST_TORCH:
+        raise UserError(f'export needs torch {OLDEST_TORCH}, and this is {torch.__version__}')
+    pools = [m for m in network.modules() if isinstance(m, nn.AdaptiveAvgPool2d)]
+    if dynamic and any(pool.output_size not in (1, (1, 1)) for pool in pools):
+        raise UserError('a layer of this model pools into fixed grids: give --size H W')
+    batch = 1
+    if dynamic:
+        # 1 is special to torch.export, in a batch as in the height of the coarsest level.
+        batch, size = 2, tuple(max(side, _COARSEST + 1) for side in size)
+    images = torch.randint(0, 256, (batch, *size, 3), dtype=torch.uint8)
+    inputs = images, torch.tensor([size] * batch)
+    shapes = None
+    if dynamic:
+        shapes = ({0: Dim.AUTO, 1: Dim.AUTO, 2: Dim.AUTO}, {0: Dim.AUTO})
+    with torch.no_grad(), quiet():
+        if not dynamic:
+            network = copy.deepcopy(network)
+            resize_positions_once(network)
+            network(*inputs)
+        return torch.export.export(network, inputs, dynamic_shapes=shapes, strict=False)
+
+
+def resize_positions_once(network: nn.Module) -> None:
+    """Have position tables resized by the next image; all later ones are of the same size."""
+    for module in network.modules():
+        position = getattr(module, 'position', None)
+        for name in ('factors', 'encode'):
+            if hasattr(position, name):
+                setattr(position, name, _once(getattr(position, name)))
+
+
+def _once(function: Callable[..., Any]) -> Callable[..., Any]:
+    results = []
+
+    def remembered(*args: Any, **options: Any) -> Any:
+        if not results:
+            results.append(function(*args, **options))
+        return results[0]
+
+    return remembered
+
+
+def to_onnx(program: ExportedProgram, network: Network, half: bool = False) -> bytes:
+    """An ONNX file with standard operators alone.
+
+    Args:
+        program: The graph.
+        network: What it is of.
+        half: Store weights as float16; runtimes compute in float32 all the same.
+    """
+    try:
+        import onnxscript  # noqa: F401  torch's exporter is made of it
+    except ImportError as error:
+        raise UserError('export needs onnx and onnxscript: pip install onnx onnxscript') from error
+    names = list(network.outputs)
+    with quiet():
+        exported = torch.onnx.export(
+            program,
+            input_names=list(INPUTS),
+            output_names=names,
+            opset_version=_OPSET,
+            dynamo=True,
+            optimize=False,
+            verbose=False,
+        )
+        _simplify(exported.model)
+    model = exported.model_proto
+    if half:
+        halve_weights(model)
+    return model.SerializeToString()
+
+
+def _simplify(model: Any) -> None:
+    """Compute what depends on no input, and drop what nothing needs.
+
+    Half of an export would go into onnxscript's search for patterns of operators, which runtimes do
+    themselves when they load a file.
+
+    Args:
+        model: Of onnx_ir; it is changed.
+    """
+    from onnx_ir import passes
+    from onnx_ir.passes import common
+    from onnxscript import optimizer
+
+    common.InlinePass()(model)
+    # Weights are transposed once, however large; int8 looks for them beside their layers.
+    optimizer.fold_constants(
+        model,
+        onnx_shape_inference=True,
+        should_fold=lambda node: True if node.op_type == 'Transpose' else None,
+    )
+    passes.Sequential(
+        common.RemoveUnusedNodesPass(),
+        common.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0),
+        common.DeduplicateInitializersPass(),
+        common.CommonSubexpressionEliminationPass(),
+        common.RemoveUnusedNodesPass(),
+        common.OutputFixPass(),
+        common.NameFixPass(),
+    )(model)
+
+
+def halve_weights(model: Any) -> None:
+    """Store large float32 weights of an ONNX model as float16, each with a cast behind it."""
+    import numpy as np
+    from onnx import TensorProto, helper, numpy_helper
+
+    casts = []
+    for weight in model.graph.initializer:
+        if weight.data_type == TensorProto.FLOAT and len(weight.raw_data) > 1024:
+            half = f'{weight.name}_half'
+            casts.append(helper.make_node('Cast', [half], [weight.name], to=TensorProto.FLOAT))
+            values = numpy_helper.to_array(weight).astype(np.float16)
+            weight.CopyFrom(numpy_helper.from_array(values, half))
+    nodes = [*casts, *model.graph.node]
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+
+
+def write_onnx(file: Path, body: bytes, about: About) -> None:
+    """Write an ONNX file, whole or not at all."""
+    write_whole(file, with_about(body, about, '.onnx'))
+
+
+def write_openvino(file: Path, body: bytes, about: About) -> None:
+    """Convert ONNX for OpenVINO: an .xml and, with the weights, a .bin beside it."""
+    try:
+        import openvino
+    except ImportError as error:
+        raise UserError('--format openvino needs it: pip install openvino') from error
+    model = openvino.convert_model(io.BytesIO(body))
+    with tempfile.TemporaryDirectory() as folder:
+        xml = Path(folder, 'model.xml')
+        openvino.save_model(model, xml, compress_to_fp16=about.precision == 'float16')
+        weights = xml.with_suffix('.bin')
+        about = replace(about, weights_sha256=sha256(weights))
+        write_whole(file.with_suffix('.bin'), weights.read_bytes())
+        write_whole(file, with_about(xml.read_bytes(), about, '.xml'))
+
+
+def write_program(file: Path, program: ExportedProgram, about: About) -> None:
+    """Write a torch.export program; ``torch.export.load`` reads it, with torchvision imported."""
+    stream = io.BytesIO()
+    torch.export.save(program, stream, extra_files={f'{KEY}.json': json.dumps(asdict(about))})
+    write_whole(file, stream.getvalue())
+
+
+def as_arrays(program: ExportedProgram, network: Network) -> Callable[[dict], dict]:
+    """A torch.export program with the interface of ``ptnt_mm.deploy``'s runtimes."""
+    # Without checks of sizes: torch takes some properties of its example for those of all images.
+    module = program.module(check_guards=False)
+
+    def run(inputs: dict) -> dict:
+        with torch.no_grad():
+            found = module(*(torch.from_numpy(inputs[name]) for name in INPUTS))
+        return dict(zip(network.outputs, map(Tensor.numpy, found), strict=True))
+
+    return run

@@ -1,0 +1,75 @@
+"""Quantise an exported ONNX file to 8 bits, with ONNX Runtime's quantiser."""
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ptnt_mm.export.formats import quiet
+from ptnt_mm.export.networks import INPUTS
+from ptnt_mm.utils.errors import UserError
+
+_WEIGHT = {'Conv': 1, 'ConvTranspose': 1, 'Gemm': 1, 'MatMul': 1}
+"""Operators that are quantised, and which of their inputs is the weight."""
+
+
+def quantised(body: bytes, inputs: Iterable[dict[str, np.ndarray]]) -> bytes:
+    """Quantise convolutions and linear layers; all else, such as attention and boxes, stays.
+
+    Weights get a scale for each output channel. The ranges of what layers read are those seen in
+    the calibration images (OpenVINO computes such a file in 8 bits, too).
+
+    Args:
+        body: An ONNX file.
+        inputs: Images and sizes to calibrate with, one image at a time.
+
+    Raises:
+        UserError: if ONNX Runtime or onnx is not installed.
+    """
+    try:
+        import onnx
+        from onnxruntime.quantization import QuantType, quantize_static
+    except ImportError as error:
+        raise UserError('--int8 needs: pip install onnx onnxruntime') from error
+    model = onnx.load_from_string(body)
+    names = list(_layers(model.graph))
+    with tempfile.TemporaryDirectory() as folder, quiet():
+        file = Path(folder, 'int8.onnx')
+        quantize_static(
+            model,
+            file,
+            _Reader(inputs),
+            nodes_to_quantize=names,
+            op_types_to_quantize=list(_WEIGHT),
+            per_channel=True,
+            weight_type=QuantType.QInt8,
+            activation_type=QuantType.QUInt8,
+            extra_options=dict(MatMulConstBOnly=True),
+        )
+        return file.read_bytes()
+
+
+def _layers(graph: Any) -> Iterator[str]:
+    """The names of layers that have a stored weight and read something made of the image."""
+    stored = {weight.name for weight in graph.initializer}
+    of_image = {INPUTS[0]}
+    for node in graph.node:
+        # A size says nothing of the pixels: position tables that are resized to it stay.
+        if node.op_type != 'Shape' and of_image.intersection(node.input):
+            of_image.update(node.output)
+            place = _WEIGHT.get(node.op_type)
+            if place and node.input[0] in of_image and node.input[place] in stored:
+                yield node.name
+
+
+class _Reader:
+    """Hands out calibration inputs as ONNX Runtime asks for them."""
+
+    def __init__(self, inputs: Iterable[dict[str, np.ndarray]]):
+        self._left = iter(inputs)
+
+    def get_next(self) -> dict[str, np.ndarray] | None:
+        """The inputs of the next image, None behind the last."""
+        return next(self._left, None)

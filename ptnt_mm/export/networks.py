@@ -1,0 +1,323 @@
+"""From uint8 images to boxes or class maps in one module, for each kind of model.
+
+Every network takes ``images``, (B, H, W, 3) uint8, RGB, and ``sizes``, (B, 2) int64: the height
+and width of what is image in each; the rest is padding. They compute what mmdet and mmseg compute,
+and hold no weights of their own.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+
+from ptnt_mm.export.selection import (
+    ABSENT,
+    clip,
+    pick,
+    region_features,
+    suppress,
+    top,
+    without_small,
+)
+from ptnt_mm.models.layers.shapes import pad, reduced
+
+INPUTS = ('images', 'sizes')
+
+
+class Network(nn.Module):
+    """A model of a host with its preprocessing.
+
+    Args:
+        model: With its weights, in evaluation mode.
+    """
+
+    task = 'features'
+    """What ``ptnt_mm.deploy`` makes of the outputs."""
+
+    thresholds: dict[str, float] = {}
+    """Of 'score', 'overlap' and 'mask', and the number of 'boxes', where there are such."""
+
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        self.model = model
+        preprocessor = model.data_preprocessor
+        for name in ('mean', 'std'):
+            default = 0.0 if name == 'mean' else 1.0
+            value = getattr(preprocessor, name, torch.full((3, 1, 1), default))
+            self.register_buffer(name, value.clone())
+        # mmdet and mmseg give one attribute two names.
+        convert = ('_channel_conversion', 'channel_conversion')
+        self.takes_bgr = not any(getattr(preprocessor, name, False) for name in convert)
+        test = getattr(preprocessor, 'test_cfg', None) or {}
+        self.divisor = getattr(preprocessor, 'pad_size_divisor', test.get('size_divisor')) or 1
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of what :meth:`forward` returns."""
+        return tuple(f'level{i}' for i in range(self._levels()))
+
+    def forward(self, images: Tensor, sizes: Tensor) -> tuple[Tensor, ...]:
+        """Images and sizes -> maps (B, C_i, h_i, w_i) of backbone and neck."""
+        return tuple(self.model.extract_feat(self.normalised(images, sizes)))
+
+    def normalised(self, images: Tensor, sizes: Tensor) -> Tensor:
+        """(B, H, W, 3) uint8 -> (B, 3, H', W'), with zeros around what is image."""
+        image = images.permute(0, 3, 1, 2).float()
+        image = ((image.flip(1) if self.takes_bgr else image) - self.mean) / self.std
+        height, width = image.shape[2:]
+        rows = torch.arange(height, device=image.device) < sizes[:, :1]
+        columns = torch.arange(width, device=image.device) < sizes[:, 1:]
+        image = image * (rows[:, None, :, None] & columns[:, None, None, :])
+        h, w = reduced((height, width), self.divisor)
+        return pad(image, (h * self.divisor, w * self.divisor))
+
+    def _levels(self) -> int:
+        device = self.mean.device
+        images = torch.zeros(1, 64, 64, 3, dtype=torch.uint8, device=device)
+        with torch.no_grad():
+            return len(Network.forward(self, images, torch.full((1, 2), 64, device=device)))
+
+
+class Segmenter(Network):
+    """mmseg's ``EncoderDecoder``: the class of each pixel."""
+
+    task = 'segmentation'
+    outputs = ('labels',)
+
+    def __init__(self, model: nn.Module):
+        super().__init__(model)
+        _keep_sizes_symbolic(model)
+
+    def forward(self, images: Tensor, sizes: Tensor) -> tuple[Tensor]:
+        """Images and sizes -> classes (B, H, W), uint8, or int32 for more than 256 classes."""
+        image = self.normalised(images, sizes)
+        head = self.model.decode_head
+        logits = head(self.model.extract_feat(image))
+        aligned = self.model.align_corners
+        logits = F.interpolate(logits, image.shape[2:], mode='bilinear', align_corners=aligned)
+        logits = logits[:, :, : images.shape[1], : images.shape[2]]
+        number = logits.shape[1]
+        labels = logits[:, 0].sigmoid() > head.threshold if number == 1 else logits.argmax(1)
+        return (labels.to(torch.uint8 if number <= 256 else torch.int32),)
+
+
+class Detector(Network):
+    """What detectors share: boxes are padded to a fixed number for each image."""
+
+    task = 'detection'
+    outputs = ('boxes', 'scores', 'labels')
+
+    def forward(self, images: Tensor, sizes: Tensor) -> tuple[Tensor, ...]:
+        """Images and sizes -> boxes (B, D, 4), scores (B, D), labels (B, D) int64, best first.
+
+        Behind the last box of an image stand zeros, and labels of -1.
+        """
+        raise NotImplementedError
+
+    @staticmethod
+    def _padded(boxes: Tensor, scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        is_box = scores > ABSENT
+        return (
+            boxes * is_box[..., None],
+            scores.where(is_box, 0.0),
+            labels.where(is_box, -1),
+        )
+
+
+class DenseDetector(Detector):
+    """RetinaNet and RTMDet: every place of every level predicts boxes."""
+
+    def __init__(self, model: nn.Module):
+        super().__init__(model)
+        self.thresholds = _thresholds(model.test_cfg)
+
+    def forward(self, images: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Images and sizes -> boxes (B, D, 4), scores (B, D), labels (B, D)."""
+        head, cfg = self.model.bbox_head, self.model.test_cfg
+        predictions = head(self.model.extract_feat(self.normalised(images, sizes)))
+        found = dense_candidates(head, *predictions, cfg.nms_pre)
+        boxes, scores, labels, _ = (torch.cat(column, dim=1) for column in zip(*found, strict=True))
+        boxes = clip(boxes, sizes)
+        scores = without_small(scores, boxes, cfg.get('min_bbox_size', -1))
+        limits = cfg.score_thr, cfg.nms.iou_threshold, cfg.max_per_img
+        scores, places = suppress(boxes, scores, labels, *limits)
+        return self._padded(pick(boxes, places), scores, pick(labels, places))
+
+
+class TwoStageDetector(Detector):
+    """Mask R-CNN and Cascade R-CNN, with or without masks: boxes of regions of boxes."""
+
+    def __init__(self, model: nn.Module):
+        super().__init__(model)
+        roi = model.roi_head
+        self.stages = list(zip(_each(roi.bbox_roi_extractor), _each(roi.bbox_head), strict=True))
+        self.mask_stages = []
+        self.thresholds = _thresholds(roi.test_cfg)
+        if roi.with_mask:
+            heads = _each(roi.mask_head)
+            extractors = _each(roi.mask_roi_extractor)
+            # Without an extractor of their own, masks share that of the boxes.
+            self.mask_stages = list(zip(extractors, heads, strict=True))
+            self.outputs = (*Detector.outputs, 'masks')
+            self.thresholds['mask'] = roi.test_cfg.mask_thr_binary
+
+    def forward(self, images: Tensor, sizes: Tensor) -> tuple[Tensor, ...]:
+        """As of every detector, and masks (B, D, side, side) inside of the boxes, from 0 to 1."""
+        levels = self.model.extract_feat(self.normalised(images, sizes))
+        proposals, likely = self.propose(levels, sizes)
+        boxes, scores, labels = self.classify(levels, proposals, likely, sizes)
+        found = self._padded(boxes, scores, labels)
+        return (*found, self.masks(levels, found[0], found[2])) if self.mask_stages else found
+
+    def propose(self, levels: Sequence[Tensor], sizes: Tensor) -> tuple[Tensor, Tensor]:
+        """Maps -> boxes (B, P, 4) and their scores (B, P)."""
+        head = self.model.rpn_head
+        cfg = self.model.test_cfg.rpn
+        found = dense_candidates(head, *head(levels), cfg.nms_pre)
+        boxes, scores, _, level = (torch.cat(column, dim=1) for column in zip(*found, strict=True))
+        boxes = clip(boxes, sizes)
+        scores = without_small(scores, boxes, cfg.get('min_bbox_size', -1))
+        limits = ABSENT, cfg.nms.iou_threshold, cfg.max_per_img
+        scores, places = suppress(boxes, scores, level, *limits)
+        return pick(boxes, places), scores
+
+    def classify(
+        self, levels: Sequence[Tensor], boxes: Tensor, likely: Tensor, sizes: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Proposals (B, P, 4) and their scores (B, P) -> boxes, scores, labels of D objects."""
+        cfg = self.model.roi_head.test_cfg
+        logits = []
+        for extractor, head in self.stages:
+            cls, deltas = head(region_features(extractor, levels, _with_image(boxes)))
+            logits.append(cls)
+            kinds = 1 if head.reg_class_agnostic else head.num_classes
+            deltas = deltas.view(-1, kinds, 4)
+            if len(logits) < len(self.stages):
+                best = cls[:, :-1].argmax(1) if kinds > 1 else torch.zeros_like(cls[:, 0]).long()
+                deltas = pick(deltas, best[:, None])
+                boxes = clip(_decoded(head, boxes[:, :, None], deltas, sizes)[:, :, 0], sizes)
+        scores = (sum(logits) / len(logits)).softmax(-1)[:, :-1]
+        number = scores.shape[1]
+        boxes = _decoded(head, boxes[:, :, None].expand(-1, -1, kinds, -1), deltas, sizes)
+        boxes = boxes.expand(-1, -1, number, -1).flatten(1, 2)
+        scores = scores.unflatten(0, likely.shape).where(likely[..., None] > ABSENT, ABSENT)
+        labels = torch.arange(number, device=scores.device).expand_as(scores).flatten(1)
+        limits = cfg.score_thr, cfg.nms.iou_threshold, cfg.max_per_img
+        scores, places = suppress(boxes, scores.flatten(1), labels, *limits)
+        return pick(boxes, places), scores, pick(labels, places)
+
+    def masks(self, levels: Sequence[Tensor], boxes: Tensor, labels: Tensor) -> Tensor:
+        """Boxes (B, D, 4) and labels (B, D) -> masks (B, D, side, side), zeros where no box is."""
+        rois, classes = _with_image(boxes), labels.flatten()
+        # The head is as heavy as the rest of the network: it looks at boxes, and at no padding.
+        is_box = labels >= 0
+        # Its layers want one region at least: the first place is always looked at.
+        first = torch.arange(labels.shape[1], device=labels.device) == 0
+        there = (is_box | first).flatten().nonzero()[:, 0]
+        torch._check(there.shape[0] > 0)
+        rois, classes = rois[there], classes[there].clamp(min=0)
+        found = []
+        for extractor, head in self.mask_stages:
+            maps = head(region_features(extractor, levels, rois))
+            maps = maps[:, :1] if head.class_agnostic else pick(maps, classes[:, None])
+            found.append(maps[:, 0].sigmoid())
+        mean = sum(found) / len(found)
+        masks = mean.new_zeros(labels.numel(), *mean.shape[1:])
+        masks = masks.index_put((there,), mean).unflatten(0, labels.shape)
+        return masks * is_box[..., None, None]
+
+
+def dense_candidates(
+    head: nn.Module, logits: Sequence[Tensor], deltas: Sequence[Tensor], count: int
+) -> list[tuple[Tensor, Tensor, Tensor, Tensor]]:
+    """The best of each level: boxes (B, n, 4), scores, classes and the level's number (B, n).
+
+    Args:
+        head: mmdet's dense head, with sigmoid scores.
+        logits: Of each level, (B, A * K, h, w).
+        deltas: Of each level, (B, A * 4, h, w).
+        count: How many of a level at most.
+    """
+    found = []
+    for level, (cls, deltas_) in enumerate(zip(logits, deltas, strict=True)):
+        batch = cls.shape[0]
+        priors = _priors(head.prior_generator, level, cls)
+        cls = cls.permute(0, 2, 3, 1).reshape(batch, -1)
+        scores, places = top(cls, count)
+        prior = places // head.cls_out_channels
+        deltas_ = pick(deltas_.permute(0, 2, 3, 1).reshape(batch, -1, 4), prior)
+        boxes = head.bbox_coder.decode(priors[prior].flatten(0, 1), deltas_.flatten(0, 1))
+        boxes = boxes.view(batch, -1, 4)
+        classes = places - prior * head.cls_out_channels
+        found.append((boxes, scores.sigmoid(), classes, torch.full_like(places, level)))
+    return found
+
+
+def _priors(generator: Any, level: int, like: Tensor) -> Tensor:
+    """What deltas refer to: anchors (h * w * A, 4), or points (h * w, 2)."""
+    (stride_x, stride_y), (height, width) = generator.strides[level], like.shape[2:]
+    x = torch.arange(width, device=like.device, dtype=like.dtype)[None].expand(height, -1)
+    y = torch.arange(height, device=like.device, dtype=like.dtype)[:, None].expand(-1, width)
+    places = torch.stack([x, y], -1).flatten(0, 1)
+    stride = places.new_tensor([stride_x, stride_y])
+    if not hasattr(generator, 'base_anchors'):
+        return (places + generator.offset) * stride
+    shifts = (places * stride).repeat(1, 2)[:, None]
+    return (shifts + generator.base_anchors[level].to(places)).flatten(0, 1)
+
+
+def _decoded(head: nn.Module, boxes: Tensor, deltas: Tensor, sizes: Tensor) -> Tensor:
+    """Boxes (B, P, k, 4) moved by deltas (B * P, k, 4) -> (B, P, k, 4)."""
+    moved = head.bbox_coder.decode(boxes.reshape(-1, 4), deltas.reshape(-1, 4))
+    return clip(moved.view(boxes.shape[0], -1, 4), sizes).view(boxes.shape)
+
+
+def _with_image(boxes: Tensor) -> Tensor:
+    """(B, N, 4) -> (B * N, 5), with the image's index in front."""
+    images = torch.arange(boxes.shape[0], device=boxes.device, dtype=boxes.dtype)
+    images = images[:, None, None].expand(-1, boxes.shape[1], -1)
+    return torch.cat([images, boxes], -1).flatten(0, 1)
+
+
+def _keep_sizes_symbolic(model: nn.Module) -> None:
+    """Put torch's upsampling in the place of mmseg's, which computes the same.
+
+    mmseg's makes plain numbers of a map's size: a graph would keep those of its example.
+    """
+    for parent in model.modules():
+        for name, child in parent.named_children():
+            if type(child).__name__ == 'Upsample' and getattr(child, 'size', None) is None:
+                factor, mode, aligned = child.scale_factor, child.mode, child.align_corners
+                setattr(parent, name, nn.Upsample(None, factor, mode, aligned))
+
+
+def _thresholds(cfg: Any) -> dict[str, float]:
+    """What a ``test_cfg`` leaves out."""
+    return dict(score=cfg.score_thr, overlap=cfg.nms.iou_threshold, boxes=cfg.max_per_img)
+
+
+def _each(modules: nn.Module) -> list[nn.Module]:
+    """A module of one stage, or those of all stages."""
+    return list(modules) if isinstance(modules, nn.ModuleList) else [modules]
+
+
+def build_network(model: nn.Module) -> Network:
+    """How much of a model of mmdet or mmseg goes into a file: backbone and neck always do."""
+    kind = type(model).__name__
+    head = getattr(model, 'bbox_head', None)
+    if kind == 'EncoderDecoder' and model.test_cfg.get('mode', 'whole') == 'whole':
+        chosen = Segmenter
+    elif kind in ('RetinaNet', 'RTMDet') and head.use_sigmoid_cls and _plain(model.test_cfg):
+        chosen = DenseDetector
+    elif kind in ('FasterRCNN', 'MaskRCNN', 'CascadeRCNN') and _plain(model.test_cfg.rcnn):
+        chosen = TwoStageDetector
+    else:
+        chosen = Network
+    return chosen(model.eval())
+
+
+def _plain(test_cfg: dict) -> bool:
+    """Whether boxes are suppressed as every runtime can, without soft scores."""
+    return test_cfg.nms.get('type', 'nms') == 'nms' and not test_cfg.nms.get('class_agnostic')

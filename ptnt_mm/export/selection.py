@@ -1,0 +1,106 @@
+"""Choosing boxes and cutting out regions, in graphs whose results have a fixed shape (ours).
+
+Boxes are (x1, y1, x2, y2) in pixels of the input. What mmdet leaves out gets the score -1 here.
+torchvision's operators are used: every exporter knows them.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+from torchvision.ops import nms, roi_align
+
+ABSENT = -1.0
+"""The score of what is no box."""
+
+
+def top(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The highest of each row, and where they are: (B, N) -> two times (B, count).
+
+    With fewer than ``count``, rows are filled up with minus infinity at valid places, or, where N
+    is a plain number, returned as they are.
+    """
+    number = scores.shape[1]
+    if isinstance(number, int):
+        return scores.topk(min(count, number))
+    found, places = F.pad(scores, (0, count), value=-torch.inf).topk(count)
+    return found, places.minimum(torch.full_like(places, 1) * number - 1)
+
+
+def pick(values: Tensor, places: Tensor) -> Tensor:
+    """Entries of each image: (B, N, ...) at (B, M) -> (B, M, ...)."""
+    images = torch.arange(values.shape[0], device=values.device)
+    return values[images[:, None], places]
+
+
+def clip(boxes: Tensor, sizes: Tensor) -> Tensor:
+    """Boxes (B, N, 4) inside their images, whose heights and widths are (B, 2)."""
+    limits = sizes.flip(1).repeat(1, 2)[:, None].to(boxes.dtype)
+    return boxes.clamp(min=0).minimum(limits)
+
+
+def without_small(scores: Tensor, boxes: Tensor, side: float) -> Tensor:
+    """Scores (B, N), with those of boxes that have a side of at most ``side`` pixels absent."""
+    if side < 0:
+        return scores
+    sides = boxes[..., 2:] - boxes[..., :2]
+    return scores.where((sides > side).all(-1), ABSENT)
+
+
+def suppress(
+    boxes: Tensor,
+    scores: Tensor,
+    groups: Tensor,
+    score_thr: float,
+    iou_thr: float,
+    count: int,
+) -> tuple[Tensor, Tensor]:
+    """Non-maximum suppression inside of each group, as mmcv's ``batched_nms``.
+
+    Args:
+        boxes: (B, N, 4), none with a side below 0.
+        scores: (B, N).
+        groups: A whole number for each box, such as its class, (B, N).
+        score_thr: Boxes must have a higher score.
+        iou_thr: The overlap from which on the lower score goes.
+        count: How many of an image stay.
+
+    Returns:
+        Scores (B, count), the best first, filled up with ``ABSENT``, and their places in N.
+    """
+    batch = torch.arange(boxes.shape[0], device=boxes.device)[:, None]
+    # Groups lie apart: each is moved by more than the largest coordinate.
+    groups = (groups + batch * (groups.max() + 1)).to(boxes.dtype)
+    apart = boxes + (groups * (boxes.max() + 1))[..., None]
+    chosen = (scores > score_thr).flatten().nonzero()[:, 0]
+    kept = chosen[nms(apart.flatten(0, 1)[chosen], scores.flatten()[chosen], iou_thr)]
+    alive = torch.zeros_like(scores, dtype=torch.bool).flatten()
+    alive = alive.index_put((kept,), alive.new_ones(()))
+    return top(scores.where(alive.view_as(scores), ABSENT), count)
+
+
+def region_features(extractor: nn.Module, levels: Sequence[Tensor], rois: Tensor) -> Tensor:
+    """Cut regions out of the levels that fit their sizes, as mmdet's ``SingleRoIExtractor``.
+
+    Args:
+        extractor: mmdet's, for its settings.
+        levels: Maps (B, C, h_i, w_i).
+        rois: Image index and box, (N, 5).
+
+    Returns:
+        (N, C, side, side).
+    """
+    layers = extractor.roi_layers
+    level = extractor.map_roi_levels(rois, len(layers))
+    parts = []
+    for i, layer in enumerate(layers):
+        settings = layer.spatial_scale, layer.sampling_ratio, layer.aligned
+        scale, ratio, aligned = settings
+        inside = rois[(level == i).nonzero()[:, 0]]
+        parts.append(roi_align(levels[i], inside, layer.output_size, scale, ratio, aligned))
+    # Parts stand one behind the other; each region looks up its own place.
+    member = F.one_hot(level, len(layers))
+    before = member.sum(0).cumsum(0) - member.sum(0)
+    rank = (member * (member.cumsum(0) - 1 + before)).sum(1)
+    return torch.cat(parts)[rank]

@@ -1,0 +1,76 @@
+"""Images into a network and masks out of it, as the hosts do it."""
+
+import sys
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from ptnt_mm.deploy.pixels import paste, prepared, resize, target_size, to_rgb
+from ptnt_mm.utils.errors import UserError
+
+IMAGE = np.random.default_rng(0).integers(0, 256, (60, 80, 3), dtype=np.uint8)
+
+
+@pytest.mark.parametrize('size', [(30, 41), (120, 161), (60, 80), (1, 1)])
+def test_resizing_without_opencv_is_opencvs(monkeypatch, size: tuple[int, int]):
+    expected = cv2.resize(IMAGE, size[::-1], interpolation=cv2.INTER_LINEAR)
+    np.testing.assert_array_equal(resize(IMAGE, size), expected)
+    monkeypatch.setitem(sys.modules, 'cv2', None)
+    assert np.abs(resize(IMAGE, size).astype(int) - expected).max() <= 1
+
+
+@pytest.mark.parametrize('keep_ratio', [True, False])
+@pytest.mark.parametrize('shape', [(60, 80), (81, 43), (7, 300)])
+def test_sizes_are_those_of_mmcv(shape: tuple[int, int], keep_ratio: bool):
+    from mmcv.transforms import Resize
+
+    step = Resize(scale=(256, 192), keep_ratio=keep_ratio)
+    expected = step(dict(img=np.zeros((*shape, 3), np.uint8)))['img'].shape[:2]
+    assert target_size(shape, [256, 192], keep_ratio, None) == expected
+
+
+def test_a_file_of_fixed_size_gets_images_that_fit():
+    inputs, size = prepared(IMAGE.swapaxes(0, 1), [256, 192], True, [192, 256])
+    assert size == (192, 144) and inputs['images'].shape == (1, 192, 256, 3)
+    assert inputs['sizes'].tolist() == [[192, 144]] and not inputs['images'][:, :, 144:].any()
+
+
+@pytest.mark.parametrize('box', [(10.2, 5.7, 40.1, 33.3), (-3, -4, 20, 70), (5, 5, 5, 9)])
+def test_masks_are_pasted_as_mmdet_does(box: tuple[float, ...]):
+    mmdet = pytest.importorskip('mmdet.models.roi_heads.mask_heads.fcn_mask_head')
+    mask = np.random.default_rng(1).random((28, 28), dtype=np.float32)
+    found = paste(mask, np.float32(box), (60, 80), 0.5)
+    if box[0] == box[2]:
+        assert not found.any()
+        return
+    whole, _ = mmdet._do_paste_mask(
+        torch.from_numpy(mask)[None, None], torch.tensor([box]), 60, 80, skip_empty=False
+    )
+    assert (found != (whole[0].numpy() >= 0.5)).mean() < 1e-3
+
+
+def test_images_of_every_kind(tmp_path: Path):
+    Image.fromarray(IMAGE).save(tmp_path / 'x.png')
+    for image in (IMAGE, Image.fromarray(IMAGE), tmp_path / 'x.png', str(tmp_path / 'x.png')):
+        np.testing.assert_array_equal(to_rgb(image), IMAGE)
+    assert to_rgb(Image.fromarray(IMAGE[..., 0])).shape == (60, 80, 3)
+
+
+@pytest.mark.parametrize(
+    ('image', 'message'),
+    [
+        (IMAGE / 255, r'got float64 \(60, 80, 3\)'),
+        (IMAGE[..., 0], r'got uint8 \(60, 80\)'),
+        (IMAGE[:0], r'got uint8 \(0, 80, 3\)'),
+        (torch.from_numpy(IMAGE), 'got Tensor'),
+        (None, 'got NoneType'),
+        ('no.png', r'no\.png cannot be read as an image'),
+    ],
+)
+def test_what_is_no_image_is_named(image: object, message: str):
+    with pytest.raises(UserError, match=message):
+        to_rgb(image)

@@ -1,0 +1,224 @@
+"""From a config and a checkpoint to a file, its check, and what it finds without torch."""
+
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from inference.samples import CLASSES, ROOT, save
+from mmengine.config import Config
+from PIL import Image
+
+from ptnt_mm.cli import export as command
+from ptnt_mm.cli.infer import main as infer
+from ptnt_mm.deploy import Deployed
+from ptnt_mm.deploy.about import read_about
+from ptnt_mm.export.formats import OLDEST_TORCH, take_graph, write_openvino, write_program
+from ptnt_mm.export.networks import build_network
+from ptnt_mm.utils.errors import UserError
+
+from .models import decided_model, narrow_config
+from .test_networks import photograph
+
+pytest.importorskip('mmdet')
+pytest.importorskip('onnxscript')
+pytest.importorskip('onnxruntime')
+pytestmark = pytest.mark.skipif(
+    torch.__version__ < OLDEST_TORCH, reason='torch is too old to export'
+)
+
+NAME = 'demo_mask_rcnn_ptnt_ti'
+
+
+@pytest.fixture(scope='module')
+def config(micro_arch: dict) -> Config:
+    return narrow_config(NAME, micro_arch)
+
+
+@pytest.fixture(scope='module')
+def folder(config: Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a checkpoint, photographs, and the file that was exported of it."""
+    folder = tmp_path_factory.mktemp('export')
+    save(decided_model(config), config, dict(classes=CLASSES), folder / 'x.pth')
+    (folder / 'photos').mkdir()
+    for number, size in enumerate([(192, 256), (90, 120)]):
+        Image.fromarray(photograph(*size)).save(folder / 'photos' / f'{number}.png')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        command.export(config, 'x.pth', Path('x.onnx'), size=(192, 256))
+    return folder
+
+
+def test_the_file_says_what_it_is(folder: Path):
+    about = read_about(folder / 'x.onnx')
+    assert about.task == 'detection' and tuple(about.classes) == CLASSES
+    assert about.size == [192, 256] and about.scale == [256, 192]
+    assert set(about.thresholds) == {'score', 'overlap', 'boxes', 'mask'}
+    assert not list(folder.glob('.*'))
+
+
+def test_only_standard_operators_are_used(folder: Path):
+    import onnx
+
+    model = onnx.load(folder / 'x.onnx')
+    onnx.checker.check_model(model)
+    assert {node.domain for node in model.graph.node} <= {'', 'ai.onnx'}
+    kinds = {node.op_type for node in model.graph.node}
+    assert {'NonMaxSuppression', 'RoiAlign'} <= kinds
+    resized = [node for node in model.graph.node if node.op_type == 'Resize']
+    modes = {attribute.s for node in resized for attribute in node.attribute}
+    assert b'nearest' in modes and b'cubic' not in modes, 'tables are resized before'
+    (entry,) = [entry for entry in model.metadata_props if entry.key == 'ptnt_mm']
+    assert json.loads(entry.value)['task'] == 'detection'
+
+
+def test_runtimes_find_the_same(folder: Path):
+    photo = folder / 'photos' / '1.png'
+    found = Deployed(folder / 'x.onnx')(photo)
+    assert found.boxes.shape == (len(found.scores), 4) and len(found.scores) > 3
+    assert found.boxes.max() <= 120 and found.masks.shape == (len(found.scores), 90, 120)
+    assert (found.masks.any((1, 2))).any()
+    pytest.importorskip('openvino')
+    again = Deployed(folder / 'x.onnx', runtime='openvino')([photo])[0]
+    for one, other in zip(found, again, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-3)
+
+
+@pytest.mark.parametrize('precision', ['float32', 'float16'])
+def test_a_file_of_openvinos_finds_the_same(folder: Path, precision: str):
+    pytest.importorskip('openvino')
+    about, photo = read_about(folder / 'x.onnx'), folder / 'photos' / '0.png'
+    body, file = (folder / 'x.onnx').read_bytes()[: about.length], folder / f'{precision}.xml'
+    write_openvino(file, body, replace(about, precision=precision))
+    found, expected = (Deployed(one)(photo) for one in (file, folder / 'x.onnx'))
+    tolerance = 1e-3 if precision == 'float32' else 0.1
+    np.testing.assert_allclose(found.scores[:3], expected.scores[:3], atol=tolerance)
+
+
+def test_a_program_is_written_with_what_it_is(folder: Path):
+    about = read_about(folder / 'x.onnx')
+    program = torch.export.export(torch.nn.ReLU(), (torch.ones(2),))
+    write_program(folder / 'x.pt2', program, about)
+    said = {'ptnt_mm.json': ''}
+    loaded = torch.export.load(folder / 'x.pt2', extra_files=said).module()
+    assert loaded(-torch.ones(2)).tolist() == [0, 0]
+    assert json.loads(said['ptnt_mm.json'])['checkpoint'] == 'x.pth'
+
+
+def test_neither_torch_nor_a_host_is_imported(folder: Path):
+    code = (
+        'import sys\n'
+        'for name in ("torch", "mmengine", "mmcv", "mmdet", "mmseg", "cv2"):\n'
+        '    sys.modules[name] = None\n'
+        'from ptnt_mm.deploy import Deployed\n'
+        'print(len(Deployed("x.onnx")("photos/1.png").boxes))'
+    )
+    done = subprocess.run(
+        [sys.executable, '-W', 'ignore', '-c', code],
+        cwd=folder,
+        env=dict(PYTHONPATH=str(ROOT)),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) == len(Deployed(folder / 'x.onnx')(folder / 'photos/1.png').boxes)
+
+
+def test_infer_takes_the_file(folder: Path, capsys: pytest.CaptureFixture):
+    words = [str(folder / 'photos'), str(folder / 'x.onnx'), '--out', str(folder / 'out')]
+    assert infer([*words, '--score-thr', '0.01']) == 0
+    found = json.loads((folder / 'out' / 'predictions.json').read_text())
+    assert len(found['images']) == 2 and found['classes'] == list(CLASSES)
+    assert found['images'][0]['detections'][0]['mask']['size'] == [192, 256]
+    assert infer([*words, '--device', 'cpu']) == 1
+    assert 'an exported file alone' in capsys.readouterr().err
+
+
+def test_a_file_of_other_weights_is_noticed(
+    folder: Path, config: Config, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(command, 'take_graph', lambda *args, **options: None)
+    honest = command.load(folder / 'x.onnx', None)
+
+    def moved(inputs: dict) -> dict:
+        found = honest(inputs)
+        return dict(found, boxes=found['boxes'] + 1)
+
+    monkeypatch.setattr(command, 'as_arrays', lambda *args: moved)
+    monkeypatch.setattr(command, 'write_program', lambda out, *args: shutil.copy('x.onnx', out))
+    with pytest.raises(UserError, match='differs from the model by more than 0.001 at 192x256'):
+        command.export(config, 'x.pth', Path('y.pt2'), size=(192, 256))
+
+
+@pytest.mark.skipif(sys.platform != 'linux', reason='ONNX Runtime quantises there alone')
+def test_int8_finds_nearly_the_same(folder: Path):
+    import onnx
+
+    from ptnt_mm.deploy.pixels import prepared
+    from ptnt_mm.export.int8 import quantised
+
+    file = folder / 'x.onnx'
+    about, run = read_about(file), command.load(file, None)
+    inputs, _ = prepared(photograph(192, 256), about.scale, about.keep_ratio, about.size)
+    body = quantised(file.read_bytes()[: about.length], [inputs])
+    (folder / 'int8.onnx').write_bytes(body)
+    kinds = [node.op_type for node in onnx.load_from_string(body).graph.node]
+    assert kinds.count('QuantizeLinear') > 20
+    assert len(body) < 0.8 * about.length
+    before, after = (run(inputs), command.load(folder / 'int8.onnx', None)(inputs))
+    assert abs(before['scores'] - after['scores']).mean() < 0.1
+
+
+@pytest.mark.parametrize(
+    ('out', 'options', 'message'),
+    [
+        ('x.pth', {}, r'expected a name that ends in \.onnx for onnx'),
+        ('x.onnx', dict(format='openvino'), 'expected a name'),
+        ('x.onnx', {}, 'x.onnx exists'),
+        ('y.pt2', dict(half=True), '--half and --int8 are for ONNX'),
+        ('y.onnx', dict(half=True, calibrate=Path('photos')), 'exclude each other'),
+        ('y.onnx', dict(calibrate=Path('none')), 'there is no folder none'),
+        ('y.onnx', dict(calibrate=Path('empty')), 'empty holds no images'),
+    ],
+)
+def test_what_cannot_work_is_said_before_the_work(
+    folder: Path, config: Config, monkeypatch, out: str, options: dict, message: str
+):
+    monkeypatch.chdir(folder)
+    (folder / 'empty').mkdir(exist_ok=True)
+    with pytest.raises(UserError, match=message):
+        command.export(config, 'x.pth', Path(out), **options)
+    assert not Path('y.onnx').exists()
+
+
+def test_steps_that_change_images_otherwise_are_refused(folder: Path, config: Config):
+    config = Config(config.to_dict())
+    config.test_dataloader.dataset.pipeline.insert(1, dict(type='RandomCrop', crop_size=(9, 9)))
+    with pytest.raises(UserError, match='the test pipeline has RandomCrop'):
+        command.export(config, str(folder / 'x.pth'), folder / 'y.onnx')
+
+
+def test_layers_that_pool_into_fixed_grids_need_a_size(micro_arch: dict):
+    pytest.importorskip('mmseg')
+    config = narrow_config('upernet_ptnt_s_160k_ade20k', micro_arch)
+    with pytest.raises(UserError, match='give --size H W'):
+        take_graph(build_network(decided_model(config)), (64, 64), dynamic=True)
+
+
+def test_a_program_of_torch_takes_any_size(micro_arch: dict, tmp_path: Path):
+    """With batch, height and width of its own: nothing of the example stays in the graph."""
+    network = build_network(decided_model(narrow_config('demo_retinanet_ptnt_ti', micro_arch)))
+    program = take_graph(network, (64, 160), dynamic=True).module(check_guards=False)
+    for size in [(133, 203), (256, 160)]:
+        images = torch.from_numpy(np.stack([photograph(*size)] * 3))
+        sizes = torch.tensor([size] * 3)
+        with torch.no_grad():
+            torch.testing.assert_close(
+                program(images, sizes), network(images, sizes), rtol=1e-4, atol=1e-3
+            )

@@ -1,0 +1,90 @@
+"""A network computes what its host computes, in eager mode; the files are another test's."""
+
+import numpy as np
+import pytest
+import torch
+
+from ptnt_mm.export.comparison import Differences, compare
+from ptnt_mm.export.networks import (
+    DenseDetector,
+    Network,
+    Segmenter,
+    TwoStageDetector,
+    build_network,
+)
+
+from .models import decided_model, narrow_config
+
+pytest.importorskip('mmdet')
+pytest.importorskip('mmseg')
+
+KINDS = {
+    'retinanet_ptnt_s_1x': DenseDetector,
+    'rtmdet_ptnt_s_1x': DenseDetector,
+    'mask_rcnn_ptnt_s_1x': TwoStageDetector,
+    'cascade_mask_rcnn_ptnt_s_1x': TwoStageDetector,
+    'semantic_fpn_ptnt_s_40k_ade20k': Segmenter,
+    'upernet_ptnt_s_160k_ade20k': Segmenter,
+    'dino_ptnt_s_1x': Network,
+}
+
+
+def photograph(height: int, width: int) -> np.ndarray:
+    random = np.random.default_rng(0)
+    blocks = random.integers(0, 224, (height // 16 + 1, width // 16 + 1, 3))
+    return blocks.repeat(16, axis=0).repeat(16, axis=1)[:height, :width].astype(np.uint8)
+
+
+def in_eager_mode(network: Network):
+    @torch.no_grad()
+    def run(inputs: dict) -> dict:
+        found = network(*map(torch.from_numpy, inputs.values()))
+        return {name: x.numpy() for name, x in zip(network.outputs, found, strict=True)}
+
+    return run
+
+
+@pytest.fixture(scope='module', params=KINDS)
+def network(request, micro_arch: dict) -> Network:
+    chosen = build_network(decided_model(narrow_config(request.param, micro_arch)))
+    assert type(chosen) is KINDS[request.param]
+    return chosen
+
+
+@pytest.mark.parametrize('size', [(128, 160), (97, 131)], ids=['whole', 'odd and padded'])
+def test_network_finds_what_the_host_finds(network: Network, size: tuple[int, int]):
+    image = np.pad(photograph(*size), [(0, 128 - size[0]), (0, 160 - size[1]), (0, 0)])
+    differences = compare(in_eager_mode(network), network, image, size)
+    assert differences.within(1e-5), differences
+    assert network.task != 'detection' or differences.matched >= 5
+
+
+def test_images_of_a_batch_do_not_know_of_each_other(micro_arch: dict):
+    network = build_network(decided_model(narrow_config('mask_rcnn_ptnt_s_1x', micro_arch)))
+    run, image = in_eager_mode(network), photograph(128, 160)
+    images, sizes = np.stack([image[::-1], image]), np.array([(128, 160)] * 2)
+    both = run(dict(images=images, sizes=sizes))
+    alone = run(dict(images=images[1:], sizes=sizes[1:]))
+    for name in network.outputs:
+        np.testing.assert_allclose(both[name][1], alone[name][0], atol=1e-3)
+
+
+def test_sliding_windows_and_soft_suppression_are_left_to_the_host(micro_arch: dict):
+    config = narrow_config('semantic_fpn_ptnt_s_40k_ade20k', micro_arch)
+    config.model.test_cfg.mode = 'slide'
+    assert type(build_network(decided_model(config))) is Network
+    config = narrow_config('retinanet_ptnt_s_1x', micro_arch)
+    config.model.test_cfg.nms.type = 'soft_nms'
+    assert type(build_network(decided_model(config))) is Network
+
+
+@pytest.mark.parametrize(
+    ('differences', 'expected'),
+    [
+        (Differences((9, 9), dict(boxes=1e-4), matched=3), True),
+        (Differences((9, 9), dict(boxes=1e-2), matched=3), False),
+        (Differences((9, 9), dict(boxes=0.0), unmatched=1), False),
+    ],
+)
+def test_a_difference_or_a_box_too_many_is_noticed(differences: Differences, expected: bool):
+    assert differences.within(1e-3) is expected

@@ -1,0 +1,159 @@
+"""Time exported files beside PyTorch, in turns: the table of docs/deploy.md, as Markdown.
+
+    OMP_NUM_THREADS=2 python tools/dev/time_deployed.py [--rounds 9] [--threads 2] [--only demo]
+
+Weights are random; times do not depend on them, but for the number of boxes. Needs onnxruntime and
+openvino. A runtime's first passes are not counted.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+import torch
+from mmengine.config import Config
+from torch import nn
+
+from ptnt_mm.deploy.runtimes import load
+from ptnt_mm.engine.build import build_model
+from ptnt_mm.engine.config import read_config
+from ptnt_mm.export.formats import take_graph, to_onnx
+from ptnt_mm.export.int8 import quantised
+from ptnt_mm.export.networks import Network, build_network
+
+MODELS = {
+    'demo': ('RetinaNet-Ti of the demo', 'demo_retinanet_ptnt_ti', build_network, (192, 256)),
+    's': ('RetinaNet-S', 'retinanet_ptnt_s_1x', build_network, (800, 1344)),
+    'neck': ('RetinaNet-S, backbone and neck', 'retinanet_ptnt_s_1x', Network, (800, 1344)),
+    'r50': (
+        "mmdet's RetinaNet-R50, backbone and neck",
+        'retinanet/retinanet_r50_fpn_1x_coco.py',
+        Network,
+        (800, 1344),
+    ),
+    'swin': (
+        "mmdet's RetinaNet-Swin-T, backbone and neck",
+        'swin/retinanet_swin-t-p4-w7_fpn_1x_coco.py',
+        Network,
+        (800, 1344),
+    ),
+}
+"""Title, config, how much of the model, and size, by the name for ``--only``."""
+
+
+def main() -> int:
+    """Print the table; the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--rounds', type=int, default=9)
+    parser.add_argument('--threads', type=int, default=2)
+    parser.add_argument('--only', nargs='+', choices=list(MODELS), default=list(MODELS))
+    parser.add_argument('--calibrate', type=int, default=4, help='images for int8')
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    print('| | form | export, s | file, MB | median, ms | of PyTorch |\n|---|---|---|---|---|---|')
+    for name in args.only:
+        title, config, build, size = MODELS[name]
+        network = build(random_model(config))
+        with tempfile.TemporaryDirectory() as folder:
+            files, exported = write_files(network, size, Path(folder), args.calibrate)
+            times = time_in_turns(dict(runs(network, size, files, args.threads)), args.rounds)
+            base = median(times['PyTorch'])
+            for form, seconds in times.items():
+                at, kind = median(seconds), 'int8' if 'int8' in form else 'float32'
+                onnx = 'PyTorch' not in form
+                export = f'{exported:.0f}' if onnx else ''
+                size_of = f'{files[kind].stat().st_size / 1e6:.0f}' if onnx else ''
+                ratio = f'{at / base:.2f}'
+                print(f'| {title} | {form} | {export} | {size_of} | {at * 1e3:.0f} | {ratio} |')
+                sys.stdout.flush()
+    return 0
+
+
+def random_model(name: str) -> nn.Module:
+    """A model of ours, or of mmdet's configs, with random weights that find boxes."""
+    config = find_config(name)
+    config.model.backbone.init_cfg = None
+    torch.manual_seed(0)
+    model = build_model(config).eval()
+    head = getattr(model, 'bbox_head', None)
+    if hasattr(head, 'retina_cls'):
+        # Weights as drawn find nothing. These find some hundred boxes before suppression.
+        nn.init.normal_(head.retina_cls.weight, std=0.05)
+    return model
+
+
+def find_config(name: str) -> Config:
+    """A config of ours by name, or one of mmdet's by its path."""
+    if not name.endswith('.py'):
+        return read_config(name)
+    import mmdet
+
+    return Config.fromfile(Path(mmdet.__file__).parent / '.mim' / 'configs' / name)
+
+
+def write_files(
+    network: Network, size: tuple[int, int], folder: Path, images: int
+) -> tuple[dict[str, Path], float]:
+    """The ONNX files by precision, and the seconds that the first one took."""
+    start = perf_counter()
+    body = to_onnx(take_graph(network, size, dynamic=False), network)
+    seconds = perf_counter() - start
+    files = {name: folder / f'{name}.onnx' for name in ('float32', 'int8')}
+    files['float32'].write_bytes(body)
+    files['int8'].write_bytes(quantised(body, (inputs(size, seed) for seed in range(images))))
+    return files, seconds
+
+
+def runs(
+    network: Network, size: tuple[int, int], files: dict[str, Path], threads: int
+) -> Iterator[tuple[str, Callable[[], object]]]:
+    """What is timed, by name."""
+    arrays = inputs(size, 0)
+    tensors = [torch.from_numpy(array) for array in arrays.values()]
+    yield 'PyTorch', partial(without_gradients, network, tensors)
+    yield 'PyTorch compiled', partial(without_gradients, torch.compile(network), tensors)
+    for form, file, runtime, precision in [
+        ('ONNX Runtime float32', 'float32', 'onnxruntime', 'f32'),
+        ('OpenVINO float32', 'float32', 'openvino', 'f32'),
+        ('OpenVINO bfloat16', 'float32', 'openvino', 'bf16'),
+        ('ONNX Runtime int8', 'int8', 'onnxruntime', 'f32'),
+        ('OpenVINO int8', 'int8', 'openvino', 'f32'),
+    ]:
+        yield form, partial(load(files[file], runtime, threads, precision), arrays)
+
+
+@torch.no_grad()
+def without_gradients(network: nn.Module, tensors: list[torch.Tensor]) -> object:
+    """A forward pass."""
+    return network(*tensors)
+
+
+def inputs(size: tuple[int, int], seed: int) -> dict[str, np.ndarray]:
+    """An image of smooth blocks with noise, as every network takes it."""
+    random = np.random.default_rng(seed)
+    coarse = random.integers(0, 224, (-(-size[0] // 32), -(-size[1] // 32), 3))
+    image = coarse.repeat(32, axis=0).repeat(32, axis=1)[: size[0], : size[1]]
+    image = (image + random.integers(0, 32, image.shape)).astype(np.uint8)
+    return dict(images=image[None], sizes=np.array([size], dtype=np.int64))
+
+
+def time_in_turns(tasks: dict[str, Callable], rounds: int) -> dict[str, list[float]]:
+    """Seconds of each task in each round; two passes before them warm up."""
+    times: dict[str, list[float]] = {name: [] for name in tasks}
+    for number in range(rounds + 2):
+        for name, task in tasks.items():
+            start = perf_counter()
+            task()
+            if number >= 2:
+                times[name].append(perf_counter() - start)
+    return times
+
+
+if __name__ == '__main__':
+    sys.exit(main())

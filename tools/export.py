@@ -1,0 +1,8 @@
+"""Export a detector or segmenter for other runtimes: see ptnt_mm/cli/export.py."""
+
+import sys
+
+from ptnt_mm.cli.export import main
+
+if __name__ == '__main__':
+    sys.exit(main())
