@@ -19,6 +19,3 @@ napoleon_use_ivar = True
 autodoc_typehints = 'description'
 autodoc_typehints_description_target = 'documented'
 autodoc_member_order = 'bysource'
-
-# classification, commands, deploy, report and visualize have their places, and are being written.
-suppress_warnings = ['toc.not_readable']
