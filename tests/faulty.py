@@ -1,14 +1,13 @@
 """Run a tool in a process that dies where it hurts: `python faulty.py MOMENT NUMBER TOOL ...`.
 
 The process kills itself at the NUMBER-th checkpoint that it writes: MOMENT is `half` (half of its
-bytes are written), `before` or `after` it takes its name.
+bytes are on the disk), `before` or `after` it takes its name.
 """
 
 import os
 import runpy
 import signal
 import sys
-from pathlib import Path
 
 _MOMENT, _NUMBER = sys.argv[1], int(sys.argv[2])
 _count = 0
@@ -25,14 +24,12 @@ def _die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _write_half(self: Path, data: bytes) -> int:
-    time = _is_time(self)
-    with open(self, 'wb') as file:
-        file.write(data[: len(data) // 2] if time else data)
-        file.flush()
-        if time:
-            _die()
-    return len(data)
+def _flush(descriptor: int) -> None:
+    file = os.readlink(f'/proc/self/fd/{descriptor}')
+    if _is_time(file):
+        os.truncate(file, os.path.getsize(file) // 2)
+        _die()
+    _fsync(descriptor)
 
 
 def _replace(source: object, target: object) -> None:
@@ -44,9 +41,9 @@ def _replace(source: object, target: object) -> None:
         _die()
 
 
-_rename = os.replace
+_rename, _fsync = os.replace, os.fsync
 if _MOMENT == 'half':
-    Path.write_bytes = _write_half
+    os.fsync = _flush
 else:
     os.replace = _replace
 sys.argv = sys.argv[3:]
