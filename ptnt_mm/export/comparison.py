@@ -61,7 +61,8 @@ def compare(run: Run, network: Network, image: np.ndarray, size: tuple[int, int]
     differences = Differences(size)
     if network.task == 'features':
         for name, map_ in zip(network.outputs, network.model.extract_feat(normalised), strict=True):
-            _note(differences, 'maps', (found[name] - map_[0].numpy()) / map_.abs().max().item())
+            largest = map_.abs().max().item() or 1.0
+            _note(differences, 'maps', (found[name] - map_[0].numpy()) / largest)
         return differences
     sample = _predicted(network, normalised, size)
     if network.task == 'segmentation':
