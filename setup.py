@@ -48,7 +48,8 @@ EXTRAS = {
     ],
     # mmpretrain asks for all that it imports itself.
     'cls': ['mmpretrain>=1.2,<1.3', *OPERATORS, PKG_RESOURCES],
-    # tools/report.py: the page is a template, its charts are Vega-Lite's.
+    # `ptnt report`: the page is a template, its charts are Vega-Lite's. `ptnt visualize` projects
+    # channels with scikit-learn.
     'vis': [
         'altair>=5.5',
         'jinja2>=3.1',
@@ -77,7 +78,6 @@ EXTRAS = {
         # The tests of TNT compare with timm's, which computes as its authors' does since 1.0.20.
         'timm>=1.0.20',
     ],
-    # tools/visualize.py projects channels with it.
     'docs': ['furo', 'myst-parser>=4', 'sphinx>=8'],
 }
 

@@ -2,7 +2,10 @@
 
 import sys
 
-from ptnt_mm.cli.export import main
-
 if __name__ == '__main__':
+    try:
+        from ptnt_mm.cli.export import main
+    except KeyboardInterrupt:
+        # Imports take a while, and nothing has begun.
+        sys.exit(130)
     sys.exit(main())

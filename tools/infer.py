@@ -1,4 +1,4 @@
-"""Detect or segment on images, a video or a webcam: see ptnt_mm/cli/infer.py."""
+"""Detect, segment or classify on images, a video or a webcam: see ptnt_mm/cli/infer.py."""
 
 import sys
 

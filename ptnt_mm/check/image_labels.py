@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from math import inf
+from numbers import Integral
 
 from mmengine.config import Config
 
@@ -37,7 +38,7 @@ class LabelledData(ListedData):
         """Its images by label; an image may have several labels or, to predict alone, none."""
         labels = (entry.get('gt_label', []) for entry in self.entries)
         return Counter(
-            chain.from_iterable([one] if isinstance(one, int) else one for one in labels)
+            chain.from_iterable([one] if isinstance(one, Integral) else one for one in labels)
         )
 
 

@@ -7,6 +7,8 @@ import argparse
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -22,13 +24,14 @@ from ptnt_mm.deploy.runtimes import load
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.engine.data_files import check_data_files
-from ptnt_mm.engine.hosts import scope_of
+from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.engine.loading import load_whole
 from ptnt_mm.export.comparison import TOLERANCE, compare, sizes_to_check
 from ptnt_mm.export.data import images_of, resizing, test_images
 from ptnt_mm.export.evaluation import evaluate_file
 from ptnt_mm.export.formats import (
     FORMATS,
+    PACKAGES,
     as_arrays,
     take_graph,
     to_onnx,
@@ -75,7 +78,7 @@ def export(
     evaluate: bool = False,
     overwrite: bool = False,
 ) -> Path:
-    """Export as ``tools/export.py`` does, and compare with the host's own results.
+    """Export as ``ptnt export`` does, and compare with the host's own results.
 
     Args:
         config: A whole config.
@@ -96,14 +99,21 @@ def export(
     """
     refuse_forced_unsafe_loading()
     format = _check_format(out, format, half, calibrate)
+    if format == 'torch-export' and evaluate:
+        raise UserError('--evaluate runs .onnx and .xml files, and no .pt2: leave it out')
+    for file in _files(out):
+        check_new(file, overwrite)
+    _check_packages(format, calibrate)
     require_keys(config, ('model', 'test_dataloader'))
-    check_new(out, overwrite)
+    _check_host(config)
     check_file(Path(checkpoint))
     if evaluate:
         check_data_files(config, ('test',))
     if calibrate is not None:
         next(images_of(calibrate))
     network, about = _read_model(config, Path(checkpoint), size)
+    if evaluate and network.task == 'features':
+        raise UserError('--evaluate needs boxes or a map, and this file has none: leave it out')
     shape = size or _shape(about)
     start = time.monotonic()
     try:
@@ -125,7 +135,7 @@ def export(
         run = load(out, None)
     print(f'Exported in {time.monotonic() - start:.0f} s: {out}, {_megabytes(out)}')
     _check(run, network, config, shape, size, TOLERANCE * (10 if half else 1))
-    if evaluate and format != 'torch-export':
+    if evaluate:
         _print_metrics(config, out)
     if calibrate is not None:
         body = quantised(body, _calibration(calibrate, about))
@@ -147,6 +157,22 @@ def _check_format(out: Path, format: str | None, half: bool, calibrate: Path | N
     if half and calibrate:
         raise UserError('--half and --int8 exclude each other: choose one')
     return format
+
+
+def _check_packages(format: str, calibrate: Path | None) -> None:
+    """What is missing is said before a graph is taken, which lasts minutes."""
+    needed = {*PACKAGES[format], *(('onnxruntime',) if calibrate else ())}
+    if missing := sorted(name for name in needed if find_spec(name) is None):
+        raise UserError(f'to export needs more packages: pip install {" ".join(missing)}')
+
+
+def _check_host(config: Config) -> None:
+    """A classifier's preprocessing is not translated."""
+    scope = scope_of(config)
+    host = HOSTS.get(scope)
+    if host is None or host.task == 'classification':
+        name = config.filename or 'the config'
+        raise UserError(f'{name} has default_scope={scope!r}: expected mmdet or mmseg')
 
 
 def _read_model(config: Config, checkpoint: Path, size: tuple | None) -> tuple[Network, About]:
@@ -196,7 +222,8 @@ def _check(
 ) -> None:
     """Compare with the host at three sizes, padded to the canvas of a file of fixed size."""
     wrong, found = [], 0
-    for image, size in zip(test_images(config, 3), sizes_to_check(shape), strict=False):
+    # A test set may have fewer images than there are sizes.
+    for image, size in zip(cycle(test_images(config, 3)), sizes_to_check(shape), strict=False):
         pixels = resize(image, size)
         if canvas is not None:
             padding = [(0, whole - part) for whole, part in zip(canvas, size, strict=True)]
@@ -229,9 +256,13 @@ def _print_metrics(config: Config, out: Path) -> None:
     print('\n'.join(f'{name}: {value:.4f}' for name, value in metrics.items()))
 
 
+def _files(out: Path) -> list[Path]:
+    """What is written: OpenVINO's weights lie beside their .xml."""
+    return [out, out.with_suffix('.bin')] if out.suffix == '.xml' else [out]
+
+
 def _megabytes(out: Path) -> str:
-    files = [out, *([out.with_suffix('.bin')] if out.suffix == '.xml' else [])]
-    return f'{sum(file.stat().st_size for file in files) / 1e6:.0f} MB'
+    return f'{sum(file.stat().st_size for file in _files(out)) / 1e6:.0f} MB'
 
 
 def main(words: list[str] | None = None) -> int:

@@ -62,7 +62,7 @@ def predict(
 
     Args:
         config: A whole config; None for an exported file.
-        checkpoint: What training saved, or a file of ``tools/export.py``.
+        checkpoint: What training saved, or a file of ``ptnt export``.
         source: An image, a folder, a video, or the number of a webcam.
         out: Where results go; ``work_dirs/infer/<source>`` by default.
         overwrite: Replace the results of an earlier run.

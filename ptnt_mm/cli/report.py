@@ -16,6 +16,8 @@ from ptnt_mm.cli.test import evaluate
 from ptnt_mm.report.training_run import TrainingRun, read_run
 from ptnt_mm.utils.errors import UserError
 
+_PACKAGES = 'altair jinja2 pycocotools scikit-learn vl-convert-python'  # the extra `vis`
+
 
 @dataclass(frozen=True)
 class ReportArguments:
@@ -42,7 +44,7 @@ def write_report(work_dirs: Sequence[Path], out: Path) -> None:
         from ptnt_mm.report.content import page_content
         from ptnt_mm.visualization.page import write_page
     except ModuleNotFoundError as error:
-        raise UserError(f"{error}: a report needs pip install 'ptnt_mm[vis]'") from error
+        raise UserError(f'{error}: a report needs pip install {_PACKAGES}') from error
     names = [path.resolve().name for path in work_dirs]
     if len(set(names)) < len(names):
         names = list(map(str, work_dirs))

@@ -62,7 +62,9 @@ def visualize(arguments: VisualizeArguments) -> Path:
     networks, query = arguments.networks, arguments.query
     name = Path(networks[0][0].filename or 'model').stem
     page = (arguments.out or Path('work_dirs', 'visualize', name)) / 'index.html'
-    if page.exists() and not (arguments.overwrite and MARK in page.read_text(errors='replace')):
+    if page.exists() and MARK not in page.read_text(errors='replace'):
+        raise UserError(f'{page} exists and is no page of ptnt visualize: choose another --out')
+    if page.exists() and not arguments.overwrite:
         raise UserError(f'{page} exists: choose another --out, or give --overwrite')
     images = {file: _read(file, query) for file in arguments.images}
     loaded = [load_network(*network, arguments.device) for network in networks]

@@ -95,9 +95,7 @@ def read_about(file: Path) -> About:
     data = file.read_bytes()
     start = data.rfind(_START)
     if start < 0:
-        raise UserError(
-            f'{file} was not written by tools/export.py, or is cut off: export it again'
-        )
+        raise UserError(f'{file} was not written by ptnt export, or is cut off: export it again')
     try:
         fields = json.JSONDecoder().raw_decode(data[start:].decode(errors='replace'))[0]
         fields.pop('format')

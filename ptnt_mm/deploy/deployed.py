@@ -32,7 +32,7 @@ class Deployed:
     Resizes and pads as the config's test pipeline does.
 
     Args:
-        file: An .onnx or .xml file of ``tools/export.py``.
+        file: An .onnx or .xml file of ``ptnt export``.
         runtime: 'onnxruntime' or 'openvino'; by default the one that the suffix belongs to.
         threads: How many threads; 0 for the runtime's own choice.
         precision: 'f32', or 'bf16' for OpenVINO.

@@ -1,4 +1,4 @@
-"""From a model to a file for other runtimes: what ``tools/export.py`` does.
+"""From a model to a file for other runtimes: what ``ptnt export`` does.
 
 ``ptnt_mm.deploy`` runs the file, without torch.
 """

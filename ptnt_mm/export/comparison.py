@@ -1,6 +1,6 @@
 """Whether an exported network finds what the host finds: boxes matched one to one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,12 +9,11 @@ from mmengine.structures import BaseDataElement
 from torch import Tensor
 
 from ptnt_mm.deploy.pixels import paste
+from ptnt_mm.deploy.runtimes import Run
 from ptnt_mm.export.networks import Network
 
 TOLERANCE = 1e-3
 """Of boxes in image sides, of scores, and of the share of pixels that differ."""
-
-Run = Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]
 
 
 @dataclass
@@ -62,7 +61,8 @@ def compare(run: Run, network: Network, image: np.ndarray, size: tuple[int, int]
     differences = Differences(size)
     if network.task == 'features':
         for name, map_ in zip(network.outputs, network.model.extract_feat(normalised), strict=True):
-            _note(differences, 'maps', (found[name] - map_[0].numpy()) / map_.abs().max().item())
+            largest = map_.abs().max().item() or 1.0
+            _note(differences, 'maps', (found[name] - map_[0].numpy()) / largest)
         return differences
     sample = _predicted(network, normalised, size)
     if network.task == 'segmentation':
@@ -128,19 +128,24 @@ def match(
     """
     left, pairs, alone = list(range(len(found['labels']))), [], []
     for j, (box, label) in enumerate(zip(boxes, labels, strict=True)):
-        near = [i for i in left if found['labels'][i] == label]
-        best = min(near, key=lambda i: np.abs(found['boxes'][i] - box).max(), default=None)
-        if best is None or np.abs(found['boxes'][best] - box).max() > side / 100:
+        far = {
+            i: np.abs(found['boxes'][i] - box).max() for i in left if found['labels'][i] == label
+        }
+        # NaN is near to nothing.
+        near = [i for i in far if far[i] <= side / 100]
+        if not near:
             alone.append(j)
             continue
+        best = min(near, key=far.get)
         left.remove(best)
         pairs.append((best, j))
     return pairs, (left, alone)
 
 
 def _note(differences: Differences, kind: str, difference: np.ndarray | float) -> None:
-    largest = float(np.abs(difference).max(initial=0.0))
-    differences.largest[kind] = max(differences.largest.get(kind, 0.0), largest)
+    largest = np.abs(difference).max(initial=0.0)
+    # Python's max would drop a NaN.
+    differences.largest[kind] = float(np.maximum(differences.largest.get(kind, 0.0), largest))
 
 
 def sizes_to_check(full: Sequence[int]) -> list[tuple[int, int]]:

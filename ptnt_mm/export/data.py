@@ -34,8 +34,15 @@ def resizing(config: Config) -> tuple[list[int] | None, bool]:
 
 
 def read_rgb(file: Path) -> np.ndarray:
-    """An image as (H, W, 3) uint8, RGB."""
-    return np.ascontiguousarray(read_image(file)[..., ::-1])
+    """An image as (H, W, 3) uint8, RGB.
+
+    Raises:
+        UserError: if it cannot be read.
+    """
+    try:
+        return np.ascontiguousarray(read_image(file)[..., ::-1])
+    except UserError as error:
+        raise UserError(f'{file} {error}') from error
 
 
 def images_of(folder: Path) -> Iterator[np.ndarray]:

@@ -24,6 +24,13 @@ from ptnt_mm.utils.errors import UserError
 FORMATS = {'onnx': '.onnx', 'openvino': '.xml', 'torch-export': '.pt2'}
 """Suffixes by format."""
 
+PACKAGES = {
+    'onnx': ('onnx', 'onnxscript', 'onnxruntime'),
+    'openvino': ('onnx', 'onnxscript', 'openvino'),
+    'torch-export': (),
+}
+"""What a format is written with, and run to be compared."""
+
 OLDEST_TORCH = '2.9'
 """That can export; graphs of older ones hold operators of our own, or checks of sizes."""
 
@@ -106,10 +113,6 @@ def to_onnx(program: ExportedProgram, network: Network, half: bool = False) -> b
         network: What it is of.
         half: Store weights as float16; runtimes compute in float32 all the same.
     """
-    try:
-        import onnxscript  # noqa: F401  torch's exporter is made of it
-    except ImportError as error:
-        raise UserError('export needs onnx and onnxscript: pip install onnx onnxscript') from error
     names = list(network.outputs)
     with quiet():
         exported = torch.onnx.export(
@@ -183,10 +186,8 @@ def write_onnx(file: Path, body: bytes, about: About) -> None:
 
 def write_openvino(file: Path, body: bytes, about: About) -> None:
     """Convert ONNX for OpenVINO: an .xml and, with the weights, a .bin beside it."""
-    try:
-        import openvino
-    except ImportError as error:
-        raise UserError('--format openvino needs it: pip install openvino') from error
+    import openvino
+
     model = openvino.convert_model(io.BytesIO(body))
     with tempfile.TemporaryDirectory() as folder:
         xml = Path(folder, 'model.xml')

@@ -9,7 +9,6 @@ import numpy as np
 
 from ptnt_mm.export.formats import quiet
 from ptnt_mm.export.networks import INPUTS
-from ptnt_mm.utils.errors import UserError
 
 _WEIGHT = {'Conv': 1, 'ConvTranspose': 1, 'Gemm': 1, 'MatMul': 1}
 """Operators that are quantised, and which of their inputs is the weight."""
@@ -24,15 +23,10 @@ def quantised(body: bytes, inputs: Iterable[dict[str, np.ndarray]]) -> bytes:
     Args:
         body: An ONNX file.
         inputs: Images and sizes to calibrate with, one image at a time.
-
-    Raises:
-        UserError: if ONNX Runtime or onnx is not installed.
     """
-    try:
-        import onnx
-        from onnxruntime.quantization import QuantType, quantize_static
-    except ImportError as error:
-        raise UserError('--int8 needs: pip install onnx onnxruntime') from error
+    import onnx
+    from onnxruntime.quantization import QuantType, quantize_static
+
     model = onnx.load_from_string(body)
     names = list(_layers(model.graph))
     with tempfile.TemporaryDirectory() as folder, quiet():

@@ -21,19 +21,19 @@ class Classifier(Predictor):
     def __init__(
         self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
     ):
-        super().__init__(model, config, dataset_meta, score_thr or 0.0)
+        super().__init__(model, dataset_meta, score_thr or 0.0)
         pipeline = next(data_sets(config, 'test')).pipeline
         steps = [step for step in pipeline if kind_of(step) != 'LoadImageFromFile']
         # Data sets that are no image files, such as CIFAR, give RGB.
         self._takes_rgb = len(steps) == len(pipeline) and not model.data_preprocessor.to_rgb
-        self._pipeline = Compose(steps)
+        self.pipeline = Compose(steps)
 
     def predict(self, image: np.ndarray) -> DataSample:
         """Classify the image: ``pred_score``, (classes,)."""
         size = image.shape[:2]
         if self._takes_rgb:
             image = image[..., ::-1].copy()
-        data = self._pipeline(dict(img=image, img_shape=size, ori_shape=size))
+        data = self.pipeline(dict(img=image, img_shape=size, ori_shape=size))
         with torch.no_grad():
             (sample,) = self.model.test_step(default_collate([data]))
         return sample.cpu()

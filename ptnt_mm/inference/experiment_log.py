@@ -76,7 +76,11 @@ class DrawValidationHook(Hook):
         samples = [one for one in outputs or () if getattr(one, 'img_path', None)]
         for sample in samples[: self._images - self._drawn]:
             self._drawn += 1
-            image = read_image(Path(sample.img_path))[..., ::-1].copy()
+            try:
+                image = read_image(Path(sample.img_path))[..., ::-1].copy()
+            except UserError:
+                # It refuses some files that the hosts read: no reason to stop a training.
+                continue
             # MLflow wants the name of a file.
             name = f'prediction_{self._drawn}.png'
             with warnings.catch_warnings():

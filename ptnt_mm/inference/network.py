@@ -21,7 +21,7 @@ class Network(NamedTuple):
 
     model: nn.Module
     weights: str  # where they come from
-    predictor: Predictor | None  # a host's; None for a classifier or a backbone alone
+    predictor: Predictor | None  # a detector's or segmenter's
 
     def look(self, image: np.ndarray) -> Recording:
         """Run on an image (H, W, 3) uint8, BGR, and keep what passes.
@@ -45,7 +45,8 @@ def load_network(config: Config, checkpoint: str | None, device: str | None = No
     """Build what a config names, and load its weights.
 
     Args:
-        config: Of a detector or segmenter, or with a classifier or backbone of ours as ``model``.
+        config: Of a detector or segmenter, of a classifier with a backbone of ours, or with such a
+            backbone alone as ``model``.
         checkpoint: What training saved or, for a classifier or a backbone, its authors published.
             None for the weights that the config's backbone starts from.
         device: Such as 'cpu' or 'cuda:1'; None for the best that is there.
@@ -55,14 +56,16 @@ def load_network(config: Config, checkpoint: str | None, device: str | None = No
             it, or the device is not there.
     """
     name, predictor = config.filename or 'the config', None
-    if scope_of(config) in HOSTS:
+    host = HOSTS.get(scope_of(config))
+    # A classifier's test pipeline crops: its maps would not lie on the image.
+    if host is not None and host.task != 'classification':
         predictor = load_predictor(config, checkpoint, device)
     model = predictor.model if predictor else build_model(config, name).eval()
     trunk = find_trunk(model)
     start = getattr(trunk, 'init_cfg', None) or {}
     if trunk is None and predictor is None:
         raise UserError(
-            f'{name}: its model is of no host ({", ".join(HOSTS)}) and has no backbone of ours'
+            f'{name}: its model is no detector or segmenter, and has no backbone of ours'
         )
     if checkpoint is None and 'checkpoint' in start:
         trunk.init_weights()

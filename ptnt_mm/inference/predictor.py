@@ -109,7 +109,7 @@ def load_predictor(
 
 
 def load_exported(file: Path, score_thr: float | None = None) -> Predictor:
-    """Load a file of ``tools/export.py``.
+    """Load a file of ``ptnt export``.
 
     Args:
         file: An .onnx or .xml file.

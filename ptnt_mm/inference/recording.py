@@ -164,8 +164,12 @@ def as_numpy(tensor: Tensor) -> np.ndarray:
 
 
 def _levels(part: nn.Module, calls: Calls, whole: Size) -> Iterator[Level]:
-    """The maps that a part returned; ``whole`` is the size that each covers."""
-    for i, feature in enumerate(calls[part][0][1], start=1):
+    """The maps that a part returned; ``whole`` is the size that each covers.
+
+    A classifier's neck returns vectors: those are left out.
+    """
+    maps = (feature for feature in calls[part][0][1] if feature.dim() == 4)
+    for i, feature in enumerate(maps, start=1):
         cell = tuple(length / n for length, n in zip(whole, feature.shape[2:], strict=True))
         yield Level(f'{type(part).__name__}, level {i}', as_numpy(feature[0]), cell)
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from configs.models import narrow
 from inference.samples import NAME, SEGMENTER, photograph
 from PIL import Image
 
@@ -57,7 +58,7 @@ def test_a_backbone_with_and_without_weights(place: Path, capsys):
     assert run('micro.py', 'photo.png', 'photo.png', '--overwrite') == 0
     assert 'weights: random numbers' in page.read_text()
     page.write_text('of somebody else')
-    assert 'exists' in refusal(capsys, 'micro.py', 'photo.png', '--overwrite')
+    assert 'is no page of ptnt' in refusal(capsys, 'micro.py', 'photo.png', '--overwrite')
 
 
 @pytest.mark.parametrize(
@@ -166,3 +167,11 @@ def test_a_detector_and_a_segmenter(place: Path):
     assert recording.necks[0].cell == pytest.approx((8 * 100 / 171, 8 * 150 / 256))
     network = load_network(ptnt_mm.get_config(SEGMENTER), None, 'cpu')
     assert len(network.look(image).stages()) == 4
+
+
+def test_a_classifier(place: Path, no_tsne, micro_arch):
+    pytest.importorskip('mmpretrain')
+    config = narrow(ptnt_mm.get_config('demo_classifier_ptnt_ti'), micro_arch)
+    recording = load_network(config, None, 'cpu').look(photograph(72, 100)[..., ::-1])
+    assert [block.cell for block in recording.shown()][0] == (8, 8), 'neither resized nor cropped'
+    assert recording.necks == [], 'its neck returns no map'

@@ -57,11 +57,11 @@ def with_other_classes(data: bytes) -> bytes:
 @pytest.mark.parametrize(
     ('change', 'message'),
     [
-        (cut, 'was not written by tools/export.py, or is cut off'),
+        (cut, 'was not written by ptnt export, or is cut off'),
         (cut_in_the_description, 'is damaged'),
         (with_other_weights, 'was changed or damaged since its export'),
         (with_other_classes, 'was changed or damaged since its export'),
-        (lambda data: b'', 'was not written by tools/export.py'),
+        (lambda data: b'', 'was not written by ptnt export'),
         (lambda data: b'{"format": "ptnt_mm export 1"' + b'[' * 100_000, 'is damaged'),
         (lambda data: data[400:].replace(b'"task"', b'"tusk"'), 'is damaged'),
     ],

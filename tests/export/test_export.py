@@ -139,8 +139,9 @@ def test_infer_takes_the_file(folder: Path, capsys: pytest.CaptureFixture):
     assert 'an exported file alone' in capsys.readouterr().err
 
 
+@pytest.mark.parametrize('shift', [1, np.nan])
 def test_a_file_of_other_weights_is_noticed(
-    folder: Path, config: Config, monkeypatch: pytest.MonkeyPatch
+    folder: Path, config: Config, monkeypatch: pytest.MonkeyPatch, shift: float
 ):
     monkeypatch.chdir(folder)
     monkeypatch.setattr(command, 'take_graph', lambda *args, **options: None)
@@ -148,12 +149,12 @@ def test_a_file_of_other_weights_is_noticed(
 
     def moved(inputs: dict) -> dict:
         found = honest(inputs)
-        return dict(found, boxes=found['boxes'] + 1)
+        return dict(found, boxes=found['boxes'] + np.float32(shift))
 
     monkeypatch.setattr(command, 'as_arrays', lambda *args: moved)
     monkeypatch.setattr(command, 'write_program', lambda out, *args: shutil.copy('x.onnx', out))
     with pytest.raises(UserError, match='differs from the model by more than 0.001 at 192x256'):
-        command.export(config, 'x.pth', Path('y.pt2'), size=(192, 256))
+        command.export(config, 'x.pth', Path('y.pt2'), size=(192, 256), overwrite=True)
 
 
 @pytest.mark.skipif(sys.platform != 'linux', reason='ONNX Runtime quantises there alone')
@@ -181,7 +182,9 @@ def test_int8_finds_nearly_the_same(folder: Path):
         ('x.pth', {}, r'expected a name that ends in \.onnx for onnx'),
         ('x.onnx', dict(format='openvino'), 'expected a name'),
         ('x.onnx', {}, 'x.onnx exists'),
+        ('x.xml', {}, 'x.bin exists'),
         ('y.pt2', dict(half=True), '--half and --int8 are for ONNX'),
+        ('y.pt2', dict(evaluate=True), '--evaluate runs .onnx and .xml files'),
         ('y.onnx', dict(half=True, calibrate=Path('photos')), 'exclude each other'),
         ('y.onnx', dict(calibrate=Path('none')), 'there is no folder none'),
         ('y.onnx', dict(calibrate=Path('empty')), 'empty holds no images'),
@@ -192,9 +195,22 @@ def test_what_cannot_work_is_said_before_the_work(
 ):
     monkeypatch.chdir(folder)
     (folder / 'empty').mkdir(exist_ok=True)
+    (folder / 'x.bin').touch()
     with pytest.raises(UserError, match=message):
         command.export(config, 'x.pth', Path(out), **options)
     assert not Path('y.onnx').exists()
+
+
+def test_missing_packages_are_named_before_the_work(config: Config, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(command, 'find_spec', lambda name: None)
+    with pytest.raises(UserError, match='pip install onnx onnxruntime onnxscript$'):
+        command.export(config, 'x.pth', tmp_path / 'y.onnx')
+
+
+def test_a_classifier_is_refused(config: Config, tmp_path: Path):
+    config = Config(dict(config.to_dict(), default_scope='mmpretrain'))
+    with pytest.raises(UserError, match="default_scope='mmpretrain': expected mmdet or mmseg"):
+        command.export(config, 'x.pth', tmp_path / 'y.onnx')
 
 
 def test_steps_that_change_images_otherwise_are_refused(folder: Path, config: Config):

@@ -70,3 +70,10 @@ def test_the_first_images_of_every_evaluation(tmp_path: Path):
     assert drawn == [
         (f'prediction_{i + 1}.png', [i, 0, 9], f'{i}.png', step) for step in (5, 9) for i in (0, 1)
     ]
+
+
+def test_an_image_that_cannot_be_read_is_not_drawn(tmp_path: Path):
+    """Hours of training may lie behind the first evaluation."""
+    (tmp_path / 'cut.png').write_bytes(b'')
+    sample = SimpleNamespace(img_path=str(tmp_path / 'cut.png'))
+    DrawValidationHook().after_val_iter(SimpleNamespace(iter=1), 0, outputs=[sample])

@@ -46,4 +46,4 @@ def test_packages_that_are_not_there(tmp_path: Path, monkeypatch, capsys):
     for module in ('report.content', 'visualization.charts', 'visualization.page'):
         monkeypatch.delitem(sys.modules, f'ptnt_mm.{module}', raising=False)
     assert main([str(make_detector(tmp_path, 'run'))]) == 1
-    assert "a report needs pip install 'ptnt_mm[vis]'" in capsys.readouterr().err
+    assert 'a report needs pip install altair jinja2' in capsys.readouterr().err
