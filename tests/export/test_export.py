@@ -18,6 +18,7 @@ from ptnt_mm.cli import export as command
 from ptnt_mm.cli.infer import main as infer
 from ptnt_mm.deploy import Deployed
 from ptnt_mm.deploy.about import read_about
+from ptnt_mm.export.evaluation import DeployedModel
 from ptnt_mm.export.formats import OLDEST_TORCH, take_graph, write_openvino, write_program
 from ptnt_mm.export.networks import build_network
 from ptnt_mm.utils.errors import UserError
@@ -127,6 +128,27 @@ def test_neither_torch_nor_a_host_is_imported(folder: Path):
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) == len(Deployed(folder / 'x.onnx')(folder / 'photos/1.png').boxes)
+
+
+def test_an_evaluation_takes_the_file(folder: Path):
+    from mmdet.structures import DetDataSample
+
+    photo = str(folder / 'photos' / '1.png')
+    model, sample = DeployedModel(str(folder / 'x.onnx')), DetDataSample()
+    sample.set_metainfo(dict(img_path=photo))
+    (found,) = model.test_step(dict(data_samples=[sample]))
+    boxes, scores, labels, masks = Deployed(folder / 'x.onnx')(photo)
+    for name, expected in dict(bboxes=boxes, scores=scores, labels=labels, masks=masks).items():
+        np.testing.assert_array_equal(found.pred_instances[name].numpy(), expected)
+
+
+def test_features_are_not_evaluated(folder: Path, config: Config, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(command, 'check_data_files', lambda config, splits: None)
+    config = Config(config.to_dict())
+    config.model.test_cfg.rcnn.nms.type = 'soft_nms'
+    with pytest.raises(UserError, match='--evaluate needs boxes or a map'):
+        command.export(config, 'x.pth', Path('y.onnx'), evaluate=True)
 
 
 def test_infer_takes_the_file(folder: Path, capsys: pytest.CaptureFixture):
