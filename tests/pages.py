@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -53,7 +54,8 @@ def commands(text: str) -> Iterator[list[str]]:
         words = shlex.split(line, comments=True)
         while words and re.match(r'[A-Z_]+=', words[0]):
             words = words[1:]
-        if words:
+        # What is behind a pipe belongs to others.
+        if words := list(takewhile(lambda word: word not in ('|', '\\|'), words)):
             yield words
 
 
@@ -83,7 +85,7 @@ def has_indented_blocks(page: Path) -> bool:
 
 def inline_commands(page: Path) -> Iterator[list[str]]:
     """Commands in the sentences of a page."""
-    for code in re.findall(r'`((?:python|make|torchrun) [^`]+)`', prose(page)):
+    for code in re.findall(r'`((?:python|make|torchrun|ptnt(?! [A-Z|])) [^`]+)`', prose(page)):
         yield from commands(' '.join(code.split()))
 
 
