@@ -1,17 +1,7 @@
-# CIFAR-100 enlarged to 384 pixels; fetched into data/cifar100 when it is not there.
-_base_ = './pets_384.py'
+# As cifar10_384.py, with 100 classes; fetched into data/cifar100 when it is not there.
+_base_ = './cifar10_384.py'
 
-# The images come as pixels: there are no files to load.
-_base_.train_dataloader.dataset = dict(
-    type='CIFAR100',
-    data_root='data/cifar100/',
-    split='train',
-    pipeline=_base_.train_dataloader.dataset.pipeline[1:],
-)
-_base_.val_dataloader.dataset = dict(
-    type='CIFAR100',
-    data_root='data/cifar100/',
-    split='test',
-    pipeline=_base_.val_dataloader.dataset.pipeline[1:],
-)
-_base_.test_dataloader = _base_.val_dataloader
+cifar100 = dict(type='CIFAR100', data_root='data/cifar100/')
+train_dataloader = dict(dataset=cifar100)
+val_dataloader = dict(dataset=cifar100)
+test_dataloader = dict(dataset=cifar100)
