@@ -1,5 +1,6 @@
 """The command ``ptnt``: what it hands over to, and how it is completed."""
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -26,8 +27,9 @@ def ptnt(monkeypatch):
 def test_the_help_lists_all_commands_and_does_not_wait_for_torch():
     command = [sys.executable, '-X', 'importtime', SCRIPT, '--help']
     done = subprocess.run(command, capture_output=True, text=True, check=True)
+    said = ' '.join(done.stdout.split())  # a long name has its line alone
     for name, _, about in COMMANDS:
-        assert f' {name} ' in done.stdout and about in done.stdout
+        assert f' {name} {about}' in said
     assert 'argparse' in done.stderr and 'torch' not in done.stderr
 
 
@@ -107,7 +109,8 @@ def test_a_stopped_training_says_how_to_continue(
 
 @pytest.fixture(scope='module')
 def completion():
-    return pytest.importorskip('ptnt_mm.cli.completion', exc_type=ImportError).completion
+    pytest.importorskip('shtab')
+    return importlib.import_module('ptnt_mm.cli.completion').completion
 
 
 def test_bash_completes_commands_flags_choices_configs_and_files(completion, tmp_path: Path):

@@ -29,6 +29,6 @@ def decided_model(config: Config) -> nn.Module:
     model = build_model(config).eval()
     for name, module in model.named_modules():
         if any(part in _LAST for part in name.split('.')) and hasattr(module, 'weight'):
-            nn.init.normal_(module.weight, std=1.0)
+            nn.init.normal_(module.weight, std=0.5)
             nn.init.zeros_(module.bias)
     return model
