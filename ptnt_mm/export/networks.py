@@ -6,6 +6,7 @@ and hold no weights of their own.
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -53,9 +54,9 @@ class Network(nn.Module):
         test = getattr(preprocessor, 'test_cfg', None) or {}
         self.divisor = getattr(preprocessor, 'pad_size_divisor', test.get('size_divisor')) or 1
 
-    @property
+    @cached_property
     def outputs(self) -> tuple[str, ...]:
-        """The names of what :meth:`forward` returns."""
+        """The names of what :meth:`forward` returns; the first look takes a pass of the network."""
         return tuple(f'level{i}' for i in range(self._levels()))
 
     def forward(self, images: Tensor, sizes: Tensor) -> tuple[Tensor, ...]:

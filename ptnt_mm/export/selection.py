@@ -96,9 +96,8 @@ def region_features(extractor: nn.Module, levels: Sequence[Tensor], rois: Tensor
     parts = []
     for i, layer in enumerate(layers):
         settings = layer.spatial_scale, layer.sampling_ratio, layer.aligned
-        scale, ratio, aligned = settings
         inside = rois[(level == i).nonzero()[:, 0]]
-        parts.append(roi_align(levels[i], inside, layer.output_size, scale, ratio, aligned))
+        parts.append(roi_align(levels[i], inside, layer.output_size, *settings))
     # Parts stand one behind the other; each region looks up its own place.
     member = F.one_hot(level, len(layers))
     before = member.sum(0).cumsum(0) - member.sum(0)
