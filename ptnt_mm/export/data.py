@@ -9,6 +9,7 @@ from mmengine.config import Config
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.inference.images import find_images, read_image
+from ptnt_mm.models.layers.shapes import reduced
 from ptnt_mm.utils.errors import UserError
 
 
@@ -64,11 +65,17 @@ def test_images(config: Config, number: int) -> list[np.ndarray]:
             if path.is_dir():
                 images = images_of(path)
                 return [image for image, _ in zip(images, range(number), strict=False)]
-    return [_pattern(seed) for seed in range(number)]
+    return [pattern(seed) for seed in range(number)]
 
 
-def _pattern(seed: int) -> np.ndarray:
-    """Coloured blocks with noise, (480, 640, 3) uint8."""
+def pattern(seed: int, size: tuple[int, int] = (480, 640)) -> np.ndarray:
+    """Coloured blocks with noise, (H, W, 3) uint8, where there are no images.
+
+    Args:
+        seed: Of the colours and the noise.
+        size: Height and width in pixels.
+    """
     random = np.random.default_rng(seed)
-    blocks = random.integers(0, 224, (15, 20, 3)).repeat(32, axis=0).repeat(32, axis=1)
+    coarse = random.integers(0, 224, (*reduced(size, 32), 3))
+    blocks = coarse.repeat(32, axis=0).repeat(32, axis=1)[: size[0], : size[1]]
     return (blocks + random.integers(0, 32, blocks.shape)).astype(np.uint8)

@@ -20,9 +20,11 @@ import torch
 from mmengine.config import Config
 from torch import nn
 
+from benchmark.timing import interleave
 from ptnt_mm.deploy.runtimes import load
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import read_config
+from ptnt_mm.export.data import pattern
 from ptnt_mm.export.formats import take_graph, to_onnx
 from ptnt_mm.export.int8 import quantised
 from ptnt_mm.export.networks import Network, build_network
@@ -62,7 +64,9 @@ def main() -> int:
         network = build(random_model(config))
         with tempfile.TemporaryDirectory() as folder:
             files, exported = write_files(network, size, Path(folder), args.calibrate)
-            times = time_in_turns(dict(runs(network, size, files, args.threads)), args.rounds)
+            tasks = dict(runs(network, size, files, args.threads))
+            interleave(tasks, 2)
+            times = interleave(tasks, args.rounds)
             base = median(times['PyTorch'])
             for form, seconds in times.items():
                 at, kind = median(seconds), 'int8' if 'int8' in form else 'float32'
@@ -135,24 +139,8 @@ def without_gradients(network: nn.Module, tensors: list[torch.Tensor]) -> object
 
 
 def inputs(size: tuple[int, int], seed: int) -> dict[str, np.ndarray]:
-    """An image of smooth blocks with noise, as every network takes it."""
-    random = np.random.default_rng(seed)
-    coarse = random.integers(0, 224, (-(-size[0] // 32), -(-size[1] // 32), 3))
-    image = coarse.repeat(32, axis=0).repeat(32, axis=1)[: size[0], : size[1]]
-    image = (image + random.integers(0, 32, image.shape)).astype(np.uint8)
-    return dict(images=image[None], sizes=np.array([size], dtype=np.int64))
-
-
-def time_in_turns(tasks: dict[str, Callable], rounds: int) -> dict[str, list[float]]:
-    """Seconds of each task in each round; two passes before them warm up."""
-    times: dict[str, list[float]] = {name: [] for name in tasks}
-    for number in range(rounds + 2):
-        for name, task in tasks.items():
-            start = perf_counter()
-            task()
-            if number >= 2:
-                times[name].append(perf_counter() - start)
-    return times
+    """A pattern as every network takes it."""
+    return dict(images=pattern(seed, size)[None], sizes=np.array([size], dtype=np.int64))
 
 
 if __name__ == '__main__':
