@@ -42,6 +42,7 @@ def write_report(work_dirs: Sequence[Path], out: Path) -> None:
     """
     try:
         from ptnt_mm.report.content import page_content
+        from ptnt_mm.visualization.charts import drawing_code
         from ptnt_mm.visualization.page import write_page
     except ModuleNotFoundError as error:
         raise UserError(f'{error}: a report needs pip install {_PACKAGES}') from error
@@ -57,7 +58,8 @@ def write_report(work_dirs: Sequence[Path], out: Path) -> None:
             # Curves and config are worth a page, too.
             notes[run.name] = f'No scores and no images: {error}'
             print(f'{run.work_dir}: {notes[run.name]}')
-    write_page('report.html', out, **page_content(runs, reports, notes))
+    content = page_content(runs, reports, notes)
+    write_page('report.html', out, **content, drawing_code=drawing_code())
 
 
 def _report(run: TrainingRun) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from mmengine.config import Config
@@ -22,10 +23,21 @@ from ptnt_mm.inference.network import load_network
 from ptnt_mm.inference.network_figures import SECTIONS, Scene
 from ptnt_mm.inference.recording import Recording
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.visualization.figure_page import MARK, Part, write_page
 from ptnt_mm.visualization.figures import save
+from ptnt_mm.visualization.page import write_page
 from ptnt_mm.visualization.panels import draw_rows
 from ptnt_mm.zoo import config_names
+
+_MARK = '<meta name="generator" content="ptnt_mm visualize">'
+"""In each of these pages: one may replace another."""
+
+
+class Entry(NamedTuple):
+    """A heading of the page, a text and perhaps a figure, by its path from the page."""
+
+    title: str
+    text: str
+    figure: str = ''
 
 
 @dataclass(frozen=True)
@@ -62,15 +74,15 @@ def visualize(arguments: VisualizeArguments) -> Path:
     networks, query = arguments.networks, arguments.query
     name = Path(networks[0][0].filename or 'model').stem
     page = (arguments.out or Path('work_dirs', 'visualize', name)) / 'index.html'
-    if page.exists() and MARK not in page.read_text(errors='replace'):
+    if page.exists() and _MARK not in page.read_text(errors='replace'):
         raise UserError(f'{page} exists and is no page of ptnt visualize: choose another --out')
     if page.exists() and not arguments.overwrite:
         raise UserError(f'{page} exists: choose another --out, or give --overwrite')
     images = {file: _read(file, query) for file in arguments.images}
     loaded = [load_network(*network, arguments.device) for network in networks]
     labels = 'AB' if len(loaded) > 1 else ['']
-    parts = [
-        Part(f'Network {label}'.strip(), f'{config.filename}, weights: {network.weights}')
+    entries = [
+        Entry(f'Network {label}'.strip(), f'{config.filename}, weights: {network.weights}')
         for label, (config, _), network in zip(labels, networks, loaded, strict=True)
     ]
     for number, (file, image) in enumerate(images.items(), start=1):
@@ -79,9 +91,10 @@ def visualize(arguments: VisualizeArguments) -> Path:
         _check_channels(arguments.channels, recordings.values())
         middle = (width / 2, height / 2)
         scene = Scene(image[..., ::-1], recordings, query or middle, arguments.channels)
-        parts.append(Part(str(file), f'{width} x {height} pixels'))
-        parts += _draw(scene, page.parent, f'{number}_{file.stem}')
-    write_page(page, f'What {name} sees', parts)
+        entries.append(Entry(str(file), f'{width} x {height} pixels'))
+        entries += _draw(scene, page.parent, f'{number}_{file.stem}')
+    title = f'What {name} sees'
+    write_page('figures.html', page, title=title, mark=_MARK, entries=entries)
     return page
 
 
@@ -104,15 +117,15 @@ def _check_channels(channels: Sequence[int], recordings: Iterable[Recording]) ->
             raise UserError(f'--channels {channel}: expected numbers from 0 to {most - 1}')
 
 
-def _draw(scene: Scene, out: Path, folder: str) -> Iterator[Part]:
+def _draw(scene: Scene, out: Path, folder: str) -> Iterator[Entry]:
     """Draw the figures of an image."""
     for section in track(SECTIONS, folder, console=Console(stderr=True)):
         rows, file = section.rows(scene), f'{folder}/{section.name}.png'
         if rows:
             save(draw_rows(section.title, rows), out / file)
-            yield Part(section.title, section.text, file)
+            yield Entry(section.title, section.text, file)
         else:
-            yield Part(section.title, 'There are none in this network.')
+            yield Entry(section.title, 'There are none in this network.')
 
 
 def main(words: list[str] | None = None) -> int:

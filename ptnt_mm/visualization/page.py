@@ -1,4 +1,4 @@
-"""A page that carries everything it shows: no file beside it, and no request."""
+"""HTML pages out of templates."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,6 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from ptnt_mm.utils.atomic_files import write_whole
-from ptnt_mm.visualization.charts import drawing_code
 
 
 def write_page(template: str, file: Path, **content: Any) -> None:
@@ -15,7 +14,7 @@ def write_page(template: str, file: Path, **content: Any) -> None:
     Args:
         template: Its name.
         file: The page.
-        content: What the template shows, beside the charts' JavaScript.
+        content: What the template shows.
 
     Raises:
         UserError: if the page cannot be written.
@@ -29,7 +28,7 @@ def write_page(template: str, file: Path, **content: Any) -> None:
         lstrip_blocks=True,
     )
     environment.globals |= dict(figure=_figure, percent=_percent)
-    text = environment.get_template(template).render(**content, drawing_code=drawing_code())
+    text = environment.get_template(template).render(**content)
     write_whole(file, text)
 
 
