@@ -40,7 +40,7 @@ from ptnt_mm.export.formats import (
     write_program,
 )
 from ptnt_mm.export.int8 import quantised
-from ptnt_mm.export.networks import Network, build_network
+from ptnt_mm.export.networks import EndToEndModel, build_network
 from ptnt_mm.inference.classes import find_classes
 from ptnt_mm.utils.atomic_files import check_new, sha256
 from ptnt_mm.utils.errors import UserError
@@ -175,7 +175,9 @@ def _check_host(config: Config) -> None:
         raise UserError(f'{name} has default_scope={scope!r}: expected mmdet or mmseg')
 
 
-def _read_model(config: Config, checkpoint: Path, size: tuple | None) -> tuple[Network, About]:
+def _read_model(
+    config: Config, checkpoint: Path, size: tuple | None
+) -> tuple[EndToEndModel, About]:
     """The network with its weights, and what the file will say of itself."""
     scale, keep_ratio = resizing(config)
     model = revert_sync_batchnorm(build_model(config, config.filename or 'the config')).eval()
@@ -214,7 +216,7 @@ def _write(out: Path, body: bytes, about: About) -> None:
 
 def _check(
     run: Callable[[dict], dict],
-    network: Network,
+    network: EndToEndModel,
     config: Config,
     shape: tuple[int, int],
     canvas: tuple[int, int] | None,

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ptnt_mm.deploy.pixels import paste
 from ptnt_mm.deploy.runtimes import Run
-from ptnt_mm.export.networks import Network
+from ptnt_mm.export.networks import EndToEndModel
 
 TOLERANCE = 1e-3
 """Of boxes in image sides, of scores, and of the share of pixels that differ."""
@@ -45,7 +45,9 @@ class Differences:
 
 
 @torch.no_grad()
-def compare(run: Run, network: Network, image: np.ndarray, size: tuple[int, int]) -> Differences:
+def compare(
+    run: Run, network: EndToEndModel, image: np.ndarray, size: tuple[int, int]
+) -> Differences:
     """Compare on one image.
 
     Args:
@@ -74,7 +76,7 @@ def compare(run: Run, network: Network, image: np.ndarray, size: tuple[int, int]
     return differences
 
 
-def _predicted(network: Network, image: Tensor, size: tuple[int, int]) -> BaseDataElement:
+def _predicted(network: EndToEndModel, image: Tensor, size: tuple[int, int]) -> BaseDataElement:
     """What the host itself finds in a normalised image (1, 3, H, W)."""
     height, width = image.shape[2:]
     meta = dict(

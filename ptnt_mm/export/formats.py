@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 
 from ptnt_mm.deploy.about import KEY, About, with_about
-from ptnt_mm.export.networks import INPUTS, Network
+from ptnt_mm.export.networks import INPUTS, EndToEndModel
 from ptnt_mm.utils.atomic_files import sha256, write_whole
 from ptnt_mm.utils.errors import UserError
 
@@ -52,7 +52,7 @@ def quiet() -> Iterator[None]:
             logging.disable(logging.NOTSET)
 
 
-def take_graph(network: Network, size: tuple[int, int], dynamic: bool) -> ExportedProgram:
+def take_graph(network: EndToEndModel, size: tuple[int, int], dynamic: bool) -> ExportedProgram:
     """Export a network with torch.
 
     Args:
@@ -105,7 +105,7 @@ def _once(function: Callable[..., Any]) -> Callable[..., Any]:
     return remembered
 
 
-def to_onnx(program: ExportedProgram, network: Network, half: bool = False) -> bytes:
+def to_onnx(program: ExportedProgram, network: EndToEndModel, half: bool = False) -> bytes:
     """An ONNX file with standard operators alone.
 
     Args:
@@ -205,7 +205,7 @@ def write_program(file: Path, program: ExportedProgram, about: About) -> None:
     write_whole(file, stream.getvalue())
 
 
-def as_arrays(program: ExportedProgram, network: Network) -> Callable[[dict], dict]:
+def as_arrays(program: ExportedProgram, network: EndToEndModel) -> Callable[[dict], dict]:
     """A torch.export program with the interface of ``ptnt_mm.deploy``'s runtimes."""
     # Without checks of sizes: torch takes some properties of its example for those of all images.
     module = program.module(check_guards=False)

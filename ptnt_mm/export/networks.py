@@ -27,7 +27,7 @@ from ptnt_mm.models.layers.shapes import pad, reduced
 INPUTS = ('images', 'sizes')
 
 
-class Network(nn.Module):
+class EndToEndModel(nn.Module):
     """A model of a host with its preprocessing.
 
     Args:
@@ -78,10 +78,10 @@ class Network(nn.Module):
         device = self.mean.device
         images = torch.zeros(1, 64, 64, 3, dtype=torch.uint8, device=device)
         with torch.no_grad():
-            return len(Network.forward(self, images, torch.full((1, 2), 64, device=device)))
+            return len(EndToEndModel.forward(self, images, torch.full((1, 2), 64, device=device)))
 
 
-class Segmenter(Network):
+class EndToEndSegmenter(EndToEndModel):
     """mmseg's ``EncoderDecoder``: the class of each pixel."""
 
     task = 'segmentation'
@@ -104,7 +104,7 @@ class Segmenter(Network):
         return (labels.to(torch.uint8 if number <= 256 else torch.int32),)
 
 
-class Detector(Network):
+class EndToEndDetector(EndToEndModel):
     """What detectors share: boxes are padded to a fixed number for each image."""
 
     task = 'detection'
@@ -127,7 +127,7 @@ class Detector(Network):
         )
 
 
-class DenseDetector(Detector):
+class DenseDetector(EndToEndDetector):
     """RetinaNet and RTMDet: every place of every level predicts boxes."""
 
     def __init__(self, model: nn.Module):
@@ -147,7 +147,7 @@ class DenseDetector(Detector):
         return self._padded(pick(boxes, places), scores, pick(labels, places))
 
 
-class TwoStageDetector(Detector):
+class TwoStageDetector(EndToEndDetector):
     """Mask R-CNN and Cascade R-CNN, with or without masks: boxes of regions of boxes."""
 
     def __init__(self, model: nn.Module):
@@ -161,7 +161,7 @@ class TwoStageDetector(Detector):
             extractors = _each(roi.mask_roi_extractor)
             # Without an extractor of their own, masks share that of the boxes.
             self.mask_stages = list(zip(extractors, heads, strict=True))
-            self.outputs = (*Detector.outputs, 'masks')
+            self.outputs = (*EndToEndDetector.outputs, 'masks')
             self.thresholds['mask'] = roi.test_cfg.mask_thr_binary
 
     def forward(self, images: Tensor, sizes: Tensor) -> tuple[Tensor, ...]:
@@ -304,18 +304,18 @@ def _each(modules: nn.Module) -> list[nn.Module]:
     return list(modules) if isinstance(modules, nn.ModuleList) else [modules]
 
 
-def build_network(model: nn.Module) -> Network:
+def build_network(model: nn.Module) -> EndToEndModel:
     """How much of a model of mmdet or mmseg goes into a file: backbone and neck always do."""
     kind = type(model).__name__
     head = getattr(model, 'bbox_head', None)
     if kind == 'EncoderDecoder' and model.test_cfg.get('mode', 'whole') == 'whole':
-        chosen = Segmenter
+        chosen = EndToEndSegmenter
     elif kind in ('RetinaNet', 'RTMDet') and head.use_sigmoid_cls and _plain(model.test_cfg):
         chosen = DenseDetector
     elif kind in ('FasterRCNN', 'MaskRCNN', 'CascadeRCNN') and _plain(model.test_cfg.rcnn):
         chosen = TwoStageDetector
     else:
-        chosen = Network
+        chosen = EndToEndModel
     return chosen(model.eval())
 
 

@@ -7,8 +7,8 @@ import torch
 from ptnt_mm.export.comparison import Differences, compare
 from ptnt_mm.export.networks import (
     DenseDetector,
-    Network,
-    Segmenter,
+    EndToEndModel,
+    EndToEndSegmenter,
     TwoStageDetector,
     build_network,
 )
@@ -23,9 +23,9 @@ KINDS = {
     'rtmdet_ptnt_s_1x': DenseDetector,
     'mask_rcnn_ptnt_s_1x': TwoStageDetector,
     'cascade_mask_rcnn_ptnt_s_1x': TwoStageDetector,
-    'semantic_fpn_ptnt_s_40k_ade20k': Segmenter,
-    'upernet_ptnt_s_160k_ade20k': Segmenter,
-    'dino_ptnt_s_1x': Network,
+    'semantic_fpn_ptnt_s_40k_ade20k': EndToEndSegmenter,
+    'upernet_ptnt_s_160k_ade20k': EndToEndSegmenter,
+    'dino_ptnt_s_1x': EndToEndModel,
 }
 
 
@@ -35,7 +35,7 @@ def photograph(height: int, width: int) -> np.ndarray:
     return blocks.repeat(16, axis=0).repeat(16, axis=1)[:height, :width].astype(np.uint8)
 
 
-def in_eager_mode(network: Network):
+def in_eager_mode(network: EndToEndModel):
     @torch.no_grad()
     def run(inputs: dict) -> dict:
         found = network(*map(torch.from_numpy, inputs.values()))
@@ -45,14 +45,14 @@ def in_eager_mode(network: Network):
 
 
 @pytest.fixture(scope='module', params=KINDS)
-def network(request, micro_arch: dict) -> Network:
+def network(request, micro_arch: dict) -> EndToEndModel:
     chosen = build_network(decided_model(narrow_config(request.param, micro_arch)))
     assert type(chosen) is KINDS[request.param]
     return chosen
 
 
 @pytest.mark.parametrize('size', [(128, 160), (97, 131)], ids=['whole', 'odd and padded'])
-def test_network_finds_what_the_host_finds(network: Network, size: tuple[int, int]):
+def test_network_finds_what_the_host_finds(network: EndToEndModel, size: tuple[int, int]):
     image = np.pad(photograph(*size), [(0, 128 - size[0]), (0, 160 - size[1]), (0, 0)])
     differences = compare(in_eager_mode(network), network, image, size)
     assert differences.within(1e-5), differences
@@ -72,10 +72,10 @@ def test_images_of_a_batch_do_not_know_of_each_other(micro_arch: dict):
 def test_sliding_windows_and_soft_suppression_are_left_to_the_host(micro_arch: dict):
     config = narrow_config('semantic_fpn_ptnt_s_40k_ade20k', micro_arch)
     config.model.test_cfg.mode = 'slide'
-    assert type(build_network(decided_model(config))) is Network
+    assert type(build_network(decided_model(config))) is EndToEndModel
     config = narrow_config('retinanet_ptnt_s_1x', micro_arch)
     config.model.test_cfg.nms.type = 'soft_nms'
-    assert type(build_network(decided_model(config))) is Network
+    assert type(build_network(decided_model(config))) is EndToEndModel
 
 
 @pytest.mark.parametrize(

@@ -27,22 +27,22 @@ from ptnt_mm.engine.config import read_config
 from ptnt_mm.export.data import pattern
 from ptnt_mm.export.formats import take_graph, to_onnx
 from ptnt_mm.export.int8 import quantised
-from ptnt_mm.export.networks import Network, build_network
+from ptnt_mm.export.networks import EndToEndModel, build_network
 
 MODELS = {
     'demo': ('RetinaNet-Ti of the demo', 'demo_retinanet_ptnt_ti', build_network, (192, 256)),
     's': ('RetinaNet-S', 'retinanet_ptnt_s_1x', build_network, (800, 1344)),
-    'neck': ('RetinaNet-S, backbone and neck', 'retinanet_ptnt_s_1x', Network, (800, 1344)),
+    'neck': ('RetinaNet-S, backbone and neck', 'retinanet_ptnt_s_1x', EndToEndModel, (800, 1344)),
     'r50': (
         "mmdet's RetinaNet-R50, backbone and neck",
         'retinanet/retinanet_r50_fpn_1x_coco.py',
-        Network,
+        EndToEndModel,
         (800, 1344),
     ),
     'swin': (
         "mmdet's RetinaNet-Swin-T, backbone and neck",
         'swin/retinanet_swin-t-p4-w7_fpn_1x_coco.py',
-        Network,
+        EndToEndModel,
         (800, 1344),
     ),
 }
@@ -102,7 +102,7 @@ def find_config(name: str) -> Config:
 
 
 def write_files(
-    network: Network, size: tuple[int, int], folder: Path, images: int
+    network: EndToEndModel, size: tuple[int, int], folder: Path, images: int
 ) -> tuple[dict[str, Path], float]:
     """The ONNX files by precision, and the seconds that the first one took."""
     start = perf_counter()
@@ -115,7 +115,7 @@ def write_files(
 
 
 def runs(
-    network: Network, size: tuple[int, int], files: dict[str, Path], threads: int
+    network: EndToEndModel, size: tuple[int, int], files: dict[str, Path], threads: int
 ) -> Iterator[tuple[str, Callable[[], object]]]:
     """What is timed, by name."""
     arrays = inputs(size, 0)
