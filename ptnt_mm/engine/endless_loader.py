@@ -32,10 +32,17 @@ _SAMPLES = 2
 
 def seed_all(*numbers: int) -> None:
     """Seed every generator of this process with what distinguishes these numbers from others."""
+    torch.manual_seed(_seed_cpu(*numbers))
+
+
+def _seed_cpu(*numbers: int) -> int:
+    """The same but for generators of accelerators, and the seed for those."""
     words = np.random.SeedSequence(numbers).generate_state(4)
     random.seed(int(words[0]))
     np.random.seed(words[1])
-    torch.manual_seed(int(words[2]) << 32 | int(words[3]))
+    seed = int(words[2]) << 32 | int(words[3])
+    torch.default_generator.manual_seed(seed)
+    return seed
 
 
 class Place(NamedTuple):
@@ -72,7 +79,9 @@ class SeededDataset(Dataset):
 
     def __getitem__(self, place: Place) -> Any:
         """What the data set gives at a place: a function of the seeds and the place alone."""
-        seed_all(*self.seeds, _SAMPLES, place.batch, place.position)
+        # Samples are made on the CPU. `torch.manual_seed` would note down a stack trace for each
+        # kind of accelerator, which costs more than many a transform.
+        _seed_cpu(*self.seeds, _SAMPLES, place.batch, place.position)
         return self.dataset[place.index]
 
     def __len__(self) -> int:

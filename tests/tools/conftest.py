@@ -1,31 +1,57 @@
-"""A small data set and one short training, shared by the tests of the command lines."""
+"""A small data set and a short training for each host, shared by the tests of the command lines.
+
+All processes of a run of the suite share them: the first that asks makes them, each takes a copy.
+"""
+
+import os
+import shutil
 
 import pytest
+from filelock import FileLock
 
 from .workplace import LEARNING, LEARNING_MAPS, Training, Workplace
 
 
 @pytest.fixture(scope='session')
-def workplace(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
+    base = tmp_path_factory.getbasetemp()
+    return Workplace(base.parent if 'PYTEST_XDIST_WORKER' in os.environ else base)
+
+
+def take_copy(name: str, shared: Workplace, workplace: Workplace, *command: object) -> str:
+    """Copy the folder that a command makes, which runs once; what it printed."""
+    folder = shared.folder / name
+    output = folder.with_suffix('.txt')
+    with FileLock(folder.with_suffix('.lock')):
+        if not output.exists():
+            output.write_text(shared.run_afresh(*command).stdout)
+    shutil.copytree(folder, workplace.folder / name)
+    return output.read_text()
+
+
+@pytest.fixture(scope='session')
+def workplace(shared: Workplace, tmp_path_factory: pytest.TempPathFactory) -> Workplace:
     pytest.importorskip('mmdet')
     place = Workplace(tmp_path_factory.mktemp('workplace'))
-    place.run_afresh('make_demo_data.py', 'data/demo', '--train', 16, '--val', 6)
+    command = ('make_demo_data.py', 'data/demo', '--train', 16, '--val', 6)
+    take_copy('data', shared, place, *command)
     return place
 
 
 @pytest.fixture(scope='session')
-def training(workplace: Workplace) -> Training:
+def training(workplace: Workplace, shared: Workplace) -> Training:
     config = workplace.folder / 'learning.py'
     config.write_text(LEARNING)
     args = ('--work-dir', 'run', '--seed', 1, '--cfg-options', 'param_scheduler.0.end=4')
-    done = workplace.run_afresh('train.py', config, *args)
-    return Training(done.stdout, config, workplace.folder / 'run')
+    output = take_copy('run', shared, workplace, 'train.py', config, *args)
+    return Training(output, config, workplace.folder / 'run')
 
 
 @pytest.fixture(scope='session')
-def segmentation(workplace: Workplace) -> Training:
+def segmentation(workplace: Workplace, shared: Workplace) -> Training:
     pytest.importorskip('mmseg')
     config = workplace.folder / 'learning_maps.py'
     config.write_text(LEARNING_MAPS)
-    done = workplace.run_afresh('train.py', config, '--work-dir', 'maps', '--seed', 1)
-    return Training(done.stdout, config, workplace.folder / 'maps')
+    args = ('--work-dir', 'maps', '--seed', 1)
+    output = take_copy('maps', shared, workplace, 'train.py', config, *args)
+    return Training(output, config, workplace.folder / 'maps')

@@ -175,7 +175,7 @@ train_cfg = dict(max_epochs=1, val_interval=9)
 val_dataloader = dict(
     dataset=dict(
         data_root=root, metainfo=classes, ann_file='annotations/instances_val.json',
-        data_prefix=dict(img='val/'),
+        data_prefix=dict(img='val/'), indices=1,
     )
 )
 val_evaluator = dict(ann_file=root + 'annotations/instances_val.json')
