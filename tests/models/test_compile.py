@@ -55,7 +55,7 @@ def test_static_sizes(build_micro, attention):
 @pytest.mark.timeout(300)
 def test_dynamic_sizes(build_shallow):
     """Sizes that are multiples of 64 share a compilation; a remainder may cost another one."""
-    pyramid = Pyramid(build_shallow(drop_path_rate=0.0, out_indices=(0, 1))).double()
+    pyramid = Pyramid(build_shallow(drop_path_rate=0.0, out_indices=(0,))).double()
     counter = CompileCounterWithBackend('aot_eager')
     compiled = torch.compile(pyramid, backend=counter, fullgraph=True, dynamic=True)
     for hw in [(192, 256), (256, 192), (192, 320)]:

@@ -31,7 +31,7 @@ def test_a_training_says_what_matters(segmentation: Training):
 
 
 def test_test_gives_the_figures_of_the_training(workplace: Workplace, segmentation: Training):
-    done = workplace.run_afresh(
+    done = workplace.run(
         'test.py', segmentation.config, segmentation.checkpoint, '--work-dir', 'maps-test',
         '--show-dir', 'maps-shown', '--out', 'maps.pkl',
         '--cfg-options', 'test_evaluator.output_dir=maps-found',

@@ -45,7 +45,7 @@ def test_the_last_line_says_where_everything_is(training: Training):
 
 
 def test_test_gives_the_figures_of_the_training(workplace: Workplace, training: Training):
-    done = workplace.run_afresh(
+    done = workplace.run(
         'test.py', training.config, training.checkpoint, '--work-dir', 'test',
         '--show-dir', 'shown', '--out', 'predictions.pkl',
     )  # fmt: skip
