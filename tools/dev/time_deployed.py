@@ -2,8 +2,9 @@
 
     OMP_NUM_THREADS=2 python tools/dev/time_deployed.py [--rounds 9] [--threads 2] [--only demo]
 
-Weights are random; times do not depend on them, but for the number of boxes. Needs onnxruntime and
-openvino. A runtime's first passes are not counted.
+Behind PyTorch's milliseconds stand the other forms' shares of them, first passes left out. Weights
+are random; times do not depend on them, but for the number of boxes. Needs onnxruntime and
+openvino.
 """
 
 import argparse
@@ -30,8 +31,13 @@ from ptnt_mm.export.int8 import quantised
 from ptnt_mm.export.networks import EndToEndModel, build_network
 
 MODELS = {
-    'demo': ('RetinaNet-Ti of the demo', 'demo_retinanet_ptnt_ti', build_network, (192, 256)),
-    's': ('RetinaNet-S', 'retinanet_ptnt_s_1x', build_network, (800, 1344)),
+    'demo': (
+        'RetinaNet-Ti of the demo, 192x256',
+        'demo_retinanet_ptnt_ti',
+        build_network,
+        (192, 256),
+    ),
+    's': ('RetinaNet-S, 800x1344', 'retinanet_ptnt_s_1x', build_network, (800, 1344)),
     'neck': ('RetinaNet-S, backbone and neck', 'retinanet_ptnt_s_1x', EndToEndModel, (800, 1344)),
     'r50': (
         "mmdet's RetinaNet-R50, backbone and neck",
@@ -48,6 +54,18 @@ MODELS = {
 }
 """Title, config, how much of the model, and size, by the name for ``--only``."""
 
+FILES = {
+    'ONNX Runtime': ('float32', 'onnxruntime', 'f32'),
+    'OpenVINO': ('float32', 'openvino', 'f32'),
+    'OpenVINO bfloat16': ('float32', 'openvino', 'bf16'),
+    'ONNX Runtime int8': ('int8', 'onnxruntime', 'f32'),
+    'OpenVINO int8': ('int8', 'openvino', 'f32'),
+}
+"""The file, the runtime and its precision, by the name of the form."""
+
+FORMS = ('compiled', *FILES)
+"""What is compared with PyTorch."""
+
 
 def main() -> int:
     """Print the table; the exit status."""
@@ -58,7 +76,8 @@ def main() -> int:
     parser.add_argument('--calibrate', type=int, default=4, help='images for int8')
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
-    print('| | form | export, s | file, MB | median, ms | of PyTorch |\n|---|---|---|---|---|---|')
+    print(f'| | PyTorch, ms | {" | ".join(FORMS)} | export, s | float32, MB | int8, MB |')
+    print('|---' * (len(FORMS) + 5) + '|')
     for name in args.only:
         title, config, build, size = MODELS[name]
         network = build(random_model(config))
@@ -66,16 +85,12 @@ def main() -> int:
             files, exported = write_files(network, size, Path(folder), args.calibrate)
             tasks = dict(runs(network, size, files, args.threads))
             interleave(tasks, 2)
-            times = interleave(tasks, args.rounds)
-            base = median(times['PyTorch'])
-            for form, seconds in times.items():
-                at, kind = median(seconds), 'int8' if 'int8' in form else 'float32'
-                onnx = 'PyTorch' not in form
-                export = f'{exported:.0f}' if onnx else ''
-                size_of = f'{files[kind].stat().st_size / 1e6:.0f}' if onnx else ''
-                ratio = f'{at / base:.2f}'
-                print(f'| {title} | {form} | {export} | {size_of} | {at * 1e3:.0f} | {ratio} |')
-                sys.stdout.flush()
+            times = {form: median(s) for form, s in interleave(tasks, args.rounds).items()}
+            base = times['PyTorch']
+            ratios = [f'{times[form] / base:.2f}' for form in FORMS]
+            sizes = [f'{file.stat().st_size / 1e6:.0f}' for file in files.values()]
+        row = [title, f'{base * 1e3:.0f}', *ratios, f'{exported:.0f}', *sizes]
+        print(f'| {" | ".join(row)} |', flush=True)
     return 0
 
 
@@ -121,14 +136,8 @@ def runs(
     arrays = inputs(size, 0)
     tensors = [torch.from_numpy(array) for array in arrays.values()]
     yield 'PyTorch', partial(without_gradients, network, tensors)
-    yield 'PyTorch compiled', partial(without_gradients, torch.compile(network), tensors)
-    for form, file, runtime, precision in [
-        ('ONNX Runtime float32', 'float32', 'onnxruntime', 'f32'),
-        ('OpenVINO float32', 'float32', 'openvino', 'f32'),
-        ('OpenVINO bfloat16', 'float32', 'openvino', 'bf16'),
-        ('ONNX Runtime int8', 'int8', 'onnxruntime', 'f32'),
-        ('OpenVINO int8', 'int8', 'openvino', 'f32'),
-    ]:
+    yield 'compiled', partial(without_gradients, torch.compile(network), tensors)
+    for form, (file, runtime, precision) in FILES.items():
         yield form, partial(load(files[file], runtime, threads, precision), arrays)
 
 
