@@ -1,23 +1,17 @@
 """What tests of several folders share."""
 
-import functools
-import gc
 import signal
 
 import pytest
-from mmengine.config import utils as config_utils
+from quick_mmengine import spare_imports
 
 # A shell ignores Ctrl-C in what it starts in the background, and processes inherit that; those that
 # the tests interrupt must not.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# For each config of mmdet's that one of ours inherits, MMEngine parses a hundred YAML files anew.
-config_utils.load = functools.cache(config_utils.load)
-
 
 def pytest_collection_finish() -> None:
-    """Spare what was imported: MMEngine collects garbage with every data set that it builds."""
-    gc.freeze()
+    spare_imports()
 
 
 @pytest.fixture(scope='session')

@@ -14,11 +14,14 @@ import sys
 from pathlib import Path
 
 import torch
+from quick_mmengine import spare_imports
 
 ROOT = Path(__file__).parents[1]
 
 _SERVER = multiprocessing.get_context('forkserver')
-_SERVER.set_forkserver_preload(['mmengine.runner', 'mmcv.ops', 'seaborn', 'torchvision'])
+_SERVER.set_forkserver_preload(
+    ['mmengine.runner', 'mmcv.ops', 'seaborn', 'sklearn.metrics', 'torchvision']
+)
 
 
 def start_server() -> None:
@@ -63,6 +66,7 @@ def _run(words: list[str], folder: Path, output: Path) -> None:
     os.environ['PYTHONPATH'] = str(ROOT)
     # The variables that say so were read before the fork.
     torch.set_num_threads(1)
+    spare_imports()
     sys.argv = words
     sys.path[:0] = [str(Path(words[0]).parent), str(ROOT)]
     runpy.run_path(words[0], run_name='__main__')

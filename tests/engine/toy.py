@@ -1,5 +1,6 @@
 """Trainings of seconds, with all that can differ between two runs: workers, dropout, momentum."""
 
+import gc
 import random
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from mmengine.registry import DATASETS, METRICS, MODELS, TRANSFORMS
 from mmengine.runner import Runner
 from mmengine.structures import BaseDataElement
 from torch import Tensor, nn
+from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
 
 @TRANSFORMS.register_module()
@@ -111,16 +113,15 @@ def train(config: Config) -> dict[str, Tensor]:
     try:
         runner.train()
     finally:
-        _stop_workers(runner)
+        _stop_workers()
     return {name: weight.clone() for name, weight in runner.model.state_dict().items()}
 
 
-def _stop_workers(runner: Runner) -> None:
-    """End the loader's processes now.
+def _stop_workers() -> None:
+    """End the processes of all loaders now.
 
     Left to the garbage collector, which takes their queues first, it waits five seconds for each.
     """
-    loader = getattr(runner._train_loop, 'dataloader', None)
-    iterator = getattr(loader, '_iterator', None)
-    if iterator is not None:
-        iterator._shutdown_workers()
+    for thing in gc.get_objects():
+        if type(thing) is _MultiProcessingDataLoaderIter:
+            thing._shutdown_workers()

@@ -1,10 +1,11 @@
 """A step that ruins the weights of a whole detector or segmenter, as a user's command meets it."""
 
 import pytest
+from soak import SMALL, SMALL_MAPS
 
 from ptnt_mm.models.pretrained import check_finite, read
 
-from .workplace import CONFIG, ROOT, SEGMENTER, options
+from .workplace import ROOT
 
 RUINED = f"""
 import runpy, sys, torch
@@ -24,35 +25,30 @@ def ruined_step(self, *args, **kwargs):
 AdamW.step = ruined_step
 runpy.run_path({str(ROOT / 'tools' / 'train.py')!r}, run_name='__main__')
 """
-SMALL_MAPS = (
+EPOCHS = ('train_cfg.max_epochs=2', 'train_cfg.val_interval=1')
+ITERATIONS = (
     'train_cfg.max_iters=4',
     'train_cfg.val_interval=2',
-    'train_dataloader.batch_size=2',
     'default_hooks.checkpoint.interval=2',
-    'default_hooks.checkpoint.max_keep_ckpts=1',
-    'default_hooks.checkpoint.save_best=mIoU',
 )
 
 
 # Of a detector every fourth iteration is saved, of a segmenter every second.
 @pytest.mark.parametrize(
-    ('config', 'settings', 'iteration', 'kept', 'result'),
+    ('text', 'settings', 'iteration', 'kept', 'result'),
     [
-        (
-            CONFIG,
-            options('default_hooks.checkpoint.max_keep_ckpts=1'),
-            8,
-            'epoch_1.pth',
-            'epoch_2.pth',
-        ),
-        (SEGMENTER, ('--cfg-options', *SMALL_MAPS), 4, 'iter_2.pth', 'iter_4.pth'),
+        (SMALL, EPOCHS, 8, 'epoch_1.pth', 'epoch_2.pth'),
+        (SMALL_MAPS, ITERATIONS, 4, 'iter_2.pth', 'iter_4.pth'),
     ],
+    ids=['detector', 'segmenter'],
 )
-def test_the_last_good_one_stays(workplace, config, settings, iteration, kept, result):
+def test_the_last_good_one_stays(workplace, text, settings, iteration, kept, result):
+    config = workplace.folder / f'ruined{iteration}.py'
+    config.write_text(text)
     run = workplace.folder / f'ruined{iteration}'
     script = workplace.folder / 'ruined.py'
     script.write_text(RUINED)
-    args = (config, '--work-dir', run, *settings)
+    args = (config, '--work-dir', run, '--cfg-options', *settings)
     done = workplace.run(script, *args, iteration, check=False)
     assert done.returncode == 1 and 'Traceback' not in done.stdout
     error = done.stdout.strip().splitlines()[-1]

@@ -95,6 +95,20 @@ def test_forms_of_ours():
     assert {'swin_t', 'pvt_v2_b1', 'pvt_v2_b2', 'resnet50'} < set(BUILDERS)
 
 
+@pytest.mark.parametrize(
+    ('package', 'name'), [('timm', 'tnt_s_timm'), ('mmpretrain', 'tnt_s_mmpretrain')]
+)
+def test_backbones_for_one_size_are_built_for_each(package: str, name: str):
+    pytest.importorskip(package)
+    model = build_contender(name).train()
+    for size in ((32, 48), (64, 32)):
+        sum(output.float().mean() for output in model(torch.randn(1, 3, *size))).backward()
+    assert list(model.models) == ['32x48', '64x32']
+    assert all(one.training for one in model.models.values())
+    millions = sum(parameter.numel() for parameter in model.models['32x48'].parameters()) / 1e6
+    assert millions == pytest.approx(23.3, rel=0.02), 'without a head and with few positions'
+
+
 @pytest.mark.parametrize('name', ['swin_t', 'pvt_v2_b1', 'pvt_v2_b2', 'resnet50'])
 def test_peers_are_the_published_ones(name):
     """Parameters in millions, of the backbones without their classifiers, by their papers."""
@@ -109,7 +123,7 @@ def test_ratios_are_taken_round_by_round():
         Row(name, setting, seconds, None, 10)
         for name, seconds in {'ptnt_s': (1.0, 2.0, 4.0), 'other': (2.0, 2.0, 8.0)}.items()
     ]
-    found = to_dicts(rows)
+    found = to_dicts(rows, 'ptnt_s')
     assert [row['ratio'] for row in found] == [1, 2]
     assert found[0]['multiply_adds_per_second'] == 10 / 2.0
 

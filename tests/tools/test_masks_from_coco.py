@@ -11,7 +11,7 @@ def test_drawn_masks_are_sound_data(workplace: Workplace):
     for split in ('train', 'val'):
         (own / 'images' / split).symlink_to(workplace.folder / 'data' / 'demo' / split)
         file = f'data/demo/annotations/instances_{split}.json'
-        done = workplace.run_afresh('masks_from_coco.py', file, own / 'masks' / split)
+        done = workplace.run('masks_from_coco.py', file, own / 'masks' / split)
         classes = "classes = ('background', 'ball', 'coin', 'crate', 'cup')"
         assert done.stdout.splitlines()[-1] == classes
         # What the config has, so that nothing needs to be changed in it.

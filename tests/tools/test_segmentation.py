@@ -9,7 +9,7 @@ import pytest
 import torch
 from PIL import Image
 
-from .workplace import SEGMENTER, Training, Workplace, ious
+from .workplace import Training, Workplace, ious
 
 mmseg = pytest.importorskip('mmseg')
 
@@ -56,7 +56,8 @@ def test_a_report_evaluates_what_was_not_evaluated(workplace: Workplace, segment
 
 def test_mmsegs_own_tools_run_our_configs(workplace: Workplace, segmentation: Training):
     few = ('train_cfg.max_iters=2', 'train_cfg.val_interval=2', 'train_dataloader.batch_size=2')
-    workplace.run(_mmseg_tool('train.py'), SEGMENTER, '--work-dir', 'mmseg', '--cfg-options', *few)
+    args = (segmentation.config, '--work-dir', 'mmseg', '--cfg-options', *few)
+    workplace.run(_mmseg_tool('train.py'), *args)
     assert (workplace.folder / 'mmseg' / 'iter_2.pth').is_file()
     tested = workplace.run(
         _mmseg_tool('test.py'), segmentation.config, segmentation.checkpoint,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import torch
 
-from benchmark.contenders import BASELINE, BUILDERS, COMPILED, check_name
+from benchmark.contenders import BUILDERS, COMPILED, check_name
 from benchmark.figures import draw_sizes, draw_speed_and_memory
 from benchmark.machine import describe_machine
 from benchmark.report import to_dicts, to_tables
@@ -39,7 +39,8 @@ def main(words: list[str] | None = None) -> int:
     parser = Parser(__doc__)
     parser.add_argument(
         '--models', nargs='+', default=MODELS, metavar='NAME',
-        help=f'{", ".join(BUILDERS)}; each may end in {COMPILED}',
+        help=f'{", ".join(BUILDERS)}; each may end in {COMPILED}; ratios '
+        'refer to the first',
     )  # fmt: skip
     parser.add_argument('--modes', nargs='+', choices=MODES, default=list(MODES))
     parser.add_argument(
@@ -90,13 +91,13 @@ def time_backbones(args: argparse.Namespace) -> None:
         if side > EAGER_LIMIT:
             models = [name for name in models if not name.endswith('_eager')]
         squares += time_contenders(models, setting, min(args.rounds, 2))
-    machine = describe_machine(args.device, args.threads)
+    machine, baseline = describe_machine(args.device, args.threads), args.models[0]
     parts = [', '.join(f'{key} {value}' for key, value in machine.items())]
-    parts += [to_tables(rows), to_tables(squares)]
+    parts += [to_tables(rows, baseline), to_tables(squares, baseline)]
     print('\n\n'.join(filter(None, parts)))
     if args.out:
-        found = dict(machine=machine, baseline=BASELINE)
-        found |= dict(rows=to_dicts(rows), sizes=to_dicts(squares))
+        found = dict(machine=machine, baseline=baseline)
+        found |= dict(rows=to_dicts(rows, baseline), sizes=to_dicts(squares, baseline))
         write_whole(args.out / FILES[0], json.dumps(found, indent=1) + '\n')
         draw_speed_and_memory(rows, machine, args.out / FILES[1])
         if squares:

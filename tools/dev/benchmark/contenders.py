@@ -1,20 +1,17 @@
-"""The backbones to compare: the forms of PyramidTNT, and published backbones from mmdet."""
+"""The backbones to compare: those of this package, and published ones of others."""
 
 from collections.abc import Callable
 from functools import partial
 
-from torch import nn
+from torch import Tensor, nn
 
 from ptnt_mm.engine.hosts import import_host
-from ptnt_mm.models import PyramidTNT
+from ptnt_mm.models import CPVT, TNT, PyramidTNT
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
 
 COMPILED = '+compile'
 """Suffix of a name: run the model with torch.compile."""
-
-BASELINE = 'ptnt_s'
-"""The contender that ratios refer to."""
 
 
 def _peer(name: str, **options) -> nn.Module:
@@ -23,6 +20,42 @@ def _peer(name: str, **options) -> nn.Module:
     from mmdet.models import backbones
 
     return getattr(backbones, name)(**options)
+
+
+class OneForEachSize(nn.Module):
+    """A backbone whose class is for one size of images: one is built for each size that it meets.
+
+    Args:
+        build: Takes height and width in pixels.
+    """
+
+    def __init__(self, build: Callable[[tuple[int, int]], nn.Module]):
+        super().__init__()
+        self.build = build
+        self.models = nn.ModuleDict()
+
+    def forward(self, image: Tensor) -> Tensor | tuple[Tensor, ...]:
+        """Images (B, 3, H, W) -> whatever the backbone returns."""
+        height, width = image.shape[2:]
+        name = f'{height}x{width}'
+        if name not in self.models:
+            self.models[name] = self.build((height, width)).to(image.device)
+            # mmpretrain's returns nothing.
+            self.models[name].train(self.training)
+        return self.models[name](image)
+
+
+def _timms_tnt(size: tuple[int, int]) -> nn.Module:
+    from timm import create_model
+
+    return create_model('tnt_s_patch16_224', img_size=size, num_classes=0)
+
+
+def _mmpretrains_tnt(size: tuple[int, int]) -> nn.Module:
+    import_host('mmpretrain.models')
+    from mmpretrain.models import TNT as Theirs  # noqa: N811
+
+    return Theirs('s', img_size=size)
 
 
 _SIZES = dict(ti='tiny', s='small', m='medium', b='base')
@@ -36,6 +69,11 @@ BUILDERS: dict[str, Callable[[], nn.Module]] = {
         for size, arch in _SIZES.items()
         for form, options in _FORMS.items()
     },
+    'ptnt_s_peg': partial(PyramidTNT, 'small', position='peg'),
+    'tnt_s': partial(TNT, 'small'),
+    'tnt_s_timm': partial(OneForEachSize, _timms_tnt),
+    'tnt_s_mmpretrain': partial(OneForEachSize, _mmpretrains_tnt),
+    'cpvt_s': partial(CPVT, 'small'),
     'swin_t': partial(_peer, 'SwinTransformer', drop_path_rate=0.2, **_SWIN),
     'pvt_v2_b1': partial(_peer, 'PyramidVisionTransformerV2', num_layers=(2, 2, 2, 2), **_PVT_V2),
     'pvt_v2_b2': partial(_peer, 'PyramidVisionTransformerV2', num_layers=(3, 4, 6, 3), **_PVT_V2),

@@ -4,7 +4,6 @@ import statistics
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from benchmark.contenders import BASELINE
 from benchmark.timing import FORWARD, Setting
 from ptnt_mm.utils.tables import new_table, to_text
 
@@ -43,16 +42,16 @@ class Row:
         passes = 1 if self.setting.mode == FORWARD else 3
         return passes * self.multiply_adds * self.images_per_second
 
-    def ratio(self, rows: list['Row']) -> float | None:
+    def ratio(self, rows: list['Row'], baseline: str) -> float | None:
         """The median over rounds of this time / the baseline's in the same setting."""
         for other in rows:
-            if (other.name, other.setting) == (BASELINE, self.setting):
+            if (other.name, other.setting) == (baseline, self.setting):
                 pairs = zip(self.seconds, other.seconds, strict=True)
                 return statistics.median(own / base for own, base in pairs)
         return None
 
 
-def to_dicts(rows: list[Row]) -> list[dict[str, Any]]:
+def to_dicts(rows: list[Row], baseline: str) -> list[dict[str, Any]]:
     """The numbers, ready for JSON."""
     return [
         {
@@ -61,7 +60,7 @@ def to_dicts(rows: list[Row]) -> list[dict[str, Any]]:
             'seconds': row.seconds,
             'median_seconds': row.median_seconds,
             'images_per_second': row.images_per_second,
-            'ratio': row.ratio(rows),
+            'ratio': row.ratio(rows, baseline),
             'peak_bytes': row.peak_bytes,
             'multiply_adds': row.multiply_adds,
             'multiply_adds_per_second': row.multiply_adds_per_second,
@@ -70,12 +69,12 @@ def to_dicts(rows: list[Row]) -> list[dict[str, Any]]:
     ]
 
 
-def to_tables(rows: list[Row]) -> str:
-    """The numbers as one Markdown table for each setting."""
-    headings = ('seconds', 'min to max', 'images/s', f'to {BASELINE}', 'peak MiB', 'G, G/s')
+def to_tables(rows: list[Row], baseline: str) -> str:
+    """The numbers as one Markdown table for each setting, with ratios to a contender's times."""
+    headings = ('seconds', 'min to max', 'images/s', f'to {baseline}', 'peak MiB', 'G, G/s')
     tables = {row.setting: new_table('model', *headings) for row in rows}
     for row in rows:
-        ratio, rate = row.ratio(rows), row.multiply_adds_per_second
+        ratio, rate = row.ratio(rows, baseline), row.multiply_adds_per_second
         tables[row.setting].add_row(
             row.name,
             f'{row.median_seconds:.3f}',
