@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ptnt_mm.cli.arguments import Parser
+from ptnt_mm.cli.arguments import Parser, resolved
 from ptnt_mm.cli.test import evaluate
 from ptnt_mm.report.training_run import TrainingRun, read_run
+from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.errors import UserError
 
 _PACKAGES = 'altair jinja2 pycocotools scikit-learn vl-convert-python'  # the extra `vis`
@@ -24,10 +25,13 @@ class ReportArguments:
     """The command line, resolved: what :func:`write_report` takes."""
 
     work_dirs: tuple[Path, ...]
-    out: Path
+    out: Path | None
+    overwrite: bool
 
 
-def write_report(work_dirs: Sequence[Path], out: Path) -> None:
+def write_report(
+    work_dirs: Sequence[Path], out: Path | None = None, overwrite: bool = False
+) -> Path:
     """Write a page as ``ptnt report`` does.
 
     Predictions in a work dir are used if they are newer than its last checkpoint. Otherwise that
@@ -35,7 +39,9 @@ def write_report(work_dirs: Sequence[Path], out: Path) -> None:
 
     Args:
         work_dirs: Those of trainings.
-        out: The page; one that is there is replaced.
+        out: The page, which is returned. By default ``report.html`` in the first work dir, where
+            the page of an earlier call is replaced.
+        overwrite: Replace any other file that is there.
 
     Raises:
         UserError: for everything that the user can mend.
@@ -46,6 +52,10 @@ def write_report(work_dirs: Sequence[Path], out: Path) -> None:
         from ptnt_mm.visualization.page import write_page
     except ModuleNotFoundError as error:
         raise UserError(f'{error}: a report needs pip install {_PACKAGES}') from error
+    default = work_dirs[0] / 'report.html'
+    page = out or default
+    if page != default:
+        check_new(page, overwrite)
     names = [path.resolve().name for path in work_dirs]
     if len(set(names)) < len(names):
         names = list(map(str, work_dirs))
@@ -59,7 +69,13 @@ def write_report(work_dirs: Sequence[Path], out: Path) -> None:
             notes[run.name] = f'No scores and no images: {error}'
             print(f'{run.work_dir}: {notes[run.name]}')
     content = page_content(runs, reports, notes)
-    write_page('report.html', out, **content, drawing_code=drawing_code())
+    for gallery in filter(None, content['galleries']):
+        faults = [image['fault'] for image in gallery['images'] if 'fault' in image]
+        if faults:
+            more = f', and {len(faults) - 1} more: see the page' if faults[1:] else ''
+            print(f'{faults[0]}{more}')
+    write_page('report.html', page, **content, drawing_code=drawing_code())
+    return page
 
 
 def _report(run: TrainingRun) -> Any:
@@ -85,14 +101,15 @@ def _parser() -> Parser:
     parser.add_argument(
         '--out', type=Path, metavar='FILE.html', help='the page: WORK_DIR/report.html by default'
     )
+    parser.add_argument(
+        '--overwrite', action='store_true', help='replace the file of --out if it exists'
+    )
     return parser
 
 
 def _resolve(args: argparse.Namespace) -> ReportArguments:
-    out = args.out or args.work_dirs[0] / 'report.html'
-    return ReportArguments(tuple(dict.fromkeys(args.work_dirs)), out)
+    return resolved(ReportArguments, args, work_dirs=tuple(dict.fromkeys(args.work_dirs)))
 
 
 def _run(arguments: ReportArguments) -> None:
-    write_report(**vars(arguments))
-    print(f'Done. Page: {arguments.out}')
+    print(f'Done. Page: {write_report(**vars(arguments))}')

@@ -12,6 +12,7 @@ from ptnt_mm.engine.config import flat_settings
 from ptnt_mm.report.errors import ERRORS
 from ptnt_mm.report.pictures import photograph
 from ptnt_mm.report.training_run import TrainingRun
+from ptnt_mm.utils.errors import UserError
 from ptnt_mm.version import __version__
 from ptnt_mm.visualization.charts import LINES, bar_chart, line_chart
 
@@ -34,9 +35,6 @@ def page_content(
         runs: All runs.
         reports: What their predictions say, by the runs' names, as far as there are any.
         notes: Why there are none, by the runs' names.
-
-    Raises:
-        UserError: if an image cannot be read.
     """
     tasks = {run.name: run.task for run in runs if run.name in reports}
     detectors, segmenters = (
@@ -148,11 +146,17 @@ def _gallery(reports: Mapping[str, Any], size: int) -> dict[str, Any]:
     names = {worst.file: worst.name for row in rows for worst in row if worst}
     images = []
     for file, name in list(names.items())[:_MOST_IMAGES]:
-        details = [
-            report.details(worst[file]) if file in worst else None
-            for report, worst in zip(reports.values(), of_runs, strict=True)
+        seen = [
+            (report, run.get(file)) for report, run in zip(reports.values(), of_runs, strict=True)
         ]
-        image = dict(photograph(file), name=name, runs=details)
+        try:
+            picture = photograph(file)
+        except UserError as error:
+            # Its figures are worth a card without a picture.
+            report, worst = next(pair for pair in seen if pair[1])
+            picture = dict(report.size(worst), picture=None, fault=str(error))
+        details = [worst and report.details(worst) for report, worst in seen]
+        image = dict(picture, name=name, runs=details)
         size -= len(json.dumps(image))
         if size < 0:
             break

@@ -26,6 +26,30 @@ def test_without_predictions_and_weights_there_are_curves(tmp_path: Path, capsys
     assert said in page and 'Learning rate' in page and 'id="detections"' not in page
 
 
+def test_files_of_others_are_kept(tmp_path: Path, capsys):
+    work_dir, notes = make_detector(tmp_path, 'run'), tmp_path / 'notes.html'
+    notes.write_text('mine')
+    words = [str(work_dir), '--out', str(notes)]
+    assert main(words) == 1 and notes.read_text() == 'mine'
+    assert f'{notes} exists: choose another name, or give --overwrite' in capsys.readouterr().err
+    assert main([*words, '--overwrite']) == 0 and 'Training report' in notes.read_text()
+    # The page of the work dir is the command's own.
+    page = work_dir / 'report.html'
+    page.write_text('of last week')
+    assert main([str(work_dir)]) == 0 and 'Training report' in page.read_text()
+
+
+def test_images_that_cannot_be_read_are_one_line(tmp_path: Path, capsys):
+    work_dir, data = make_detector(tmp_path, 'run'), tmp_path / 'data'
+    for image in (1, 2):
+        (data / f'{image}.jpg').unlink()
+    assert main([str(work_dir)]) == 0
+    said = f'{data}/2.jpg cannot be shown: No such file or directory'
+    assert f'{said}, and 1 more: see the page\n' in capsys.readouterr().out
+    page = (work_dir / 'report.html').read_text()
+    assert f'<p>{said}</p>' in page and f'<p>{data}/1.jpg cannot be shown' in page
+
+
 def test_two_runs_of_one_name_are_told_apart(tmp_path: Path):
     for part in ('a', 'b'):
         (tmp_path / part).mkdir()

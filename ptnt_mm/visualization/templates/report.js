@@ -74,7 +74,9 @@ function drawn(name, attributes = {}, ...children) {
 
 function picture(image, ...layers) {
   const size = { width: image.width, height: image.height };
-  const photo = drawn('image', { ...size, href: image.picture });
+  const photo = image.picture ? drawn('image', { ...size, href: image.picture })
+    : drawn('text', { class: 'missing', x: image.width / 2, y: image.height / 2,
+      'font-size': Math.min(image.height / 8, 1.5 * image.width / image.name.length) }, image.name);
   return drawn('svg', { viewBox: `0 0 ${image.width} ${image.height}`, role: 'img' }, photo, ...layers);
 }
 
