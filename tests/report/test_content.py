@@ -45,7 +45,9 @@ def test_curves_of_two_runs(runs: list[TrainingRun]):
         spec['layer'][0]['encoding']['color']['scale'] for _, spec in page['curves'][::7]
     )
     assert first['domain'] == ['boxes', 'masks'] and last['domain'] == ['masks']
-    assert last['range'] == first['range'][1:]
+    assert last['range'] == first['range'][1:] == [page['colours']['masks']]
+    parts = page['curves'][2][1]['layer'][0]['encoding']['color']['scale']
+    assert not set(parts['range']) & set(first['range']), 'a curve that is no run looks like none'
 
 
 def test_configs_that_differ(runs: list[TrainingRun]):

@@ -153,6 +153,25 @@ def test_an_image_that_cannot_be_read_has_its_name_in_its_place(page):
     assert card.locator('svg image').count() == 2, 'its maps'
 
 
+def test_runs_have_one_colour_everywhere(page):
+    def colours(place: str) -> list[str]:
+        return [one.get_attribute('style') for one in page.locator(place).all()]
+
+    boxes, masks, maps = colours('.tile')
+    assert len({boxes, masks, maps}) == 3
+    assert colours('#twelve .run') == [boxes, masks, masks]
+    assert colours('#confusion .run') == [boxes, masks] and colours('#segmentation .run')[0] == maps
+    assert colours('#detections .card .run')[:2] == [boxes, masks]
+
+
+def test_classes_of_other_colours_have_a_legend_of_their_own(page):
+    legend = """colours => segments.legend({ runs: colours.map((colour, i) => (
+        { name: `run ${i}`, colour: 'red', classes: { ball: colour } })) }
+    ).map((one) => one.textContent.trim())"""
+    assert page.evaluate(legend, [[9, 9, 9], [9, 9, 9]]) == ['ball']
+    assert page.evaluate(legend, [[9, 9, 9], [0, 9, 9]]) == ['run 0', 'ball', 'run 1', 'ball']
+
+
 def test_a_picture_is_enlarged(page):
     dialog = page.get_by_role('dialog')
     assert dialog.is_hidden()
