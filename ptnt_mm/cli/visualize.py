@@ -119,10 +119,7 @@ def _figures_of(page: Path) -> set[str]:
 
 def _read(file: Path, query: tuple[float, float] | None) -> np.ndarray:
     """An image (H, W, 3) uint8, BGR, with the queried pixel in it."""
-    try:
-        image = read_image(file)
-    except UserError as error:
-        raise UserError(f'{file} {error}') from error
+    image = read_image(file)
     height, width = image.shape[:2]
     if query and not (0 <= query[0] < width and 0 <= query[1] < height):
         raise UserError(f'--query {query[0]:g} {query[1]:g}: {file} has {width} x {height} pixels')

@@ -138,7 +138,7 @@ class DrawHook(Hook):
             try:
                 image = read_image(Path(file))
             except UserError as error:
-                raise UserError(f'--show-dir: {file} {error}') from error
+                raise UserError(f'--show-dir: {error}') from error
             picture = encode_image(self.picture(sample, image), '.png')
             write_whole(self._folder / self._name(file), picture)
 
