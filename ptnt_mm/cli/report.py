@@ -7,26 +7,16 @@ Examples:
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ptnt_mm.cli.arguments import Parser, resolved
+from ptnt_mm.cli.arguments import Parser
 from ptnt_mm.cli.test import evaluate
 from ptnt_mm.report.training_run import TrainingRun, read_run
 from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.errors import UserError
 
 _PACKAGES = 'altair jinja2 pycocotools scikit-learn vl-convert-python'  # the extra `vis`
-
-
-@dataclass(frozen=True)
-class ReportArguments:
-    """The command line, resolved: what :func:`write_report` takes."""
-
-    work_dirs: tuple[Path, ...]
-    out: Path | None
-    overwrite: bool
 
 
 def write_report(
@@ -38,7 +28,7 @@ def write_report(
     checkpoint is evaluated first, and its predictions are kept there.
 
     Args:
-        work_dirs: Those of trainings.
+        work_dirs: Those of trainings; one that is named twice is one.
         out: The page, which is returned. By default ``report.html`` in the first work dir, where
             the page of an earlier call is replaced.
         overwrite: Replace any other file that is there.
@@ -52,6 +42,7 @@ def write_report(
         from ptnt_mm.visualization.page import write_page
     except ModuleNotFoundError as error:
         raise UserError(f'{error}: a report needs pip install {_PACKAGES}') from error
+    work_dirs = list(dict.fromkeys(work_dirs))
     default = work_dirs[0] / 'report.html'
     page = out or default
     if page != default:
@@ -90,7 +81,7 @@ def _report(run: TrainingRun) -> Any:
 
 def main(words: list[str] | None = None) -> int:
     """Write a page as the command line says; the exit status."""
-    return _parser().run(lambda args: _run(_resolve(args)), words)
+    return _parser().run(_run, words)
 
 
 def _parser() -> Parser:
@@ -107,9 +98,5 @@ def _parser() -> Parser:
     return parser
 
 
-def _resolve(args: argparse.Namespace) -> ReportArguments:
-    return resolved(ReportArguments, args, work_dirs=tuple(dict.fromkeys(args.work_dirs)))
-
-
-def _run(arguments: ReportArguments) -> None:
-    print(f'Done. Page: {write_report(**vars(arguments))}')
+def _run(args: argparse.Namespace) -> None:
+    print(f'Done. Page: {write_report(args.work_dirs, args.out, args.overwrite)}')
