@@ -58,19 +58,14 @@ function showKey(key, kind) {
 
 // ---- Small helpers
 
-function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
+const maker = (space) => (name, attributes = {}, ...children) => {
+  const made = document.createElementNS(space, name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
   made.append(...children);
   return made;
-}
-
-function drawn(name, attributes = {}, ...children) {
-  const made = document.createElementNS('http://www.w3.org/2000/svg', name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
-}
+};
+const element = maker('http://www.w3.org/1999/xhtml');
+const drawn = maker('http://www.w3.org/2000/svg');
 
 function picture(image, ...layers) {
   const size = { width: image.width, height: image.height };
