@@ -6,6 +6,7 @@ Examples:
 """
 
 import argparse
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -73,10 +74,22 @@ def _report(run: TrainingRun) -> Any:
     if not run.has_predictions():
         if run.checkpoint is None:
             raise UserError('there are neither predictions nor a checkpoint')
-        evaluate(run.evaluation_config(), str(run.checkpoint), run.work_dir / 'test')
+        _evaluate(run)
     if not run.has_predictions():
         raise UserError('the evaluation found nothing in any image')
     return run.read_report()
+
+
+def _evaluate(run: TrainingRun) -> None:
+    try:
+        evaluate(run.evaluation_config(), str(run.checkpoint), run.work_dir / 'test')
+    except UserError:
+        raise
+    except Exception as error:  # a damaged image can make a host raise anything
+        traceback.print_exc()
+        # What a worker of a data loader raises ends with its traceback's last line.
+        reason = ''.join(traceback.format_exception_only(error)).strip().splitlines()[-1]
+        raise UserError(f'its evaluation failed: {reason}') from error
 
 
 def main(words: list[str] | None = None) -> int:

@@ -13,6 +13,7 @@ from ptnt_mm.report.errors import ERRORS
 from ptnt_mm.report.pictures import photograph
 from ptnt_mm.report.training_run import TrainingRun
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.scalar_logs import main_metric_first
 from ptnt_mm.version import __version__
 from ptnt_mm.visualization.charts import LINES, bar_chart, line_chart
 
@@ -78,8 +79,7 @@ def _curves(runs: Sequence[TrainingRun]) -> Iterator[tuple[str, Spec]]:
             continue
         of_runs = {name: [point for point in own if point['run'] == name] for name in names}
         if group.startswith('Evaluation') and len(list(filter(None, of_runs.values()))) > 1:
-            # mmdet logs the main metric first, mmseg does not.
-            main = 'mIoU' if 'mIoU' in curves else curves[0]
+            main = main_metric_first(curves)[0]
             of_main = [point for point in own if point['curve'] == main]
             yield f'{group}: {main}', _chart(of_main, 'run', names)
         for name, of_run in of_runs.items():

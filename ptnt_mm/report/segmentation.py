@@ -56,7 +56,8 @@ def read_report(config: Config, evaluator: dict, work_dir: Path) -> 'Segmentatio
     files = find_predictions(config, evaluator, work_dir)
     data_set, ignored = _data_set(config), evaluator.get('ignore_index', IGNORED)
     report = SegmentationReport(data_set, list(files.values()), ignored)
-    report.confusion  # noqa: B018 - reads all maps: what is wrong with one shows here
+    # All maps are read now: one that cannot be read is an error here, and not on the page.
+    report.confusion  # noqa: B018
     return report
 
 

@@ -10,9 +10,11 @@ pytest.importorskip('vl_convert')
 pytest.importorskip('sklearn')
 pytest.importorskip('mmdet')
 
+from ptnt_mm.cli import report  # noqa: E402
 from ptnt_mm.cli.report import main  # noqa: E402
 
 from .made_runs import make_detector  # noqa: E402
+from .test_training_run import save_checkpoint  # noqa: E402
 
 
 def test_without_predictions_and_weights_there_are_curves(tmp_path: Path, capsys):
@@ -48,6 +50,21 @@ def test_images_that_cannot_be_read_are_one_line(tmp_path: Path, capsys):
     assert f'{said}, and 1 more: see the page\n' in capsys.readouterr().out
     page = (work_dir / 'report.html').read_text()
     assert f'<p>{said}</p>' in page and f'<p>{data}/1.jpg cannot be shown' in page
+
+
+def test_an_evaluation_that_fails_costs_the_scores_alone(tmp_path: Path, monkeypatch, capsys):
+    def fail(*_) -> None:
+        raise OSError('Caught OSError in a worker.\nTraceback ...\nOSError: 7.jpg is truncated\n')
+
+    monkeypatch.setattr(report, 'evaluate', fail)
+    bad, good = (make_detector(tmp_path, name) for name in ('bad', 'good'))
+    (bad / 'predictions.bbox.json').unlink()
+    save_checkpoint(bad)
+    assert main([str(bad), str(good)]) == 0
+    printed, page = capsys.readouterr(), (bad / 'report.html').read_text()
+    said = 'No scores and no images: its evaluation failed: OSError: 7.jpg is truncated'
+    assert f'{bad}: {said}\n' in printed.out and 'Traceback' in printed.err
+    assert said in page and 'id="detections"' in page, 'those of the other run'
 
 
 def test_two_runs_of_one_name_are_told_apart(tmp_path: Path):
