@@ -26,7 +26,7 @@ from ptnt_mm.inference.network import load_network
 from ptnt_mm.inference.network_figures import SECTIONS, Scene
 from ptnt_mm.inference.recording import Recording
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.visualization.figures import save
+from ptnt_mm.visualization.figures import save_figure
 from ptnt_mm.visualization.page import write_page
 from ptnt_mm.visualization.panels import draw_rows
 from ptnt_mm.zoo import config_names
@@ -138,7 +138,7 @@ def _draw(scene: Scene, out: Path, folder: str) -> Iterator[Entry]:
     for section in track(SECTIONS, folder, console=Console(stderr=True)):
         rows, file = section.rows(scene), f'{folder}/{section.name}.png'
         if rows:
-            save(draw_rows(section.title, rows), out / file)
+            save_figure(draw_rows(section.title, rows), out / file)
             yield Entry(section.title, section.text, file)
         else:
             yield Entry(section.title, 'There are none in this network.')

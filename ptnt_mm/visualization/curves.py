@@ -12,7 +12,7 @@ from ptnt_mm.utils.scalar_logs import (
     metrics_of,
     read_training_log,
 )
-from ptnt_mm.visualization.figures import FAINT, INK, colour, save
+from ptnt_mm.visualization.figures import FAINT, INK, colour, save_figure
 
 
 def draw_curves(work_dir: Path, out_file: Path) -> Path:
@@ -32,7 +32,7 @@ def draw_curves(work_dir: Path, out_file: Path) -> Path:
     losses, metrics = figure.subplots(1, 2)
     _draw_losses(losses, log)
     _draw_metrics(metrics, log)
-    return save(figure, out_file)
+    return save_figure(figure, out_file)
 
 
 def _draw_losses(axes: Axes, log: TrainingLog) -> None:
