@@ -1,5 +1,5 @@
 # Your own folders of images: change the two lines below, then run
-#     python tools/check_config.py configs/custom_cls.py
+#     ptnt check my_configs/custom_cls.py
 # The folder holds train/CLASS/NAME.jpg and val/CLASS/NAME.jpg; `classes` has the names of the class
 # folders, in alphabetical order.
 # TNT-S is fine-tuned from its ImageNet weights as on Pets: 1,000 epochs, 8 GPUs x 96 images.

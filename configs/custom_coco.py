@@ -1,5 +1,5 @@
 # Your own data in COCO format: change the two lines below, then run
-#     python tools/check_config.py configs/custom_coco.py
+#     ptnt check my_configs/custom_coco.py
 # The folder holds images in train/ and val/, and annotations/instances_{train,val}.json.
 _base_ = './retinanet_ptnt_s_1x.py'
 

@@ -1,5 +1,5 @@
 # Your own masks: change the two lines below, then run
-#     python tools/check_config.py configs/custom_seg.py
+#     ptnt check my_configs/custom_seg.py
 # The folder holds images/{train,val}/NAME.jpg and masks/{train,val}/NAME.png. Each mask pixel is a
 # class index, 0 for the first class, or 255 for pixels to ignore.
 _base_ = './semantic_fpn_ptnt_s_40k_ade20k.py'

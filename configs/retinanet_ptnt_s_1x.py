@@ -1,5 +1,5 @@
 # RetinaNet with PyramidTNT-S, COCO 1x; the paper reports 42.0 AP (arXiv 2201.00978).
-# 8 GPUs x 2 images. Load the ImageNet weights with `tools/train.py --pretrained FILE`.
+# 8 GPUs x 2 images. Load the ImageNet weights with `ptnt train --pretrained FILE`.
 _base_ = [
     '_base_/models/retinanet_ptnt_s.py',
     'mmdet::_base_/datasets/coco_detection.py',

@@ -12,9 +12,9 @@ def catch_figures(monkeypatch: pytest.MonkeyPatch, module: ModuleType) -> list[A
     """A list that grows with each figure; they are saved all the same."""
     caught = []
 
-    def save(figure, out_file):
+    def save_figure(figure, out_file):
         caught.append(figure)
-        return figures.save(figure, out_file)
+        return figures.save_figure(figure, out_file)
 
-    monkeypatch.setattr(module, 'save', save)
+    monkeypatch.setattr(module, 'save_figure', save_figure)
     return caught

@@ -6,36 +6,33 @@ Examples:
 """
 
 import argparse
+import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ptnt_mm.cli.arguments import Parser
 from ptnt_mm.cli.test import evaluate
 from ptnt_mm.report.training_run import TrainingRun, read_run
+from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.errors import UserError
 
 _PACKAGES = 'altair jinja2 pycocotools scikit-learn vl-convert-python'  # the extra `vis`
 
 
-@dataclass(frozen=True)
-class ReportArguments:
-    """The command line, resolved: what :func:`write_report` takes."""
-
-    work_dirs: tuple[Path, ...]
-    out: Path
-
-
-def write_report(work_dirs: Sequence[Path], out: Path) -> None:
+def write_report(
+    work_dirs: Sequence[Path], out: Path | None = None, overwrite: bool = False
+) -> Path:
     """Write a page as ``ptnt report`` does.
 
     Predictions in a work dir are used if they are newer than its last checkpoint. Otherwise that
     checkpoint is evaluated first, and its predictions are kept there.
 
     Args:
-        work_dirs: Those of trainings.
-        out: The page; one that is there is replaced.
+        work_dirs: Those of trainings; one that is named twice is one.
+        out: The page, which is returned. By default ``report.html`` in the first work dir, where
+            the page of an earlier call is replaced.
+        overwrite: Replace any other file that is there.
 
     Raises:
         UserError: for everything that the user can mend.
@@ -46,6 +43,11 @@ def write_report(work_dirs: Sequence[Path], out: Path) -> None:
         from ptnt_mm.visualization.page import write_page
     except ModuleNotFoundError as error:
         raise UserError(f'{error}: a report needs pip install {_PACKAGES}') from error
+    work_dirs = list(dict.fromkeys(work_dirs))
+    default = work_dirs[0] / 'report.html'
+    page = out or default
+    if page != default:
+        check_new(page, overwrite)
     names = [path.resolve().name for path in work_dirs]
     if len(set(names)) < len(names):
         names = list(map(str, work_dirs))
@@ -59,22 +61,40 @@ def write_report(work_dirs: Sequence[Path], out: Path) -> None:
             notes[run.name] = f'No scores and no images: {error}'
             print(f'{run.work_dir}: {notes[run.name]}')
     content = page_content(runs, reports, notes)
-    write_page('report.html', out, **content, drawing_code=drawing_code())
+    for gallery in filter(None, content['galleries']):
+        faults = [image['fault'] for image in gallery['images'] if 'fault' in image]
+        if faults:
+            more = f', and {len(faults) - 1} more: see the page' if faults[1:] else ''
+            print(f'{faults[0]}{more}')
+    write_page('report.html', page, **content, drawing_code=drawing_code())
+    return page
 
 
 def _report(run: TrainingRun) -> Any:
     if not run.has_predictions():
         if run.checkpoint is None:
             raise UserError('there are neither predictions nor a checkpoint')
-        evaluate(run.evaluation_config(), str(run.checkpoint), run.work_dir / 'test')
+        _evaluate(run)
     if not run.has_predictions():
         raise UserError('the evaluation found nothing in any image')
     return run.read_report()
 
 
+def _evaluate(run: TrainingRun) -> None:
+    try:
+        evaluate(run.evaluation_config(), str(run.checkpoint), run.work_dir / 'test')
+    except UserError:
+        raise
+    except Exception as error:  # a damaged image can make a host raise anything
+        traceback.print_exc()
+        # What a worker of a data loader raises ends with its traceback's last line.
+        reason = ''.join(traceback.format_exception_only(error)).strip().splitlines()[-1]
+        raise UserError(f'its evaluation failed: {reason}') from error
+
+
 def main(words: list[str] | None = None) -> int:
     """Write a page as the command line says; the exit status."""
-    return _parser().run(lambda args: _run(_resolve(args)), words)
+    return _parser().run(_run, words)
 
 
 def _parser() -> Parser:
@@ -85,14 +105,11 @@ def _parser() -> Parser:
     parser.add_argument(
         '--out', type=Path, metavar='FILE.html', help='the page: WORK_DIR/report.html by default'
     )
+    parser.add_argument(
+        '--overwrite', action='store_true', help='replace the file of --out if it exists'
+    )
     return parser
 
 
-def _resolve(args: argparse.Namespace) -> ReportArguments:
-    out = args.out or args.work_dirs[0] / 'report.html'
-    return ReportArguments(tuple(dict.fromkeys(args.work_dirs)), out)
-
-
-def _run(arguments: ReportArguments) -> None:
-    write_report(**vars(arguments))
-    print(f'Done. Page: {arguments.out}')
+def _run(args: argparse.Namespace) -> None:
+    print(f'Done. Page: {write_report(args.work_dirs, args.out, args.overwrite)}')

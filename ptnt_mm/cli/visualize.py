@@ -4,11 +4,14 @@ ptnt visualize configs/retinanet_ptnt_s_1x.py work_dirs/.../epoch_12.pth photo.j
 """
 
 import argparse
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import unquote
 
 import numpy as np
 from mmengine.config import Config
@@ -23,13 +26,15 @@ from ptnt_mm.inference.network import load_network
 from ptnt_mm.inference.network_figures import SECTIONS, Scene
 from ptnt_mm.inference.recording import Recording
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.visualization.figures import save
+from ptnt_mm.visualization.figures import save_figure
 from ptnt_mm.visualization.page import write_page
 from ptnt_mm.visualization.panels import draw_rows
 from ptnt_mm.zoo import config_names
 
 _MARK = '<meta name="generator" content="ptnt_mm visualize">'
 """In each of these pages: one may replace another."""
+
+_FIGURE = re.compile(r'\d+_[^/]+/\w+\.png')
 
 
 class Entry(NamedTuple):
@@ -93,17 +98,28 @@ def visualize(arguments: VisualizeArguments) -> Path:
         scene = Scene(image[..., ::-1], recordings, query or middle, arguments.channels)
         entries.append(Entry(str(file), f'{width} x {height} pixels'))
         entries += _draw(scene, page.parent, f'{number}_{file.stem}')
+    outdated = _figures_of(page) - {entry.figure for entry in entries}
     title = f'What {name} sees'
     write_page('figures.html', page, title=title, mark=_MARK, entries=entries)
+    for figure in outdated:
+        (page.parent / figure).unlink(missing_ok=True)
+        with suppress(OSError):
+            # Not empty: it holds figures of this page, or files of others.
+            (page.parent / figure).parent.rmdir()
     return page
+
+
+def _figures_of(page: Path) -> set[str]:
+    """The figures that a page shows, by their paths from it; none if there is no page."""
+    text = page.read_text(errors='replace') if page.exists() else ''
+    figures = map(unquote, re.findall(r'<img src="([^"]+)"', text))
+    # Whatever was written into the page since: only names that `_draw` gives are removed.
+    return {figure for figure in figures if _FIGURE.fullmatch(figure)}
 
 
 def _read(file: Path, query: tuple[float, float] | None) -> np.ndarray:
     """An image (H, W, 3) uint8, BGR, with the queried pixel in it."""
-    try:
-        image = read_image(file)
-    except UserError as error:
-        raise UserError(f'{file} {error}') from error
+    image = read_image(file)
     height, width = image.shape[:2]
     if query and not (0 <= query[0] < width and 0 <= query[1] < height):
         raise UserError(f'--query {query[0]:g} {query[1]:g}: {file} has {width} x {height} pixels')
@@ -122,7 +138,7 @@ def _draw(scene: Scene, out: Path, folder: str) -> Iterator[Entry]:
     for section in track(SECTIONS, folder, console=Console(stderr=True)):
         rows, file = section.rows(scene), f'{folder}/{section.name}.png'
         if rows:
-            save(draw_rows(section.title, rows), out / file)
+            save_figure(draw_rows(section.title, rows), out / file)
             yield Entry(section.title, section.text, file)
         else:
             yield Entry(section.title, 'There are none in this network.')

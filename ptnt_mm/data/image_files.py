@@ -80,6 +80,8 @@ def size_as_read(path: Path) -> tuple[int, int] | None:
 
 def why_unreadable(err: Exception) -> str:
     """Why a file cannot be read; Pillow repeats the path, and may show an object's address."""
+    if isinstance(err, OSError) and err.strerror:
+        return err.strerror
     return 'no image' if 'cannot identify' in str(err) else str(err) or type(err).__name__
 
 

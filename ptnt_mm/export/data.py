@@ -34,28 +34,17 @@ def resizing(config: Config) -> tuple[list[int] | None, bool]:
     return scale, keep_ratio
 
 
-def read_rgb(file: Path) -> np.ndarray:
-    """An image as (H, W, 3) uint8, RGB.
-
-    Raises:
-        UserError: if it cannot be read.
-    """
-    try:
-        return np.ascontiguousarray(read_image(file)[..., ::-1])
-    except UserError as error:
-        raise UserError(f'{file} {error}') from error
-
-
 def images_of(folder: Path) -> Iterator[np.ndarray]:
     """The images of a folder, (H, W, 3) uint8, RGB.
 
     Raises:
-        UserError: if there is no such folder, or none in it.
+        UserError: if there is no such folder, or none in it, or one that cannot be read.
     """
     if not folder.is_dir():
         raise UserError(f'there is no folder {folder}')
     found = find_images(folder, without=folder / '.none')
-    return (read_rgb(found.root / name) for name in found.files)
+    images = (read_image(found.root / name) for name in found.files)
+    return (np.ascontiguousarray(image[..., ::-1]) for image in images)
 
 
 def test_images(config: Config, number: int) -> list[np.ndarray]:

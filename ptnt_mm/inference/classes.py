@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import torch
 from mmengine.config import Config
 from mmengine.registry import DATASETS
 from torch import Tensor, nn
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.text import printable
-from ptnt_mm.visualization.overlay import draw_names, tint
+from ptnt_mm.visualization.overlay import draw_names, tint, write_lines
 
 _BEST = 5  # classes that a classifier names, as for the top-5 accuracy of papers
 
@@ -72,6 +73,22 @@ def best_classes(scores: Tensor, score_thr: float = 0.0) -> list[tuple[int, floa
 def class_lines(best: Iterable[tuple[int, float]], names: Sequence[str] | None) -> list[str]:
     """Lines for a picture: the names of classes, and their scores in per cent."""
     return [f'{class_name(names, index)} {100 * score:.1f} %' for index, score in best]
+
+
+def write_labels(image: np.ndarray, sample: Any, names: Sequence[str] | None) -> np.ndarray:
+    """Write a classified image's true classes on it, then the best five with their probabilities.
+
+    Args:
+        image: (h, w, 3) uint8, BGR.
+        sample: mmpretrain's, with ``pred_score``, (classes,), and perhaps ``gt_label``.
+        names: Of the classes.
+
+    Returns:
+        (H, W, 3) uint8, BGR; small images grow.
+    """
+    true = sample.get('gt_label', torch.tensor([])).tolist()
+    lines = [f'truth: {class_name(names, label)}' for label in true]
+    return write_lines(image, [*lines, *class_lines(best_classes(sample.pred_score), names)])
 
 
 def _of_config(config: Config) -> dict:

@@ -13,19 +13,11 @@ from mmengine.hooks import Hook
 
 from ptnt_mm.engine.data_files import data_sets, evaluators
 from ptnt_mm.engine.hosts import HOSTS
-from ptnt_mm.inference.classes import (
-    MapPainter,
-    best_classes,
-    class_lines,
-    class_name,
-    count_classes,
-    find_classes,
-)
+from ptnt_mm.inference.classes import MapPainter, count_classes, find_classes, write_labels
 from ptnt_mm.inference.images import encode_image, read_image
 from ptnt_mm.registry import HOOKS, METRICS
 from ptnt_mm.utils.atomic_files import check_new, write_whole
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.visualization.overlay import write_lines
 
 _NEEDED = {
     'pred_sem_seg': 'only segmenters give one, so leave it out',
@@ -146,7 +138,7 @@ class DrawHook(Hook):
             try:
                 image = read_image(Path(file))
             except UserError as error:
-                raise UserError(f'--show-dir: {file} {error}') from error
+                raise UserError(f'--show-dir: {error}') from error
             picture = encode_image(self.picture(sample, image), '.png')
             write_whole(self._folder / self._name(file), picture)
 
@@ -197,7 +189,4 @@ class DrawLabelsHook(DrawHook):
 
     def picture(self, sample: Any, image: np.ndarray) -> np.ndarray:
         """Write the true classes, then the best five with their probabilities."""
-        names = self._known['classes']
-        true = sample.get('gt_label', torch.tensor([])).tolist()
-        lines = [f'truth: {class_name(names, label)}' for label in true]
-        return write_lines(image, [*lines, *class_lines(best_classes(sample.pred_score), names)])
+        return write_labels(image, sample, self._known['classes'])

@@ -7,9 +7,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from mmengine.config import Config
 from mmengine.hooks import Hook
+from mmengine.visualization import Visualizer
 
+from ptnt_mm.inference.classes import write_labels
 from ptnt_mm.inference.images import read_image
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
@@ -77,13 +80,24 @@ class DrawValidationHook(Hook):
         for sample in samples[: self._images - self._drawn]:
             self._drawn += 1
             try:
-                image = read_image(Path(sample.img_path))[..., ::-1].copy()
+                image = read_image(Path(sample.img_path))
             except UserError:
                 # It refuses some files that the hosts read: no reason to stop a training.
                 continue
             # MLflow wants the name of a file.
             name = f'prediction_{self._drawn}.png'
-            with warnings.catch_warnings():
-                # Of boxes that touch the border.
-                warnings.filterwarnings('ignore', '.*out of bounds', UserWarning)
-                runner.visualizer.add_datasample(name, image, sample, step=runner.iter)
+            _draw(runner.visualizer, name, image, sample, runner.iter)
+
+
+def _draw(visualizer: Visualizer, name: str, image: np.ndarray, sample: Any, step: int) -> None:
+    """Draw a sample on its image, (H, W, 3) uint8, BGR, for all backends."""
+    if hasattr(sample, 'pred_score'):
+        # No host has a visualizer whose add_datasample draws classes.
+        names = (visualizer.dataset_meta or {}).get('classes')
+        drawn = write_labels(image, sample, names)
+        visualizer.add_image(name, drawn[..., ::-1].copy(), step)
+        return
+    with warnings.catch_warnings():
+        # Of boxes that touch the border.
+        warnings.filterwarnings('ignore', '.*out of bounds', UserWarning)
+        visualizer.add_datasample(name, image[..., ::-1].copy(), sample, step=step)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from ptnt_mm.data.image_files import why_unreadable
 from ptnt_mm.utils.errors import UserError
 
 # Those of mmdet. Named, because Pillow would start Ghostscript for an .eps.
@@ -76,7 +77,8 @@ def read_image(file: Path) -> np.ndarray:
         (H, W, 3) uint8, BGR.
 
     Raises:
-        UserError: if it is none, or damaged, or its pixels are no numbers of 8 or 16 bits.
+        UserError: if it is none, or damaged, or its pixels are no numbers of 8 or 16 bits. The
+            message begins with the file.
     """
     try:
         with Image.open(file, formats=sorted(set(_FORMATS.values()))) as stored:
@@ -84,13 +86,11 @@ def read_image(file: Path) -> np.ndarray:
         if image.mode.startswith(('I', 'F')):
             image = Image.fromarray(_to_8_bits(np.asarray(image)))
         return np.asarray(image.convert('RGB'))[..., ::-1].copy()
-    except UserError:
-        raise
     except UnidentifiedImageError as error:
-        empty = file.stat().st_size == 0
-        raise UserError('is empty' if empty else 'is no image, or damaged') from error
+        reason = 'is no image, or damaged' if file.stat().st_size else 'is empty'
+        raise UserError(f'{file} {reason}') from error
     except Exception as error:  # a damaged file can make the reader raise anything
-        raise UserError(f'cannot be read: {error}') from error
+        raise UserError(f'{file} cannot be read: {why_unreadable(error)}') from error
 
 
 def drawn_name(name: Path) -> Path:
@@ -118,5 +118,5 @@ def encode_image(image: np.ndarray, suffix: str) -> bytes:
 def _to_8_bits(pixels: np.ndarray) -> np.ndarray:
     """Scale 16 bits to 8: white, 65535, is 257 times 255. Pillow's own conversion cuts off."""
     if pixels.dtype.kind == 'f' or pixels.min() < 0 or pixels.max() > 65535:
-        raise UserError(f'has pixels of {pixels.dtype}: expected 8 or 16 bits')
+        raise ValueError(f'it has pixels of {pixels.dtype}: expected 8 or 16 bits')
     return ((pixels.astype(np.uint32) + 128) // 257).astype(np.uint8)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ptnt_mm.inference.recording import BlockRecord, Level, Recording, Size, as_numpy
 from ptnt_mm.models.layers.shapes import Grid
-from ptnt_mm.visualization.panels import Box, Panel, Points, Row, around, from_zero
+from ptnt_mm.visualization.panels import Box, Panel, PanelRow, Points, around, from_zero
 from ptnt_mm.visualization.projections import scatter_channels, to_colours
 
 Levels = Callable[[Recording], list[Level]]
@@ -49,9 +49,9 @@ class Section(NamedTuple):
     name: str
     title: str
     text: str
-    rows_of: Callable[[Scene, Recording], Iterator[Row]]
+    rows_of: Callable[[Scene, Recording], Iterator[PanelRow]]
 
-    def rows(self, scene: Scene) -> list[Row]:
+    def rows(self, scene: Scene) -> list[PanelRow]:
         """The rows of all recordings, like ones together; none if there is nothing of the kind."""
         made = (self.rows_of(scene, recording) for recording in scene.recordings.values())
         return [
@@ -62,7 +62,7 @@ class Section(NamedTuple):
         ]
 
 
-def _colours(levels_of: Levels, scene: Scene, recording: Recording) -> Iterator[Row]:
+def _colours(levels_of: Levels, scene: Scene, recording: Recording) -> Iterator[PanelRow]:
     coloured = [(level, *to_colours(level.feature)) for level in levels_of(recording)]
     for first in range(0, len(coloured), 4):
         for opacity, heading in ((1.0, 'maps'), (_OPACITY, 'maps over the image')):
@@ -70,15 +70,15 @@ def _colours(levels_of: Levels, scene: Scene, recording: Recording) -> Iterator[
             for level, colours, kept in coloured[first : first + 4]:
                 title = _title(level, '\n') + f'\n{kept:.0%} of the variance'
                 panels.append(scene.panel(title, colours, level.cell, opacity=opacity))
-            yield Row(heading, panels)
+            yield PanelRow(heading, panels)
 
 
-def _channels(levels_of: Levels, scene: Scene, recording: Recording) -> Iterator[Row]:
+def _channels(levels_of: Levels, scene: Scene, recording: Recording) -> Iterator[PanelRow]:
     for level in levels_of(recording):
-        yield Row(_title(level), _some_channels(scene, level, 6))
+        yield PanelRow(_title(level), _some_channels(scene, level, 6))
 
 
-def _words(scene: Scene, recording: Recording) -> Iterator[Row]:
+def _words(scene: Scene, recording: Recording) -> Iterator[PanelRow]:
     for block in recording.nested():
         level = block.words_in_place()
         mean, (colours, kept) = level.feature.mean(axis=0), to_colours(level.feature)
@@ -88,10 +88,10 @@ def _words(scene: Scene, recording: Recording) -> Iterator[Row]:
             scene.panel(f'three colours, {kept:.0%}', colours, level.cell),
             *_some_channels(scene, level, 3),
         ]
-        yield Row(_title(level), panels)
+        yield PanelRow(_title(level), panels)
 
 
-def _attention(scene: Scene, recording: Recording) -> Iterator[Row]:
+def _attention(scene: Scene, recording: Recording) -> Iterator[PanelRow]:
     for block in recording.shown():
         sentence, place = scene.sentence(block)
         attention, bias = block.module.outer_attn, block.bias(sentence)
@@ -109,10 +109,10 @@ def _attention(scene: Scene, recording: Recording) -> Iterator[Row]:
             added = _on_keys(block, bias[0, :, 0])
             scale = around(0, 'added to the logits', added)
             panels.append(scene.panel('what the table adds', added, scale=scale, **over))
-        yield Row(f'{block.name}: {_averaged(attention.num_heads)}', panels)
+        yield PanelRow(f'{block.name}: {_averaged(attention.num_heads)}', panels)
 
 
-def _inner_attention(scene: Scene, recording: Recording) -> Iterator[Row]:
+def _inner_attention(scene: Scene, recording: Recording) -> Iterator[PanelRow]:
     for block in recording.nested():
         sentence, place = scene.sentence(block)
         weights = 100 * as_numpy(block.inner_attention(sentence))
@@ -128,10 +128,10 @@ def _inner_attention(scene: Scene, recording: Recording) -> Iterator[Row]:
             Panel('taken from each word', scene.image, received, frame=place, view=near, **over),
             Panel('taken by each word', scene.image, taken, tiles=hw, view=place, **over),
         ]
-        yield Row(f'{block.name}: {_averaged(len(weights))}', panels)
+        yield PanelRow(f'{block.name}: {_averaged(len(weights))}', panels)
 
 
-def _tables(scene: Scene, recording: Recording) -> Iterator[Row]:
+def _tables(scene: Scene, recording: Recording) -> Iterator[PanelRow]:
     for block in recording.shown():
         if block.position is not None:
             learned, resized = map(as_numpy, block.tables())
@@ -147,17 +147,17 @@ def _tables(scene: Scene, recording: Recording) -> Iterator[Row]:
                 Panel(f'resized: {_size(block.hw)}', scene.image, after, tiles=block.hw, **over),
             ]
             stage = block.name.partition(',')[0]
-            yield Row(f'{stage}: {_averaged(block.module.outer_attn.num_heads)}', panels)
+            yield PanelRow(f'{stage}: {_averaged(block.module.outer_attn.num_heads)}', panels)
 
 
-def _points(scene: Scene, recording: Recording) -> Iterator[Row]:
+def _points(scene: Scene, recording: Recording) -> Iterator[PanelRow]:
     panels = []
     for level in recording.stages():
         spread = level.feature.std(axis=(1, 2))
         scale, labels = from_zero('standard deviation', spread), ('t-SNE 1', 't-SNE 2')
         places = scatter_channels(level.feature)
         panels.append(Points(_title(level, '\n'), places, spread, scale, labels))
-    yield Row('every point is a channel', panels)
+    yield PanelRow('every point is a channel', panels)
 
 
 _COLOURS = (

@@ -63,7 +63,8 @@ class Observer:
                     if drawn is not None:
                         picture = encode_image(drawn, drawn_name(name).suffix)
                 except Exception as error:  # an image can fail in any way, out of memory for one
-                    reason = _reason(error)
+                    # The results name the file already.
+                    reason = _reason(error).removeprefix(f'{images.root / name} ')
                     self.results.fail(name.as_posix(), reason)
                     # Above the bar, whatever the file names are made of.
                     line = f'FAILED {name}: {reason}'.encode(errors='backslashreplace').decode()

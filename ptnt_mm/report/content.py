@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import zip_longest
+from itertools import cycle, zip_longest
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ from ptnt_mm.engine.config import flat_settings
 from ptnt_mm.report.errors import ERRORS
 from ptnt_mm.report.pictures import photograph
 from ptnt_mm.report.training_run import TrainingRun
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.scalar_logs import main_metric_first
 from ptnt_mm.version import __version__
 from ptnt_mm.visualization.charts import LINES, bar_chart, line_chart
 
@@ -34,9 +36,6 @@ def page_content(
         runs: All runs.
         reports: What their predictions say, by the runs' names, as far as there are any.
         notes: Why there are none, by the runs' names.
-
-    Raises:
-        UserError: if an image cannot be read.
     """
     tasks = {run.name: run.task for run in runs if run.name in reports}
     detectors, segmenters = (
@@ -48,10 +47,11 @@ def page_content(
     charts |= _charts_of_segmenters(segmenters, names) if segmenters else {}
     # Two galleries share the page.
     size = _MOST_BYTES // (2 if detectors and segmenters else 1)
+    colours = dict(zip(names, cycle(LINES), strict=False))
     return dict(
         made=f'{datetime.now():%Y-%m-%d %H:%M} by ptnt_mm {__version__}',
         runs=runs,
-        colours=LINES,
+        colours=colours,
         facts={run.name: dict(run.facts()) for run in runs},
         reports=reports,
         notes=notes,
@@ -62,7 +62,7 @@ def page_content(
         errors=ERRORS,
         confusion=_most_confused,
         charts=charts,
-        galleries=[reports and _gallery(reports, size) for reports in (detectors, segmenters)],
+        galleries=[kind and _gallery(kind, colours, size) for kind in (detectors, segmenters)],
     )
 
 
@@ -70,6 +70,7 @@ def _curves(runs: Sequence[TrainingRun]) -> Iterator[tuple[str, Spec]]:
     """Titles and charts: of all runs together where each has one curve, else of each run."""
     points = [dict(point, run=run.name) for run in runs for point in run.curves()]
     names = [run.name for run in runs]
+    unused = LINES[len(runs) :] if len(runs) > 1 else LINES
     for group, unit in dict.fromkeys((point['group'], point['unit']) for point in points):
         own = [point for point in points if (point['group'], point['unit']) == (group, unit)]
         curves = list(dict.fromkeys(point['curve'] for point in own))
@@ -78,21 +79,26 @@ def _curves(runs: Sequence[TrainingRun]) -> Iterator[tuple[str, Spec]]:
             continue
         of_runs = {name: [point for point in own if point['run'] == name] for name in names}
         if group.startswith('Evaluation') and len(list(filter(None, of_runs.values()))) > 1:
-            # mmdet logs the main metric first, mmseg does not.
-            main = 'mIoU' if 'mIoU' in curves else curves[0]
+            main = main_metric_first(curves)[0]
             of_main = [point for point in own if point['curve'] == main]
             yield f'{group}: {main}', _chart(of_main, 'run', names)
         for name, of_run in of_runs.items():
             if of_run:
                 title = f'{group}: {name}' if len(runs) > 1 else group
-                yield title, _chart(of_run, 'curve', curves)
+                # Colours of runs would say that a curve belongs to another run.
+                yield title, _chart(of_run, 'curve', curves, unused or LINES)
 
 
-def _chart(points: Sequence[Mapping[str, Any]], key: str, names: Sequence[str]) -> Spec:
+def _chart(
+    points: Sequence[Mapping[str, Any]],
+    key: str,
+    names: Sequence[str],
+    colours: Sequence[str] = LINES,
+) -> Spec:
     """A line for each name that points, as :meth:`TrainingRun.curves` gives them, have at a key."""
     unit = points[0]['unit']
     rows = [{'name': p[key], unit: p['step'], 'value': p['value']} for p in points]
-    return line_chart(rows, unit, 'value', names)
+    return line_chart(rows, unit, 'value', names, colours=colours)
 
 
 def _differences(runs: Sequence[TrainingRun]) -> list[tuple[str, list[str]]]:
@@ -139,7 +145,7 @@ def _most_confused(names: Sequence[str], counts: np.ndarray) -> dict[str, Any]:
     )
 
 
-def _gallery(reports: Mapping[str, Any], size: int) -> dict[str, Any]:
+def _gallery(reports: Mapping[str, Any], colours: Mapping[str, str], size: int) -> dict[str, Any]:
     """The worst images of all runs, and what each run says of them, in so many bytes at most."""
     of_runs = [{worst.file: worst for worst in report.images()} for report in reports.values()]
     ranked = [sorted(run.values(), key=lambda worst: -worst.cost) for run in of_runs]
@@ -148,14 +154,23 @@ def _gallery(reports: Mapping[str, Any], size: int) -> dict[str, Any]:
     names = {worst.file: worst.name for row in rows for worst in row if worst}
     images = []
     for file, name in list(names.items())[:_MOST_IMAGES]:
-        details = [
-            report.details(worst[file]) if file in worst else None
-            for report, worst in zip(reports.values(), of_runs, strict=True)
+        seen = [
+            (report, run.get(file)) for report, run in zip(reports.values(), of_runs, strict=True)
         ]
-        image = dict(photograph(file), name=name, runs=details)
+        try:
+            picture = photograph(file)
+        except UserError as error:
+            # Its figures are worth a card without a picture.
+            report, worst = next(pair for pair in seen if pair[1])
+            picture = dict(report.size(worst), picture=None, fault=str(error))
+        details = [worst and report.details(worst) for report, worst in seen]
+        image = dict(picture, name=name, runs=details)
         size -= len(json.dumps(image))
         if size < 0:
             break
         images.append(image)
-    colours = getattr(next(iter(reports.values())), 'colours', None)
-    return dict(runs=list(reports), images=images, total=len(names), colours=colours)
+    runs = [
+        dict(name=name, colour=colours[name], classes=getattr(report, 'colours', None))
+        for name, report in reports.items()
+    ]
+    return dict(runs=runs, images=images, total=len(names))

@@ -115,6 +115,11 @@ class DetectionReport:
             file = next((file for file in files if file.is_file()), files[0])
             yield Worst(file, name, missed + sum(s for s in false if s >= SHOWN_SCORE), image)
 
+    def size(self, worst: Worst) -> dict[str, int]:
+        """``width`` and ``height`` of an image in pixels, as the annotations say."""
+        entry = self.scores.evaluation.cocoGt.imgs[worst.key]
+        return dict(width=entry['width'], height=entry['height'])
+
     def details(self, worst: Worst) -> dict[str, list[dict]]:
         """The objects and detections of an image, as the page draws them."""
         found, truths = self._images[worst.key]

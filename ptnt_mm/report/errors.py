@@ -129,7 +129,12 @@ def split_errors(evaluation: COCOeval) -> ErrorSplit:
         if match['aRng'] == evaluation.params.areaRng[0]:
             of_images[match['image_id']].append(match)
     for matches in watched(of_images.values(), len(of_images), 'Errors'):
-        truths = [Truth(evaluation.cocoGt.anns[key]) for key in _truths_that_count(matches)]
+        truths = [
+            Truth(evaluation.cocoGt.anns[key])
+            for match in matches
+            for key, ignored in zip(match['gtIds'], match['gtIgnore'], strict=True)
+            if not ignored
+        ]
         detections = list(_detections(evaluation, matches))
         _explain(evaluation, [one for one in detections if one.kind is not Kind.CORRECT], truths)
         by_id = {truth.entry['id']: truth for truth in truths}
@@ -151,11 +156,6 @@ def overlaps(evaluation: COCOeval, found: list[dict], truths: list[dict]) -> np.
         sources = (evaluation.cocoDt, found), (evaluation.cocoGt, truths)
         shapes = [[coco.annToRLE(entry) for entry in entries] for coco, entries in sources]
     return coco_mask.iou(*shapes, [0] * len(truths))
-
-
-def _truths_that_count(matches: Iterable[dict]) -> Iterator[int]:
-    for match in matches:
-        yield from np.array(match['gtIds'], int)[match['gtIgnore'] == 0].tolist()
 
 
 def _detections(evaluation: COCOeval, matches: Iterable[dict]) -> Iterator[Detection]:

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -54,7 +55,10 @@ def read_report(config: Config, evaluator: dict, work_dir: Path) -> 'Segmentatio
     """
     files = find_predictions(config, evaluator, work_dir)
     data_set, ignored = _data_set(config), evaluator.get('ignore_index', IGNORED)
-    return SegmentationReport(data_set, list(files.values()), ignored)
+    report = SegmentationReport(data_set, list(files.values()), ignored)
+    # All maps are read now: one that cannot be read is an error here, and not on the page.
+    report.confusion  # noqa: B018
+    return report
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,11 @@ class SegmentationReport:
             iou = np.nanmean(_metrics(counts)['IoU']) if counts.any() else 1
             yield Worst(file, file.name, float(1 - iou), index)
 
+    def size(self, worst: Worst) -> dict[str, int]:
+        """``width`` and ``height`` of an image in pixels, as its ground truth has them."""
+        height, width = self._maps(worst.key)[0].shape
+        return dict(width=width, height=height)
+
     def details(self, worst: Worst) -> dict[str, object]:
         """The maps of an image, its mean IoU and that of each class in it, as the page has them."""
         truth, found = self._maps(worst.key)
@@ -142,13 +151,12 @@ class SegmentationReport:
 
     def _maps(self, index: int) -> tuple[np.ndarray, np.ndarray]:
         """The ground truth and the prediction of an image, (H, W) each."""
-        loaded, file = self.data_set[index], self.files[index]
+        file = self.files[index]
+        with _explained_reading(self.data_set.get_data_info(index)['seg_map_path']):
+            loaded = self.data_set[index]
+        with _explained_reading(file), Image.open(file) as opened:
+            found = np.asarray(opened)
         truth = loaded['gt_seg_map']
-        try:
-            with Image.open(file) as opened:
-                found = np.asarray(opened)
-        except Exception as error:  # decoders complain in every way there is
-            raise UserError(f'{file} cannot be read: {why_unreadable(error)}') from error
         if found.shape != truth.shape:
             raise UserError(
                 f'{file} has {found.shape} pixels (height, width), and its ground truth '
@@ -156,6 +164,14 @@ class SegmentationReport:
             )
         # mmseg writes indices as they are in the files of the ground truth.
         return truth, found - 1 if loaded['reduce_zero_label'] else found
+
+
+@contextmanager
+def _explained_reading(file: Path | str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # decoders complain in every way there is
+        raise UserError(f'{file} cannot be read: {why_unreadable(error)}') from error
 
 
 def _metrics(counts: np.ndarray) -> dict[str, np.ndarray]:

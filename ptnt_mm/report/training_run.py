@@ -2,7 +2,6 @@
 
 import copy
 import importlib
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -124,15 +123,11 @@ class TrainingRun:
                 of, _, curve = key.partition('_') if '_' in key else ('', '', key)
                 group = f'Evaluation {of}'.strip()
                 yield dict(group=group, unit=unit, curve=curve, step=line['step'], value=value)
-        parts = [key for key in self.log.train[-1] if 'loss' in key and key != 'loss']
+        parts = self.log.loss_parts
         of_parts = dict.fromkeys(parts, 'Parts of the loss') if len(parts) > 1 else {}
-        groups = {'loss': 'Loss', **of_parts, **_GROUPS}
-        for curve, group in groups.items():
-            for line in self.log.train:
-                # What is not a number would break the page.
-                if math.isfinite(line.get(curve, math.nan)):
-                    point = dict(group=group, unit='iteration', curve=curve, step=line['step'])
-                    yield dict(point, value=line[curve])
+        for curve, group in {'loss': 'Loss', **of_parts, **_GROUPS}.items():
+            for step, value in self.log.points(curve):
+                yield dict(group=group, unit='iteration', curve=curve, step=step, value=value)
 
     @property
     def _folder(self) -> Path:

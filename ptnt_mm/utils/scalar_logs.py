@@ -1,6 +1,8 @@
 """Read the scalars that MMEngine logs: losses and evaluation metrics."""
 
 import json
+import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +29,16 @@ class TrainingLog(NamedTuple):
     def counts_epochs(self) -> bool:
         """Whether evaluations are counted by epochs."""
         return 'epoch' in self.train[-1]
+
+    @property
+    def loss_parts(self) -> list[str]:
+        """The losses that add up to ``loss``, as they are called in the log."""
+        return [key for key in self.train[-1] if 'loss' in key and key != 'loss']
+
+    def points(self, key: str) -> list[tuple[int, float]]:
+        """Iterations and values of what lines with losses log; only finite values."""
+        points = ((line['step'], line.get(key, math.nan)) for line in self.train)
+        return [(step, value) for step, value in points if math.isfinite(value)]
 
 
 def scalar_files(work_dir: Path) -> list[Path]:
@@ -96,6 +108,11 @@ def read_training_log(work_dir: Path) -> TrainingLog:
             "the number of iterations in the logger hook's interval."
         )
     return log
+
+
+def main_metric_first(names: Iterable[str]) -> list[str]:
+    """Sort the metrics of an evaluation: mmdet logs the main one first, mmseg mIoU second."""
+    return sorted(names, key=lambda name: name != 'mIoU')
 
 
 def metrics_of(line: dict[str, Any]) -> dict[str, float]:

@@ -27,7 +27,12 @@ def drawing_code() -> str:
 
 
 def line_chart(
-    rows: Sequence[dict], x: str, y: str, series: Sequence[str], choice: str = ''
+    rows: Sequence[dict],
+    x: str,
+    y: str,
+    series: Sequence[str],
+    choice: str = '',
+    colours: Sequence[str] = LINES,
 ) -> dict[str, Any]:
     """Lines in a specification of Vega-Lite.
 
@@ -38,6 +43,7 @@ def line_chart(
         y: That of the vertical axis.
         series: The names that there are, also in other charts: it gives them their colours.
         choice: The key of what the reader chooses to see; axes are then from 0 to 1.
+        colours: Of the series, in their order; where there are more, colours repeat.
     """
     names = [name for name in series if any(row['name'] == name for row in rows)]
     if not choice:
@@ -46,7 +52,7 @@ def line_chart(
     lines = alt.Chart(alt.Data(values=list(rows))).encode(
         x=alt.X(x, type='quantitative', axis=alt.Axis(tickCount=6), **(unit if choice else {})),
         y=alt.Y(y, type='quantitative', axis=alt.Axis(tickCount=5), **unit),
-        color=_by_name(alt.Color, LINES, names, series, 'stroke'),
+        color=_by_name(alt.Color, colours, names, series, 'stroke'),
         strokeDash=_by_name(alt.StrokeDash, _DASHES, names, series, 'stroke'),
         tooltip=['name:N', f'{x}:Q', alt.Tooltip(y, type='quantitative', format='.4~g')],
     )

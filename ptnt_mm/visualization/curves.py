@@ -1,14 +1,18 @@
 """Draw training curves from the scalars that MMEngine logs: losses and evaluation metrics."""
 
-import math
 from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ptnt_mm.utils.scalar_logs import TrainingLog, metrics_of, read_training_log
-from ptnt_mm.visualization.figures import FAINT, INK, colour, save
+from ptnt_mm.utils.scalar_logs import (
+    TrainingLog,
+    main_metric_first,
+    metrics_of,
+    read_training_log,
+)
+from ptnt_mm.visualization.figures import FAINT, INK, colour, save_figure
 
 
 def draw_curves(work_dir: Path, out_file: Path) -> Path:
@@ -28,17 +32,14 @@ def draw_curves(work_dir: Path, out_file: Path) -> Path:
     losses, metrics = figure.subplots(1, 2)
     _draw_losses(losses, log)
     _draw_metrics(metrics, log)
-    return save(figure, out_file)
+    return save_figure(figure, out_file)
 
 
 def _draw_losses(axes: Axes, log: TrainingLog) -> None:
-    names = [name for name in log.train[-1] if 'loss' in name and name != 'loss']
-    styles = {name: dict(color=colour(index), linewidth=1.4) for index, name in enumerate(names)}
+    styles = {name: dict(color=colour(i), linewidth=1.4) for i, name in enumerate(log.loss_parts)}
     styles['loss'] = dict(color=INK, linewidth=2.0)
     for name, style in styles.items():
-        points = [(line['step'], line[name]) for line in log.train if name in line]
-        points = [point for point in points if math.isfinite(point[1])]
-        _draw_line(axes, points, 'sum of all' if name == 'loss' else name, style)
+        _draw_line(axes, log.points(name), 'sum of all' if name == 'loss' else name, style)
     for number, step in enumerate(log.resumed_at):
         label = 'resumed' if number == 0 else None
         axes.axvline(step, color=FAINT, linewidth=1, linestyle=':', label=label)
@@ -53,10 +54,8 @@ def _draw_metrics(axes: Axes, log: TrainingLog) -> None:
             horizontalalignment='center',
             transform=axes.transAxes,
         )
-    names = list(dict.fromkeys(name for line in log.val for name in metrics_of(line)))
-    # The main metric comes first. mmdet already logs it first; mmseg logs mIoU second.
-    names.sort(key=lambda name: name != 'mIoU')
-    for index, name in enumerate(names):
+    names = dict.fromkeys(name for line in log.val for name in metrics_of(line))
+    for index, name in enumerate(main_metric_first(names)):
         points = [(line['step'], line[name]) for line in log.val if name in metrics_of(line)]
         style = dict(color=colour(index - 1), linewidth=1.4)
         if index == 0:

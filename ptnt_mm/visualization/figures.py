@@ -27,7 +27,7 @@ def fractions(rgb: tuple[int, int, int]) -> Colour:
     return red / 255, green / 255, blue / 255
 
 
-def save(figure: Figure, out_file: Path) -> Path:
+def save_figure(figure: Figure, out_file: Path) -> Path:
     """Save a figure as PNG, atomically.
 
     Raises:

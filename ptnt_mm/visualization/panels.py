@@ -97,14 +97,14 @@ class Points(NamedTuple):
         axes.set_box_aspect(1)
 
 
-class Row(NamedTuple):
+class PanelRow(NamedTuple):
     """Panels side by side under a heading."""
 
     heading: str
     panels: Sequence[Panel | Points]
 
 
-def draw_rows(title: str, rows: Sequence[Row]) -> Figure:
+def draw_rows(title: str, rows: Sequence[PanelRow]) -> Figure:
     """Draw rows one under the other, of panels that are as wide as the first."""
     columns = max(len(row.panels) for row in rows)
     first = rows[0].panels[0]
@@ -137,7 +137,7 @@ def draw_rows(title: str, rows: Sequence[Row]) -> Figure:
     return figure
 
 
-def _bars(row: Row) -> list[bool]:
+def _bars(row: PanelRow) -> list[bool]:
     """Whether a colour bar follows each panel: the next one has another scale."""
     scales = [*(panel.scale for panel in row.panels), None]
     return [scale not in (None, following) for scale, following in pairwise(scales)]

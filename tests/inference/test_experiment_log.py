@@ -5,12 +5,16 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from mmengine.config import Config
+from mmengine.structures import BaseDataElement
+from mmengine.visualization import Visualizer
 from PIL import Image
 
 from ptnt_mm.cli import train
 from ptnt_mm.inference import experiment_log
 from ptnt_mm.inference.experiment_log import BACKENDS, DrawValidationHook, log_to
+from ptnt_mm.visualization.overlay import write_lines
 
 
 @pytest.fixture(autouse=True)
@@ -70,6 +74,23 @@ def test_the_first_images_of_every_evaluation(tmp_path: Path):
     assert drawn == [
         (f'prediction_{i + 1}.png', [i, 0, 9], f'{i}.png', step) for step in (5, 9) for i in (0, 1)
     ]
+
+
+def test_classes_are_written_on_a_classifiers_images(tmp_path: Path):
+    Image.new('RGB', (300, 300), (200, 100, 0)).save(tmp_path / 'cat.png')
+    sample = BaseDataElement(metainfo=dict(img_path=str(tmp_path / 'cat.png')))
+    sample.set_data(dict(pred_score=torch.tensor([0.25, 0.75]), gt_label=torch.tensor([0])))
+    visualizer = Visualizer(vis_backends=[dict(type='LocalVisBackend')], save_dir=str(tmp_path))
+    visualizer.dataset_meta = dict(classes=('cat', 'dog'))
+    runner = SimpleNamespace(visualizer=visualizer, iter=7)
+    DrawValidationHook().after_val_iter(runner, 0, outputs=[sample])
+
+    (file,) = tmp_path.rglob('prediction_*')
+    assert file.name.startswith('prediction_1.png_7')
+    expected = write_lines(
+        np.full((300, 300, 3), (0, 100, 200), np.uint8), ['truth: cat', 'dog 75.0 %', 'cat 25.0 %']
+    )
+    np.testing.assert_array_equal(np.asarray(Image.open(file)), expected[..., ::-1])
 
 
 def test_an_image_that_cannot_be_read_is_not_drawn(tmp_path: Path):

@@ -63,14 +63,14 @@ def test_damaged_files_are_refused(tmp_path: Path):
     for suffix in ('.jpg', '.png'):
         file = saved(photograph(90, 120), tmp_path / f'cut{suffix}')
         file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
-        with pytest.raises(UserError, match='cannot be read: .*truncated'):
+        with pytest.raises(UserError, match=rf'^{file} cannot be read: .*truncated'):
             read_image(file)
     for content, message in ((b'', 'is empty'), (b'notes', 'is no image, or damaged')):
         (tmp_path / 'x.png').write_bytes(content)
-        with pytest.raises(UserError, match=message):
+        with pytest.raises(UserError, match=f'^{tmp_path}/x.png {message}$'):
             read_image(tmp_path / 'x.png')
     file = saved(GREY.astype(np.float32), tmp_path / 'x.tif')
-    with pytest.raises(UserError, match='pixels of float32: expected 8 or 16 bits'):
+    with pytest.raises(UserError, match=f'^{file} cannot .* pixels of float32: expected 8 or 16'):
         read_image(file)
 
 

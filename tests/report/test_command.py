@@ -10,9 +10,11 @@ pytest.importorskip('vl_convert')
 pytest.importorskip('sklearn')
 pytest.importorskip('mmdet')
 
+from ptnt_mm.cli import report  # noqa: E402
 from ptnt_mm.cli.report import main  # noqa: E402
 
 from .made_runs import make_detector  # noqa: E402
+from .test_training_run import save_checkpoint  # noqa: E402
 
 
 def test_without_predictions_and_weights_there_are_curves(tmp_path: Path, capsys):
@@ -24,6 +26,45 @@ def test_without_predictions_and_weights_there_are_curves(tmp_path: Path, capsys
     assert f'{work_dir}: {said}' in out and f'Done. Page: {work_dir}/report.html' in out
     page = (work_dir / 'report.html').read_text()
     assert said in page and 'Learning rate' in page and 'id="detections"' not in page
+
+
+def test_files_of_others_are_kept(tmp_path: Path, capsys):
+    work_dir, notes = make_detector(tmp_path, 'run'), tmp_path / 'notes.html'
+    notes.write_text('mine')
+    words = [str(work_dir), '--out', str(notes)]
+    assert main(words) == 1 and notes.read_text() == 'mine'
+    assert f'{notes} exists: choose another name, or give --overwrite' in capsys.readouterr().err
+    assert main([*words, '--overwrite']) == 0 and 'Training report' in notes.read_text()
+    # The page of the work dir is the command's own.
+    page = work_dir / 'report.html'
+    page.write_text('of last week')
+    assert main([str(work_dir)]) == 0 and 'Training report' in page.read_text()
+
+
+def test_images_that_cannot_be_read_are_one_line(tmp_path: Path, capsys):
+    work_dir, data = make_detector(tmp_path, 'run'), tmp_path / 'data'
+    for image in (1, 2):
+        (data / f'{image}.jpg').unlink()
+    assert main([str(work_dir)]) == 0
+    said = f'{data}/2.jpg cannot be shown: No such file or directory'
+    assert f'{said}, and 1 more: see the page\n' in capsys.readouterr().out
+    page = (work_dir / 'report.html').read_text()
+    assert f'<p>{said}</p>' in page and f'<p>{data}/1.jpg cannot be shown' in page
+
+
+def test_an_evaluation_that_fails_costs_the_scores_alone(tmp_path: Path, monkeypatch, capsys):
+    def fail(*_) -> None:
+        raise OSError('Caught OSError in a worker.\nTraceback ...\nOSError: 7.jpg is truncated\n')
+
+    monkeypatch.setattr(report, 'evaluate', fail)
+    bad, good = (make_detector(tmp_path, name) for name in ('bad', 'good'))
+    (bad / 'predictions.bbox.json').unlink()
+    save_checkpoint(bad)
+    assert main([str(bad), str(good)]) == 0
+    printed, page = capsys.readouterr(), (bad / 'report.html').read_text()
+    said = 'No scores and no images: its evaluation failed: OSError: 7.jpg is truncated'
+    assert f'{bad}: {said}\n' in printed.out and 'Traceback' in printed.err
+    assert said in page and 'id="detections"' in page, 'those of the other run'
 
 
 def test_two_runs_of_one_name_are_told_apart(tmp_path: Path):

@@ -1,6 +1,7 @@
 """How much a page shows, and how runs are compared."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,14 @@ pytest.importorskip('mmdet')
 
 from ptnt_mm.report import content  # noqa: E402
 from ptnt_mm.report.training_run import TrainingRun, read_run  # noqa: E402
-from ptnt_mm.utils.errors import UserError  # noqa: E402
 
 from .made_runs import make_detector  # noqa: E402
+
+SPOILT = [
+    (Path.unlink, 'No such file'),
+    (lambda file: file.write_bytes(file.read_bytes()[:-100]), 'image file is truncated'),
+    (lambda file: file.write_text('notes'), 'no image'),
+]
 
 
 @pytest.fixture
@@ -39,7 +45,9 @@ def test_curves_of_two_runs(runs: list[TrainingRun]):
         spec['layer'][0]['encoding']['color']['scale'] for _, spec in page['curves'][::7]
     )
     assert first['domain'] == ['boxes', 'masks'] and last['domain'] == ['masks']
-    assert last['range'] == first['range'][1:]
+    assert last['range'] == first['range'][1:] == [page['colours']['masks']]
+    parts = page['curves'][2][1]['layer'][0]['encoding']['color']['scale']
+    assert not set(parts['range']) & set(first['range']), 'a curve that is no run looks like none'
 
 
 def test_configs_that_differ(runs: list[TrainingRun]):
@@ -63,10 +71,18 @@ def test_a_gallery_ends_where_the_page_is_full(runs: list[TrainingRun], monkeypa
     assert content.page_content(runs, reports, {})['galleries'][0]['images'] == images[:1]
 
 
-def test_an_image_that_is_gone_is_named(runs: list[TrainingRun], tmp_path: Path):
-    (tmp_path / 'data' / '2.jpg').write_text('no image')
-    with pytest.raises(UserError, match=r'2\.jpg cannot be shown: no image'):
-        content.page_content(runs, {'boxes': runs[0].read_report()}, {})
+@pytest.mark.parametrize(('spoil', 'reason'), SPOILT)
+def test_an_image_that_cannot_be_read_leaves_its_figures(
+    runs: list[TrainingRun], tmp_path: Path, spoil: Callable, reason: str
+):
+    file = tmp_path / 'data' / '2.jpg'
+    spoil(file)
+    reports = {run.name: run.read_report() for run in runs}
+    spoilt, whole = content.page_content(runs, reports, {})['galleries'][0]['images']
+    assert spoilt['fault'].startswith(f'{file} cannot be shown: {reason}')
+    assert spoilt['picture'] is None and (spoilt['width'], spoilt['height']) == (100, 100)
+    assert [len(run['found']) for run in spoilt['runs']] == [3, 3]
+    assert whole['picture'] and 'fault' not in whole
 
 
 def test_of_many_classes_the_most_confused_are_shown(monkeypatch):

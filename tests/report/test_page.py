@@ -33,6 +33,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         # 14 images: two more than are shown at once.
         make_segmenter(folder, 'maps', np.tile(TRUTH, (7, 1, 1)), np.tile(FOUND, (7, 1, 1))),
     ]
+    (folder / 'maps_data' / 'images' / '13.jpg').write_text('no image')
     assert main([*map(str, runs), '--out', str(folder / 'page.html')]) == 0
     return folder / 'page.html'
 
@@ -140,6 +141,35 @@ def test_maps_are_filtered_and_more_of_them_shown(page):
     control(gallery, 'class').select_option('all')
     control(gallery, 'sort').select_option('best')
     assert gallery.locator('figcaption span').first.inner_text() == 'IoU 1.00'
+
+
+def test_an_image_that_cannot_be_read_has_its_name_in_its_place(page):
+    gallery = page.locator('#segments')
+    assert '13.jpg cannot be shown: no image' in gallery.locator('.note').inner_text()
+    assert page.locator('#detections .note').count() == 0
+    gallery.get_by_role('button', name='Show more').click()
+    card = gallery.locator('.card', has_text='13.jpg')
+    assert card.locator('svg text').all_text_contents() == ['13.jpg'] * 3
+    assert card.locator('svg image').count() == 2, 'its maps'
+
+
+def test_runs_have_one_colour_everywhere(page):
+    def colours(place: str) -> list[str]:
+        return [one.get_attribute('style') for one in page.locator(place).all()]
+
+    boxes, masks, maps = colours('.tile')
+    assert len({boxes, masks, maps}) == 3
+    assert colours('#twelve .run') == [boxes, masks, masks]
+    assert colours('#confusion .run') == [boxes, masks] and colours('#segmentation .run')[0] == maps
+    assert colours('#detections .card .run')[:2] == [boxes, masks]
+
+
+def test_classes_of_other_colours_have_a_legend_of_their_own(page):
+    legend = """colours => segments.legend({ runs: colours.map((colour, i) => (
+        { name: `run ${i}`, colour: 'red', classes: { ball: colour } })) }
+    ).map((one) => one.textContent.trim())"""
+    assert page.evaluate(legend, [[9, 9, 9], [9, 9, 9]]) == ['ball']
+    assert page.evaluate(legend, [[9, 9, 9], [0, 9, 9]]) == ['run 0', 'ball', 'run 1', 'ball']
 
 
 def test_a_picture_is_enlarged(page):

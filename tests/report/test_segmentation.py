@@ -61,9 +61,22 @@ def test_a_class_that_is_nowhere(tmp_path: Path):
 
 
 def test_a_map_of_another_size(tmp_path: Path):
-    report = report_of(tmp_path, found=np.zeros((2, 3, 4), np.uint8))
     with pytest.raises(UserError, match=r'0\.png has \(3, 4\) pixels .* ground truth \(2, 4\)'):
-        report.confusion  # noqa: B018
+        report_of(tmp_path, found=np.zeros((2, 3, 4), np.uint8))
+
+
+@pytest.mark.parametrize('file', ['maps_data/masks/1.png', 'maps/predictions/1.png'])
+def test_a_map_that_cannot_be_read(tmp_path: Path, file: str):
+    run = read_run(make_segmenter(tmp_path, 'maps', TRUTH, FOUND), 'maps')
+    (tmp_path / file).write_text('notes')
+    with pytest.raises(UserError, match=f'{file} cannot be read: no image'):
+        run.read_report()
+
+
+def test_an_image_knows_its_size_without_being_read(tmp_path: Path):
+    report = report_of(tmp_path)
+    (tmp_path / 'maps_data' / 'images' / '0.jpg').unlink()
+    assert report.size(next(report.images())) == dict(width=4, height=2)
 
 
 def test_maps_are_named_by_images_without_their_folders(tmp_path: Path):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ptnt_mm.visualization.panels import Panel, Points, Row, around, draw_rows, from_zero
+from ptnt_mm.visualization.panels import Panel, PanelRow, Points, around, draw_rows, from_zero
 from ptnt_mm.visualization.projections import scatter_channels, to_colours
 
 IMAGE = np.full((60, 80, 3), 100, np.uint8)
@@ -17,7 +17,7 @@ def test_a_map_lies_where_its_places_are():
     values = np.arange(6.0).reshape(2, 3)
     scale = from_zero('attention (%)', values)
     panel = Panel('map', IMAGE, values, (0, 96, 64, 0), scale, opacity=0.5, frame=(32, 64, 64, 32))
-    figure = draw_rows('Title', [Row('a row', [panel])])
+    figure = draw_rows('Title', [PanelRow('a row', [panel])])
     (axes,) = (axes for axes in figure.axes if axes.get_title() == 'map')
     under, over = axes.images
     assert list(under.get_extent()) == [0, 80, 60, 0]
@@ -34,7 +34,7 @@ def test_neighbours_of_one_scale_share_a_bar():
     one, other = from_zero('one', *maps), around(0, 'other', maps[0])
     place = (0, 80, 60, 0)
     panels = [Panel(str(i), IMAGE, maps[0], place, s) for i, s in enumerate((one, one, other))]
-    rows = [Row('first', panels), Row('second', [Panel('image', IMAGE)])]
+    rows = [PanelRow('first', panels), PanelRow('second', [Panel('image', IMAGE)])]
     figure = draw_rows('Title', rows)
     inside = [child for axes in figure.axes for child in axes.child_axes]
     assert [bar.get_ylabel() for bar in inside] == ['one', 'other']
@@ -53,7 +53,7 @@ def test_points_and_tiles():
     points = Points('points', np.random.rand(5, 2), np.ones(5), scale, ('t-SNE 1', 't-SNE 2'))
     tiles = Panel('tiles', IMAGE, np.ones((4, 6)), (0, 80, 60, 0), tiles=(2, 3))
     many = tiles._replace(title='many', tiles=(2, 300))
-    figure = draw_rows('Title', [Row('row', [points, tiles, many])])
+    figure = draw_rows('Title', [PanelRow('row', [points, tiles, many])])
     of = {axes.get_title(): axes for axes in figure.axes}
     assert of['points'].get_xlabel() == 't-SNE 1' and len(of['points'].collections) == 1
     assert len(of['tiles'].lines) == 3 + 4 and not of['many'].lines

@@ -14,7 +14,7 @@ from PIL import Image
 
 from ptnt_mm.inference.results import FORMAT
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.visualization.figures import FAINT, INK, save
+from ptnt_mm.visualization.figures import FAINT, INK, save_figure
 
 _MISTAKES = 9
 """So many are shown at most."""
@@ -59,7 +59,7 @@ def draw_confusion(predictions: Path, image_folder: Path, out_file: Path) -> Pat
     _draw_table(figure.add_subplot(table), counts, names)
     mistakes = sorted((one for one in guesses if one.found != one.truth), key=lambda g: -g.score)
     _draw_mistakes(figure, pictures, mistakes[:_MISTAKES], image_folder)
-    return save(figure, out_file)
+    return save_figure(figure, out_file)
 
 
 def _read(predictions: Path) -> list[Guess]:

@@ -17,7 +17,7 @@ from pycocotools import mask as coco_mask
 from ptnt_mm.data.coco_file import CocoFile, read, read_json
 from ptnt_mm.data.coco_masks import run_lengths
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.visualization.figures import FAINT, Colour, colour, save
+from ptnt_mm.visualization.figures import FAINT, Colour, colour, save_figure
 
 _PAIRS_PER_ROW = 2
 _CELL_INCHES = (2.9, 2.25)
@@ -274,7 +274,7 @@ def _draw_sheet(
             draw(axes, content)
     for axes in cells[len(pairs) :].flat:
         axes.remove()
-    return save(figure, out_file)
+    return save_figure(figure, out_file)
 
 
 def _read_picture(path: Path) -> np.ndarray:

@@ -1,4 +1,4 @@
-# Three scales, each also mirrored. Used by `tools/test.py --tta`.
+# Three scales, each also mirrored. Used by `ptnt test --tta`.
 tta_model = dict(
     type='DetTTAModel',
     tta_cfg=dict(nms=dict(type='nms', iou_threshold=0.5), max_per_img=100),

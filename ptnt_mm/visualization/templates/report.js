@@ -58,24 +58,32 @@ function showKey(key, kind) {
 
 // ---- Small helpers
 
-function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
+const maker = (space) => (name, attributes = {}, ...children) => {
+  const made = document.createElementNS(space, name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
   made.append(...children);
   return made;
-}
-
-function drawn(name, attributes = {}, ...children) {
-  const made = document.createElementNS('http://www.w3.org/2000/svg', name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
-}
+};
+const element = maker('http://www.w3.org/1999/xhtml');
+const drawn = maker('http://www.w3.org/2000/svg');
 
 function picture(image, ...layers) {
   const size = { width: image.width, height: image.height };
-  const photo = drawn('image', { ...size, href: image.picture });
+  const photo = image.picture ? drawn('image', { ...size, href: image.picture })
+    : drawn('text', { class: 'missing', x: image.width / 2, y: image.height / 2,
+      'font-size': Math.min(image.height / 8, 1.5 * image.width / image.name.length) }, image.name);
   return drawn('svg', { viewBox: `0 0 ${image.width} ${image.height}`, role: 'img' }, photo, ...layers);
+}
+
+// The runs that are asked for and know an image, with what they say of it.
+function runsOf(image, wanted, data) {
+  return data.runs.map((run, i) => image.runs[i] && { ...image.runs[i], name: run.name, colour: run.colour })
+    .filter((run, i) => run && (wanted.run === 'all' || Number(wanted.run) === i));
+}
+
+// What puts a patch of a run's colour before a text.
+function ofRun(colour) {
+  return { class: 'run', style: `--run: ${colour}` };
 }
 
 function mean(values) {
@@ -119,9 +127,8 @@ const detections = {
     ...run.found.filter((one) => one.score >= wanted.score),
   ].filter((one) => wanted.class === 'all' || one.label === wanted.class),
 
-  card(image, wanted) {
-    const runs = image.runs.filter((run, i) => run && (wanted.run === 'all' || Number(wanted.run) === i));
-    const wrong = runs.flatMap((run) => this.items(run, wanted)).filter((one) => one.kind !== 'correct'
+  card(image, wanted, data) {
+    const wrong = runsOf(image, wanted, data).flatMap((run) => this.items(run, wanted)).filter((one) => one.kind !== 'correct'
       && (wanted.kind === 'any' || one.kind === wanted.kind));
     const cost = wrong.reduce((sum, one) => sum + one.score, 0);
     const counted = wrong.length === 1 ? '1 error' : `${wrong.length} errors`;
@@ -130,16 +137,15 @@ const detections = {
   },
 
   panels(image, wanted, data) {
-    const shown = data.runs.map((name, i) => [name, image.runs[i]])
-      .filter(([, run], i) => run && (wanted.run === 'all' || Number(wanted.run) === i));
+    const shown = runsOf(image, wanted, data);
     const inClass = (one) => wanted.class === 'all' || one.label === wanted.class;
-    const truths = shown[0] ? shown[0][1].truths.filter(inClass) : [];
+    const truths = shown[0] ? shown[0].truths.filter(inClass) : [];
     const first = truths.map((one) => ({ ...one, kind: 'truth', text: one.label }));
-    return [['ground truth', first], ...shown.map(([name, run]) => [name, this.items(run, wanted)
+    return [['ground truth', first], ...shown.map((run) => [run.name, this.items(run, wanted)
       .filter((one) => wanted.kind === 'any' || one.kind === wanted.kind)
       .sort((a, b) => a.score - b.score)
-      .map((one) => ({ ...one, text: this.text(one) }))])]
-      .map(([name, items]) => [name, picture(image, ...items.flatMap((one) => this.shape(image, one)))]);
+      .map((one) => ({ ...one, text: this.text(one) })), run.colour])]
+      .map(([name, items, colour]) => [name, picture(image, ...items.flatMap((one) => this.shape(image, one))), colour]);
   },
 
   text: (one) => {
@@ -178,14 +184,19 @@ const segments = {
 
   classes: (image) => image.runs.flatMap((run) => (run ? Object.keys(run.classes) : [])),
 
-  legend: (data) => Object.entries(data.colours).map(([name, rgb]) => {
-    const key = element('i', { class: 'key', style: `--colour: rgb(${rgb})` }, '\u00a0');
-    return element('li', {}, key, name);
-  }),
+  // One for all runs whose classes have the same colours.
+  legend(data) {
+    const palettes = [...new Set(data.runs.map((run) => JSON.stringify(run.classes)))];
+    const owners = (palette) => data.runs.filter((run) => JSON.stringify(run.classes) === palette);
+    return palettes.flatMap((palette) => [
+      ...(palettes.length > 1 ? owners(palette).map((run) => element('li', ofRun(run.colour), run.name)) : []),
+      ...Object.entries(JSON.parse(palette)).map(([name, rgb]) => element('li', {},
+        element('i', { class: 'key', style: `--colour: rgb(${rgb})` }, '\u00a0'), name)),
+    ]);
+  },
 
-  card(image, wanted) {
-    const runs = image.runs.filter((run, i) => run && (wanted.run === 'all' || Number(wanted.run) === i));
-    const ious = runs.map((run) => (wanted.class === 'all' ? run.score : run.classes[wanted.class]))
+  card(image, wanted, data) {
+    const ious = runsOf(image, wanted, data).map((run) => (wanted.class === 'all' ? run.score : run.classes[wanted.class]))
       .filter((iou) => iou !== undefined);
     const iou = mean(ious);
     return { image, matches: ious.length > 0 && iou <= wanted.iou, iou, note: `IoU ${iou.toFixed(2)}` };
@@ -195,11 +206,10 @@ const segments = {
     const size = { width: image.width, height: image.height };
     const layer = (href) => drawn('image', { ...size, href, opacity: 0.6, preserveAspectRatio: 'none',
       style: 'image-rendering: pixelated' });
-    const shown = data.runs.map((name, i) => [name, image.runs[i]])
-      .filter(([, run], i) => run && (wanted.run === 'all' || Number(wanted.run) === i));
-    const truth = shown.slice(0, 1).map(([, run]) => ['ground truth', picture(image, layer(run.truth))]);
-    return [['image', picture(image)], ...truth,
-      ...shown.map(([name, run]) => [`${name}: ${run.score.toFixed(2)}`, picture(image, layer(run.found))])];
+    const shown = runsOf(image, wanted, data);
+    const truth = shown.slice(0, 1).map((run) => ['ground truth', picture(image, layer(run.truth))]);
+    return [['image', picture(image)], ...truth, ...shown.map((run) =>
+      [`${run.name}: ${run.score.toFixed(2)}`, picture(image, layer(run.found)), run.colour])];
   },
 };
 
@@ -227,7 +237,7 @@ function controlsOf(kind, data) {
     made.push('options' in control
       ? select(name, control.label, control.options.map((option) => [option, option])) : range(name, control));
   }
-  const runs = [['all', 'all'], ...data.runs.map((name, i) => [i, name])];
+  const runs = [['all', 'all'], ...data.runs.map((run, i) => [i, run.name])];
   if (data.runs.length > 1) made.push(select('run', 'Run', runs));
   made.push(select('sort', 'Sort', Object.entries(kind.sorts).map(([key, sort]) => [key, sort.name])));
   return made;
@@ -240,8 +250,9 @@ function wantedBy(form) {
 }
 
 function cardOf(card, panels) {
-  const buttons = panels.map(([name, svg]) => {
-    const panel = element('button', { type: 'button', class: 'panel' }, element('span', {}, name), svg);
+  const buttons = panels.map(([name, svg, colour]) => {
+    const caption = element('span', colour ? ofRun(colour) : {}, name);
+    const panel = element('button', { type: 'button', class: 'panel' }, caption, svg);
     panel.addEventListener('click', () => enlarge(panel));
     return panel;
   });
@@ -264,7 +275,7 @@ function runGallery(gallery, kind) {
   function update() {
     wanted = wantedBy(form);
     const { key } = kind.sorts[wanted.sort];
-    found = data.images.map((image) => kind.card(image, wanted)).filter((card) => card.matches);
+    found = data.images.map((image) => kind.card(image, wanted, data)).filter((card) => card.matches);
     found.sort((a, b) => (key(a) < key(b) ? -1 : Number(key(a) > key(b))));
     const panels = kind.panels(data.images[0], wanted, data).length;
     cards.style.setProperty('--panels', panels);

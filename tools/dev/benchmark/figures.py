@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from benchmark.report import Row
 from benchmark.timing import TRAINING
 from ptnt_mm.utils.colours import PALETTE
-from ptnt_mm.visualization.figures import FAINT, INK, colour, save
+from ptnt_mm.visualization.figures import FAINT, INK, colour, save_figure
 
 _MARKERS = 'os^D'
 """Marker shapes; the next one is used each time the colours repeat."""
@@ -33,7 +33,7 @@ def draw_speed_and_memory(rows: list[Row], machine: dict[str, Any], out_file: Pa
         axes.set_title(str(rows[0].setting), color=INK, fontsize=10)
     # A legend, because names beside points would overlap.
     axes.legend(frameon=False)
-    save(axes.figure, out_file)
+    save_figure(axes.figure, out_file)
 
 
 def draw_sizes(rows: list[Row], machine: dict[str, Any], out_file: Path) -> None:
@@ -51,7 +51,7 @@ def draw_sizes(rows: list[Row], machine: dict[str, Any], out_file: Path) -> None
     axes.set_yscale('log')
     axes.set_xticks(sides, list(map(str, sides)))
     axes.legend(frameon=False)
-    save(axes.figure, out_file)
+    save_figure(axes.figure, out_file)
 
 
 def _axes(x: str, y: str, machine: dict[str, Any]) -> Axes:
