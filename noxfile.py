@@ -27,7 +27,7 @@ def run_suite(session: nox.Session, constraints: str) -> None:
     project = ('--no-build-isolation', '-e', '.[det,seg,cls,vis,dev]')
     session.install('--compile-bytecode', '-c', constraints, *project)
     session.run('python', '-m', 'ptnt_mm', 'mmcv-ops', 'install')
-    # As in `make test`: two tests at a time with a thread each.
-    parallel = ('-n', '2', '--dist', 'worksteal')
+    # As in `make test`: three tests at a time with a thread each.
+    parallel = ('-n', '3', '--dist', 'worksteal')
     one_thread = {'OMP_NUM_THREADS': '1', 'OMP_WAIT_POLICY': 'passive'}
     session.run('python', '-m', 'pytest', *parallel, *session.posargs, env=one_thread)

@@ -67,6 +67,7 @@ EXTRAS = {
         'openvino>=2025.2',
         # Drives a Chromium of the system's, where there is one: it brings none itself.
         'playwright>=1.49',
+        'filelock>=3.13',
         'pytest>=8',
         'pytest-timeout>=2.3',
         'pytest-xdist>=3.6',

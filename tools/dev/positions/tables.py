@@ -1,5 +1,5 @@
 # PyramidTNT-Ti with its published position tables on the demo set, for half the demo's epochs:
-# docs/comparison.md compares it with its neighbours in this folder.
+# docs/family.md compares it with its neighbours in this folder.
 _base_ = '../../../configs/demo_retinanet_ptnt_ti.py'
 
 epochs = 7
