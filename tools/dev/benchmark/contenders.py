@@ -60,6 +60,7 @@ def _mmpretrains_tnt(size: tuple[int, int]) -> nn.Module:
 
 _SIZES = dict(ti='tiny', s='small', m='medium', b='base')
 _FORMS = {'': {}, '_eager': dict(attention='eager'), '_cp': dict(with_cp=True)}
+_FAMILY = dict(ptnt_s_peg=partial(PyramidTNT, position='peg'), tnt_s=TNT, cpvt_s=CPVT)
 _SWIN = dict(embed_dims=96, depths=(2, 2, 6, 2), num_heads=(3, 6, 12, 24), window_size=7)
 _PVT_V2 = dict(embed_dims=64, num_heads=(1, 2, 5, 8))
 
@@ -69,11 +70,13 @@ BUILDERS: dict[str, Callable[[], nn.Module]] = {
         for size, arch in _SIZES.items()
         for form, options in _FORMS.items()
     },
-    'ptnt_s_peg': partial(PyramidTNT, 'small', position='peg'),
-    'tnt_s': partial(TNT, 'small'),
+    **{
+        f'{name}{form}': partial(build, 'small', **options)
+        for name, build in _FAMILY.items()
+        for form, options in _FORMS.items()
+    },
     'tnt_s_timm': partial(OneForEachSize, _timms_tnt),
     'tnt_s_mmpretrain': partial(OneForEachSize, _mmpretrains_tnt),
-    'cpvt_s': partial(CPVT, 'small'),
     'swin_t': partial(_peer, 'SwinTransformer', drop_path_rate=0.2, **_SWIN),
     'pvt_v2_b1': partial(_peer, 'PyramidVisionTransformerV2', num_layers=(2, 2, 2, 2), **_PVT_V2),
     'pvt_v2_b2': partial(_peer, 'PyramidVisionTransformerV2', num_layers=(3, 4, 6, 3), **_PVT_V2),
@@ -98,7 +101,8 @@ def build_contender(name: str) -> nn.Module:
 
 
 def counted_as(name: str) -> str:
-    """Return the contender to count multiply-adds of; for PyramidTNT, its published form."""
+    """Return the contender to count multiply-adds of; for our family, the published form."""
     plain = name.removesuffix(COMPILED).removesuffix('_cp')
+    plain = plain.removesuffix('_timm').removesuffix('_mmpretrain')
     eager = f'{plain}_eager'
     return eager if eager in BUILDERS else plain
