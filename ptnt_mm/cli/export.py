@@ -33,6 +33,7 @@ from ptnt_mm.export.formats import (
     FORMATS,
     PACKAGES,
     as_arrays,
+    halved,
     take_graph,
     to_onnx,
     write_onnx,
@@ -118,7 +119,7 @@ def export(
     start = time.monotonic()
     try:
         program = take_graph(network, shape, dynamic=size is None)
-        body = b'' if format == 'torch-export' else to_onnx(program, network, half)
+        body = b'' if format == 'torch-export' else to_onnx(program, network)
     except UserError:
         raise
     except Exception as error:  # models have every operator there is
@@ -131,6 +132,7 @@ def export(
         write_program(out, program, about)
         run = as_arrays(program, network)
     else:
+        body = halved(body) if half else body
         _write(out, body, replace(about, precision='float16' if half else 'float32'))
         run = load(out, None)
     print(f'Exported in {time.monotonic() - start:.0f} s: {out}, {_megabytes(out)}')

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 
 from ptnt_mm.deploy.about import KEY, About, with_about
-from ptnt_mm.export.networks import INPUTS, EndToEndModel
+from ptnt_mm.export.networks import INPUTS, EndToEndModel, keep_sizes_symbolic
 from ptnt_mm.utils.atomic_files import sha256, write_whole
 from ptnt_mm.utils.errors import UserError
 
@@ -61,13 +61,10 @@ def take_graph(network: EndToEndModel, size: tuple[int, int], dynamic: bool) -> 
         dynamic: Whether the graph takes any number of images of any size.
 
     Raises:
-        UserError: if torch is too old, or a layer pools into a grid of fixed size.
+        UserError: if torch is too old.
     """
     if torch.__version__ < OLDEST_TORCH:
         raise UserError(f'export needs torch {OLDEST_TORCH}, and this is {torch.__version__}')
-    pools = [m for m in network.modules() if isinstance(m, nn.AdaptiveAvgPool2d)]
-    if dynamic and any(pool.output_size not in (1, (1, 1)) for pool in pools):
-        raise UserError('a layer of this model pools into fixed grids: give --size H W')
     batch = 1
     if dynamic:
         # 1 is special to torch.export, in a batch as in the height of the coarsest level.
@@ -78,8 +75,11 @@ def take_graph(network: EndToEndModel, size: tuple[int, int], dynamic: bool) -> 
     if dynamic:
         shapes = ({0: Dim.AUTO, 1: Dim.AUTO, 2: Dim.AUTO}, {0: Dim.AUTO})
     with torch.no_grad(), quiet():
-        if not dynamic:
-            network = copy.deepcopy(network)
+        # The host's model stays as it is: the file is compared with it.
+        network = copy.deepcopy(network)
+        if dynamic:
+            keep_sizes_symbolic(network)
+        else:
             resize_positions_once(network)
             network(*inputs)
         return torch.export.export(network, inputs, dynamic_shapes=shapes, strict=False)
@@ -105,13 +105,12 @@ def _once(function: Callable[..., Any]) -> Callable[..., Any]:
     return remembered
 
 
-def to_onnx(program: ExportedProgram, network: EndToEndModel, half: bool = False) -> bytes:
+def to_onnx(program: ExportedProgram, network: EndToEndModel) -> bytes:
     """An ONNX file with standard operators alone.
 
     Args:
         program: The graph.
         network: What it is of.
-        half: Store weights as float16; runtimes compute in float32 all the same.
     """
     names = list(network.outputs)
     with quiet():
@@ -125,10 +124,7 @@ def to_onnx(program: ExportedProgram, network: EndToEndModel, half: bool = False
             verbose=False,
         )
         _simplify(exported.model)
-    model = exported.model_proto
-    if half:
-        halve_weights(model)
-    return model.SerializeToString()
+    return exported.model_proto.SerializeToString()
 
 
 def _simplify(model: Any) -> None:
@@ -162,12 +158,15 @@ def _simplify(model: Any) -> None:
     )(model)
 
 
-def halve_weights(model: Any) -> None:
-    """Store large float32 weights of an ONNX model as float16, each with a cast behind it."""
-    import numpy as np
-    from onnx import TensorProto, helper, numpy_helper
+def halved(body: bytes) -> bytes:
+    """Store large float32 weights of an ONNX file as float16, each with a cast behind it.
 
-    casts = []
+    Runtimes compute in float32 all the same.
+    """
+    import numpy as np
+    from onnx import TensorProto, helper, load_from_string, numpy_helper
+
+    model, casts = load_from_string(body), []
     for weight in model.graph.initializer:
         if weight.data_type == TensorProto.FLOAT and len(weight.raw_data) > 1024:
             half = f'{weight.name}_half'
@@ -177,6 +176,7 @@ def halve_weights(model: Any) -> None:
     nodes = [*casts, *model.graph.node]
     del model.graph.node[:]
     model.graph.node.extend(nodes)
+    return model.SerializeToString()
 
 
 def write_onnx(file: Path, body: bytes, about: About) -> None:

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 import torch
+from mmengine.utils import to_2tuple
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
@@ -86,10 +87,6 @@ class EndToEndSegmenter(EndToEndModel):
 
     task = 'segmentation'
     outputs = ('labels',)
-
-    def __init__(self, model: nn.Module):
-        super().__init__(model)
-        _keep_sizes_symbolic(model)
 
     def forward(self, images: Tensor, sizes: Tensor) -> tuple[Tensor]:
         """Images and sizes -> classes (B, H, W), uint8, or int32 for more than 256 classes."""
@@ -282,16 +279,47 @@ def _with_image(boxes: Tensor) -> Tensor:
     return torch.cat([images, boxes], -1).flatten(0, 1)
 
 
-def _keep_sizes_symbolic(model: nn.Module) -> None:
-    """Put torch's upsampling in the place of mmseg's, which computes the same.
+class AveragePool(nn.Module):
+    """``nn.AdaptiveAvgPool2d`` as two matrix products: ONNX has no operator for maps of any size.
 
-    mmseg's makes plain numbers of a map's size: a graph would keep those of its example.
+    Args:
+        grid: Height and width of what comes out.
     """
-    for parent in model.modules():
+
+    def __init__(self, grid: tuple[int, int]):
+        super().__init__()
+        self.grid = grid
+
+    def forward(self, feature: Tensor) -> Tensor:
+        """(B, C, H, W) -> (B, C, h, w)."""
+        rows, columns = map(self._shares, self.grid, feature.shape[2:])
+        return rows.to(feature) @ feature @ columns.to(feature).T
+
+    @staticmethod
+    def _shares(places: int, side: int) -> Tensor:
+        """What each place takes of each pixel of a side: (places, side)."""
+        place, pixel = torch.arange(places)[:, None], torch.arange(side)
+        start = place * side // places
+        # Not -(-a // b): in an ONNX graph, whole numbers are divided towards zero.
+        end = ((place + 1) * side + places - 1) // places
+        return ((start <= pixel) & (pixel < end)).float() / (end - start)
+
+
+def keep_sizes_symbolic(network: nn.Module) -> None:
+    """Replace layers that a graph of any size cannot hold by others that compute the same.
+
+    mmseg's upsampling makes plain numbers of a map's size: a graph would keep those of its example.
+    """
+    for parent in network.modules():
         for name, child in parent.named_children():
             if type(child).__name__ == 'Upsample' and getattr(child, 'size', None) is None:
                 factor, mode, aligned = child.scale_factor, child.mode, child.align_corners
                 setattr(parent, name, nn.Upsample(None, factor, mode, aligned))
+            elif isinstance(child, nn.AdaptiveAvgPool2d):
+                grid = to_2tuple(child.output_size)
+                # The average of a whole map has an operator.
+                if grid != (1, 1) and None not in grid:
+                    setattr(parent, name, AveragePool(grid))
 
 
 def _thresholds(cfg: Any) -> dict[str, float]:

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional as F  # noqa: N812
 
 from ptnt_mm.export.comparison import Differences, compare
 from ptnt_mm.export.networks import (
+    AveragePool,
     DenseDetector,
     EndToEndModel,
     EndToEndSegmenter,
@@ -67,6 +69,14 @@ def test_images_of_a_batch_do_not_know_of_each_other(micro_arch: dict):
     alone = run(dict(images=images[1:], sizes=sizes[1:]))
     for name in network.outputs:
         np.testing.assert_allclose(both[name][1], alone[name][0], atol=1e-3)
+
+
+@pytest.mark.parametrize('grid', [(2, 2), (6, 6), (3, 5)])
+@pytest.mark.parametrize('size', [(12, 30), (7, 13), (1, 4)])
+def test_averages_are_those_of_torch(grid: tuple[int, int], size: tuple[int, int]):
+    feature = torch.rand(2, 3, *size)
+    expected = F.adaptive_avg_pool2d(feature, grid)
+    torch.testing.assert_close(AveragePool(grid)(feature), expected)
 
 
 def test_sliding_windows_and_soft_suppression_are_left_to_the_host(micro_arch: dict):
