@@ -209,7 +209,7 @@ def test_a_file_of_other_weights_is_noticed(
     monkeypatch.setattr(command, 'as_arrays', lambda *args: moved)
     monkeypatch.setattr(command, 'write_program', lambda out, *args: shutil.copy('x.onnx', out))
     with pytest.raises(UserError, match='differs from the model by more than 0.001 at 192x256'):
-        command.export(config, 'x.pth', Path('y.pt2'), size=(192, 256), overwrite=True)
+        command.export(config, 'x.pth', Path('moved.pt2'), size=(192, 256), overwrite=True)
 
 
 @pytest.mark.skipif(sys.platform != 'linux', reason='ONNX Runtime quantises there alone')

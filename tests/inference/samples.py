@@ -43,7 +43,7 @@ def write_six_images(folder: Path) -> None:
     Image.fromarray(image[..., 0]).save(folder / 'grey.png')
     Image.fromarray(np.dstack([image, image[..., 1]])).save(folder / 'rgba.png')
     Image.fromarray(image[:1, :1]).save(folder / 'pixel.png')
-    Image.fromarray(image).resize((6000, 4000)).save(folder / 'photograph.jpg')
+    Image.fromarray(image).resize((3000, 2000)).save(folder / 'photograph.jpg')
 
 
 def write_checkpoint(path: Path) -> Path:

@@ -15,7 +15,7 @@ from mmengine.registry import MODELS, init_default_scope
 config = ptnt_mm.get_config('retinanet_ptnt_s_1x')
 init_default_scope('mmdet')
 model = MODELS.build(config.model).train()
-data = model.data_preprocessor(demo_mm_inputs(1, [[3, 800, 1344]]), training=True)
+data = model.data_preprocessor(demo_mm_inputs(1, [[3, 608, 1024]]), training=True)
 losses = model(**data, mode='loss')
 total, _ = model.parse_losses(losses)
 total.backward()
@@ -25,11 +25,14 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
 @pytest.mark.timeout(300)
-def test_a_training_step_stays_below_7_gib():
-    """Resident set at the worst moment; 3.6 GiB were seen, weights and libraries included."""
+def test_a_training_step_stays_below_4_gib():
+    """Resident set at the worst moment, weights and libraries included.
+
+    At 800 x 1344 pixels, 3.6 GiB were seen. This has 58 % of them, which takes half the time.
+    """
     done = subprocess.run(
         [sys.executable, '-W', 'ignore', '-c', STEP], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     kilobytes = int(done.stdout.split()[-1])
-    assert 0.5 * 2**20 < kilobytes < 7 * 2**20
+    assert 0.5 * 2**20 < kilobytes < 4 * 2**20

@@ -59,7 +59,7 @@ def furthest(found: list[Tensor], expected: list[Tensor]) -> float:
 @pytest.mark.parametrize('arch', ARCHS)
 def test_double_precision(arch):
     eager, fused = (model.double() for model in pair(arch))
-    image = golden.image(1, 69, 93).double()
+    image = golden.image(1, 37, 61).double()
     for found, expected in zip(gradients(fused, image), gradients(eager, image), strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
 
@@ -73,10 +73,10 @@ def test_outputs_in_single_precision(height, width):
 
 
 @pytest.mark.timeout(300)
-def test_small_at_the_size_of_detection():
-    """The one size for which the fast path was made; about half a minute."""
+def test_the_size_of_detection():
+    """The one size for which the fast path was made."""
     torch.set_num_threads(2)
-    eager, fused = pair('small')
+    eager, fused = pair('tiny')
     image = golden.image(1, 800, 1344)
     (outputs, grads), (expected, expected_grads) = gradients(fused, image), gradients(eager, image)
     assert furthest(outputs, expected) < 1e-5

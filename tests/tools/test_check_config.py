@@ -8,7 +8,7 @@ HEAD = 'model.bbox_head.num_classes=80'
 
 
 def test_a_sound_config(workplace: Workplace):
-    done = workplace.run_afresh('check_config.py', CONFIG)
+    done = workplace.run('check_config.py', CONFIG)
     assert done.stdout.splitlines()[-1] == 'nothing found'
     assert 'ok       train: 16 images open, all of the size annotated' in done.stdout
     assert 'ok       Memory: a step takes about' in done.stdout
