@@ -22,7 +22,7 @@ help:
 	@echo 'make demo-seg    the same with a segmenter'
 	@echo 'make demo-cls    the same with a classifier'
 	@echo 'make test    setup, then the test suite'
-	@echo 'make matrix  setup, then the suite on the newest and on the oldest versions (25 minutes)'
+	@echo 'make matrix  setup, then the suite on the newest and on the oldest versions (half an hour)'
 	@echo 'make lint    setup, then ruff'
 	@echo 'make docs    setup, then the site of the documentation, in build/docs'
 	@echo 'make bench   setup, then time the backbones side by side on the CPU (15 minutes)'
