@@ -36,7 +36,7 @@ def seed_all(*numbers: int) -> None:
 
 
 def _seed_cpu(*numbers: int) -> int:
-    """The same but for generators of accelerators, and the seed for those."""
+    """Seed the generators of the CPU alone; the seed for those of accelerators."""
     words = np.random.SeedSequence(numbers).generate_state(4)
     random.seed(int(words[0]))
     np.random.seed(words[1])
@@ -79,8 +79,8 @@ class SeededDataset(Dataset):
 
     def __getitem__(self, place: Place) -> Any:
         """What the data set gives at a place: a function of the seeds and the place alone."""
-        # Samples are made on the CPU. `torch.manual_seed` would note down a stack trace for each
-        # kind of accelerator, which costs more than many a transform.
+        # Samples are made on the CPU. `torch.manual_seed` formats a stack trace for each kind of
+        # accelerator, which takes longer than many transforms.
         _seed_cpu(*self.seeds, _SAMPLES, place.batch, place.position)
         return self.dataset[place.index]
 

@@ -1,6 +1,7 @@
 """What an evaluation leaves behind on request: pictures, and a file of all predictions."""
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -93,7 +94,7 @@ class DumpMaps(DumpResults):
         super().process(data_batch, found)
 
 
-class DrawHook(Hook):
+class DrawHook(Hook, ABC):
     """Draw each tested image's ground truth, if it has any, and its prediction.
 
     The hooks of mmseg and mmpretrain name pictures by the last part of the images' paths: of images
@@ -142,9 +143,9 @@ class DrawHook(Hook):
             picture = encode_image(self.picture(sample, image), '.png')
             write_whole(self._folder / self._name(file), picture)
 
+    @abstractmethod
     def picture(self, sample: Any, image: np.ndarray) -> np.ndarray:
         """Draw a sample on its image, (H, W, 3) uint8, BGR."""
-        raise NotImplementedError
 
     def _name(self, file: str) -> Path:
         """Where an image's picture goes, relative to the folder of pictures."""

@@ -1,5 +1,6 @@
 """What the backbones of the family have in common: loading, freezing, checks of what they get."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -61,9 +62,9 @@ class Backbone(BaseModule):
             module.eval()
         return self
 
+    @abstractmethod
     def _frozen_modules(self) -> list[nn.Module]:
         """What ``frozen_stages`` freezes."""
-        raise NotImplementedError
 
     def _freeze(self) -> None:
         for module in self._frozen_modules():

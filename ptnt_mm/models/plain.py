@@ -1,5 +1,6 @@
 """Backbones of one scale, as a Vision Transformer: what TNT and CPVT have in common."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
@@ -106,9 +107,9 @@ class PlainBackbone(Backbone):
             nn.init.trunc_normal_(table, std=0.02)
         self._freeze()
 
+    @abstractmethod
     def embed(self, image: Tensor) -> tuple[Tensor | None, Tensor, Grid]:
         """(B, 3, H, W) -> inner (B*N, m, c) or None, outer (B, N, C), outer_hw (H/16, W/16)."""
-        raise NotImplementedError
 
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
         """(B, 3, H, W) -> one map (B, C, ceil(H / 16), ceil(W / 16)) per output, contiguous.

@@ -57,7 +57,7 @@ def read_report(config: Config, evaluator: dict, work_dir: Path) -> 'Segmentatio
     data_set, ignored = _data_set(config), evaluator.get('ignore_index', IGNORED)
     report = SegmentationReport(data_set, list(files.values()), ignored)
     # All maps are read now: one that cannot be read is an error here, and not on the page.
-    report.confusion  # noqa: B018
+    _ = report.confusion
     return report
 
 

@@ -123,8 +123,9 @@ def test_the_command_writes_what_its_flags_say(
     body = whole.read_bytes()[: read_about(whole).length]
     monkeypatch.setattr(command, 'take_graph', lambda *args, **options: None)
     monkeypatch.setattr(command, 'to_onnx', lambda *args: body)
-    # At other sizes, halves flip the suppression of some of these random boxes.
-    monkeypatch.setattr(command, 'sizes_to_check', lambda shape: [shape])
+    if out.name == 'half.xml':
+        # At other sizes, halves flip the suppression of some of these random boxes.
+        monkeypatch.setattr(command, 'sizes_to_check', lambda shape: [shape])
     assert command.main([*COMMAND, *words.split()]) == 0
     about = read_about(out)
     assert about.precision == precision
