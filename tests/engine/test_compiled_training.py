@@ -19,11 +19,11 @@ from .toy import toy_iterations, train
 
 @MODELS.register_module()
 class ToyDetector(BaseModel):
-    """Our backbone and neck, with a loss of its level."""
+    """Our backbone and neck, with a loss that every level has a part in."""
 
     def __init__(self, arch: dict):
         super().__init__()
-        self.backbone = MODELS.build(dict(type='PyramidTNT', arch=arch, out_indices=(0,)))
+        self.backbone = MODELS.build(dict(type='PyramidTNT', arch=arch, out_indices=(0, 1)))
         channels = self.backbone.out_channels
         self.neck = MODELS.build(dict(type='TransposedConvNeck', in_channels=channels))
 

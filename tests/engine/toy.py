@@ -112,8 +112,10 @@ def train(config: Config) -> dict[str, Tensor]:
     runner = Runner.from_cfg(config)
     try:
         runner.train()
-    finally:
+    except BaseException:
+        # Its traceback keeps the loader's iterator.
         _stop_workers()
+        raise
     return {name: weight.clone() for name, weight in runner.model.state_dict().items()}
 
 

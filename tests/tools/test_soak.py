@@ -17,7 +17,7 @@ def is_clean(outcome: Outcome) -> bool:
 
 @pytest.mark.timeout(600)
 def test_killed_at_random_moments(soak: Soak):
-    assert is_clean(soak.kill_at_random(2, seed=1))
+    assert is_clean(soak.kill_at_random(3, seed=1))
 
 
 @pytest.mark.timeout(600)
