@@ -31,10 +31,12 @@ def _no_image_is_small(monkeypatch):
 
 def pair(arch: str, **options) -> tuple[PyramidTNT, PyramidTNT]:
     """The published form and the fast one, with the same golden weights."""
-    return tuple(
-        golden.filled(PyramidTNT(arch, attention=attention, drop_path_rate=0.0, **options))
+    eager, fused = (
+        PyramidTNT(arch, attention=attention, drop_path_rate=0.0, **options)
         for attention in ('eager', 'fused')
     )
+    fused.load_state_dict(golden.filled(eager).state_dict())
+    return eager, fused
 
 
 def gradients(model: PyramidTNT, image: Tensor) -> tuple[list[Tensor], list[Tensor]]:
