@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from ptnt_mm.data.image_files import size_as_read, why_unreadable
+from ptnt_mm.data.image_files import size_as_read
 from ptnt_mm.data.index_masks import IGNORED
+from ptnt_mm.utils.decoding import DECODERS, why_unreadable
 
 VALUES = 256  # mmseg reads masks as 8-bit numbers
 _COLOURS = 256  # a mask with more colours is no drawing of classes
@@ -71,14 +72,14 @@ def open_mask(path: Path, image: Path, backend: str) -> Mask | Broken:
 
     try:
         content = path.read_bytes()
-        with Image.open(io.BytesIO(content)) as opened:
+        with Image.open(io.BytesIO(content), formats=DECODERS) as opened:
             mode, size, is_lossy = opened.mode, opened.size, opened.format == 'JPEG'
             # Greys of 2 or 4 bits are stretched to 8. A TIFF's arguments are several.
             how = str(opened.tile[0].args) if opened.tile else ''
             is_stretched = 'L;2' in how or 'L;4' in how
         pixels = imfrombytes(content, flag='unchanged', backend=backend)
         if pixels is None:
-            return Broken(path, 'no image')
+            return Broken(path, 'not an image')
     except Exception as err:  # decoders may raise anything
         return Broken(path, why_unreadable(err))
     form = dict(is_lossy=is_lossy, is_stretched=is_stretched)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from PIL import Image
 
+from ptnt_mm.utils.decoding import DECODERS, why_unreadable
+
 _ORIENTATION = 0x0112  # EXIF's tag
 _ON_THEIR_SIDE = (5, 6, 7, 8)  # its values; 2, 3 and 4 mirror an image or turn it by 180 degrees
 
@@ -46,7 +48,7 @@ def open_image(path: Path, loader: object) -> OpenedImage:
     except OSError as err:
         return OpenedImage(path, fault=why_unreadable(err))
     try:
-        with Image.open(io.BytesIO(content)) as opened:
+        with Image.open(io.BytesIO(content), formats=DECODERS) as opened:
             stored, orientation = opened.size, _orientation(opened)
             # For a JPEG, decoding at an eighth of its size shows whether it is whole.
             opened.draft(None, (1, 1))
@@ -72,17 +74,10 @@ def size_as_read(path: Path) -> tuple[int, int] | None:
     The pixels are not decoded. None if it is no image.
     """
     try:
-        with Image.open(path) as image:
+        with Image.open(path, formats=DECODERS) as image:
             return image.size[::-1] if _orientation(image) in _ON_THEIR_SIDE else image.size
     except Exception:  # decoders may raise anything
         return None
-
-
-def why_unreadable(err: Exception) -> str:
-    """Why a file cannot be read; Pillow repeats the path, and may show an object's address."""
-    if isinstance(err, OSError) and err.strerror:
-        return err.strerror
-    return 'no image' if 'cannot identify' in str(err) else str(err) or type(err).__name__
 
 
 def _orientation(image: Image.Image) -> int:

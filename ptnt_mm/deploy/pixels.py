@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image
 
+from ptnt_mm.utils.decoding import read_rgb
 from ptnt_mm.utils.errors import UserError
 
 
@@ -19,11 +20,7 @@ def to_rgb(image: Any) -> np.ndarray:
         UserError: for anything else, or a file that is no whole image.
     """
     if isinstance(image, (str, Path)):
-        try:
-            with Image.open(image) as stored:
-                return np.asarray(ImageOps.exif_transpose(stored).convert('RGB'))
-        except Exception as error:  # a damaged file can make the reader raise anything
-            raise UserError(f'{image} cannot be read as an image: {error}') from error
+        return read_rgb(image)
     if isinstance(image, Image.Image):
         return np.asarray(image.convert('RGB'))
     got = type(image).__name__

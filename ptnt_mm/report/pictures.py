@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image
 
-from ptnt_mm.data.image_files import why_unreadable
 from ptnt_mm.data.index_masks import IGNORED
-from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.decoding import read_rgb
 
 _SIDE = 480
 """The longer side of a picture, in pixels: enough for a column of the page."""
@@ -42,12 +41,7 @@ def photograph(file: Path) -> dict[str, object]:
     Raises:
         UserError: if it cannot be read.
     """
-    try:
-        with Image.open(file) as opened:
-            # The hosts turn images as their EXIF data says, too.
-            image = ImageOps.exif_transpose(opened).convert('RGB')
-    except Exception as error:  # decoders complain in every way there is
-        raise UserError(f'{file} cannot be shown: {why_unreadable(error)}') from error
+    image = Image.fromarray(read_rgb(file))
     width, height = image.size
     image.thumbnail((_SIDE, _SIDE))
     return dict(width=width, height=height, picture=_address(image, 'JPEG', quality=_QUALITY))

@@ -15,13 +15,13 @@ from mmseg.evaluation import IoUMetric
 from PIL import Image
 from torch.utils.data import Dataset
 
-from ptnt_mm.data.image_files import why_unreadable
 from ptnt_mm.data.index_masks import IGNORED
 from ptnt_mm.engine.build import explained_building
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.report.pictures import Worst, class_map
 from ptnt_mm.utils.colours import class_colours
+from ptnt_mm.utils.decoding import DECODERS, why_unreadable
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import watched
 
@@ -154,7 +154,7 @@ class SegmentationReport:
         file = self.files[index]
         with _explained_reading(self.data_set.get_data_info(index)['seg_map_path']):
             loaded = self.data_set[index]
-        with _explained_reading(file), Image.open(file) as opened:
+        with _explained_reading(file), Image.open(file, formats=DECODERS) as opened:
             found = np.asarray(opened)
         truth = loaded['gt_seg_map']
         if found.shape != truth.shape:

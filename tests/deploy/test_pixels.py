@@ -60,6 +60,11 @@ def test_images_of_every_kind(tmp_path: Path):
     assert to_rgb(Image.fromarray(IMAGE[..., 0])).shape == (60, 80, 3)
 
 
+def test_files_of_16_bits_are_those_of_training(tmp_path: Path):
+    Image.fromarray(np.full((2, 3), 30000, np.uint16)).save(tmp_path / 'grey.png')
+    assert (to_rgb(tmp_path / 'grey.png') == 117).all()
+
+
 @pytest.mark.parametrize(
     ('image', 'message'),
     [
@@ -68,7 +73,7 @@ def test_images_of_every_kind(tmp_path: Path):
         (IMAGE[:0], r'got uint8 \(0, 80, 3\)'),
         (torch.from_numpy(IMAGE), 'got Tensor'),
         (None, 'got NoneType'),
-        ('no.png', r'no\.png cannot be read as an image'),
+        ('no.png', r'no\.png cannot be read: No such file'),
     ],
 )
 def test_what_is_no_image_is_named(image: object, message: str):

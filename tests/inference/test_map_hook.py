@@ -78,7 +78,7 @@ def test_what_is_missing_or_does_not_fit(hook: DrawMapsHook, tmp_path: Path):
     for sample, message in (
         (sample_of(file), 'needs the pred_sem_seg of each image: only segmenters'),
         (sample_of(None, pred_sem_seg=1), 'needs the img_path of each image: name it in the meta'),
-        (sample_of(cut, pred_sem_seg=1), r'cut\.png (is no image|cannot be read)'),
+        (sample_of(cut, pred_sem_seg=1), r'cut\.png (is not an image|cannot be read)'),
         (sample_of(tmp_path / 'none.png', pred_sem_seg=1), r'none\.png cannot be read: .*No such'),
         (sample_of(large, pred_sem_seg=1), r'large\.png has \(9, 9\) pixels .* map \(6, 8\)'),
     ):

@@ -93,7 +93,7 @@ def test_a_failure_does_not_stop_the_others(place: Path, capsys: pytest.CaptureF
     found = predictions(place / 'out')
     assert [entry['file'] for entry in found['images']] == ['a.png', 'd [x].png']
     assert found['failed'] == [
-        dict(file='b.png', reason='is no image, or damaged'),
+        dict(file='b.png', reason='is not an image, or damaged'),
         dict(file='c.png', reason='RuntimeError: too wide'),
     ]
     errors = capsys.readouterr().err
@@ -135,7 +135,7 @@ def test_names_that_are_no_text(place: Path, capsys: pytest.CaptureFixture):
     (place / 'in' / 'f\udce4hre.png').write_text('no image')
     assert infer('in', '--out', 'out') == 1
     assert predictions(place / 'out')['failed'][0]['file'] == 'f\udce4hre.png'
-    assert 'hre.png: is no image' in capsys.readouterr().err
+    assert 'hre.png: is not an image' in capsys.readouterr().err
 
 
 def test_a_video(place: Path, capsys: pytest.CaptureFixture):

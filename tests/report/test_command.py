@@ -46,10 +46,10 @@ def test_images_that_cannot_be_read_are_one_line(tmp_path: Path, capsys):
     for image in (1, 2):
         (data / f'{image}.jpg').unlink()
     assert main([str(work_dir)]) == 0
-    said = f'{data}/2.jpg cannot be shown: No such file or directory'
+    said = f'{data}/2.jpg cannot be read: No such file or directory'
     assert f'{said}, and 1 more: see the page\n' in capsys.readouterr().out
     page = (work_dir / 'report.html').read_text()
-    assert f'<p>{said}</p>' in page and f'<p>{data}/1.jpg cannot be shown' in page
+    assert f'<p>{said}</p>' in page and f'<p>{data}/1.jpg cannot be read' in page
 
 
 def test_an_evaluation_that_fails_costs_the_scores_alone(tmp_path: Path, monkeypatch, capsys):

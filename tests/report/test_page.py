@@ -145,7 +145,7 @@ def test_maps_are_filtered_and_more_of_them_shown(page):
 
 def test_an_image_that_cannot_be_read_has_its_name_in_its_place(page):
     gallery = page.locator('#segments')
-    assert '13.jpg cannot be shown: no image' in gallery.locator('.note').inner_text()
+    assert '13.jpg is not an image, or damaged' in gallery.locator('.note').inner_text()
     assert page.locator('#detections .note').count() == 0
     gallery.get_by_role('button', name='Show more').click()
     card = gallery.locator('.card', has_text='13.jpg')

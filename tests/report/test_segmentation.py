@@ -69,7 +69,7 @@ def test_a_map_of_another_size(tmp_path: Path):
 def test_a_map_that_cannot_be_read(tmp_path: Path, file: str):
     run = read_run(make_segmenter(tmp_path, 'maps', TRUTH, FOUND), 'maps')
     (tmp_path / file).write_text('notes')
-    with pytest.raises(UserError, match=f'{file} cannot be read: no image'):
+    with pytest.raises(UserError, match=f'{file} cannot be read: not an image'):
         run.read_report()
 
 
