@@ -23,9 +23,12 @@ from ptnt_mm.utils.text import binary
 _GROUPS = {
     'lr': 'Learning rate',
     'time': 'Seconds per iteration',
+    'images_per_second': 'Images per second',
+    'data_share': 'Share of data loading in the time',
     'memory': 'Memory on the GPU (MiB)',
     'memory_mib': 'Memory (MiB)',
     'grad_norm': 'Norm of the gradient',
+    'gradient_norm': 'Norm of the gradient',
 }
 """What MMEngine and our health hook log besides losses: its title."""
 
