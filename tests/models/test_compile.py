@@ -11,6 +11,8 @@ from torch.export import Dim
 from torch.torch_version import TorchVersion
 
 from ptnt_mm.models import CPVT, TNT, PyramidTNT, TransposedConvNeck
+from ptnt_mm.models.layers.cpu_attention import fold
+from ptnt_mm.models.layers.position import Factors
 
 from . import golden
 
@@ -63,6 +65,15 @@ def test_dynamic_sizes(build_shallow):
         found, expected = results(compiled, pyramid, image), results(pyramid, pyramid, image)
         torch.testing.assert_close(found, expected)
     assert counter.frame_count <= 2, 'three sizes are not three compilations'
+
+
+def test_the_folded_bias_is_one_graph():
+    """What runs on a GPU, in lower precisions and with dropout of attention."""
+    torch._dynamo.reset()
+    q, k, v = torch.randn(3, 2, 2, 6, 4)
+    factors = Factors(torch.randn(1, 2, 6, 4), torch.eye(2), torch.randn(3, 2))
+    compiled = torch.compile(fold, backend='eager', fullgraph=True)
+    torch.testing.assert_close(compiled(q, k, v, factors), fold(q, k, v, factors))
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def attend_biased(q: Tensor, k: Tensor, v: Tensor, position: Factors, dropout: f
     if dropout or not runs_slicewise(q) or _is_transformed():
         return fold(q, k, v, position, dropout)
     if _has_few_logits(q, k):
-        return write_down(q, k, v, position.queries @ position.keys.mT)
+        return write_down(q, k, v, position.queries @ position.keys().mT)
     return slicewise(q, k, v, position)
 
 
@@ -78,7 +78,7 @@ def fold(q: Tensor, k: Tensor, v: Tensor, position: Factors, dropout: float = 0.
         dropout: Rate of dropping attention weights.
     """
     batch, heads, _, width = q.shape
-    queries, keys = position.queries.to(q.dtype), position.keys.to(q.dtype)
+    queries, keys = position.queries.to(q.dtype), position.keys().to(q.dtype)
     padding = -(width + keys.shape[-1]) % KERNEL_MULTIPLE
     keys = F.pad(keys, (0, padding))
     q = torch.cat([q * width**-0.5, F.pad(queries, (0, padding)).expand(batch, -1, -1, -1)], dim=-1)

@@ -33,9 +33,9 @@ class Factors(NamedTuple):
     columns: Tensor
     """What each column of keys takes from each column of the table, (w, w_pre); adds up to 1."""
 
-    @property
+    # Methods, because torch.compile of torch 2.6 cannot read a named tuple's properties.
     def keys(self) -> Tensor:
-        """K, (M, M_pre): the two of them as one matrix."""
+        """K, (M, M_pre): rows and columns as one matrix."""
         pairs = self.rows[:, None, :, None] * self.columns[None, :, None, :]
         return pairs.flatten(2).flatten(0, 1)
 
@@ -44,7 +44,6 @@ class Factors(NamedTuple):
         with _without_autocast(self.queries):
             return (self.rows @ self.grids() @ self.columns.mT).flatten(-2)
 
-    # A method, because torch.compile of torch 2.6 cannot read a named tuple's properties.
     def grids(self) -> Tensor:
         """The queries' factor as maps over the keys, (1, heads, N, h_pre, w_pre)."""
         return self.queries.unflatten(-1, (self.rows.shape[1], self.columns.shape[1]))
@@ -308,8 +307,10 @@ class ConditionalPosition(PositionEncoding):
         padding_mode: str = 'zeros',
     ):
         super().__init__(dim, hw, class_tokens)
-        if kernel_size < 1 or kernel_size % 2 == 0:
-            raise ValueError(f'kernel_size of a PEG is {kernel_size}: expected an odd number')
+        if not isinstance(kernel_size, int) or kernel_size < 1 or kernel_size % 2 == 0:
+            raise ValueError(f'kernel_size of a PEG is {kernel_size!r}: expected an odd number')
+        if not isinstance(blocks, Sequence) or not all(isinstance(block, int) for block in blocks):
+            raise ValueError(f'blocks of a PEG are {blocks!r}: expected a list such as (0,)')
         self.blocks, self.kernel_size, self.padding_mode = blocks, kernel_size, padding_mode
 
     def new_pegs(self, depth: int) -> dict[int, PEG]:

@@ -89,15 +89,15 @@ def test_bias_is_the_table_between_two_matrices(position, query_hw, key_hw):
 def test_factors_multiply_to_the_bias(position, query_hw, key_hw):
     factors = position(NATIVE, KEYS).factors(relative_table(), query_hw, key_hw)
     assert factors.queries.shape == (1, 2, math.prod(query_hw), math.prod(KEYS))
-    assert factors.keys.shape == (math.prod(key_hw), math.prod(KEYS))
-    torch.testing.assert_close(factors.queries @ factors.keys.T, factors.bias())
+    assert factors.keys().shape == (math.prod(key_hw), math.prod(KEYS))
+    torch.testing.assert_close(factors.queries @ factors.keys().T, factors.bias())
 
 
 @pytest.mark.parametrize('key_hw', [(3, 3), (5, 2), (1, 7)])
 @pytest.mark.parametrize('position', POSITIONS)
 def test_what_a_key_takes_from_the_table_adds_up_to_one(position, key_hw):
     """The CPU's attention relies on it: it takes a query's sum off all its logits at once."""
-    keys = position(NATIVE, KEYS).factors(relative_table(), (4, 9), key_hw).keys
+    keys = position(NATIVE, KEYS).factors(relative_table(), (4, 9), key_hw).keys()
     torch.testing.assert_close(keys.sum(dim=1), torch.ones(len(keys), dtype=keys.dtype))
 
 
@@ -107,7 +107,7 @@ def test_the_native_grid_changes_nothing(position):
     factors = position(NATIVE, KEYS).factors(table, NATIVE, KEYS)
     assert torch.equal(factors.bias(), table)
     assert torch.equal(factors.queries, table)
-    assert torch.equal(factors.keys, torch.eye(math.prod(KEYS), dtype=table.dtype))
+    assert torch.equal(factors.keys(), torch.eye(math.prod(KEYS), dtype=table.dtype))
 
 
 def test_only_the_grid_resize_tells_grids_of_one_area_apart():
