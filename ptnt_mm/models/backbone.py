@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ptnt_mm.models.layers.position import POSITIONS, PositionEncoding
 from ptnt_mm.models.layers.shapes import pad, reduced
-from ptnt_mm.models.pretrained import load_pretrained
+from ptnt_mm.models.pretrained import load_pretrained, pretrained_init
 from ptnt_mm.utils.text import unknown_name
 
 
@@ -35,25 +35,25 @@ class Backbone(BaseModule):
 
     def __init__(self, frozen_stages: int, stages: int, init_cfg: dict | None):
         super().__init__(init_cfg)
-        if not -1 <= frozen_stages <= stages:
-            raise ValueError(f'frozen_stages is {frozen_stages}; expected -1 to {stages}')
+        if not isinstance(frozen_stages, int) or not -1 <= frozen_stages <= stages:
+            raise ValueError(f'frozen_stages is {frozen_stages!r}; expected -1 to {stages}')
         self.frozen_stages = frozen_stages
 
     def init_weights(self) -> None:
         """Load what ``init_cfg`` names; fresh weights were drawn when the model was built.
 
         Raises:
-            CheckpointError: if the file cannot be read or leaves weights of the trunk unset.
+            CheckpointError: if no file is named, or it cannot be read or leaves weights of the
+                trunk unset.
             ValueError: if a list names other initialisations beside pretrained weights.
         """
-        configs = self.init_cfg if isinstance(self.init_cfg, list) else [self.init_cfg]
-        pretrained = [init for init in configs if init and init.get('type') == 'Pretrained']
-        if not pretrained:
+        pretrained = pretrained_init(self.init_cfg)
+        if pretrained is None:
             super().init_weights()
-        elif len(configs) > 1:
+        elif isinstance(self.init_cfg, list) and len(self.init_cfg) > 1:
             raise ValueError('init_cfg: a Pretrained dict stands alone, it gives all weights')
         else:
-            load_pretrained(self, pretrained[0]['checkpoint'], pretrained[0].get('prefix'))
+            load_pretrained(self, pretrained['checkpoint'], pretrained.get('prefix'))
 
     def train(self, mode: bool = True) -> 'Backbone':
         """Set the mode, but leave what is frozen in evaluation mode."""
@@ -111,6 +111,21 @@ def read_arch(arch: str | dict, archs: Mapping[str, dict]) -> dict:
     return arch
 
 
+def is_positive(value: Any) -> bool:
+    """Whether this is a whole number above 0."""
+    return isinstance(value, int) and value > 0
+
+
+def check_pretrain_img_size(size: int, multiple: int) -> int:
+    """The size in pixels, or a ValueError unless grids of this size are whole in every stage."""
+    if not is_positive(size) or size % multiple:
+        raise ValueError(
+            f'pretrain_img_size is {size!r}: expected a multiple of {multiple} pixels, so that the '
+            'grids of the position tables are whole'
+        )
+    return size
+
+
 def check_heads(kind: str, dim: int, heads: int) -> None:
     """Raise a ValueError if the heads do not divide the width; ``kind`` is 'inner' or 'outer'."""
     if dim % heads:
@@ -134,7 +149,7 @@ def check_out_indices(
 
 def choose(name: str, value: str, table: Mapping[str, Any]) -> Any:
     """The entry of a table, or a ValueError that names the nearest."""
-    if value not in table:
+    if not isinstance(value, str) or value not in table:
         raise ValueError(unknown_name(name, value, table))
     return table[value]
 
@@ -149,7 +164,7 @@ def choose_position(
         setting: A key of ``POSITIONS``, or a dict with it as ``type`` and the class's options.
         names: The keys that the backbone has a place for.
     """
-    options = dict(type=setting) if isinstance(setting, str) else dict(setting)
+    options = dict(setting) if isinstance(setting, Mapping) else dict(type=setting)
     kind = options.pop('type', None)
     cls = choose(name, kind, {key: POSITIONS[key] for key in names})
     unknown = sorted(options.keys() - set(cls.options))

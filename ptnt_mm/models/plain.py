@@ -7,7 +7,14 @@ import torch
 from torch import Tensor, nn
 
 from ptnt_mm.models.archs import PLAIN_PATCH
-from ptnt_mm.models.backbone import Backbone, check_out_indices, choose, choose_position
+from ptnt_mm.models.backbone import (
+    Backbone,
+    check_out_indices,
+    check_pretrain_img_size,
+    choose,
+    choose_position,
+    is_positive,
+)
 from ptnt_mm.models.layers.block import OuterBlock, run_block
 from ptnt_mm.models.layers.drop import drop_path_rates
 from ptnt_mm.models.layers.init import init_weights
@@ -57,12 +64,8 @@ class PlainBackbone(Backbone):
         super().__init__(frozen_stages, arch['depth'], init_cfg)
         self.depth = arch['depth']
         self.out_indices = _check_out_indices(out_indices, self.depth)
-        side, rest = divmod(pretrain_img_size, PLAIN_PATCH)
-        if side < 1 or rest:
-            raise ValueError(
-                f'pretrain_img_size is {pretrain_img_size}: expected a multiple of {PLAIN_PATCH}'
-            )
-        self.pretrain_hw = (side, side)
+        side = check_pretrain_img_size(pretrain_img_size, PLAIN_PATCH)
+        self.pretrain_hw = (side // PLAIN_PATCH,) * 2
         self.class_tokens = class_tokens
         self.gives_tokens = choose('out_type', out_type, OUT_TYPES)
         if self.gives_tokens and not class_tokens:
@@ -95,11 +98,12 @@ class PlainBackbone(Backbone):
         table = self.position.new_table()
         self.register_parameter('outer_pos', None if table is None else nn.Parameter(table))
         self.pos_drop = nn.Dropout(drop_rate)
-        pegs = self.position.new_pegs(self.depth)
+        built = self.out_indices[-1] + 1
+        pegs = self.position.new_pegs(built)
         self.peg = pegs.get(-1)
         (rates,) = drop_path_rates(drop_path_rate, (self.depth,))
         self.blocks = nn.ModuleList(
-            new_block(drop_path=rates[i], peg=pegs.get(i)) for i in range(self.out_indices[-1] + 1)
+            new_block(drop_path=rates[i], peg=pegs.get(i)) for i in range(built)
         )
         self.norm = nn.LayerNorm(dim) if self.out_indices[-1] == self.depth - 1 else None
         self.apply(init_weights)
@@ -181,7 +185,7 @@ class PlainBackbone(Backbone):
 
 def _check_numbers(arch: Mapping[str, int]) -> None:
     for key, number in arch.items():
-        if not isinstance(number, int) or number < 1:
+        if not is_positive(number):
             raise ValueError(f"arch['{key}'] is {number!r}: expected a whole number above 0")
 
 

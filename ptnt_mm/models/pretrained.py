@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from mmengine.logging import print_log
+from mmengine.model import PretrainedInit
 from torch import Tensor, nn
 
 from ptnt_mm.checkpoints.errors import CheckpointError
@@ -288,6 +289,23 @@ def adapt(
         else:
             report.mismatched[key] = shapes
     return ready, report
+
+
+def pretrained_init(init_cfg: dict | list[dict] | None) -> dict | None:
+    """The dict of an ``init_cfg`` that names pretrained weights, in any form that MMEngine reads.
+
+    Raises:
+        CheckpointError: if it names no checkpoint.
+    """
+    for init in init_cfg if isinstance(init_cfg, list) else [init_cfg or {}]:
+        kind = init.get('type')
+        if kind is PretrainedInit or str(kind).rpartition('.')[2] == 'Pretrained':
+            if not isinstance(init.get('checkpoint'), str | os.PathLike):
+                raise CheckpointError(
+                    f'init_cfg is {init}: expected checkpoint=, a file or an address, beside type='
+                )
+            return init
+    return None
 
 
 @torch.no_grad()

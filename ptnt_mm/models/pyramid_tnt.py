@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -12,8 +11,10 @@ from ptnt_mm.models.backbone import (
     Backbone,
     check_heads,
     check_out_indices,
+    check_pretrain_img_size,
     choose,
     choose_position,
+    is_positive,
     read_arch,
 )
 from ptnt_mm.models.layers.aggregation import SentenceAggregation, WordAggregation
@@ -103,8 +104,10 @@ class PyramidTNT(Backbone):
         arch = read_arch(arch, ARCHS)
         _check_arch(arch)
         self.out_indices = check_out_indices(out_indices, NUM_STAGES, 'stages', '(1, 2, 3)')
-        self.pretrain_img_size = _check_pretrain_img_size(
-            arch['pretrain_img_size'] if pretrain_img_size is None else pretrain_img_size
+        if pretrain_img_size is None:
+            pretrain_img_size = arch['pretrain_img_size']
+        self.pretrain_img_size = check_pretrain_img_size(
+            pretrain_img_size, PATCH * 2 ** (NUM_STAGES - 1)
         )
         self.norm_eval = norm_eval
         self.out_channels = tuple(arch['outer_dims'][i] for i in self.out_indices)
@@ -256,9 +259,11 @@ class PyramidTNT(Backbone):
 
 def _check_arch(arch: dict) -> None:
     for key in sorted(arch.keys() - {'pretrain_img_size'}):
-        if not _is_whole(arch[key], NUM_STAGES):
+        values = arch[key]
+        one_each = isinstance(values, Sequence) and len(values) == NUM_STAGES
+        if not one_each or not all(map(is_positive, values)):
             raise ValueError(
-                f"arch['{key}'] is {arch[key]!r}: expected {NUM_STAGES} whole numbers above 0"
+                f"arch['{key}'] is {values!r}: expected {NUM_STAGES} whole numbers above 0"
             )
     for kind in ('inner', 'outer'):
         for dim, heads in zip(arch[f'{kind}_dims'], arch[f'{kind}_heads'], strict=True):
@@ -269,19 +274,3 @@ def _check_arch(arch: dict) -> None:
                 f'arch: {inner_depth} blocks with an inner transformer in a stage of {depth}; '
                 'expected at least 1 and at most all'
             )
-
-
-def _is_whole(values: Any, number: int) -> bool:
-    """Whether these are so many whole numbers above 0."""
-    if not isinstance(values, Sequence) or len(values) != number:
-        return False
-    return all(isinstance(value, int) and value > 0 for value in values)
-
-
-def _check_pretrain_img_size(size: int) -> int:
-    if not isinstance(size, int) or size <= 0 or size % 64:
-        raise ValueError(
-            f'pretrain_img_size is {size!r}: expected a multiple of 64 pixels, so that all four '
-            'grids of the position tables are whole'
-        )
-    return size

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from mmengine.model import BaseModule
 from torch import Tensor, nn
 
+from ptnt_mm.models.backbone import is_positive
 from ptnt_mm.models.layers.norm import MapNorm
 from ptnt_mm.registry import MODELS
 
@@ -39,6 +40,8 @@ class SimpleFeaturePyramid(BaseModule):
         ),
     ):
         super().__init__(init_cfg)
+        if not isinstance(out_strides, Sequence) or not all(map(is_positive, out_strides)):
+            raise ValueError(f'out_strides is {out_strides!r}: expected whole numbers above 0')
         if list(out_strides) != sorted(set(out_strides)) or not out_strides:
             raise ValueError(f'out_strides is {out_strides}: expected rising numbers')
         self.in_channels = in_channels

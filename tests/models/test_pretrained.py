@@ -9,6 +9,7 @@ from pathlib import Path
 import attacks
 import pytest
 import torch
+from mmengine.model import PretrainedInit
 from torch import nn
 
 from ptnt_mm.checkpoints.read import cache_path
@@ -164,11 +165,19 @@ def test_authors_training_checkpoint(tmp_path, backbone, tiny):
     assert len(report.loaded) == len(backbone.state_dict())
 
 
-def test_init_cfg(tmp_path, tiny, caplog):
+@pytest.mark.parametrize('kind', ['Pretrained', 'mmengine.Pretrained', PretrainedInit])
+@pytest.mark.parametrize('form', [dict, lambda **init: [init]], ids=['dict', 'list'])
+def test_init_cfg(tmp_path, tiny, kind, form):
     path = saved(tmp_path / 'tiny.pth', tiny)
-    model = PyramidTNT('tiny', init_cfg=dict(type='Pretrained', checkpoint=str(path)))
+    model = PyramidTNT('tiny', init_cfg=form(type=kind, checkpoint=str(path)))
     model.init_weights()
     assert_loaded(model, tiny)
+
+
+def test_init_cfg_without_a_file_is_refused():
+    model = PyramidTNT('tiny', init_cfg=dict(type='Pretrained'))
+    with pytest.raises(CheckpointError, match='expected checkpoint=, a file or an address'):
+        model.init_weights()
 
 
 def test_the_log_has_one_table(tmp_path, tiny, capsys):

@@ -46,6 +46,8 @@ def test_places_are_normalised_over_their_channels():
     ('strides', 'message'),
     [
         ((), 'out_strides is (): expected rising numbers'),
+        (4, 'out_strides is 4: expected whole numbers above 0'),
+        ((0, 4), 'out_strides is (0, 4): expected whole numbers above 0'),
         ((8, 4), 'out_strides is (8, 4): expected rising numbers'),
         ((8, 24), 'strides 16 and 24: expected a power of 2 between them'),
         ((6,), 'strides 6 and 16: expected a power of 2 between them'),

@@ -300,6 +300,11 @@ def test_depths_of_parameters():
         (dict(out_indices=(-3,)), 'out_indices is (-3,): expected rising'),
         (dict(out_indices=(1, 0)), 'out_indices is (1, 0): expected rising'),
         (dict(pretrain_img_size=100), 'pretrain_img_size is 100: expected a multiple of 16'),
+        (dict(pretrain_img_size=224.0), 'pretrain_img_size is 224.0: expected a multiple of 16'),
+        (
+            dict(out_indices=(0,), position=dict(type='peg', blocks=(1,))),
+            'blocks of a PEG are (1,): expected some of -1, the input, to 0, the last of 1 blocks',
+        ),
         (dict(frozen_stages=3), 'frozen_stages is 3; expected -1 to 2'),
         (dict(position='relative'), "unknown position 'relative'"),
         (dict(word_position='peg'), "unknown word_position 'peg'"),

@@ -1,5 +1,7 @@
 """Batch normalisation chosen by an MM-style ``norm_cfg``, and layer norms of words and maps."""
 
+from collections.abc import Mapping
+
 from torch import Tensor, nn
 
 _TYPES = {'BN': nn.BatchNorm2d, 'SyncBN': nn.SyncBatchNorm}
@@ -13,8 +15,11 @@ def build_norm(norm_cfg: dict, channels: int) -> nn.Module:
     the layer.
 
     Raises:
-        ValueError: if ``type`` is another one; the published checkpoints hold BatchNorm statistics.
+        ValueError: if ``type`` is another one, or there is no dict; the published checkpoints hold
+            BatchNorm statistics.
     """
+    if not isinstance(norm_cfg, Mapping):
+        raise ValueError(f"norm_cfg is {norm_cfg!r}: expected a dict such as dict(type='BN')")
     options = dict(norm_cfg)
     name = options.pop('type', None)
     requires_grad = options.pop('requires_grad', True)
