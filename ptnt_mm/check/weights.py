@@ -13,7 +13,7 @@ from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.engine.starting_weights import check_start, starting_weights
 from ptnt_mm.models.backbone import Backbone
-from ptnt_mm.models.pretrained import CheckpointError, load_pretrained
+from ptnt_mm.models.pretrained import CheckpointError, load_pretrained, pretrained_init
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, sound, warning
 
@@ -38,8 +38,10 @@ def check_weights_fit(config: Config, model: nn.Module) -> Iterator[Finding]:
     elif not isinstance(getattr(model, 'backbone', None), Backbone):
         yield note('Weights', f'{weights} is for no backbone of ours: it was not looked into')
     else:
+        init = None if config.get('load_from') else pretrained_init(model.backbone.init_cfg)
+        prefix = init and init.get('prefix')
         try:
-            report = load_pretrained(model.backbone, weights, logger='silent')
+            report = load_pretrained(model.backbone, weights, prefix, logger='silent')
         except CheckpointError as err:
             yield error('Weights', str(err), 'ptnt checkpoint inspect says what a file holds')
             return

@@ -14,7 +14,7 @@ from mmengine.config import Config
 from ptnt_mm.checkpoints.read import check_file, refuse_forced_unsafe_loading
 from ptnt_mm.cli.arguments import Parser, add_config, resolved
 from ptnt_mm.deploy.about import SUFFIXES
-from ptnt_mm.engine.config import read_config, require_keys
+from ptnt_mm.engine.config import read_config
 from ptnt_mm.inference.images import Images
 from ptnt_mm.inference.predictor import load_exported, load_predictor
 from ptnt_mm.inference.results import FORMAT, ResultFolder, Results
@@ -81,10 +81,8 @@ def predict(
     refuse_forced_unsafe_loading()
     if score_thr is not None and not 0 <= score_thr <= 1:
         raise UserError(f'--score-thr {score_thr}: expected a value from 0 to 1')
-    if config is not None:
-        require_keys(config, ('model', 'test_dataloader'))
-        if '://' not in checkpoint:
-            check_file(Path(checkpoint))
+    if config is not None and '://' not in checkpoint:
+        check_file(Path(checkpoint))
     if out is not None and out.resolve() == Path(source).resolve():
         raise UserError(f'--out {out} is the folder of the images: choose another one')
     folder = ResultFolder(out or default_out(source), overwrite)

@@ -11,7 +11,7 @@ from ptnt_mm.engine.constructors import arguments, classes_named, is_of_family
 from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.engine.loading import without_config
 from ptnt_mm.engine.work_dir import read_latest_checkpoint
-from ptnt_mm.models.pretrained import TRUNK_ROOTS, find_state_dict, read
+from ptnt_mm.models.pretrained import TRUNK_ROOTS, find_state_dict, pretrained_init, read
 from ptnt_mm.utils.errors import UserError
 
 # What belongs to a start, and not to the experiment.
@@ -81,15 +81,14 @@ def use_pretrained(config: Config, path: str) -> None:
     if backbone is None:
         raise UserError(f"--pretrained: the config's model {config.model.type} has no backbone")
     backbone.init_cfg = dict(type='Pretrained', checkpoint=path)
-    classes = classes_named(backbone.get('type'), scope_of(config))
-    if all('norm_eval' in arguments(cls).parameters for cls in classes):
+    if _has_norms_to_keep(config):
         _freeze_stem(backbone)
 
 
 def _use_pretrained_at_start(config: Config, path: str, stored: ConfigDict) -> None:
     """Start from a backbone's weights, unless a training that began so goes on."""
     if config.get('resume'):
-        if stored and not _froze_stem(stored):
+        if stored and _has_norms_to_keep(config) and not _froze_stem(stored):
             raise UserError(
                 f'--pretrained {path}: the training that --resume continues began without it, and '
                 'its checkpoint holds all weights: leave --pretrained out'
@@ -182,14 +181,22 @@ def check_start(config: Config) -> str | None:
 
 
 def starting_weights(config: Config) -> str | None:
-    """The file that training starts from, or None for random numbers."""
+    """The file that training starts from, or None for random numbers.
+
+    Raises:
+        CheckpointError: if ``init_cfg`` promises pretrained weights and names no file.
+    """
     if config.get('load_from'):
         return config.load_from
-    inits = (config.model.get('backbone') or {}).get('init_cfg') or []
-    for init in inits if isinstance(inits, list) else [inits]:
-        if init.get('type') == 'Pretrained':
-            return init.get('checkpoint')
-    return None
+    init = pretrained_init((config.model.get('backbone') or {}).get('init_cfg'))
+    return init and str(init['checkpoint'])
+
+
+def _has_norms_to_keep(config: Config) -> bool:
+    """Whether the backbone can keep the statistics of its BatchNorm: TNT and CPVT have none."""
+    backbone = config.model.get('backbone') or {}
+    classes = classes_named(backbone.get('type'), scope_of(config))
+    return all('norm_eval' in arguments(cls).parameters for cls in classes)
 
 
 def _froze_stem(stored: ConfigDict) -> bool:

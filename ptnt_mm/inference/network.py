@@ -12,7 +12,7 @@ from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.inference.predictor import Predictor, load_predictor, move
 from ptnt_mm.inference.recording import Recording, find_trunk, record
-from ptnt_mm.models.pretrained import load_pretrained
+from ptnt_mm.models.pretrained import load_pretrained, pretrained_init
 from ptnt_mm.utils.errors import UserError
 
 
@@ -62,15 +62,16 @@ def load_network(config: Config, checkpoint: str | None, device: str | None = No
         predictor = load_predictor(config, checkpoint, device)
     model = predictor.model if predictor else build_model(config, name).eval()
     trunk = find_trunk(model)
-    start = getattr(trunk, 'init_cfg', None) or {}
+    start = pretrained_init(getattr(trunk, 'init_cfg', None))
     if trunk is None and predictor is None:
         raise UserError(
             f'{name}: its model is no detector or segmenter, and has no backbone of ours'
         )
-    if checkpoint is None and 'checkpoint' in start:
+    if checkpoint is None and start is not None:
         trunk.init_weights()
     elif checkpoint is not None and predictor is None:
         load_pretrained(trunk, checkpoint)
     move(model, device or get_device())
-    weights = checkpoint or start.get('checkpoint') or 'random numbers: no checkpoint was given'
-    return Network(model, weights, predictor)
+    if checkpoint is None:
+        checkpoint = start['checkpoint'] if start else 'random numbers: no checkpoint was given'
+    return Network(model, str(checkpoint), predictor)

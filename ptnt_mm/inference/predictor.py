@@ -17,6 +17,7 @@ from torch import nn
 
 from ptnt_mm.deploy import Deployed
 from ptnt_mm.engine.build import build_model, explained_building
+from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.hosts import HOSTS, import_host
 from ptnt_mm.engine.loading import load_whole
 from ptnt_mm.inference.classes import class_name, find_classes
@@ -88,10 +89,11 @@ def load_predictor(
         score_thr: What has a lower score is left out; None for the host's own value.
 
     Raises:
-        UserError: if the host cannot be imported or is not known here, the model cannot be built,
-            the checkpoint does not fit it, it has no scores to compare with ``score_thr``, or the
-            device is not there.
+        UserError: if the config lacks its model or its test data set, the host cannot be imported
+            or is not known here, the model cannot be built, the checkpoint does not fit it, it has
+            no scores to compare with ``score_thr``, or the device is not there.
     """
+    require_keys(config, ('model', 'test_dataloader'))
     scope, name = config.get('default_scope'), config.filename or 'the config'
     if scope not in HOSTS:
         raise UserError(f'{name} has default_scope={scope!r}: expected one of {", ".join(HOSTS)}')

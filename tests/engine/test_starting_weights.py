@@ -196,6 +196,14 @@ def test_a_command_with_pretrained_weights_is_repeated_to_resume(tmp_path: Path)
     assert config.model.backbone.init_cfg.checkpoint == str(weights)
 
 
+def test_a_backbone_without_batch_norm_leaves_no_trace_of_pretrained_weights(tmp_path: Path):
+    checkpoint = _checkpoint(tmp_path, dict(cfg="model = dict(backbone=dict(type='TNT'))"))
+    config = _config()
+    config.model.backbone = dict(type='TNT', arch='small')
+    choose_start(config, tmp_path, pretrained='gone.pth', resume=checkpoint)
+    assert config.resume and config.model.backbone.init_cfg is None
+
+
 def test_pretrained_weights_that_would_not_be_used(tmp_path: Path):
     checkpoint = _checkpoint(tmp_path, dict(cfg='model = dict(backbone=dict())'))
     with pytest.raises(UserError, match='continues began without it, .*: leave --pretrained out'):

@@ -36,12 +36,17 @@ class HealthHook(Hook):
 
     Args:
         interval: Iterations between two looks.
+
+    Raises:
+        ValueError: if the interval is below 1.
     """
 
     # Before the hook that logs.
     priority = 'NORMAL'
 
     def __init__(self, interval: int = 50):
+        if interval < 1:
+            raise ValueError(f'HealthHook: interval is {interval}: expected 1 or more')
         self.interval = interval
         self._norms: deque[float] = deque(maxlen=100)
         self._resident: list[int] = []
