@@ -289,7 +289,7 @@ def _closing(runner: Runner) -> str:
     work_dir = Path(runner.cfg.work_dir)
     try:
         pictures = draw_curves(work_dir, work_dir / 'curves.png')
-    except (ImportError, OSError, UserError) as error:
+    except (OSError, UserError) as error:
         # The weights are what counts: a run that cannot be drawn is a good run.
         pictures = f'none ({error})'
     checkpoint = latest_checkpoint(work_dir) or 'none'

@@ -1,4 +1,1 @@
-"""Contact sheets of predictions, and training curves.
-
-Matplotlib is imported only when something is drawn.
-"""
+"""Drawing only: curves, charts, panels, and the templates of pages."""
