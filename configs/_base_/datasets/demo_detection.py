@@ -1,4 +1,6 @@
 # The demo set that tools/make_demo_data.py makes: a few hundred images of about 256 x 192 pixels.
+_base_ = '../tta/detection.py'
+
 data_root = 'data/demo/'
 metainfo = dict(classes=('ball', 'coin', 'crate', 'cup'))
 img_scale = (256, 192)
@@ -48,19 +50,5 @@ val_evaluator = dict(
 )
 test_evaluator = val_evaluator
 
-tta_model = dict(
-    type='DetTTAModel',
-    tta_cfg=dict(nms=dict(type='nms', iou_threshold=0.5), max_per_img=100),
-)
-tta_pipeline = [
-    dict(type='LoadImageFromFile'),
-    dict(
-        type='TestTimeAug',
-        transforms=[
-            [resize],
-            [dict(type='RandomFlip', prob=1.0), dict(type='RandomFlip', prob=0.0)],
-            [dict(type='LoadAnnotations', with_bbox=True)],
-            [dict(type='PackDetInputs', meta_keys=(*meta_keys, 'flip', 'flip_direction'))],
-        ],
-    ),
-]
+# One scale in place of three.
+_base_.tta_pipeline[1].transforms[0] = [resize]
