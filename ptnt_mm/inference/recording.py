@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.models.layers.attention import Attention, Position
 from ptnt_mm.models.layers.block import NestedBlock, OuterBlock
+from ptnt_mm.models.layers.cpu_attention import attention_weights
 from ptnt_mm.models.layers.position import Factors
 from ptnt_mm.models.layers.shapes import Grid, reduced, tokens_to_map, words_to_map
 from ptnt_mm.models.layers.stage import Stage
@@ -75,7 +76,7 @@ class BlockRecord(NamedTuple):
         with torch.no_grad():
             keys = attention.key_tokens(self.queries, self.hw)
             q, k, _ = attention.project(self.queries[:, token : token + 1], keys)
-            return _weights(q, k, self.bias(sentence) if with_table else None)[0, :, 0]
+            return attention_weights(q, k, self.bias(sentence) if with_table else None)[0, :, 0]
 
     def bias(self, sentence: int) -> Tensor | None:
         """What the table adds to a sentence's logits, (1, heads, 1, M); None without a table."""
@@ -89,7 +90,7 @@ class BlockRecord(NamedTuple):
         words = self.inner_queries[sentence : sentence + 1]
         with torch.no_grad():
             q, k, _ = self.module.inner_attn.project(words, words)
-            return _weights(q, k, None)[0]
+            return attention_weights(q, k, None)[0]
 
     def tables(self) -> tuple[Tensor, Tensor]:
         """The table, mean of its heads: (N_pre, M_pre) as learned, and resized (N, M)."""
@@ -199,9 +200,3 @@ def _blocks(trunk: Backbone, calls: Calls, ratio: Size) -> Iterator[BlockRecord]
                 position=position,
                 inner_queries=inner_queries,
             )
-
-
-def _weights(q: Tensor, k: Tensor, bias: Tensor | None) -> Tensor:
-    """(B, heads, N, d), (B, heads, M, d) -> (B, heads, N, M), each row adds up to 1."""
-    logits = (q * q.shape[-1] ** -0.5) @ k.mT
-    return (logits if bias is None else logits + bias).softmax(dim=-1)

@@ -59,10 +59,19 @@ def write_down(
         bias: What is added to the logits, (1, heads, N, M).
         dropout: Rate of dropping attention weights.
     """
+    return F.dropout(attention_weights(q, k, bias), dropout) @ v
+
+
+def attention_weights(q: Tensor, k: Tensor, bias: Tensor | None) -> Tensor:
+    """The softmax of the scaled products and their bias -> (B, heads, N, M); rows add up to 1.
+
+    Args:
+        q: Queries (B, heads, N, d).
+        k: Keys (B, heads, M, d).
+        bias: What is added to the logits, (1, heads, N, M), or None.
+    """
     logits = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
-    if bias is not None:
-        logits = logits + bias
-    return F.dropout(logits.softmax(dim=-1), dropout) @ v
+    return (logits if bias is None else logits + bias).softmax(dim=-1)
 
 
 def fold(q: Tensor, k: Tensor, v: Tensor, position: Factors, dropout: float = 0.0) -> Tensor:
