@@ -133,11 +133,11 @@ class OuterBlock(nn.Module):
         """
         attended = self.outer_attn(self.outer_norm1(outer), hw, position)
         outer = _add(outer, self.drop_path(attended))
-        widened = in_slices(self._widen, outer.flatten(0, 1), self.outer_mlp.fc1.out_features)
-        outer = _add(outer, self.drop_path(self.se_layer(widened[0].view_as(outer))))
+        branch = in_slices(self._mlp_branch, outer.flatten(0, 1), self.outer_mlp.fc1.out_features)
+        outer = _add(outer, self.drop_path(self.se_layer(branch[0].view_as(outer))))
         return inner, outer if self.peg is None else self.peg(outer, hw)
 
-    def _widen(self, outer: Tensor) -> tuple[Tensor]:
+    def _mlp_branch(self, outer: Tensor) -> tuple[Tensor]:
         """(n, C) -> (n, C)."""
         return (self.outer_mlp(self.outer_norm2(outer)),)
 
