@@ -14,7 +14,7 @@ from mmengine.runner.checkpoint import _load_checkpoint_to_model
 
 from ptnt_mm.mmcv_ops.place import source
 from ptnt_mm.utils.atomic_files import sha256
-from ptnt_mm.utils.versions import HOSTS, installed
+from ptnt_mm.utils.versions import EXTRA_REQUIREMENTS, installed
 
 TRACEBACK = 'What failed:'
 """Begins a message for the log file, whose gist the console has in one line."""
@@ -28,7 +28,16 @@ _BULK = (
     TRACEBACK,
 )
 
-_PACKAGES = ('ptnt_mm', 'torch', 'torchvision', 'mmengine', 'mmcv', 'mmcv-lite', *HOSTS, 'numpy')
+_PACKAGES = (
+    'ptnt_mm',
+    'torch',
+    'torchvision',
+    'mmengine',
+    'mmcv',
+    'mmcv-lite',
+    *EXTRA_REQUIREMENTS,
+    'numpy',
+)
 
 
 class QuietRunner(Runner):

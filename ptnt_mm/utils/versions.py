@@ -24,8 +24,8 @@ VERSIONS = {
     'opencv-python': ('>=3', '5.0.0.93'),
 }
 
-# The libraries that we plug into, and what each imports without asking for it.
-HOSTS = {'mmdet': '', 'mmsegmentation': ' ftfy regex', 'mmpretrain': ''}
+# The libraries that we plug into, and the packages that each imports without requiring them.
+EXTRA_REQUIREMENTS = {'mmdet': '', 'mmsegmentation': ' ftfy regex', 'mmpretrain': ''}
 
 
 def installed(name: str) -> str | None:
