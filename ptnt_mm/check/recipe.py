@@ -50,7 +50,7 @@ def check_learning_rate(config: Config, gpus: int) -> Iterator[Finding]:
         yield warning(where, what, 'published recipes have 1e-4 to 1e-3')
 
 
-def check_there_are_weights(config: Config, weights: str | None) -> Iterator[Finding]:
+def say_where_weights_come_from(config: Config, weights: str | None) -> Iterator[Finding]:
     """Say whether training starts from weights, a file or an address, or from random numbers."""
     if weights is not None:
         yield sound('Weights', f'training starts from {weights}')

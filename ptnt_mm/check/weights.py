@@ -6,7 +6,7 @@ from math import inf
 from mmengine.config import Config
 from torch import nn
 
-from ptnt_mm.check.recipe import check_there_are_weights
+from ptnt_mm.check.recipe import say_where_weights_come_from
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.constructors import is_of_family
 from ptnt_mm.engine.data_files import data_sets
@@ -23,7 +23,7 @@ _AUTHORS = 127.5  # mean and std of every channel of the images that the weights
 def check_weights_are_there(config: Config) -> Iterator[Finding]:
     """Look for the file that training starts from, if it starts from one, and open none."""
     try:
-        yield from check_there_are_weights(config, check_start(config))
+        yield from say_where_weights_come_from(config, check_start(config))
     except UserError as err:
         yield error('model.backbone', str(err))
 

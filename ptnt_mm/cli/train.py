@@ -20,7 +20,7 @@ from mmengine.dist import get_world_size, is_main_process
 from mmengine.runner import Runner
 
 from ptnt_mm.check.inspection import check_before_training
-from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_there_are_weights
+from ptnt_mm.check.recipe import check_batch, check_learning_rate, say_where_weights_come_from
 from ptnt_mm.checkpoints.read import refuse_forced_unsafe_loading
 from ptnt_mm.cli.arguments import Parser, add_config, add_work_dir_and_launcher, resolved
 from ptnt_mm.cli.commands import command_line
@@ -160,7 +160,7 @@ def _opening(
     for finding in (*check_batch(config, gpus), *check_learning_rate(config, gpus)):
         yield _LEVELS.get(finding.severity, logging.INFO), str(finding)
     if weights is None:
-        for finding in check_there_are_weights(config, weights):
+        for finding in say_where_weights_come_from(config, weights):
             level = logging.INFO if finding.severity is Severity.OK else logging.WARNING
             yield level, str(finding)
 
