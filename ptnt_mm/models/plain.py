@@ -67,8 +67,8 @@ class PlainBackbone(Backbone):
         side = check_pretrain_img_size(pretrain_img_size, PLAIN_PATCH)
         self.pretrain_hw = (side // PLAIN_PATCH,) * 2
         self.class_tokens = class_tokens
-        self.gives_tokens = choose('out_type', out_type, OUT_TYPES)
-        if self.gives_tokens and not class_tokens:
+        self.gives_class_token = choose('out_type', out_type, OUT_TYPES)
+        if self.gives_class_token and not class_tokens:
             raise ValueError("out_type='cls_token': there is none, so average the map instead")
         self.with_cp = with_cp
 
@@ -125,7 +125,7 @@ class PlainBackbone(Backbone):
             ValueError: for another number of channels or axes, integers, or a side below 16.
         """
         levels = self.forward_tokens(image)
-        if self.gives_tokens:
+        if self.gives_class_token:
             return tuple(outer[:, 0] for _, outer, _ in levels)
         return tuple(
             tokens_to_contiguous_map(outer[:, self.class_tokens :], hw) for _, outer, hw in levels
