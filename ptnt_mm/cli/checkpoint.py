@@ -35,7 +35,7 @@ from ptnt_mm.models.pretrained import (
 )
 from ptnt_mm.utils.atomic_files import check_new, sha256, write_whole
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import name_some, printable
+from ptnt_mm.utils.text import printable, some
 
 # What a published checkpoint tells about its training. Class names are what inferencers print.
 _PUBLISHED = ('epoch', 'iter', 'time', 'seed', 'mmengine_version', 'dataset_meta', 'arch', 'metric')
@@ -102,11 +102,11 @@ def describe(file: str) -> Iterator[tuple[str, Any]]:
     if report:
         problems = [*report.missing, *report.mismatched]
         number = len(problems) + len(report.loaded) + len(report.resized)
-        missing = f'{len(problems)} of {number} missing or misshapen: {name_some(problems)}'
+        missing = f'{len(problems)} of {number} missing or misshapen: {some(problems)}'
         yield 'coverage', missing if problems else f'complete, all {number} of the trunk'
     bad = [key for key, w in weights.items() if w.is_floating_point() and not w.isfinite().all()]
     if bad:
-        yield 'broken', f'NaN or infinity in {name_some(bad)}'
+        yield 'broken', f'NaN or infinity in {some(bad)}'
     # Without an arch, what no PyramidTNT has.
     strangers = [key for key in trunk if key.split('.')[0] not in TRUNK_ROOTS]
     unused = (report.unused if report else strangers) + others

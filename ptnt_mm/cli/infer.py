@@ -21,7 +21,7 @@ from ptnt_mm.inference.results import FORMAT, ResultFolder, Results
 from ptnt_mm.inference.source import Observer, default_out, find_source
 from ptnt_mm.inference.video import Video, Window
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import name_some
+from ptnt_mm.utils.text import some
 
 _NO_NAMES = (
     'NO CLASS NAMES: neither the checkpoint nor the config has as many as the model has classes; '
@@ -95,7 +95,7 @@ def predict(
     if predictor.classes is None:
         print(_NO_NAMES, file=sys.stderr)
     if isinstance(images, Images) and images.skipped:
-        print(f'Skipped, no images: {name_some(map(str, images.skipped))}', file=sys.stderr)
+        print(f'Skipped, no images: {some(map(str, images.skipped))}', file=sys.stderr)
     results = Results(
         dict(
             format=FORMAT,

@@ -23,7 +23,7 @@ from ptnt_mm.checkpoints.errors import CheckpointError
 from ptnt_mm.checkpoints.read import read
 from ptnt_mm.models.archs import ARCHS, NUM_STAGES, PATCH
 from ptnt_mm.models.layers.position import resize_relative, resize_sentence_table
-from ptnt_mm.utils.text import name_some
+from ptnt_mm.utils.text import some
 
 Weights = dict[str, Tensor]
 Shapes = dict[str, tuple[tuple[int, ...], tuple[int, ...]]]
@@ -134,14 +134,14 @@ class LoadReport:
         """One line for each fate: how many keys, and the first few."""
         resized = [f'{key} {was} -> {now}' for key, (was, now) in self.resized.items()]
         named = dict(resized=resized, unused=self.unused, new=self.new, missing=self.missing)
-        lines = [f'  {fate:<8}{len(keys):>5}  {name_some(keys)}' for fate, keys in named.items()]
+        lines = [f'  {fate:<8}{len(keys):>5}  {some(keys)}' for fate, keys in named.items()]
         return '\n'.join(line.rstrip() for line in (f'  loaded  {len(self.loaded):>5}', *lines))
 
     def problems(self) -> list[str]:
         """Why the file does not fit, as ends of a sentence about it; none if it does."""
         shapes = [f'{k} is {was}, the model has {now}' for k, (was, now) in self.mismatched.items()]
-        lacks = f'lacks {len(self.missing)} weights: {name_some(self.missing)}'
-        differs = f'has {len(shapes)} weights of another shape: {name_some(shapes)}'
+        lacks = f'lacks {len(self.missing)} weights: {some(self.missing)}'
+        differs = f'has {len(shapes)} weights of another shape: {some(shapes)}'
         return [lacks] * bool(self.missing) + [differs] * bool(shapes)
 
 
@@ -159,7 +159,7 @@ def find_state_dict(checkpoint: Mapping, source: str = 'the checkpoint') -> tupl
             return weights, entry
     raise CheckpointError(
         f'{source}: holds no weights: expected one of {", ".join(_ENTRIES)}, or tensors by name, '
-        f'but found {name_some(map(str, checkpoint)) or "nothing"}'
+        f'but found {some(map(str, checkpoint)) or "nothing"}'
     )
 
 
@@ -219,7 +219,7 @@ def looks_like(weights: Mapping[str, Tensor]) -> str:
     for pattern, name in _OTHER_MODELS:
         if any(re.search(pattern, key) for key in weights):
             return name
-    return f'an unknown model with the keys {name_some(weights)}'
+    return f'an unknown model with the keys {some(weights)}'
 
 
 def may_lack(module: nn.Module) -> frozenset[str]:
@@ -358,7 +358,7 @@ def check_finite(weights: Mapping[str, Tensor], source: str) -> None:
     bad = [key for key, weight in weights.items() if not torch.isfinite(weight).all()]
     if bad:
         raise CheckpointError(
-            f'{source}: {len(bad)} weights hold NaN or infinity: {name_some(bad)}. '
+            f'{source}: {len(bad)} weights hold NaN or infinity: {some(bad)}. '
             'The training that wrote it had failed; take an earlier checkpoint'
         )
 

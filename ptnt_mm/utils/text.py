@@ -4,8 +4,6 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from string import ascii_letters
 
-_EXAMPLES = 5
-
 _LISTED = 20
 """Up to so many known names are listed."""
 
@@ -16,16 +14,11 @@ def printable(text: str, limit: int = 200) -> str:
     return shown + '...' * (len(text) > limit)
 
 
-def name_some(keys: Iterable[str], limit: int = 4) -> str:
-    """The first few of many names: 'a, b, c, d and 9 more'."""
-    keys = [printable(key) for key in keys]
-    more = f' and {len(keys) - limit} more' if len(keys) > limit else ''
-    return ', '.join(keys[:limit]) + more
-
-
-def some(names: Iterable[str]) -> str:
-    """The first five of many names, and how many more."""
-    return name_some(names, _EXAMPLES)
+def some(names: Iterable[str], limit: int = 5) -> str:
+    """The first few of many names: 'a, b, c, d, e and 9 more'."""
+    names = [printable(name) for name in names]
+    more = f' and {len(names) - limit} more' if len(names) > limit else ''
+    return ', '.join(names[:limit]) + more
 
 
 def suggest(name: object, known: Iterable[str], wording: str = 'did you mean {!r}?') -> str:

@@ -18,7 +18,7 @@ from mmengine.logging import HistoryBuffer
 from ptnt_mm.checkpoints import pickle_reader
 from ptnt_mm.checkpoints.errors import CheckpointError
 from ptnt_mm.checkpoints.read import read, reading_safely, refuse_forced_unsafe_loading
-from ptnt_mm.utils.text import name_some
+from ptnt_mm.utils.text import some
 
 
 @pytest.fixture
@@ -319,8 +319,8 @@ def test_a_flipped_bit_is_found(tmp_path):
 def test_what_steers_a_terminal_is_not_printed(tmp_path):
     path = attacks.write_zip(tmp_path / 'bad.pth', {attacks.ESCAPES: 1})
     escaped = r'\x1b[2J\x00\r\x07\u202e'
-    assert name_some(read(path)) == escaped
-    assert name_some(['x' * 1000]) == 'x' * 200 + '...'
+    assert some(read(path)) == escaped
+    assert some(['x' * 1000]) == 'x' * 200 + '...'
     path = attacks.write_zip(tmp_path / 'bad.pth', attacks.glob('os', attacks.ESCAPES[:2]))
     with pytest.raises(CheckpointError, match=r"asks for 'os\.\\+x1b\["):
         read(path)

@@ -13,7 +13,7 @@ from torch import Tensor
 from ptnt_mm.engine.hooks.bad_loss import ADVICE
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import name_some
+from ptnt_mm.utils.text import some
 
 
 @HOOKS.register_module()
@@ -63,7 +63,7 @@ def require_finite(runner: Any, iterations: int) -> None:
     bad = next(filter(None, all_gather_object(bad)), None)
     if bad is None:
         return
-    found = f'{len(bad)} weights hold NaN or infinity: {name_some(bad)}'
+    found = f'{len(bad)} weights hold NaN or infinity: {some(bad)}'
     if iterations == 0:
         raise UserError(
             f'before the first iteration {found}. Start from other weights; a buffer that is '

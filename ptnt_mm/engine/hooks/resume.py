@@ -14,7 +14,7 @@ from torch import Tensor, nn, optim
 
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import name_some
+from ptnt_mm.utils.text import some
 
 # What a scheduler counts; all else in its state is a setting. The last three are of plateaus.
 _COUNTED = {'_global_step', '_last_value', 'last_step', 'verbose'}
@@ -234,7 +234,7 @@ def _use_config(runner: Any, checkpoint: dict) -> None:
     _step(schedulers, checkpoint['meta']['epoch'], checkpoint['meta']['iter'])
     own = runner.optim_wrapper.state_dict()
     now, before = (
-        name_some(dict.fromkeys(f'{group.get("lr")!s:.8}' for group in one['param_groups']))
+        some(dict.fromkeys(f'{group.get("lr")!s:.8}' for group in one['param_groups']))
         for one in (own, checkpoint['optimizer'])
     )
     runner.logger.warning(
