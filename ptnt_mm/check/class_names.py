@@ -89,7 +89,8 @@ def _absent(data: DetectionData, absent: list[str], categories: list[str]) -> Fi
             'write metainfo=dict(classes=(...)) with the names of the file',
         )
     spare = [name for name in categories if name not in data.classes]
-    what = f'metainfo.classes has what is no category of {path}: {_with_nearest(absent, spare)}'
+    named = _with_nearest(absent, spare)
+    what = f'metainfo.classes has names that are not categories of {path}: {named}'
     advice = (
         'spell metainfo.classes as the categories: mmdet silently drops the boxes of all others'
     )
@@ -106,7 +107,7 @@ def _dropped(data: DetectionData) -> Iterator[Finding]:
         yield warning(
             data.name,
             f'{counts.total()} of {len(data.file.annotations)} objects left out, as their '
-            f'categories are no classes: {which}',
+            f'categories are not among the classes: {which}',
             'add them to metainfo.classes, unless you mean to leave them out',
         )
 
@@ -119,7 +120,7 @@ def _strangers(data: Data) -> Iterator[Finding]:
         named = _with_nearest(strangers, known)
         yield error(
             data.name,
-            f'metainfo.classes has what is no class of {data.cls.__name__}: {named}',
+            f'metainfo.classes has names that are not classes of {data.cls.__name__}: {named}',
             "type='BaseSegDataset' takes any names; give img_suffix, seg_map_suffix and "
             'reduce_zero_label with it',
         )

@@ -181,7 +181,7 @@ def check_files(config: Config, splits: tuple[str, ...]) -> Iterator[Finding]:
 def misread_names(data: Data) -> Iterator[Finding]:
     """Class names that MMEngine takes for something else, or does not see."""
     if 'CLASSES' in data.metainfo and 'classes' not in data.metainfo:
-        yield error(data.name, 'metainfo.CLASSES is read by nothing', 'write classes=(...)')
+        yield error(data.name, 'nothing reads metainfo.CLASSES', 'write classes=(...)')
     elif isinstance(data.stated, str):
         what = f'metainfo.classes is the text {data.stated!r}, not a tuple of names'
         yield error(data.name, what, f'a single class needs its comma: classes=({data.stated!r},)')

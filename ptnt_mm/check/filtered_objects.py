@@ -48,10 +48,10 @@ def _counted(data: DetectionData, config: Config) -> Finding:
             return note(where, what)
         return warning(where, what, 'there is nothing to measure: every precision will be -1')
     if empty == kept:
-        return error(where, what, 'see what is said of classes and boxes')
+        return error(where, what, 'see the findings on classes and boxes')
     chosen = len(data.file.images)
     if chosen - kept + empty > _MANY * chosen:
-        return warning(where, what, 'see filter_cfg, and what is said of classes and boxes')
+        return warning(where, what, 'see filter_cfg, and the findings on classes and boxes')
     return note(where, what) if empty or kept < total else sound(where, what)
 
 

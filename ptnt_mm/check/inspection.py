@@ -143,7 +143,7 @@ class Inspection:
             except UserError as err:
                 found.append(error('config', str(err)))
             except Exception as err:  # a config and an annotation file may hold anything
-                what = f'this could not be checked to its end: {type(err).__name__}: {err}'
+                what = f'this check could not be completed: {type(err).__name__}: {err}'
                 found.append(self.report_failure('config', what))
         self.findings += found
         if found:

@@ -75,7 +75,7 @@ def _changed(data: SegmentationData, masks: list[Mask]) -> Iterator[Finding]:
     advice = 'decoding stretches 0, 1, 2 to 0, 17, 34 or 0, 85, 170: write 8 bits, or a palette'
     yield from report_wrong(error, where, stretched, total, what, advice)
     wide = [f'{mask.path} ({some(map(str, mask.wide))})' for mask in masks if mask.wide]
-    what = 'masks with values that are no 8-bit numbers'
+    what = 'masks with values that do not fit into 8 bits'
     advice = 'mmseg keeps their lowest 8 bits silently: 256 becomes 0, 65535 255'
     yield from report_wrong(error, where, wide, total, what, advice)
     if not wide:

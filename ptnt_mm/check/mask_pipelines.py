@@ -29,7 +29,7 @@ def check_crops(data: list[SegmentationData], config: Config) -> Iterator[Findin
     """Compare what the training pipeline cuts out with what a batch is padded to."""
     preprocessor = preprocessor_of(config)
     if kind_of(preprocessor) != 'SegDataPreProcessor':
-        yield note(_WHERE, 'is no SegDataPreProcessor: its size was not compared with the crops')
+        yield note(_WHERE, 'is not a SegDataPreProcessor: its size was not compared with the crops')
         return
     size = _pair(preprocessor.get('size'))
     crops = [(one, _last_size(one.data_set.pipeline)) for one in data if one.trains]
@@ -116,7 +116,7 @@ def _last_size(pipeline: tuple[Mapping, ...]) -> tuple[int, int] | None:
 
 
 def _pair(size: object) -> tuple[int, int] | None:
-    """A size as two numbers; None if it is no size."""
+    """A size as two numbers; None if it is not a size."""
     if isinstance(size, int):
         return size, size
     is_pair = isinstance(size, (list, tuple)) and len(size) == 2

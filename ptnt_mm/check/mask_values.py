@@ -53,7 +53,7 @@ class Values:
 
 
 def check_mask_values(data: SegmentationData, masks: list[Mask], ignored: int) -> Iterator[Finding]:
-    """Look for values that are no class, or another than was meant.
+    """Look for values that are not classes, or another than was meant.
 
     Args:
         data: The data set, built; its class names are known.
@@ -91,13 +91,15 @@ def _out_of_range(values: Values) -> Iterator[Finding]:
     having = [mask for mask in values.masks if mask.counts[wrong].any()]
     if having:
         named = some(f'{mask.path} ({_listed(mask.counts * wrong)})' for mask in having)
-        what = f'{len(having)} of {len(values.masks)} masks with values that are no class: {named}'
+        what = (
+            f'{len(having)} of {len(values.masks)} masks with values that are not classes: {named}'
+        )
         classes = f'; the classes are {values.first} to {values.last}'
         yield error(values.data.name, what + classes, _instead_of_no_class(values))
 
 
 def _instead_of_no_class(values: Values) -> str:
-    """What masks with values that are no class may be, and what to do."""
+    """What masks with values that are not classes may be, and what to do."""
     if not values.first and np.flatnonzero(values.is_no_class).tolist() == [values.last + 1]:
         if 0 not in values.present:
             return f'0 never occurs, so the masks begin at 1: {_ZERO_ON}'

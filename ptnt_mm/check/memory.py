@@ -20,7 +20,7 @@ def check_memory(config: Config, step: StepMemory) -> Iterator[Finding]:
     )
     device, free = free_memory()
     if free is None:
-        yield note('Memory', f'{what}; this system does not say what it has')
+        yield note('Memory', f'{what}; this system does not say how much it has')
     elif needed > free:
         advice = 'lower train_dataloader.batch_size, set model.backbone.with_cp=True, or use --amp'
         yield warning('Memory', f'{what}; {device} has {binary(free)} free', advice)

@@ -67,7 +67,7 @@ def check_spelling(config: Config) -> Iterator[Finding]:
         # Only keys that are nearly one that is read: others are variables of the config's own.
         meant = _meant(key, READ_KEYS)
         if meant and (meant not in config or isinstance(config[key], (Mapping, list))):
-            what = f'is read by nothing: did you mean {meant!r}?'
+            what = f'nothing reads it: did you mean {meant!r}?'
             found.append(error(key, what, f'write {meant}'))
     for key in READ_KEYS & config.keys():
         # One finding for each place.
@@ -166,12 +166,12 @@ class _Section:
             elif is_complete:
                 yield _no_argument(where, classes, names)
             elif meant := _meant(key, self.words):
-                yield error(where, f'is read by nothing: did you mean {meant!r}?')
+                yield error(where, f'nothing reads it: did you mean {meant!r}?')
 
 
 def _no_argument(where: str, classes: tuple[Callable, ...], names: set[str]) -> Finding:
     meant = suggest(where.rpartition('.')[2], names, _MEANT)
-    return error(where, f'is no argument of {classes[0].__name__}{meant}')
+    return error(where, f'is not an argument of {classes[0].__name__}{meant}')
 
 
 def _meant(name: str, known: set[str] | frozenset[str]) -> str | None:

@@ -27,7 +27,7 @@ def check_learning_rate(config: Config, gpus: int) -> Iterator[Finding]:
         yield note(where, "the optimizer's own default")
         return
     if isinstance(lr, bool) or not isinstance(lr, (int, float)) or not lr > 0:
-        yield error(where, f'{lr!r} is no number above 0', 'set optim_wrapper.optimizer.lr')
+        yield error(where, f'{lr!r} is not a number above 0', 'set optim_wrapper.optimizer.lr')
         return
     images, steps = _images_and_steps(config)
     batch, scale = images * gpus * steps, config.get('auto_scale_lr') or {}

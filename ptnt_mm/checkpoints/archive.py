@@ -40,7 +40,7 @@ def load(f: Any, map_location: Any = None, *_: Any, **__: Any) -> Any:
     except CheckpointError as error:
         raise CheckpointError(f'{error}; nothing of the file was run') from None
     except Exception as error:  # steps that make no sense raise whatever Python raises
-        what = 'is no checkpoint that torch can read, or is damaged'
+        what = 'is not a checkpoint that torch can read, or is damaged'
         reason = printable(f'{type(error).__name__}: {error}')
         raise CheckpointError(f'{what} ({reason})') from error
 

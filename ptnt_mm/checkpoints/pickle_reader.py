@@ -199,7 +199,7 @@ def _make(name: Any, arguments: Any) -> Any:
         case 'Counter', (dict(counts),):
             # Milestones of a learning rate.
             few = all(type(number) is int and 0 < number < 1000 for number in counts.values())
-            require(few, 'a Counter that is no list of milestones')
+            require(few, 'a Counter that is not a list of milestones')
             return Counter(counts)
         case 'OrderedDict', () | ([*_],):
             return OrderedDict((_key(key), value) for pairs in arguments for key, value in pairs)

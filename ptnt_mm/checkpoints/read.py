@@ -44,7 +44,7 @@ def read(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
         map_location: Where its tensors go, as in ``torch.load``.
 
     Raises:
-        CheckpointError: There is no such file, or it cannot be fetched, is no checkpoint, is
+        CheckpointError: There is no such file, or it cannot be fetched, is not a checkpoint, is
             damaged, or does what no honest checkpoint does.
     """
     refuse_forced_unsafe_loading()
@@ -146,7 +146,7 @@ def _read_safetensors(file: Path, map_location: Any) -> dict:
         raise CheckpointError('needs the package safetensors: pip install safetensors') from None
     except Exception as error:  # its own kind, and whatever a strange dtype raises
         reason = printable(str(error))
-        raise CheckpointError(f'is no safetensors file, or is damaged ({reason})') from error
+        raise CheckpointError(f'is not a safetensors file, or is damaged ({reason})') from error
 
 
 def cache_path(url: str) -> Path:

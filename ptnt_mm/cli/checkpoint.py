@@ -143,7 +143,7 @@ def publish_file(file: str, folder: Path | None = None, overwrite: bool = False)
         raise UserError(f'{file} is an address: name a folder for the new file')
     folder = folder or Path(file).parent
     if not folder.is_dir():
-        raise UserError(f'{folder} is no folder: make it, or name another')
+        raise UserError(f'{folder} is not a folder: make it, or name another')
     checkpoint = read(file)
     meta = checkpoint.get('meta', checkpoint)
     told = {key: meta[key] for key in _PUBLISHED if key in meta}

@@ -165,7 +165,7 @@ def _check_packages(format: str, calibrate: Path | None) -> None:
     """What is missing is said before a graph is taken, which lasts minutes."""
     needed = {*PACKAGES[format], *(('onnxruntime',) if calibrate else ())}
     if missing := sorted(name for name in needed if find_spec(name) is None):
-        raise UserError(f'to export needs more packages: pip install {" ".join(missing)}')
+        raise UserError(f'exporting needs more packages: pip install {" ".join(missing)}')
 
 
 def _check_host(config: Config) -> None:

@@ -80,7 +80,7 @@ def visualize(arguments: VisualizeArguments) -> Path:
     name = Path(networks[0][0].filename or 'model').stem
     page = (arguments.out or Path('work_dirs', 'visualize', name)) / 'index.html'
     if page.exists() and _MARK not in page.read_text(errors='replace'):
-        raise UserError(f'{page} exists and is no page of ptnt visualize: choose another --out')
+        raise UserError(f'{page} exists and is not a page of ptnt visualize: choose another --out')
     if page.exists() and not arguments.overwrite:
         raise UserError(f'{page} exists: choose another --out, or give --overwrite')
     images = {file: _read(file, query) for file in arguments.images}
@@ -198,5 +198,5 @@ def _resolve(args: argparse.Namespace) -> VisualizeArguments:
         case [_, *_]:
             raise UserError('--versus takes a checkpoint, a config, or a config and a checkpoint')
     if not files:
-        raise UserError(f'{checkpoint} is no image: name one behind it')
+        raise UserError(f'{checkpoint} is not an image: name one behind it')
     return resolved(VisualizeArguments, args, networks=networks, images=[*map(Path, files)])

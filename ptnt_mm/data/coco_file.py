@@ -52,7 +52,7 @@ def read(
         needed: The lists that must be there.
 
     Raises:
-        UserError: if it cannot be read, is no JSON, or has no such lists.
+        UserError: if it cannot be read, is not JSON, or has no such lists.
     """
     where = str(path)
     content = _lists(path, needed)
@@ -80,14 +80,14 @@ def read_json(path: Path) -> Any:
     """Read a JSON file.
 
     Raises:
-        UserError: if it cannot be read, or is no JSON.
+        UserError: if it cannot be read, or is not JSON.
     """
     try:
         return json.loads(path.read_text(encoding='utf-8'))
     except OSError as err:
         raise UserError(f'{path} cannot be read: {err.strerror}') from err
     except (ValueError, RecursionError) as err:
-        raise UserError(f'{path} is no JSON, or is cut off: {err}') from err
+        raise UserError(f'{path} is not JSON, or is cut off: {err}') from err
 
 
 def _lists(path: Path, needed: tuple[str, ...]) -> dict[str, list]:
@@ -171,7 +171,7 @@ def _whole(entries: list, kind: str, where: str, keys: Keys) -> tuple[list[dict]
     whole, problems = [entry for entry in entries if isinstance(entry, dict)], []
     if len(whole) < len(entries):
         wrong = len(entries) - len(whole)
-        problems.append(error(where, f'{wrong} of {len(entries)} {kind} that are no dicts'))
+        problems.append(error(where, f'{wrong} of {len(entries)} {kind} that are not dicts'))
     for key, (fits, expected) in keys.items():
         wrong = [_described(entry, key) for entry in whole if not fits(entry.get(key))]
         what, advice = f'{kind} without a usable {key!r}', f'expected {expected} there'

@@ -204,7 +204,7 @@ def run_lengths(mask: Mapping | list, height: int, width: int) -> dict:
     if isinstance(mask, list):
         polygons = list(map(np.asarray, mask))
         if any(polygon.dtype.kind not in 'iuf' or polygon.ndim != 1 for polygon in polygons):
-            raise ValueError('a polygon is no list of numbers')
+            raise ValueError('a polygon is not a list of numbers')
         if not all(np.isfinite(polygon).all() for polygon in polygons):
             raise ValueError('a polygon is not finite')
         # pycocotools walks along the edges, pixel by pixel.

@@ -74,7 +74,7 @@ def apply_options(config: Config, options: dict) -> None:
             continue
         if first in config:
             raise UserError(
-                f'--cfg-options {key}: {first} was used while the file was read, and to change it '
+                f'--cfg-options {key}: {first} was used while the file was read, and changing it '
                 'now would do nothing: set what it was used for, such as '
                 'train_cfg.max_epochs or train_dataloader.dataset.data_root'
             )

@@ -14,8 +14,8 @@ from ptnt_mm.engine.runner import TRACEBACK
 from ptnt_mm.utils.errors import UserError
 
 _NO_SPACE = (
-    'the disk is full. The checkpoints that were whole before are whole; make room, or move '
-    '--work-dir, and continue with --resume'
+    'the disk is full. Earlier checkpoints are still whole; make room, or move --work-dir, '
+    'and continue with --resume'
 )
 _DEAD_WORKER = (
     'a worker of the data loader was killed: most often memory ran out, or /dev/shm is too small '

@@ -36,7 +36,7 @@ def draw_predictions(config: Config, folder: Path) -> None:
     """
     there = next(path for path in (folder, *folder.parents) if path.exists())
     if not there.is_dir():
-        raise UserError(f'--show-dir {folder}: {there} is a file, and no folder: choose another')
+        raise UserError(f'--show-dir {folder}: {there} is a file, not a folder: choose another')
     host = HOSTS.get(config.get('default_scope'))
     if host is not None and host.draws:
         # The folder that the images of all joined data sets are in.

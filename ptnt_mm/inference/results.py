@@ -31,7 +31,7 @@ class ResultFolder:
         self.predictions = path / _PREDICTIONS
         self.drawn = path / _DRAWN
         if path.exists() and not path.is_dir():
-            raise UserError(f'{path} is no folder: choose another --out')
+            raise UserError(f'{path} is not a folder: choose another --out')
         if not self.predictions.exists() and not self.drawn.exists():
             return
         if not _is_ours(self.predictions):

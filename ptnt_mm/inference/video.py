@@ -79,7 +79,7 @@ def open_video(source: Path | int) -> Video:
         return Video(f'webcam_{source}' if is_webcam else str(source), capture, not is_webcam)
     if is_webcam:
         raise UserError(f'there is no webcam {source}, or another program uses it')
-    raise UserError(f'{source} cannot be read as a video: it is cut off, damaged, or no video')
+    raise UserError(f'{source} cannot be read as a video: it is cut off, damaged, or not a video')
 
 
 class Movie:

@@ -150,14 +150,14 @@ def _without_annotations(content: dict) -> None:
 
 DAMAGED = {
     # Annotation files
-    'a trailing comma': (_text(lambda text: text.replace(']}', '],}').encode()), 'is no JSON'),
-    'a byte order mark': (_text(lambda text: b'\xef\xbb\xbf' + text.encode()), 'is no JSON'),
+    'a trailing comma': (_text(lambda text: text.replace(']}', '],}').encode()), 'is not JSON'),
+    'a byte order mark': (_text(lambda text: b'\xef\xbb\xbf' + text.encode()), 'is not JSON'),
     'Windows-1252': (
         _text(lambda text: text.replace('"coin"', '"münze"').encode('cp1252')),
-        'is no JSON',
+        'is not JSON',
     ),
-    'JSON lines': (_text(lambda text: (text + '\n' + text).encode()), 'is no JSON'),
-    'an empty file': (_text(lambda text: b''), 'is no JSON'),
+    'JSON lines': (_text(lambda text: (text + '\n' + text).encode()), 'is not JSON'),
+    'an empty file': (_text(lambda text: b''), 'is not JSON'),
     'labelme in place of COCO': (
         _text(lambda text: json.dumps(dict(version='5', shapes=[], imagePath='a.jpg')).encode()),
         "not in COCO's format",
@@ -302,7 +302,7 @@ DAMAGED = {
     ),
     'names with a blank': (
         _everywhere('categories', lambda c, _: c.update(name=c['name'] + ' ')),
-        'what is no category of',
+        'names that are not categories of',
     ),
     'boxes as dicts': (
         _second('annotations', bbox=dict(x=1, y=2, width=30, height=40)),
@@ -326,7 +326,7 @@ DAMAGED = {
     'two images of one id': (_second('images', id=1), 'ids of several images: 1'),
     'names of val in another case': (
         _each('categories', lambda c, _: c.update(name=c['name'].upper()), 'val'),
-        'what is no category of',
+        'names that are not categories of',
     ),
     'a file without categories': (
         lambda demo: demo.edit('train', lambda content: content.pop('categories')),
@@ -435,7 +435,7 @@ MASKS = {
     ),
     'polygons of text': (
         _second('annotations', segmentation=[['1', '2', '30', '4', '5', '60']]),
-        'a polygon is no list of numbers',
+        'a polygon is not a list of numbers',
     ),
     'polygons of points': (_polygon(lambda p, i: p.tolist()), 'masks that cannot be drawn'),
     'a polygon without its list': (

@@ -158,19 +158,22 @@ DAMAGED = {
         'images also trained on',
     ),
     # Values
-    '65535 for ignored pixels': (_masks(_pixels(_many(65535))), 'values that are no 8-bit numbers'),
-    '256 classes and more': (_mask(_pixels(_many(300))), 'values that are no 8-bit numbers'),
+    '65535 for ignored pixels': (
+        _masks(_pixels(_many(65535))),
+        'values that do not fit into 8 bits',
+    ),
+    '256 classes and more': (_mask(_pixels(_many(300))), 'values that do not fit into 8 bits'),
     'whole numbers of 32 bits': (
         _as_suffix('.tif', lambda p, f: _saved(np.int32)(p.astype(int) * 1000, f)),
-        'values that are no 8-bit numbers',
+        'values that do not fit into 8 bits',
     ),
     'probabilities': (
         _as_suffix('.tif', lambda p, f: _saved(np.float32)(p / 7, f)),
-        'values that are no 8-bit numbers',
+        'values that do not fit into 8 bits',
     ),
     'negative values': (
         _as_suffix('.tif', lambda p, f: _saved(np.int32)(p.astype(int) - 1, f)),
-        'values that are no 8-bit numbers: ',
+        'values that do not fit into 8 bits: ',
     ),
     'masks saved as JPEG': (_as_suffix('.jpg', _saved(np.uint8)), '16 of 16 masks are JPEGs'),
     'JPEGs named PNG': (
@@ -192,17 +195,17 @@ DAMAGED = {
     ),
     'edges that were smoothed': (
         _mask(_pixels(lambda p: np.array(Image.fromarray(p * 50).resize(p.shape[::-1], 2)))),
-        'values that are no class',
+        'values that are not classes',
     ),
     '254 for ignored pixels': (
         _mask(_pixels(lambda pixels: np.pad(pixels[3:], ((3, 0), (0, 0)), constant_values=254))),
-        'values that are no class',
+        'values that are not classes',
     ),
     'the image in place of its mask': (
         lambda demo: shutil.copy(demo.image('train', 3), demo.mask('train', 3)),
         'with several channels',
     ),
-    'Cityscapes ids': (_masks(_pixels(lambda pixels: pixels + 7)), 'values that are no class'),
+    'Cityscapes ids': (_masks(_pixels(lambda pixels: pixels + 7)), 'values that are not classes'),
     'masks of 0 alone': (
         _masks(_pixels(lambda pixels: pixels * 0)),
         'no pixel of ball, coin, crate, cup',
@@ -217,7 +220,7 @@ DAMAGED = {
     ),
     'numbers of objects in place of classes': (
         _masks(_pixels(lambda p: p * 3 + np.arange(p.shape[1], dtype=np.uint8) // 50)),
-        'values that are no class',
+        'values that are not classes',
     ),
     'a class too many': (
         _of_classes('background', 'ball', 'coin', 'crate', 'cup', 'more'),

@@ -96,4 +96,4 @@ def test_training_is_told_of_warnings_and_stopped_by_errors(demo: Demo):
 def test_what_a_check_stumbles_over_does_not_stop_a_training(demo: Demo, monkeypatch):
     monkeypatch.setattr(inspection, 'check_normalisation', lambda config: (1 / 0 for _ in '.'))
     (line,) = check_before_training(demo.config())
-    assert 'this could not be checked to its end' in line
+    assert 'this check could not be completed' in line

@@ -120,7 +120,7 @@ FAULTS = {
     'not JSON': (
         lambda demo: demo.file('train').write_text('{"images": ['),
         ERROR,
-        ('instances_train.json is no JSON, or is cut off',),
+        ('instances_train.json is not JSON, or is cut off',),
     ),
     'not COCO': (_no_annotations, ERROR, ("not in COCO's format: it has no list annotations",)),
     'a list in place of a dict': (
@@ -219,7 +219,7 @@ FAULTS = {
     'category misspelt': (
         _rename_everywhere,
         ERROR,
-        ('what is no category of', "'coin'; nearest is 'coins'"),
+        ('names that are not categories of', "'coin'; nearest is 'coins'"),
     ),
     'class misspelt': (
         own(metainfo=dict(classes=('ball', 'coin', 'crate', 'Cup'))),
@@ -237,7 +237,7 @@ FAULTS = {
     'classes of old': (
         own(metainfo=dict(_delete_=True, CLASSES=CLASSES)),
         ERROR,
-        ('metainfo.CLASSES is read by nothing',),
+        ('nothing reads metainfo.CLASSES',),
     ),
     'no comma': (
         own(metainfo=dict(classes='ball')),
@@ -252,7 +252,7 @@ FAULTS = {
     'class too few': (
         own(metainfo=dict(classes=CLASSES[:3])),
         WARNING,
-        ("objects left out, as their categories are no classes: 'cup' (",),
+        ("objects left out, as their categories are not among the classes: 'cup' (",),
     ),
     'other order': (
         _reverse_categories,
@@ -343,7 +343,7 @@ FAULTS = {
     'rate that is none': (
         settings({'optim_wrapper.optimizer.lr': '1e-3'}),
         ERROR,
-        ("'1e-3' is no number above 0",),
+        ("'1e-3' is not a number above 0",),
     ),
     'weights missing': (
         settings({'model.backbone.init_cfg': dict(type='Pretrained', checkpoint='no.pth')}),

@@ -26,7 +26,7 @@ FURTHER = {
 AT_FAULT = {
     # It says models= in place of model=, so that its preprocessor's size is nobody's.
     'bisenetv2/bisenetv2_fcn_4xb4-ohem-160k_cityscapes-1024x1024.py': [
-        "models: is read by nothing: did you mean 'model'?",
+        "models: nothing reads it: did you mean 'model'?",
         'model.data_preprocessor: has neither size nor size_divisor',
     ]
 }

@@ -213,7 +213,7 @@ FAULTS = {
     'mask of 16 bits and large values': (
         _redraw_one(lambda pixels: pixels.astype(np.uint16) * 1000),
         ERROR,
-        ('1 of 16 masks with values that are no 8-bit numbers', '1000', '256 becomes 0'),
+        ('1 of 16 masks with values that do not fit into 8 bits', '1000', '256 becomes 0'),
     ),
     'palettes read with OpenCV': (
         all_of(
@@ -228,7 +228,7 @@ FAULTS = {
         _redraw_one(_pixel(9)),
         ERROR,
         (
-            '1 of 16 masks with values that are no class',
+            '1 of 16 masks with values that are not classes',
             '000003.png (9)',
             'the classes are 0 to 4',
             '255 is for pixels that do not count',
@@ -263,7 +263,7 @@ FAULTS = {
     'greys': (
         _redraw_all(lambda pixels: pixels * 60),
         ERROR,
-        ('are no class', 'the values 0, 60, 120, 180, 240 may be greys'),
+        ('are not classes', 'the values 0, 60, 120, 180, 240 may be greys'),
     ),
     'zero label where 0 is background': (
         _everywhere(reduce_zero_label=True),
@@ -336,7 +336,7 @@ FAULTS = {
     'names of a class that has others': (
         _everywhere(type='ADE20KDataset'),
         ERROR,
-        ("is no class of ADE20KDataset: 'background'", "type='BaseSegDataset' takes any names"),
+        ("are not classes of ADE20KDataset: 'background'", "type='BaseSegDataset' takes any names"),
     ),
     'no classes': (
         _everywhere(metainfo=dict(_delete_=True)),
@@ -583,7 +583,7 @@ def test_wrapped_data_sets_are_looked_into(masks: MaskDemo, wrapped):
         (own(type='LEVIRCDDataset'), 'LEVIRCDDataset is no BaseSegDataset'),
         (own(data_root='s3://bucket/'), 'is not local: its images and masks were not checked'),
         (settings({TRAIN_SET + 'pipeline.3.crop_size': 96}), 'crops are 96x96 (height x width)'),
-        (settings({'model.data_preprocessor.type': 'Own'}), 'is no SegDataPreProcessor'),
+        (settings({'model.data_preprocessor.type': 'Own'}), 'is not a SegDataPreProcessor'),
     ],
 )
 def test_what_is_worth_knowing_is_noted(masks: MaskDemo, plant: Plant, words: str):

@@ -112,10 +112,10 @@ def test_slips_all_over_a_config_are_found(name: str):
     ('path', 'value', 'words'),
     [
         ('default_hooks.checkpoint.intervall', 3, "did you mean 'interval'?"),
-        ('default_hooks.chekpoint.interval', 3, "chekpoint: is read by nothing: did you mean 'c"),
+        ('default_hooks.chekpoint.interval', 3, "chekpoint: nothing reads it: did you mean 'c"),
         ('optim_wrapper.type', 'OptimWraper', "did you mean 'OptimWrapper'?"),
         ('optim_wrapper.optimizer.type', 'Adamm', "did you mean 'Adam'?"),
-        ('optim_wrapper.optimizer.momentun', 0.9, 'is no argument of AdamW'),
+        ('optim_wrapper.optimizer.momentun', 0.9, 'is not an argument of AdamW'),
         ('param_scheduler.0.type', 'PolyLRR', "did you mean 'PolyLR'?"),
         ('custom_hooks.0.type', 'EMAHok', "did you mean 'EMAHook'?"),
         ('train_cfg.max_epoch', 3, "did you mean 'max_epochs'?"),
@@ -141,7 +141,7 @@ def test_a_finding_names_the_place_and_the_nearest(demo: Demo, path: str, value,
 def test_a_section_under_a_wrong_name_is_found_and_a_variable_is_not(demo: Demo):
     config = demo.config()
     config.model_depth, config.defualt_hooks = 3, dict(timer=None)
-    assert _errors(config) == ["defualt_hooks: is read by nothing: did you mean 'default_hooks'?"]
+    assert _errors(config) == ["defualt_hooks: nothing reads it: did you mean 'default_hooks'?"]
 
 
 def test_custom_keys_are_parts_of_parameters_names(demo: Demo):
@@ -187,4 +187,4 @@ def test_a_check_that_cannot_finish_does_not_pass(demo: Demo, monkeypatch):
     found = inspection.Inspection(demo.config(), ('train',))
     found.look_at_settings()
     (failed,) = found.errors
-    assert 'could not be checked to its end: ZeroDivisionError' in failed.what
+    assert 'this check could not be completed: ZeroDivisionError' in failed.what

@@ -40,7 +40,7 @@ def test_attack_is_refused(tmp_path, canary, attack, write):
 
 @pytest.mark.parametrize('attack', attacks.ARCHIVES, ids=lambda attack: attack.__name__)
 def test_archive_is_refused(tmp_path, attack):
-    with pytest.raises(CheckpointError, match=r'bad\.pth: (refused|is no checkpoint)'):
+    with pytest.raises(CheckpointError, match=r'bad\.pth: (refused|is not a checkpoint)'):
         read(attack(tmp_path / 'bad.pth'))
 
 
@@ -312,7 +312,7 @@ def test_a_flipped_bit_is_found(tmp_path):
     content = (tmp_path / 'a.pth').read_bytes()
     at = content.index(TABLE.numpy().tobytes()) + 5
     (tmp_path / 'a.pth').write_bytes(content[:at] + b'\xee' + content[at + 1 :])
-    with pytest.raises(CheckpointError, match=r'a\.pth: is no checkpoint .*damaged'):
+    with pytest.raises(CheckpointError, match=r'a\.pth: is not a checkpoint .*damaged'):
         read(tmp_path / 'a.pth')
 
 

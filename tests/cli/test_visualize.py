@@ -58,7 +58,7 @@ def test_a_backbone_with_and_without_weights(place: Path, capsys):
     assert run('micro.py', 'photo.png', 'photo.png', '--overwrite') == 0
     assert 'weights: random numbers' in page.read_text()
     page.write_text('of somebody else')
-    assert 'is no page of ptnt' in refusal(capsys, 'micro.py', 'photo.png', '--overwrite')
+    assert 'is not a page of ptnt' in refusal(capsys, 'micro.py', 'photo.png', '--overwrite')
 
 
 def test_an_earlier_page_goes_with_its_figures_and_nothing_else(place: Path):

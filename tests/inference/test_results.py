@@ -61,7 +61,7 @@ def test_files_of_others_are_never_replaced(name: str, tmp_path: Path):
 
 def test_a_folder_that_cannot_be(tmp_path: Path):
     (tmp_path / 'file').touch()
-    with pytest.raises(UserError, match='is no folder'):
+    with pytest.raises(UserError, match='is not a folder'):
         ResultFolder(tmp_path / 'file', overwrite=False)
     with pytest.raises(UserError, match='cannot be written to'):
         ResultFolder(tmp_path / 'file' / 'below', overwrite=False).prepare()

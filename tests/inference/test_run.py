@@ -187,7 +187,7 @@ def test_a_window_that_is_closed_ends_the_video(place: Path, monkeypatch: pytest
         (('in', '--score-thr', '30'), '--score-thr 30.0: expected a value from 0 to 1'),
         (('x.pth', '--show'), '--show is for a video or a webcam'),
         (('in', '--cfg-options', 'modle.x=1'), "did you mean 'model'"),
-        (('in', '--out', 'x.pth'), 'x.pth is no folder'),
+        (('in', '--out', 'x.pth'), 'x.pth is not a folder'),
     ],
 )
 def test_bad_input(words: tuple, message: str, place: Path, capsys: pytest.CaptureFixture):

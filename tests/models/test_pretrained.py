@@ -239,7 +239,7 @@ def test_safetensors_not_installed(tmp_path, monkeypatch):
 def test_damaged_safetensors(tmp_path):
     path = tmp_path / 'tiny.safetensors'
     path.write_bytes(b'\xff' * 64)
-    with pytest.raises(CheckpointError, match='is no safetensors file'):
+    with pytest.raises(CheckpointError, match='is not a safetensors file'):
         read(path)
 
 

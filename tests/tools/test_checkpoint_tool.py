@@ -224,7 +224,7 @@ def test_convert_overwrites_only_when_asked(tmp_path, capsys, authors):
         (('convert', 'good.pth', 'out.onnx'), 'end the name in .safetensors or .pth'),
         (('convert', 'good.pth', 'nowhere/out.pth'), 'there is no folder nowhere'),
         (('convert', 'none.pth', 'out.pth'), 'none.pth: holds no weights'),
-        (('publish', 'good.pth', 'nowhere'), 'nowhere is no folder'),
+        (('publish', 'good.pth', 'nowhere'), 'nowhere is not a folder'),
         (('publish', 'https://127.0.0.1/w.pth'), 'is an address: name a folder'),
         (('publish', 'none.pth'), 'none.pth: holds no weights'),
     ],

@@ -109,11 +109,11 @@ def test_masks_are_drawn_where_every_result_has_one(coco, drawn):
     ('file', 'content', 'message'),
     [
         ('val.json', None, 'val.json cannot be read: No such file'),
-        ('val.json', '', 'val.json is no JSON'),
+        ('val.json', '', 'val.json is not JSON'),
         ('val.json', dict(images=[], annotations=[], categories=[]), 'lists no images'),
         ('val.json', [], "val.json is not in COCO's format"),
         ('val.bbox.json', None, 'val.bbox.json cannot be read: No such file'),
-        ('val.bbox.json', '[{"image_id": 1', 'val.bbox.json is no JSON, or is cut off'),
+        ('val.bbox.json', '[{"image_id": 1', 'val.bbox.json is not JSON, or is cut off'),
         ('val.bbox.json', {}, 'no COCO results'),
         ('val.bbox.json', [dict(image_id=1)], 'no COCO results: .*bbox, category_id'),
         (

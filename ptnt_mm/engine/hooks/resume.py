@@ -73,12 +73,15 @@ def _check_meta(runner: Any, meta: Any) -> None:
     for key in ('epoch', 'iter'):
         if type(meta.get(key)) is not int or not 0 <= meta[key] <= _MOST:
             raise UserError(
-                f'its {key} is {meta.get(key)!r:.40}, which is no count: take another checkpoint, '
-                f'{_START_ANEW}'
+                f'its {key} is {meta.get(key)!r:.40}: expected a whole number from 0 to {_MOST}. '
+                f'Take another checkpoint, {_START_ANEW}'
             )
     seed = meta.get('seed', 0)
     if seed is not None and (type(seed) is not int or not 0 <= seed < 2**32):
-        raise UserError(f'its seed is {seed!r:.40}, which is none: take another checkpoint')
+        raise UserError(
+            f'its seed is {seed!r:.40}: expected a whole number from 0 to {2**32 - 1}. '
+            'Take another checkpoint'
+        )
     key = 'iter' if isinstance(runner.train_loop, IterBasedTrainLoop) else 'epoch'
     most = getattr(runner, f'max_{key}s')
     if meta[key] > most:
@@ -89,7 +92,7 @@ def _check_meta(runner: Any, meta: Any) -> None:
 
 
 def _check_hub(hub: Any) -> None:
-    """Raise unless MMEngine's message hub can take it; forget best scores that are none."""
+    """Raise unless MMEngine's message hub can take it; drop best scores that are not numbers."""
     parts = ('log_scalars', 'runtime_info', 'resumed_keys')
     if not isinstance(hub, dict) or not all(isinstance(hub.get(part), dict) for part in parts):
         raise UserError(
@@ -108,7 +111,7 @@ def _check_optimizer(wrapper: OptimWrapper, stored: Any) -> None:
     groups, state = stored.get('param_groups'), stored.get('state')
     are_groups = isinstance(groups, list) and all(isinstance(group, dict) for group in groups)
     if not are_groups or not isinstance(state, dict):
-        raise UserError(f'it holds no state of an optimizer: take another one, {_START_ANEW}')
+        raise UserError(f'it holds no optimizer state: take another one, {_START_ANEW}')
     if [group.get('params') for group in groups] != [group['params'] for group in own]:
         raise UserError(
             f'its optimizer has {_sizes(groups)}, and this config makes {_sizes(own)}: the model, '
@@ -119,8 +122,9 @@ def _check_optimizer(wrapper: OptimWrapper, stored: Any) -> None:
     for number, entry in state.items():
         if fault := _fault(wrapper.optimizer, parameters, number, entry):
             raise UserError(
-                f'its state of the optimizer is none of {type(wrapper.optimizer).__name__}: '
-                f'{fault}. Continue with the optimizer it was trained with, {_START_ANEW}'
+                'its optimizer state was not written by '
+                f'{type(wrapper.optimizer).__name__}: {fault}. '
+                f'Continue with the optimizer it was trained with, {_START_ANEW}'
             )
 
 
