@@ -91,11 +91,10 @@ def _out_of_range(values: Values) -> Iterator[Finding]:
     having = [mask for mask in values.masks if mask.counts[wrong].any()]
     if having:
         named = some(f'{mask.path} ({_listed(mask.counts * wrong)})' for mask in having)
-        what = (
-            f'{len(having)} of {len(values.masks)} masks with values that are not classes: {named}'
-        )
-        classes = f'; the classes are {values.first} to {values.last}'
-        yield error(values.data.name, what + classes, _instead_of_no_class(values))
+        share = f'{len(having)} of {len(values.masks)} masks'
+        classes = f'the classes are {values.first} to {values.last}'
+        what = f'{share} with values that are not classes: {named}; {classes}'
+        yield error(values.data.name, what, _instead_of_no_class(values))
 
 
 def _instead_of_no_class(values: Values) -> str:
