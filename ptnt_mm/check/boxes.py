@@ -30,7 +30,7 @@ def check_boxes(data: list[DetectionData]) -> Iterator[Finding]:
 
 
 def _other_format(data: DetectionData) -> Iterator[Finding]:
-    """Boxes that are no [x, y, width, height] in pixels, judged by all of them together."""
+    """Boxes that are not [x, y, width, height] in pixels, judged by all of them together."""
     boxes, sizes = data.boxes, data.sizes
     if not np.isfinite(boxes).all() or not boxes.any():
         return

@@ -95,7 +95,7 @@ def _another_file(split: str, data: DetectionData, file: Path) -> Iterator[Findi
 
 
 def _for_pycocotools(data: DetectionData) -> Iterator[Finding]:
-    """What evaluation reads beyond what training does."""
+    """What evaluation needs and training does not."""
     entries = data.file.annotations
     without = [f'id {entry["id"]}' for entry in entries if 'iscrowd' not in entry]
     what, advice = (

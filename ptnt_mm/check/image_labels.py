@@ -35,7 +35,7 @@ class LabelledData(ListedData):
 
     @cached_property
     def counts(self) -> Counter[int]:
-        """Its images by label; an image may have several labels or, to predict alone, none."""
+        """Its images by label. An image may have several; one that is only predicted has none."""
         labels = (entry.get('gt_label', []) for entry in self.entries)
         return Counter(
             chain.from_iterable([one] if isinstance(one, Integral) else one for one in labels)

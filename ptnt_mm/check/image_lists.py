@@ -37,7 +37,7 @@ class ListedData(Data):
 
     @property
     def missing(self) -> list[Path]:
-        """What is not there of the files and folders that its list is made of."""
+        """The files and folders that its list is made of and that do not exist."""
         paths = (self.built.ann_file, self.built.data_prefix.get('img_path'))
         return [Path(path) for path in paths if path and not Path(path).exists()]
 

@@ -138,7 +138,7 @@ class _Section:
 
     def _unknown_type(self, kind: object, path: str) -> Iterator[Finding]:
         scope, _, name = str(kind).rpartition('.')
-        # Some types are no classes: only the class above knows them. If the library of a scope is
+        # Some types are not classes: only the class above knows them. If the library of a scope is
         # missing, another check reports that the model cannot be built.
         if name not in self.words and scope in ('', 'mmengine', *HOSTS, 'ptnt_mm'):
             what = f'unknown type {kind!r}{suggest(name, registered_names(), _MEANT)}'

@@ -95,7 +95,7 @@ def _mask_heads(config: Config) -> dict[str, str]:
 
 def _splits_with_masks(config: Config) -> list[str]:
     """The splits whose evaluator measures masks."""
-    # A metric is a name or several; in a name, it is part of no other.
+    # A metric is one name or a list of names; no other metric has segm in its name.
     return [
         split
         for split in ('val', 'test')

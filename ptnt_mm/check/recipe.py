@@ -13,7 +13,7 @@ _ADAM_LIMIT = 3e-3
 
 
 def check_batch(config: Config, gpus: int) -> Iterator[Finding]:
-    """Say the effective batch: the images that one step of the optimizer learns from."""
+    """Report the effective batch: the images that one step of the optimizer learns from."""
     images, steps = _images_and_steps(config)
     batch = f'{images} images x {gpus} processes x {steps} steps'
     yield sound('Effective batch', f'{batch} = {images * gpus * steps}')

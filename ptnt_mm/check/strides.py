@@ -22,14 +22,14 @@ _ADVICE = (
 
 
 class _SeenEnoughError(Exception):
-    """Ends a run as soon as what comes next is of no interest."""
+    """Ends a run early, as soon as enough has been seen."""
 
 
 def check_strides(config: Config, model: nn.Module) -> Iterator[Finding]:
     """Run the model on a small image; compare what comes to its heads with what they expect.
 
     Generators of anchors and points and the extractors of regions have strides of their own, and
-    a head with wrong ones trains without complaint, on places that are elsewhere in the image.
+    a head with wrong ones trains without complaint, for the wrong places in the image.
 
     Args:
         config: The config.

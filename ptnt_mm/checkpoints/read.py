@@ -103,7 +103,7 @@ def check_file(path: Path) -> None:
         with path.open('rb') as file:
             head = file.read(_HEAD)
     page = head.lstrip().lower().startswith((b'<!doctype', b'<html', b'<?xml'))
-    # Bytes that are no text become what cannot be printed.
+    # Bytes that are not text become what cannot be printed.
     text = head.decode(errors='surrogateescape')
     if len(head) == _HEAD:
         text = text[:-3]  # the last character may be cut in two

@@ -175,7 +175,7 @@ def size(text: str) -> tuple[int, int]:
     """Height and width in pixels, of a text such as '800x1344'.
 
     Raises:
-        argparse.ArgumentTypeError: if it is none; argparse says so.
+        argparse.ArgumentTypeError: if it is not one; argparse prints the message.
     """
     height, _, width = text.partition('x')
     return whole(height), whole(width)
@@ -185,7 +185,7 @@ def whole(text: str) -> int:
     """A whole number above 0.
 
     Raises:
-        argparse.ArgumentTypeError: if it is none; argparse says so.
+        argparse.ArgumentTypeError: if it is not one; argparse prints the message.
     """
     if not text.isdigit() or int(text) == 0:
         raise argparse.ArgumentTypeError(f'{text!r} is not a whole number above 0')

@@ -14,7 +14,7 @@ from ptnt_mm.data.index_masks import IGNORED
 from ptnt_mm.utils.decoding import DECODERS, why_unreadable
 
 VALUES = 256  # mmseg reads masks as 8-bit numbers
-_COLOURS = 256  # a mask with more colours is no drawing of classes
+_COLOURS = 256  # a mask with more colours does not show classes
 
 
 @dataclass(frozen=True)

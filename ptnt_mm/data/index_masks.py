@@ -88,7 +88,7 @@ def _is_mask(file: Path, palette: list[int] | None) -> bool:
     try:
         with Image.open(file, formats=['PNG']) as image:
             return image.mode == 'P' and image.getpalette() == palette
-    except Exception:  # decoders complain in every way there is
+    except Exception:  # decoders may raise anything
         return False
 
 

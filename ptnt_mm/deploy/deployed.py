@@ -70,7 +70,7 @@ class Deployed:
             with its neck, maps (1, C, h, w) by name. A list for a list.
 
         Raises:
-            UserError: if it is no image.
+            UserError: if it is not an image, is damaged, or is an array of another type or shape.
         """
         if isinstance(image, (list, tuple)):
             return [self(one) for one in image]

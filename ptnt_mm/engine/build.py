@@ -69,5 +69,5 @@ def explained_building(what: str) -> Iterator[None]:
         yield
     except UserError:
         raise
-    except Exception as error:  # constructors complain in every way there is
+    except Exception as error:  # constructors may raise anything
         raise UserError(f'{what} cannot be built: {explain_build_error(error)}') from error

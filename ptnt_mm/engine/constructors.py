@@ -55,7 +55,7 @@ def classes_named(kind: object, scope: str) -> tuple[Callable, ...]:
     for root in _REGISTRIES:
         try:
             found.append(root.children.get(scope, root).get(kind))
-        except Exception:  # a name with dots is imported, and anything may come of that
+        except Exception:  # a name with dots is imported, which may raise anything
             continue
     return tuple(dict.fromkeys(one for one in found if one is not None))
 

@@ -33,7 +33,7 @@ class DataSet:
 
     @property
     def prefixes(self) -> dict[str, str]:
-        """The folders of its images and masks, relative to its root; mmpretrain takes one alone."""
+        """The folders of its images and masks, relative to its root; mmpretrain has just one."""
         named = self.settings.get('data_prefix') or {}
         return dict(img_path=named) if isinstance(named, str) else named
 

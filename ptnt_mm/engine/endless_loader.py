@@ -1,7 +1,7 @@
 """Batches without end, which begin at any iteration and are the same whoever loads them.
 
-The stream of indices is what is skipped, not images: the 150,000th batch comes within a second,
-or within seconds where a batch sampler looks up every entry that is skipped. Each index carries
+To begin late, indices are skipped and no images: the 150,000th batch comes within a second, or
+within seconds where a batch sampler looks up every entry that is skipped. Each index carries
 its place in the stream to whichever worker loads it, and what augmentation draws is seeded by that
 place: it matters neither how many workers there are nor what they did before.
 """
@@ -21,7 +21,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset
 from ptnt_mm.utils.errors import UserError
 
 # What a data loader is made of, beside its data set and its batches. Workers live as long as the
-# stream: persistent_workers, which keeps them from one pass to the next, has nothing to do.
+# stream: persistent_workers, which keeps them from one pass to the next, has no effect.
 _LOADING = inspect.signature(DataLoader).parameters.keys() - {
     *('dataset', 'batch_sampler', 'batch_size', 'sampler', 'shuffle', 'drop_last'),
     'persistent_workers',
@@ -62,7 +62,7 @@ class Place(NamedTuple):
 class SeededDataset(Dataset):
     """A data set that is indexed by places, each of which has its own random numbers.
 
-    Attributes of the data set inside are its own: they are read and set there.
+    Other attributes are those of the data set inside: they are read and set there.
 
     Args:
         dataset: The data set that loads and augments.
@@ -182,7 +182,7 @@ class EndlessLoader(DataLoader):
             **{name: getattr(loader, name) for name in _LOADING},
         )
         size = getattr(loader.batch_sampler, 'batch_size', None)
-        # Several sizes for several data sets, or none at all, are no number.
+        # The size may be a list, with one for each of several data sets, or missing.
         together = size * get_world_size() if isinstance(size, int) else None
         self.pass_length = math.ceil(len(loader.dataset) / together) if together else length
 

@@ -19,8 +19,8 @@ class Host:
         task: What its models do; the file in ``inference`` that knows how.
         predictor: The class in that file.
         dump: The registered evaluator that writes predictions into a file.
-        draws: Our registered hook that draws predictions; None where its own loses none.
-        to_rgb: What its preprocessors of images call the turning of BGR into RGB.
+        draws: Our registered hook that draws predictions; None where its own draws all of them.
+        to_rgb: The setting of its image preprocessors that turns BGR into RGB.
     """
 
     package: str

@@ -47,7 +47,7 @@ class _WithoutConfig(dict):
         raise KeyError(key)
 
     def __reduce__(self) -> tuple:
-        """Be saved as what any reader of checkpoints knows."""
+        """Be saved as a type that any reader of checkpoints knows."""
         return OrderedDict, (), None, None, iter(self.items())
 
 
@@ -66,7 +66,7 @@ def without_config(checkpoint: Any) -> Any:
 
 
 def make_loading_safe() -> None:
-    """Put our reader under all that MMEngine loads in this process.
+    """Make MMEngine load every checkpoint in this process with our reader.
 
     Importing this module does it; doing it again is harmless.
     """
@@ -84,7 +84,7 @@ def load_from_file(filename: str, map_location: Any = 'cpu') -> dict:
 
 @functools.wraps(_load_checkpoint)
 def _load_safely(filename: str, *args: Any, **kwargs: Any) -> Any:
-    """MMEngine's one way to a checkpoint, whatever loader it takes for an address."""
+    """What MMEngine calls for every checkpoint, whichever loader its address needs."""
     try:
         with reading_safely():
             return without_config(_load_checkpoint(filename, *args, **kwargs))
@@ -150,7 +150,7 @@ def _translate_classifier(checkpoint: dict, model: nn.Module) -> None:
 def _require_all(checkpoint: dict, model: nn.Module) -> None:
     """Raise unless the checkpoint has each weight of the model in its shape."""
     own = pretrained.only_tensors(model.state_dict())
-    # Older checkpoints lack these counters; MMEngine lets them be, too.
+    # Older checkpoints lack these counters; MMEngine does without them, too.
     counters = [key for key in own if key.endswith('num_batches_tracked')]
     _require_fit(checkpoint, own, counters, tables={})
 
@@ -212,7 +212,7 @@ def _keep_to_work_dir(runner: Any, checkpoint: dict) -> None:
     """Forget files outside the work_dir that a checkpoint claims as its own.
 
     MMEngine deletes the file or folder that a resumed checkpoint calls its best one as soon as
-    there is a better one, and those that it says to have kept.
+    there is a better one, and those that it says it kept.
     """
     info = checkpoint.get('message_hub', {}).get('runtime_info', {})
     work_dir = Path(runner.work_dir).resolve()

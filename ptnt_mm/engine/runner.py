@@ -85,7 +85,7 @@ def log_file() -> Path:
 
 
 def how_to_repeat(command: Sequence[str], weights: str | None) -> Iterator[str]:
-    """What a log has to hold so that its run can be done again; MMEngine logs the rest itself.
+    """What a log has to hold so that its run can be repeated; MMEngine logs the rest itself.
 
     Args:
         command: The words that started the run; none if it was called from Python.

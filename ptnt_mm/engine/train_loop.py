@@ -1,4 +1,4 @@
-"""Iteration-based training that can be stopped and resumed, and where any training is."""
+"""Iteration-based training that can be stopped and resumed; how far any training is."""
 
 from contextlib import closing
 from typing import Any

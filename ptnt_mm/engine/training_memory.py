@@ -1,13 +1,13 @@
 """How much memory a step of training takes, counted on a small image.
 
 What autograd keeps for the backward pass is most of it, and grows with the area of the image: each
-convolution and each token keeps so many numbers. So a step on the CPU, with a small image, tells
-what an image of any size keeps. Weights, gradients and what the optimizer remembers come on top.
+convolution keeps a fixed number of values per pixel, and each token as many as any other. So a step
+on the CPU, with a small image, tells what an image of any size keeps. Weights, gradients and what
+the optimizer remembers come on top.
 
-Not counted are the short-lived buffers of single operations, what the libraries take for
-themselves, and the logits of ``attention='eager'``, which grow faster than the area. The heads of
-regions, which do not grow with it, are counted as if they did. docs/check.md compares with
-measurements.
+The short-lived buffers of single operations, what the libraries take for themselves, and the logits
+of ``attention='eager'``, which grow faster than the area, are not counted. The heads of regions,
+which do not grow with it, are counted as if they did. docs/check.md compares with measurements.
 """
 
 import copy

@@ -123,7 +123,7 @@ def match(
 ) -> tuple[list[tuple[int, int]], tuple[list[int], list[int]]]:
     """Pair boxes of one class that are nearest, the host's best first, each at most once.
 
-    Boxes farther from each other than a hundredth of the image's side are no pair.
+    Boxes farther from each other than a hundredth of the image's side are not a pair.
 
     Returns:
         Indices of pairs, and those that are left on either side.

@@ -12,7 +12,7 @@ from torch.nn import functional as F  # noqa: N812
 from torchvision.ops import nms, roi_align
 
 ABSENT = -1.0
-"""The score of what is no box."""
+"""The score of an entry that is not a box."""
 
 
 def top(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:

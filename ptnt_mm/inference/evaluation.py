@@ -76,7 +76,7 @@ def dump_predictions(config: Config, file: Path) -> None:
 class DumpMaps(DumpResults):
     """Dump maps of classes into a pickle: of each image ``pred_sem_seg``, (1, H, W).
 
-    What else says something of the image, such as ``img_path``, stays beside it. MMEngine's own
+    Other entries about the image, such as ``img_path``, stay beside it. MMEngine's own
     keeps the logits, too: 400 MB for an image of 150 classes, all in memory.
     """
 

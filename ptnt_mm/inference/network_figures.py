@@ -28,7 +28,7 @@ class Scene(NamedTuple):
     image: np.ndarray  # (H, W, 3) uint8, RGB
     recordings: dict[str, Recording]  # by what headings call them; '' for the only one
     query: tuple[float, float]  # a pixel (x, y) of the sentence whose attention is shown
-    channels: Sequence[int] = ()  # those to show; the strongest if there are none
+    channels: Sequence[int] = ()  # those to show; if there are none, those that vary most
 
     def panel(self, title: str, values: np.ndarray, cell: Size, **options: Any) -> Panel:
         """A map over the image, whose places have this size."""

@@ -23,7 +23,8 @@ class ResultFolder:
         overwrite: Replace what an earlier run left in it.
 
     Raises:
-        UserError: if there are results that may not be replaced, or files of others by their names.
+        UserError: if there are results that may not be replaced, or files of the same names that
+            are not results.
     """
 
     def __init__(self, path: Path, overwrite: bool):

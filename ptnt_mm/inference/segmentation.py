@@ -39,7 +39,7 @@ class _Segmenter(Predictor):
         self._painter = MapPainter(dataset_meta, classes)
 
     def describe(self, sample: SegDataSample) -> dict:
-        """List the classes that there are, the largest first.
+        """List the classes that occur, the largest first.
 
         Shares are of the image's pixels, masks COCO's run lengths.
         """

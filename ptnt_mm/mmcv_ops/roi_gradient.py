@@ -22,7 +22,7 @@ def add_map_gradient(
         ratio: Rows and columns of samples in a bin; 0 for about one a pixel.
         aligned: Pixel centers are at half coordinates; else a roi has at least a pixel's sides.
     """
-    # A diverged model's boxes may be no numbers: then the loss is none either, and says so.
+    # A diverged model's boxes may be NaN: then the loss is NaN, too, and shows it.
     corners = rois[:, 1:].nan_to_num(0, 0, 0) * scale - (0.5 if aligned else 0)
     start, sides = corners[:, :2], corners[:, 2:] - corners[:, :2]
     if not aligned:

@@ -20,8 +20,8 @@ class CPVT(PlainBackbone):
     """A Vision Transformer whose positions come from its content, by a PEG behind the first block.
 
     Takes images of any size from 16 x 16 pixels, with one set of weights and nothing to resize.
-    Sides that are no multiple of 16 are padded at the bottom and right with zeros, the mean colour
-    of normalised images.
+    Sides that are not a multiple of 16 are padded at the bottom and right with zeros, the mean
+    colour of normalised images.
 
     Args:
         arch: 'tiny', 'small', 'base', or a dict with the keys of a row of ``CPVT_ARCHS``.
@@ -47,8 +47,8 @@ class CPVT(PlainBackbone):
 
     Raises:
         ValueError: for an unknown arch, wrong keys of an arch dict, heads that do not divide their
-            width, ``out_indices`` out of range, repeated or not rising, PEGs behind blocks that
-            there are not.
+            width, ``out_indices`` out of range, repeated or not rising, PEGs after blocks that
+            do not exist.
     """
 
     def __init__(

@@ -35,7 +35,7 @@ class PlainBackbone(Backbone):
 
     Args:
         arch: The arch's row.
-        out_indices: See the subclasses, as for all that is not said here.
+        out_indices: See the subclasses.
         pretrain_img_size: Side in pixels, a multiple of 16, that a position table belongs to.
         frozen_stages: -1 freezes nothing, 0 the stem with its tables and class token, k the first
             k blocks too.

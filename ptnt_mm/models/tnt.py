@@ -21,7 +21,7 @@ from ptnt_mm.registry import MODELS
 class TNT(PlainBackbone):
     """Transformer in Transformer: words inside sentences of 16 x 16 pixels, and a class token.
 
-    Takes images of any size from 16 x 16 pixels. Sides that are no multiple of 16 are padded at
+    Takes images of any size from 16 x 16 pixels. Sides that are not a multiple of 16 are padded at
     the bottom and right with zeros, the mean colour of normalised images.
 
     The names of parameters are those of the authors' checkpoints, but for the projections of
@@ -52,7 +52,7 @@ class TNT(PlainBackbone):
     Raises:
         ValueError: for an unknown arch, wrong keys of an arch dict, heads that do not divide their
             width, words that do not tile a patch, ``out_indices`` out of range, repeated or not
-            rising, a ``pretrain_img_size`` that is no multiple of 16.
+            rising, a ``pretrain_img_size`` that is not a multiple of 16.
     """
 
     def __init__(

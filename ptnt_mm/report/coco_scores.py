@@ -92,7 +92,7 @@ def score_results(truth: COCO, file: Path, kind: str, names: Collection[str] = (
     """Compare detections with ground truth as COCO does: up to 100 per image and class.
 
     Args:
-        truth: The ground truth. To compare masks changes it.
+        truth: The ground truth. Comparing masks changes it.
         file: What mmdet's CocoMetric writes: JSON in COCO's format of results.
         kind: What is compared, 'bbox' or 'segm'.
         names: The classes that count; none for all of the annotation file.

@@ -170,7 +170,7 @@ class SegmentationReport:
 def _explained_reading(file: Path | str) -> Iterator[None]:
     try:
         yield
-    except Exception as error:  # decoders complain in every way there is
+    except Exception as error:  # decoders may raise anything
         raise UserError(f'{file} cannot be read: {why_unreadable(error)}') from error
 
 

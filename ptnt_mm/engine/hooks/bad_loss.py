@@ -1,4 +1,4 @@
-"""Stop before a loss that is no number spoils the weights that will be saved."""
+"""Stop before a loss that is not a number spoils the weights that will be saved."""
 
 import math
 from typing import Any
@@ -32,7 +32,7 @@ class StopAtBadLossHook(Hook):
         """Look at the losses.
 
         Raises:
-            UserError: if one is no finite number; names the iteration, the losses and the images.
+            UserError: if one is not a finite number; names the iteration, losses and images.
         """
         values = {name: value for name, value in (outputs or {}).items() if 'loss' in name}
         # One look at all of them: each makes a GPU wait.

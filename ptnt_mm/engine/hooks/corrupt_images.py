@@ -19,10 +19,10 @@ class SkipCorruptImagesHook(Hook):
     """Take another image in place of one that cannot be read; stop when there are too many.
 
     Each is named in the log, as is a mask that cannot be read. MMEngine's data sets do the
-    replacing; mmdet's and mmseg's training would end at the first of them. It is files that are
-    counted: one that is met again, in a later epoch or in data that is repeated, is no new one.
-    Processes count for themselves, and anew when a training is resumed. Annotations that do not
-    come from a file of their own, such as boxes, stop a training at once.
+    replacing; mmdet's and mmseg's training would end at the first of them. Each file is counted
+    once, even if it comes again in a later epoch or in repeated data. Each process counts its own
+    files, and starts again from 0 when a training is resumed. Annotations that do not come from a
+    file of their own, such as boxes, stop a training at once.
 
     Iteration-based training needs :class:`RepeatableIterBasedTrainLoop`: MMEngine's own loop starts
     its workers before any hook is called.
@@ -31,7 +31,8 @@ class SkipCorruptImagesHook(Hook):
         limit: How many files may be left out; 0 stops at the first.
 
     Raises:
-        UserError: if the limit is no number of files. Training raises one when there are more.
+        UserError: if the limit is not a whole number from 0. Training raises one when there are
+            more.
     """
 
     # After hooks that change the pipeline, and before workers are started.
@@ -101,7 +102,7 @@ class _Watched:
     def __call__(self, results: dict) -> dict | None:
         try:
             return self.read(results)
-        except Exception as error:  # decoders complain in every way there is
+        except Exception as error:  # decoders may raise anything
             if 'Annotation' in type(self.read).__name__:
                 file = results.get('seg_map_path')
             else:

@@ -16,16 +16,17 @@ from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import some
 
-# What a scheduler counts; all else in its state is a setting. The last three are of plateaus.
+# What a scheduler counts; all else in its state is a setting. The last three are for schedulers
+# that wait for a plateau of a metric.
 _COUNTED = {'_global_step', '_last_value', 'last_step', 'verbose'}
 _COUNTED |= {'best', 'cooldown_counter', 'num_bad_epochs'}
 
-# Those whose state of a parameter has a number, and tensors of the parameter's shape.
+# Optimizers whose state for a parameter is numbers, and tensors of the parameter's shape.
 _USUAL = (optim.Adagrad, optim.Adam, optim.AdamW, optim.Adamax, optim.NAdam, optim.RAdam)
 _USUAL += (optim.Adadelta, optim.ASGD, optim.RMSprop, optim.Rprop, optim.SGD)
 
 _MOST = 10_000_000
-"""No training has so many iterations."""
+"""No training has this many iterations."""
 
 _START_ANEW = 'or start from its weights alone with --load-from'
 
@@ -201,7 +202,7 @@ def _is_on_course(scheduler: Any, entry: Any, meta: dict) -> bool:
 
 
 def _agree(stored: dict, own: dict, scheduled: set[str]) -> bool:
-    """Whether the settings of a group are equal, but for those that change in training."""
+    """Whether the settings of a group are equal, except those that change in training."""
     return stored.keys() == own.keys() and all(
         _alike(stored[key], value) if key in scheduled else stored[key] == value
         for key, value in own.items()
@@ -210,7 +211,7 @@ def _agree(stored: dict, own: dict, scheduled: set[str]) -> bool:
 
 
 def _alike(stored: Any, own: Any) -> bool:
-    """Whether both are numbers, or as many of them."""
+    """Whether both are numbers, or lists of equally many numbers."""
     if isinstance(own, (list, tuple)):
         return (
             isinstance(stored, (list, tuple))
@@ -254,7 +255,7 @@ def _step(schedulers: list, epochs: int, iterations: int) -> None:
     """Step fresh schedulers as often, and in the order, as a training would have."""
     passes = max(epochs, 1)
     with warnings.catch_warnings():
-        # That the optimizer makes no steps between.
+        # They warn that the optimizer makes no steps in between.
         warnings.simplefilter('ignore')
         for number in range(passes):
             for _ in range(iterations * number // passes, iterations * (number + 1) // passes):

@@ -77,7 +77,7 @@ class InnerAttention(Attention):
         return F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop_now)
 
     def _takes_whole(self, q: Tensor) -> bool:
-        """Whether a kernel takes all sentences; a graph for a CPU does not ask how many."""
+        """Whether a kernel takes all sentences; compiled for a CPU, the number is not checked."""
         if torch.compiler.is_compiling() and not q.is_cuda:
             return True
         return q.shape[0] <= self.max_batch

@@ -35,7 +35,7 @@ def drop_path_rates(rate: float, depths: tuple[int, ...]) -> list[list[float]]:
     """Rates that rise linearly from 0 at the first block to ``rate`` at the last, by stage.
 
     Raises:
-        ValueError: if the rate is none; at 1 the last block would divide by zero.
+        ValueError: if the rate is outside [0, 1): at 1 the last block would divide by zero.
     """
     if not 0 <= rate < 1:
         raise ValueError(f'drop_path_rate is {rate}: expected at least 0 and below 1')

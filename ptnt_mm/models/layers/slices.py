@@ -40,7 +40,7 @@ def in_slices(
 
 
 def _stays_whole(rows: Tensor) -> bool:
-    """Whether slices would not pay; a graph that asked for the number of rows would keep it."""
+    """Whether slices would not pay; a traced graph would be fixed to this number of rows."""
     return rows.device.type != 'cpu' or torch.compiler.is_compiling() or torch.jit.is_tracing()
 
 
