@@ -25,14 +25,15 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
 @pytest.mark.timeout(300)
-def test_a_training_step_stays_below_4_gib():
+def test_a_training_step_stays_below_3_gib():
     """Resident set at the worst moment, weights and libraries included.
 
-    At 800 x 1344 pixels, 3.6 GiB were seen. This has 58 % of them, which takes half the time.
+    2.7 GiB were seen, 3.4 with the published attention. At 800 x 1344 pixels, which take twice the
+    time, it is 3.6 GiB.
     """
     done = subprocess.run(
         [sys.executable, '-W', 'ignore', '-c', STEP], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     kilobytes = int(done.stdout.split()[-1])
-    assert 0.5 * 2**20 < kilobytes < 4 * 2**20
+    assert 0.5 * 2**20 < kilobytes < 3 * 2**20
