@@ -153,7 +153,7 @@ def cache_path(url: str) -> Path:
     """Where the file of an address is kept: files of one name come from many addresses.
 
     Raises:
-        CheckpointError: It is no address of http(s), or ends in a folder.
+        CheckpointError: It is not an http(s) address, or ends in a folder.
     """
     scheme, _, path, *_ = urlparse(url)
     if scheme not in ('http', 'https'):

@@ -110,7 +110,7 @@ def test_what_mmseg_reads_is_no_fault(masks: MaskDemo, form: Callable[[MaskDemo]
     assert counted(findings) == []
     said = '\n'.join(map(str, findings))
     if form is _csv:
-        assert 'train: ListedInCsv is no BaseSegDataset' in said
+        assert 'train: ListedInCsv is not a BaseSegDataset' in said
     else:
         assert 'train: 16 images' in said and 'train: 16 masks are there' in said
         assert 'train: 5 classes: background, ball' in said

@@ -117,7 +117,7 @@ def test_pictures_need_a_folder(tmp_path: Path, scope: str):
     file = tmp_path / 'notes.txt'
     file.touch()
     for folder in (file, file / 'below'):
-        with pytest.raises(UserError, match=r'--show-dir .*: .*/notes\.txt is a file, and no fold'):
+        with pytest.raises(UserError, match=r'--show-dir .*: .*/notes\.txt is a file, not a fold'):
             draw_predictions(config_of(scope), folder)
 
 
