@@ -170,10 +170,10 @@ DAMAGED = {
     # Images
     'a folder in place of an image': (file_of(as_folder), '000003.jpg (a folder)'),
     'a link to nothing': (file_of(dangling), '000003.jpg (a link to nothing)'),
-    'an empty image': (file_of(lambda file: file.write_bytes(b'')), '000003.jpg (no image)'),
+    'an empty image': (file_of(lambda file: file.write_bytes(b'')), '000003.jpg (not an image)'),
     'HEIC named JPEG': (
         file_of(lambda file: file.write_bytes(b'\0\0\0\x18ftypheic' + bytes(500))),
-        '000003.jpg (no image)',
+        '000003.jpg (not an image)',
     ),
     'an image that only Pillow reads': (
         file_of(lambda file: Image.open(file).save(file, format='PCX')),
@@ -181,7 +181,7 @@ DAMAGED = {
     ),
     'a page of HTML': (
         file_of(lambda file: file.write_text('<html>404</html>')),
-        '000003.jpg (no image)',
+        '000003.jpg (not an image)',
     ),
     'turned by 180 degrees': (file_of(with_exif(3)), '1 of 16 images turned or mirrored'),
     'mirrored': (file_of(with_exif(2)), '1 of 16 images turned or mirrored'),

@@ -129,7 +129,7 @@ DAMAGED = {
     'a mask that is a link to nothing': (_mask(dangling), '000003.png (a link to nothing)'),
     'a folder in place of an image': (file_of(as_folder), 'masks without image: 000003.png'),
     'an image that is a link to nothing': (file_of(dangling), 'masks without image: 000003.png'),
-    'an empty mask': (_mask(lambda file: file.write_bytes(b'')), '000003.png (no image)'),
+    'an empty mask': (_mask(lambda file: file.write_bytes(b'')), '000003.png (not an image)'),
     'an image that EXIF turns by 180 degrees': (
         file_of(with_exif(3)),
         '1 of 16 images turned or mirrored',

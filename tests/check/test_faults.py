@@ -159,7 +159,7 @@ FAULTS = {
     'image that is none': (
         lambda demo: demo.image('val', 3).write_text('no picture'),
         ERROR,
-        ('000003.jpg (no image)',),
+        ('000003.jpg (not an image)',),
     ),
     'image of another size': (
         _shrink,

@@ -134,7 +134,7 @@ FAULTS = {
     'image that is none': (
         lambda masks: masks.image('val', 3).write_text('no picture'),
         ERROR,
-        ('1 of 8 images not readable', '000003.jpg (no image)', 'take them out, and their masks'),
+        ('1 of 8 images not readable', '3.jpg (not an image)', 'take them out, and their masks'),
     ),
     'images in both splits': (_train_is_val, WARNING, ('16 of 16 images also trained on',)),
     # Masks missing
@@ -184,7 +184,7 @@ FAULTS = {
     'mask that is none': (
         lambda masks: masks.mask('val', 3).write_text('no picture'),
         ERROR,
-        ('1 of 8 masks not readable', '000003.png (no image)'),
+        ('1 of 8 masks not readable', '000003.png (not an image)'),
     ),
     'mask in colours': (
         _redraw_one(lambda pixels: COLOURS[pixels]),
@@ -580,7 +580,7 @@ def test_wrapped_data_sets_are_looked_into(masks: MaskDemo, wrapped):
 @pytest.mark.parametrize(
     ('plant', 'words'),
     [
-        (own(type='LEVIRCDDataset'), 'LEVIRCDDataset is no BaseSegDataset'),
+        (own(type='LEVIRCDDataset'), 'LEVIRCDDataset is not a BaseSegDataset'),
         (own(data_root='s3://bucket/'), 'is not local: its images and masks were not checked'),
         (settings({TRAIN_SET + 'pipeline.3.crop_size': 96}), 'crops are 96x96 (height x width)'),
         (settings({'model.data_preprocessor.type': 'Own'}), 'is not a SegDataPreProcessor'),
