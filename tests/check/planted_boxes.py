@@ -176,7 +176,8 @@ DAMAGED = {
         '000003.jpg (not an image)',
     ),
     'an image that only Pillow reads': (
-        file_of(lambda file: Image.open(file).save(file, format='PCX')),
+        # A TIFF of 32-bit numbers.
+        file_of(lambda file: Image.open(file).convert('I').save(file, format='TIFF')),
         'LoadImageFromFile fails',
     ),
     'a page of HTML': (
