@@ -38,11 +38,12 @@ class Forked:
         words: The script and its arguments.
         folder: Where it runs.
         output: The file that its output is appended to.
+        variables: Added to its environment.
     """
 
-    def __init__(self, words: list[object], folder: Path, output: Path):
+    def __init__(self, words: list[object], folder: Path, output: Path, **variables: str):
         self.args = list(map(str, words))
-        self._process = _SERVER.Process(target=_run, args=(self.args, folder, output))
+        self._process = _SERVER.Process(target=_run, args=(self.args, folder, output, variables))
         self._process.start()
 
     def wait(self, timeout: float | None = None) -> int:
@@ -57,13 +58,13 @@ class Forked:
         self._process.kill()
 
 
-def _run(words: list[str], folder: Path, output: Path) -> None:
+def _run(words: list[str], folder: Path, output: Path, variables: dict[str, str]) -> None:
     """Be ``python SCRIPT ARGUMENT ...`` with all output in a file."""
     with output.open('a') as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     os.chdir(folder)
-    os.environ['PYTHONPATH'] = str(ROOT)
+    os.environ.update(variables, PYTHONPATH=str(ROOT))
     # The variables that say so were read before the fork.
     torch.set_num_threads(1)
     spare_imports()

@@ -42,7 +42,6 @@ from ptnt_mm.engine.work_dir import (
 from ptnt_mm.inference.experiment_log import BACKENDS, log_to
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
-from ptnt_mm.visualization.curves import draw_curves
 
 _LEVELS = {Severity.ERROR: logging.ERROR, Severity.WARNING: logging.WARNING}
 
@@ -286,6 +285,9 @@ def _how_to_continue(arguments: TrainArguments, work_dir: Path) -> str:
 def _closing(runner: Runner) -> str:
     """Where everything is, and how to see more."""
     # As it was given; the runner's own is absolute.
+    # Matplotlib, half a second of every start, is wanted only here.
+    from ptnt_mm.visualization.curves import draw_curves
+
     work_dir = Path(runner.cfg.work_dir)
     try:
         pictures = draw_curves(work_dir, work_dir / 'curves.png')

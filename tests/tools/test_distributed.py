@@ -1,4 +1,4 @@
-"""Two processes on a CPU, started by torchrun."""
+"""Two processes on a CPU, started by torchrun or, where that does not matter, by a fork."""
 
 import os
 import re
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from forked import Forked
 from soak import SMALL, SMALL_MAPS
 
 from ptnt_mm.checkpoints.read import read
@@ -32,14 +33,22 @@ def small(workplace: Workplace) -> Path:
     return file
 
 
+def run_ranks(workplace: Workplace, port: int, *words: object) -> str:
+    """Run a script in two processes with the environment that torchrun gives; their output."""
+    output = workplace.folder / f'ranks{port}.txt'
+    shared = dict(WORLD_SIZE='2', MASTER_ADDR='127.0.0.1', MASTER_PORT=str(port))
+    ranks = [
+        Forked(list(words), workplace.folder, output, RANK=rank, LOCAL_RANK=rank, **shared)
+        for rank in '01'
+    ]
+    assert [rank.wait(280) for rank in ranks] == [0, 0], output.read_text()
+    return output.read_text()
+
+
 @pytest.mark.timeout(300)
 def test_gradients_are_the_mean_of_those_of_the_images(workplace: Workplace, tmp_path: Path):
     file = tmp_path / 'difference.txt'
-    command = ['-m', 'torch.distributed.run', '--nproc_per_node', '2', '--master_port', '29611']
-    subprocess.run(
-        [sys.executable, '-W', 'ignore', *command, str(TESTS / 'two_processes.py'), str(file)],
-        env=environment(workplace, 29611), cwd=tmp_path, check=True,
-    )  # fmt: skip
+    run_ranks(workplace, 29611, TESTS / 'two_processes.py', file)
     assert float(file.read_text()) < 1e-4
 
 
@@ -89,10 +98,10 @@ def test_iterations_resume_bit_by_bit(workplace: Workplace):
         'default_hooks.checkpoint.interval=2', 'default_hooks.checkpoint.max_keep_ckpts=9',
     )  # fmt: skip
     weights = []
+    train = [ROOT / 'tools' / 'train.py', config, '--launcher', 'pytorch']
     for port, start_from in ((29614, '--seed=1'), (29615, '--resume=dist29614/iter_2.pth')):
-        process = start(workplace, config, port, start_from, *settings)
-        output, _ = process.communicate(timeout=280)
-        assert process.returncode == 0, output
+        words = [*train, '--work-dir', f'dist{port}', start_from, *settings]
+        output = run_ranks(workplace, port, *words)
         assert output.count('on this CPU each process has a BN of its own') == 1
         last = workplace.folder / f'dist{port}' / 'iter_4.pth'
         weights.append(read(last)['state_dict'])

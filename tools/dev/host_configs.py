@@ -65,7 +65,7 @@ def shrink(node: object, side: int) -> None:
     if isinstance(node, dict):
         for key in ('init_cfg', 'pretrained', 'batch_augments', 'teacher_ckpt'):
             if key in node:
-                node[key] = None
+                node[key] = False if isinstance(node[key], bool) else None
         if 'size' in node and 'mean' in node:  # mmseg's data preprocessor
             node['size'] = (side, side)
         if node.get('type') == 'SyncBN':  # torch's, for GPUs alone
