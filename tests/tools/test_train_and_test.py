@@ -288,9 +288,7 @@ def test_bad_input_to_test(workplace: Workplace, training: Training):
 
 def test_unsafe_loading_is_refused(workplace: Workplace, training: Training):
     for script, args in (('train.py', (CONFIG,)), ('test.py', (CONFIG, training.checkpoint))):
-        done = workplace.run_afresh(
-            script, *args, check=False, TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD='1'
-        )
+        done = workplace.run(script, *args, check=False, TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD='1')
         assert done.returncode == 1
         assert done.stdout.startswith('error: TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1')
 

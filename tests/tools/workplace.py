@@ -91,11 +91,11 @@ class Workplace:
         script = ROOT / 'tools' / script if isinstance(script, str) else script
         return [sys.executable, str(script), *map(str, args)]
 
-    def run(self, script: str | Path, *args: object, check: bool = True):
+    def run(self, script: str | Path, *args: object, check: bool = True, **environment: str):
         """Run a tool to its end; stdout and stderr come together in ``stdout``."""
         _, *words = self.command(script, *args)
         with tempfile.NamedTemporaryFile('r') as output:
-            status = Forked(words, self.folder, Path(output.name)).wait()
+            status = Forked(words, self.folder, Path(output.name), **environment).wait()
             done = subprocess.CompletedProcess(words, status, output.read())
         assert not check or done.returncode == 0, done.stdout
         return done
