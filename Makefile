@@ -63,14 +63,9 @@ demo-cls: setup
 	@.venv/bin/python tools/draw_demo.py $(OUT) --results $(OUT)/val/predictions.json \
 		--image-folder data/demo_cls/val
 
-# Three tests at a time with a thread each: much of the suite is one process waiting for another. Memory that is
-# freed stays with the process: the system takes a twentieth of the time to clear it for the next tensor.
-test: export OMP_NUM_THREADS = 1
-test: export OMP_WAIT_POLICY = passive
-test: export MALLOC_MMAP_THRESHOLD_ = 4294967296
-test: export MALLOC_TRIM_THRESHOLD_ = 4294967296
+# Three tests at a time with a thread each: much of the suite is one process waiting for another.
 test: setup
-	@.venv/bin/python -m pytest -n 3 --dist worksteal
+	@OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive .venv/bin/python -m pytest -n 3 --dist worksteal
 
 matrix: setup
 	.venv/bin/nox

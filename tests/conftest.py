@@ -1,6 +1,8 @@
 """What tests of several folders share."""
 
+import gc
 import signal
+from collections.abc import Iterator
 
 import pytest
 from quick_mmengine import spare_imports
@@ -11,6 +13,14 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish() -> None:
+    spare_imports()
+
+
+@pytest.fixture(scope='module', autouse=True)
+def _no_garbage_of_other_files() -> Iterator[None]:
+    """Models lie in circles of references; what the file's tests imported is there to stay."""
+    yield
+    gc.collect()
     spare_imports()
 
 
