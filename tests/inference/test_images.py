@@ -13,17 +13,11 @@ from ptnt_mm.utils.errors import UserError
 from .samples import photograph
 
 PIXELS = photograph(12, 20)
-GREY = PIXELS[..., 0]
-
-
-def saved(image: np.ndarray | Image.Image, file: Path, **options) -> Path:
-    image = image if isinstance(image, Image.Image) else Image.fromarray(image)
-    image.save(file, **options)
-    return file
 
 
 def test_pixels_are_those_that_opencv_reads(tmp_path: Path):
-    file = saved(PIXELS, tmp_path / 'x.png')
+    file = tmp_path / 'x.png'
+    Image.fromarray(PIXELS).save(file)
     np.testing.assert_array_equal(read_image(file), cv2.imread(str(file)))
 
 
