@@ -116,6 +116,16 @@ def test_weights_that_fit(micro_arch: dict, tmp_path: Path):
     assert [one.severity for one in check_weights_fit(config, model)] == [Severity.OK]
 
 
+def test_weights_behind_a_prefix_fit(micro_arch: dict, tmp_path: Path):
+    file = tmp_path / 'weights.pth'
+    init = dict(type='Pretrained', checkpoint=str(file), prefix='student.')
+    backbone = PyramidTNT(micro_arch, init_cfg=init)
+    torch.save({f'student.{key}': weight for key, weight in backbone.state_dict().items()}, file)
+    config = _model(backbone=dict(type='PyramidTNT', arch=micro_arch, init_cfg=init))
+    (finding,) = check_weights_fit(config, nn.ModuleDict({'backbone': backbone}))
+    assert finding.severity is Severity.OK, finding.what
+
+
 def test_weights_of_tnt_are_looked_into(tmp_path: Path):
     arch = dict(depth=1, outer_dim=8, inner_dim=2, outer_heads=1, inner_heads=1, words=16)
     model = nn.Module()

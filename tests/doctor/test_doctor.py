@@ -12,7 +12,7 @@ from ptnt_mm.doctor import probes, report
 from ptnt_mm.doctor.probes import PROBES, Answer
 from ptnt_mm.doctor.report import ABSENT, BROKEN, OK, Row
 from ptnt_mm.mmcv_ops.place import source
-from ptnt_mm.utils.versions import EXTRA_REQUIREMENTS, VERSIONS
+from ptnt_mm.utils.versions import HOST_PACKAGES, VERSIONS
 
 FINE = Answer(True, 'imports')
 TESTED = {name: tested for name, (_, tested) in VERSIONS.items() if name != 'Python'}
@@ -87,7 +87,7 @@ def test_old_python():
         assert report.python_row(version).verdict == BROKEN
 
 
-@pytest.mark.parametrize('probe', ['mmengine', *EXTRA_REQUIREMENTS, 'opencv', 'ptnt_mm'])
+@pytest.mark.parametrize('probe', ['mmengine', *HOST_PACKAGES, 'opencv', 'ptnt_mm'])
 def test_an_import_that_fails_is_a_row(here, answers, capsys, probe):
     answers[probe] = Answer(False, 'ImportError: libGL.so.1: cannot open shared object file')
     assert report.main() == 1
@@ -109,14 +109,14 @@ def test_torch_is_blamed_for_what_needs_it(here, answers):
 
 
 def test_hosts_and_mmcv_are_optional(here, answers):
-    for name in (*EXTRA_REQUIREMENTS, 'mmcv-lite'):
+    for name in (*HOST_PACKAGES, 'mmcv-lite'):
         del here[name]
-    for probe in (*EXTRA_REQUIREMENTS, 'operators'):
+    for probe in (*HOST_PACKAGES, 'operators'):
         answers[probe] = Answer(False, 'ModuleNotFoundError: no such module')
     rows = report.examine()
     assert report.main() == 0
     absent = {row.what: row for row in rows if row.verdict == ABSENT}
-    assert list(absent) == ['mmcv', 'mmcv operators', *EXTRA_REQUIREMENTS]
+    assert list(absent) == ['mmcv', 'mmcv operators', *HOST_PACKAGES]
     assert "'mmdet>=3.3,<3.4'" in absent['mmdet'].fix
     assert absent['mmsegmentation'].fix.endswith(' ftfy regex')
 
@@ -169,7 +169,7 @@ def test_operators_that_the_hosts_own_commands_do_not_find(here, answers, capsys
 
 def test_operators_that_fail_matter_to_hosts_alone(here, answers):
     answers['operators'] = Answer(False, "ModuleNotFoundError: No module named 'torchvision'")
-    for name in EXTRA_REQUIREMENTS:
+    for name in HOST_PACKAGES:
         del here[name]
     assert row_of(report.examine(), 'mmcv operators').verdict == ABSENT
 
@@ -186,7 +186,7 @@ def test_pkg_resources_is_needed_by_hosts_alone(here, answers):
     answers['pkg_resources'] = Answer(False, 'ModuleNotFoundError: no pkg_resources')
     row = row_of(report.examine(), 'setuptools')
     assert (row.verdict, "'setuptools<81'" in row.fix) == (BROKEN, True)
-    for name in EXTRA_REQUIREMENTS:
+    for name in HOST_PACKAGES:
         del here[name]
     assert row_of(report.examine(), 'setuptools').verdict == ABSENT
 
