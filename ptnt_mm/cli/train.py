@@ -284,10 +284,10 @@ def _how_to_continue(arguments: TrainArguments, work_dir: Path) -> str:
 
 def _closing(runner: Runner) -> str:
     """Where everything is, and how to see more."""
-    # As it was given; the runner's own is absolute.
-    # Matplotlib, half a second of every start, is wanted only here.
+    # Here, because it imports Matplotlib: at the start, Ctrl-C then ends in a traceback.
     from ptnt_mm.visualization.curves import draw_curves
 
+    # As it was given; the runner's own is absolute.
     work_dir = Path(runner.cfg.work_dir)
     try:
         pictures = draw_curves(work_dir, work_dir / 'curves.png')

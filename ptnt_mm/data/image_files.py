@@ -71,7 +71,7 @@ def open_image(path: Path, loader: object) -> OpenedImage:
 def size_as_read(path: Path) -> tuple[int, int] | None:
     """(width, height) of an image in pixels as the hosts read it: turned as its EXIF data says.
 
-    The pixels are not decoded. None if it is no image.
+    The pixels are not decoded. None if it is not an image.
     """
     try:
         with Image.open(path, formats=DECODERS) as image:

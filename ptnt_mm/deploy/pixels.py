@@ -17,7 +17,7 @@ def to_rgb(image: Any) -> np.ndarray:
         image: A path, a ``PIL.Image``, or an array (H, W, 3) uint8 that is RGB already.
 
     Raises:
-        UserError: for anything else, or a file that is no whole image.
+        UserError: for anything else, or a file that cannot be read.
     """
     if isinstance(image, (str, Path)):
         return read_rgb(image)

@@ -16,9 +16,9 @@ from ptnt_mm.mmcv_ops.place import OFFERED
 from ptnt_mm.utils.console import show
 from ptnt_mm.utils.progress import watched
 from ptnt_mm.utils.tables import new_listing, to_text
-from ptnt_mm.utils.versions import EXTRA_REQUIREMENTS, VERSIONS, installed, is_within
+from ptnt_mm.utils.versions import HOST_PACKAGES, VERSIONS, installed, is_within
 
-NEED_TORCH = ('CUDA', 'mmengine', 'mmcv operators', *EXTRA_REQUIREMENTS, 'ptnt_mm')
+NEED_TORCH = ('CUDA', 'mmengine', 'mmcv operators', *HOST_PACKAGES, 'ptnt_mm')
 
 OK, ABSENT, BROKEN = 'ok', 'optional', 'BROKEN'
 
@@ -56,7 +56,7 @@ def examine() -> list[Row]:
         package_row('mmengine', answers['mmengine']),
         mmcv_row(),
         operators_row(answers['operators']),
-        *(package_row(host, answers[host]) for host in EXTRA_REQUIREMENTS),
+        *(package_row(host, answers[host]) for host in HOST_PACKAGES),
         setuptools_row(answers['pkg_resources']),
         opencv_row(answers['opencv']),
         safe_loading_row(os.environ.get(UNSAFE_SWITCH, '')),
@@ -78,8 +78,8 @@ def python_row(version: str) -> Row:
 
 def package_row(name: str, answer: Answer) -> Row:
     """Judge a package; a host may be missing, but must work where it is installed."""
-    row, fix = package_found(name), install_command(name) + EXTRA_REQUIREMENTS.get(name, '')
-    if name in EXTRA_REQUIREMENTS:
+    row, fix = package_found(name), install_command(name) + HOST_PACKAGES.get(name, '')
+    if name in HOST_PACKAGES:
         if not installed(name):
             return row.absent(fix)
         fix = mmcv_command() if 'mmcv' in answer.text else fix
@@ -190,7 +190,7 @@ def version_checked(row: Row, version: str | None, fix: str, answer: Answer | No
 
 def hosts_here() -> str:
     """Name the installed hosts, for a sentence."""
-    return ' and '.join(filter(installed, EXTRA_REQUIREMENTS))
+    return ' and '.join(filter(installed, HOST_PACKAGES))
 
 
 def mmcv_command() -> str:

@@ -1,6 +1,6 @@
 """Batches without end, which begin at any iteration and are the same whoever loads them.
 
-To begin late, indices are skipped and no images: the 150,000th batch comes within a second, or
+To begin late, indices are skipped, not images: the 150,000th batch comes within a second, or
 within seconds where a batch sampler looks up every entry that is skipped. Each index carries
 its place in the stream to whichever worker loads it, and what augmentation draws is seeded by that
 place: it matters neither how many workers there are nor what they did before.

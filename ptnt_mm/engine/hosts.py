@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mmengine.config import Config
 
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.versions import EXTRA_REQUIREMENTS
+from ptnt_mm.utils.versions import HOST_PACKAGES
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def how_to_install(error: ModuleNotFoundError) -> str:
     if 'pkg_resources' in words:
         return 'Install an older setuptools: pip install "setuptools<81"'
     for scope, host in HOSTS.items():
-        more = EXTRA_REQUIREMENTS[host.package]
+        more = HOST_PACKAGES[host.package]
         if words & {scope, host.package, *more.split()}:
             install = f'pip install {host.package}{more}'
             return f'Install it: {install}; then run python -m ptnt_mm.doctor'

@@ -14,7 +14,7 @@ from mmengine.runner.checkpoint import _load_checkpoint_to_model
 
 from ptnt_mm.mmcv_ops.place import source
 from ptnt_mm.utils.atomic_files import sha256
-from ptnt_mm.utils.versions import EXTRA_REQUIREMENTS, installed
+from ptnt_mm.utils.versions import HOST_PACKAGES, installed
 
 TRACEBACK = 'What failed:'
 """Begins a message for the log file, whose gist the console has in one line."""
@@ -35,7 +35,7 @@ _PACKAGES = (
     'mmengine',
     'mmcv',
     'mmcv-lite',
-    *EXTRA_REQUIREMENTS,
+    *HOST_PACKAGES,
     'numpy',
 )
 

@@ -42,7 +42,7 @@ def read_rgb(file: Path | str) -> np.ndarray:
             image = ImageOps.exif_transpose(stored)
         if image.mode.startswith(('I', 'F')):
             image = Image.fromarray(_to_8_bits(np.asarray(image)))
-        return np.array(image.convert('RGB'))
+        return np.asarray(image.convert('RGB'))
     except UnidentifiedImageError as error:
         reason = 'is not an image, or damaged' if Path(file).stat().st_size else 'is empty'
         raise UserError(f'{file} {reason}') from error

@@ -25,7 +25,7 @@ VERSIONS = {
 }
 
 # The libraries that we plug into, and the packages that each imports without requiring them.
-EXTRA_REQUIREMENTS = {'mmdet': '', 'mmsegmentation': ' ftfy regex', 'mmpretrain': ''}
+HOST_PACKAGES = {'mmdet': '', 'mmsegmentation': ' ftfy regex', 'mmpretrain': ''}
 
 
 def installed(name: str) -> str | None:
