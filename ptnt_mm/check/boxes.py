@@ -88,12 +88,12 @@ def _each(data: DetectionData) -> Iterator[Finding]:
 
 def _is_lost(data: DetectionData) -> np.ndarray:
     """Whether mmdet leaves out each object although a class asks for it, (N,)."""
-    if data.loaded is None:
+    if data.built is None:
         return np.zeros(len(data.boxes), bool)
     asked = [
         entry['category_id'] in data.labels
         and not entry.get('ignore')
-        and entry['id'] not in data.loaded.refused
+        and entry['id'] not in data.refused
         for entry in data.file.annotations
     ]
     return np.array(asked, bool) & ~data.is_loaded

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ptnt_mm.check.coco_annotations import DetectionData
-from ptnt_mm.check.data_sets import Data, misread_names
+from ptnt_mm.check.data_sets import Data, as_names, misread_names
 from ptnt_mm.utils.findings import Finding, error, sound, warning
 from ptnt_mm.utils.text import some, suggest
 
@@ -17,12 +17,24 @@ def check_class_names(data: Sequence[Data]) -> Iterator[Finding]:
     if data and names_are_known(data[0]):
         names = data[0].classes
         for other in data[1:]:
-            if other.shares_classes and other.classes and other.classes != names:
+            # Trackers are measured on data sets whose classes are their metric's.
+            is_of_metric = isinstance(other, DetectionData) and not other.has_objects
+            if other.classes and other.classes != names and not is_of_metric:
                 what = f'the classes are {some(other.classes)}; those of {data[0].name} are'
                 advice = (
                     'give all data sets the same names in the same order: labels are their places'
                 )
                 yield error(other.name, f'{what} {some(names)}', advice)
+
+
+def names_for_heads(data: Sequence[Data]) -> tuple[str, ...]:
+    """The class names of the training data that heads learn; none if they are not known."""
+    for one in data:
+        if one.trains and names_are_known(one):
+            # Of panoptic data, heads tell objects apart.
+            own = getattr(one.cls, 'METAINFO', {}) | one.metainfo
+            return as_names(own.get('thing_classes')) or one.classes
+    return ()
 
 
 def names_are_known(data: Data) -> bool:
@@ -45,7 +57,7 @@ def faults_of_names(data: Data) -> Iterator[Finding]:
         yield error(data.name, what, 'name each class once')
     if isinstance(data, DetectionData) and data.file is not None:
         yield from _against_categories(data)
-    elif data.MAPS_NAMES:
+    elif data.scope == 'mmseg':
         yield from _strangers(data)
         yield from _colours(data)
 

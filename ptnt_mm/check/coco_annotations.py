@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 from mmengine.config import Config
-from mmengine.registry import DATASETS, DefaultScope
 
-from ptnt_mm.check.data_sets import Data, ImageFile, as_names, find_data_sets, misread_names
+from ptnt_mm.check.data_sets import Data, ImageFile, find_data_sets, misread_names
 from ptnt_mm.data.coco_file import CocoFile, read
 from ptnt_mm.engine.config import explain_build_error, kind_of
 from ptnt_mm.utils.errors import UserError
@@ -24,41 +23,29 @@ _READING = ('load_data_list', 'parse_data_info', 'filter_data')
 Id = int | float | str
 
 
-@dataclass(frozen=True)
-class Loaded:
-    """What mmdet loads of an annotation file, object by object.
-
-    Attributes:
-        paths: The path of each image, by its id.
-        ignored: Whether each object is ignored, by its id; those left out are not there.
-        refused: Why mmdet breaks off at an object, by its id.
-        used: The ids of the images that its filter and ``indices`` leave.
-    """
-
-    paths: dict[Id, str] = field(default_factory=dict)
-    ignored: dict[Id, bool] = field(default_factory=dict)
-    refused: dict[Id, str] = field(default_factory=dict)
-    used: set[Id] = field(default_factory=set)
-
-
-@dataclass(frozen=True)
+@dataclass
 class DetectionData(Data):
-    """A data set, the classes it is asked for, and its annotation file.
+    """A data set, the classes it is asked for, and what mmdet makes of its annotation file.
 
     Attributes:
         file: What its annotation file holds of the images that are chosen; None if it was not
             read.
-        loaded: What mmdet makes of it; None if it makes nothing of it.
-        labels: The label that mmdet gives to each category that a class asks for.
         total: The number of images in the file.
+
+    And of what mmdet loads, if it has built the data set:
+        labels: The label that mmdet gives to each category that a class asks for.
+        used: The ids of the images that its filter and ``indices`` leave.
+        ignored: Whether each object is ignored, by its id; those left out are not there.
+        refused: Why mmdet breaks off at an object, by its id.
     """
 
     file: CocoFile | None = None
-    loaded: Loaded | None = None
-    labels: dict[Id, int] = field(default_factory=dict)
     total: int = 0
+    labels: dict[Id, int] = field(default_factory=dict)
+    used: set[Id] = field(default_factory=set)
+    ignored: dict[Id, bool] = field(default_factory=dict)
+    refused: dict[Id, str] = field(default_factory=dict)
 
-    IDENTITY = ('filter_cfg', 'indices', 'test_mode')
     MAKES_PATHS = 'data_prefix.img and the file_name of the annotation file'
     REMOVE = 'take them out of the annotation file'
 
@@ -69,37 +56,14 @@ class DetectionData(Data):
         return coco is not None and all(getattr(self.cls, m) is getattr(coco, m) for m in _READING)
 
     @property
-    def shares_classes(self) -> bool:
-        """Whether it gives images with their objects.
-
-        Trackers are measured on data sets of another kind, whose classes are their metric's.
-        """
+    def has_objects(self) -> bool:
+        """Whether its class gives images with their objects."""
         return any(base.__name__ == 'BaseDetDataset' for base in self.cls.__mro__)
-
-    @property
-    def known_to_heads(self) -> tuple[str, ...]:
-        """The class names that heads tell apart: of panoptic data, those of objects."""
-        things = (getattr(self.cls, 'METAINFO', {}) | self.metainfo).get('thing_classes')
-        return as_names(things) or self.classes
 
     @property
     def names_folder(self) -> bool:
         """Whether its settings name a folder of images."""
         return 'img' in (self.settings.get('data_prefix') or {})
-
-    @cached_property
-    def images(self) -> list[ImageFile]:
-        """All images of the annotation file that ``indices`` leave."""
-        if self.loaded is None:
-            return []
-        found = []
-        for image in self.file.images.values():
-            path, size = self.loaded.paths[image['id']], (image['width'], image['height'])
-            # An address as file_name ends up inside a path: such a file is missing, not remote.
-            is_remote = '://' in path and path.partition('://')[0].isalnum()
-            path = None if is_remote else Path(path)
-            found.append(ImageFile(self.name, path, str(self.file.path), self.image_loader, size))
-        return found
 
     @cached_property
     def boxes(self) -> np.ndarray:
@@ -117,13 +81,12 @@ class DetectionData(Data):
     @cached_property
     def is_loaded(self) -> np.ndarray:
         """Whether mmdet loads each object, (N,)."""
-        return np.array([a['id'] in self.loaded.ignored for a in self.file.annotations], bool)
+        return np.array([a['id'] in self.ignored for a in self.file.annotations], bool)
 
     @cached_property
     def is_ignored(self) -> np.ndarray:
         """Whether mmdet loads each object as a crowd, of which nothing is learned, (N,)."""
-        ignored = self.loaded.ignored
-        return np.array([ignored.get(a['id'], False) for a in self.file.annotations], bool)
+        return np.array([self.ignored.get(a['id'], False) for a in self.file.annotations], bool)
 
     def described(self, annotation: Mapping) -> str:
         """An object for a list of examples."""
@@ -142,7 +105,7 @@ def load(config: Config, splits: tuple[str, ...]) -> tuple[list[DetectionData], 
     """
     data, findings = find_data_sets(DetectionData, config, splits)
     files: dict[Path, CocoFile | None] = {}
-    for i, one in enumerate(data):
+    for one in data:
         ann_file = one.settings.get('ann_file')
         path = one.data_set.path(ann_file)
         if not one.reads_coco:
@@ -157,7 +120,7 @@ def load(config: Config, splits: tuple[str, ...]) -> tuple[list[DetectionData], 
             if path not in files:
                 files[path] = _read(path, one.trains, findings)
             if files[path] is not None:
-                data[i] = _as_loaded(one, files[path], findings)
+                findings += _load(one, files[path])
     return data, findings
 
 
@@ -188,34 +151,36 @@ def _read(path: Path, trains: bool, findings: list[Finding]) -> CocoFile | None:
         return None
 
 
-def _as_loaded(data: DetectionData, file: CocoFile, findings: list[Finding]) -> DetectionData:
-    """A data set with its file and what mmdet makes of it.
-
-    mmdet gets the entries that are whole, and parses each object by itself, so that it is known
-    what becomes of it.
+def _load(data: DetectionData, file: CocoFile) -> Iterator[Finding]:
+    """Have mmdet load a file's whole entries, each object by itself: so it is known what becomes
+    of it.
     """
-    loaded = Loaded()
-    settings = dict(data.settings, pipeline=[], lazy_init=True, serialize_data=False)
-    data = replace(data, file=file, total=len(file.images))
+    data.file, data.total = file, len(file.images)
+    paths: dict[Id, str] = {}
     try:
+        data.build()
+        data.built.COCOAPI = partial(_index, data.built.COCOAPI, file)
+        data.built.parse_data_info = partial(_parse, data.built.parse_data_info, data, paths)
         # pycocotools prints its progress.
-        with DefaultScope.overwrite_default_scope(data.scope), redirect_stdout(io.StringIO()):
-            built = DATASETS.build(settings)
-            built.COCOAPI = partial(_index, built.COCOAPI, file)
-            built.parse_data_info = partial(_parse, built.parse_data_info, loaded)
-            built.full_init()
+        with redirect_stdout(io.StringIO()):
+            data.built.full_init()
     except Exception as err:  # data sets may raise anything
+        data.built = None
         if not file.problems and data.names_folder and not any(misread_names(data)):
-            why = explain_build_error(err)
-            findings.append(error(data.name, f'the data set cannot be built: {why}'))
-        return data
-    loaded.used.update(info['img_id'] for info in built.data_list)
+            yield error(data.name, f'the data set cannot be built: {explain_build_error(err)}')
+        return
+    data.labels = data.built.cat2label
+    data.used = {info['img_id'] for info in data.built.data_list}
     if data.settings.get('indices') is not None:
         # Images that are not chosen may be missing or wrong.
-        images = {key: image for key, image in file.images.items() if key in loaded.used}
+        images = {key: image for key, image in file.images.items() if key in data.used}
         annotations = [entry for entry in file.annotations if entry['image_id'] in images]
-        file = replace(file, images=images, annotations=annotations)
-    return replace(data, file=file, loaded=loaded, labels=built.cat2label)
+        data.file = replace(file, images=images, annotations=annotations)
+    for key, image in data.file.images.items():
+        # An address as file_name ends up inside a path: such a file is missing, not remote.
+        scheme, is_address, _ = paths[key].partition('://')
+        path = None if is_address and scheme.isalnum() else Path(paths[key])
+        data.images.append(ImageFile(path, (image['width'], image['height'])))
 
 
 def _index(api: type, file: CocoFile, path: str) -> Any:
@@ -233,17 +198,19 @@ def _index(api: type, file: CocoFile, path: str) -> Any:
     return coco
 
 
-def _parse(parse: Callable[[dict], dict], loaded: Loaded, raw: dict) -> dict:
+def _parse(
+    parse: Callable[[dict], dict], data: DetectionData, paths: dict[Id, str], raw: dict
+) -> dict:
     """Parse an image and each of its objects by itself."""
     image = raw['raw_img_info']
     info = parse(dict(raw_img_info=image, raw_ann_info=[]))
-    loaded.paths[image['id']] = info['img_path']
+    paths[image['id']] = info['img_path']
     for annotation in raw['raw_ann_info']:
         try:
             found = parse(dict(raw_img_info=image, raw_ann_info=[annotation]))['instances']
         except Exception as err:  # an annotation may hold anything
-            loaded.refused[annotation['id']] = f'{type(err).__name__}: {err}'
+            data.refused[annotation['id']] = f'{type(err).__name__}: {err}'
         else:
             for instance in found:
-                loaded.ignored[annotation['id']] = bool(instance['ignore_flag'])
+                data.ignored[annotation['id']] = bool(instance['ignore_flag'])
     return info

@@ -1,12 +1,11 @@
 """The data sets of a config: their files are there; each once, with the classes it is asked for."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 from mmengine.config import Config
 from mmengine.registry import DATASETS, TRANSFORMS, DefaultScope
@@ -17,9 +16,6 @@ from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, sound
 from ptnt_mm.utils.text import suggest, unknown_name
-
-# Settings that tell data sets apart, whatever the host.
-_IDENTITY = ('type', 'data_root', 'ann_file', 'data_prefix', 'metainfo')
 
 _LAYOUT = (
     'paths start from the folder that you work in; docs/data.md has the settings, and '
@@ -32,22 +28,18 @@ class ImageFile:
     """An image as its data set lists it.
 
     Attributes:
-        split: Which split or splits it is for.
         path: The file; None if it is remote.
-        source: The annotation file, list or folder that names it.
-        loader: The host's transform that loads it; None if that is not known.
         size: (width, height) in pixels as annotated; None if nothing says it.
+        mask: The mask of its classes; None if the data set names none.
     """
 
-    split: str
     path: Path | None
-    source: str
-    loader: object
     size: tuple[int, int] | None = None
+    mask: Path | None = None
 
 
-@dataclass(frozen=True)
-class Data(ABC):
+@dataclass
+class Data:
     """A data set and the classes that it is asked for.
 
     Attributes:
@@ -57,6 +49,8 @@ class Data(ABC):
         cls: Its class, of the host library or registered there.
         stated: The class names as the config states them, of whatever kind; None if it does not.
         classes: The class names.
+        built: The host's own data set, without a pipeline; None if it was left out or refused.
+        images: All images that it lists.
     """
 
     data_set: DataSet
@@ -65,16 +59,11 @@ class Data(ABC):
     cls: type
     stated: object
     classes: tuple[str, ...]
+    built: Any = None
+    images: list[ImageFile] = field(default_factory=list)
 
-    MAPS_NAMES = False  # whether its class maps names to its own ones, and has colours for them
-    IDENTITY = ()  # further settings that tell data sets of the host apart
     MAKES_PATHS = ''  # for advice: the settings that together make an image's path
     REMOVE = ''  # for advice: how to take an image out
-
-    @property
-    @abstractmethod
-    def images(self) -> list[ImageFile]:
-        """All images that it lists."""
 
     @property
     def settings(self) -> Mapping:
@@ -96,16 +85,6 @@ class Data(ABC):
         """Whether a model learns from it."""
         return 'train' in self.pipelines
 
-    @property
-    def known_to_heads(self) -> tuple[str, ...]:
-        """The class names that heads tell apart."""
-        return self.classes
-
-    @property
-    def shares_classes(self) -> bool:
-        """Whether its classes have to be those of the training data."""
-        return True
-
     @cached_property
     def image_loader(self) -> object:
         """The host's transform that loads its images; None if none is known."""
@@ -116,13 +95,16 @@ class Data(ABC):
                     return TRANSFORMS.build(dict(step))
         return None
 
-
-SomeData = TypeVar('SomeData', bound=Data)
+    def build(self) -> None:
+        """Have the host build it, without a pipeline; whatever its constructor raises is raised."""
+        settings = dict(self.settings, pipeline=[], lazy_init=True, serialize_data=False)
+        with DefaultScope.overwrite_default_scope(self.scope):
+            self.built = DATASETS.build(settings)
 
 
 def find_data_sets(
-    kind: type[SomeData], config: Config, splits: tuple[str, ...]
-) -> tuple[list[SomeData], list[Finding]]:
+    kind: type[Data], config: Config, splits: tuple[str, ...]
+) -> tuple[list[Any], list[Finding]]:
     """Describe the data sets of a config; one that several splits use comes once.
 
     Args:
@@ -133,32 +115,30 @@ def find_data_sets(
     Returns:
         The data sets, and an error for each whose class is not there.
     """
-    found: dict[tuple, SomeData] = {}
+    found: dict[str, Data] = {}
     findings = []
     scope = scope_of(config)
     for split in splits:
         for data_set in data_sets(config, split):
+            settings = data_set.settings
             # Pipelines do not count. Training data is kept apart from the same data in val.
-            values = (repr(data_set.settings.get(key)) for key in (*_IDENTITY, *kind.IDENTITY))
-            identity = (split == 'train', *values)
+            identity = repr((split == 'train', dict(settings, pipeline=None)))
             if identity in found:
                 found[identity].pipelines.setdefault(split, data_set.pipeline)
                 continue
             try:
-                cls = _class_of(data_set.settings, scope)
+                cls = _class_of(settings, scope)
             except UserError as err:
                 findings.append(error(split, str(err)))
                 continue
             # mmpretrain takes them either way.
-            own = data_set.settings.get('classes')
-            stated = (data_set.settings.get('metainfo') or {}).get('classes', own)
+            stated = (settings.get('metainfo') or {}).get('classes', settings.get('classes'))
             if isinstance(stated, str) and Path(stated).is_file():
                 stated = Path(stated).read_text(encoding='utf-8').splitlines()
             # The config's own names, or its class's.
             default = getattr(cls, 'METAINFO', {}).get('classes', ())
             names = as_names(default if stated is None else stated)
-            pipelines = {split: data_set.pipeline}
-            found[identity] = kind(data_set, pipelines, scope, cls, stated, names)
+            found[identity] = kind(data_set, {split: data_set.pipeline}, scope, cls, stated, names)
     return list(found.values()), findings
 
 

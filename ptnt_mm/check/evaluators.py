@@ -40,7 +40,7 @@ def check_evaluators_of_masks(
         of_split = [one for one in data if split in one.pipelines]
         if 'IoUMetric' in kinds:
             # IoUMetric counts by names, which a class may have read with its list.
-            if any(one.pairs and 'classes' not in one.built.metainfo for one in of_split):
+            if any(one.images and 'classes' not in one.built.metainfo for one in of_split):
                 what = 'the data set names no class, and IoUMetric counts by names'
                 faults.append(error(split, what, "write metainfo=dict(classes=('name', ...))"))
         elif not faults and (not found or any(one.has_masks for one in of_split)):
@@ -88,8 +88,8 @@ def _another_file(split: str, data: DetectionData, file: Path) -> Iterator[Findi
         what = f'{split}_evaluator.ann_file is {file}, the data set reads {data.file.path}'
         advice = 'predictions would be measured against other images: give both the same file'
         yield error(split, what, advice)
-    elif data.loaded is not None and len(data.loaded.used) < data.total:
-        what = f'{len(data.loaded.used)} of the {data.total} images of {file} are loaded'
+    elif data.built is not None and len(data.used) < data.total:
+        what = f'{len(data.used)} of the {data.total} images of {file} are loaded'
         advice = 'the others count as images in which nothing was found: make a file of those alone'
         yield warning(split, what, advice)
 

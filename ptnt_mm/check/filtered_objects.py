@@ -15,16 +15,16 @@ _MANY = 0.5  # share left out, empty or ignored that is hardly meant
 def check_filtering(data: list[DetectionData], config: Config) -> Iterator[Finding]:
     """Compare what mmdet loads with what the file says: images, objects, crowds."""
     for one in data:
-        if one.loaded is not None:
+        if one.built is not None:
             yield _counted(one, config)
             yield from _refused_or_ignored(one)
-            if one.trains and one.loaded.used:
+            if one.trains and one.used:
                 yield from _too_few(one, config)
 
 
 def _counted(data: DetectionData, config: Config) -> Finding:
     """Say how many images there are to train or evaluate on."""
-    where, total, kept = data.name, data.total, len(data.loaded.used)
+    where, total, kept = data.name, data.total, len(data.used)
     if not total:
         return error(where, f'{data.file.path} lists no image', 'give another ann_file')
     if not kept and data.settings.get('indices') is not None:
@@ -39,7 +39,7 @@ def _counted(data: DetectionData, config: Config) -> Finding:
         )
     objects = zip(data.file.annotations, data.is_loaded, strict=True)
     with_objects = {annotation['image_id'] for annotation, loaded in objects if loaded}
-    empty = kept - len(with_objects & data.loaded.used)
+    empty = kept - len(with_objects & data.used)
     what = f'{kept} of {total} images are used'
     if empty:
         what += f', {empty} of them without an object of any class'
@@ -58,7 +58,7 @@ def _counted(data: DetectionData, config: Config) -> Finding:
 def _refused_or_ignored(data: DetectionData) -> Iterator[Finding]:
     """Objects that mmdet breaks off at, leaves out or ignores although the file does not say so."""
     annotations = data.file.annotations
-    reasons = data.loaded.refused
+    reasons = data.refused
     refused = [
         f'{data.described(a)} ({reasons[a["id"]]})' for a in annotations if a['id'] in reasons
     ]
@@ -90,7 +90,7 @@ def _refused_or_ignored(data: DetectionData) -> Iterator[Finding]:
 
 def _too_few(data: DetectionData, config: Config) -> Iterator[Finding]:
     loader = config.train_dataloader
-    batch, kept = loader.get('batch_size', 1), len(data.loaded.used)
+    batch, kept = loader.get('batch_size', 1), len(data.used)
     if kept < batch and loader.get('drop_last'):
         what = f'{kept} images make no batch of {batch}, and drop_last=True drops the rest'
         yield error(data.name, what, 'lower train_dataloader.batch_size')

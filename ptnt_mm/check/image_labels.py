@@ -1,9 +1,8 @@
 """A classifier's data sets, with the images and labels that mmpretrain lists."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 from math import inf
 from numbers import Integral
@@ -17,13 +16,12 @@ from ptnt_mm.utils.findings import Finding, error, sound, warning
 from ptnt_mm.utils.text import some
 
 
-@dataclass(frozen=True)
+@dataclass
 class LabelledData(ListedData):
     """A classifier's data set, the classes it is asked for, and what it lists."""
 
     BASE = 'BaseDataset'
     LISTS = 'images and labels'
-    IDENTITY = ('split', 'classes', 'with_label', 'indices')
     MAKES_PATHS = 'data_prefix and the names in ann_file'
     REMOVE = 'take them out'
 
@@ -33,14 +31,6 @@ class LabelledData(ListedData):
             return f'{kind_of(self.settings)} fetches its files itself'
         return super().why_not_listed()
 
-    @cached_property
-    def counts(self) -> Counter[int]:
-        """Its images by label. An image may have several; one that is only predicted has none."""
-        labels = (entry.get('gt_label', []) for entry in self.entries)
-        return Counter(
-            chain.from_iterable([one] if isinstance(one, Integral) else one for one in labels)
-        )
-
 
 def number_of_classes(config: Config) -> float:
     """How many classes a classifier's head tells apart; infinity if it does not say so."""
@@ -48,20 +38,30 @@ def number_of_classes(config: Config) -> float:
     return head.get('num_classes', inf) if isinstance(head, dict) else inf
 
 
+def count_labels(entries: Iterable[Mapping]) -> Counter[int]:
+    """Images by label. An image may have several; one that is only predicted has none."""
+    labels = (entry.get('gt_label', []) for entry in entries)
+    return Counter(
+        chain.from_iterable([one] if isinstance(one, Integral) else one for one in labels)
+    )
+
+
 def check_labels(data: list[LabelledData], config: Config) -> Iterator[Finding]:
     """Say how many images there are of each class, and look for labels that no class has."""
     for one in data:
-        found = [*_faults(one, number_of_classes(config))]
-        if not one.is_left_out:
-            yield from found or check_list(one)
-        if one.counts and not found:
-            least, most = min(one.counts.values()), max(one.counts.values())
-            yield sound(one.name, f'{len(one.counts)} classes of {least} to {most} images')
+        if one.is_left_out:
+            continue
+        counts = count_labels(() if one.built is None else one.built.data_list)
+        found = [*_faults(one, counts, number_of_classes(config))]
+        yield from found or check_list(one)
+        if counts and not found:
+            least, most = min(counts.values()), max(counts.values())
+            yield sound(one.name, f'{len(counts)} classes of {least} to {most} images')
 
 
-def _faults(data: LabelledData, number: float) -> Iterator[Finding]:
+def _faults(data: LabelledData, counts: Counter[int], number: float) -> Iterator[Finding]:
     """What is wrong with the labels of a data set, by themselves and for a head."""
-    folders, counts = tuple(getattr(data.built, 'folder_to_idx', ())), data.counts
+    folders = tuple(getattr(data.built, 'folder_to_idx', ()))
     if set(folders) == set(data.classes) and folders != data.classes:
         what = f'the folders come as {some(folders)}, metainfo.classes as {some(data.classes)}'
         advice = 'labels are the places of the folders: write metainfo.classes in their order'

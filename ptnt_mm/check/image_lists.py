@@ -1,13 +1,11 @@
 """Data sets that list their images when the host builds them: segmenters' and classifiers'."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from mmengine.config import Config
-from mmengine.registry import DATASETS, DefaultScope
 
 from ptnt_mm.check.class_names import faults_of_names
 from ptnt_mm.check.data_sets import Data, ImageFile, as_names, find_data_sets
@@ -15,16 +13,14 @@ from ptnt_mm.engine.config import explain_build_error, kind_of
 from ptnt_mm.utils.findings import Finding, Severity, error, note, sound
 
 
-@dataclass(frozen=True)
+@dataclass
 class ListedData(Data):
     """A data set, the classes it is asked for, and what it lists.
 
     Attributes:
-        built: The host's own data set, without a pipeline; None if it was left out or refused.
         refusal: Why it could not be built or read its list; empty if it could.
     """
 
-    built: Any = None
     refusal: str = ''
 
     BASE = ''  # the name of the host's class that lists images
@@ -41,19 +37,6 @@ class ListedData(Data):
         paths = (self.built.ann_file, self.built.data_prefix.get('img_path'))
         return [Path(path) for path in paths if path and not Path(path).exists()]
 
-    @property
-    def entries(self) -> Sequence[Mapping]:
-        """What it lists: of each image at least ``img_path``."""
-        return () if self.built is None else self.built.data_list
-
-    @cached_property
-    def images(self) -> list[ImageFile]:
-        """All images that the host lists."""
-        source, loader = ' '.join(map(str, self.data_set.paths())), self.image_loader
-        return [
-            ImageFile(self.name, Path(entry['img_path']), source, loader) for entry in self.entries
-        ]
-
     def why_not_listed(self) -> str:
         """Why the host is not asked for its list; empty if it is."""
         if not any(base.__name__ == self.BASE for base in self.cls.__mro__):
@@ -61,19 +44,21 @@ class ListedData(Data):
         root = str(self.settings.get('data_root'))
         return 'is not local' if self.settings.get('backend_args') or '://' in root else ''
 
-    def listed(self) -> Self:
-        """The data set with what the host lists, or with why it does not."""
-        settings = dict(self.settings, pipeline=[], lazy_init=True, serialize_data=False)
-        data = self
+    def list_images(self) -> None:
+        """Have the host list its images, or note why it does not."""
         try:
-            with DefaultScope.overwrite_default_scope(self.scope):
-                data = replace(data, built=DATASETS.build(settings))
-            if not data.missing:
-                data.built.full_init()
+            self.build()
+            if not self.missing:
+                self.built.full_init()
         except Exception as err:  # constructors may raise anything
-            return replace(data, refusal=explain_build_error(err))
+            self.refusal = explain_build_error(err)
+            return
         # The data set's class may give the names itself.
-        return replace(data, classes=as_names(data.built.metainfo.get('classes')) or data.classes)
+        self.classes = as_names(self.built.metainfo.get('classes')) or self.classes
+        for entry in self.built.data_list:
+            mask = entry.get('seg_map_path')
+            mask = None if mask is None else Path(mask)
+            self.images.append(ImageFile(Path(entry['img_path']), mask=mask))
 
     def why_empty(self) -> tuple[str, str]:
         """Why its list is empty, and what to do."""
@@ -84,18 +69,18 @@ class ListedData(Data):
 
 def load(
     kind: type[ListedData], config: Config, splits: tuple[str, ...]
-) -> tuple[list[ListedData], list[Finding]]:
+) -> tuple[list[Any], list[Finding]]:
     """Let the host, which is imported, list the images of the data sets that some splits use.
 
     Returns:
         The data sets, each once, as a ``kind``; and what was left out.
     """
     data, findings = find_data_sets(kind, config, splits)
-    for i, one in enumerate(data):
+    for one in data:
         if reason := one.why_not_listed():
             findings.append(note(one.name, f'{reason}: its {kind.LISTS} were not checked'))
         else:
-            data[i] = one.listed()
+            one.list_images()
     return data, findings
 
 
@@ -106,8 +91,8 @@ def check_list(data: ListedData) -> Iterator[Finding]:
         there = all(path.exists() for path in data.data_set.paths())
         if there and not any(one.severity is Severity.ERROR for one in faults_of_names(data)):
             yield error(data.name, f'the data set cannot be built: {data.refusal}')
-    elif data.entries:
-        yield sound(data.name, f'{len(data.entries)} images')
+    elif data.images:
+        yield sound(data.name, f'{len(data.images)} images')
     elif not data.missing:
         yield error(data.name, *data.why_empty())
     else:

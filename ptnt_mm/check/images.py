@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Hashable, Iterator, Sequence
+from pathlib import Path
 
 from PIL import Image
 
@@ -15,47 +16,56 @@ from ptnt_mm.utils.many_files import Folders, on_threads
 def check_images_are_there(data: Sequence[Data]) -> Iterator[Finding]:
     """Look for every image, and for any that is listed twice, by listing folders: open none."""
     folders = Folders()
-    for split, images in _by_split(data).items():
-        local = [image.path for image in images if image.path is not None]
+    names = []
+    for one in data:
+        local = [image.path for image in one.images if image.path is not None]
         missing = folders.missing(local)
         there = folders.instead_of(missing[0]) if missing else ''
         if len(missing) == len(local) and not there:
-            advice = f'{data[0].MAKES_PATHS} must make one path'
+            advice = f'{one.MAKES_PATHS} must make one path'
         else:
             advice = f'there is {there} instead of the first; ' if there else ''
-            advice += f'copy them there, or {data[0].REMOVE}'
+            advice += f'copy them there, or {one.REMOVE}'
         named = map(folders.described, missing)
-        yield from report_wrong(error, split, named, len(local), 'images not there', advice)
+        yield from report_wrong(error, one.name, named, len(local), 'images not there', advice)
         if local and not missing:
-            yield sound(split, f'{len(local)} images are there')
-        if len(local) < len(images):
-            yield note(split, f'{len(images) - len(local)} images are remote: not looked at')
-    # One file may have several spellings and links.
-    local = [image for one in data for image in one.images if image.path is not None]
-    yield from _listed_twice([(image, folders.real(image.path)) for image in local])
+            yield sound(one.name, f'{len(local)} images are there')
+        if len(local) < len(one.images):
+            remote = len(one.images) - len(local)
+            yield note(one.name, f'{remote} images are remote: not looked at')
+        # One file may have several spellings and links.
+        names.append([(path, folders.real(path)) for path in local])
+    yield from _listed_twice(data, names)
 
 
 def check_images_open(data: Sequence[Data]) -> Iterator[Finding]:
     """Load every image that is there as the host does, and compare its size and its bytes."""
-    distinct: dict[str, tuple[ImageFile, OpenedImage]] = {}
-    for split, images in _by_split(data).items():
-        there = [image for image in images if image.path is not None and image.path.is_file()]
+    seen, digests = set(), []
+    for one in data:
+        there = [image for image in one.images if image.path is not None and image.path.is_file()]
         with warnings.catch_warnings():
             warnings.simplefilter('ignore', Image.DecompressionBombWarning)
-            title = f'Opening {split} images'
-            opened = on_threads(lambda image: open_image(image.path, image.loader), there, title)
-            pairs = list(zip(there, opened, strict=True))
-        found = list(_faults(split, pairs, data[0].REMOVE))
+            opened = list(
+                on_threads(
+                    lambda image, loader=one.image_loader: open_image(image.path, loader),
+                    there,
+                    f'Opening {one.name} images',
+                )
+            )
+        found = list(_faults(one, there, opened))
         yield from found
         if there and not found:
             annotated = all(image.size is not None for image in there)
             size = ', all of the size annotated' if annotated else ''
-            yield sound(split, f'{len(there)} images open{size}')
-        for image, one in pairs:
+            yield sound(one.name, f'{len(there)} images open{size}')
+        digests.append([])
+        for image in opened:
             # Several names of one file were reported with the names.
-            distinct.setdefault(os.path.realpath(one.path), (image, one))
-    readable = [(image, one.digest) for image, one in distinct.values() if not one.fault]
-    yield from _listed_twice(readable)
+            name = os.path.realpath(image.path)
+            if name not in seen and not image.fault:
+                digests[-1].append((image.path, image.digest))
+            seen.add(name)
+    yield from _listed_twice(data, digests)
 
 
 def size_text(size: tuple[int, int]) -> str:
@@ -63,57 +73,62 @@ def size_text(size: tuple[int, int]) -> str:
     return 'x'.join(map(str, size))
 
 
-def _by_split(data: Sequence[Data]) -> dict[str, list[ImageFile]]:
-    groups: dict[str, list[ImageFile]] = {}
-    for one in data:
-        if one.images:
-            groups.setdefault(one.name, []).extend(one.images)
-    return groups
-
-
-def _listed_twice(images: list[tuple[ImageFile, Hashable]]) -> Iterator[Finding]:
-    """Look for one file behind several images; beside each is what the same files share."""
-    lists: dict[tuple[str, str], dict[Hashable, list[ImageFile]]] = {}
-    for image, file in images:
-        lists.setdefault((image.split, image.source), {}).setdefault(file, []).append(image)
-    trained = {file for (split, _), listed in lists.items() if split == 'train' for file in listed}
-    for (split, _), listed in lists.items():
-        several = [group for group in listed.values() if len(group) > 1]
-        named = (' and '.join(str(image.path) for image in group) for group in several)
-        advice = 'put what is annotated in an image under one name'
-        what = 'images listed more than once'
-        yield from report_wrong(warning, split, named, len(listed), what, advice)
-        if split != 'train':
-            shared = [str(group[0].path) for file, group in listed.items() if file in trained]
-            advice = 'figures will be better than on images never seen'
-            what = 'images also trained on'
-            yield from report_wrong(warning, split, shared, len(listed), what, advice)
-
-
-def _faults(
-    split: str, opened: list[tuple[ImageFile, OpenedImage]], remove: str
+def _listed_twice(
+    data: Sequence[Data], lists: list[list[tuple[Path, Hashable]]]
 ) -> Iterator[Finding]:
-    """What is wrong with the images of a split, each by itself."""
+    """Look for one file behind several images of ``lists``: paths, and what the same files share.
+
+    A joined data set may list what another one lists.
+    """
+    pairs = list(zip(data, lists, strict=True))
+    trained = {file for one, images in pairs if one.trains for _, file in images}
+    for one, images in pairs:
+        names: dict[Hashable, list[str]] = {}
+        for path, file in images:
+            names.setdefault(file, []).append(str(path))
+        several = [' and '.join(group) for group in names.values() if len(group) > 1]
+        what, advice = (
+            'images listed more than once',
+            'put what is annotated in an image under one name',
+        )
+        yield from report_wrong(warning, one.name, several, len(names), what, advice)
+        if not one.trains:
+            shared = [group[0] for file, group in names.items() if file in trained]
+            what, advice = (
+                'images also trained on',
+                'figures will be better than on images never seen',
+            )
+            yield from report_wrong(warning, one.name, shared, len(names), what, advice)
+
+
+def _faults(data: Data, images: list[ImageFile], opened: list[OpenedImage]) -> Iterator[Finding]:
+    """What is wrong with the images of a data set, each by itself."""
     broken, other, hidden = [], [], []
-    for image, one in opened:
+    for image, one in zip(images, opened, strict=True):
         is_turned_over = one.turned and one.size != one.stored
         if one.fault:
             broken.append(f'{one.path} ({one.fault})')
         elif image.size not in (None, one.size):
             how = ', turned as its EXIF data says' if is_turned_over else ''
-            sizes = size_text(one.size), size_text(image.size)
-            other.append(f'{one.path} is {sizes[0]}{how}, annotated {sizes[1]}')
+            size, annotated = size_text(one.size), size_text(image.size)
+            other.append(f'{one.path} is {size}{how}, annotated {annotated}')
         elif one.turned and not is_turned_over:
             # If its sides changed places, a known size would show it.
             hidden.append(str(one.path))
-    advice = f'copy them again, or {remove}'
-    yield from report_wrong(error, split, broken, len(opened), 'images not readable', advice)
-    what = 'images not of the size annotated'
-    advice = 'boxes would lie in wrong places: annotate the images as they are'
-    yield from report_wrong(error, split, other, len(opened), what, advice)
-    what = 'images turned or mirrored as their EXIF data says'
-    advice = (
-        'their size does not show whether they were annotated so: look at some, or save them '
-        'as they are to be seen, without EXIF data'
-    )
-    yield from report_wrong(warning, split, hidden, len(opened), what, advice)
+    for report, wrong, what, advice in (
+        (error, broken, 'images not readable', f'copy them again, or {data.REMOVE}'),
+        (
+            error,
+            other,
+            'images not of the size annotated',
+            'boxes would lie in wrong places: annotate the images as they are',
+        ),
+        (
+            warning,
+            hidden,
+            'images turned or mirrored as their EXIF data says',
+            'their size does not show whether they were annotated so: look at some, or save them '
+            'as they are to be seen, without EXIF data',
+        ),
+    ):
+        yield from report_wrong(report, data.name, wrong, len(opened), what, advice)

@@ -14,7 +14,7 @@ from torch import nn
 
 from ptnt_mm.check import coco_annotations, evaluators, image_lists, mask_lists
 from ptnt_mm.check.boxes import check_boxes
-from ptnt_mm.check.class_names import check_class_names, names_are_known
+from ptnt_mm.check.class_names import check_class_names, names_for_heads
 from ptnt_mm.check.data_sets import Data, check_files, misread_names
 from ptnt_mm.check.filtered_objects import check_filtering
 from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads, check_neck
@@ -126,12 +126,6 @@ class Inspection:
         """The errors so far."""
         return of_kind(self.findings, Severity.ERROR)
 
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """The class names that heads learn; none if they are not known."""
-        trained = (one for one in self.data if one.trains and names_are_known(one))
-        return next((one.known_to_heads for one in trained), ())
-
     def run(
         self, subject: str, *quick: Iterable[Finding], thorough: Iterable[Finding] = ()
     ) -> None:
@@ -167,7 +161,7 @@ class Inspection:
         config = self.config
         self.run('files', check_files(config, self.splits))
         self.run('annotations', self._read_annotations())
-        data, classes = self.data, self.classes
+        data, classes = self.data, names_for_heads(self.data)
         self.run('images', check_images_are_there(data), thorough=check_images_open(data))
         self.run('classes', check_class_names(data))
         counts, neck = check_classes_of_heads(config, classes), check_neck(config)

@@ -15,13 +15,13 @@ from ptnt_mm.utils.text import some
 
 def open_masks(data: SegmentationData) -> list[Mask | Broken]:
     """Decode every mask that is there."""
-    there = [pair for pair in data.pairs if pair.mask is not None and pair.mask.is_file()]
+    there = [image for image in data.images if image.mask is not None and image.mask.is_file()]
     loading = filter(None, map(loading_of, data.pipelines.values()))
     backend = next(loading, {}).get('imdecode_backend', 'pillow')
     with warnings.catch_warnings():
         warnings.simplefilter('ignore', Image.DecompressionBombWarning)
         title = f'Opening {data.name} masks'
-        opened = on_threads(lambda pair: open_mask(pair.mask, pair.image, backend), there, title)
+        opened = on_threads(lambda image: open_mask(image.mask, image.path, backend), there, title)
         return list(opened)
 
 

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from mmengine.config import Config
@@ -21,43 +20,27 @@ _TRIED = 20  # images whose masks are looked for under other names, if none is f
 _PREFIXES = "write data_prefix=dict(img_path='images/train', seg_map_path='masks/train')"
 
 
-@dataclass(frozen=True)
-class Pair:
-    """The files of an image and its mask, whether or not they are there.
-
-    The mask is None if the data set names no folder of masks.
-    """
-
-    image: Path
-    mask: Path | None
-
-
-@dataclass(frozen=True)
+@dataclass
 class SegmentationData(ListedData):
     """A segmenter's data set, the classes it is asked for, and what it lists."""
 
-    MAPS_NAMES = True
     BASE = 'BaseSegDataset'
     LISTS = 'images and masks'
-    IDENTITY = ('img_suffix', 'seg_map_suffix', 'reduce_zero_label', 'ignore_index', 'indices')
     MAKES_PATHS = (
         'data_prefix.img_path, the names in ann_file, which have no ending, and img_suffix'
     )
     REMOVE = 'take them out, and their masks'
 
-    @cached_property
-    def pairs(self) -> tuple[Pair, ...]:
-        """Its images and masks."""
-        masks = ((entry['img_path'], entry.get('seg_map_path')) for entry in self.entries)
-        return tuple(
-            Pair(Path(image), None if mask is None else Path(mask)) for image, mask in masks
-        )
+    @property
+    def masks(self) -> list[Path]:
+        """The masks of its images, whether or not they are there."""
+        return [image.mask for image in self.images if image.mask is not None]
 
     @property
     def has_masks(self) -> bool:
         """Whether it gives masks of classes, as far as is known: some give depths instead."""
-        if self.pairs:
-            return any(pair.mask is not None for pair in self.pairs)
+        if self.images:
+            return bool(self.masks)
         return self.built is None or 'seg_map_path' in self.built.data_prefix
 
     @property
@@ -65,7 +48,7 @@ class SegmentationData(ListedData):
         """Where its masks are."""
         # A class that lists files in its own way may name no folder.
         named = self.built.data_prefix.get('seg_map_path')
-        return Path(named) if named else self.pairs[0].mask.parent
+        return Path(named) if named else self.masks[0].parent
 
     def why_empty(self) -> tuple[str, str]:
         """Why its list is empty, and what to do."""
@@ -92,7 +75,7 @@ def check_lists(data: list[SegmentationData], config: Config) -> Iterator[Findin
     for one in data:
         if one.is_left_out:
             continue
-        if one.built is not None and not one.pairs and not one.built.data_prefix.get('img_path'):
+        if one.built is not None and not one.images and not one.built.data_prefix.get('img_path'):
             yield error(one.name, 'data_prefix names no folder of images', _PREFIXES)
         elif not one.has_masks and any(
             kind_of(loading_of(pipeline) or {}) == 'LoadAnnotations'
@@ -108,7 +91,7 @@ def check_pairs(data: list[SegmentationData]) -> Iterator[Finding]:
     """Look for every mask by listing the folders, and open none."""
     folders = Folders()
     for one in data:
-        masks = [pair.mask for pair in one.pairs if pair.mask is not None]
+        masks = one.masks
         if not masks or not one.mask_folder.is_dir():
             continue
         missing = folders.missing(masks)
@@ -130,16 +113,17 @@ def check_pairs(data: list[SegmentationData]) -> Iterator[Finding]:
 def _suffix(data: SegmentationData, folders: Folders) -> str:
     """What to set where no mask has the name expected: what follows the images' names there."""
     suffix, found = data.built.seg_map_suffix, Counter()
-    for pair in data.pairs[:_TRIED]:
-        stem = pair.mask.name.removesuffix(suffix)
-        for name in folders.entries(pair.mask.parent):
+    masks = data.masks
+    for mask in masks[:_TRIED]:
+        stem = mask.name.removesuffix(suffix)
+        for name in folders.entries(mask.parent):
             ending = name.removeprefix(stem)
             # 'a1.png' is not the mask of 'a'.
             if name.startswith(stem) and ending and not ending[0].isalnum():
                 found[ending] += 1
     if found:
         ending, count = found.most_common(1)[0]
-        tried = min(len(data.pairs), _TRIED)
+        tried = min(len(masks), _TRIED)
         return f'{count} of the first {tried} have one with seg_map_suffix={ending!r}: set that'
     return (
         f'in {data.mask_folder} are {_endings(data.mask_folder)}: data_prefix.seg_map_path, the '
@@ -154,7 +138,7 @@ def _without_image(data: SegmentationData, folders: Folders) -> Iterator[Finding
         return
     folder, suffix = data.mask_folder, data.built.seg_map_suffix
     # Images and masks may lie in one folder.
-    expected = {path for pair in data.pairs for path in (pair.image, pair.mask)}
+    expected = {path for image in data.images for path in (image.path, image.mask)}
     listed = sorted(list_dir_or_file(folder, False, suffix=suffix, recursive=True))
     spare = [name for name in listed if folder / name not in expected]
     if spare:

@@ -3,14 +3,13 @@
 import re
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from mmengine.config import Config, ConfigDict
 
 from demo.crops import make_crops
-from ptnt_mm.check.image_labels import LabelledData
+from ptnt_mm.check.image_labels import count_labels
 from ptnt_mm.check.recipe import say_where_weights_come_from
 from ptnt_mm.check.weights import check_normalisation
 from ptnt_mm.engine.hosts import import_host
@@ -146,5 +145,5 @@ def test_a_pretraining_needs_no_weights():
 def test_labels_of_numpy_are_counted():
     """As mmpretrain's DTD and StanfordCars have them."""
     labels = [np.int64(2), np.uint8(2), 0, [0, 1], np.array([1])]
-    data = SimpleNamespace(entries=[dict(gt_label=label) for label in labels] + [{}])
-    assert LabelledData.counts.func(data) == {0: 2, 1: 2, 2: 2}
+    entries = [dict(gt_label=label) for label in labels] + [{}]
+    assert count_labels(entries) == {0: 2, 1: 2, 2: 2}

@@ -31,7 +31,7 @@ def test_a_subset_of_a_classs_own_names_keeps_its_values(masks: MaskDemo):
     )
     (masks.folder / 'names.txt').write_text('000001\n000002')
     (data,), findings = load(SegmentationData, masks.config(), ('train',))
-    assert not findings and not data.refusal and len(data.pairs) == 2
+    assert not findings and not data.refusal and len(data.images) == 2
     labels = label_of_each_value(data.built.reduce_zero_label, data.built.label_map)
     # Of the 21 classes, background is the first, aeroplane the second, bicycle the third.
     assert labels[[0, 1, 2, 20, 21]].tolist() == [1, 255, 0, 255, 21]
