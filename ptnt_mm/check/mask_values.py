@@ -1,8 +1,6 @@
 """What the values of a data set's masks mean, as mmseg turns them into labels."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -19,37 +17,29 @@ _ZERO_ON = 'set reduce_zero_label=True for all data sets, and in LoadAnnotations
 _ZERO_OFF = _ZERO_ON.replace('True', 'False')
 
 
-@dataclass(frozen=True)
-class Values:
-    """The values of all masks of a data set.
+class _Values:
+    """The values of all masks of a data set, which is built.
 
     Attributes:
-        data: The data set, built.
-        masks: Those of one channel.
-        labels: The label of each value, (256,).
         counts: Pixels of each value, (256,).
         counted: Whether each value counts as a class, (256,).
+        is_no_class: Whether each value occurs, counts, and is of no class, (256,).
+        present: The values that occur.
         first: The value of the first class: 0, or 1 if 0 is ignored.
         last: The value of the last class; of those that are not asked for, too.
     """
 
-    data: SegmentationData
-    masks: list[Mask]
-    labels: np.ndarray
-    counts: np.ndarray
-    counted: np.ndarray
-    first: int
-    last: int
-
-    @cached_property
-    def present(self) -> set[int]:
-        """The values that occur."""
-        return set(np.flatnonzero(self.counts).tolist())
-
-    @cached_property
-    def is_no_class(self) -> np.ndarray:
-        """Whether each value occurs, counts, and is of no class, (256,)."""
-        return (self.counts > 0) & self.counted & (self.labels >= len(self.data.classes))
+    def __init__(self, data: SegmentationData, masks: list[Mask], ignored: int):
+        label_map = data.built.label_map
+        self.data, self.masks = data, masks
+        self.first = int(bool(data.built.reduce_zero_label))
+        self.last = self.first + len(label_map or data.classes) - 1
+        self.labels = label_of_each_value(bool(self.first), label_map)
+        self.counts = np.sum([mask.counts for mask in masks], axis=0)
+        self.counted = self.labels != ignored
+        known = self.labels < len(data.classes)
+        self.is_no_class = (self.counts > 0) & self.counted & ~known
+        self.present = set(np.flatnonzero(self.counts).tolist())
 
 
 def check_mask_values(data: SegmentationData, masks: list[Mask], ignored: int) -> Iterator[Finding]:
@@ -62,63 +52,59 @@ def check_mask_values(data: SegmentationData, masks: list[Mask], ignored: int) -
     """
     if not masks:
         return
-    reduces, label_map = bool(data.built.reduce_zero_label), data.built.label_map
-    labels = label_of_each_value(reduces, label_map)
-    counts = np.sum([mask.counts for mask in masks], axis=0)
-    last = int(reduces) + len(label_map or data.classes) - 1
-    values = Values(data, masks, labels, counts, labels != ignored, int(reduces), last)
+    values = _Values(data, masks, ignored)
     if values.present == {0, _WHITE}:
         advice = f'write 1 in place of {_WHITE}, which is for pixels that do not count'
         advice += f', and {_ZERO_OFF}' if values.first else ''
         what = f'all {len(masks)} masks hold 0 and {_WHITE} alone, as if black and white'
-        wrong = [error(data.name, what, advice)]
-    else:
-        meaning = [*_out_of_range(values), *_shifted(values)]
-        # If values mean something else, absent classes follow from it.
-        wrong = [*meaning, *_nothing_counts(values)] + ([] if meaning else [*_absent(values)])
-    if wrong:
-        yield from wrong
+        yield error(data.name, what, advice)
         return
+    meaning = [*_out_of_range(values), *_shifted(values)]
+    # If values mean something else, absent classes follow from it.
+    found = [*meaning, *_nothing_counts(values)] + ([] if meaning else [*_absent(values)])
+    if found:
+        yield from found
+        return
+    counts = values.counts
     uncounted = counts[~values.counted].sum() / counts.sum()
     share = f', {uncounted:.1%} of the pixels ignored' if uncounted else ''
     counted = np.flatnonzero(counts * values.counted)
-    span = f'{counted[0]} to {counted[-1]}'
-    yield sound(data.name, f'{len(masks)} masks open, values {span}{share}')
+    yield sound(data.name, f'{len(masks)} masks open, values {counted[0]} to {counted[-1]}{share}')
 
 
-def _out_of_range(values: Values) -> Iterator[Finding]:
+def _out_of_range(values: _Values) -> Iterator[Finding]:
     wrong = values.is_no_class
     having = [mask for mask in values.masks if mask.counts[wrong].any()]
-    if having:
-        named = some(f'{mask.path} ({_listed(mask.counts * wrong)})' for mask in having)
-        share = f'{len(having)} of {len(values.masks)} masks'
-        classes = f'the classes are {values.first} to {values.last}'
-        what = f'{share} with values that are not classes: {named}; {classes}'
-        yield error(values.data.name, what, _instead_of_no_class(values))
-
-
-def _instead_of_no_class(values: Values) -> str:
-    """What masks with values that are not classes may be, and what to do."""
-    if not values.first and np.flatnonzero(values.is_no_class).tolist() == [values.last + 1]:
-        if 0 not in values.present:
-            return f'0 never occurs, so the masks begin at 1: {_ZERO_ON}'
-        return (
+    if not having:
+        return
+    named = some(f'{mask.path} ({_listed(mask.counts * wrong)})' for mask in having)
+    what = (
+        f'{len(having)} of {len(values.masks)} masks with values that are not classes: {named}; '
+        f'the classes are {values.first} to {values.last}'
+    )
+    is_one_more = not values.first and np.flatnonzero(wrong).tolist() == [values.last + 1]
+    if is_one_more and 0 not in values.present:
+        advice = f'0 never occurs, so the masks begin at 1: {_ZERO_ON}'
+    elif is_one_more:
+        advice = (
             'with 0 there is one value more than classes: if 0 is background, name it first in '
             f'classes and write num_classes={len(values.data.classes) + 1}; if it does not '
             f'count, {_ZERO_ON}'
         )
-    if not any(0 < value <= values.last for value in values.present):
-        return (
+    elif not any(0 < value <= values.last for value in values.present):
+        advice = (
             f'the values {_listed(values.counts)} may be greys to look at: write the index of the '
             'class in place of each'
         )
-    return (
-        'write the index of a class, or name the classes that are meant; '
-        f'{_WHITE} is for pixels that do not count'
-    )
+    else:
+        advice = (
+            'write the index of a class, or name the classes that are meant; '
+            f'{_WHITE} is for pixels that do not count'
+        )
+    yield error(values.data.name, what, advice)
 
 
-def _shifted(values: Values) -> Iterator[Finding]:
+def _shifted(values: _Values) -> Iterator[Finding]:
     """The value 0 ignored although it is a class, and every class one too high."""
     present, names = values.present, values.data.classes
     of_all = values.data.built.label_map is None and not values.is_no_class.any()
@@ -135,7 +121,7 @@ def _shifted(values: Values) -> Iterator[Finding]:
         yield warning(values.data.name, what, f'if the masks begin at 0, {_ZERO_OFF}')
 
 
-def _nothing_counts(values: Values) -> Iterator[Finding]:
+def _nothing_counts(values: _Values) -> Iterator[Finding]:
     """Masks of which no pixel has a class."""
     empty = [mask for mask in values.masks if not mask.counts[values.counted].any()]
     named = (f'{mask.path} ({_listed(mask.counts)})' for mask in empty)
@@ -146,7 +132,7 @@ def _nothing_counts(values: Values) -> Iterator[Finding]:
     yield from report_wrong(report, values.data.name, named, len(values.masks), what, advice)
 
 
-def _absent(values: Values) -> Iterator[Finding]:
+def _absent(values: _Values) -> Iterator[Finding]:
     seen = set(values.labels[list(values.present)].tolist())
     absent = [name for label, name in enumerate(values.data.classes) if label not in seen]
     if not absent or len(absent) == len(values.data.classes):

@@ -3,7 +3,6 @@
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,6 @@ from ptnt_mm.data.index_masks import IGNORED
 from ptnt_mm.utils.decoding import DECODERS, why_unreadable
 
 VALUES = 256  # mmseg reads masks as 8-bit numbers
-_COLOURS = 256  # a mask with more colours does not show classes
 
 
 @dataclass(frozen=True)
@@ -22,6 +20,7 @@ class Mask:
     """What a mask file holds.
 
     Attributes:
+        fault: Why it cannot be read; empty if it can. All else is unknown then.
         size: (width, height) in pixels.
         image_size: That of its image as mmseg reads it; None if the image cannot be read.
         mode: Pillow's name for its kind of pixels.
@@ -30,19 +29,18 @@ class Mask:
         is_wide: Whether it is of more than 8 bits, whatever its values.
         is_lossy: Whether its format changes values.
         is_stretched: Whether decoding multiplies its values, as they are of 2 or 4 bits.
-        colours: (R, G, B) of a mask with several channels; none if they are many.
     """
 
     path: Path
-    size: tuple[int, int]
-    image_size: tuple[int, int] | None
-    mode: str
+    fault: str = ''
+    size: tuple[int, int] | None = None
+    image_size: tuple[int, int] | None = None
+    mode: str = ''
     counts: np.ndarray | None = None
     wide: tuple[int, ...] = ()
     is_wide: bool = False
     is_lossy: bool = False
     is_stretched: bool = False
-    colours: frozenset[tuple[int, int, int]] = frozenset()
 
     @property
     def holds_indices(self) -> bool:
@@ -51,15 +49,7 @@ class Mask:
         return self.counts is not None and not changed
 
 
-@dataclass(frozen=True)
-class Broken:
-    """A mask that cannot be read, and why not."""
-
-    path: Path
-    reason: str
-
-
-def open_mask(path: Path, image: Path, backend: str) -> Mask | Broken:
+def open_mask(path: Path, image: Path, backend: str) -> Mask:
     """Decode a mask.
 
     Args:
@@ -76,25 +66,32 @@ def open_mask(path: Path, image: Path, backend: str) -> Mask | Broken:
             mode, size, is_lossy = opened.mode, opened.size, opened.format == 'JPEG'
             # Greys of 2 or 4 bits are stretched to 8. A TIFF's arguments are several.
             how = str(opened.tile[0].args) if opened.tile else ''
-            is_stretched = 'L;2' in how or 'L;4' in how
         pixels = imfrombytes(content, flag='unchanged', backend=backend)
-        if pixels is None:
-            return Broken(path, 'not an image')
     except Exception as err:  # decoders may raise anything
-        return Broken(path, why_unreadable(err))
-    form = dict(is_lossy=is_lossy, is_stretched=is_stretched)
-    mask = partial(Mask, path, size, size_as_read(image), mode, **form)
+        return Mask(path, why_unreadable(err))
+    if pixels is None:
+        return Mask(path, 'not an image')
     if pixels.shape[2:] == (1,):
         # mmseg drops it, too.
         pixels = pixels[..., 0]
-    if pixels.ndim != 2:
-        return mask(colours=_colours(pixels))
-    with np.errstate(invalid='ignore'):
-        # mmseg casts like this, whatever the values.
-        loaded = pixels.astype(np.uint8)
-    wide = tuple(np.unique(pixels[pixels != loaded])[:_COLOURS].tolist())
-    counts = np.bincount(loaded.ravel(), minlength=VALUES)
-    return mask(counts=counts, wide=wide, is_wide=pixels.itemsize > 1)
+    counts, wide = None, ()
+    if pixels.ndim == 2:
+        with np.errstate(invalid='ignore'):
+            # mmseg casts like this, whatever the values.
+            loaded = pixels.astype(np.uint8)
+        wide = tuple(np.unique(pixels[pixels != loaded])[:VALUES].tolist())
+        counts = np.bincount(loaded.ravel(), minlength=VALUES)
+    return Mask(
+        path,
+        size=size,
+        image_size=size_as_read(image),
+        mode=mode,
+        counts=counts,
+        wide=wide,
+        is_wide=pixels.ndim == 2 and pixels.itemsize > 1,
+        is_lossy=is_lossy,
+        is_stretched='L;2' in how or 'L;4' in how,
+    )
 
 
 def label_of_each_value(reduce_zero_label: bool, label_map: Mapping[int, int] | None) -> np.ndarray:
@@ -112,11 +109,3 @@ def label_of_each_value(reduce_zero_label: bool, label_map: Mapping[int, int] | 
     if label_map:
         labels = np.array([label_map.get(label, label) for label in labels.tolist()])
     return labels
-
-
-def _colours(pixels: np.ndarray) -> frozenset[tuple[int, int, int]]:
-    """The colours of an image (H, W, C) in BGR order, as RGB; none if they are many."""
-    if pixels.shape[2] < 3 or pixels.dtype != np.uint8:
-        return frozenset()
-    rgb = np.ascontiguousarray(pixels[..., 2::-1])
-    return frozenset(colour for _, colour in Image.fromarray(rgb).getcolors(_COLOURS) or ())

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,11 @@ from ptnt_mm.utils.text import some
 
 _KINDS = ('images', 'annotations', 'categories')
 
-Keys = Mapping[str, tuple[Callable[[object], bool], str]]
-"""Of entries: whether the value of a key can be used, and what is expected."""
+FOR_BOXES = ('id', 'image_id', 'category_id', 'bbox', 'area')
+"""What mmdet reads of annotations, all without a default."""
+
+FOR_MASKS = ('id', 'image_id', 'category_id', 'segmentation')
+"""What it takes to draw the objects of a file."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +45,13 @@ class CocoFile:
 
 
 def read(
-    path: Path, of_annotations: Keys | None = None, needed: tuple[str, ...] = _KINDS
+    path: Path, of_annotations: tuple[str, ...] = FOR_BOXES, needed: tuple[str, ...] = _KINDS
 ) -> CocoFile:
     """Read an annotation file.
 
     Args:
         path: The file.
-        of_annotations: What annotations must have; by default, what mmdet reads.
+        of_annotations: The keys that annotations must have.
         needed: The lists that must be there.
 
     Raises:
@@ -58,7 +61,7 @@ def read(
     content = _lists(path, needed)
     problems = []
     entries = {}
-    keys = dict(images=_IMAGES, annotations=of_annotations or FOR_BOXES, categories=_CATEGORIES)
+    keys = dict(_KEYS, annotations=of_annotations)
     for kind in _KINDS:
         entries[kind], found = _whole(content[kind], kind, where, keys[kind])
         problems += found
@@ -113,10 +116,6 @@ def _is_id(value: object) -> bool:
     return isinstance(value, (int, float, str))
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and value != ''
-
-
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
@@ -128,62 +127,54 @@ def _are_numbers(value: object) -> bool:
 def _is_mask(value: object) -> bool:
     if isinstance(value, dict):
         return isinstance(value.get('counts'), (str, list)) and isinstance(value.get('size'), list)
-    return (
-        isinstance(value, list)
-        and value != []
-        and all(
-            _are_numbers(polygon) and len(polygon) >= 6 and len(polygon) % 2 == 0
-            for polygon in value
-        )
-    )
+    return isinstance(value, list) and value != [] and all(map(_is_polygon, value))
 
 
+def _is_polygon(value: object) -> bool:
+    return _are_numbers(value) and len(value) >= 6 and len(value) % 2 == 0
+
+
+_KEYS = dict(images=('id', 'file_name', 'height', 'width'), categories=('id', 'name'))
+
+_NAME = (lambda value: isinstance(value, str) and value != '', 'a name')
 _LENGTH = (lambda value: _is_number(value) and value > 0, 'a number of pixels')
-_IMAGES: Keys = {
+
+# Whether a key's value can be used, and what is expected.
+_EXPECTED: dict[str, tuple[Callable[[object], bool], str]] = {
     'id': (_is_id, 'a number'),
-    'file_name': (_is_text, 'a name'),
+    'file_name': _NAME,
+    'name': _NAME,
     'height': _LENGTH,
     'width': _LENGTH,
-}
-_CATEGORIES: Keys = {'id': (_is_id, 'a number'), 'name': (_is_text, 'a name')}
-_ANNOTATIONS: Keys = {
-    'id': (_is_id, 'a number'),
     'image_id': (_is_id, 'the id of an image'),
     'category_id': (_is_id, 'the id of a category'),
-}
-
-FOR_BOXES: Keys = {
-    **_ANNOTATIONS,
     'bbox': (lambda box: _are_numbers(box) and len(box) == 4, 'four numbers [x, y, width, height]'),
     'area': (_is_number, 'a number of pixels'),
-}
-"""What mmdet reads of annotations, all without a default."""
-
-FOR_MASKS: Keys = {
-    **_ANNOTATIONS,
     'segmentation': (_is_mask, 'polygons [[x, y, x, y, x, y, ...], ...] or run lengths'),
 }
-"""What it takes to draw the objects of a file."""
 
 
-def _whole(entries: list, kind: str, where: str, keys: Keys) -> tuple[list[dict], list[Finding]]:
+def _whole(
+    entries: list, kind: str, where: str, keys: tuple[str, ...]
+) -> tuple[list[dict], list[Finding]]:
     """The entries that have all that is needed, and what the others lack."""
     whole, problems = [entry for entry in entries if isinstance(entry, dict)], []
     if len(whole) < len(entries):
         wrong = len(entries) - len(whole)
         problems.append(error(where, f'{wrong} of {len(entries)} {kind} that are not dicts'))
-    for key, (fits, expected) in keys.items():
-        wrong = [_described(entry, key) for entry in whole if not fits(entry.get(key))]
+    for key in keys:
+        fits, expected = _EXPECTED[key]
+        wrong = []
+        for entry in whole:
+            if not fits(entry.get(key)):
+                value = repr(entry[key]) if key in entry else 'nothing'
+                wrong.append(
+                    f'{value} in {entry.get("file_name") or "id " + repr(entry.get("id"))}'
+                )
         what, advice = f'{kind} without a usable {key!r}', f'expected {expected} there'
         problems += report_wrong(error, where, wrong, len(entries), what, advice)
         whole = [entry for entry in whole if fits(entry.get(key))]
     return whole, problems
-
-
-def _described(entry: dict, key: str) -> str:
-    """Name an entry, and what it has in a place."""
-    value = repr(entry[key]) if key in entry else 'nothing'
-    return f'{value} in {entry.get("file_name") or "id " + repr(entry.get("id"))}'
 
 
 def _strangers(

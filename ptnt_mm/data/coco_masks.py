@@ -1,8 +1,7 @@
 """Draw the polygons and run lengths of COCO files as masks of class indices."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -93,19 +92,24 @@ def draw_mask(
     Raises:
         UserError: if run lengths have another size than the image, or cannot be drawn.
     """
+    size = int(image['height']), int(image['width'])
     objects = []
     for annotation in annotations:
-        with _explained(annotation, image):
-            drawn = run_lengths(annotation['segmentation'], *_size(image))
-            objects.append((annotation, drawn, int(coco.area(drawn))))
-    # The sort is stable: of two objects of equal area, the later one is drawn on top.
-    objects.sort(key=lambda entry: (not _is_crowd(entry[0]), -entry[2]))
-    pixels = np.zeros(_size(image), np.uint8)
-    for annotation, drawn, _ in objects:
+        try:
+            drawn = run_lengths(annotation['segmentation'], *size)
+        except Exception as error:  # pycocotools raises many kinds
+            raise UserError(
+                f'the mask of id {annotation["id"]} in {image["file_name"]} cannot be drawn: '
+                f'{error}'
+            ) from error
         # A crowd region covers several objects, so its pixels are ignored.
-        label = IGNORED if _is_crowd(annotation) else labels[annotation['category_id']]
-        with _explained(annotation, image):
-            pixels[coco.decode(drawn).astype(bool)] = label
+        is_crowd = bool(annotation.get('iscrowd'))
+        label = IGNORED if is_crowd else labels[annotation['category_id']]
+        objects.append((not is_crowd, -int(coco.area(drawn)), label, drawn))
+    pixels = np.zeros(size, np.uint8)
+    # The sort is stable: of two objects of equal area, the later one is drawn on top.
+    for _, _, label, drawn in sorted(objects, key=lambda entry: entry[:2]):
+        pixels[coco.decode(drawn).astype(bool)] = label
     return pixels
 
 
@@ -180,15 +184,6 @@ def _targets(file: CocoFile) -> dict[int | str, PurePosixPath]:
     return targets
 
 
-def _is_crowd(annotation: Mapping) -> bool:
-    return bool(annotation.get('iscrowd'))
-
-
-def _size(image: Mapping) -> tuple[int, int]:
-    """(height, width) in pixels."""
-    return int(image['height']), int(image['width'])
-
-
 def run_lengths(mask: Mapping | list, height: int, width: int) -> dict:
     """Convert an object's segmentation to the run lengths that pycocotools decodes.
 
@@ -198,8 +193,7 @@ def run_lengths(mask: Mapping | list, height: int, width: int) -> dict:
         width: Of its image, in pixels.
 
     Raises:
-        ValueError: if it does not describe every pixel of the image: pycocotools would read
-            memory beyond it.
+        ValueError: if they do not describe an image of this size.
     """
     if isinstance(mask, list):
         polygons = list(map(np.asarray, mask))
@@ -214,42 +208,15 @@ def run_lengths(mask: Mapping | list, height: int, width: int) -> dict:
     if list(mask['size']) != [height, width]:
         raise ValueError(f'its size is {mask["size"]}, that of the image {[height, width]}')
     counts = mask['counts']
-    total = sum(counts) if isinstance(counts, list) else _pixels_of(counts)
-    if total != height * width:
-        raise ValueError(f'it counts {total} pixels of {height * width}')
-    return coco.frPyObjects(mask, height, width) if isinstance(counts, list) else dict(mask)
+    if isinstance(counts, str | bytes):
+        coco.decode(mask)  # refuses what goes beyond the image
+        return dict(mask)
+    if sum(counts) != height * width:
+        raise ValueError(f'it counts {sum(counts)} pixels of {height * width}')
+    return coco.frPyObjects(mask, height, width)
 
 
 def encode_mask(mask: np.ndarray) -> dict:
     """Encode a mask, (H, W) bool, as run lengths that JSON can hold: ``size`` and ``counts``."""
     encoded = coco.encode(np.asfortranarray(mask, dtype=np.uint8))
     return dict(size=encoded['size'], counts=encoded['counts'].decode())
-
-
-def _pixels_of(counts: str | bytes) -> int:
-    """The sum of compressed run lengths: numbers of 5 bits to a character, lowest first."""
-    content = counts.encode() if isinstance(counts, str) else counts
-    chunks = np.frombuffer(content, np.uint8).astype(np.int64) - ord('0')
-    if not chunks.size:
-        return 0
-    ends = np.flatnonzero(chunks & 32 == 0)
-    if not ends.size or ends[-1] != len(chunks) - 1:
-        raise ValueError('its run lengths are cut off')
-    starts = np.concatenate([[0], ends[:-1] + 1])
-    lengths = ends - starts + 1
-    places = np.arange(len(chunks)) - np.repeat(starts, lengths)
-    numbers = np.add.reduceat((chunks & 31) << 5 * places, starts)
-    numbers -= np.where(chunks[ends] & 16, 1 << 5 * lengths, 0)
-    # From the fourth on, each is the difference from the one two before it.
-    return int(numbers[0] + numbers[1::2].cumsum().sum() + numbers[2::2].cumsum().sum())
-
-
-@contextmanager
-def _explained(annotation: Mapping, image: Mapping) -> Iterator[None]:
-    """Replace any error of pycocotools by one that names the object."""
-    try:
-        yield
-    except Exception as error:  # pycocotools raises many kinds
-        raise UserError(
-            f'the mask of id {annotation["id"]} in {image["file_name"]} cannot be drawn: {error}'
-        ) from error

@@ -192,7 +192,7 @@ FAULTS = {
         (
             '1 of 16 masks with several channels',
             '000003.png (RGB)',
-            'those of metainfo.palette: write',
+            'write the index of the class, not a colour',
         ),
     ),
     'mask in other colours': (
@@ -203,7 +203,7 @@ FAULTS = {
     'mask as grey RGBA': (
         _redraw_one(lambda pixels: np.stack([pixels] * 3 + [pixels * 0 + 255], axis=-1)),
         ERROR,
-        ('000003.png (RGBA)', 'the channels are the same: keep one'),
+        ('000003.png (RGBA)', 'if all channels are equal, keep one'),
     ),
     'mask of 16 bits': (
         _redraw_one(lambda pixels: pixels.astype(np.uint16)),

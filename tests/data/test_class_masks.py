@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ptnt_mm.data.class_masks import VALUES, Broken, label_of_each_value, open_mask
+from ptnt_mm.data.class_masks import VALUES, label_of_each_value, open_mask
 
 pytest.importorskip('mmseg')
 
@@ -75,4 +75,4 @@ def test_a_mask_in_grey_and_alpha_has_no_indices(tmp_path: Path):
 def test_a_mask_that_is_none_is_broken(tmp_path: Path, backend: str):
     file = tmp_path / 'mask.png'
     file.write_text('no picture')
-    assert open_mask(file, file, backend) == Broken(file, 'not an image')
+    assert open_mask(file, file, backend).fault == 'not an image'

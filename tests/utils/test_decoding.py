@@ -8,7 +8,7 @@ import pytest
 from inference.samples import photograph
 from PIL import Image
 
-from ptnt_mm.data.class_masks import Broken, open_mask
+from ptnt_mm.data.class_masks import open_mask
 from ptnt_mm.data.image_files import open_image
 from ptnt_mm.utils.decoding import read_rgb
 from ptnt_mm.utils.errors import UserError
@@ -82,4 +82,4 @@ def test_postscript_is_not_run(tmp_path: Path):
     with pytest.raises(UserError, match='is not an image'):
         read_rgb(file)
     assert open_image(file, None).fault == 'not an image'
-    assert open_mask(file, file, 'pillow') == Broken(file, 'not an image')
+    assert open_mask(file, file, 'pillow').fault == 'not an image'
