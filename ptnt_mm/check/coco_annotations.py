@@ -152,7 +152,7 @@ def _read(path: Path, trains: bool, findings: list[Finding]) -> CocoFile | None:
 
 
 def _load(data: DetectionData, file: CocoFile) -> Iterator[Finding]:
-    """Have mmdet load what is whole in a file, each object by itself, to know what it makes of it."""
+    """Have mmdet load what is whole in a file; note what it makes of each object."""
     data.file, data.total = file, len(file.images)
     paths: dict[Id, str] = {}
     try:

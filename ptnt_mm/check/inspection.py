@@ -15,23 +15,21 @@ from torch import nn
 from ptnt_mm.check import coco_annotations, evaluators, image_lists, mask_lists
 from ptnt_mm.check.boxes import check_boxes
 from ptnt_mm.check.class_names import check_class_names, names_for_heads
-from ptnt_mm.check.data_sets import Data, check_files, misread_names
+from ptnt_mm.check.data_sets import Data, check_files
 from ptnt_mm.check.filtered_objects import check_filtering
 from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads, check_neck
 from ptnt_mm.check.image_labels import LabelledData, check_labels
 from ptnt_mm.check.images import check_images_are_there, check_images_open
-from ptnt_mm.check.mask_files import check_mask_files, open_masks
-from ptnt_mm.check.mask_labels import check_ignored, check_zero_label, ignored_label
+from ptnt_mm.check.mask_labels import check_ignored, check_zero_label
 from ptnt_mm.check.mask_lists import SegmentationData
 from ptnt_mm.check.mask_pipelines import check_crops, check_loading
-from ptnt_mm.check.mask_values import check_mask_values
+from ptnt_mm.check.mask_values import check_masks
 from ptnt_mm.check.memory import check_memory
 from ptnt_mm.check.misspelt_settings import check_parameter_names, check_spelling
 from ptnt_mm.check.object_masks import check_object_masks, check_rest_of_object_masks
 from ptnt_mm.check.recipe import check_batch, check_learning_rate
 from ptnt_mm.check.strides import check_strides
 from ptnt_mm.check.weights import check_normalisation, check_weights_are_there, check_weights_fit
-from ptnt_mm.data.class_masks import Mask
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.hosts import HOSTS, import_host, scope_of
 from ptnt_mm.engine.training_memory import TrainingStep, measure_memory
@@ -164,10 +162,12 @@ class Inspection:
         data, classes = self.data, names_for_heads(self.data)
         self.run('images', check_images_are_there(data), thorough=check_images_open(data))
         self.run('classes', check_class_names(data))
+        model = self.model
+        built = () if model is None else check_built_heads(config, model, classes)
         counts, neck = check_classes_of_heads(config, classes), check_neck(config)
-        self.run('heads', counts, neck, thorough=self._look_at_built_heads(classes))
+        self.run('heads', counts, neck, thorough=built)
         if self.scope == 'mmseg':
-            self.run('masks', mask_lists.check_pairs(data), thorough=self._open_masks())
+            self.run('masks', mask_lists.check_pairs(data), thorough=check_masks(data, config))
             self.run('zero label', check_zero_label(data))
             self.run('pipelines', check_loading(data, config))
             self.run('crops', check_crops(data, config))
@@ -186,8 +186,8 @@ class Inspection:
         """Run the checks of what training reports itself when it begins."""
         rate = check_learning_rate(self.config, self.gpus)
         self.run('batch and learning rate', check_batch(self.config, self.gpus), rate)
-        there = check_weights_are_there(self.config)
-        self.run('weights', there, thorough=self._read_weights())
+        fit = () if self.model is None else check_weights_fit(self.config, self.model)
+        self.run('weights', check_weights_are_there(self.config), thorough=fit)
 
     def look_at_scale(self) -> None:
         """Run the check of the mean and standard deviation of images."""
@@ -206,22 +206,6 @@ class Inspection:
         with waiting('Reading annotations'):
             self.data, findings = load(self.config, self.splits)
         yield from (*findings, *check_loaded(self.data, self.config))
-
-    def _open_masks(self) -> Iterator[Finding]:
-        for one in self.data:
-            opened = open_masks(one)
-            yield from check_mask_files(one, opened)
-            if not any(misread_names(one)):
-                masks = [mask for mask in opened if isinstance(mask, Mask) and mask.holds_indices]
-                yield from check_mask_values(one, masks, ignored_label(self.config))
-
-    def _look_at_built_heads(self, classes: tuple[str, ...]) -> Iterator[Finding]:
-        self.model = self.model or build_model(self.config)
-        yield from check_built_heads(self.config, self.model, classes)
-
-    def _read_weights(self) -> Iterator[Finding]:
-        if self.model is not None:
-            yield from check_weights_fit(self.config, self.model)
 
     def _take_step(self) -> Iterator[Finding]:
         if self.errors:

@@ -3,7 +3,11 @@
 from collections.abc import Iterator
 
 import numpy as np
+from mmengine.config import Config
 
+from ptnt_mm.check.data_sets import misread_names
+from ptnt_mm.check.mask_files import check_mask_files, open_masks
+from ptnt_mm.check.mask_labels import ignored_label
 from ptnt_mm.check.mask_lists import SegmentationData
 from ptnt_mm.data.class_masks import VALUES, Mask, label_of_each_value
 from ptnt_mm.utils.findings import Finding, error, report_wrong, sound, warning
@@ -42,16 +46,17 @@ class _Values:
         self.present = set(np.flatnonzero(self.counts).tolist())
 
 
-def check_mask_values(data: SegmentationData, masks: list[Mask], ignored: int) -> Iterator[Finding]:
-    """Look for values that are not classes, or another than was meant.
+def check_masks(data: list[SegmentationData], config: Config) -> Iterator[Finding]:
+    """Open every mask; look at its form, and for values that are not what was meant."""
+    for one in data:
+        opened = open_masks(one)
+        yield from check_mask_files(one, opened)
+        masks = [mask for mask in opened if mask.holds_indices]
+        if masks and not any(misread_names(one)):
+            yield from _check_values(one, masks, ignored_label(config))
 
-    Args:
-        data: The data set, built; its class names are known.
-        masks: Those of one channel.
-        ignored: The label that the loss leaves out.
-    """
-    if not masks:
-        return
+
+def _check_values(data: SegmentationData, masks: list[Mask], ignored: int) -> Iterator[Finding]:
     values = _Values(data, masks, ignored)
     if values.present == {0, _WHITE}:
         advice = f'write 1 in place of {_WHITE}, which is for pixels that do not count'

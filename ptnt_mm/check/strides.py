@@ -1,9 +1,7 @@
-"""The strides of the maps that heads get, measured, and those that the heads are set to."""
+"""The strides of a model's maps, measured, and those that its heads are set to."""
 
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from typing import Any
 
 import torch
 from mmengine.config import Config
@@ -13,7 +11,7 @@ from torch import nn
 from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.utils.findings import Finding, error, note, sound
 
-_SIDE = 256  # of the square image that is tried, in pixels, where a model takes any
+_SIDE = 256  # of the square image that is tried, in pixels
 
 _ADVICE = (
     'give the head the strides of its maps, or bring the maps to those of the head: behind a '
@@ -21,12 +19,8 @@ _ADVICE = (
 )
 
 
-class _SeenEnoughError(Exception):
-    """Ends a run early, as soon as enough has been seen."""
-
-
 def check_strides(config: Config, model: nn.Module) -> Iterator[Finding]:
-    """Run the model on a small image; compare what comes to its heads with what they expect.
+    """Run the backbone and the neck on a small image; compare the maps with what heads expect.
 
     Generators of anchors and points and the extractors of regions have strides of their own, and
     a head with wrong ones trains without complaint, for the wrong places in the image.
@@ -35,12 +29,26 @@ def check_strides(config: Config, model: nn.Module) -> Iterator[Finding]:
         config: The config.
         model: Its model. Its weights do not matter.
     """
-    parts = dict(_parts_with_strides(model))
-    if not any(map(_strides_of, parts.values())):
+    strides = dict(_strides_of_parts(model))
+    if not strides:
         return
-    seen, failure = _strides_of_maps(config, model, parts)
-    for where, measured in seen.items():
-        expected = _strides_of(parts[where])
+    was_training = model.training
+    try:
+        with (
+            DefaultScope.overwrite_default_scope(scope_of(config)),
+            warnings.catch_warnings(action='ignore'),
+            torch.no_grad(),
+        ):
+            device = next(model.parameters()).device
+            maps = model.eval().extract_feat(torch.zeros(1, 3, _SIDE, _SIDE, device=device))
+    except Exception as err:  # a model may want more than an image
+        reason = (str(err).strip().splitlines() or [type(err).__name__])[0]
+        yield note('model', f'strides were not compared: {reason}')
+        return
+    finally:
+        model.train(was_training)
+    measured = [_SIDE / max(level.shape[-2:]) for level in maps]
+    for where, expected in strides.items():
         # The sides of maps are rounded up, perhaps several times. So a stride is wrong from a
         # factor of 1.5 on, and the smallest maps are left out.
         levels = [pair for pair in zip(expected, measured, strict=False) if pair[1] <= _SIDE / 4]
@@ -49,80 +57,18 @@ def check_strides(config: Config, model: nn.Module) -> Iterator[Finding]:
         else:
             what = f'expects strides {_listed(expected)}, its maps have {_listed(measured)}'
             yield error(where, what, _ADVICE)
-    if not seen:
-        yield note('model', f'strides were not compared: {failure or "no head uses its own"}')
 
 
-def _parts_with_strides(model: nn.Module) -> Iterator[tuple[str, Any]]:
-    """The extractors of regions and the generators of anchors and points, with their paths."""
+def _strides_of_parts(model: nn.Module) -> Iterator[tuple[str, list[float]]]:
+    """The strides of the extractors of regions and the generators of anchors and points."""
     for name, module in model.named_modules():
-        if hasattr(module, 'featmap_strides'):
-            yield f'model.{name}', module
-        for key, value in vars(module).items():
-            if hasattr(value, 'grid_priors'):
-                yield f'model.{name}.{key}', value
-
-
-def _strides_of(part: Any) -> list[float]:
-    strides = getattr(part, 'featmap_strides', None) or getattr(part, 'strides', [])
-    return [float(max(one) if isinstance(one, Sequence) else one) for one in strides]
-
-
-def _strides_of_maps(
-    config: Config, model: nn.Module, parts: dict[str, Any]
-) -> tuple[dict[str, list[float]], str]:
-    """The strides of the maps that parts get of an image, until a region is cut.
-
-    Returns:
-        The strides by the part's path, and why the run ended early; empty if it did not.
-    """
-    seen: dict[str, list[float]] = {}
-    # SSD's anchors are for images of one size.
-    side = next((part.input_size for part in parts.values() if hasattr(part, 'input_size')), _SIDE)
-    was_training = model.training
-    with ExitStack() as stack:
-        stack.callback(model.train, was_training)
-        scope = scope_of(config)
-        stack.enter_context(DefaultScope.overwrite_default_scope(scope))
-        stack.enter_context(warnings.catch_warnings())
-        warnings.simplefilter('ignore')
-        for where, part in parts.items():
-            _watch(stack, where, part, side, seen)
-        try:
-            _predict(model.eval(), side)
-        except _SeenEnoughError:
-            pass
-        except Exception as err:  # a model may want more than an image
-            return seen, (str(err).strip().splitlines() or [type(err).__name__])[0]
-    return seen, ''
-
-
-def _watch(stack: ExitStack, where: str, part: Any, side: int, seen: dict) -> None:
-    """Note the strides of the maps that a part of the model gets, until the stack is closed."""
-    is_extractor = isinstance(part, nn.Module)
-    name = 'forward' if is_extractor else 'grid_priors'
-    original = getattr(part, name)
-
-    def watched(levels: Sequence, *args: Any, **kwargs: Any) -> Any:
-        sizes = [level.shape[-2:] if is_extractor else level for level in levels]
-        seen.setdefault(where, [side / max(size[-2:]) for size in sizes])
-        if is_extractor:
-            raise _SeenEnoughError
-        return original(levels, *args, **kwargs)
-
-    setattr(part, name, watched)
-    stack.callback(delattr, part, name)
-
-
-@torch.no_grad()
-def _predict(model: nn.Module, side: int) -> None:
-    from mmdet.structures import DetDataSample
-
-    shape = (side, side)
-    about = dict(img_shape=shape, pad_shape=shape, batch_input_shape=shape, ori_shape=shape)
-    sample = DetDataSample(metainfo=dict(about, scale_factor=(1.0, 1.0)))
-    image = torch.zeros(1, 3, *shape, device=next(model.parameters()).device)
-    model.predict(image, [sample])
+        generator = getattr(module, 'prior_generator', None)
+        # HTC's semantic extractor takes the map of its semantic head.
+        if hasattr(module, 'featmap_strides') and 'semantic' not in name:
+            yield f'model.{name}', list(map(float, module.featmap_strides))
+        elif hasattr(generator, 'strides'):
+            pairs = (one if isinstance(one, Sequence) else [one] for one in generator.strides)
+            yield f'model.{name}.prior_generator', [float(max(pair)) for pair in pairs]
 
 
 def _listed(strides: Sequence[float]) -> str:

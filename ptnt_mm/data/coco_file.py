@@ -167,10 +167,9 @@ def _whole(
         wrong = []
         for entry in whole:
             if not fits(entry.get(key)):
-                value = repr(entry[key]) if key in entry else 'nothing'
-                wrong.append(
-                    f'{value} in {entry.get("file_name") or "id " + repr(entry.get("id"))}'
-                )
+                found = repr(entry[key]) if key in entry else 'nothing'
+                name = entry.get('file_name') or f'id {entry.get("id")!r}'
+                wrong.append(f'{found} in {name}')
         what, advice = f'{kind} without a usable {key!r}', f'expected {expected} there'
         problems += report_wrong(error, where, wrong, len(entries), what, advice)
         whole = [entry for entry in whole if fits(entry.get(key))]

@@ -21,7 +21,7 @@ TRAIN_SET = 'train_dataloader.dataset.'
 
 
 class Partial(Inspection):
-    """Runs the thorough half of the chosen subjects alone, and 'model' only if it is chosen.
+    """Runs the thorough half of the chosen subjects alone, and 'model' only if one needs it.
 
     To build the model in every test would take most of the suite's time.
     """
@@ -31,7 +31,7 @@ class Partial(Inspection):
     def run(self, subject: str, *quick: Iterable[Finding], thorough: Iterable[Finding] = ()):
         if subject in self.chosen:
             super().run(subject, *quick, thorough=thorough)
-        elif subject != 'model':
+        elif subject != 'model' or {'heads', 'weights', 'memory'} & {*self.chosen}:
             super().run(subject, *quick)
 
 

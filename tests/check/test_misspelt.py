@@ -177,7 +177,7 @@ def test_regions_are_cut_from_maps_of_known_strides():
 
 def test_a_model_that_wants_more_than_an_image_is_a_note(demo: Demo, monkeypatch):
     model = build_model(demo.config())
-    monkeypatch.setattr(type(model), 'predict', lambda *_: 1 / 0)
+    monkeypatch.setattr(type(model), 'extract_feat', lambda *_: 1 / 0)
     (found,) = check_strides(demo.config(), model)
     assert found.severity is Severity.NOTE and 'division by zero' in found.what
 
