@@ -17,14 +17,9 @@ _FORMAT = 'COCO has [x, y, width, height] in pixels: convert them'
 
 
 def check_boxes(data: list[DetectionData]) -> Iterator[Finding]:
-    """Look at every box of every annotation file, once."""
-    reported = set()
+    """Look at every box of every data set."""
     for one in data:
-        if one.file is None or not one.file.annotations:
-            continue
-        identity = one.file.path, repr(one.settings.get('indices'))
-        if identity not in reported:
-            reported.add(identity)
+        if one.file is not None and one.file.annotations:
             found = [*_other_format(one)] or [*_each(one), *_twice(one), *_near_the_corner(one)]
             yield from found or [sound(one.name, f'{len(one.boxes)} boxes')]
 

@@ -58,8 +58,7 @@ def faults_of_names(data: Data) -> Iterator[Finding]:
     if isinstance(data, DetectionData) and data.file is not None:
         yield from _against_categories(data)
     elif data.scope == 'mmseg':
-        yield from _strangers(data)
-        yield from _colours(data)
+        yield from _against_own_names(data)
 
 
 def _against_categories(data: DetectionData) -> Iterator[Finding]:
@@ -124,9 +123,9 @@ def _dropped(data: DetectionData) -> Iterator[Finding]:
         )
 
 
-def _strangers(data: Data) -> Iterator[Finding]:
-    """Names that the data set's class, which has names of its own, cannot map to them."""
-    known = _own(data, 'classes')
+def _against_own_names(data: Data) -> Iterator[Finding]:
+    """Compare names and colours with those of the data set's class, which maps names to its own."""
+    known = getattr(data.cls, 'METAINFO', {}).get('classes', ())
     strangers = [name for name in data.classes if known and name not in known]
     if strangers:
         named = _with_nearest(strangers, known)
@@ -136,15 +135,8 @@ def _strangers(data: Data) -> Iterator[Finding]:
             "type='BaseSegDataset' takes any names; give img_suffix, seg_map_suffix and "
             'reduce_zero_label with it',
         )
-
-
-def _colours(data: Data) -> Iterator[Finding]:
-    stated = data.metainfo.get('palette')
-    colours = _own(data, 'palette') if stated is None else stated
-    count, known = len(data.classes), _own(data, 'classes')
-    # From a class's own palette, mmseg picks the colours of the classes that are asked for.
-    chosen = len(colours) > count and known and set(data.classes) < set(known)
-    if len(colours) not in (0, count) and not chosen:
+    colours, count = data.metainfo.get('palette') or (), len(data.classes)
+    if len(colours) not in (0, count):
         yield error(
             data.name,
             f'metainfo.palette has {len(colours)} colours, there are {count} classes: '
@@ -155,8 +147,3 @@ def _colours(data: Data) -> Iterator[Finding]:
 
 def _with_nearest(names: Sequence[str], known: Sequence[str]) -> str:
     return some(f'{name!r}{suggest(name, known, "; nearest is {!r}")}' for name in names)
-
-
-def _own(data: Data, key: str) -> tuple:
-    """What the data set's class says of its data itself."""
-    return tuple(getattr(data.cls, 'METAINFO', {}).get(key) or ())

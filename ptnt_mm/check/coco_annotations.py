@@ -96,10 +96,6 @@ class DetectionData(Data):
 def load(config: Config, splits: tuple[str, ...]) -> tuple[list[DetectionData], list[Finding]]:
     """Read the annotation files of a config's data sets, each once, and let mmdet load them.
 
-    Args:
-        config: The config; its host library is imported.
-        splits: Which data loaders count: some of 'train', 'val' and 'test'.
-
     Returns:
         The data sets, and what was wrong with them or was left out.
     """
@@ -126,16 +122,12 @@ def load(config: Config, splits: tuple[str, ...]) -> tuple[list[DetectionData], 
 
 def check_annotations(data: list[DetectionData]) -> Iterator[Finding]:
     """Say how much was read of each data set, and what is wrong with its file's form."""
-    reported = set()
     for one in data:
         if one.file is None:
             continue
         if not one.names_folder:
             advice = "write data_prefix=dict(img='train/'), or img='' if file names are whole paths"
             yield error(one.name, 'data_prefix names no folder of images', advice)
-        if one.file.path in reported:
-            continue
-        reported.add(one.file.path)
         size = f'{len(one.file.images)} images, {len(one.file.annotations)} objects'
         yield from one.file.problems or [sound(one.name, size)]
 

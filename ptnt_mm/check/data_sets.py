@@ -107,13 +107,8 @@ def find_data_sets(
 ) -> tuple[list[Any], list[Finding]]:
     """Describe the data sets of a config; one that several splits use comes once.
 
-    Args:
-        kind: What the host describes them as; its own fields have defaults.
-        config: The config; its host library is imported.
-        splits: Which data loaders count: some of 'train', 'val' and 'test'.
-
     Returns:
-        The data sets, and an error for each whose class is not there.
+        The data sets as a ``kind``, and an error for each whose class is not there.
     """
     found: dict[str, Data] = {}
     findings = []

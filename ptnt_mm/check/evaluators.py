@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from mmengine.config import Config
-from mmengine.registry import METRICS
 
 from ptnt_mm.check.coco_annotations import DetectionData
 from ptnt_mm.check.image_labels import number_of_classes
@@ -21,10 +20,11 @@ def check_evaluators_of_objects(data: list[DetectionData], config: Config) -> It
     """Compare the annotations of a detector's evaluators with those of its data sets."""
     for split in ('val', 'test'):
         of_split = [one for one in data if split in one.pipelines and one.file is not None]
-        if len(of_split) == 1:
-            files = _annotation_files(config, split)
-            found = [fault for file in files for fault in _another_file(split, of_split[0], file)]
-            yield from found or [sound(split, f'measured on {of_split[0].file.path}')] * bool(files)
+        metrics = [one for one in evaluators(config, split) if kind_of(one).startswith('Coco')]
+        paths = [DataSet({}, ()).path(one.get('ann_file')) for one in metrics]
+        if len(of_split) == 1 and any(paths):
+            found = [fault for path in paths if path for fault in _files(split, of_split[0], path)]
+            yield from found or [sound(split, f'measured on {of_split[0].file.path}')]
     for one in data:
         if one.file is not None and not one.trains:
             yield from _for_pycocotools(one)
@@ -35,22 +35,20 @@ def check_evaluators_of_masks(
 ) -> Iterator[Finding]:
     """Look at the evaluators of a segmenter's splits."""
     for split, found in _of_splits(config, splits):
-        kinds = [kind_of(one) for one in found]
-        faults = [fault for one in found for fault in _unknown(split, one)]
         of_split = [one for one in data if split in one.pipelines]
-        if 'IoUMetric' in kinds:
-            # IoUMetric counts by names, which a class may have read with its list.
-            if any(one.images and 'classes' not in one.built.metainfo for one in of_split):
-                what = 'the data set names no class, and IoUMetric counts by names'
-                faults.append(error(split, what, "write metainfo=dict(classes=('name', ...))"))
-        elif not faults and (not found or any(one.has_masks for one in of_split)):
-            advice = "IoUMetric measures the mIoU: dict(type='IoUMetric', iou_metrics=['mIoU'])"
-            if found:
-                what = f'measured by {some(kinds)}, not by IoUMetric'
-                faults.append(warning(split, what, advice))
-            else:
-                faults.append(error(split, 'there is no evaluator', advice))
-        yield from faults or [sound(split, f'measured by {some(kinds)}')]
+        ious = [one for one in found if kind_of(one) == 'IoUMetric']
+        faults = [fault for one in ious for fault in _unknown_metrics(split, one)]
+        advice = "IoUMetric measures the mIoU: dict(type='IoUMetric', iou_metrics=['mIoU'])"
+        if not found:
+            faults.append(error(split, 'there is no evaluator', advice))
+        elif not ious and any(one.has_masks for one in of_split):
+            what = f'measured by {some(map(kind_of, found))}, not by IoUMetric'
+            faults.append(warning(split, what, advice))
+        # IoUMetric counts by names, which a class may have read with its list.
+        if ious and any(one.images and 'classes' not in one.built.metainfo for one in of_split):
+            what = 'the data set names no class, and IoUMetric counts by names'
+            faults.append(error(split, what, "write metainfo=dict(classes=('name', ...))"))
+        yield from faults or [sound(split, f'measured by {some(map(kind_of, found))}')]
 
 
 def check_evaluators_of_labels(config: Config, splits: tuple[str, ...]) -> Iterator[Finding]:
@@ -75,15 +73,7 @@ def _of_splits(config: Config, splits: tuple[str, ...]) -> Iterator[tuple[str, l
             yield split, evaluators(config, split)
 
 
-def _annotation_files(config: Config, split: str) -> list[Path]:
-    """The annotation files of a split's COCO evaluators."""
-    found = evaluators(config, split)
-    named = [one.get('ann_file') for one in found if kind_of(one).startswith('Coco')]
-    paths = [DataSet({}, ()).path(name) for name in named]
-    return [path for path in paths if path is not None]
-
-
-def _another_file(split: str, data: DetectionData, file: Path) -> Iterator[Finding]:
+def _files(split: str, data: DetectionData, file: Path) -> Iterator[Finding]:
     if file.resolve() != data.file.path.resolve():
         what = f'{split}_evaluator.ann_file is {file}, the data set reads {data.file.path}'
         advice = 'predictions would be measured against other images: give both the same file'
@@ -109,16 +99,10 @@ def _for_pycocotools(data: DetectionData) -> Iterator[Finding]:
         yield warning(data.name, what, advice)
 
 
-def _unknown(split: str, evaluator: Mapping) -> Iterator[Finding]:
-    """What mmseg does not know of an evaluator's settings."""
-    kind = evaluator.get('type')
-    with METRICS.switch_scope_and_registry('mmseg') as registry:
-        if isinstance(kind, str) and registry.get(kind) is None:
-            what = unknown_name("evaluator's type", kind, sorted(registry.module_dict))
-            yield error(split, what, "write dict(type='IoUMetric', iou_metrics=['mIoU'])")
+def _unknown_metrics(split: str, evaluator: Mapping) -> Iterator[Finding]:
     stated = evaluator.get('iou_metrics', 'mIoU')
-    metrics = [stated] if isinstance(stated, str) else list(stated)
+    metrics = [stated] if isinstance(stated, str) else stated
     unknown = [metric for metric in metrics if metric not in _METRICS]
-    if kind_of(evaluator) == 'IoUMetric' and unknown:
+    if unknown:
         what = unknown_name('iou_metrics', unknown[0], _METRICS)
         yield error(split, what, 'mmseg says so only when all images are evaluated')

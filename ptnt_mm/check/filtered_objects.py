@@ -18,8 +18,6 @@ def check_filtering(data: list[DetectionData], config: Config) -> Iterator[Findi
         if one.built is not None:
             yield _counted(one, config)
             yield from _refused_or_ignored(one)
-            if one.trains and one.used:
-                yield from _too_few(one, config)
 
 
 def _counted(data: DetectionData, config: Config) -> Finding:
@@ -27,14 +25,12 @@ def _counted(data: DetectionData, config: Config) -> Finding:
     where, total, kept = data.name, data.total, len(data.used)
     if not total:
         return error(where, f'{data.file.path} lists no image', 'give another ann_file')
-    if not kept and data.settings.get('indices') is not None:
-        what = f'indices={data.settings.indices} and filter_cfg leave none of {total} images'
-        return error(where, what, 'give others, or leave them out')
     if not kept:
+        chosen = [f'{key}={data.settings.get(key)}' for key in ('filter_cfg', 'indices')]
         return error(
             where,
-            f'filter_cfg {dict(data.settings.filter_cfg)} leaves none of {total} images, '
-            'which mmdet reports as "need at least one array to concatenate"',
+            f'with {" and ".join(chosen)}, none of {total} images is left, which mmdet reports as '
+            '"need at least one array to concatenate"',
             'objects of metainfo.classes must be in them, and both sides be min_size or longer',
         )
     objects = zip(data.file.annotations, data.is_loaded, strict=True)
@@ -86,14 +82,3 @@ def _refused_or_ignored(data: DetectionData) -> Iterator[Finding]:
     if flagged > _MANY * len(annotations):
         what = f'{flagged} of {len(annotations)} objects have "ignore", and mmdet leaves them out'
         yield warning(data.name, what, 'write "ignore": 0 for objects that count')
-
-
-def _too_few(data: DetectionData, config: Config) -> Iterator[Finding]:
-    loader = config.train_dataloader
-    batch, kept = loader.get('batch_size', 1), len(data.used)
-    if kept < batch and loader.get('drop_last'):
-        what = f'{kept} images make no batch of {batch}, and drop_last=True drops the rest'
-        yield error(data.name, what, 'lower train_dataloader.batch_size')
-    if data.settings.get('test_mode'):
-        what = 'test_mode=True: images without objects stay'
-        yield warning(data.name, what, 'leave it to val and test')

@@ -13,20 +13,15 @@ from ptnt_mm.utils.text import some
 
 _COUNTS = ('num_classes', 'num_things_classes')
 
-# A region proposal head has one class, a semantic head those of its maps, and a backbone those that
-# it was pretrained on.
-_OTHER_CLASSES = ('backbone', 'rpn_head', 'semantic_head')
-
-# It tells borders between classes from all else.
-_OTHER_HEADS = ('STDCHead',)
+# A region proposal head has one class, a semantic head those of its maps, a backbone those that it
+# was pretrained on; mmseg's STDCHead tells borders between classes from all else.
+_OTHER_CLASSES = ('backbone', 'rpn_head', 'semantic_head', 'STDCHead')
 
 
 def check_classes_of_heads(config: Config, classes: tuple[str, ...]) -> Iterator[Finding]:
     """Compare every num_classes of the model with the number of class names.
 
-    Args:
-        config: The config.
-        classes: The class names of the training data; none if they are not known.
+    Without class names, nothing is compared.
     """
     counts = list(_class_counts(config.model))
     if not counts:
@@ -89,7 +84,7 @@ def _class_counts(model: Mapping) -> Iterator[tuple[str, int]]:
 def _is_other(path: str, kind: str) -> bool:
     """Whether a path leads into a part of the model, of some kind, with classes of its own."""
     steps = (step.partition('[')[0] for step in path.split('.'))
-    return kind in _OTHER_HEADS or any(step in _OTHER_CLASSES for step in steps)
+    return any(name in _OTHER_CLASSES for name in (kind, *steps))
 
 
 def _backbone_channels(backbone: Mapping) -> list[int] | None:

@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Hashable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from PIL import Image
@@ -20,15 +21,13 @@ def check_images_are_there(data: Sequence[Data]) -> Iterator[Finding]:
     for one in data:
         local = [image.path for image in one.images if image.path is not None]
         missing = folders.missing(local)
-        there = folders.instead_of(missing[0]) if missing else ''
-        if len(missing) == len(local) and not there:
-            advice = f'{one.MAKES_PATHS} must make one path'
-        else:
-            advice = f'there is {there} instead of the first; ' if there else ''
-            advice += f'copy them there, or {one.REMOVE}'
-        named = map(folders.described, missing)
-        yield from report_wrong(error, one.name, named, len(local), 'images not there', advice)
-        if local and not missing:
+        if missing:
+            advice = folders.advice(missing, one.REMOVE)
+            if len(missing) == len(local) and not folders.instead_of(missing[0]):
+                advice = f'{one.MAKES_PATHS} must make one path'
+            named = map(folders.described, missing)
+            yield from report_wrong(error, one.name, named, len(local), 'images not there', advice)
+        elif local:
             yield sound(one.name, f'{len(local)} images are there')
         if len(local) < len(one.images):
             remote = len(one.images) - len(local)
@@ -45,13 +44,8 @@ def check_images_open(data: Sequence[Data]) -> Iterator[Finding]:
         there = [image for image in one.images if image.path is not None and image.path.is_file()]
         with warnings.catch_warnings():
             warnings.simplefilter('ignore', Image.DecompressionBombWarning)
-            opened = list(
-                on_threads(
-                    lambda image, loader=one.image_loader: open_image(image.path, loader),
-                    there,
-                    f'Opening {one.name} images',
-                )
-            )
+            load = partial(_open, one.image_loader)
+            opened = list(on_threads(load, there, f'Opening {one.name} images'))
         found = list(_faults(one, there, opened))
         yield from found
         if there and not found:
@@ -66,6 +60,10 @@ def check_images_open(data: Sequence[Data]) -> Iterator[Finding]:
                 digests[-1].append((image.path, image.digest))
             seen.add(name)
     yield from _listed_twice(data, digests)
+
+
+def _open(loader: object, image: ImageFile) -> OpenedImage:
+    return open_image(image.path, loader)
 
 
 def size_text(size: tuple[int, int]) -> str:

@@ -14,20 +14,23 @@ from torch import nn
 
 from ptnt_mm.check import coco_annotations, evaluators, image_lists, mask_lists
 from ptnt_mm.check.boxes import check_boxes
+from ptnt_mm.check.class_masks import check_masks
 from ptnt_mm.check.class_names import check_class_names, names_for_heads
 from ptnt_mm.check.data_sets import Data, check_files
 from ptnt_mm.check.filtered_objects import check_filtering
 from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads, check_neck
 from ptnt_mm.check.image_labels import LabelledData, check_labels
 from ptnt_mm.check.images import check_images_are_there, check_images_open
-from ptnt_mm.check.mask_labels import check_ignored, check_zero_label
 from ptnt_mm.check.mask_lists import SegmentationData
-from ptnt_mm.check.mask_pipelines import check_crops, check_loading
-from ptnt_mm.check.mask_values import check_masks
-from ptnt_mm.check.memory import check_memory
+from ptnt_mm.check.mask_settings import (
+    check_crops,
+    check_ignored,
+    check_loading,
+    check_zero_label,
+)
 from ptnt_mm.check.misspelt_settings import check_parameter_names, check_spelling
-from ptnt_mm.check.object_masks import check_object_masks, check_rest_of_object_masks
-from ptnt_mm.check.recipe import check_batch, check_learning_rate
+from ptnt_mm.check.object_masks import check_object_masks
+from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_memory
 from ptnt_mm.check.strides import check_strides
 from ptnt_mm.check.weights import check_normalisation, check_weights_are_there, check_weights_fit
 from ptnt_mm.engine.build import build_model
@@ -176,10 +179,9 @@ class Inspection:
         elif self.scope == 'mmpretrain':
             self.run('evaluation', evaluators.check_evaluators_of_labels(config, self.splits))
         else:
-            rest = check_rest_of_object_masks(data, config)
             self.run('images with objects', check_filtering(data, config))
             self.run('boxes', check_boxes(data))
-            self.run('masks', check_object_masks(data, config), thorough=rest)
+            self.run('masks', check_object_masks(data, config, self.thorough))
             self.run('evaluation', evaluators.check_evaluators_of_objects(data, config))
 
     def look_at_start(self) -> None:

@@ -1,5 +1,6 @@
 """A segmenter's data sets, with the images and masks that mmseg lists: none without the other."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +15,6 @@ from ptnt_mm.engine.config import kind_of
 from ptnt_mm.utils.findings import Finding, error, report_wrong, sound, warning
 from ptnt_mm.utils.many_files import Folders
 from ptnt_mm.utils.text import some
-
-_TRIED = 20  # images whose masks are looked for under other names, if none is found
 
 _PREFIXES = "write data_prefix=dict(img_path='images/train', seg_map_path='masks/train')"
 
@@ -94,37 +93,27 @@ def check_pairs(data: list[SegmentationData]) -> Iterator[Finding]:
         masks = one.masks
         if not masks or not one.mask_folder.is_dir():
             continue
-        missing = folders.missing(masks)
-        if not missing:
-            yield sound(one.name, f'{len(masks)} masks are there')
-        elif len(missing) == len(masks):
-            advice = _suffix(one, folders)
-        else:
-            there = folders.instead_of(missing[0])
-            advice = f'there is {there} instead of the first; ' if there else ''
-            advice += 'copy them there, or take their images out'
-        if missing:
+        if missing := folders.missing(masks):
+            advice = folders.advice(missing, 'take their images out')
+            if len(missing) == len(masks):
+                advice = _suffix(one, folders)
             named = map(folders.described, missing)
             yield from report_wrong(error, one.name, named, len(masks), 'masks not there', advice)
+        else:
+            yield sound(one.name, f'{len(masks)} masks are there')
         if len(missing) < len(masks):
             yield from _without_image(one, folders)
 
 
 def _suffix(data: SegmentationData, folders: Folders) -> str:
-    """What to set where no mask has the name expected: what follows the images' names there."""
-    suffix, found = data.built.seg_map_suffix, Counter()
-    masks = data.masks
-    for mask in masks[:_TRIED]:
-        stem = mask.name.removesuffix(suffix)
-        for name in folders.entries(mask.parent):
-            ending = name.removeprefix(stem)
-            # 'a1.png' is not the mask of 'a'.
-            if name.startswith(stem) and ending and not ending[0].isalnum():
-                found[ending] += 1
-    if found:
-        ending, count = found.most_common(1)[0]
-        tried = min(len(masks), _TRIED)
-        return f'{count} of the first {tried} have one with seg_map_suffix={ending!r}: set that'
+    """What to set where no mask has the name expected: what follows an image's name there."""
+    first, suffix = data.masks[0], data.built.seg_map_suffix
+    stem = first.name.removesuffix(suffix)
+    # 'a1.png' is not the mask of 'a'.
+    follows = re.compile(re.escape(stem) + r'(?=[\W_])')
+    names = sorted(filter(follows.match, folders.entries(first.parent)))
+    if names:
+        return f'there is {some(names)}: set seg_map_suffix={names[0].removeprefix(stem)!r}'
     return (
         f'in {data.mask_folder} are {_endings(data.mask_folder)}: data_prefix.seg_map_path, the '
         f'names of the images and seg_map_suffix={suffix!r} must make one path'

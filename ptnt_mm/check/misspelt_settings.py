@@ -11,13 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from types import NoneType
 
 from mmengine.config import Config
-from mmengine.dist import init_dist
 from mmengine.fileio import FileClient
 from mmengine.optim import DefaultOptimWrapperConstructor, OptimWrapper
 from mmengine.runner import EpochBasedTrainLoop, IterBasedTrainLoop, Runner, TestLoop, ValLoop
-from mmengine.runner.utils import set_random_seed
-from mmengine.utils import import_modules_from_strings
-from mmengine.utils.dl_utils import set_multi_processing
 from torch import nn
 from torch.nn.utils import clip_grad_norm_
 from torch.utils.data import DataLoader
@@ -43,10 +39,6 @@ _IMPLIED: dict[str, tuple[Callable, ...]] = {
     'test_cfg': (TestLoop,),
     'optim_wrapper': (OptimWrapper,),
     'optim_wrapper.clip_grad': (clip_grad_norm_,),
-    'randomness': (set_random_seed,),
-    'custom_imports': (import_modules_from_strings,),
-    'env_cfg.mp_cfg': (set_multi_processing,),
-    'env_cfg.dist_cfg': (init_dist,),
 }
 """What gets the settings that have no ``type``."""
 

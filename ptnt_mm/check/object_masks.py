@@ -1,6 +1,6 @@
 """Objects' masks: there where a model or an evaluator needs them, and where their boxes are."""
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from mmengine.config import Config
@@ -21,7 +21,7 @@ _OF_BOXES = ('BoxInstMaskHead',)  # mask heads that learn from boxes alone
 _CORNERS = 3  # the fewest points of a polygon
 _ROUNDING = 3  # pixels that a mask's side may be away from its box's, however small both are
 
-# Masks that the quick half draws of a data set, evenly spread; the thorough half draws the rest.
+# Masks that the quick half draws of a data set, evenly spread; the thorough half draws all.
 _SAMPLE = 5_000
 
 _FAULTS = {
@@ -43,7 +43,9 @@ _FAULTS = {
 _MISSING, _TOO_SHORT, _OF_OTHER_SIZE, _BROKEN, _EMPTY, _ELSEWHERE = _FAULTS
 
 
-def check_object_masks(data: list[DetectionData], config: Config) -> Iterator[Finding]:
+def check_object_masks(
+    data: list[DetectionData], config: Config, thorough: bool
+) -> Iterator[Finding]:
     """Compare what the heads need with the pipelines, the annotations and the evaluators."""
     heads = _mask_heads(config)
     taught = [path for path, kind in heads.items() if kind not in _OF_BOXES]
@@ -55,32 +57,12 @@ def check_object_masks(data: list[DetectionData], config: Config) -> Iterator[Fi
         yield error(' and '.join(measured), what, advice)
     for one in data:
         yield from _pipeline(one, taught)
-    for one in _with_masks(data, config):
-        asked, step = _asked(one)
-        found = list(_faults(asked, one, drawn=range(0, len(asked), step)))
-        drawn = f', {len(asked[::step])} of them drawn' if step > 1 else ''
-        yield from found or [sound(one.name, f'{len(asked)} masks{drawn}')]
+        learns = one.trains and any(map(_loads_masks, one.data_set.pipeline))
+        is_measured = bool(heads) and any(split in measured for split in one.pipelines)
+        if one.file is not None and (learns or is_measured):
+            yield from _masks(one, thorough)
     if not heads and not measured:
         yield note('model', 'has no mask head: masks were not checked')
-
-
-def check_rest_of_object_masks(data: list[DetectionData], config: Config) -> Iterator[Finding]:
-    """Draw the masks that were not among the sample."""
-    for one in _with_masks(data, config):
-        asked, step = _asked(one)
-        rest = [annotation for i, annotation in enumerate(asked) if i % step]
-        if rest:
-            found = list(_faults(rest, one, drawn=range(len(rest))))
-            yield from found or [sound(one.name, f'the other {len(rest)} masks are drawn, too')]
-
-
-def _with_masks(data: list[DetectionData], config: Config) -> Iterator[DetectionData]:
-    """The data sets whose masks are learned or measured."""
-    measured = _splits_with_masks(config) if _mask_heads(config) else []
-    for one in data:
-        loads = one.trains and any(map(_loads_masks, one.data_set.pipeline))
-        if one.file is not None and (loads or any(split in measured for split in one.pipelines)):
-            yield one
 
 
 def _mask_heads(config: Config) -> dict[str, str]:
@@ -126,38 +108,29 @@ def _pipeline(data: DetectionData, heads: list[str]) -> Iterator[Finding]:
         yield error(data.name, what, advice)
 
 
-def _asked(data: DetectionData) -> tuple[list[dict], int]:
-    """The objects of classes that are asked for, and the step between those of the sample."""
-    labels, entries = data.labels, data.file.annotations
+def _masks(data: DetectionData, thorough: bool) -> Iterator[Finding]:
+    """What is wrong with the masks of a data set; only the first fault of each is reported."""
+    entries, labels = data.file.annotations, data.labels
     asked = [a for a in entries if a['category_id'] in labels and not a.get('ignore')]
-    return asked, len(asked) // _SAMPLE + 1
-
-
-def _faults(
-    annotations: list[dict], data: DetectionData, drawn: Container[int]
-) -> Iterator[Finding]:
-    """What is wrong with masks; only the first fault of each mask is reported.
-
-    Args:
-        annotations: Of the objects.
-        data: Their data set.
-        drawn: The places of those whose masks are drawn, too.
-    """
+    step = 1 if thorough else len(asked) // _SAMPLE + 1
     loading = _loading(data)
     wrong = {kind: [] for kind in _FAULTS}
-    for i, annotation in enumerate(annotations):
+    for i, annotation in enumerate(asked):
         image = data.file.images[annotation['image_id']]
         size, why = [image['height'], image['width']], ''
         kind = _fault_of_form(annotation.get('segmentation'), size)
-        if not kind and i in drawn:
+        if not kind and i % step == 0:
             try:
                 kind = _fault_of_drawing(annotation, size, loading)
             except Exception as err:  # an annotation may hold anything
                 kind, why = _BROKEN, f' ({err})'
         if kind:
             wrong[kind].append(data.described(annotation) + why)
+    if not any(wrong.values()):
+        drawn = f', {len(asked[::step])} of them drawn' if step > 1 else ''
+        yield sound(data.name, f'{len(asked)} masks{drawn}')
     for what, (report, advice) in _FAULTS.items():
-        yield from report_wrong(report, data.name, wrong[what], len(annotations), what, advice)
+        yield from report_wrong(report, data.name, wrong[what], len(asked), what, advice)
 
 
 def _fault_of_form(mask: object, size: list) -> str:
@@ -183,7 +156,7 @@ def _fault_of_drawing(annotation: dict, size: list, loading: object) -> str:
     mask = run_lengths(annotation['segmentation'], *map(int, size))
     if not coco.area(mask):
         return _EMPTY
-    return _ELSEWHERE if _is_elsewhere(coco.toBbox(mask), annotation['bbox'], size) else ''
+    return _ELSEWHERE if _is_elsewhere(coco.toBbox(mask), annotation['bbox']) else ''
 
 
 def _loading(data: DetectionData) -> object:
@@ -195,12 +168,8 @@ def _loading(data: DetectionData) -> object:
     return None
 
 
-def _is_elsewhere(drawn: np.ndarray, box: list, size: list) -> bool:
+def _is_elsewhere(drawn: np.ndarray, box: list) -> bool:
     """Whether two boxes, x, y, width, height, share less than half of what both cover."""
-    drawn, box, end = drawn.reshape(2, 2), np.reshape(box, (2, 2)), size[::-1]
-    # mmdet clips boxes.
-    first, last = np.maximum(box[0], 0), np.minimum(box.sum(axis=0), end)
-    own = np.concatenate([first, last - first])
-    shared = coco.iou([drawn.ravel()], [own], [0]).item()
-    apart = np.abs([drawn[0] - first, drawn.sum(axis=0) - last]).max()
-    return shared < 1 / 2 and apart > _ROUNDING
+    shared = coco.iou([drawn], [np.array(box, float)], [0]).item()
+    corners = np.array([drawn, box], float).reshape(2, 2, 2).cumsum(axis=1)
+    return shared < 1 / 2 and np.ptp(corners, axis=0).max() > _ROUNDING

@@ -24,10 +24,6 @@ def check_strides(config: Config, model: nn.Module) -> Iterator[Finding]:
 
     Generators of anchors and points and the extractors of regions have strides of their own, and
     a head with wrong ones trains without complaint, for the wrong places in the image.
-
-    Args:
-        config: The config.
-        model: Its model. Its weights do not matter.
     """
     strides = dict(_strides_of_parts(model))
     if not strides:
@@ -62,13 +58,13 @@ def check_strides(config: Config, model: nn.Module) -> Iterator[Finding]:
 def _strides_of_parts(model: nn.Module) -> Iterator[tuple[str, list[float]]]:
     """The strides of the extractors of regions and the generators of anchors and points."""
     for name, module in model.named_modules():
-        generator = getattr(module, 'prior_generator', None)
         # HTC's semantic extractor takes the map of its semantic head.
         if hasattr(module, 'featmap_strides') and 'semantic' not in name:
             yield f'model.{name}', list(map(float, module.featmap_strides))
-        elif hasattr(generator, 'strides'):
-            pairs = (one if isinstance(one, Sequence) else [one] for one in generator.strides)
-            yield f'model.{name}.prior_generator', [float(max(pair)) for pair in pairs]
+        for key in ('prior_generator', 'square_anchor_generator'):
+            if hasattr(generator := getattr(module, key, None), 'strides'):
+                pairs = (one if isinstance(one, Sequence) else [one] for one in generator.strides)
+                yield f'model.{name}.{key}', [float(max(pair)) for pair in pairs]
 
 
 def _listed(strides: Sequence[float]) -> str:

@@ -8,14 +8,14 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from pycocotools import mask as coco
 
-from ptnt_mm.data.coco_file import FOR_MASKS, CocoFile, read
-from ptnt_mm.data.index_masks import (
+from ptnt_mm.data.class_masks import (
     IGNORED,
     check_neighbours,
     check_replaceable,
     save_mask,
     write_names,
 )
+from ptnt_mm.data.coco_file import FOR_MASKS, CocoFile, read
 from ptnt_mm.utils.atomic_files import folder_written_whole
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity

@@ -35,12 +35,7 @@ class OpenedImage:
 
 
 def open_image(path: Path, loader: object) -> OpenedImage:
-    """Load an image.
-
-    Args:
-        path: The file.
-        loader: The host's ``LoadImageFromFile``; None for Pillow alone.
-    """
+    """Load an image with the host's ``LoadImageFromFile``; with Pillow alone without one."""
     fault, loads_anyway, stored, orientation = '', False, None, 1
     try:
         content = path.read_bytes()

@@ -43,6 +43,12 @@ class Row:
         """Make this row one for what nobody needs here; `fix` is how to get it all the same."""
         return replace(self, verdict=ABSENT, problem=problem, fix=fix)
 
+    def judged(self, version: str | None, fix: str, answer: Answer | None = None) -> 'Row':
+        """Judge an installed version and, where it was tried, whether the package works."""
+        if not is_within(version, self.expected):
+            return self.broken(f'it is not {self.expected}', fix)
+        return self if answer is None or answer.works else self.broken(answer.text, fix)
+
 
 def examine() -> list[Row]:
     """Look at everything, and make the rows of the table."""
@@ -73,26 +79,26 @@ def examine() -> list[Row]:
 def python_row(version: str) -> Row:
     """Judge the Python that runs this."""
     row = Row('Python', version, *VERSIONS['Python'])
-    return version_checked(row, version, 'make clean setup PYTHON=python3.13')
+    return row.judged(version, 'make clean setup PYTHON=python3.13')
 
 
 def package_row(name: str, answer: Answer) -> Row:
     """Judge a package; a host may be missing, but must work where it is installed."""
-    row, fix = package_found(name), install_command(name) + HOST_PACKAGES.get(name, '')
-    if name in HOST_PACKAGES:
-        if not installed(name):
-            return row.absent(fix)
-        fix = mmcv_command() if 'mmcv' in answer.text else fix
-    return version_checked(row, installed(name), fix, answer)
+    version, fix = installed(name), install_command(name) + HOST_PACKAGES.get(name, '')
+    row = Row(name, version or 'not installed', *VERSIONS[name])
+    if name in HOST_PACKAGES and not version:
+        return row.absent(fix)
+    if name in HOST_PACKAGES and 'mmcv' in answer.text:
+        fix = mmcv_command()
+    return row.judged(version, fix, answer)
 
 
 def cuda_row(answer: Answer) -> Row:
     """Judge driver, GPUs and torch's CUDA together."""
-    row = Row('CUDA', answer.text, 'optional', 'CPU only')
+    row = Row('CUDA', answer.text if answer.works else 'not usable', 'optional', 'CPU only')
+    otherwise = 'or leave the GPU unused: export PTNT_CUDA=0'
     if answer.works:
         return row
-    row = replace(row, found='not usable')
-    otherwise = 'or leave the GPU unused: export PTNT_CUDA=0'
     if 'no kernel image' in answer.text:
         return row.broken('torch was not built for this GPU', f'install one that was, {otherwise}')
     return row.broken(answer.text, f'update the NVIDIA driver, {otherwise}')
@@ -103,13 +109,13 @@ def mmcv_row() -> Row:
     full, lite = installed('mmcv'), installed('mmcv-lite')
     found = [version for version in (full, lite and f'{lite} (mmcv-lite)') if version]
     row = Row('mmcv', ' and '.join(found) or 'not installed', *VERSIONS['mmcv-lite'])
+    if not found and hosts_here():
+        return row.broken(f'{hosts_here()} needs it', mmcv_command())
     if not found:
-        if hosts_here():
-            return row.broken(f'{hosts_here()} needs it', mmcv_command())
         return row.absent(mmcv_command())
     if full and lite and full != lite:
         return row.broken('two versions share one folder: the last one overwrote', mmcv_command())
-    return version_checked(row, full or lite, mmcv_command())
+    return row.judged(full or lite, mmcv_command())
 
 
 def operators_row(answer: Answer) -> Row:
@@ -139,9 +145,10 @@ def operators_row(answer: Answer) -> Row:
 
 def setuptools_row(answer: Answer) -> Row:
     """Judge whether MMEngine finds pkg_resources, which it needs for the hosts' configs alone."""
-    row, fix = package_found('setuptools'), install_command('setuptools')
+    row = Row('setuptools', installed('setuptools') or 'not installed', *VERSIONS['setuptools'])
     if answer.works:
         return row
+    fix = install_command('setuptools')
     if hosts_here():
         return row.broken(f'mmdet:: and mmseg:: bases need pkg_resources ({answer.text})', fix)
     return row.absent(fix)
@@ -162,30 +169,18 @@ def opencv_row(answer: Answer) -> Row:
 
 def safe_loading_row(value: str) -> Row:
     """Judge the variable that switches torch's safe loading off."""
-    row = Row('safe loading', f'off, {UNSAFE_SWITCH}={value}', 'on', 'on')
     if not is_on(value):
-        return replace(row, found='on')
+        return Row('safe loading', 'on', 'on', 'on')
+    row = Row('safe loading', f'off, {UNSAFE_SWITCH}={value}', 'on', 'on')
     return row.broken('torch.load runs the code that checkpoints carry', f'unset {UNSAFE_SWITCH}')
 
 
 def ptnt_mm_row(answer: Answer) -> Row:
     """Judge whether MMEngine's configs find our classes."""
-    row = Row('ptnt_mm', answer.text, 'registered', 'registered')
     if answer.works:
-        return row
-    return replace(row, found='not usable').broken(answer.text, 'mend what is broken above')
-
-
-def package_found(name: str) -> Row:
-    """Start the row of a package with its installed version."""
-    return Row(name, installed(name) or 'not installed', *VERSIONS[name])
-
-
-def version_checked(row: Row, version: str | None, fix: str, answer: Answer | None = None) -> Row:
-    """Judge an installed version and, where it was tried, whether the package works."""
-    if not is_within(version, row.expected):
-        return row.broken(f'it is not {row.expected}', fix)
-    return row if answer is None or answer.works else row.broken(answer.text, fix)
+        return Row('ptnt_mm', answer.text, 'registered', 'registered')
+    row = Row('ptnt_mm', 'not usable', 'registered', 'registered')
+    return row.broken(answer.text, 'mend what is broken above')
 
 
 def hosts_here() -> str:
@@ -216,10 +211,9 @@ def pip(action: str) -> str:
 
 
 def main(write: Callable[[list[dict]], None] = lambda rows: None) -> int:
-    """Print a table, and the command that mends each problem; 1 if something is broken.
+    """Print a table, and the command that mends each problem; ``write`` gets the rows.
 
-    Args:
-        write: Gets the rows of the table, for JSON.
+    Returns 1 if something is broken.
     """
     print('Importing torch, mmcv and the hosts: up to a minute ...', file=sys.stderr, flush=True)
     rows = examine()

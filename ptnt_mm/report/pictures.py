@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from ptnt_mm.data.index_masks import IGNORED
+from ptnt_mm.data.class_masks import IGNORED
 from ptnt_mm.utils.decoding import read_rgb
 
 _SIDE = 480

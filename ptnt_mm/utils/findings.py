@@ -65,13 +65,7 @@ def report_wrong(
 ) -> Iterator[Finding]:
     """Count and list what is wrong: '2 of 16 images not there: a.jpg, b.jpg'; nothing if none is.
 
-    Args:
-        report: Makes the finding.
-        where: What it is about: a split.
-        wrong: Names of what is wrong.
-        total: How many were looked at.
-        what: What they are, and what is wrong with them.
-        advice: What to do.
+    Here 16 is ``total``, 'images not there' is ``what``, and the names are ``wrong``.
     """
     if wrong := list(wrong):
         yield report(where, f'{len(wrong)} of {total} {what}: {some(wrong)}', advice)

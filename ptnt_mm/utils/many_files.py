@@ -19,16 +19,8 @@ class Folders:
     """What is in folders, remembered: one look at a folder is faster than one at each file."""
 
     def __init__(self):
-        self._entries: dict[str, dict[str, os.DirEntry]] = {}
+        self.entries = cache(_entries)
         self._real = cache(os.path.realpath)
-
-    def entries(self, folder: str | Path) -> dict[str, os.DirEntry]:
-        """What is in a folder, by name; nothing if there is none."""
-        folder = os.fspath(folder) or os.curdir
-        if folder not in self._entries:
-            there = os.scandir(folder) if os.path.isdir(folder) else ()
-            self._entries[folder] = {entry.name: entry for entry in there}
-        return self._entries[folder]
 
     def missing(self, paths: Iterable[Path]) -> list[Path]:
         """The paths that lead to no file: nothing, a folder, or a link whose target is gone."""
@@ -58,9 +50,20 @@ class Folders:
         names = [n for n in self.entries(path.parent) if Path(n).stem.casefold() == stem]
         return min(set(names) - {path.name}, default='')
 
+    def advice(self, missing: Sequence[Path], remove: str) -> str:
+        """What to do where files are missing; ``remove`` says how to do without them."""
+        there = self.instead_of(missing[0])
+        instead = f'there is {there} instead of the first; ' if there else ''
+        return f'{instead}copy them there, or {remove}'
+
     def _entry(self, path: Path) -> os.DirEntry | None:
         folder, name = os.path.split(path)
-        return self.entries(folder).get(name)
+        return self.entries(folder or os.curdir).get(name)
+
+
+def _entries(folder: str | Path) -> dict[str, os.DirEntry]:
+    """What is in a folder, by name; nothing if there is none."""
+    return {one.name: one for one in os.scandir(folder)} if os.path.isdir(folder) else {}
 
 
 def on_threads(

@@ -22,15 +22,9 @@ def some(names: Iterable[str], limit: int = 5) -> str:
 
 
 def suggest(name: object, known: Iterable[str], wording: str = 'did you mean {!r}?') -> str:
-    """Name the known name that is most like an unknown one, whatever its case.
+    """Name, in place of the wording's braces, the known name that is most like an unknown one.
 
-    Args:
-        name: The unknown name.
-        known: The known ones.
-        wording: Gets the nearest name in place of its braces.
-
-    Returns:
-        The wording with the name, or nothing if no known name is near.
+    Case does not count. Nothing is said if no known name is near.
     """
     by_fold = {other.casefold().strip(): other for other in known}
     near = get_close_matches(str(name).casefold().strip(), list(by_fold), n=1)

@@ -358,7 +358,7 @@ DAMAGED = {
         settings({'model.data_preprocessor.std': [127.5, float('nan'), 127.5]}),
         'images are divided by it',
     ),
-    'indices that leave nothing': (own(indices=0), 'leave none of 16 images'),
+    'indices that leave nothing': (own(indices=0), 'none of 16 images is left'),
     'indices of images that are measured': (
         settings({f'{s}_dataloader.dataset.indices': 4 for s in ('val', 'test')}),
         '4 of the 8 images of',

@@ -281,9 +281,9 @@ FAULTS = {
     'all images too small': (
         settings({TRAIN_SET + 'filter_cfg.min_size': 1000}),
         ERROR,
-        ("'min_size': 1000", 'leaves none of 16 images', 'need at least one array'),
+        ("'min_size': 1000", 'none of 16 images is left', 'need at least one array'),
     ),
-    'nothing annotated': (_empty, ERROR, ('leaves none of 16 images',)),
+    'nothing annotated': (_empty, ERROR, ('none of 16 images is left',)),
     # Boxes
     'box of negative width': (
         _one('train', 'annotations', bbox=[50, 50, -20, 30]),

@@ -8,7 +8,7 @@ from mmengine.config import Config
 from torch import nn
 
 from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads, check_neck
-from ptnt_mm.check.memory import check_memory
+from ptnt_mm.check.recipe import check_memory
 from ptnt_mm.check.weights import check_normalisation, check_weights_fit
 from ptnt_mm.engine.starting_weights import use_pretrained
 from ptnt_mm.engine.training_memory import StepMemory

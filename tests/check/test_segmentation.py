@@ -7,7 +7,7 @@ from torch import nn
 from ptnt_mm.check.heads import check_built_heads
 from ptnt_mm.check.image_lists import load
 from ptnt_mm.check.mask_lists import SegmentationData
-from ptnt_mm.check.mask_pipelines import check_crops
+from ptnt_mm.check.mask_settings import check_crops
 from ptnt_mm.data.class_masks import label_of_each_value
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.hosts import import_host

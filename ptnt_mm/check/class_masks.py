@@ -1,16 +1,19 @@
-"""What the values of a data set's masks mean, as mmseg turns them into labels."""
+"""Masks of classes: their form, and what their values mean to mmseg."""
 
+import warnings
 from collections.abc import Iterator
 
 import numpy as np
 from mmengine.config import Config
+from PIL import Image
 
 from ptnt_mm.check.data_sets import misread_names
-from ptnt_mm.check.mask_files import check_mask_files, open_masks
-from ptnt_mm.check.mask_labels import ignored_label
-from ptnt_mm.check.mask_lists import SegmentationData
-from ptnt_mm.data.class_masks import VALUES, Mask, label_of_each_value
+from ptnt_mm.check.images import size_text
+from ptnt_mm.check.mask_lists import SegmentationData, loading_of
+from ptnt_mm.check.mask_settings import ignored_label
+from ptnt_mm.data.class_masks import VALUES, Mask, label_of_each_value, open_mask
 from ptnt_mm.utils.findings import Finding, error, report_wrong, sound, warning
+from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import some
 
 _WHITE = VALUES - 1  # the value of the object in a black-and-white drawing
@@ -19,6 +22,87 @@ _BACKGROUND = ('background', 'bg', '_background_', '__background__')
 
 _ZERO_ON = 'set reduce_zero_label=True for all data sets, and in LoadAnnotations where it is stated'
 _ZERO_OFF = _ZERO_ON.replace('True', 'False')
+
+
+def check_masks(data: list[SegmentationData], config: Config) -> Iterator[Finding]:
+    """Open every mask; look at its form, and for values that are not what was meant."""
+    for one in data:
+        opened = _open(one)
+        yield from _check_form(one, opened)
+        masks = [mask for mask in opened if mask.holds_indices]
+        if masks and not any(misread_names(one)):
+            yield from _check_values(one, masks, ignored_label(config))
+
+
+def _open(data: SegmentationData) -> list[Mask]:
+    """Decode every mask that is there."""
+    there = [image for image in data.images if image.mask is not None and image.mask.is_file()]
+    loading = filter(None, map(loading_of, data.pipelines.values()))
+    backend = next(loading, {}).get('imdecode_backend', 'pillow')
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore', Image.DecompressionBombWarning)
+        title = f'Opening {data.name} masks'
+        opened = on_threads(lambda image: open_mask(image.mask, image.path, backend), there, title)
+        return list(opened)
+
+
+def _check_form(data: SegmentationData, opened: list[Mask]) -> Iterator[Finding]:
+    """Look at the form of masks, whatever classes they hold."""
+    broken = [f'{mask.path} ({mask.fault})' for mask in opened if mask.fault]
+    advice = 'copy or write them again'
+    yield from report_wrong(error, data.name, broken, len(opened), 'masks not readable', advice)
+    masks = [mask for mask in opened if not mask.fault]
+    coloured = [mask for mask in masks if mask.counts is None]
+    if all(mask.mode == 'P' for mask in coloured):
+        instead = "take imdecode_backend out of LoadAnnotations: Pillow reads a palette's indices"
+    else:
+        instead = (
+            'write the index of the class, not a colour, into an 8-bit PNG of one channel; if all '
+            'channels are equal, keep one'
+        )
+    for report, wrong, what, advice in (
+        (
+            error,
+            [f'{mask.path} ({mask.mode})' for mask in coloured],
+            'masks with several channels',
+            instead,
+        ),
+        (
+            error,
+            [mask.path for mask in masks if mask.is_lossy],
+            'masks are JPEGs',
+            'JPEG changes values: draw them anew, as PNGs',
+        ),
+        (
+            error,
+            [mask.path for mask in masks if mask.is_stretched],
+            'masks of less than 8 bits, in greys',
+            'decoding stretches 0, 1, 2 to 0, 17, 34 or 0, 85, 170: write 8 bits, or a palette',
+        ),
+        (
+            error,
+            [f'{mask.path} ({some(map(str, mask.wide))})' for mask in masks if mask.wide],
+            'masks with values that do not fit into 8 bits',
+            'mmseg keeps their lowest 8 bits silently: 256 becomes 0, 65535 255',
+        ),
+        (
+            warning,
+            [mask.path for mask in masks if mask.is_wide and not mask.wide],
+            'masks of more than 8 bits',
+            'their values fit into 8 bits; write them so, or others will read them otherwise',
+        ),
+        (
+            error,
+            [
+                f'{mask.path} is {size_text(mask.size)}, its image {size_text(mask.image_size)}'
+                for mask in masks
+                if mask.image_size not in (None, mask.size)
+            ],
+            'masks not of the size of their images',
+            'draw them on the images as they are, or resize them, to the nearest index',
+        ),
+    ):
+        yield from report_wrong(report, data.name, map(str, wrong), len(masks), what, advice)
 
 
 class _Values:
@@ -44,16 +128,6 @@ class _Values:
         known = self.labels < len(data.classes)
         self.is_no_class = (self.counts > 0) & self.counted & ~known
         self.present = set(np.flatnonzero(self.counts).tolist())
-
-
-def check_masks(data: list[SegmentationData], config: Config) -> Iterator[Finding]:
-    """Open every mask; look at its form, and for values that are not what was meant."""
-    for one in data:
-        opened = open_masks(one)
-        yield from check_mask_files(one, opened)
-        masks = [mask for mask in opened if mask.holds_indices]
-        if masks and not any(misread_names(one)):
-            yield from _check_values(one, masks, ignored_label(config))
 
 
 def _check_values(data: SegmentationData, masks: list[Mask], ignored: int) -> Iterator[Finding]:

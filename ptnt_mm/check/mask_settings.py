@@ -1,0 +1,196 @@
+"""A segmenter's settings that have to agree: zero label, ignored pixels, pipelines and crops."""
+
+from collections.abc import Iterator, Mapping
+
+from mmengine.config import Config
+
+from ptnt_mm.check.images import size_text
+from ptnt_mm.check.mask_lists import SegmentationData, loading_of, needs_masks
+from ptnt_mm.check.weights import preprocessor_of
+from ptnt_mm.data.class_masks import IGNORED
+from ptnt_mm.engine.config import kind_of
+from ptnt_mm.engine.data_files import evaluators
+from ptnt_mm.utils.findings import Finding, error, note, sound, warning
+from ptnt_mm.utils.text import some
+
+# Parts of the names of transforms that move pixels.
+_MOVING = ('Resize', 'Crop', 'Flip', 'Rotate', 'Rotation', 'Pad', 'Mosaic')
+
+_WHERE = 'model.data_preprocessor'
+
+_Labels = Iterator[tuple[str, str, int]]
+"""Where a label is stated, what states it, and the label."""
+
+
+def check_zero_label(data: list[SegmentationData]) -> Iterator[Finding]:
+    """Compare the reduce_zero_label of data sets with their pipelines, and with each other."""
+    reduces = [(one, bool(one.built.reduce_zero_label)) for one in data if one.built is not None]
+    for one, reduced in reduces:
+        for split, pipeline in one.pipelines.items():
+            loading = loading_of(pipeline) or {}
+            stated = loading.get('reduce_zero_label')
+            if stated not in (None, reduced) and kind_of(loading) == 'LoadAnnotations':
+                yield error(
+                    split,
+                    f'reduce_zero_label is {reduced} for the data set, '
+                    f'{stated} for LoadAnnotations',
+                    'mmseg refuses to load: leave it out of LoadAnnotations, which then follows',
+                )
+    for other, reduced in reduces[1:]:
+        first, expected = reduces[0]
+        if reduced != expected:
+            # Right if the masks of one begin at 1 and those of the other at 0.
+            yield warning(
+                other.name,
+                f'reduce_zero_label is {reduced}, that of {first.name} {expected}',
+                'set both alike, unless their masks begin at different values: the labels of one '
+                'would be shifted against the other',
+            )
+    if len({reduced for _, reduced in reduces}) == 1:
+        value = '1, 0 is ignored' if reduces[0][1] else '0'
+        yield sound('reduce_zero_label', f'the first class has the value {value}')
+
+
+def ignored_label(config: Config) -> int:
+    """The label that a segmenter's loss leaves out."""
+    return next((label for _, _, label in _of_heads(config)), IGNORED)
+
+
+def check_ignored(data: list[SegmentationData], config: Config) -> Iterator[Finding]:
+    """Compare heads, padding, evaluators, data sets and pipelines with the first head."""
+    if not any(one.has_masks for one in data):
+        # Depths have no label.
+        return
+    label = ignored_label(config)
+    advice = 'pixels without a class would count in one place and not in the other: set both alike'
+    found = [
+        error(where, f'{name} is {other}, the ignore_index of the loss {label}', advice)
+        for where, name, other in _stated_labels(data, config)
+        if other != label
+    ]
+    yield from found or [sound('ignore_index', f'{label} everywhere')]
+
+
+def _of_heads(config: Config) -> _Labels:
+    for key in ('decode_head', 'auxiliary_head'):
+        heads = config.model.get(key) or []
+        several = isinstance(heads, (list, tuple))
+        for i, head in enumerate(heads if several else [heads]):
+            label = head.get('ignore_index', IGNORED)
+            # None is for losses that take a mask in its place.
+            if label is not None:
+                yield f'model.{key}[{i}]' if several else f'model.{key}', 'ignore_index', label
+
+
+def _stated_labels(data: list[SegmentationData], config: Config) -> _Labels:
+    yield from _of_heads(config)
+    yield _WHERE, 'seg_pad_val', preprocessor_of(config).get('seg_pad_val', IGNORED)
+    for split in ('val', 'test'):
+        for evaluator in evaluators(config, split):
+            if kind_of(evaluator) == 'IoUMetric':
+                label = evaluator.get('ignore_index', IGNORED)
+                yield split, "the evaluator's ignore_index", label
+    # mmseg does not use the defaults of data sets and transforms: only stated labels count.
+    for one in data:
+        steps = ((kind_of(step), step) for step in one.data_set.pipeline)
+        for whose, stated in (('the data set', one.settings), *steps):
+            for key in ('ignore_index', 'seg_pad_val'):
+                if key in stated:
+                    yield one.name, f"{whose}'s {key}", stated[key]
+
+
+def check_loading(data: list[SegmentationData], config: Config) -> Iterator[Finding]:
+    """Look for the loading of masks, and at its place."""
+    for one in data:
+        for split, pipeline in one.pipelines.items():
+            if not one.is_left_out and pipeline and needs_masks(config, split):
+                yield from _loading(split, pipeline)
+
+
+def _loading(split: str, pipeline: tuple[Mapping, ...]) -> Iterator[Finding]:
+    loading = loading_of(pipeline)
+    if loading is None:
+        advice = "add dict(type='LoadAnnotations') behind the loading of images"
+        yield error(split, 'the pipeline loads no masks', advice)
+        return
+    place = pipeline.index(loading)
+    steps = pipeline[:place] if split == 'train' else pipeline[place:]
+    moving = [name for name in map(kind_of, steps) if any(part in name for part in _MOVING)]
+    if moving and split == 'train':
+        what = f'{some(moving)} before LoadAnnotations: images are changed, and masks are not'
+        yield error(split, what, 'load annotations right behind the images')
+    elif moving:
+        what = (
+            f'{some(moving)} behind LoadAnnotations: masks are changed, and predictions have the '
+            'size of the images as they were'
+        )
+        yield error(split, what, 'evaluation would break off: load annotations behind it')
+
+
+def check_crops(data: list[SegmentationData], config: Config) -> Iterator[Finding]:
+    """Compare what the training pipeline cuts out with what a batch is padded to."""
+    preprocessor = preprocessor_of(config)
+    if kind_of(preprocessor) != 'SegDataPreProcessor':
+        yield note(_WHERE, 'is not a SegDataPreProcessor: its size was not compared with the crops')
+        return
+    pipelines = [(one.name, one.data_set.pipeline) for one in data if one.trains]
+    crops = [_last_size(pipeline) for _, pipeline in pipelines]
+    given = [key for key in ('size', 'size_divisor') if preprocessor.get(key) is not None]
+    if len(given) != 1:
+        what = 'has neither size nor size_divisor' if not given else 'has size and size_divisor'
+        example = next(filter(None, crops), (512, 512))
+        advice = f'mmseg needs one of the two to pad a batch: write size={example}'
+        yield error(_WHERE, what, advice)
+        return
+    batch = config.train_dataloader.get('batch_size', 1)
+    for (name, pipeline), crop in zip(pipelines, crops, strict=True):
+        if crop is not None:
+            yield _compared(name, crop, _pair(preprocessor.get('size')))
+        elif any('Crop' in step or 'Resize' in step for step in map(kind_of, pipeline)):
+            yield note(name, 'the size of the crops is not known')
+        elif batch > 1:
+            yield warning(
+                name,
+                f'the pipeline cuts images to no size; {_WHERE} pads smaller ones only',
+                'images of different sizes make no batch: add '
+                "dict(type='RandomCrop', crop_size=...)",
+            )
+
+
+def _compared(where: str, crop: tuple[int, int], size: tuple[int, int] | None) -> Finding:
+    """Compare crops with the size of a batch, both (height, width); None if it is not fixed."""
+    what = f'crops are {size_text(crop)} (height x width)'
+    if size in (None, crop):
+        return sound(where, what)
+    other = f'the {size_text(size)} (height x width) of {_WHERE}.size'
+    if crop[0] > size[0] or crop[1] > size[1]:
+        return error(
+            where,
+            f'{what}, larger than {other}',
+            'larger crops are not padded, and smaller images make no batch with them: set both '
+            'alike, as (height, width)',
+        )
+    advice = 'set both alike, unless the padding is meant: it costs time and memory'
+    return note(where, f'{what}, padded to {other}', advice)
+
+
+def _last_size(pipeline: tuple[Mapping, ...]) -> tuple[int, int] | None:
+    """(height, width) in pixels, at most, of what leaves a pipeline; None if it is not known."""
+    size = None
+    for step in pipeline:
+        name = kind_of(step)
+        if name == 'RandomCrop':
+            size = _pair(step.get('crop_size'))
+        elif name == 'Resize' and not step.get('keep_ratio') and _pair(step.get('scale')):
+            # A scale is (width, height), a crop (height, width).
+            size = _pair(step.scale)[::-1]
+        elif 'Resize' in name or 'Crop' in name:
+            size = None
+    return size
+
+
+def _pair(size: object) -> tuple[int, int] | None:
+    """A size as two numbers; None if it is not a size."""
+    if isinstance(size, int):
+        return size, size
+    return tuple(size) if isinstance(size, (list, tuple)) and len(size) == 2 else None
