@@ -97,10 +97,8 @@ def _is_lost(data: DetectionData) -> np.ndarray:
 def _twice(data: DetectionData) -> Iterator[Finding]:
     """Objects with the image, the category and the box of another."""
     keys = ((a['image_id'], a['category_id'], *a['bbox']) for a in data.file.annotations)
-    seen, again = set(), np.zeros(len(data.boxes), bool)
-    for i, key in enumerate(keys):
-        again[i] = key in seen
-        seen.add(key)
+    first: dict[tuple, int] = {}
+    again = np.array([first.setdefault(key, i) < i for i, key in enumerate(keys)])
     report = warning if again.mean() > _FEW else note
     advice = 'leave one of each: the model learns to see both'
     yield from _report_boxes(report, data, again, 'objects listed twice', advice)

@@ -16,6 +16,36 @@ from ptnt_mm.utils.findings import Finding, error, report_wrong, sound, warning
 from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import some
 
+_FORM = {
+    'masks not readable': (error, 'copy or write them again'),
+    'masks with several channels': (
+        error,
+        'write the index of the class, not a colour, into an 8-bit PNG of one channel; if all '
+        'channels are equal, keep one; for a palette (P), take imdecode_backend out of '
+        'LoadAnnotations',
+    ),
+    'masks are JPEGs': (error, 'JPEG changes values: draw them anew, as PNGs'),
+    'masks of less than 8 bits, in greys': (
+        error,
+        'decoding stretches 0, 1, 2 to 0, 17, 34 or 0, 85, 170: write 8 bits, or a palette',
+    ),
+    'masks with values that do not fit into 8 bits': (
+        error,
+        'mmseg keeps their lowest 8 bits silently: 256 becomes 0, 65535 255',
+    ),
+    'masks of more than 8 bits': (
+        warning,
+        'their values fit into 8 bits; write them so, or others will read them otherwise',
+    ),
+    'masks not of the size of their images': (
+        error,
+        'draw them on the images as they are, or resize them, to the nearest index',
+    ),
+}
+"""What may be wrong with the form of a mask: how to report it, and the advice."""
+
+_BROKEN, _COLOURED, _LOSSY, _STRETCHED, _CUT, _WIDE, _OF_OTHER_SIZE = _FORM
+
 _WHITE = VALUES - 1  # the value of the object in a black-and-white drawing
 
 _BACKGROUND = ('background', 'bg', '_background_', '__background__')
@@ -28,81 +58,45 @@ def check_masks(data: list[SegmentationData], config: Config) -> Iterator[Findin
     """Open every mask; look at its form, and for values that are not what was meant."""
     for one in data:
         opened = _open(one)
-        yield from _check_form(one, opened)
+        wrong = {what: [] for what in _FORM}
+        for mask in opened:
+            for what, named in _faults_of_form(mask):
+                wrong[what].append(named)
+        for what, (report, advice) in _FORM.items():
+            yield from report_wrong(report, one.name, wrong[what], len(opened), what, advice)
         masks = [mask for mask in opened if mask.holds_indices]
         if masks and not any(misread_names(one)):
             yield from _check_values(one, masks, ignored_label(config))
 
 
 def _open(data: SegmentationData) -> list[Mask]:
-    """Decode every mask that is there."""
     there = [image for image in data.images if image.mask is not None and image.mask.is_file()]
     loading = filter(None, map(loading_of, data.pipelines.values()))
     backend = next(loading, {}).get('imdecode_backend', 'pillow')
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore', Image.DecompressionBombWarning)
+    with warnings.catch_warnings(action='ignore', category=Image.DecompressionBombWarning):
         title = f'Opening {data.name} masks'
         opened = on_threads(lambda image: open_mask(image.mask, image.path, backend), there, title)
         return list(opened)
 
 
-def _check_form(data: SegmentationData, opened: list[Mask]) -> Iterator[Finding]:
-    """Look at the form of masks, whatever classes they hold."""
-    broken = [f'{mask.path} ({mask.fault})' for mask in opened if mask.fault]
-    advice = 'copy or write them again'
-    yield from report_wrong(error, data.name, broken, len(opened), 'masks not readable', advice)
-    masks = [mask for mask in opened if not mask.fault]
-    coloured = [mask for mask in masks if mask.counts is None]
-    if all(mask.mode == 'P' for mask in coloured):
-        instead = "take imdecode_backend out of LoadAnnotations: Pillow reads a palette's indices"
-    else:
-        instead = (
-            'write the index of the class, not a colour, into an 8-bit PNG of one channel; if all '
-            'channels are equal, keep one'
-        )
-    for report, wrong, what, advice in (
-        (
-            error,
-            [f'{mask.path} ({mask.mode})' for mask in coloured],
-            'masks with several channels',
-            instead,
-        ),
-        (
-            error,
-            [mask.path for mask in masks if mask.is_lossy],
-            'masks are JPEGs',
-            'JPEG changes values: draw them anew, as PNGs',
-        ),
-        (
-            error,
-            [mask.path for mask in masks if mask.is_stretched],
-            'masks of less than 8 bits, in greys',
-            'decoding stretches 0, 1, 2 to 0, 17, 34 or 0, 85, 170: write 8 bits, or a palette',
-        ),
-        (
-            error,
-            [f'{mask.path} ({some(map(str, mask.wide))})' for mask in masks if mask.wide],
-            'masks with values that do not fit into 8 bits',
-            'mmseg keeps their lowest 8 bits silently: 256 becomes 0, 65535 255',
-        ),
-        (
-            warning,
-            [mask.path for mask in masks if mask.is_wide and not mask.wide],
-            'masks of more than 8 bits',
-            'their values fit into 8 bits; write them so, or others will read them otherwise',
-        ),
-        (
-            error,
-            [
-                f'{mask.path} is {size_text(mask.size)}, its image {size_text(mask.image_size)}'
-                for mask in masks
-                if mask.image_size not in (None, mask.size)
-            ],
-            'masks not of the size of their images',
-            'draw them on the images as they are, or resize them, to the nearest index',
-        ),
-    ):
-        yield from report_wrong(report, data.name, map(str, wrong), len(masks), what, advice)
+def _faults_of_form(mask: Mask) -> Iterator[tuple[str, str]]:
+    """What is wrong with a mask, whatever classes it holds, and what shows it."""
+    if mask.fault:
+        yield _BROKEN, f'{mask.path} ({mask.fault})'
+        return
+    if mask.counts is None:
+        yield _COLOURED, f'{mask.path} ({mask.mode})'
+    if mask.is_lossy:
+        yield _LOSSY, str(mask.path)
+    if mask.is_stretched:
+        yield _STRETCHED, str(mask.path)
+    if mask.wide:
+        yield _CUT, f'{mask.path} ({some(map(str, mask.wide))})'
+    elif mask.is_wide:
+        yield _WIDE, str(mask.path)
+    if mask.image_size not in (None, mask.size):
+        sizes = f'{size_text(mask.size)}, its image {size_text(mask.image_size)}'
+        yield _OF_OTHER_SIZE, f'{mask.path} is {sizes}'
 
 
 class _Values:

@@ -18,7 +18,7 @@ def check_class_names(data: Sequence[Data]) -> Iterator[Finding]:
         names = data[0].classes
         for other in data[1:]:
             # Trackers are measured on data sets whose classes are their metric's.
-            is_of_metric = isinstance(other, DetectionData) and not other.has_objects
+            is_of_metric = isinstance(other, DetectionData) and not other.is_a('BaseDetDataset')
             if other.classes and other.classes != names and not is_of_metric:
                 what = f'the classes are {some(other.classes)}; those of {data[0].name} are'
                 advice = (
@@ -90,7 +90,6 @@ def _against_categories(data: DetectionData) -> Iterator[Finding]:
 
 
 def _absent(data: DetectionData, absent: list[str], categories: list[str]) -> Finding:
-    """Classes that the file does not have."""
     path = data.file.path
     if data.stated is None:
         return error(

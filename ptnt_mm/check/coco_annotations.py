@@ -56,11 +56,6 @@ class DetectionData(Data):
         return coco is not None and all(getattr(self.cls, m) is getattr(coco, m) for m in _READING)
 
     @property
-    def has_objects(self) -> bool:
-        """Whether its class gives images with their objects."""
-        return any(base.__name__ == 'BaseDetDataset' for base in self.cls.__mro__)
-
-    @property
     def names_folder(self) -> bool:
         """Whether its settings name a folder of images."""
         return 'img' in (self.settings.get('data_prefix') or {})
@@ -94,13 +89,12 @@ class DetectionData(Data):
 
 
 def load(config: Config, splits: tuple[str, ...]) -> tuple[list[DetectionData], list[Finding]]:
-    """Read the annotation files of a config's data sets, each once, and let mmdet load them.
+    """Read the annotation files of a config's data sets, and let mmdet load them.
 
     Returns:
         The data sets, and what was wrong with them or was left out.
     """
     data, findings = find_data_sets(DetectionData, config, splits)
-    files: dict[Path, CocoFile | None] = {}
     for one in data:
         ann_file = one.settings.get('ann_file')
         path = one.data_set.path(ann_file)
@@ -112,11 +106,8 @@ def load(config: Config, splits: tuple[str, ...]) -> tuple[list[DetectionData], 
             findings.append(note(one.name, what))
         elif path is None:
             findings.append(note(str(ann_file), 'is not a local file: nothing of it was checked'))
-        else:
-            if path not in files:
-                files[path] = _read(path, one.trains, findings)
-            if files[path] is not None:
-                findings += _load(one, files[path])
+        elif (file := _read(path, one.trains, findings)) is not None:
+            findings += _load(one, file)
     return data, findings
 
 
@@ -176,10 +167,9 @@ def _load(data: DetectionData, file: CocoFile) -> Iterator[Finding]:
 def _index(api: type, file: CocoFile, path: str) -> Any:
     """What mmdet reads from ``path``, made of entries that are read and are whole."""
     coco = api()
-    annotations = {annotation['id']: annotation for annotation in file.annotations}
     coco.dataset = dict(
         images=list(file.images.values()),
-        annotations=list(annotations.values()),
+        annotations=list({entry['id']: entry for entry in file.annotations}.values()),
         categories=file.categories,
     )
     coco.createIndex()

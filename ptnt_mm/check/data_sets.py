@@ -85,6 +85,10 @@ class Data:
         """Whether a model learns from it."""
         return 'train' in self.pipelines
 
+    def is_a(self, name: str) -> bool:
+        """Whether its class is the one of this name, or made from it."""
+        return any(base.__name__ == name for base in self.cls.__mro__)
+
     @cached_property
     def image_loader(self) -> object:
         """The host's transform that loads its images; None if none is known."""
@@ -182,7 +186,6 @@ def as_names(stated: object) -> tuple[str, ...]:
 
 
 def _class_of(settings: Mapping, scope: str) -> type:
-    """The class of a data set."""
     kind = settings.get('type')
     if isinstance(kind, type):
         return kind

@@ -1,6 +1,6 @@
 """Evaluators: known to the host, and measuring what their data sets hold."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from mmengine.config import Config
@@ -37,7 +37,13 @@ def check_evaluators_of_masks(
     for split, found in _of_splits(config, splits):
         of_split = [one for one in data if split in one.pipelines]
         ious = [one for one in found if kind_of(one) == 'IoUMetric']
-        faults = [fault for one in ious for fault in _unknown_metrics(split, one)]
+        faults = []
+        for stated in (one.get('iou_metrics', 'mIoU') for one in ious):
+            metrics = [stated] if isinstance(stated, str) else stated
+            for unknown in set(metrics).difference(_METRICS):
+                what = unknown_name('iou_metrics', unknown, _METRICS)
+                advice = 'mmseg says so only when all images are evaluated'
+                faults.append(error(split, what, advice))
         advice = "IoUMetric measures the mIoU: dict(type='IoUMetric', iou_metrics=['mIoU'])"
         if not found:
             faults.append(error(split, 'there is no evaluator', advice))
@@ -67,7 +73,6 @@ def check_evaluators_of_labels(config: Config, splits: tuple[str, ...]) -> Itera
 
 
 def _of_splits(config: Config, splits: tuple[str, ...]) -> Iterator[tuple[str, list[dict]]]:
-    """The evaluators of each split that is evaluated."""
     for split in splits:
         if split != 'train' and list(data_sets(config, split)):
             yield split, evaluators(config, split)
@@ -88,21 +93,9 @@ def _for_pycocotools(data: DetectionData) -> Iterator[Finding]:
     """What evaluation needs and training does not."""
     entries = data.file.annotations
     without = [f'id {entry["id"]}' for entry in entries if 'iscrowd' not in entry]
-    what, advice = (
-        'annotations without iscrowd',
-        'evaluation breaks off at them: write "iscrowd": 0',
-    )
+    what, advice = 'annotations without iscrowd', 'evaluation breaks off: write "iscrowd": 0'
     yield from report_wrong(error, data.name, without, len(entries), what, advice)
     if any(entry['id'] == 0 for entry in entries):
         what = 'one annotation has the id 0, which pycocotools takes for "not found"'
         advice = 'its object never counts as found: number annotations from 1'
         yield warning(data.name, what, advice)
-
-
-def _unknown_metrics(split: str, evaluator: Mapping) -> Iterator[Finding]:
-    stated = evaluator.get('iou_metrics', 'mIoU')
-    metrics = [stated] if isinstance(stated, str) else stated
-    unknown = [metric for metric in metrics if metric not in _METRICS]
-    if unknown:
-        what = unknown_name('iou_metrics', unknown[0], _METRICS)
-        yield error(split, what, 'mmseg says so only when all images are evaluated')

@@ -21,7 +21,6 @@ def check_filtering(data: list[DetectionData], config: Config) -> Iterator[Findi
 
 
 def _counted(data: DetectionData, config: Config) -> Finding:
-    """Say how many images there are to train or evaluate on."""
     where, total, kept = data.name, data.total, len(data.used)
     if not total:
         return error(where, f'{data.file.path} lists no image', 'give another ann_file')

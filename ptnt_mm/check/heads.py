@@ -11,8 +11,6 @@ from ptnt_mm.models.archs import ARCHS, NUM_STAGES
 from ptnt_mm.utils.findings import Finding, error, note, sound
 from ptnt_mm.utils.text import some
 
-_COUNTS = ('num_classes', 'num_things_classes')
-
 # A region proposal head has one class, a semantic head those of its maps, a backbone those that it
 # was pretrained on; mmseg's STDCHead tells borders between classes from all else.
 _OTHER_CLASSES = ('backbone', 'rpn_head', 'semantic_head', 'STDCHead')
@@ -76,7 +74,7 @@ def check_neck(config: Config) -> Iterator[Finding]:
 def _class_counts(model: Mapping) -> Iterator[tuple[str, int]]:
     """Each number of classes in a model's settings, with its path."""
     for path, settings in within(model, 'model'):
-        for key in _COUNTS:
+        for key in ('num_classes', 'num_things_classes'):
             if isinstance(settings.get(key), int) and not _is_other(path, kind_of(settings)):
                 yield f'{path}.{key}', settings[key]
 

@@ -39,7 +39,7 @@ class ListedData(Data):
 
     def why_not_listed(self) -> str:
         """Why the host is not asked for its list; empty if it is."""
-        if not any(base.__name__ == self.BASE for base in self.cls.__mro__):
+        if not self.is_a(self.BASE):
             return f'{kind_of(self.settings)} is not a {self.BASE}'
         root = str(self.settings.get('data_root'))
         return 'is not local' if self.settings.get('backend_args') or '://' in root else ''

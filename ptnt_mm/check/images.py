@@ -42,10 +42,9 @@ def check_images_open(data: Sequence[Data]) -> Iterator[Finding]:
     seen, digests = set(), []
     for one in data:
         there = [image for image in one.images if image.path is not None and image.path.is_file()]
-        with warnings.catch_warnings():
-            warnings.simplefilter('ignore', Image.DecompressionBombWarning)
-            load = partial(_open, one.image_loader)
-            opened = list(on_threads(load, there, f'Opening {one.name} images'))
+        paths, load = [image.path for image in there], partial(open_image, loader=one.image_loader)
+        with warnings.catch_warnings(action='ignore', category=Image.DecompressionBombWarning):
+            opened = list(on_threads(load, paths, f'Opening {one.name} images'))
         found = list(_faults(one, there, opened))
         yield from found
         if there and not found:
@@ -62,10 +61,6 @@ def check_images_open(data: Sequence[Data]) -> Iterator[Finding]:
     yield from _listed_twice(data, digests)
 
 
-def _open(loader: object, image: ImageFile) -> OpenedImage:
-    return open_image(image.path, loader)
-
-
 def size_text(size: tuple[int, int]) -> str:
     """A size for a sentence: 640x480."""
     return 'x'.join(map(str, size))
@@ -74,10 +69,7 @@ def size_text(size: tuple[int, int]) -> str:
 def _listed_twice(
     data: Sequence[Data], lists: list[list[tuple[Path, Hashable]]]
 ) -> Iterator[Finding]:
-    """Look for one file behind several images of ``lists``: paths, and what the same files share.
-
-    A joined data set may list what another one lists.
-    """
+    """Look for one file behind several images; beside each path is what the same files share."""
     pairs = list(zip(data, lists, strict=True))
     trained = {file for one, images in pairs if one.trains for _, file in images}
     for one, images in pairs:
@@ -113,20 +105,14 @@ def _faults(data: Data, images: list[ImageFile], opened: list[OpenedImage]) -> I
         elif one.turned and not is_turned_over:
             # If its sides changed places, a known size would show it.
             hidden.append(str(one.path))
-    for report, wrong, what, advice in (
-        (error, broken, 'images not readable', f'copy them again, or {data.REMOVE}'),
-        (
-            error,
-            other,
-            'images not of the size annotated',
-            'boxes would lie in wrong places: annotate the images as they are',
-        ),
-        (
-            warning,
-            hidden,
-            'images turned or mirrored as their EXIF data says',
-            'their size does not show whether they were annotated so: look at some, or save them '
-            'as they are to be seen, without EXIF data',
-        ),
-    ):
-        yield from report_wrong(report, data.name, wrong, len(opened), what, advice)
+    what, advice = 'images not readable', f'copy them again, or {data.REMOVE}'
+    yield from report_wrong(error, data.name, broken, len(opened), what, advice)
+    what = 'images not of the size annotated'
+    advice = 'boxes would lie in wrong places: annotate the images as they are'
+    yield from report_wrong(error, data.name, other, len(opened), what, advice)
+    what = 'images turned or mirrored as their EXIF data says'
+    advice = (
+        'their size does not show whether they were annotated so: look at some, or save them as '
+        'they are to be seen, without EXIF data'
+    )
+    yield from report_wrong(warning, data.name, hidden, len(opened), what, advice)

@@ -12,7 +12,7 @@ from functools import partial
 from mmengine.config import Config
 from torch import nn
 
-from ptnt_mm.check import coco_annotations, evaluators, image_lists, mask_lists
+from ptnt_mm.check import coco_annotations, evaluators, image_lists, mask_lists, mask_settings
 from ptnt_mm.check.boxes import check_boxes
 from ptnt_mm.check.class_masks import check_masks
 from ptnt_mm.check.class_names import check_class_names, names_for_heads
@@ -22,12 +22,6 @@ from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads, check
 from ptnt_mm.check.image_labels import LabelledData, check_labels
 from ptnt_mm.check.images import check_images_are_there, check_images_open
 from ptnt_mm.check.mask_lists import SegmentationData
-from ptnt_mm.check.mask_settings import (
-    check_crops,
-    check_ignored,
-    check_loading,
-    check_zero_label,
-)
 from ptnt_mm.check.misspelt_settings import check_parameter_names, check_spelling
 from ptnt_mm.check.object_masks import check_object_masks
 from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_memory
@@ -40,8 +34,8 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, Severity, error, lines, note, of_kind, warning
 from ptnt_mm.utils.progress import waiting
 
+# Gets a subject with its findings, as soon as they are there.
 Tell = Callable[[str, list[Finding]], None]
-"""Gets a subject with its findings, as soon as they are there."""
 
 _LOADING = {
     'mmdet': (coco_annotations.load, lambda data, _: coco_annotations.check_annotations(data)),
@@ -88,7 +82,7 @@ def check_before_training(config: Config) -> list[str]:
     inspection.look_at_settings()
     if not inspection.errors:
         inspection.look_at_data()
-        inspection.look_at_scale()
+        inspection.run('mean and std', check_normalisation(config))
     if inspection.errors:
         listed = '\n'.join(lines(inspection.errors))
         raise UserError(
@@ -146,10 +140,14 @@ class Inspection:
 
     def look_at_all(self) -> None:
         """Run all checks."""
+        config = self.config
         self.look_at_settings()
         self.look_at_data()
-        self.look_at_start()
-        self.look_at_scale()
+        rate = check_learning_rate(config, self.gpus)
+        self.run('batch and learning rate', check_batch(config, self.gpus), rate)
+        fit = () if self.model is None else check_weights_fit(config, self.model)
+        self.run('weights', check_weights_are_there(config), thorough=fit)
+        self.run('mean and std', check_normalisation(config))
         self.run('memory', thorough=self._take_step())
 
     def look_at_settings(self) -> None:
@@ -162,19 +160,19 @@ class Inspection:
         config = self.config
         self.run('files', check_files(config, self.splits))
         self.run('annotations', self._read_annotations())
-        data, classes = self.data, names_for_heads(self.data)
+        data, model = self.data, self.model
         self.run('images', check_images_are_there(data), thorough=check_images_open(data))
         self.run('classes', check_class_names(data))
-        model = self.model
-        built = () if model is None else check_built_heads(config, model, classes)
+        classes = names_for_heads(data)
         counts, neck = check_classes_of_heads(config, classes), check_neck(config)
+        built = () if model is None else check_built_heads(config, model, classes)
         self.run('heads', counts, neck, thorough=built)
         if self.scope == 'mmseg':
             self.run('masks', mask_lists.check_pairs(data), thorough=check_masks(data, config))
-            self.run('zero label', check_zero_label(data))
-            self.run('pipelines', check_loading(data, config))
-            self.run('crops', check_crops(data, config))
-            self.run('ignored pixels', check_ignored(data, config))
+            self.run('zero label', mask_settings.check_zero_label(data))
+            self.run('pipelines', mask_settings.check_loading(data, config))
+            self.run('crops', mask_settings.check_crops(data, config))
+            self.run('ignored pixels', mask_settings.check_ignored(data, config))
             self.run('evaluation', evaluators.check_evaluators_of_masks(data, config, self.splits))
         elif self.scope == 'mmpretrain':
             self.run('evaluation', evaluators.check_evaluators_of_labels(config, self.splits))
@@ -184,19 +182,7 @@ class Inspection:
             self.run('masks', check_object_masks(data, config, self.thorough))
             self.run('evaluation', evaluators.check_evaluators_of_objects(data, config))
 
-    def look_at_start(self) -> None:
-        """Run the checks of what training reports itself when it begins."""
-        rate = check_learning_rate(self.config, self.gpus)
-        self.run('batch and learning rate', check_batch(self.config, self.gpus), rate)
-        fit = () if self.model is None else check_weights_fit(self.config, self.model)
-        self.run('weights', check_weights_are_there(self.config), thorough=fit)
-
-    def look_at_scale(self) -> None:
-        """Run the check of the mean and standard deviation of images."""
-        self.run('mean and std', check_normalisation(self.config))
-
     def _build_model(self) -> Iterator[Finding]:
-        """Build the model and run it on a small image."""
         if not self.errors:
             self.model = build_model(self.config)
             yield from check_parameter_names(self.config, self.model)

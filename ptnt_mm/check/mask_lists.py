@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,7 +102,7 @@ def check_pairs(data: list[SegmentationData]) -> Iterator[Finding]:
         else:
             yield sound(one.name, f'{len(masks)} masks are there')
         if len(missing) < len(masks):
-            yield from _without_image(one, folders)
+            yield from _without_image(one)
 
 
 def _suffix(data: SegmentationData, folders: Folders) -> str:
@@ -120,7 +120,7 @@ def _suffix(data: SegmentationData, folders: Folders) -> str:
     )
 
 
-def _without_image(data: SegmentationData, folders: Folders) -> Iterator[Finding]:
+def _without_image(data: SegmentationData) -> Iterator[Finding]:
     """Masks of images that are not there, or that mmseg does not list."""
     if data.built.ann_file or data.settings.get('indices') is not None:
         # With a list, masks of other images are in order.
@@ -130,19 +130,16 @@ def _without_image(data: SegmentationData, folders: Folders) -> Iterator[Finding
     expected = {path for image in data.images for path in (image.path, image.mask)}
     listed = sorted(list_dir_or_file(folder, False, suffix=suffix, recursive=True))
     spare = [name for name in listed if folder / name not in expected]
-    if spare:
-        image = spare[0].removesuffix(suffix) + data.built.img_suffix
-        there = folders.instead_of(Path(data.built.data_prefix['img_path']) / image)
-        ending = data.built.img_suffix
-        advice = 'copy their images, too; mmseg silently leaves such masks out'
-        if there:
-            advice = f'there is {there}, and mmseg lists what ends in {ending!r} alone'
-        what = 'masks without image'
-        yield from report_wrong(warning, data.name, spare, len(listed), what, advice)
+    advice = (
+        f'copy their images, too: mmseg lists only images that end in {data.built.img_suffix!r}, '
+        'and silently leaves such masks out'
+    )
+    what = 'masks without image'
+    yield from report_wrong(warning, data.name, spare, len(listed), what, advice)
 
 
 def _endings(folder: str | Path) -> str:
     """The endings of the files in a folder, each with how many have it: '.png (16)'."""
-    names: Iterable[str] = list_dir_or_file(folder, False, recursive=True)
+    names = list_dir_or_file(folder, False, recursive=True)
     counts = Counter(Path(name).suffix for name in names).most_common()
     return some(f'{ending or "no ending"} ({count})' for ending, count in counts) or 'no files'

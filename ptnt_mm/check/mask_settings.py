@@ -1,5 +1,6 @@
 """A segmenter's settings that have to agree: zero label, ignored pixels, pipelines and crops."""
 
+import re
 from collections.abc import Iterator, Mapping
 
 from mmengine.config import Config
@@ -8,7 +9,7 @@ from ptnt_mm.check.images import size_text
 from ptnt_mm.check.mask_lists import SegmentationData, loading_of, needs_masks
 from ptnt_mm.check.weights import preprocessor_of
 from ptnt_mm.data.class_masks import IGNORED
-from ptnt_mm.engine.config import kind_of
+from ptnt_mm.engine.config import kind_of, within
 from ptnt_mm.engine.data_files import evaluators
 from ptnt_mm.utils.findings import Finding, error, note, sound, warning
 from ptnt_mm.utils.text import some
@@ -72,14 +73,11 @@ def check_ignored(data: list[SegmentationData], config: Config) -> Iterator[Find
 
 
 def _of_heads(config: Config) -> _Labels:
-    for key in ('decode_head', 'auxiliary_head'):
-        heads = config.model.get(key) or []
-        several = isinstance(heads, (list, tuple))
-        for i, head in enumerate(heads if several else [heads]):
-            label = head.get('ignore_index', IGNORED)
-            # None is for losses that take a mask in its place.
-            if label is not None:
-                yield f'model.{key}[{i}]' if several else f'model.{key}', 'ignore_index', label
+    for path, head in within(config.model, 'model'):
+        label = head.get('ignore_index', IGNORED)
+        # None is for losses that take a mask in its place.
+        if re.fullmatch(r'model\.(decode|auxiliary)_head(\[\d+\])?', path) and label is not None:
+            yield path, 'ignore_index', label
 
 
 def _stated_labels(data: list[SegmentationData], config: Config) -> _Labels:
@@ -162,16 +160,14 @@ def _compared(where: str, crop: tuple[int, int], size: tuple[int, int] | None) -
     what = f'crops are {size_text(crop)} (height x width)'
     if size in (None, crop):
         return sound(where, what)
-    other = f'the {size_text(size)} (height x width) of {_WHERE}.size'
     if crop[0] > size[0] or crop[1] > size[1]:
         return error(
             where,
-            f'{what}, larger than {other}',
+            f'{what}, larger than the {size_text(size)} (height x width) of {_WHERE}.size',
             'larger crops are not padded, and smaller images make no batch with them: set both '
             'alike, as (height, width)',
         )
-    advice = 'set both alike, unless the padding is meant: it costs time and memory'
-    return note(where, f'{what}, padded to {other}', advice)
+    return note(where, f'{what}, padded to {size_text(size)}: it costs time and memory')
 
 
 def _last_size(pipeline: tuple[Mapping, ...]) -> tuple[int, int] | None:

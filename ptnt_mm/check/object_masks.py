@@ -56,8 +56,12 @@ def check_object_masks(
         advice = "set metric='bbox', or take a config with a mask head"
         yield error(' and '.join(measured), what, advice)
     for one in data:
-        yield from _pipeline(one, taught)
-        learns = one.trains and any(map(_loads_masks, one.data_set.pipeline))
+        pipeline = one.data_set.pipeline
+        learns = one.trains and any(map(_loads_masks, pipeline))
+        if one.trains and one.reads_coco and pipeline and taught and not learns:
+            what = f'{some(taught)} needs masks, which the pipeline does not load'
+            advice = "write dict(type='LoadAnnotations', with_bbox=True, with_mask=True)"
+            yield error(one.name, what, advice)
         is_measured = bool(heads) and any(split in measured for split in one.pipelines)
         if one.file is not None and (learns or is_measured):
             yield from _masks(one, thorough)
@@ -76,7 +80,6 @@ def _mask_heads(config: Config) -> dict[str, str]:
 
 
 def _splits_with_masks(config: Config) -> list[str]:
-    """The splits whose evaluator measures masks."""
     # A metric is one name or a list of names; no other metric has segm in its name.
     return [
         split
@@ -87,25 +90,6 @@ def _splits_with_masks(config: Config) -> list[str]:
 
 def _loads_masks(transform: Mapping) -> bool:
     return kind_of(transform).startswith('Load') and bool(transform.get('with_mask'))
-
-
-def _loads_boxes(transform: Mapping) -> bool:
-    name = kind_of(transform)
-    return name.startswith('Load') and 'Annotation' in name and transform.get('with_bbox', True)
-
-
-def _pipeline(data: DetectionData, heads: list[str]) -> Iterator[Finding]:
-    """What the training pipeline does not load."""
-    pipeline = data.data_set.pipeline
-    if not data.trains or not pipeline or not data.reads_coco:
-        return
-    if not any(map(_loads_boxes, pipeline)):
-        advice = "add dict(type='LoadAnnotations', with_bbox=True) behind the loading of images"
-        yield error(data.name, 'the pipeline loads no boxes', advice)
-    if heads and not any(map(_loads_masks, pipeline)):
-        what = f'{some(heads)} needs masks, which the pipeline does not load'
-        advice = "write dict(type='LoadAnnotations', with_bbox=True, with_mask=True)"
-        yield error(data.name, what, advice)
 
 
 def _masks(data: DetectionData, thorough: bool) -> Iterator[Finding]:

@@ -19,10 +19,7 @@ VALUES = 256  # mmseg reads masks as 8-bit numbers
 IGNORED = 255
 """The index of pixels that do not count: what mmseg leaves out of loss and evaluation."""
 
-NAMES = 'mask_classes.txt'
-"""A class name on each line, in the order of the indices."""
-
-_WHITE = (255, 255, 255)
+NAMES = 'mask_classes.txt'  # a class name on each line, in the order of the indices
 
 
 @dataclass(frozen=True)
@@ -195,5 +192,5 @@ def _listed(names: Sequence[str]) -> str:
 def _palette(count: int) -> list[int]:
     """Colours of the indices, as Pillow takes them: black, ours again and again, white at last."""
     colours = [(0, 0, 0), *(PALETTE[i % len(PALETTE)] for i in range(count - 1))]
-    colours += [_WHITE] * (IGNORED + 1 - count)
+    colours += [(255, 255, 255)] * (IGNORED + 1 - count)
     return [channel for colour in colours for channel in colour]

@@ -94,7 +94,6 @@ def read_json(path: Path) -> Any:
 
 
 def _lists(path: Path, needed: tuple[str, ...]) -> dict[str, list]:
-    """The three lists of a file; empty ones in place of what is not needed."""
     content = read_json(path)
     if not isinstance(content, dict):
         raise UserError(

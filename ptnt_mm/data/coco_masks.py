@@ -18,15 +18,12 @@ from ptnt_mm.data.class_masks import (
 from ptnt_mm.data.coco_file import FOR_MASKS, CocoFile, read
 from ptnt_mm.utils.atomic_files import folder_written_whole
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.findings import Severity
 from ptnt_mm.utils.progress import watched
 from ptnt_mm.utils.text import some, unknown_name
 
-BACKGROUND = 'background'
-"""The class with the index 0."""
+BACKGROUND = 'background'  # the class with the index 0
 
-_FAR = 10
-"""Sides of an image that a polygon may lie outside of it."""
+_FAR = 10  # sides of an image that a polygon may lie outside of it
 
 
 def write_masks(
@@ -137,9 +134,8 @@ def class_names(file: CocoFile) -> tuple[str, ...]:
 def _read(annotations: Path) -> CocoFile:
     """Read an annotation file and check that all of it can be drawn."""
     file = read(annotations, FOR_MASKS)
-    errors = [finding for finding in file.problems if finding.severity is Severity.ERROR]
-    if errors:
-        listed = '\n'.join(f'{finding.what}: {finding.advice}' for finding in errors)
+    if file.problems:
+        listed = '\n'.join(f'{finding.what}: {finding.advice}' for finding in file.problems)
         raise UserError(f'{annotations} cannot be drawn completely:\n{listed}')
     if not file.images:
         raise UserError(f'{annotations} lists no image')

@@ -11,17 +11,10 @@ from ptnt_mm.utils.text import some
 class Severity(StrEnum):
     """How bad a finding is."""
 
-    ERROR = 'error'
-    """Training or evaluation would break, or learn and measure something else."""
-
-    WARNING = 'warning'
-    """Probably not what was meant."""
-
-    NOTE = 'note'
-    """Worth knowing, such as what was not looked at."""
-
-    OK = 'ok'
-    """What was looked at, and found sound."""
+    ERROR = 'error'  # training or evaluation would break, or learn and measure something else
+    WARNING = 'warning'  # probably not what was meant
+    NOTE = 'note'  # worth knowing, such as what was not looked at
+    OK = 'ok'  # what was looked at, and found sound
 
 
 @dataclass(frozen=True)

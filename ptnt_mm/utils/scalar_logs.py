@@ -73,10 +73,6 @@ def read_scalars(path: Path) -> list[dict[str, Any]]:
 def read_training_log(work_dir: Path) -> TrainingLog:
     """Join the logs of a training and its resumes. Where they overlap, the later one counts.
 
-    Args:
-        work_dir: A run's folder, with ``<timestamp>/vis_data/scalars.json`` for the training and
-            for each resume.
-
     Raises:
         UserError: if there is no log, if it is empty, or if it was not written by MMEngine.
     """

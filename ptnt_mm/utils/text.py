@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from string import ascii_letters
 
-_LISTED = 20
-"""Up to so many known names are listed."""
+_LISTED = 20  # up to so many known names are listed
 
 
 def printable(text: str, limit: int = 200) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ptnt_mm.check.misspelt_settings import check_spelling
+from ptnt_mm.check.weights import check_normalisation
 from ptnt_mm.engine.config import read_config
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, Severity, of_kind
@@ -78,7 +79,7 @@ def _errors(file: Path) -> list[str]:
     inspection = WithoutFiles(config, ('train', 'val'))
     inspection.look_at_settings()
     inspection.look_at_data()
-    inspection.look_at_scale()
+    inspection.run('mean and std', check_normalisation(config))
     return list(map(str, inspection.errors))
 
 

@@ -171,7 +171,7 @@ FAULTS = {
     'image with another ending': (
         lambda masks: masks.image('train', 3).rename(masks.image('train', 3).with_suffix('.jpeg')),
         WARNING,
-        ('1 of 16 masks without image', 'there is 000003.jpeg', "ends in '.jpg' alone"),
+        ('1 of 16 masks without image: 000003.png', "only images that end in '.jpg'"),
     ),
     # Form of masks
     'mask of another size': (
