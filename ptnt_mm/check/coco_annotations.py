@@ -31,9 +31,8 @@ class DetectionData(Data):
         file: What its annotation file holds of the images that are chosen; None if it was not
             read.
         total: The number of images in the file.
-
-    And of what mmdet loads, if it has built the data set:
-        labels: The label that mmdet gives to each category that a class asks for.
+        labels: The label that mmdet gives to each category that a class asks for. As all below,
+            it is empty unless mmdet could build the data set.
         used: The ids of the images that its filter and ``indices`` leave.
         ignored: Whether each object is ignored, by its id; those left out are not there.
         refused: Why mmdet breaks off at an object, by its id.

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from ptnt_mm.check import object_masks
 from ptnt_mm.check.coco_annotations import load
 from ptnt_mm.engine.hosts import import_host
 from ptnt_mm.utils.findings import Severity
@@ -99,3 +100,14 @@ def test_classes_of_data_sets_of_objects_are_compared(demo: Demo, kind: str, com
     demo.options['val_dataloader.dataset'] = other
     said = '\n'.join(map(str, counted(demo.findings())))
     assert ('val: the classes are ball; those of train are ball, coin' in said) is compared
+
+
+def test_the_quick_half_draws_a_sample_of_the_masks(demo: Demo, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(object_masks, '_SAMPLE', 5)
+    demo.name = 'demo_mask_rcnn_ptnt_ti'
+    config = demo.config()
+    data, _ = load(config, ('train',))
+    (sample,) = object_masks.check_object_masks(data, config, thorough=False)
+    assert sample.severity is Severity.OK and sample.what.endswith('of them drawn')
+    (whole,) = object_masks.check_object_masks(data, config, thorough=True)
+    assert whole.what == f'{len(data[0].file.annotations)} masks'
