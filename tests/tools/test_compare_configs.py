@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 from logs import evaluation, write_log
+from mmengine.optim import build_optim_wrapper
 
-from .workplace import ROOT, load_tool
+from ptnt_mm.engine.build import build_model
+from ptnt_mm.engine.config import read_config
+
+from .workplace import CONFIG, ROOT, load_tool
 
 tool = load_tool('dev/compare_configs')
 
@@ -64,6 +68,18 @@ def test_a_run_that_fails_ends_it(tmp_path: Path, monkeypatch, capsys, status: i
     where = tmp_path / 'a' / 'seed_0' / 'console.txt'
     assert f'a, seed 0, {what}: its output is in {where}' in capsys.readouterr().err
     assert not list(tmp_path.rglob('outcome.json'))
+
+
+@pytest.mark.parametrize('name', ['peg', 'sinusoidal', 'none'])
+def test_the_configs_of_positions_differ_in_that_alone(name: str):
+    config = read_config(ROOT / 'tools' / 'dev' / 'positions' / f'{name}.py')
+    own, demo = config.to_dict(), read_config(CONFIG).to_dict()
+    assert own['model']['backbone'].pop('position') == name
+    for settings in (own, demo):
+        del settings['optim_wrapper']['paramwise_cfg']['custom_keys']
+    assert own == demo
+    # An optimizer refuses keys that name no parameter.
+    build_optim_wrapper(build_model(config), config.optim_wrapper)
 
 
 @pytest.mark.parametrize('script', ['compare_configs', 'time_backbones', 'host_configs'])

@@ -1,0 +1,3 @@
+_base_ = 'peg.py'
+
+model = dict(backbone=dict(position='sinusoidal'))
