@@ -21,6 +21,9 @@ _MOST_IMAGES = 48
 _MOST_BYTES = 5_000_000
 """Of all galleries: with 0.9 MB of code and the charts, a page is below 8 MB."""
 
+_MARKUP = 4
+"""So many bytes of the page describe a byte of data about boxes or masks."""
+
 _MOST_CONFUSED = 24
 _MOST_DIFFERENCES = 100
 
@@ -147,30 +150,30 @@ def _most_confused(names: Sequence[str], counts: np.ndarray) -> dict[str, Any]:
 
 def _gallery(reports: Mapping[str, Any], colours: Mapping[str, str], size: int) -> dict[str, Any]:
     """The worst images of all runs, and what each run says of them, in so many bytes at most."""
-    of_runs = [{worst.file: worst for worst in report.images()} for report in reports.values()]
-    ranked = [sorted(run.values(), key=lambda worst: -worst.cost) for run in of_runs]
+    of_runs = {run: {one.file: one for one in reports[run].images()} for run in reports}
+    ranked = [sorted(found.values(), key=lambda one: -one.cost) for found in of_runs.values()]
     # The worst of each run, then the second of each, and so on.
-    rows = zip_longest(*ranked)
-    names = {worst.file: worst.name for row in rows for worst in row if worst}
+    names = {one.file: one.name for row in zip_longest(*ranked) for one in filter(None, row)}
     images = []
     for file, name in list(names.items())[:_MOST_IMAGES]:
-        seen = [
-            (report, run.get(file)) for report, run in zip(reports.values(), of_runs, strict=True)
-        ]
+        seen = {run: found[file] for run, found in of_runs.items() if file in found}
         try:
             picture = photograph(file)
         except UserError as error:
             # Its figures are worth a card without a picture.
-            report, worst = next(pair for pair in seen if pair[1])
-            picture = dict(report.size(worst), picture=None, fault=str(error))
-        details = [worst and report.details(worst) for report, worst in seen]
-        image = dict(picture, name=name, runs=details)
-        size -= len(json.dumps(image))
+            run, worst = next(iter(seen.items()))
+            picture = dict(reports[run].size(worst), picture=None, fault=str(error))
+        runs = [
+            dict(reports[run].details(worst), name=run, colour=colours[run])
+            for run, worst in seen.items()
+        ]
+        size -= len(picture['picture'] or '') + _MARKUP * len(json.dumps(runs))
         if size < 0:
             break
-        images.append(image)
+        images.append(dict(picture, name=name, runs=runs))
     runs = [
-        dict(name=name, colour=colours[name], classes=getattr(report, 'colours', None))
-        for name, report in reports.items()
+        dict(name=run, colour=colours[run], classes=getattr(report, 'colours', None))
+        for run, report in reports.items()
     ]
-    return dict(runs=runs, images=images, total=len(names))
+    classes = sorted(dict.fromkeys(name for report in reports.values() for name in report.names))
+    return dict(runs=runs, classes=classes, images=images, total=len(names))

@@ -91,6 +91,11 @@ class DetectionReport:
         """The ones that everything else is about: of masks, or else of boxes."""
         return self.all_scores[-1]
 
+    @property
+    def names(self) -> list[str]:
+        """The class names."""
+        return list(self.scores.classes.values())
+
     @cached_property
     def split(self) -> ErrorSplit:
         """Every detection, with what is wrong with it."""
@@ -99,7 +104,7 @@ class DetectionReport:
     @cached_property
     def confusion(self) -> tuple[list[str], np.ndarray]:
         """Names, and how often an object of each (row) was taken for each (column)."""
-        names = [*self.scores.classes.values(), 'background']
+        names = [*self.names, 'background']
         place = {key: i for i, key in enumerate(self.scores.classes)}
         pairs = [pair for image in self._images.values() for pair in self._pairs(*image)]
         rows = ([place.get(key, len(place)) for key in keys] for keys in zip(*pairs, strict=True))
