@@ -26,7 +26,8 @@ from ptnt_mm.report.pictures import Worst
 from ptnt_mm.utils.errors import UserError
 
 METRIC = 'CocoMetric'
-"""The evaluator whose predictions are read."""
+OUTPUT = 'outfile_prefix'
+"""The evaluator whose predictions are read, and its setting that says where they go."""
 
 SHOWN_SCORE = 0.3
 """From here on a detection is thought to be meant: as in pictures of mmdet's."""
@@ -34,11 +35,6 @@ SHOWN_SCORE = 0.3
 _LOWEST_SCORE = 0.05
 _MOST_DETECTIONS = 40
 """So many of an image are on the page, none with a score below the lowest."""
-
-
-def keep_predictions(evaluator: dict, work_dir: Path) -> None:
-    """Have an evaluator write its results where :func:`find_predictions` looks."""
-    evaluator.outfile_prefix = str(work_dir / 'predictions')
 
 
 def find_predictions(config: Config, evaluator: dict, work_dir: Path) -> dict[str, Path]:
@@ -139,9 +135,10 @@ class DetectionReport:
     def _images(self) -> dict[int, tuple[list[Detection], list[Truth]]]:
         """The detections and objects of every image."""
         images = defaultdict(lambda: ([], []))
-        for place, group in enumerate((self.split.detections, self.split.truths.values())):
-            for one in group:
-                images[one.entry['image_id']][place].append(one)
+        for one in self.split.detections:
+            images[one.entry['image_id']][0].append(one)
+        for one in self.split.truths.values():
+            images[one.entry['image_id']][1].append(one)
         return {image: images[image] for image in self.scores.evaluation.params.imgIds}
 
     def _pairs(
@@ -165,21 +162,18 @@ class DetectionReport:
         yield from ((truth['category_id'], None) for truth in left.values())
 
     def _shape(self, one: Detection | Truth) -> dict[str, object]:
-        """Class, box and, if masks are compared, the outline of an object or a detection."""
+        """Class, box and, if masks are compared, the outline as a path of SVG in pixels."""
         box = [round(value) for value in one.entry['bbox']]
         shape = dict(label=self.scores.classes[one.entry['category_id']], box=box)
         if self.scores.kind == 'segm':
             # It knows the sizes of images, which polygons need.
-            shape['outline'] = _outline(self.scores.evaluation.cocoGt.annToMask(one.entry))
+            mask = self.scores.evaluation.cocoGt.annToMask(one.entry)
+            contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
+            lines = (cv2.approxPolyDP(contour, 1, closed=True)[:, 0] for contour in contours)
+            paths = ('M' + 'L'.join(f'{x} {y}' for x, y in line) + 'Z' for line in lines)
+            shape['outline'] = ''.join(paths)
         return shape
 
 
 def _score(one: Detection) -> float:
     return round(one.entry['score'], 3)
-
-
-def _outline(mask: np.ndarray) -> str:
-    """The borders of a mask, (H, W), as a path of SVG in pixels."""
-    contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
-    lines = (cv2.approxPolyDP(contour, 1, closed=True)[:, 0] for contour in contours)
-    return ''.join('M' + 'L'.join(f'{x} {y}' for x, y in line) + 'Z' for line in lines)

@@ -26,12 +26,8 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import watched
 
 METRIC = 'IoUMetric'
-"""The evaluator whose predictions are read."""
-
-
-def keep_predictions(evaluator: dict, work_dir: Path) -> None:
-    """Have an evaluator write its maps where :func:`find_predictions` looks."""
-    evaluator.output_dir = str(work_dir / 'predictions')
+OUTPUT = 'output_dir'
+"""The evaluator whose predictions are read, and its setting that says where they go."""
 
 
 def find_predictions(config: Config, evaluator: dict, work_dir: Path) -> dict[str, Path]:

@@ -66,7 +66,7 @@ class TrainingRun:
     def evaluation_config(self) -> Config:
         """The config, with an evaluator that leaves predictions in the work dir."""
         config = copy.deepcopy(self.config)
-        self._reader.keep_predictions(self._evaluator(config), self.work_dir)
+        self._evaluator(config)[self._reader.OUTPUT] = str(self.work_dir / 'predictions')
         return config
 
     def has_predictions(self) -> bool:
