@@ -37,7 +37,6 @@ from ptnt_mm.export.formats import (
     take_graph,
     to_onnx,
     write_onnx,
-    write_openvino,
     write_program,
 )
 from ptnt_mm.export.int8 import quantised
@@ -133,7 +132,7 @@ def export(
         run = as_arrays(program, network)
     else:
         body = halved(body) if half else body
-        _write(out, body, replace(about, precision='float16' if half else 'float32'))
+        write_onnx(out, body, replace(about, precision='float16' if half else 'float32'))
         run = load(out, None)
     print(f'Exported in {time.monotonic() - start:.0f} s: {out}, {_megabytes(out)}')
     _check(run, network, config, shape, size, TOLERANCE * (10 if half else 1))
@@ -141,7 +140,7 @@ def export(
         _print_metrics(config, out)
     if calibrate is not None:
         body = quantised(body, _calibration(calibrate, about))
-        _write(out, body, replace(about, precision='int8'))
+        write_onnx(out, body, replace(about, precision='int8'))
         print(f'Quantised to 8 bits: {out}, {_megabytes(out)}')
         if evaluate:
             _print_metrics(config, out)
@@ -207,13 +206,6 @@ def _read_model(
 def _shape(about: About) -> tuple[int, int]:
     """Height and width of a usual image in the network, which the graph is taken with."""
     return target_size((480, 640), about.scale, about.keep_ratio, None)
-
-
-def _write(out: Path, body: bytes, about: About) -> None:
-    if out.suffix == '.xml':
-        write_openvino(out, body, about)
-    else:
-        write_onnx(out, body, about)
 
 
 def _check(

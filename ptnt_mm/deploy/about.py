@@ -61,11 +61,6 @@ class About:
     sha256: str = ''
     length: int = 0
 
-    def sealed(self, body: bytes) -> 'About':
-        """The same, with the hash and the length of the file that it describes."""
-        about = replace(self, length=len(body), sha256='')
-        return replace(about, sha256=hashlib.sha256(body + about.text()).hexdigest())
-
     def text(self) -> bytes:
         """One line of JSON, without two hyphens in a row, which would end an XML comment."""
         fields = json.dumps(asdict(self))[1:].replace('--', '-\\u002d')
@@ -74,7 +69,8 @@ class About:
 
 def with_about(body: bytes, about: About, suffix: str) -> bytes:
     """A file of a format with its description behind it."""
-    text = about.sealed(body).text()
+    about = replace(about, length=len(body), sha256='')
+    text = replace(about, sha256=hashlib.sha256(body + about.text()).hexdigest()).text()
     if suffix == '.xml':
         return body + b'<!--' + text + b'-->\n'
     # An entry of metadata_props, field 14 of ModelProto: protobuf joins what is appended.
@@ -101,21 +97,17 @@ def read_about(file: Path) -> About:
         fields.pop('format')
         about = About(**fields)
         body = data[: about.length]
-        whole = with_about(body, replace(about, sha256=''), file.suffix) == data
+        whole = with_about(body, about, file.suffix) == data
     except (ValueError, TypeError, RecursionError) as error:
         raise UserError(f'{file} is damaged: export it again') from error
     if not whole:
         raise UserError(f'{file} was changed or damaged since its export: export it again')
-    if file.suffix == '.xml':
-        _check_weights(file.with_suffix('.bin'), about.weights_sha256)
+    weights = file.with_suffix('.bin')
+    if file.suffix == '.xml' and not weights.is_file():
+        raise UserError(f'there is no {weights}: an .xml file has its weights in a .bin beside it')
+    if file.suffix == '.xml' and sha256(weights) != about.weights_sha256:
+        raise UserError(f'{weights} belongs to another .xml, or is damaged: export both again')
     return about
-
-
-def _check_weights(file: Path, expected: str) -> None:
-    if not file.is_file():
-        raise UserError(f'there is no {file}: an .xml file has its weights in a .bin beside it')
-    if sha256(file) != expected:
-        raise UserError(f'{file} belongs to another .xml, or is damaged: export both again')
 
 
 def _field(number: int, content: bytes) -> bytes:

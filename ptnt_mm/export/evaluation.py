@@ -4,14 +4,13 @@ import copy
 from pathlib import Path
 from typing import Any
 
-import torch
 from mmengine.config import Config
 from mmengine.model import BaseModel
-from mmengine.structures import InstanceData, PixelData
 
 from ptnt_mm.deploy import Deployed
 from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.failures import late_building
+from ptnt_mm.inference.predictor import fill_sample
 from ptnt_mm.registry import MODELS
 
 
@@ -33,23 +32,10 @@ class DeployedModel(BaseModel):
 
     def test_step(self, data: dict) -> list:
         """Fill in the predictions of a batch of samples."""
-        return [self._predicted(sample) for sample in data['data_samples']]
+        return [fill_sample(one, self._deployed(one.img_path)) for one in data['data_samples']]
 
     def forward(self, *args: Any, **options: Any) -> None:
         """Not used: there is nothing to train."""
-
-    def _predicted(self, sample: Any) -> Any:
-        found = self._deployed(sample.img_path)
-        if self._deployed.about.task == 'segmentation':
-            labels = torch.from_numpy(found.astype('int64'))
-            sample.pred_sem_seg = PixelData(data=labels[None])
-            return sample
-        fields = dict(bboxes=found.boxes, scores=found.scores, labels=found.labels)
-        if found.masks is not None:
-            fields['masks'] = found.masks
-        tensors = {name: torch.from_numpy(values) for name, values in fields.items()}
-        sample.pred_instances = InstanceData(**tensors)
-        return sample
 
 
 def evaluate_file(config: Config, file: Path, work_dir: Path, runtime: str | None = None) -> dict:

@@ -5,7 +5,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-import torch
 from mmcv.transforms import Compose
 from mmdet.apis import inference_detector
 from mmdet.structures import DetDataSample
@@ -17,7 +16,7 @@ from mmengine.structures import InstanceData
 from torch import nn
 
 from ptnt_mm.data.coco_masks import encode_mask
-from ptnt_mm.inference.predictor import Predictor
+from ptnt_mm.inference.predictor import Predictor, fill_sample
 
 _SCORE_THR = 0.3
 """Unless another one is asked for."""
@@ -101,12 +100,9 @@ class ExportedDetector(_Detector):
 
     def predict(self, image: np.ndarray) -> DetDataSample:
         """Detect, the best first; boxes and masks belong to the image as it was given."""
-        boxes, scores, labels, masks = self.model(image[..., ::-1])
-        found = dict(bboxes=boxes, scores=scores, labels=labels)
-        if masks is not None:
-            found['masks'] = masks
-        tensors = {name: torch.from_numpy(values) for name, values in found.items()}
-        return DetDataSample(pred_instances=self._best(InstanceData(**tensors)))
+        sample = fill_sample(DetDataSample(), self.model(image[..., ::-1]))
+        sample.pred_instances = self._best(sample.pred_instances)
+        return sample
 
 
 def _boxes(found: InstanceData) -> list[list[float]]:

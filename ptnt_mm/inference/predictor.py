@@ -13,9 +13,10 @@ from mmengine.dataset import pseudo_collate
 from mmengine.device import get_device
 from mmengine.model import revert_sync_batchnorm
 from mmengine.registry import init_default_scope
+from mmengine.structures import InstanceData, PixelData
 from torch import nn
 
-from ptnt_mm.deploy import Deployed
+from ptnt_mm.deploy import Deployed, Detections
 from ptnt_mm.engine.build import build_model, explained_building
 from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.hosts import HOSTS, import_host
@@ -133,6 +134,18 @@ def load_exported(file: Path, score_thr: float | None = None) -> Predictor:
     if names is not None:
         meta = dict(classes=tuple(names), palette=class_colours(len(names)))
     return getattr(module, f'Exported{HOSTS[scope].predictor}')(deployed, meta, score_thr)
+
+
+def fill_sample(sample: Any, found: Detections | np.ndarray) -> Any:
+    """Put what an exported file found into a sample of the host, which is returned."""
+    if isinstance(found, Detections):
+        boxes, scores, labels, masks = found
+        fields = dict(bboxes=boxes, scores=scores, labels=labels, masks=masks)
+        known = {name: torch.from_numpy(x) for name, x in fields.items() if x is not None}
+        sample.pred_instances = InstanceData(**known)
+    else:
+        sample.pred_sem_seg = PixelData(data=torch.from_numpy(found.astype(np.int64))[None])
+    return sample
 
 
 def move(model: nn.Module, device: str) -> None:

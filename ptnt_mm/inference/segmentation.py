@@ -17,7 +17,7 @@ from ptnt_mm.deploy import Deployed
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.inference.classes import MapPainter
-from ptnt_mm.inference.predictor import Predictor
+from ptnt_mm.inference.predictor import Predictor, fill_sample
 from ptnt_mm.utils.errors import UserError
 
 _LOGITS_AT_ONCE = 2**26
@@ -123,5 +123,4 @@ class ExportedSegmenter(_Segmenter):
 
     def predict(self, image: np.ndarray) -> SegDataSample:
         """Give each pixel of the image as it was given a class: ``pred_sem_seg``, (1, H, W)."""
-        labels = torch.from_numpy(self.model(image[..., ::-1]).astype(np.int64))
-        return SegDataSample(pred_sem_seg=PixelData(data=labels[None]))
+        return fill_sample(SegDataSample(), self.model(image[..., ::-1]))

@@ -25,12 +25,12 @@ class Video:
     """The frames of a video, one after the other, each (H, W, 3) uint8, BGR.
 
     Args:
-        name: Name to use in messages and outputs.
+        name: Of the file or the webcam.
         capture: The opened source.
         ends: True for a file, False for a webcam.
 
     Attributes:
-        name: Name of the file or the webcam.
+        name: As given.
         fps: Frames per second.
         announced: Number of frames according to the file; None if unknown.
     """
@@ -85,8 +85,7 @@ def open_video(source: Path | int) -> Video:
 class Movie:
     """Writes an .mp4 file whose frame size is that of its first frame.
 
-    A context manager. At its end the file gets its final name, even after an error; then it holds
-    the frames written so far.
+    A context manager: at its end, also after an error, the file holds the frames written so far.
 
     Args:
         file: File to write.
@@ -95,8 +94,6 @@ class Movie:
 
     def __init__(self, file: Path, fps: float):
         self._file = file
-        # Not ``write_whole``: OpenCV needs the file extension, and a stopped video is kept.
-        self._partial = file.with_name(f'.{file.stem}.partial-{os.getpid()}{file.suffix}')
         self._fps = fps
         self._writer = None
 
@@ -106,7 +103,6 @@ class Movie:
     def __exit__(self, *error: object) -> None:
         if self._writer is not None:
             self._writer.release()
-            os.replace(self._partial, self._file)
 
     def add(self, frame: np.ndarray) -> None:
         """Append a frame, (H, W, 3) uint8, BGR.
@@ -115,15 +111,12 @@ class Movie:
             UserError: if it cannot be written.
         """
         if self._writer is None:
-            try:
-                self._file.parent.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise UserError(f'{self._file} cannot be written: {error.strerror}') from error
+            self._file.parent.mkdir(parents=True, exist_ok=True)
             height, width = frame.shape[:2]
             code = cv2.VideoWriter_fourcc(*'mp4v')
-            writer = cv2.VideoWriter(str(self._partial), code, self._fps, (width, height))
+            writer = cv2.VideoWriter(str(self._file), code, self._fps, (width, height))
             if not writer.isOpened():
-                self._partial.unlink(missing_ok=True)
+                self._file.unlink(missing_ok=True)
                 raise UserError(
                     f'{self._file}: OpenCV cannot write a video of {width} x {height} pixels '
                     'there; --no-draw writes no video'
