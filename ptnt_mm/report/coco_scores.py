@@ -116,21 +116,21 @@ def score_results(truth: COCO, file: Path, kind: str, names: Collection[str] = (
 
 def _read_results(truth: COCO, file: Path, kind: str) -> COCO:
     results = read_json(file)
+    if results == []:
+        # pycocotools cannot read a list without entries.
+        nothing = COCO()
+        nothing.dataset = dict(truth.dataset, annotations=[])
+        nothing.createIndex()
+        return nothing
     try:
         if kind == 'segm':
             # As mmdet does: where there is a box, pycocotools takes its area for the mask's.
             results = [{k: v for k, v in entry.items() if k != 'bbox'} for entry in results]
-        if results:
-            return truth.loadRes(results)
+        return truth.loadRes(results)
     except (AssertionError, AttributeError, KeyError, OSError, TypeError) as error:
         raise UserError(
             f'{file} does not hold results of these images: {error}. Remove it, and it is made anew'
         ) from error
-    # pycocotools cannot read a list without entries.
-    nothing = COCO()
-    nothing.dataset = dict(truth.dataset, annotations=[])
-    nothing.createIndex()
-    return nothing
 
 
 def _known(value: float) -> float | None:

@@ -40,9 +40,8 @@ def page_content(
         reports: What their predictions say, by the runs' names, as far as there are any.
         notes: Why there are none, by the runs' names.
     """
-    tasks = {run.name: run.task for run in runs if run.name in reports}
     detectors, segmenters = (
-        {name: reports[name] for name in tasks if tasks[name] == task}
+        {run.name: reports[run.name] for run in runs if run.task == task and run.name in reports}
         for task in ('detection', 'segmentation')
     )
     names = [run.name for run in runs]
@@ -73,23 +72,23 @@ def _curves(runs: Sequence[TrainingRun]) -> Iterator[tuple[str, Spec]]:
     """Titles and charts: of all runs together where each has one curve, else of each run."""
     points = [dict(point, run=run.name) for run in runs for point in run.curves()]
     names = [run.name for run in runs]
-    unused = LINES[len(runs) :] if len(runs) > 1 else LINES
-    for group, unit in dict.fromkeys((point['group'], point['unit']) for point in points):
-        own = [point for point in points if (point['group'], point['unit']) == (group, unit)]
-        curves = list(dict.fromkeys(point['curve'] for point in own))
-        if len(curves) == 1:
-            yield group, _chart(own, 'run', names)
-            continue
+    # Colours of runs would say that a curve belongs to another run.
+    unused = (LINES[len(runs) :] or LINES) if len(runs) > 1 else LINES
+    for group in dict.fromkeys((point['group'], point['unit']) for point in points):
+        own = [point for point in points if (point['group'], point['unit']) == group]
         of_runs = {name: [point for point in own if point['run'] == name] for name in names}
-        if group.startswith('Evaluation') and len(list(filter(None, of_runs.values()))) > 1:
+        curves, title = list(dict.fromkeys(point['curve'] for point in own)), group[0]
+        if len(curves) == 1:
+            yield title, _chart(own, 'run', names)
+            continue
+        if title.startswith('Evaluation') and len(list(filter(None, of_runs.values()))) > 1:
             main = main_metric_first(curves)[0]
             of_main = [point for point in own if point['curve'] == main]
-            yield f'{group}: {main}', _chart(of_main, 'run', names)
+            yield f'{title}: {main}', _chart(of_main, 'run', names)
         for name, of_run in of_runs.items():
             if of_run:
-                title = f'{group}: {name}' if len(runs) > 1 else group
-                # Colours of runs would say that a curve belongs to another run.
-                yield title, _chart(of_run, 'curve', curves, unused or LINES)
+                heading = f'{title}: {name}' if len(runs) > 1 else title
+                yield heading, _chart(of_run, 'curve', curves, unused)
 
 
 def _chart(
@@ -113,14 +112,15 @@ def _differences(runs: Sequence[TrainingRun]) -> list[tuple[str, list[str]]]:
 
 
 def _charts_of_detectors(reports: Mapping[str, Any], names: Sequence[str]) -> dict[str, Spec]:
-    classes = [dict(row, name=run) for run in reports for row in reports[run].scores.of_classes()]
+    classes, costs, curves = [], [], []
+    for run, report in reports.items():
+        classes += [dict(row, name=run) for row in report.scores.of_classes()]
+        curves += [dict(row, name=run) for row in report.scores.curves()]
+        costs += [
+            dict(name=run, kind=str(kind), AP=round(cost, 4))
+            for kind, cost in report.split.costs.items()
+        ]
     classes.sort(key=lambda row: -(row['AP'] or 0))
-    costs = [
-        dict(name=run, kind=str(kind), AP=round(cost, 4))
-        for run, report in reports.items()
-        for kind, cost in report.split.costs.items()
-    ]
-    curves = [dict(row, name=run) for run in reports for row in reports[run].scores.curves()]
     return dict(
         AP=bar_chart(classes, 'AP', 'Class', names),
         costs=bar_chart(costs, 'AP', 'kind', names),

@@ -49,9 +49,8 @@ def read_report(config: Config, evaluator: dict, work_dir: Path) -> 'Segmentatio
     Raises:
         UserError: if either cannot be read, or their sizes differ.
     """
-    files = find_predictions(config, evaluator, work_dir)
-    data_set, ignored = _data_set(config), evaluator.get('ignore_index', IGNORED)
-    report = SegmentationReport(data_set, list(files.values()), ignored)
+    files = list(find_predictions(config, evaluator, work_dir).values())
+    report = SegmentationReport(_data_set(config), files, evaluator.get('ignore_index', IGNORED))
     # All maps are read now: one that cannot be read is an error here, and not on the page.
     _ = report.confusion
     return report
@@ -95,12 +94,12 @@ class SegmentationReport:
 
     def of_classes(self) -> Iterator[dict[str, object]]:
         """For each class its name, its share of the pixels, its IoU and its accuracy."""
-        _, counts = self.confusion
-        metrics = _metrics(counts)
-        columns = counts.sum(axis=1) / max(counts.sum(), 1), metrics['IoU'], metrics['Acc']
+        counts, metrics = self.confusion[1], _metrics(self.confusion[1])
+        shares = counts.sum(axis=1) / max(counts.sum(), 1)
+        columns = shares, metrics['IoU'], metrics['Acc']
         for name, *values in zip(self.names, *columns, strict=True):
-            known = (None if np.isnan(value) else float(value) for value in values)
-            yield dict(zip(('Class', 'pixels', 'IoU', 'accuracy'), (name, *known), strict=True))
+            share, iou, accuracy = (None if np.isnan(x) else float(x) for x in values)
+            yield dict(Class=name, pixels=share, IoU=iou, accuracy=accuracy)
 
     @cached_property
     def confusion(self) -> tuple[list[str], np.ndarray]:
@@ -122,12 +121,11 @@ class SegmentationReport:
     def details(self, worst: Worst) -> dict[str, object]:
         """The maps of an image, its mean IoU and that of each class in it, as the page has them."""
         truth, found = self._maps(worst.key)
+        truth, palette = np.where(truth == self.ignored, IGNORED, truth), [*self.colours.values()]
         ious = zip(self.names, _metrics(self._counts[worst.key])['IoU'].tolist(), strict=True)
         return dict(
-            truth=class_map(
-                np.where(truth == self.ignored, IGNORED, truth), list(self.colours.values())
-            ),
-            found=class_map(found, list(self.colours.values())),
+            truth=class_map(truth, palette),
+            found=class_map(found, palette),
             score=1 - worst.cost,
             classes={name: round(iou, 4) for name, iou in ious if not np.isnan(iou)},
         )
@@ -135,15 +133,13 @@ class SegmentationReport:
     @cached_property
     def _counts(self) -> list[np.ndarray]:
         """Of each image the counts of pixels: (classes, classes), ground truth in rows."""
-        number = len(self.files)
-        return [self._count(index) for index in watched(range(number), number, 'Maps')]
-
-    def _count(self, index: int) -> np.ndarray:
-        truth, found = self._maps(index)
-        number = len(self.names)
-        counted = (truth != self.ignored) & (truth < number) & (found < number)
-        places = truth[counted].astype(np.int64) * number + found[counted]
-        return np.bincount(places, minlength=number**2).reshape(number, number)
+        counts, number = [], len(self.names)
+        for index in watched(range(len(self.files)), len(self.files), 'Maps'):
+            truth, found = self._maps(index)
+            counted = (truth != self.ignored) & (truth < number) & (found < number)
+            places = truth[counted].astype(np.int64) * number + found[counted]
+            counts.append(np.bincount(places, minlength=number**2).reshape(number, number))
+        return counts
 
     def _maps(self, index: int) -> tuple[np.ndarray, np.ndarray]:
         """The ground truth and the prediction of an image, (H, W) each."""
@@ -171,11 +167,7 @@ def _explained_reading(file: Path | str) -> Iterator[None]:
 
 
 def _metrics(counts: np.ndarray) -> dict[str, np.ndarray]:
-    """Mmseg's ``aAcc``, ``IoU`` and ``Acc`` in [0, 1]; NaN of classes that are not there.
-
-    Args:
-        counts: Of pixels, (classes, classes), ground truth in rows.
-    """
+    """Mmseg's ``aAcc``, ``IoU`` and ``Acc`` in [0, 1]; NaN of classes that are not there."""
     both, truth, found = counts.diagonal(), counts.sum(axis=1), counts.sum(axis=0)
     areas = both.copy(), truth + found - both, found, truth
     return IoUMetric.total_area_to_metrics(*map(torch.from_numpy, areas))
