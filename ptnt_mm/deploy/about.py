@@ -79,11 +79,7 @@ def with_about(body: bytes, about: About, suffix: str) -> bytes:
 
 
 def read_about(file: Path) -> About:
-    """Read what a file says of itself, and check that it is whole.
-
-    Raises:
-        UserError: if it is not there, another program's, cut off, or changed.
-    """
+    """Read what a file says of itself, or raise a UserError if it is not whole or not ours."""
     if not file.is_file():
         raise UserError(f'there is no file {file}')
     if file.suffix not in SUFFIXES:

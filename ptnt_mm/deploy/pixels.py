@@ -11,14 +11,7 @@ from ptnt_mm.utils.errors import UserError
 
 
 def to_rgb(image: Any) -> np.ndarray:
-    """A file, a Pillow image or an array as (H, W, 3) uint8, RGB.
-
-    Args:
-        image: A path, a ``PIL.Image``, or an array (H, W, 3) uint8 that is RGB already.
-
-    Raises:
-        UserError: for anything else, or a file that cannot be read.
-    """
+    """A path, a Pillow image or an RGB array (H, W, 3) uint8, as such an array, or a UserError."""
     if isinstance(image, (str, Path)):
         return read_rgb(image)
     if isinstance(image, Image.Image):

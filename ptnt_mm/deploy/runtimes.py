@@ -48,17 +48,10 @@ RUNTIMES = {'onnxruntime': load_onnxruntime, 'openvino': load_openvino}
 
 
 def load(file: Path, runtime: str | None, threads: int = 0, precision: str = 'f32') -> Run:
-    """Load a file.
+    """Load a file; for the arguments see :class:`~ptnt_mm.deploy.Deployed`.
 
-    Args:
-        file: An .onnx or .xml file.
-        runtime: 'onnxruntime' or 'openvino'; by default the one that the suffix belongs to.
-        threads: How many threads; 0 for the runtime's own choice.
-        precision: 'f32', or 'bf16' for OpenVINO.
-
-    Raises:
-        UserError: if the runtime is unknown, is not installed, or refuses the file; also from
-            what is returned, if it refuses an image.
+    If the runtime is unknown, is not installed, or refuses the file, this raises a UserError; what
+    is returned does so if it refuses an image.
     """
     name = runtime or ('openvino' if file.suffix == '.xml' else 'onnxruntime')
     if name not in RUNTIMES or (name == 'onnxruntime' and file.suffix == '.xml'):

@@ -16,8 +16,7 @@ from ptnt_mm.utils.errors import UserError
 def resizing(config: Config) -> tuple[list[int] | None, bool]:
     """Width and height that the test pipeline resizes into, and whether shapes are kept.
 
-    Raises:
-        UserError: if a step changes images in another way, which ``ptnt_mm.deploy`` cannot.
+    A UserError names a step that changes images in another way, which ``ptnt_mm.deploy`` cannot.
     """
     scale, keep_ratio = None, True
     for step in next(data_sets(config, 'test')).pipeline:
@@ -35,11 +34,7 @@ def resizing(config: Config) -> tuple[list[int] | None, bool]:
 
 
 def images_of(folder: Path) -> Iterator[np.ndarray]:
-    """The images of a folder, (H, W, 3) uint8, RGB.
-
-    Raises:
-        UserError: if there is no such folder, or none in it, or one that cannot be read.
-    """
+    """The images of a folder, (H, W, 3) uint8, RGB, or a UserError if there are none."""
     if not folder.is_dir():
         raise UserError(f'there is no folder {folder}')
     found = find_images(folder, without=folder / '.none')
@@ -58,12 +53,7 @@ def test_images(config: Config, number: int) -> list[np.ndarray]:
 
 
 def pattern(seed: int, size: tuple[int, int] = (480, 640)) -> np.ndarray:
-    """Coloured blocks with noise, (H, W, 3) uint8, where there are no images.
-
-    Args:
-        seed: Of the colours and the noise.
-        size: Height and width in pixels.
-    """
+    """Coloured blocks with noise, (H, W, 3) uint8, where there are no images."""
     random = np.random.default_rng(seed)
     coarse = random.integers(0, 224, (*reduced(size, 32), 3))
     blocks = coarse.repeat(32, axis=0).repeat(32, axis=1)[: size[0], : size[1]]

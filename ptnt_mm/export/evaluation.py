@@ -19,11 +19,6 @@ class DeployedModel(BaseModel):
     """An exported file in place of a model, for MMEngine's test loop.
 
     It reads, resizes and pads images itself, as it does without a host.
-
-    Args:
-        file: The file.
-        runtime: What runs it.
-        data_preprocessor: Not used.
     """
 
     def __init__(self, file: str, runtime: str | None = None, data_preprocessor: Any = None):
@@ -39,17 +34,7 @@ class DeployedModel(BaseModel):
 
 
 def evaluate_file(config: Config, file: Path, work_dir: Path, runtime: str | None = None) -> dict:
-    """The metrics of an exported file on the test set of a config, by name.
-
-    Args:
-        config: A whole config; it is not changed.
-        file: An .onnx or .xml file.
-        work_dir: Where the log goes.
-        runtime: What runs it; by default the one that the suffix belongs to.
-
-    Raises:
-        UserError: if the test set or the runtime is not there.
-    """
+    """The metrics of an exported file, by name, on the test set of a config."""
     config = copy.deepcopy(config)
     config.model = dict(type='DeployedModel', file=str(file), runtime=runtime)
     config.update(load_from=None, resume=False, work_dir=str(work_dir))

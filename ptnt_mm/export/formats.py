@@ -53,15 +53,12 @@ def quiet() -> Iterator[None]:
 
 
 def take_graph(network: EndToEndModel, size: tuple[int, int], dynamic: bool) -> ExportedProgram:
-    """Export a network with torch.
+    """Export a network with torch, or raise a UserError if torch is too old.
 
     Args:
         network: What is exported.
         size: Height and width of the input; of an example that is large enough, if ``dynamic``.
         dynamic: Whether the graph takes any number of images of any size.
-
-    Raises:
-        UserError: if torch is too old.
     """
     if torch.__version__ < OLDEST_TORCH:
         raise UserError(f'export needs torch {OLDEST_TORCH}, and this is {torch.__version__}')

@@ -30,11 +30,7 @@ INPUTS = ('images', 'sizes')
 
 
 class EndToEndModel(nn.Module):
-    """A model of a host with its preprocessing.
-
-    Args:
-        model: With its weights, in evaluation mode.
-    """
+    """A model of a host, in evaluation mode, with its preprocessing."""
 
     task = 'features'
     """What ``ptnt_mm.deploy`` makes of the outputs."""
@@ -281,11 +277,7 @@ def _with_image(boxes: Tensor) -> Tensor:
 
 
 class AveragePool(nn.Module):
-    """``nn.AdaptiveAvgPool2d`` as two matrix products: ONNX has no operator for maps of any size.
-
-    Args:
-        grid: Height and width of what comes out.
-    """
+    """``nn.AdaptiveAvgPool2d`` as two matrix products: ONNX has none for any size."""
 
     def __init__(self, grid: tuple[int, int]):
         super().__init__()

@@ -50,11 +50,7 @@ def draw_predictions(config: Config, folder: Path) -> None:
 
 
 def dump_predictions(config: Config, file: Path) -> None:
-    """Have an evaluator write all predictions into one file.
-
-    Raises:
-        UserError: if the file's name is not that of a pickle, or there is no such folder.
-    """
+    """Have an evaluator write all predictions into one file, or raise a UserError."""
     if file.suffix not in ('.pkl', '.pickle'):
         raise UserError(f'--out {file}: predictions are written as a pickle, so end it in .pkl')
     check_new(file, overwrite=True)

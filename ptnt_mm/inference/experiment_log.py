@@ -32,12 +32,7 @@ BACKENDS = {
 def log_to(config: Config, package: str) -> None:
     """Have losses, metrics and some predictions logged, beside what the config logs.
 
-    Args:
-        config: Gets a backend and a hook.
-        package: A key of ``BACKENDS``.
-
-    Raises:
-        UserError: if the package is not installed.
+    A UserError says that the package, a key of ``BACKENDS``, is not installed.
     """
     if find_spec(package) is None:
         raise UserError(f'--log {package}: {package} is not installed: pip install {package}')

@@ -112,15 +112,9 @@ def load_predictor(
 
 
 def load_exported(file: Path, score_thr: float | None = None) -> Predictor:
-    """Load a file of ``ptnt export``.
+    """Load an .onnx or .xml file of ``ptnt export``; ``score_thr`` as of ``load_predictor``.
 
-    Args:
-        file: An .onnx or .xml file.
-        score_thr: What has a lower score is left out; None for the host's own value.
-
-    Raises:
-        UserError: if it is not whole, gives no boxes and no map, or its runtime or host is not
-            there.
+    A UserError says that it is not whole, gives no boxes and no map, or what is not installed.
     """
     deployed = Deployed(file)
     names, task = deployed.classes, deployed.about.task

@@ -51,11 +51,7 @@ class Results:
             )
 
     def prepare(self) -> None:
-        """Make the folder, and throw away what an earlier run left.
-
-        Raises:
-            UserError: if the system refuses.
-        """
+        """Make the folder, and throw away what an earlier run left, or raise a UserError."""
         folder = self.file.parent
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -74,11 +70,7 @@ class Results:
         self.failed.append(json.dumps(dict(file=file, reason=reason)))
 
     def write(self, **about: Any) -> None:
-        """Write the file, one image a line, behind what is said of the whole run.
-
-        Raises:
-            UserError: if it cannot be written.
-        """
+        """Write the file, one image a line, behind what is said of the whole run."""
         parts = [f'{json.dumps(key)}: {json.dumps(value)}' for key, value in about.items()]
         for key, entries in (('images', self.found), ('failed', self.failed)):
             lines = ',\n '.join(entries)

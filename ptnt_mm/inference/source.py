@@ -21,14 +21,9 @@ def default_out(text: str) -> Path:
 
 
 def find_source(text: str, drawn: Path) -> Images | Video:
-    """Find the images or open the video.
+    """Find the images, or open the video or the webcam, that a text names, or raise a UserError.
 
-    Args:
-        text: A path, or the number of a webcam.
-        drawn: The output folder of drawn pictures. It will be replaced, so it is not searched.
-
-    Raises:
-        UserError: if there is no such input, or it lies in ``drawn``.
+    ``drawn`` is the folder of drawn pictures: it will be replaced, so it is not searched.
     """
     path = Path(text)
     if _is_webcam(text):
@@ -70,8 +65,7 @@ def look_at_video(
 ) -> None:
     """Look at the frames of a video until it ends or its window is closed.
 
-    Raises:
-        UserError: if it is damaged, or a frame cannot be looked at.
+    A UserError says that it is damaged, or that a frame cannot be looked at.
     """
     file, frames = results.drawn / f'{Path(video.name).stem}.mp4', 0
     with _progress() as bar, Movie(file, video.fps) as movie:

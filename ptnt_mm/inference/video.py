@@ -24,15 +24,10 @@ _ESCAPE = 27
 class Video:
     """The frames of a video, one after the other, each (H, W, 3) uint8, BGR.
 
-    Args:
-        name: Of the file or the webcam.
-        capture: The opened source.
-        ends: True for a file, False for a webcam.
-
     Attributes:
-        name: As given.
+        name: Of the file or the webcam.
         fps: Frames per second.
-        announced: Number of frames according to the file; None if unknown.
+        announced: How many frames a file says it has; None if that is unknown.
     """
 
     def __init__(self, name: str, capture: cv2.VideoCapture, ends: bool):
@@ -49,11 +44,7 @@ class Video:
             yield found[1]
 
     def check_end(self, frames: int) -> None:
-        """Check that a video that ended after ``frames`` frames is complete.
-
-        Raises:
-            UserError: if it is not.
-        """
+        """Raise a UserError if a video that ended after so many frames is not complete."""
         if frames == 0:
             raise UserError(f'{self.name} gives no frame: it is cut off, or damaged')
         if self.announced and frames < _WHOLE * self.announced:
@@ -64,11 +55,7 @@ class Video:
 
 
 def open_video(source: Path | int) -> Video:
-    """Open a video file, or a webcam by its number, counted from 0.
-
-    Raises:
-        UserError: if it is not a video, or damaged; if there is no such webcam, or it is in use.
-    """
+    """Open a video file, or a webcam by its number, counted from 0, or raise a UserError."""
     # Silence the many lines that OpenCV and FFmpeg print on failure.
     os.environ.setdefault('OPENCV_FFMPEG_LOGLEVEL', '-8')
     # OpenCV 5 has moved the function; 0 is silence in 4 and in 5.
@@ -86,10 +73,6 @@ class Movie:
     """Writes an .mp4 file whose frame size is that of its first frame.
 
     A context manager: at its end, also after an error, the file holds the frames written so far.
-
-    Args:
-        file: File to write.
-        fps: Frames per second.
     """
 
     def __init__(self, file: Path, fps: float):
@@ -105,11 +88,7 @@ class Movie:
             self._writer.release()
 
     def add(self, frame: np.ndarray) -> None:
-        """Append a frame, (H, W, 3) uint8, BGR.
-
-        Raises:
-            UserError: if it cannot be written.
-        """
+        """Append a frame, (H, W, 3) uint8, BGR, or raise a UserError."""
         if self._writer is None:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             height, width = frame.shape[:2]
@@ -126,14 +105,7 @@ class Movie:
 
 
 class Window:
-    """A window that shows frames until q or Esc is pressed.
-
-    Args:
-        title: Title of the window.
-
-    Raises:
-        UserError: if there is no screen.
-    """
+    """A window that shows frames until q or Esc is pressed; a UserError if there is no screen."""
 
     def __init__(self, title: str):
         # Without a screen, OpenCV aborts the whole process.

@@ -75,11 +75,7 @@ class CocoScores:
 
 
 def read_annotations(file: Path) -> COCO:
-    """Read ground truth.
-
-    Raises:
-        UserError: if that fails.
-    """
+    """Read ground truth, or raise a UserError."""
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             truth = COCO(str(file))

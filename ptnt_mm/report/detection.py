@@ -48,8 +48,7 @@ def find_predictions(config: Config, evaluator: dict, work_dir: Path) -> dict[st
 def read_report(config: Config, evaluator: dict, work_dir: Path) -> 'DetectionReport':
     """Compare the results in a work dir with the ground truth that its config names.
 
-    Raises:
-        UserError: if either cannot be read, or there are no objects.
+    A UserError says which of them cannot be read, or that there are no objects.
     """
     sets = list(data_sets(config, 'test'))
     names = (sets[0].settings.get('metainfo') or {}).get('classes', ())

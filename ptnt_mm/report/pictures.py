@@ -36,11 +36,7 @@ class Worst:
 
 
 def photograph(file: Path) -> dict[str, object]:
-    """An image as a data address, ``picture``, with its ``width`` and ``height`` in pixels.
-
-    Raises:
-        UserError: if it cannot be read.
-    """
+    """A data address, ``picture``, with ``width`` and ``height`` in pixels, or a UserError."""
     image = Image.fromarray(read_rgb(file))
     width, height = image.size
     image.thumbnail((_SIDE, _SIDE))

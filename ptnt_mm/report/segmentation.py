@@ -31,11 +31,7 @@ OUTPUT = 'output_dir'
 
 
 def find_predictions(config: Config, evaluator: dict, work_dir: Path) -> dict[str, Path]:
-    """The maps of all test images by their images' names.
-
-    Raises:
-        UserError: if two images share a name: mmseg writes one map for each name.
-    """
+    """The maps of all test images by their names; mmseg writes one for each name."""
     data_set = _data_set(config)
     names = [Path(data_set.get_data_info(i)['img_path']).stem for i in range(len(data_set))]
     if len(set(names)) < len(names):
@@ -46,8 +42,7 @@ def find_predictions(config: Config, evaluator: dict, work_dir: Path) -> dict[st
 def read_report(config: Config, evaluator: dict, work_dir: Path) -> 'SegmentationReport':
     """Compare the maps in a work dir with the ground truth that its config names.
 
-    Raises:
-        UserError: if either cannot be read, or their sizes differ.
+    A UserError says which of them cannot be read, or that their sizes differ.
     """
     files = list(find_predictions(config, evaluator, work_dir).values())
     report = SegmentationReport(_data_set(config), files, evaluator.get('ignore_index', IGNORED))

@@ -71,11 +71,7 @@ class TrainingRun:
         return config
 
     def has_predictions(self) -> bool:
-        """Whether they are all there, and newer than the weights.
-
-        Raises:
-            UserError: if predictions of this config cannot be read.
-        """
+        """Whether they are all there and newer than the weights; a UserError if none are known."""
         reader, evaluator = self._reader(self.config)
         files = reader.find_predictions(self.config, evaluator, self.work_dir).values()
         times = [file.stat().st_mtime if file.is_file() else 0 for file in files]
@@ -83,11 +79,7 @@ class TrainingRun:
         return min(times, default=0) >= trained
 
     def read_report(self) -> Any:
-        """Compare its predictions with the ground truth.
-
-        Raises:
-            UserError: if one of them cannot be read.
-        """
+        """Compare its predictions with the ground truth; a UserError if one cannot be read."""
         reader, evaluator = self._reader(self.config)
         return reader.read_report(self.config, evaluator, self.work_dir)
 
@@ -152,11 +144,7 @@ class TrainingRun:
 
 
 def read_run(work_dir: Path, name: str) -> TrainingRun:
-    """Read what a training left, and call it by a name.
-
-    Raises:
-        UserError: if it holds no training log, or no config that can be read.
-    """
+    """Read what a training left, or raise a UserError if there is no log or no config."""
     log = read_training_log(work_dir)
     config = scalar_files(work_dir)[-1].with_name('config.py')
     return TrainingRun(work_dir, name, read_config(str(config)), log)

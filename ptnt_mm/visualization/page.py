@@ -29,9 +29,5 @@ TEMPLATES.globals |= dict(figure=_figure, percent=_percent)
 
 
 def write_page(template: str, file: Path, **content: Any) -> None:
-    """Fill in a template of the folder ``templates`` with content.
-
-    Raises:
-        UserError: if the page cannot be written.
-    """
+    """Write a page from a template of the folder ``templates``, or raise a UserError."""
     write_whole(file, TEMPLATES.get_template(template).render(**content))
