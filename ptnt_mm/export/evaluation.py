@@ -19,6 +19,11 @@ class DeployedModel(BaseModel):
     """An exported file in place of a model, for MMEngine's test loop.
 
     It reads, resizes and pads images itself, as it does without a host.
+
+    Args:
+        file: The file.
+        runtime: What runs it; by default the one that the suffix belongs to.
+        data_preprocessor: Not used.
     """
 
     def __init__(self, file: str, runtime: str | None = None, data_preprocessor: Any = None):
@@ -33,10 +38,10 @@ class DeployedModel(BaseModel):
         """Not used: there is nothing to train."""
 
 
-def evaluate_file(config: Config, file: Path, work_dir: Path, runtime: str | None = None) -> dict:
+def evaluate_file(config: Config, file: Path, work_dir: Path) -> dict:
     """The metrics of an exported file, by name, on the test set of a config."""
     config = copy.deepcopy(config)
-    config.model = dict(type='DeployedModel', file=str(file), runtime=runtime)
+    config.model = dict(type='DeployedModel', file=str(file))
     config.update(load_from=None, resume=False, work_dir=str(work_dir))
     runner = build_runner(config)
     with late_building():

@@ -88,7 +88,8 @@ class DrawHook(Hook):
     """Draw tested images: a segmenter's true map beside the predicted one, a classifier's classes.
 
     The hooks of mmseg and mmpretrain name pictures by the last part of the images' paths: of images
-    with the same name in several folders they leave one picture.
+    with the same name in several folders they leave one picture. This one has two names in configs,
+    ``DrawMapsHook`` and ``DrawLabelsHook``.
 
     Args:
         folder: Where the pictures go, as PNG, in the folders that the images have below ``root``.

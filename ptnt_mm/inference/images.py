@@ -50,7 +50,11 @@ def find_images(folder: Path, without: Path) -> Images:
 
 
 def read_image(file: Path) -> np.ndarray:
-    """Read an image as OpenCV orders its channels, (H, W, 3) uint8, BGR: see ``read_rgb``."""
+    """Read an image as OpenCV orders its channels, (H, W, 3) uint8, BGR.
+
+    Raises:
+        UserError: as :func:`read_rgb`.
+    """
     return read_rgb(file)[..., ::-1].copy()
 
 

@@ -154,9 +154,8 @@ def _points(scene: Scene, recording: Recording) -> Iterator[PanelRow]:
     panels = []
     for level in recording.stages():
         spread = level.feature.std(axis=(1, 2))
-        scale, labels = from_zero('standard deviation', spread), ('t-SNE 1', 't-SNE 2')
-        places = scatter_channels(level.feature)
-        panels.append(Points(_title(level, '\n'), places, spread, scale, labels))
+        scale = from_zero('standard deviation', spread)
+        panels.append(Points(_title(level, '\n'), scatter_channels(level.feature), spread, scale))
     yield PanelRow('every point is a channel', panels)
 
 

@@ -1,4 +1,4 @@
-"""Draw a class map over its image, or write lines of text on it."""
+"""Write names or lines of text on an image."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,8 +7,6 @@ import numpy as np
 from matplotlib.font_manager import findfont
 from PIL import Image, ImageDraw, ImageFont
 
-_OPACITY = 0.5
-
 _PLACES = 512
 """Maps are reduced to this many pixels on the longer side to find places for names."""
 
@@ -16,11 +14,6 @@ _LETTERS_PER_SIDE = 40
 _SMALLEST_LETTERS = 10
 
 _SMALLEST_SIDE = 256  # pixels of an image that lines are written on
-
-
-def tint(image: np.ndarray, colours: np.ndarray) -> np.ndarray:
-    """Blend an image with a colour for each pixel; all (H, W, 3) uint8."""
-    return cv2.addWeighted(image, 1 - _OPACITY, np.ascontiguousarray(colours), _OPACITY, 0)
 
 
 def draw_names(
@@ -41,15 +34,13 @@ def draw_names(
     # and many GB for a photograph.
     picture = Image.fromarray(np.ascontiguousarray(image[..., ::-1]))
     pen, font = _pen(picture)
-    letters = font.size
-    for label, (x, y) in _places(labels, letters, len(colours)):
+    for label, (x, y) in _places(labels, font.size, len(colours)):
         text, colour = name(label), colours[label]
         dark = colour @ (0.299, 0.587, 0.114) < 128
         half = pen.textlength(text, font) / 2
         # Keep the name inside the picture.
         x = min(max(x, half), max(labels.shape[1] - half, half))
-        box = pen.textbbox((x, y), text, font, anchor='mm')
-        left, top, right, bottom = box
+        left, top, right, bottom = pen.textbbox((x, y), text, font, anchor='mm')
         pen.rectangle((left - 2, top - 2, right + 2, bottom + 2), tuple(colour.tolist()))
         pen.text((x, y), text, 'white' if dark else 'black', font, anchor='mm')
     return np.asarray(picture)[..., ::-1]

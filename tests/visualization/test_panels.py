@@ -50,7 +50,7 @@ def test_scales():
 
 def test_points_and_tiles():
     scale = from_zero('spread', np.ones(5))
-    points = Points('points', np.random.rand(5, 2), np.ones(5), scale, ('t-SNE 1', 't-SNE 2'))
+    points = Points('points', np.random.rand(5, 2), np.ones(5), scale)
     tiles = Panel('tiles', IMAGE, np.ones((4, 6)), (0, 80, 60, 0), tiles=(2, 3))
     many = tiles._replace(title='many', tiles=(2, 300))
     figure = draw_rows('Title', [PanelRow('row', [points, tiles, many])])
