@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from PIL import Image
 
 from ptnt_mm.deploy.about import read_about
 from ptnt_mm.deploy.pixels import paste, prepared, to_rgb
@@ -81,7 +82,8 @@ class Deployed:
         if about.task == 'features':
             return outputs
         if about.task == 'segmentation':
-            return _nearest(outputs['labels'][0, : size[0], : size[1]], image.shape[:2])
+            labels = Image.fromarray(outputs['labels'][0, : size[0], : size[1]])
+            return np.asarray(labels.resize(image.shape[1::-1], Image.Resampling.NEAREST))
         return self._detections(outputs, image.shape[:2], size)
 
     def _detections(
@@ -99,12 +101,3 @@ class Deployed:
         masks = [paste(mask, box, shape, threshold) for mask, box in found]
         empty = np.zeros((0, *shape), dtype=bool)
         return Detections(boxes, scores, labels, np.stack(masks) if masks else empty)
-
-
-def _nearest(labels: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """A class map in another size."""
-    rows, columns = (
-        ((np.arange(to) + 0.5) * side / to).astype(int)
-        for to, side in zip(shape, labels.shape, strict=True)
-    )
-    return labels[rows[:, None], columns]

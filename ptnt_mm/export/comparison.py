@@ -91,11 +91,7 @@ def _predicted(network: EndToEndModel, image: Tensor, size: tuple[int, int]) -> 
         scale_factor=(1.0, 1.0),
         img_padding_size=(0, width - size[1], 0, height - size[0]),
     )
-    if network.task == 'segmentation':
-        from mmseg.structures import SegDataSample as Sample
-    else:
-        from mmdet.structures import DetDataSample as Sample
-    return network.model.predict(image, [Sample(metainfo=meta)])[0].cpu()
+    return network.model.predict(image, [BaseDataElement(metainfo=meta)])[0].cpu()
 
 
 def _compare_boxes(

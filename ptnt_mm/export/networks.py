@@ -5,7 +5,6 @@ and width of what is image in each; the rest is padding. They compute what mmdet
 and hold no weights of their own.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -94,18 +93,14 @@ class EndToEndSegmenter(EndToEndModel):
         return (labels.to(torch.uint8 if number <= 256 else torch.int32),)
 
 
-class EndToEndDetector(EndToEndModel, ABC):
-    """What detectors share: boxes are padded to a fixed number for each image."""
+class EndToEndDetector(EndToEndModel):
+    """Images and sizes -> boxes (B, D, 4), scores (B, D) and labels (B, D) int64, best first.
+
+    Behind the last box of an image stand zeros, and labels of -1.
+    """
 
     task = 'detection'
     outputs = ('boxes', 'scores', 'labels')
-
-    @abstractmethod
-    def forward(self, images: Tensor, sizes: Tensor) -> tuple[Tensor, ...]:
-        """Images and sizes -> boxes (B, D, 4), scores (B, D), labels (B, D) int64, best first.
-
-        Behind the last box of an image stand zeros, and labels of -1.
-        """
 
     @staticmethod
     def _padded(boxes: Tensor, scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from ptnt_mm.inference.network_figures import scatter_channels, to_colours
 from ptnt_mm.visualization.panels import Panel, PanelRow, Points, around, draw_rows, from_zero
-from ptnt_mm.visualization.projections import scatter_channels, to_colours
 
 IMAGE = np.full((60, 80, 3), 100, np.uint8)
 
