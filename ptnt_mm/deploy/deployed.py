@@ -84,20 +84,13 @@ class Deployed:
         if about.task == 'segmentation':
             labels = Image.fromarray(outputs['labels'][0, : size[0], : size[1]])
             return np.asarray(labels.resize(image.shape[1::-1], Image.Resampling.NEAREST))
-        return self._detections(outputs, image.shape[:2], size)
-
-    def _detections(
-        self, outputs: dict[str, np.ndarray], shape: tuple[int, int], size: tuple[int, int]
-    ) -> Detections:
-        """Of an image of ``shape`` that had ``size`` in the network."""
         is_box = outputs['labels'][0] >= 0
-        boxes, scores, labels = (outputs[key][0][is_box] for key in ('boxes', 'scores', 'labels'))
-        factors = np.array([shape[1] / size[1], shape[0] / size[0]] * 2, dtype=np.float32)
-        boxes = boxes * factors
-        if 'masks' not in outputs:
-            return Detections(boxes, scores, labels, None)
-        threshold = self.about.thresholds['mask']
-        found = zip(outputs['masks'][0][is_box], boxes, strict=True)
-        masks = [paste(mask, box, shape, threshold) for mask, box in found]
-        empty = np.zeros((0, *shape), dtype=bool)
-        return Detections(boxes, scores, labels, np.stack(masks) if masks else empty)
+        found = {name: values[0][is_box] for name, values in outputs.items()}
+        (height, width), masks = image.shape[:2], None
+        factors = np.array([width / size[1], height / size[0]] * 2, dtype=np.float32)
+        boxes = found['boxes'] * factors
+        if 'masks' in found:
+            threshold, masks = about.thresholds['mask'], np.zeros((len(boxes), height, width), bool)
+            for i, (mask, box) in enumerate(zip(found['masks'], boxes, strict=True)):
+                masks[i] = paste(mask, box, (height, width), threshold)
+        return Detections(boxes, found['scores'], found['labels'], masks)

@@ -54,13 +54,9 @@ class Differences:
 def compare(
     run: Run, network: EndToEndModel, image: np.ndarray, size: tuple[int, int]
 ) -> Differences:
-    """Compare on one image.
+    """Compare an exported network with what it was exported of, on one image.
 
-    Args:
-        run: The exported network.
-        network: What it was exported of.
-        image: (H, W, 3) uint8, RGB, perhaps padded.
-        size: Height and width of what is image in it.
+    The image, (H, W, 3) uint8, RGB, may be padded: ``size`` is the height and width of the rest.
     """
     inputs = dict(images=image[None], sizes=np.array([size]))
     found = {name: values[0] for name, values in run(inputs).items()}

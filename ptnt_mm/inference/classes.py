@@ -98,36 +98,26 @@ def _of_config(config: Config) -> dict:
     return {**getattr(kind, 'METAINFO', {}), **(dataset.get('metainfo') or {})}
 
 
-class MapPainter:
-    """Draws class maps over their images.
+def paint_map(image: np.ndarray, labels: np.ndarray, dataset_meta: dict, number: int) -> np.ndarray:
+    """Tint every pixel in its class's colour, and write class names where there is room.
 
     Args:
+        image: (H, W, 3) uint8, BGR.
+        labels: (H, W), the class of each pixel. Pixels with another value, such as 255 for
+            ignored pixels, are not tinted.
         dataset_meta: The names and colours of the classes, see ``find_classes``.
         number: Number of classes. Classes without a colour get a generated one.
+
+    Returns:
+        (H, W, 3) uint8, BGR.
     """
-
-    def __init__(self, dataset_meta: dict, number: int):
-        classes = dataset_meta['classes']
-        # A segmenter with one output channel separates two classes.
-        number = max(number, 2)
-        own = [] if classes is None else dataset_meta['palette']
-        self._name = partial(class_name, classes)
-        self._colours = np.array([*own, *class_colours(number)[len(own) :]], dtype=np.uint8)
-
-    def paint(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Tint every pixel in its class's colour, and write class names where there is room.
-
-        Args:
-            image: (H, W, 3) uint8, BGR.
-            labels: (H, W), the class of each pixel. Pixels with another value, such as 255 for
-                ignored pixels, are not tinted.
-
-        Returns:
-            (H, W, 3) uint8, BGR.
-        """
-        known = np.clip(labels, 0, len(self._colours) - 1)
-        layer = self._colours[known][..., ::-1]
-        others = known != labels
-        layer[others] = image[others]
-        tinted = cv2.addWeighted(image, 0.5, np.ascontiguousarray(layer), 0.5, 0)
-        return draw_names(tinted, labels, self._name, self._colours)
+    names = dataset_meta['classes']
+    own = [] if names is None else dataset_meta['palette']
+    # A segmenter with one output channel separates two classes.
+    colours = np.array([*own, *class_colours(max(number, 2))[len(own) :]], dtype=np.uint8)
+    known = np.clip(labels, 0, len(colours) - 1)
+    layer = np.ascontiguousarray(colours[known][..., ::-1])
+    others = known != labels
+    layer[others] = image[others]
+    tinted = cv2.addWeighted(image, 0.5, layer, 0.5, 0)
+    return draw_names(tinted, labels, partial(class_name, names), colours)

@@ -42,11 +42,18 @@ class _Detector(Predictor):
     def describe(self, sample: DetDataSample) -> dict:
         """List the detections; boxes are [x1, y1, x2, y2] in pixels, masks COCO's run lengths."""
         found = sample.pred_instances
+        boxes = found.get('bboxes')
+        if 'masks' in found and (boxes is None or not boxes.any()):
+            # SOLO's detectors give masks alone.
+            boxes = mask2bbox(found.masks)
+        values = found.labels.tolist(), found.scores.tolist(), boxes.tolist()
         detections = [
-            dict(label=self.name(label), score=round(score, 4), box=box)
-            for label, score, box in zip(
-                found.labels.tolist(), found.scores.tolist(), _boxes(found), strict=True
+            dict(
+                label=self.name(label),
+                score=round(score, 4),
+                box=[round(side, 2) for side in box],
             )
+            for label, score, box in zip(*values, strict=True)
         ]
         if 'masks' in found:
             for detection, mask in zip(detections, found.masks.numpy(), strict=True):
@@ -103,11 +110,3 @@ class ExportedDetector(_Detector):
         sample = fill_sample(DetDataSample(), self.model(image[..., ::-1]))
         sample.pred_instances = self._best(sample.pred_instances)
         return sample
-
-
-def _boxes(found: InstanceData) -> list[list[float]]:
-    """The boxes, to a hundredth of a pixel; around the masks of a detector that gives none."""
-    boxes = found.get('bboxes')
-    if 'masks' in found and (boxes is None or not boxes.any()):
-        boxes = mask2bbox(found.masks)
-    return [[round(value, 2) for value in box] for box in boxes.tolist()]

@@ -13,7 +13,7 @@ from mmengine.hooks import Hook
 
 from ptnt_mm.engine.data_files import data_sets, evaluators
 from ptnt_mm.engine.hosts import HOSTS
-from ptnt_mm.inference.classes import MapPainter, count_classes, find_classes, write_labels
+from ptnt_mm.inference.classes import count_classes, find_classes, paint_map, write_labels
 from ptnt_mm.inference.images import encode_image, read_image
 from ptnt_mm.registry import HOOKS, METRICS
 from ptnt_mm.utils.atomic_files import check_new, write_whole
@@ -143,7 +143,7 @@ class DrawHook(Hook):
                 'the model gives neither a pred_sem_seg, as segmenters do, nor a pred_score, as '
                 'classifiers do: leave it out'
             )
-        painter, painted = MapPainter(self._known, self._number), []
+        painted = []
         for key in ('gt_sem_seg', 'pred_sem_seg'):
             if key in sample:
                 labels = sample.get(key).data[0].cpu().numpy().astype(np.int64)
@@ -153,5 +153,5 @@ class DrawHook(Hook):
                         f'map {labels.shape}: masks need the size of their images, and '
                         'LoadAnnotations belongs behind Resize in a test pipeline'
                     )
-                painted.append(painter.paint(image, labels))
+                painted.append(paint_map(image, labels, self._known, self._number))
         return np.hstack(painted)

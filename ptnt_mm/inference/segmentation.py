@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from ptnt_mm.data.coco_masks import encode_mask
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets
-from ptnt_mm.inference.classes import MapPainter
+from ptnt_mm.inference.classes import paint_map
 from ptnt_mm.inference.predictor import Predictor, fill_sample
 from ptnt_mm.utils.errors import UserError
 
@@ -33,8 +33,8 @@ class _Segmenter(Predictor):
                 f'--score-thr {score_thr}: a segmenter gives every pixel a class and has no '
                 'scores: leave it out'
             )
-        number = getattr(model, 'num_classes', len(dataset_meta['classes'] or ()))
-        self._painter = MapPainter(dataset_meta, number)
+        self._meta = dataset_meta
+        self._number = getattr(model, 'num_classes', len(dataset_meta['classes'] or ()))
 
     def describe(self, sample: SegDataSample) -> dict:
         """List the classes that occur, the largest first.
@@ -57,7 +57,8 @@ class _Segmenter(Predictor):
 
     def draw(self, image: np.ndarray, sample: SegDataSample) -> np.ndarray:
         """Tint every pixel in its class's colour, and write names where there is room."""
-        return self._painter.paint(image, sample.pred_sem_seg.data[0].numpy())
+        labels = sample.pred_sem_seg.data[0].numpy()
+        return paint_map(image, labels, self._meta, self._number)
 
 
 class Segmenter(_Segmenter):

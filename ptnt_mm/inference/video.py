@@ -18,8 +18,6 @@ _FPS = 25.0
 _WHOLE = 0.95
 """Share of the announced frames that a whole video must give. Some formats round the number."""
 
-_ESCAPE = 27
-
 
 class Video:
     """The frames of a video, one after the other, each (H, W, 3) uint8, BGR.
@@ -116,4 +114,4 @@ class Window:
     def show(self, frame: np.ndarray) -> bool:
         """Show a frame, (H, W, 3) uint8, BGR. Return False if q or Esc was pressed."""
         cv2.imshow(self._title, frame)
-        return cv2.waitKey(1) & 0xFF not in (_ESCAPE, ord('q'))
+        return cv2.waitKey(1) & 0xFF not in (27, ord('q'))  # 27 is Esc

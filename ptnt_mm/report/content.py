@@ -35,10 +35,7 @@ def page_content(
 ) -> dict[str, Any]:
     """What the template ``report.html`` is filled with.
 
-    Args:
-        runs: All runs.
-        reports: What their predictions say, by the runs' names, as far as there are any.
-        notes: Why there are none, by the runs' names.
+    What predictions say, or a note on why there are none, goes by the names of the runs.
     """
     detectors, segmenters = (
         {run.name: reports[run.name] for run in runs if run.task == task and run.name in reports}
