@@ -26,40 +26,22 @@ SUFFIXES = {'.onnx': 'onnx', '.xml': 'openvino'}
 
 @dataclass(frozen=True)
 class About:
-    """What an exported file says of itself.
+    """What an exported file says of itself."""
 
-    Attributes:
-        task: 'detection', 'segmentation', or 'features' for backbone and neck alone.
-        classes: Their names, or None.
-        size: Height and width of the input in pixels; None for any.
-        scale: Width and height that an image is resized into, as of the test pipeline; None to
-            take it as it is.
-        keep_ratio: Whether an image keeps its shape then.
-        thresholds: Of scores, overlaps and masks, and the number of boxes, for information.
-        config: Name of the config.
-        checkpoint: Name of the checkpoint.
-        checkpoint_sha256: The checkpoint's hash.
-        version: Of ptnt_mm.
-        precision: Of the weights: 'float32', 'float16' or 'int8'.
-        weights_sha256: Hash of the .bin beside an .xml.
-        sha256: Of the file without its last line, and of this without this field.
-        length: Bytes of the file without its last line.
-    """
-
-    task: str
-    classes: list[str] | None
-    size: list[int] | None
-    scale: list[int] | None
-    keep_ratio: bool
-    thresholds: dict[str, float]
-    config: str
-    checkpoint: str
+    task: str  # 'detection', 'segmentation', or 'features' for backbone and neck alone
+    classes: list[str] | None  # their names
+    size: list[int] | None  # height and width of the input in pixels; None for any
+    scale: list[int] | None  # width and height to resize images into; None to take them as they are
+    keep_ratio: bool  # whether an image keeps its shape then
+    thresholds: dict[str, float]  # of scores, overlaps and masks; the number of boxes
+    config: str  # its name
+    checkpoint: str  # its name
     checkpoint_sha256: str
-    version: str
-    precision: str = 'float32'
-    weights_sha256: str = ''
-    sha256: str = ''
-    length: int = 0
+    version: str  # of ptnt_mm
+    precision: str = 'float32'  # of the weights: or 'float16' or 'int8'
+    weights_sha256: str = ''  # of the .bin beside an .xml
+    sha256: str = ''  # of the file without its last line, and of this without this field
+    length: int = 0  # bytes of the file without its last line
 
     def text(self) -> bytes:
         """One line of JSON, without two hyphens in a row, which would end an XML comment."""

@@ -52,11 +52,8 @@ def prepared(
 ) -> tuple[dict[str, np.ndarray], tuple[int, int]]:
     """An image as a network takes it, and the height and width that it has in there.
 
-    Args:
-        image: (H, W, 3) uint8, RGB.
-        scale: As of :func:`target_size`.
-        keep_ratio: Whether the image keeps its shape.
-        canvas: Height and width of a file of fixed size, which is filled up with zeros.
+    The image is (H, W, 3) uint8, RGB. A canvas is the height and width of a file of fixed size,
+    which is filled up with zeros. For the rest see :func:`target_size`.
     """
     size = target_size(image.shape[:2], scale, keep_ratio, canvas)
     pixels = resize(image, size)

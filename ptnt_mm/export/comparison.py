@@ -20,18 +20,14 @@ TOLERANCE = 1e-3
 class Differences:
     """The largest differences of one image; a missing kind was not compared.
 
-    Attributes:
-        size: The image's height and width.
-        largest: By kind: 'boxes' in image sides, 'scores', 'masks' and 'labels' in shares of
-            pixels, 'maps' in shares of the largest value.
-        matched: How many boxes were matched.
-        unmatched: How many boxes only one side has, whose scores are not at the limit.
+    They are of 'boxes' in image sides, of 'scores', of 'masks' and 'labels' in shares of pixels, of
+    'maps' in shares of the largest value.
     """
 
-    size: tuple[int, int]
-    largest: dict[str, float] = field(default_factory=dict)
-    matched: int = 0
-    unmatched: int = 0
+    size: tuple[int, int]  # the image's height and width
+    largest: dict[str, float] = field(default_factory=dict)  # by kind
+    matched: int = 0  # boxes
+    unmatched: int = 0  # boxes that only one side has, whose scores are not at the limit
 
     def note(self, kind: str, difference: np.ndarray | float) -> None:
         """Remember the largest difference of a kind."""

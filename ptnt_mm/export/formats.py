@@ -43,8 +43,7 @@ _COARSEST = 128
 @contextmanager
 def quiet() -> Iterator[None]:
     """Keep to themselves what exporters say of their own parts, which nobody can act on."""
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore')
+    with warnings.catch_warnings(action='ignore'):
         logging.disable(logging.WARNING)
         try:
             yield

@@ -15,13 +15,7 @@ _QUALITY = 95
 
 @dataclass(frozen=True)
 class Images:
-    """Image files below a folder.
-
-    Attributes:
-        root: The folder.
-        files: The images, relative to it.
-        skipped: Files of other kinds, relative to it.
-    """
+    """Image files below a folder, and files of other kinds, relative to it."""
 
     root: Path
     files: tuple[Path, ...]

@@ -35,13 +35,11 @@ class Predictor(ABC):
         score_thr: What has a lower score is left out; None for the host's own value.
 
     Attributes:
-        model: As given.
-        pipeline: Gets an image as ``img``; every host's subclass makes its own.
         classes: Their names, or None.
         score_thr: The value that is used; None where there are no scores.
     """
 
-    pipeline: Callable[[dict], dict]
+    pipeline: Callable[[dict], dict]  # gets an image as ``img``; every host has its own
 
     def __init__(self, model: Any, dataset_meta: dict, score_thr: float | None):
         self.classes = dataset_meta['classes']

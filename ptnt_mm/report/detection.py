@@ -66,15 +66,10 @@ def read_report(config: Config, evaluator: dict, work_dir: Path) -> 'DetectionRe
 
 @dataclass(frozen=True)
 class DetectionReport:
-    """Figures of one run.
+    """Figures of one run."""
 
-    Attributes:
-        all_scores: Of boxes, and of masks if there are any.
-        folders: Where images are.
-    """
-
-    all_scores: list[CocoScores]
-    folders: list[Path]
+    all_scores: list[CocoScores]  # of boxes, and of masks if there are any
+    folders: list[Path]  # where images are
 
     def headline(self) -> list[tuple[str, str]]:
         """The figures that count: names and values."""

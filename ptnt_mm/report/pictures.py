@@ -20,19 +20,12 @@ _QUALITY = 80
 
 @dataclass(frozen=True)
 class Worst:
-    """An image, and how bad its result is.
-
-    Attributes:
-        file: Where it is.
-        name: What the page calls it.
-        cost: The higher, the worse.
-        key: What the report of its run knows it by.
-    """
+    """An image, and how bad its result is."""
 
     file: Path
-    name: str
-    cost: float
-    key: Hashable
+    name: str  # what the page calls it
+    cost: float  # the higher, the worse
+    key: Hashable  # what the report of its run knows it by
 
 
 def photograph(file: Path) -> dict[str, object]:

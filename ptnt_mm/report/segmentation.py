@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -53,17 +52,11 @@ def read_report(config: Config, evaluator: dict, work_dir: Path) -> 'Segmentatio
 
 @dataclass(frozen=True)
 class SegmentationReport:
-    """Figures of one run.
+    """Figures of one run."""
 
-    Attributes:
-        data_set: mmseg's, which loads nothing but masks.
-        files: The predicted maps.
-        ignored: The index of pixels that do not count.
-    """
-
-    data_set: Dataset
-    files: list[Path]
-    ignored: int
+    data_set: Dataset  # mmseg's, which loads nothing but masks
+    files: list[Path]  # the predicted maps
+    ignored: int  # the index of pixels that do not count
 
     @property
     def names(self) -> list[str]:
@@ -138,11 +131,13 @@ class SegmentationReport:
 
     def _maps(self, index: int) -> tuple[np.ndarray, np.ndarray]:
         """The ground truth and the prediction of an image, (H, W) each."""
-        file = self.files[index]
-        with _explained_reading(self.data_set.get_data_info(index)['seg_map_path']):
-            loaded = self.data_set[index]
-        with _explained_reading(file), Image.open(file, formats=DECODERS) as opened:
-            found = np.asarray(opened)
+        file, reading = self.files[index], self.data_set.get_data_info(index)['seg_map_path']
+        try:
+            loaded, reading = self.data_set[index], file
+            with Image.open(file, formats=DECODERS) as opened:
+                found = np.asarray(opened)
+        except Exception as error:  # decoders may raise anything
+            raise UserError(f'{reading} cannot be read: {why_unreadable(error)}') from error
         truth = loaded['gt_seg_map']
         if found.shape != truth.shape:
             raise UserError(
@@ -151,14 +146,6 @@ class SegmentationReport:
             )
         # mmseg writes indices as they are in the files of the ground truth.
         return truth, found - 1 if loaded['reduce_zero_label'] else found
-
-
-@contextmanager
-def _explained_reading(file: Path | str) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:  # decoders may raise anything
-        raise UserError(f'{file} cannot be read: {why_unreadable(error)}') from error
 
 
 def _metrics(counts: np.ndarray) -> dict[str, np.ndarray]:

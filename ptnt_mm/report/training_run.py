@@ -38,19 +38,12 @@ _LOGGED = re.compile(r' - INFO - (Command|Versions|Revision of .*?|Weights): (.*
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """What a training left.
-
-    Attributes:
-        work_dir: Its folder.
-        name: What a page calls it.
-        config: Of the last time that it was started or resumed.
-        log: Of all these times.
-    """
+    """What a training left."""
 
     work_dir: Path
-    name: str
-    config: Config
-    log: TrainingLog
+    name: str  # what a page calls it
+    config: Config  # of the last time that it was started or resumed
+    log: TrainingLog  # of all these times
 
     @cached_property
     def checkpoint(self) -> Path | None:
