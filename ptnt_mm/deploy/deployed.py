@@ -14,17 +14,10 @@ from ptnt_mm.deploy.runtimes import load
 class Detections(NamedTuple):
     """What a detector finds in an image, the best first."""
 
-    boxes: np.ndarray
-    """(n, 4) float32: x1, y1, x2, y2 in pixels of the image as it was given."""
-
-    scores: np.ndarray
-    """(n,) float32."""
-
-    labels: np.ndarray
-    """(n,) int64: indices into the classes."""
-
-    masks: np.ndarray | None
-    """(n, H, W) bool in the image's size; None for a detector of boxes."""
+    boxes: np.ndarray  # (n, 4) float32: x1, y1, x2, y2 in pixels of the image as it was given
+    scores: np.ndarray  # (n,) float32
+    labels: np.ndarray  # (n,) int64: indices into the classes
+    masks: np.ndarray | None  # (n, H, W) bool in the image's size; None for a detector of boxes
 
 
 class Deployed:

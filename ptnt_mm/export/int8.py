@@ -36,6 +36,7 @@ def quantised(body: bytes, inputs: Iterable[dict[str, np.ndarray]]) -> bytes:
         quantize_static(
             model,
             file,
+            # It is asked for the next image until it gives None.
             SimpleNamespace(get_next=partial(next, iter(inputs), None)),
             nodes_to_quantize=names,
             op_types_to_quantize=list(_WEIGHT),

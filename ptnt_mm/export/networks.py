@@ -31,11 +31,9 @@ INPUTS = ('images', 'sizes')
 class EndToEndModel(nn.Module):
     """A model of a host, in evaluation mode, with its preprocessing."""
 
-    task = 'features'
-    """What ``ptnt_mm.deploy`` makes of the outputs."""
-
+    task = 'features'  # what ``ptnt_mm.deploy`` makes of the outputs
+    # Of 'score', 'overlap' and 'mask', and the number of 'boxes', where there are such.
     thresholds: dict[str, float] = {}
-    """Of 'score', 'overlap' and 'mask', and the number of 'boxes', where there are such."""
 
     def __init__(self, model: nn.Module):
         super().__init__()

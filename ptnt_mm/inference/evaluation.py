@@ -113,12 +113,7 @@ class DrawHook(Hook):
         data_batch: Any = None,
         outputs: Sequence[Any] | None = None,
     ) -> None:
-        """Draw a batch.
-
-        Raises:
-            UserError: if a sample has no prediction or does not say its image, the image cannot be
-                read or has another size than a map, or the picture cannot be written.
-        """
+        """Draw a batch, or raise a UserError that names the sample's fault or the picture's."""
         for sample in outputs or ():
             if 'img_path' not in sample:
                 raise UserError(

@@ -21,8 +21,8 @@ _MOST_IMAGES = 48
 _MOST_BYTES = 5_000_000
 """Of all galleries: with 0.9 MB of code and the charts, a page is below 8 MB."""
 
-_MARKUP = 4
-"""So many bytes of the page describe a byte of data about boxes or masks."""
+_MARKUP = 5
+"""Bytes of the page for each byte of data about boxes or masks."""
 
 _MOST_CONFUSED = 24
 _MOST_DIFFERENCES = 100
@@ -56,6 +56,12 @@ def page_content(
         notes=notes,
         curves=list(_curves(runs)),
         differences=_differences(runs),
+        columns_of_boxes=[
+            (f'{run}: {what}' if len(runs) > 1 else what, colours[run], numbers)
+            for run, report in detectors.items()
+            for what, numbers in report.numbers().items()
+        ],
+        columns_of_maps=[(run, colours[run], one.summary) for run, one in segmenters.items()],
         detectors=detectors,
         segmenters=segmenters,
         errors=ERRORS,
@@ -111,7 +117,7 @@ def _differences(runs: Sequence[TrainingRun]) -> list[tuple[str, list[str]]]:
 def _charts_of_detectors(reports: Mapping[str, Any], names: Sequence[str]) -> dict[str, Spec]:
     classes, costs, curves = [], [], []
     for run, report in reports.items():
-        classes += [dict(row, name=run) for row in report.scores.of_classes()]
+        classes += [dict(row, name=run) for row in report.of_classes()]
         curves += [dict(row, name=run) for row in report.scores.curves()]
         costs += [
             dict(name=run, kind=str(kind), AP=round(cost, 4))

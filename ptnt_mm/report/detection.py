@@ -76,6 +76,11 @@ class DetectionReport:
         names = dict(bbox='Box AP', segm='Mask AP')
         return [(names[one.kind], f'{one.twelve["AP"] or 0:.3f}') for one in self.all_scores]
 
+    def numbers(self) -> dict[str, dict[str, float | None]]:
+        """COCO's twelve numbers in [0, 1], of boxes and of masks."""
+        names = dict(bbox='boxes', segm='masks')
+        return {names[one.kind]: one.twelve for one in self.all_scores}
+
     @property
     def scores(self) -> CocoScores:
         """The ones that everything else is about: of masks, or else of boxes."""
@@ -99,6 +104,10 @@ class DetectionReport:
         pairs = [pair for image in self._images.values() for pair in self._pairs(*image)]
         rows = ([place.get(key, len(place)) for key in keys] for keys in zip(*pairs, strict=True))
         return names, confusion_matrix(*rows, labels=range(len(names)))
+
+    def of_classes(self) -> Iterator[dict[str, object]]:
+        """See :meth:`CocoScores.of_classes`."""
+        return self.scores.of_classes()
 
     def images(self) -> Iterator[Worst]:
         """Every image, and how wrong it is: the scores of false detections, and 1 for a miss."""

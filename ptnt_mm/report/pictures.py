@@ -37,12 +37,7 @@ def photograph(file: Path) -> dict[str, object]:
 
 
 def class_map(labels: np.ndarray, palette: Sequence[Sequence[int]]) -> str:
-    """A map of class indices as a data address.
-
-    Args:
-        labels: (H, W); values without a colour become transparent.
-        palette: The colour of each class, RGB in [0, 255].
-    """
+    """A map of class indices (H, W) as a data address; those without a colour are transparent."""
     known = np.where(labels < len(palette), labels, IGNORED).astype(np.uint8)
     image = Image.fromarray(known)
     image.putpalette([channel for colour in palette for channel in colour])

@@ -133,7 +133,8 @@ class SegmentationReport:
         """The ground truth and the prediction of an image, (H, W) each."""
         file, reading = self.files[index], self.data_set.get_data_info(index)['seg_map_path']
         try:
-            loaded, reading = self.data_set[index], file
+            loaded = self.data_set[index]
+            reading = file
             with Image.open(file, formats=DECODERS) as opened:
                 found = np.asarray(opened)
         except Exception as error:  # decoders may raise anything
