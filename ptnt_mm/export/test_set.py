@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,7 @@ def test_images(config: Config, number: int) -> list[np.ndarray]:
     for data_set in data_sets(config, 'test'):
         for path in data_set.paths():
             if path.is_dir():
-                images = images_of(path)
-                return [image for image, _ in zip(images, range(number), strict=False)]
+                return list(islice(images_of(path), number))
     return [pattern(seed) for seed in range(number)]
 
 

@@ -41,7 +41,7 @@ def find_source(text: str, drawn: Path) -> Images | Video:
 
 def look_at_images(images: Images, predictor: Predictor, results: Results, draws: bool) -> None:
     """Look at image files; one that fails is reported, and the others go on."""
-    with _progress() as bar:
+    with Progress(console=Console(stderr=True)) as bar:
         for name in bar.track(images.files, description='Images'):
             try:
                 entry, drawn = _look(read_image(images.root / name), predictor, draws)
@@ -68,7 +68,7 @@ def look_at_video(
     A UserError says that it is damaged, or that a frame cannot be looked at.
     """
     file, frames = results.drawn / f'{Path(video.name).stem}.mp4', 0
-    with _progress() as bar, Movie(file, video.fps) as movie:
+    with Progress(console=Console(stderr=True)) as bar, Movie(file, video.fps) as movie:
         for frame in bar.track(video, total=video.announced, description='Frames'):
             try:
                 entry, drawn = _look(frame, predictor, draws or window is not None)
@@ -89,10 +89,6 @@ def _look(image: np.ndarray, predictor: Predictor, draws: bool) -> tuple[dict, n
     height, width = image.shape[:2]
     entry = dict(width=width, height=height, **predictor.describe(sample))
     return entry, predictor.draw(image, sample) if draws else None
-
-
-def _progress() -> Progress:
-    return Progress(console=Console(stderr=True))
 
 
 def _reason(error: Exception) -> str:

@@ -39,18 +39,21 @@ document.addEventListener('click', ({ target }) => {
 // ---- Galleries: for a card and what is wanted, a note and the keys to sort by; null to leave it out
 
 function detections(card, wanted) {
-  // An object whose detection has a lower score than asked for counts as missed.
-  const shown = ({ label, kind, score }) => (!wanted.class || label === wanted.class) && (kind === 'truth'
-    || ((!wanted.kind || kind === wanted.kind) && (kind === 'missed') === (Number(score) < wanted.score)));
-  for (const one of card.querySelectorAll('[data-kind]')) if (!shown(one.dataset)) one.remove();
+  function isShown({ label, kind, score }) {
+    if (wanted.class && label !== wanted.class) return false;
+    if (kind === 'truth') return true;
+    // An object whose detection has a lower score than asked for counts as missed.
+    const isLow = Number(score) < wanted.score;
+    return (!wanted.kind || kind === wanted.kind) && isLow === (kind === 'missed');
+  }
+  for (const one of card.querySelectorAll('[data-kind]')) if (!isShown(one.dataset)) one.remove();
   const wrong = [...card.querySelectorAll('[data-kind]:not([data-kind=truth], [data-kind=correct])')];
-  const scores = wrong.map((one) => (one.dataset.kind === 'missed' ? 1 : Number(one.dataset.score)));
-  const best = wrong.filter((one) => one.dataset.kind !== 'missed').map((one) => Number(one.dataset.score));
+  const found = wrong.filter((one) => one.dataset.kind !== 'missed').map((one) => Number(one.dataset.score));
   return wrong.length === 0 ? null : {
     note: wrong.length === 1 ? '1 error' : `${wrong.length} errors`,
-    'worst first': -scores.reduce((sum, score) => sum + score, 0),
+    'worst first': -found.reduce((sum, score) => sum + score, wrong.length - found.length),
     'most errors': -wrong.length,
-    'highest score of an error': -Math.max(0, ...best),
+    'highest score of an error': -Math.max(0, ...found),
   };
 }
 
@@ -83,7 +86,7 @@ function runGallery(gallery, choose) {
         if (wanted.run && panel.dataset.run !== wanted.run) panel.remove();
       }
       const name = card.querySelector('b').textContent;
-      return { card, name, ...(choose(card, wanted) ?? { note: null }) };
+      return { card, name, ...choose(card, wanted) };
     }).filter(({ note }) => note);
     const key = (one) => one[wanted.sort];
     found.sort((a, b) => (key(a) < key(b) ? -1 : Number(key(a) > key(b))));
