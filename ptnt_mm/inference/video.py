@@ -91,14 +91,13 @@ class Movie:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             height, width = frame.shape[:2]
             code = cv2.VideoWriter_fourcc(*'mp4v')
-            writer = cv2.VideoWriter(str(self._file), code, self._fps, (width, height))
-            if not writer.isOpened():
+            self._writer = cv2.VideoWriter(str(self._file), code, self._fps, (width, height))
+            if not self._writer.isOpened():
                 self._file.unlink(missing_ok=True)
                 raise UserError(
                     f'{self._file}: OpenCV cannot write a video of {width} x {height} pixels '
                     'there; --no-draw writes no video'
                 )
-            self._writer = writer
         self._writer.write(frame)
 
 

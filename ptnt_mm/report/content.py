@@ -27,8 +27,6 @@ _MARKUP = 5
 _MOST_CONFUSED = 24
 _MOST_DIFFERENCES = 100
 
-Spec = dict[str, Any]
-
 
 def page_content(
     runs: Sequence[TrainingRun], reports: Mapping[str, Any], notes: Mapping[str, str]
@@ -71,7 +69,7 @@ def page_content(
     )
 
 
-def _curves(runs: Sequence[TrainingRun]) -> Iterator[tuple[str, Spec]]:
+def _curves(runs: Sequence[TrainingRun]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Titles and charts: of all runs together where each has one curve, else of each run."""
     points = [dict(point, run=run.name) for run in runs for point in run.curves()]
     names = [run.name for run in runs]
@@ -99,7 +97,7 @@ def _chart(
     key: str,
     names: Sequence[str],
     colours: Sequence[str] = LINES,
-) -> Spec:
+) -> dict[str, Any]:
     """A line for each name that points, as :meth:`TrainingRun.curves` gives them, have at a key."""
     unit = points[0]['unit']
     rows = [{'name': p[key], unit: p['step'], 'value': p['value']} for p in points]
@@ -114,7 +112,9 @@ def _differences(runs: Sequence[TrainingRun]) -> list[tuple[str, list[str]]]:
     return [row for row in rows if len(set(row[1])) > 1][:_MOST_DIFFERENCES]
 
 
-def _charts_of_detectors(reports: Mapping[str, Any], names: Sequence[str]) -> dict[str, Spec]:
+def _charts_of_detectors(
+    reports: Mapping[str, Any], names: Sequence[str]
+) -> dict[str, dict[str, Any]]:
     classes, costs, curves = [], [], []
     for run, report in reports.items():
         classes += [dict(row, name=run) for row in report.of_classes()]
@@ -131,7 +131,9 @@ def _charts_of_detectors(reports: Mapping[str, Any], names: Sequence[str]) -> di
     )
 
 
-def _charts_of_segmenters(reports: Mapping[str, Any], names: Sequence[str]) -> dict[str, Spec]:
+def _charts_of_segmenters(
+    reports: Mapping[str, Any], names: Sequence[str]
+) -> dict[str, dict[str, Any]]:
     classes = [dict(row, name=run) for run in reports for row in reports[run].of_classes()]
     classes.sort(key=lambda row: -(row['IoU'] or 0))
     return dict(IoU=bar_chart(classes, 'IoU', 'Class', names))
