@@ -18,14 +18,16 @@ from ptnt_mm.version import __version__
 from ptnt_mm.visualization.charts import LINES, bar_chart, line_chart
 
 _MOST_IMAGES = 48
-_MOST_BYTES = 5_000_000
+_MOST_BYTES = 6_000_000
 """Of all galleries: with 0.9 MB of code and the charts, a page is below 8 MB."""
 
-_MARKUP = 5
+_MARKUP = 4
 """Bytes of the page for each byte of data about boxes or masks."""
 
 _MOST_CONFUSED = 24
 _MOST_DIFFERENCES = 100
+
+Spec = dict[str, Any]
 
 
 def page_content(
@@ -41,7 +43,8 @@ def page_content(
     )
     names = [run.name for run in runs]
     charts = _charts_of_detectors(detectors, names) if detectors else {}
-    charts |= _charts_of_segmenters(segmenters, names) if segmenters else {}
+    if segmenters:
+        charts['IoU'] = _bars_of_classes(segmenters, 'IoU', names)
     # Two galleries share the page.
     size = _MOST_BYTES // (2 if detectors and segmenters else 1)
     colours = dict(zip(names, cycle(LINES), strict=False))
@@ -69,7 +72,7 @@ def page_content(
     )
 
 
-def _curves(runs: Sequence[TrainingRun]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _curves(runs: Sequence[TrainingRun]) -> Iterator[tuple[str, Spec]]:
     """Titles and charts: of all runs together where each has one curve, else of each run."""
     points = [dict(point, run=run.name) for run in runs for point in run.curves()]
     names = [run.name for run in runs]
@@ -97,7 +100,7 @@ def _chart(
     key: str,
     names: Sequence[str],
     colours: Sequence[str] = LINES,
-) -> dict[str, Any]:
+) -> Spec:
     """A line for each name that points, as :meth:`TrainingRun.curves` gives them, have at a key."""
     unit = points[0]['unit']
     rows = [{'name': p[key], unit: p['step'], 'value': p['value']} for p in points]
@@ -112,31 +115,24 @@ def _differences(runs: Sequence[TrainingRun]) -> list[tuple[str, list[str]]]:
     return [row for row in rows if len(set(row[1])) > 1][:_MOST_DIFFERENCES]
 
 
-def _charts_of_detectors(
-    reports: Mapping[str, Any], names: Sequence[str]
-) -> dict[str, dict[str, Any]]:
-    classes, costs, curves = [], [], []
-    for run, report in reports.items():
-        classes += [dict(row, name=run) for row in report.of_classes()]
-        curves += [dict(row, name=run) for row in report.scores.curves()]
-        costs += [
-            dict(name=run, kind=str(kind), AP=round(cost, 4))
-            for kind, cost in report.split.costs.items()
-        ]
-    classes.sort(key=lambda row: -(row['AP'] or 0))
+def _charts_of_detectors(reports: Mapping[str, Any], names: Sequence[str]) -> dict[str, Spec]:
+    costs = [
+        dict(name=run, kind=str(kind), AP=round(cost, 4))
+        for run, report in reports.items()
+        for kind, cost in report.split.costs.items()
+    ]
+    curves = [dict(row, name=run) for run in reports for row in reports[run].scores.curves()]
     return dict(
-        AP=bar_chart(classes, 'AP', 'Class', names),
+        AP=_bars_of_classes(reports, 'AP', names),
         costs=bar_chart(costs, 'AP', 'kind', names),
         curves=line_chart(curves, 'recall', 'precision', names, choice='Class'),
     )
 
 
-def _charts_of_segmenters(
-    reports: Mapping[str, Any], names: Sequence[str]
-) -> dict[str, dict[str, Any]]:
-    classes = [dict(row, name=run) for run in reports for row in reports[run].of_classes()]
-    classes.sort(key=lambda row: -(row['IoU'] or 0))
-    return dict(IoU=bar_chart(classes, 'IoU', 'Class', names))
+def _bars_of_classes(reports: Mapping[str, Any], figure: str, names: Sequence[str]) -> Spec:
+    rows = [dict(row, name=run) for run in reports for row in reports[run].of_classes()]
+    rows.sort(key=lambda row: -(row[figure] or 0))
+    return bar_chart(rows, figure, 'Class', names)
 
 
 def _most_confused(names: Sequence[str], counts: np.ndarray) -> dict[str, Any]:
