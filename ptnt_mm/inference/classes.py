@@ -63,7 +63,7 @@ def class_name(classes: Sequence[str] | None, label: int) -> str:
 
 
 def best_classes(scores: Tensor, score_thr: float = 0.0) -> list[tuple[int, float]]:
-    """The five best of an image, with their scores (classes,): the best first, none too low."""
+    """The five best of scores (classes,) that are high enough: indices and scores, best first."""
     best = scores.cpu().sort(descending=True, stable=True)
     found = zip(best.indices[:_BEST].tolist(), best.values[:_BEST].tolist(), strict=True)
     return [(index, score) for index, score in found if score >= score_thr]

@@ -113,7 +113,7 @@ class DrawHook(Hook):
         data_batch: Any = None,
         outputs: Sequence[Any] | None = None,
     ) -> None:
-        """Draw a batch, or raise a UserError that names the sample's fault or the picture's."""
+        """Draw a batch, or raise a UserError that says what a sample lacks or does not fit."""
         for sample in outputs or ():
             if 'img_path' not in sample:
                 raise UserError(

@@ -29,7 +29,7 @@ class Worst:
 
 
 def photograph(file: Path) -> dict[str, object]:
-    """A data address, ``picture``, with ``width`` and ``height`` in pixels, or a UserError."""
+    """An image as a data address, ``picture``, with ``width`` and ``height``, or a UserError."""
     image = Image.fromarray(read_rgb(file))
     width, height = image.size
     image.thumbnail((_SIDE, _SIDE))
@@ -37,7 +37,7 @@ def photograph(file: Path) -> dict[str, object]:
 
 
 def class_map(labels: np.ndarray, palette: Sequence[Sequence[int]]) -> str:
-    """A map of class indices (H, W) as a data address; those without a colour are transparent."""
+    """Class indices (H, W) in colours, RGB, as a data address; others become transparent."""
     known = np.where(labels < len(palette), labels, IGNORED).astype(np.uint8)
     image = Image.fromarray(known)
     image.putpalette([channel for colour in palette for channel in colour])

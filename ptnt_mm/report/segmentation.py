@@ -30,7 +30,7 @@ OUTPUT = 'output_dir'
 
 
 def find_predictions(config: Config, evaluator: dict, work_dir: Path) -> dict[str, Path]:
-    """The maps of all test images by their names; mmseg writes one for each name."""
+    """The map of each test image by its name; a UserError if two share one, as mmseg loses one."""
     data_set = _data_set(config)
     names = [Path(data_set.get_data_info(i)['img_path']).stem for i in range(len(data_set))]
     if len(set(names)) < len(names):
