@@ -64,7 +64,7 @@ class TrainingRun:
         return config
 
     def has_predictions(self) -> bool:
-        """Whether predictions are all there, and newer than the weights; a UserError if unreadable."""
+        """Whether all predictions are there and newer than the weights, or a UserError."""
         reader, evaluator = self._reader(self.config)
         files = reader.find_predictions(self.config, evaluator, self.work_dir).values()
         times = [file.stat().st_mtime if file.is_file() else 0 for file in files]
