@@ -27,8 +27,6 @@ from ptnt_mm.engine.data_files import check_data_files
 from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.engine.loading import load_whole
 from ptnt_mm.export.comparison import TOLERANCE, compare, sizes_to_check
-from ptnt_mm.export.data import images_of, resizing, test_images
-from ptnt_mm.export.evaluation import evaluate_file
 from ptnt_mm.export.formats import (
     FORMATS,
     PACKAGES,
@@ -37,11 +35,11 @@ from ptnt_mm.export.formats import (
     take_graph,
     to_onnx,
     write_onnx,
-    write_openvino,
     write_program,
 )
 from ptnt_mm.export.int8 import quantised
 from ptnt_mm.export.networks import EndToEndModel, build_network
+from ptnt_mm.export.test_set import evaluate_file, images_of, resizing, test_images
 from ptnt_mm.inference.classes import find_classes
 from ptnt_mm.utils.atomic_files import check_new, sha256
 from ptnt_mm.utils.errors import UserError
@@ -133,7 +131,7 @@ def export(
         run = as_arrays(program, network)
     else:
         body = halved(body) if half else body
-        _write(out, body, replace(about, precision='float16' if half else 'float32'))
+        write_onnx(out, body, replace(about, precision='float16' if half else 'float32'))
         run = load(out, None)
     print(f'Exported in {time.monotonic() - start:.0f} s: {out}, {_megabytes(out)}')
     _check(run, network, config, shape, size, TOLERANCE * (10 if half else 1))
@@ -141,7 +139,7 @@ def export(
         _print_metrics(config, out)
     if calibrate is not None:
         body = quantised(body, _calibration(calibrate, about))
-        _write(out, body, replace(about, precision='int8'))
+        write_onnx(out, body, replace(about, precision='int8'))
         print(f'Quantised to 8 bits: {out}, {_megabytes(out)}')
         if evaluate:
             _print_metrics(config, out)
@@ -207,13 +205,6 @@ def _read_model(
 def _shape(about: About) -> tuple[int, int]:
     """Height and width of a usual image in the network, which the graph is taken with."""
     return target_size((480, 640), about.scale, about.keep_ratio, None)
-
-
-def _write(out: Path, body: bytes, about: About) -> None:
-    if out.suffix == '.xml':
-        write_openvino(out, body, about)
-    else:
-        write_onnx(out, body, about)
 
 
 def _check(

@@ -17,8 +17,8 @@ from ptnt_mm.deploy.about import SUFFIXES
 from ptnt_mm.engine.config import read_config
 from ptnt_mm.inference.images import Images
 from ptnt_mm.inference.predictor import load_exported, load_predictor
-from ptnt_mm.inference.results import FORMAT, ResultFolder, Results
-from ptnt_mm.inference.source import Observer, default_out, find_source
+from ptnt_mm.inference.results import FORMAT, Results
+from ptnt_mm.inference.source import default_out, find_source, look_at_images, look_at_video
 from ptnt_mm.inference.video import Video, Window
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import some
@@ -85,8 +85,8 @@ def predict(
         check_file(Path(checkpoint))
     if out is not None and out.resolve() == Path(source).resolve():
         raise UserError(f'--out {out} is the folder of the images: choose another one')
-    folder = ResultFolder(out or default_out(source), overwrite)
-    images = find_source(source, folder.drawn)
+    results = Results(out or default_out(source), overwrite)
+    images = find_source(source, results.drawn)
     window = _window(images) if show else None
     if config is None:
         predictor = load_exported(Path(checkpoint), score_thr)
@@ -96,30 +96,26 @@ def predict(
         print(_NO_NAMES, file=sys.stderr)
     if isinstance(images, Images) and images.skipped:
         print(f'Skipped, no images: {some(map(str, images.skipped))}', file=sys.stderr)
-    results = Results(
-        dict(
+    results.prepare()
+    try:
+        if isinstance(images, Images):
+            look_at_images(images, predictor, results, draw)
+        else:
+            look_at_video(images, predictor, results, draw, window)
+    finally:
+        # Whatever stops us, Ctrl-C for one: what was found is kept.
+        results.write(
             format=FORMAT,
             config=config_name or (config and config.filename),
             checkpoint=checkpoint,
             score_thr=predictor.score_thr,
             classes=predictor.classes,
         )
-    )
-    folder.prepare()
-    observer = Observer(predictor, results, folder, draw)
-    try:
-        if isinstance(images, Images):
-            observer.look_at_images(images)
-        else:
-            observer.look_at_video(images, window)
-    finally:
-        # Whatever stops us, Ctrl-C for one: what was found is kept.
-        results.write(folder.predictions)
-        print(_closing(results, folder))
+        print(_closing(results))
     if results.failed:
         failed, found = len(results.failed), len(results.found)
         raise UserError(f'{failed} of {failed + found} images failed')
-    return folder.predictions
+    return results.file
 
 
 def _window(source: Images | Video) -> Window:
@@ -128,11 +124,11 @@ def _window(source: Images | Video) -> Window:
     return Window(source.name)
 
 
-def _closing(results: Results, folder: ResultFolder) -> str:
+def _closing(results: Results) -> str:
     """Where everything is."""
     images = f'{len(results.found)} image{"" if len(results.found) == 1 else "s"}'
-    drawn = f'  drawn: {folder.drawn}' if folder.drawn.exists() else ''
-    return f'Looked at {images}. Predictions: {folder.predictions}{drawn}'
+    drawn = f'  drawn: {results.drawn}' if results.drawn.exists() else ''
+    return f'Looked at {images}. Predictions: {results.file}{drawn}'
 
 
 def main(words: list[str] | None = None) -> int:

@@ -26,45 +26,22 @@ SUFFIXES = {'.onnx': 'onnx', '.xml': 'openvino'}
 
 @dataclass(frozen=True)
 class About:
-    """What an exported file says of itself.
+    """What an exported file says of itself."""
 
-    Attributes:
-        task: 'detection', 'segmentation', or 'features' for backbone and neck alone.
-        classes: Their names, or None.
-        size: Height and width of the input in pixels; None for any.
-        scale: Width and height that an image is resized into, as of the test pipeline; None to
-            take it as it is.
-        keep_ratio: Whether an image keeps its shape then.
-        thresholds: Of scores, overlaps and masks, and the number of boxes, for information.
-        config: Name of the config.
-        checkpoint: Name of the checkpoint.
-        checkpoint_sha256: The checkpoint's hash.
-        version: Of ptnt_mm.
-        precision: Of the weights: 'float32', 'float16' or 'int8'.
-        weights_sha256: Hash of the .bin beside an .xml.
-        sha256: Of the file without its last line, and of this without this field.
-        length: Bytes of the file without its last line.
-    """
-
-    task: str
-    classes: list[str] | None
-    size: list[int] | None
-    scale: list[int] | None
-    keep_ratio: bool
-    thresholds: dict[str, float]
-    config: str
-    checkpoint: str
+    task: str  # 'detection', 'segmentation', or 'features' for backbone and neck alone
+    classes: list[str] | None  # their names
+    size: list[int] | None  # height and width of the input in pixels; None for any
+    scale: list[int] | None  # width and height to resize images into; None to take them as they are
+    keep_ratio: bool  # whether an image keeps its shape then
+    thresholds: dict[str, float]  # of scores, overlaps and masks; the number of boxes
+    config: str  # its name
+    checkpoint: str  # its name
     checkpoint_sha256: str
-    version: str
-    precision: str = 'float32'
-    weights_sha256: str = ''
-    sha256: str = ''
-    length: int = 0
-
-    def sealed(self, body: bytes) -> 'About':
-        """The same, with the hash and the length of the file that it describes."""
-        about = replace(self, length=len(body), sha256='')
-        return replace(about, sha256=hashlib.sha256(body + about.text()).hexdigest())
+    version: str  # of ptnt_mm
+    precision: str = 'float32'  # of the weights: or 'float16' or 'int8'
+    weights_sha256: str = ''  # of the .bin beside an .xml
+    sha256: str = ''  # of the file without its last line, and of this without this field
+    length: int = 0  # bytes of the file without its last line
 
     def text(self) -> bytes:
         """One line of JSON, without two hyphens in a row, which would end an XML comment."""
@@ -74,7 +51,8 @@ class About:
 
 def with_about(body: bytes, about: About, suffix: str) -> bytes:
     """A file of a format with its description behind it."""
-    text = about.sealed(body).text()
+    about = replace(about, length=len(body), sha256='')
+    text = replace(about, sha256=hashlib.sha256(body + about.text()).hexdigest()).text()
     if suffix == '.xml':
         return body + b'<!--' + text + b'-->\n'
     # An entry of metadata_props, field 14 of ModelProto: protobuf joins what is appended.
@@ -83,11 +61,7 @@ def with_about(body: bytes, about: About, suffix: str) -> bytes:
 
 
 def read_about(file: Path) -> About:
-    """Read what a file says of itself, and check that it is whole.
-
-    Raises:
-        UserError: if it is not there, another program's, cut off, or changed.
-    """
+    """Read what a file says of itself, or raise a UserError if it is not whole or not ours."""
     if not file.is_file():
         raise UserError(f'there is no file {file}')
     if file.suffix not in SUFFIXES:
@@ -101,21 +75,17 @@ def read_about(file: Path) -> About:
         fields.pop('format')
         about = About(**fields)
         body = data[: about.length]
-        whole = with_about(body, replace(about, sha256=''), file.suffix) == data
+        whole = with_about(body, about, file.suffix) == data
     except (ValueError, TypeError, RecursionError) as error:
         raise UserError(f'{file} is damaged: export it again') from error
     if not whole:
         raise UserError(f'{file} was changed or damaged since its export: export it again')
-    if file.suffix == '.xml':
-        _check_weights(file.with_suffix('.bin'), about.weights_sha256)
+    weights = file.with_suffix('.bin')
+    if file.suffix == '.xml' and not weights.is_file():
+        raise UserError(f'there is no {weights}: an .xml file has its weights in a .bin beside it')
+    if file.suffix == '.xml' and sha256(weights) != about.weights_sha256:
+        raise UserError(f'{weights} belongs to another .xml, or is damaged: export both again')
     return about
-
-
-def _check_weights(file: Path, expected: str) -> None:
-    if not file.is_file():
-        raise UserError(f'there is no {file}: an .xml file has its weights in a .bin beside it')
-    if sha256(file) != expected:
-        raise UserError(f'{file} belongs to another .xml, or is damaged: export both again')
 
 
 def _field(number: int, content: bytes) -> bytes:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from PIL import Image
 
 from ptnt_mm.deploy.about import read_about
 from ptnt_mm.deploy.pixels import paste, prepared, to_rgb
@@ -13,17 +14,10 @@ from ptnt_mm.deploy.runtimes import load
 class Detections(NamedTuple):
     """What a detector finds in an image, the best first."""
 
-    boxes: np.ndarray
-    """(n, 4) float32: x1, y1, x2, y2 in pixels of the image as it was given."""
-
-    scores: np.ndarray
-    """(n,) float32."""
-
-    labels: np.ndarray
-    """(n,) int64: indices into the classes."""
-
-    masks: np.ndarray | None
-    """(n, H, W) bool in the image's size; None for a detector of boxes."""
+    boxes: np.ndarray  # (n, 4) float32: x1, y1, x2, y2 in pixels of the image as it was given
+    scores: np.ndarray  # (n,) float32
+    labels: np.ndarray  # (n,) int64: indices into the classes
+    masks: np.ndarray | None  # (n, H, W) bool in the image's size; None for a detector of boxes
 
 
 class Deployed:
@@ -81,30 +75,15 @@ class Deployed:
         if about.task == 'features':
             return outputs
         if about.task == 'segmentation':
-            return _nearest(outputs['labels'][0, : size[0], : size[1]], image.shape[:2])
-        return self._detections(outputs, image.shape[:2], size)
-
-    def _detections(
-        self, outputs: dict[str, np.ndarray], shape: tuple[int, int], size: tuple[int, int]
-    ) -> Detections:
-        """Of an image of ``shape`` that had ``size`` in the network."""
+            labels = Image.fromarray(outputs['labels'][0, : size[0], : size[1]])
+            return np.asarray(labels.resize(image.shape[1::-1], Image.Resampling.NEAREST))
         is_box = outputs['labels'][0] >= 0
-        boxes, scores, labels = (outputs[key][0][is_box] for key in ('boxes', 'scores', 'labels'))
-        factors = np.array([shape[1] / size[1], shape[0] / size[0]] * 2, dtype=np.float32)
-        boxes = boxes * factors
-        if 'masks' not in outputs:
-            return Detections(boxes, scores, labels, None)
-        threshold = self.about.thresholds['mask']
-        found = zip(outputs['masks'][0][is_box], boxes, strict=True)
-        masks = [paste(mask, box, shape, threshold) for mask, box in found]
-        empty = np.zeros((0, *shape), dtype=bool)
-        return Detections(boxes, scores, labels, np.stack(masks) if masks else empty)
-
-
-def _nearest(labels: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """A class map in another size."""
-    rows, columns = (
-        ((np.arange(to) + 0.5) * side / to).astype(int)
-        for to, side in zip(shape, labels.shape, strict=True)
-    )
-    return labels[rows[:, None], columns]
+        found = {name: values[0][is_box] for name, values in outputs.items()}
+        (height, width), masks = image.shape[:2], None
+        factors = np.array([width / size[1], height / size[0]] * 2, dtype=np.float32)
+        boxes = found['boxes'] * factors
+        if 'masks' in found:
+            threshold, masks = about.thresholds['mask'], np.zeros((len(boxes), height, width), bool)
+            for i, (mask, box) in enumerate(zip(found['masks'], boxes, strict=True)):
+                masks[i] = paste(mask, box, (height, width), threshold)
+        return Detections(boxes, found['scores'], found['labels'], masks)

@@ -11,14 +11,7 @@ from ptnt_mm.utils.errors import UserError
 
 
 def to_rgb(image: Any) -> np.ndarray:
-    """A file, a Pillow image or an array as (H, W, 3) uint8, RGB.
-
-    Args:
-        image: A path, a ``PIL.Image``, or an array (H, W, 3) uint8 that is RGB already.
-
-    Raises:
-        UserError: for anything else, or a file that cannot be read.
-    """
+    """An RGB array (H, W, 3) uint8 of a path, a Pillow image or such an array; else a UserError."""
     if isinstance(image, (str, Path)):
         return read_rgb(image)
     if isinstance(image, Image.Image):
@@ -59,11 +52,8 @@ def prepared(
 ) -> tuple[dict[str, np.ndarray], tuple[int, int]]:
     """An image as a network takes it, and the height and width that it has in there.
 
-    Args:
-        image: (H, W, 3) uint8, RGB.
-        scale: As of :func:`target_size`.
-        keep_ratio: Whether the image keeps its shape.
-        canvas: Height and width of a file of fixed size, which is filled up with zeros.
+    The image is (H, W, 3) uint8, RGB. A canvas is the height and width of a file of fixed size,
+    which is filled up with zeros. For the rest see :func:`target_size`.
     """
     size = target_size(image.shape[:2], scale, keep_ratio, canvas)
     pixels = resize(image, size)
@@ -76,15 +66,17 @@ def prepared(
 def resize(image: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """Bilinear without antialiasing, as the hosts do it: (H, W, 3) uint8 -> (h, w, 3) uint8.
 
-    OpenCV's, where it is installed, with the same pixels; ours may differ by 1 from them.
+    OpenCV's, where it is installed, with the same pixels; Pillow's may differ by 1 from them.
     """
     if image.shape[:2] == size:
         return image
     try:
         import cv2
     except ImportError:
-        rows = _lerp(image.astype(np.float32), size[0])
-        return np.rint(_lerp(rows.swapaxes(0, 1), size[1])).astype(np.uint8).swapaxes(0, 1)
+        # Its own resizing reduces without aliasing.
+        steps = image.shape[1] / size[1], 0, 0, 0, image.shape[0] / size[0], 0
+        affine, bilinear = Image.Transform.AFFINE, Image.Resampling.BILINEAR
+        return np.asarray(Image.fromarray(image).transform(size[::-1], affine, steps, bilinear))
     return cv2.resize(image, size[::-1], interpolation=cv2.INTER_LINEAR)
 
 
@@ -99,15 +91,6 @@ def paste(mask: np.ndarray, box: np.ndarray, size: tuple[int, int], threshold: f
         columns = _hats((np.arange(left, right) + 0.5 - x1) / (x2 - x1), mask.shape[1])
         whole[top:bottom, left:right] = rows @ mask @ columns.T >= threshold
     return whole
-
-
-def _lerp(values: np.ndarray, length: int) -> np.ndarray:
-    """Interpolate along the first axis: (n, ...) -> (length, ...)."""
-    last = len(values) - 1
-    places = ((np.arange(length) + 0.5) * len(values) / length - 0.5).clip(0, last)
-    low = places.astype(int)
-    share = (places - low).astype(np.float32)[:, None, None]
-    return values[low] * (1 - share) + values[np.minimum(low + 1, last)] * share
 
 
 def _hats(places: np.ndarray, number: int) -> np.ndarray:

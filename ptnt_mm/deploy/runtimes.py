@@ -1,10 +1,8 @@
 """The runtimes that run an exported file on a CPU, behind one function: arrays in, arrays out."""
 
-import importlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 
@@ -18,22 +16,24 @@ def load_onnxruntime(file: Path, threads: int, precision: str) -> Run:
     """Load an ONNX file with ONNX Runtime, which computes in the file's own precision."""
     if precision != 'f32':
         raise UserError(f'ONNX Runtime has no precision {precision!r}: choose openvino')
-    runtime = _module('onnxruntime')
-    options = runtime.SessionOptions()
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
-    session = runtime.InferenceSession(file, options, providers=['CPUExecutionProvider'])
+    session = onnxruntime.InferenceSession(file, options, providers=['CPUExecutionProvider'])
     names = [output.name for output in session.get_outputs()]
     return lambda inputs: dict(zip(names, session.run(names, inputs), strict=True))
 
 
 def load_openvino(file: Path, threads: int, precision: str) -> Run:
     """Load an ONNX or XML file with OpenVINO; ``precision`` is 'f32' or 'bf16'."""
-    runtime = _module('openvino')
+    import openvino
+
     options = dict(PERFORMANCE_HINT='LATENCY', INFERENCE_PRECISION_HINT=precision)
     if threads:
         options['INFERENCE_NUM_THREADS'] = threads
-    compiled = runtime.Core().compile_model(file, 'CPU', options)
+    compiled = openvino.Core().compile_model(file, 'CPU', options)
     request = compiled.create_infer_request()
     names = [output.get_any_name() for output in compiled.outputs]
 
@@ -48,17 +48,10 @@ RUNTIMES = {'onnxruntime': load_onnxruntime, 'openvino': load_openvino}
 
 
 def load(file: Path, runtime: str | None, threads: int = 0, precision: str = 'f32') -> Run:
-    """Load a file.
+    """Load a file; for the arguments see :class:`~ptnt_mm.deploy.Deployed`.
 
-    Args:
-        file: An .onnx or .xml file.
-        runtime: 'onnxruntime' or 'openvino'; by default the one that the suffix belongs to.
-        threads: How many threads; 0 for the runtime's own choice.
-        precision: 'f32', or 'bf16' for OpenVINO.
-
-    Raises:
-        UserError: if the runtime is unknown, is not installed, or refuses the file; also from
-            what is returned, if it refuses an image.
+    If the runtime is unknown, is not installed, or refuses the file, this raises a UserError; what
+    is returned does so if it refuses an image.
     """
     name = runtime or ('openvino' if file.suffix == '.xml' else 'onnxruntime')
     if name not in RUNTIMES or (name == 'onnxruntime' and file.suffix == '.xml'):
@@ -83,12 +76,7 @@ def _explained(what: str) -> Iterator[None]:
         yield
     except UserError:
         raise
+    except ModuleNotFoundError as error:
+        raise UserError(f'{error.name} is not installed: pip install {error.name}') from error
     except Exception as error:  # runtimes have errors of their own
         raise UserError(f'{what}: {" ".join(str(error).split())[:300]}') from error
-
-
-def _module(name: str) -> ModuleType:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise UserError(f'{name} is not installed: pip install {name}') from error

@@ -20,18 +20,20 @@ TOLERANCE = 1e-3
 class Differences:
     """The largest differences of one image; a missing kind was not compared.
 
-    Attributes:
-        size: The image's height and width.
-        largest: By kind: 'boxes' in image sides, 'scores', 'masks' and 'labels' in shares of
-            pixels, 'maps' in shares of the largest value.
-        matched: How many boxes were matched.
-        unmatched: How many boxes only one side has, whose scores are not at the limit.
+    They are of 'boxes' in image sides, of 'scores', of 'masks' and 'labels' in shares of pixels, of
+    'maps' in shares of the largest value.
     """
 
-    size: tuple[int, int]
-    largest: dict[str, float] = field(default_factory=dict)
-    matched: int = 0
-    unmatched: int = 0
+    size: tuple[int, int]  # the image's height and width
+    largest: dict[str, float] = field(default_factory=dict)  # by kind
+    matched: int = 0  # boxes
+    unmatched: int = 0  # boxes that only one side has, whose scores are not at the limit
+
+    def note(self, kind: str, difference: np.ndarray | float) -> None:
+        """Remember the largest difference of a kind."""
+        largest = np.abs(difference).max(initial=0.0)
+        # Python's max would drop a NaN.
+        self.largest[kind] = float(np.maximum(self.largest.get(kind, 0.0), largest))
 
     def within(self, tolerance: float) -> bool:
         """Whether nothing differs by more than the tolerance."""
@@ -48,31 +50,25 @@ class Differences:
 def compare(
     run: Run, network: EndToEndModel, image: np.ndarray, size: tuple[int, int]
 ) -> Differences:
-    """Compare on one image.
+    """Compare an exported network with what it was exported of, on one image.
 
-    Args:
-        run: The exported network.
-        network: What it was exported of.
-        image: (H, W, 3) uint8, RGB, perhaps padded.
-        size: Height and width of what is image in it.
+    The image, (H, W, 3) uint8, RGB, may be padded: ``size`` is the height and width of the rest.
     """
     inputs = dict(images=image[None], sizes=np.array([size]))
     found = {name: values[0] for name, values in run(inputs).items()}
-    tensors = [torch.from_numpy(values) for values in inputs.values()]
-    normalised = network.normalised(*tensors)
+    normalised = network.normalised(*map(torch.from_numpy, inputs.values()))
     differences = Differences(size)
     if network.task == 'features':
         for name, map_ in zip(network.outputs, network.model.extract_feat(normalised), strict=True):
             largest = map_.abs().max().item() or 1.0
-            _note(differences, 'maps', (found[name] - map_[0].numpy()) / largest)
+            differences.note('maps', (found[name] - map_[0].numpy()) / largest)
         return differences
     sample = _predicted(network, normalised, size)
     if network.task == 'segmentation':
-        expected = sample.pred_sem_seg.data[0].numpy()
-        wrong = found['labels'][: size[0], : size[1]] != expected
-        differences.largest['labels'] = float(wrong.mean())
-        return differences
-    _compare_boxes(differences, found, sample.pred_instances.cpu(), network.thresholds.get('mask'))
+        wrong = found['labels'][: size[0], : size[1]] != sample.pred_sem_seg.data[0].numpy()
+        differences.note('labels', wrong.mean())
+    else:
+        _compare_boxes(differences, found, sample.pred_instances, network.thresholds.get('mask'))
     return differences
 
 
@@ -87,11 +83,7 @@ def _predicted(network: EndToEndModel, image: Tensor, size: tuple[int, int]) -> 
         scale_factor=(1.0, 1.0),
         img_padding_size=(0, width - size[1], 0, height - size[0]),
     )
-    if network.task == 'segmentation':
-        from mmseg.structures import SegDataSample as Sample
-    else:
-        from mmdet.structures import DetDataSample as Sample
-    return network.model.predict(image, [Sample(metainfo=meta)])[0]
+    return network.model.predict(image, [BaseDataElement(metainfo=meta)])[0].cpu()
 
 
 def _compare_boxes(
@@ -100,54 +92,36 @@ def _compare_boxes(
     expected: BaseDataElement,
     threshold: float | None,
 ) -> None:
-    side = max(differences.size)
-    is_box = found['labels'] >= 0
-    found = {name: values[is_box] for name, values in found.items()}
-    boxes, scores = expected.bboxes.numpy(), expected.scores.numpy()
-    pairs, alone = match(found, boxes, expected.labels.numpy(), side)
-    differences.matched = len(pairs)
-    limit = min((*scores, *found['scores']), default=0)
-    lonely = [found['scores'][i] for i in alone[0]] + [scores[j] for j in alone[1]]
-    differences.unmatched = sum(score > limit + TOLERANCE for score in lonely)
-    differences.largest.update(boxes=0.0, scores=0.0)
-    for i, j in pairs:
-        _note(differences, 'boxes', (found['boxes'][i] - boxes[j]) / side)
-        _note(differences, 'scores', found['scores'][i] - scores[j])
-        if threshold is not None:
-            mask = paste(found['masks'][i], found['boxes'][i], differences.size, threshold)
-            _note(differences, 'masks', (mask != expected.masks[j].numpy()).mean())
-
-
-def match(
-    found: dict[str, np.ndarray], boxes: np.ndarray, labels: np.ndarray, side: int
-) -> tuple[list[tuple[int, int]], tuple[list[int], list[int]]]:
     """Pair boxes of one class that are nearest, the host's best first, each at most once.
 
     Boxes farther from each other than a hundredth of the image's side are not a pair.
-
-    Returns:
-        Indices of pairs, and those that are left on either side.
     """
-    left, pairs, alone = list(range(len(found['labels']))), [], []
-    for j, (box, label) in enumerate(zip(boxes, labels, strict=True)):
-        far = {
-            i: np.abs(found['boxes'][i] - box).max() for i in left if found['labels'][i] == label
-        }
-        # NaN is near to nothing.
-        near = [i for i in far if far[i] <= side / 100]
-        if not near:
-            alone.append(j)
-            continue
-        best = min(near, key=far.get)
-        left.remove(best)
-        pairs.append((best, j))
-    return pairs, (left, alone)
-
-
-def _note(differences: Differences, kind: str, difference: np.ndarray | float) -> None:
-    largest = np.abs(difference).max(initial=0.0)
-    # Python's max would drop a NaN.
-    differences.largest[kind] = float(np.maximum(differences.largest.get(kind, 0.0), largest))
+    side = max(differences.size)
+    is_box = found['labels'] >= 0
+    found = {name: values[is_box] for name, values in found.items()}
+    boxes, scores, labels = (expected[key].numpy() for key in ('bboxes', 'scores', 'labels'))
+    far = np.abs(found['boxes'][:, None] - boxes).max(axis=2) / side
+    # NaN is near to nothing.
+    far[(found['labels'][:, None] != labels) | np.isnan(far)] = np.inf
+    pairs = []
+    for j in range(len(boxes)):
+        if far[:, j].min(initial=np.inf) <= 0.01:
+            i = far[:, j].argmin()
+            pairs.append((i, j))
+            far[i] = np.inf
+    mine, theirs = ({pair[place] for pair in pairs} for place in (0, 1))
+    alone = [score for i, score in enumerate(found['scores']) if i not in mine]
+    alone += [score for j, score in enumerate(scores) if j not in theirs]
+    limit = min((*scores, *found['scores']), default=0)
+    differences.matched = len(pairs)
+    differences.unmatched = sum(score > limit + TOLERANCE for score in alone)
+    differences.largest.update(boxes=0.0, scores=0.0)
+    for i, j in pairs:
+        differences.note('boxes', (found['boxes'][i] - boxes[j]) / side)
+        differences.note('scores', found['scores'][i] - scores[j])
+        if threshold is not None:
+            mask = paste(found['masks'][i], found['boxes'][i], differences.size, threshold)
+            differences.note('masks', (mask != expected.masks[j].numpy()).mean())
 
 
 def sizes_to_check(full: Sequence[int]) -> list[tuple[int, int]]:

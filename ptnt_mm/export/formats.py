@@ -43,8 +43,7 @@ _COARSEST = 128
 @contextmanager
 def quiet() -> Iterator[None]:
     """Keep to themselves what exporters say of their own parts, which nobody can act on."""
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore')
+    with warnings.catch_warnings(action='ignore'):
         logging.disable(logging.WARNING)
         try:
             yield
@@ -53,27 +52,22 @@ def quiet() -> Iterator[None]:
 
 
 def take_graph(network: EndToEndModel, size: tuple[int, int], dynamic: bool) -> ExportedProgram:
-    """Export a network with torch.
+    """Export a network with torch, or raise a UserError if torch is too old.
 
     Args:
         network: What is exported.
         size: Height and width of the input; of an example that is large enough, if ``dynamic``.
         dynamic: Whether the graph takes any number of images of any size.
-
-    Raises:
-        UserError: if torch is too old.
     """
     if torch.__version__ < OLDEST_TORCH:
         raise UserError(f'export needs torch {OLDEST_TORCH}, and this is {torch.__version__}')
-    batch = 1
+    batch, shapes = 1, None
     if dynamic:
         # 1 is special to torch.export, in a batch as in the height of the coarsest level.
         batch, size = 2, tuple(max(side, _COARSEST + 1) for side in size)
+        shapes = ({0: Dim.AUTO, 1: Dim.AUTO, 2: Dim.AUTO}, {0: Dim.AUTO})
     images = torch.randint(0, 256, (batch, *size, 3), dtype=torch.uint8)
     inputs = images, torch.tensor([size] * batch)
-    shapes = None
-    if dynamic:
-        shapes = ({0: Dim.AUTO, 1: Dim.AUTO, 2: Dim.AUTO}, {0: Dim.AUTO})
     with torch.no_grad(), quiet():
         # The host's model stays as it is: the file is compared with it.
         network = copy.deepcopy(network)
@@ -106,18 +100,12 @@ def _once(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def to_onnx(program: ExportedProgram, network: EndToEndModel) -> bytes:
-    """An ONNX file with standard operators alone.
-
-    Args:
-        program: The graph.
-        network: What it is of.
-    """
-    names = list(network.outputs)
+    """An ONNX file with standard operators alone, of a network's graph."""
     with quiet():
         exported = torch.onnx.export(
             program,
             input_names=list(INPUTS),
-            output_names=names,
+            output_names=list(network.outputs),
             opset_version=_OPSET,
             dynamo=True,
             optimize=False,
@@ -131,10 +119,7 @@ def _simplify(model: Any) -> None:
     """Compute what depends on no input, and drop what nothing needs.
 
     Half of an export would go into onnxscript's search for patterns of operators, which runtimes do
-    themselves when they load a file.
-
-    Args:
-        model: Of onnx_ir; it is changed.
+    themselves when they load a file. The model, of onnx_ir, is changed.
     """
     from onnx_ir import passes
     from onnx_ir.passes import common
@@ -180,12 +165,10 @@ def halved(body: bytes) -> bytes:
 
 
 def write_onnx(file: Path, body: bytes, about: About) -> None:
-    """Write an ONNX file, whole or not at all."""
-    write_whole(file, with_about(body, about, '.onnx'))
-
-
-def write_openvino(file: Path, body: bytes, about: About) -> None:
-    """Convert ONNX for OpenVINO: an .xml and, with the weights, a .bin beside it."""
+    """Write an ONNX file, or convert it for OpenVINO: an .xml, and a .bin with its weights."""
+    if file.suffix == '.onnx':
+        write_whole(file, with_about(body, about, '.onnx'))
+        return
     import openvino
 
     model = openvino.convert_model(io.BytesIO(body))

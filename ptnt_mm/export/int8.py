@@ -2,7 +2,9 @@
 
 import tempfile
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -34,7 +36,8 @@ def quantised(body: bytes, inputs: Iterable[dict[str, np.ndarray]]) -> bytes:
         quantize_static(
             model,
             file,
-            _Reader(inputs),
+            # It is asked for the next image until it gives None.
+            SimpleNamespace(get_next=partial(next, iter(inputs), None)),
             nodes_to_quantize=names,
             op_types_to_quantize=list(_WEIGHT),
             per_channel=True,
@@ -56,14 +59,3 @@ def _layers(graph: Any) -> Iterator[str]:
             place = _WEIGHT.get(node.op_type)
             if place and node.input[0] in of_image and node.input[place] in stored:
                 yield node.name
-
-
-class _Reader:
-    """Hands out calibration inputs as ONNX Runtime asks for them."""
-
-    def __init__(self, inputs: Iterable[dict[str, np.ndarray]]):
-        self._left = iter(inputs)
-
-    def get_next(self) -> dict[str, np.ndarray] | None:
-        """The inputs of the next image, None behind the last."""
-        return next(self._left, None)

@@ -5,7 +5,6 @@ and width of what is image in each; the rest is padding. They compute what mmdet
 and hold no weights of their own.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -30,24 +29,17 @@ INPUTS = ('images', 'sizes')
 
 
 class EndToEndModel(nn.Module):
-    """A model of a host with its preprocessing.
+    """A model of a host, in evaluation mode, with its preprocessing."""
 
-    Args:
-        model: With its weights, in evaluation mode.
-    """
-
-    task = 'features'
-    """What ``ptnt_mm.deploy`` makes of the outputs."""
-
+    task = 'features'  # what ``ptnt_mm.deploy`` makes of the outputs
+    # Of 'score', 'overlap' and 'mask', and the number of 'boxes', where there are such.
     thresholds: dict[str, float] = {}
-    """Of 'score', 'overlap' and 'mask', and the number of 'boxes', where there are such."""
 
     def __init__(self, model: nn.Module):
         super().__init__()
         self.model = model
         preprocessor = model.data_preprocessor
-        for name in ('mean', 'std'):
-            default = 0.0 if name == 'mean' else 1.0
+        for name, default in (('mean', 0.0), ('std', 1.0)):
             value = getattr(preprocessor, name, torch.full((3, 1, 1), default))
             self.register_buffer(name, value.clone())
         # mmdet and mmseg give one attribute two names.
@@ -59,7 +51,10 @@ class EndToEndModel(nn.Module):
     @cached_property
     def outputs(self) -> tuple[str, ...]:
         """The names of what :meth:`forward` returns; the first look takes a pass of the network."""
-        return tuple(f'level{i}' for i in range(self._levels()))
+        images = torch.zeros(1, 64, 64, 3, dtype=torch.uint8, device=self.mean.device)
+        with torch.no_grad():
+            levels = self(images, torch.full((1, 2), 64, device=self.mean.device))
+        return tuple(f'level{i}' for i in range(len(levels)))
 
     def forward(self, images: Tensor, sizes: Tensor) -> tuple[Tensor, ...]:
         """Images and sizes -> maps (B, C_i, h_i, w_i) of backbone and neck."""
@@ -75,12 +70,6 @@ class EndToEndModel(nn.Module):
         image = image * (rows[:, None, :, None] & columns[:, None, None, :])
         h, w = reduced((height, width), self.divisor)
         return pad(image, (h * self.divisor, w * self.divisor))
-
-    def _levels(self) -> int:
-        device = self.mean.device
-        images = torch.zeros(1, 64, 64, 3, dtype=torch.uint8, device=device)
-        with torch.no_grad():
-            return len(EndToEndModel.forward(self, images, torch.full((1, 2), 64, device=device)))
 
 
 class EndToEndSegmenter(EndToEndModel):
@@ -102,27 +91,19 @@ class EndToEndSegmenter(EndToEndModel):
         return (labels.to(torch.uint8 if number <= 256 else torch.int32),)
 
 
-class EndToEndDetector(EndToEndModel, ABC):
-    """What detectors share: boxes are padded to a fixed number for each image."""
+class EndToEndDetector(EndToEndModel):
+    """Images and sizes -> boxes (B, D, 4), scores (B, D) and labels (B, D) int64, best first.
+
+    Behind the last box of an image stand zeros, and labels of -1.
+    """
 
     task = 'detection'
     outputs = ('boxes', 'scores', 'labels')
 
-    @abstractmethod
-    def forward(self, images: Tensor, sizes: Tensor) -> tuple[Tensor, ...]:
-        """Images and sizes -> boxes (B, D, 4), scores (B, D), labels (B, D) int64, best first.
-
-        Behind the last box of an image stand zeros, and labels of -1.
-        """
-
     @staticmethod
     def _padded(boxes: Tensor, scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         is_box = scores > ABSENT
-        return (
-            boxes * is_box[..., None],
-            scores.where(is_box, 0.0),
-            labels.where(is_box, -1),
-        )
+        return boxes * is_box[..., None], scores.where(is_box, 0.0), labels.where(is_box, -1)
 
 
 class DenseDetector(EndToEndDetector):
@@ -155,10 +136,9 @@ class TwoStageDetector(EndToEndDetector):
         self.mask_stages = []
         self.thresholds = _thresholds(roi.test_cfg)
         if roi.with_mask:
-            heads = _each(roi.mask_head)
-            extractors = _each(roi.mask_roi_extractor)
             # Without an extractor of their own, masks share that of the boxes.
-            self.mask_stages = list(zip(extractors, heads, strict=True))
+            pairs = zip(_each(roi.mask_roi_extractor), _each(roi.mask_head), strict=True)
+            self.mask_stages = list(pairs)
             self.outputs = (*EndToEndDetector.outputs, 'masks')
             self.thresholds['mask'] = roi.test_cfg.mask_thr_binary
 
@@ -242,7 +222,9 @@ def dense_candidates(
     found = []
     for level, (cls, deltas_) in enumerate(zip(logits, deltas, strict=True)):
         batch = cls.shape[0]
-        priors = _priors(head.prior_generator, level, cls)
+        # Anchors (h * w * A, 4), or points (h * w, 2).
+        generator, size = head.prior_generator, tuple(cls.shape[2:])
+        priors = generator.single_level_grid_priors(size, level, device=cls.device)
         cls = cls.permute(0, 2, 3, 1).reshape(batch, -1)
         scores, places = top(cls, count)
         prior = places // head.cls_out_channels
@@ -252,19 +234,6 @@ def dense_candidates(
         classes = places - prior * head.cls_out_channels
         found.append((boxes, scores.sigmoid(), classes, torch.full_like(places, level)))
     return found
-
-
-def _priors(generator: Any, level: int, like: Tensor) -> Tensor:
-    """What deltas refer to: anchors (h * w * A, 4), or points (h * w, 2)."""
-    (stride_x, stride_y), (height, width) = generator.strides[level], like.shape[2:]
-    x = torch.arange(width, device=like.device, dtype=like.dtype)[None].expand(height, -1)
-    y = torch.arange(height, device=like.device, dtype=like.dtype)[:, None].expand(-1, width)
-    places = torch.stack([x, y], -1).flatten(0, 1)
-    stride = places.new_tensor([stride_x, stride_y])
-    if not hasattr(generator, 'base_anchors'):
-        return (places + generator.offset) * stride
-    shifts = (places * stride).repeat(1, 2)[:, None]
-    return (shifts + generator.base_anchors[level].to(places)).flatten(0, 1)
 
 
 def _decoded(head: nn.Module, boxes: Tensor, deltas: Tensor, sizes: Tensor) -> Tensor:
@@ -281,11 +250,7 @@ def _with_image(boxes: Tensor) -> Tensor:
 
 
 class AveragePool(nn.Module):
-    """``nn.AdaptiveAvgPool2d`` as two matrix products: ONNX has no operator for maps of any size.
-
-    Args:
-        grid: Height and width of what comes out.
-    """
+    """``nn.AdaptiveAvgPool2d`` as two matrix products: ONNX has none for any size."""
 
     def __init__(self, grid: tuple[int, int]):
         super().__init__()

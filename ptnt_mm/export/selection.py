@@ -83,13 +83,7 @@ def suppress(
 def region_features(extractor: nn.Module, levels: Sequence[Tensor], rois: Tensor) -> Tensor:
     """Cut regions out of the levels that fit their sizes, as mmdet's ``SingleRoIExtractor``.
 
-    Args:
-        extractor: mmdet's, for its settings.
-        levels: Maps (B, C, h_i, w_i).
-        rois: Image index and box, (N, 5).
-
-    Returns:
-        (N, C, side, side).
+    Maps (B, C, h_i, w_i); rois (N, 5), each an image's index and a box -> (N, C, side, side).
     """
     layers = extractor.roi_layers
     level = extractor.map_roi_levels(rois, len(layers))

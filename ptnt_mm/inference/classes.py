@@ -1,9 +1,10 @@
 """What a model calls its classes, and the colours that they are drawn in."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import cv2
 import numpy as np
 import torch
 from mmengine.config import Config
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.text import printable
-from ptnt_mm.visualization.overlay import draw_names, tint, write_lines
+from ptnt_mm.visualization.overlay import draw_names, write_lines
 
 _BEST = 5  # classes that a classifier names, as for the top-5 accuracy of papers
 
@@ -40,8 +41,12 @@ def find_classes(meta: dict, config: Config, model: nn.Module) -> dict[str, Any]
     for known in (of_checkpoint, _of_config(config)):
         names = known.get('classes')
         if isinstance(names, (list, tuple)) and number in (None, len(names)):
-            names = tuple(printable(str(name)) for name in names)
-            return dict(classes=names, palette=_palette(known.get('palette'), len(names)))
+            palette = known.get('palette')
+            if not isinstance(palette, (list, tuple)) or len(palette) != len(names):
+                # None, or those of another data set, inherited with its class.
+                palette = class_colours(len(names))
+            classes = tuple(printable(str(name)) for name in names)
+            return dict(classes=classes, palette=[tuple(colour) for colour in palette])
     return dict(classes=None, palette='random')
 
 
@@ -54,41 +59,35 @@ def count_classes(model: nn.Module) -> int | None:
 
 def class_name(classes: Sequence[str] | None, label: int) -> str:
     """The name of a class, or its number where there is none."""
-    named = classes is not None and label < len(classes)
-    return classes[label] if named else f'class {label}'
+    return classes[label] if label < len(classes or ()) else f'class {label}'
 
 
 def best_classes(scores: Tensor, score_thr: float = 0.0) -> list[tuple[int, float]]:
-    """The five best classes of an image with their scores, the best first.
-
-    Args:
-        scores: (classes,), on any device.
-        score_thr: What has a lower score is left out.
-    """
+    """The five best of scores (classes,) that are high enough: indices and scores, best first."""
     best = scores.cpu().sort(descending=True, stable=True)
     found = zip(best.indices[:_BEST].tolist(), best.values[:_BEST].tolist(), strict=True)
     return [(index, score) for index, score in found if score >= score_thr]
 
 
-def class_lines(best: Iterable[tuple[int, float]], names: Sequence[str] | None) -> list[str]:
-    """Lines for a picture: the names of classes, and their scores in per cent."""
-    return [f'{class_name(names, index)} {100 * score:.1f} %' for index, score in best]
-
-
-def write_labels(image: np.ndarray, sample: Any, names: Sequence[str] | None) -> np.ndarray:
+def write_labels(
+    image: np.ndarray, sample: Any, names: Sequence[str] | None, score_thr: float = 0.0
+) -> np.ndarray:
     """Write a classified image's true classes on it, then the best five with their probabilities.
 
     Args:
         image: (h, w, 3) uint8, BGR.
         sample: mmpretrain's, with ``pred_score``, (classes,), and perhaps ``gt_label``.
         names: Of the classes.
+        score_thr: What has a lower score is left out.
 
     Returns:
         (H, W, 3) uint8, BGR; small images grow.
     """
     true = sample.get('gt_label', torch.tensor([])).tolist()
     lines = [f'truth: {class_name(names, label)}' for label in true]
-    return write_lines(image, [*lines, *class_lines(best_classes(sample.pred_score), names)])
+    best = best_classes(sample.pred_score, score_thr)
+    lines += [f'{class_name(names, index)} {100 * score:.1f} %' for index, score in best]
+    return write_lines(image, lines)
 
 
 def _of_config(config: Config) -> dict:
@@ -99,42 +98,26 @@ def _of_config(config: Config) -> dict:
     return {**getattr(kind, 'METAINFO', {}), **(dataset.get('metainfo') or {})}
 
 
-def _palette(palette: Any, number: int) -> list[tuple[int, int, int]]:
-    """A data set's own colours; those of another one, inherited with its class, are left."""
-    if isinstance(palette, (list, tuple)) and len(palette) == number:
-        return [tuple(colour) for colour in palette]
-    return class_colours(number)
-
-
-class MapPainter:
-    """Draws class maps over their images.
+def paint_map(image: np.ndarray, labels: np.ndarray, dataset_meta: dict, number: int) -> np.ndarray:
+    """Tint every pixel in its class's colour, and write class names where there is room.
 
     Args:
+        image: (H, W, 3) uint8, BGR.
+        labels: (H, W), the class of each pixel. Pixels with another value, such as 255 for
+            ignored pixels, are not tinted.
         dataset_meta: The names and colours of the classes, see ``find_classes``.
         number: Number of classes. Classes without a colour get a generated one.
+
+    Returns:
+        (H, W, 3) uint8, BGR.
     """
-
-    def __init__(self, dataset_meta: dict, number: int):
-        classes = dataset_meta['classes']
-        # A segmenter with one output channel separates two classes.
-        number = max(number, 2)
-        own = [] if classes is None else dataset_meta['palette']
-        self._name = partial(class_name, classes)
-        self._colours = np.array([*own, *class_colours(number)[len(own) :]], dtype=np.uint8)
-
-    def paint(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Tint every pixel in its class's colour, and write class names where there is room.
-
-        Args:
-            image: (H, W, 3) uint8, BGR.
-            labels: (H, W), the class of each pixel. Pixels with another value, such as 255 for
-                ignored pixels, are not tinted.
-
-        Returns:
-            (H, W, 3) uint8, BGR.
-        """
-        known = np.clip(labels, 0, len(self._colours) - 1)
-        layer = self._colours[known][..., ::-1]
-        others = known != labels
-        layer[others] = image[others]
-        return draw_names(tint(image, layer), labels, self._name, self._colours)
+    names = dataset_meta['classes']
+    own = [] if names is None else dataset_meta['palette']
+    # A segmenter with one output channel separates two classes.
+    colours = np.array([*own, *class_colours(max(number, 2))[len(own) :]], dtype=np.uint8)
+    known = np.clip(labels, 0, len(colours) - 1)
+    layer = np.ascontiguousarray(colours[known][..., ::-1])
+    others = known != labels
+    layer[others] = image[others]
+    tinted = cv2.addWeighted(image, 0.5, layer, 0.5, 0)
+    return draw_names(tinted, labels, partial(class_name, names), colours)

@@ -10,9 +10,8 @@ from torch import nn
 
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets
-from ptnt_mm.inference.classes import best_classes, class_lines
+from ptnt_mm.inference.classes import best_classes, write_labels
 from ptnt_mm.inference.predictor import Predictor
-from ptnt_mm.visualization.overlay import write_lines
 
 
 class Classifier(Predictor):
@@ -45,5 +44,4 @@ class Classifier(Predictor):
 
     def draw(self, image: np.ndarray, sample: DataSample) -> np.ndarray:
         """Write the best classes with their probabilities in per cent; small images grow."""
-        best = best_classes(sample.pred_score, self.score_thr)
-        return write_lines(image, class_lines(best, self.classes))
+        return write_labels(image, sample, self.classes, self.score_thr)

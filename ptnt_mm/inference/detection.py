@@ -5,7 +5,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-import torch
 from mmcv.transforms import Compose
 from mmdet.apis import inference_detector
 from mmdet.structures import DetDataSample
@@ -17,7 +16,7 @@ from mmengine.structures import InstanceData
 from torch import nn
 
 from ptnt_mm.data.coco_masks import encode_mask
-from ptnt_mm.inference.predictor import Predictor
+from ptnt_mm.inference.predictor import Predictor, fill_sample
 
 _SCORE_THR = 0.3
 """Unless another one is asked for."""
@@ -43,11 +42,18 @@ class _Detector(Predictor):
     def describe(self, sample: DetDataSample) -> dict:
         """List the detections; boxes are [x1, y1, x2, y2] in pixels, masks COCO's run lengths."""
         found = sample.pred_instances
+        boxes = found.get('bboxes')
+        if 'masks' in found and (boxes is None or not boxes.any()):
+            # SOLO's detectors give masks alone.
+            boxes = mask2bbox(found.masks)
+        values = found.labels.tolist(), found.scores.tolist(), boxes.tolist()
         detections = [
-            dict(label=self.name(label), score=round(score, 4), box=box)
-            for label, score, box in zip(
-                found.labels.tolist(), found.scores.tolist(), _boxes(found), strict=True
+            dict(
+                label=self.name(label),
+                score=round(score, 4),
+                box=[round(side, 2) for side in box],
             )
+            for label, score, box in zip(*values, strict=True)
         ]
         if 'masks' in found:
             for detection, mask in zip(detections, found.masks.numpy(), strict=True):
@@ -101,17 +107,6 @@ class ExportedDetector(_Detector):
 
     def predict(self, image: np.ndarray) -> DetDataSample:
         """Detect, the best first; boxes and masks belong to the image as it was given."""
-        boxes, scores, labels, masks = self.model(image[..., ::-1])
-        found = dict(bboxes=boxes, scores=scores, labels=labels)
-        if masks is not None:
-            found['masks'] = masks
-        tensors = {name: torch.from_numpy(values) for name, values in found.items()}
-        return DetDataSample(pred_instances=self._best(InstanceData(**tensors)))
-
-
-def _boxes(found: InstanceData) -> list[list[float]]:
-    """The boxes, to a hundredth of a pixel; around the masks of a detector that gives none."""
-    boxes = found.get('bboxes')
-    if 'masks' in found and (boxes is None or not boxes.any()):
-        boxes = mask2bbox(found.masks)
-    return [[round(value, 2) for value in box] for box in boxes.tolist()]
+        sample = fill_sample(DetDataSample(), self.model(image[..., ::-1]))
+        sample.pred_instances = self._best(sample.pred_instances)
+        return sample

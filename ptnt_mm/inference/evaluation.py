@@ -1,7 +1,6 @@
 """What an evaluation leaves behind on request: pictures, and a file of all predictions."""
 
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,17 +13,11 @@ from mmengine.hooks import Hook
 
 from ptnt_mm.engine.data_files import data_sets, evaluators
 from ptnt_mm.engine.hosts import HOSTS
-from ptnt_mm.inference.classes import MapPainter, count_classes, find_classes, write_labels
+from ptnt_mm.inference.classes import count_classes, find_classes, paint_map, write_labels
 from ptnt_mm.inference.images import encode_image, read_image
 from ptnt_mm.registry import HOOKS, METRICS
 from ptnt_mm.utils.atomic_files import check_new, write_whole
 from ptnt_mm.utils.errors import UserError
-
-_NEEDED = {
-    'pred_sem_seg': 'only segmenters give one, so leave it out',
-    'pred_score': 'only classifiers give one, so leave it out',
-    'img_path': "name it in the meta_keys of the pipeline's last step",
-}
 
 
 def draw_predictions(config: Config, folder: Path) -> None:
@@ -57,11 +50,7 @@ def draw_predictions(config: Config, folder: Path) -> None:
 
 
 def dump_predictions(config: Config, file: Path) -> None:
-    """Have an evaluator write all predictions into one file.
-
-    Raises:
-        UserError: if the file's name is not that of a pickle, or there is no such folder.
-    """
+    """Have an evaluator write all predictions into one file, or raise a UserError."""
     if file.suffix not in ('.pkl', '.pickle'):
         raise UserError(f'--out {file}: predictions are written as a pickle, so end it in .pkl')
     check_new(file, overwrite=True)
@@ -94,23 +83,22 @@ class DumpMaps(DumpResults):
         super().process(data_batch, found)
 
 
-class DrawHook(Hook, ABC):
-    """Draw each tested image's ground truth, if it has any, and its prediction.
+@HOOKS.register_module(name=['DrawMapsHook', 'DrawLabelsHook'])
+class DrawHook(Hook):
+    """Draw tested images: a segmenter's true map beside the predicted one, a classifier's classes.
 
     The hooks of mmseg and mmpretrain name pictures by the last part of the images' paths: of images
-    with the same name in several folders they leave one picture.
+    with the same name in several folders they leave one picture. This one has two names in configs,
+    ``DrawMapsHook`` and ``DrawLabelsHook``.
 
     Args:
         folder: Where the pictures go, as PNG, in the folders that the images have below ``root``.
         root: The images' folder. Images from elsewhere keep their whole path.
     """
 
-    needs = ''  # what every sample must have
-
     def __init__(self, folder: str, root: str):
         self._folder = Path(folder)
         self._root = Path(os.path.abspath(root))
-        self._drawn: dict[Path, Path] = {}
 
     def before_test(self, runner: Any) -> None:
         """Find the names and colours of the classes."""
@@ -125,69 +113,40 @@ class DrawHook(Hook, ABC):
         data_batch: Any = None,
         outputs: Sequence[Any] | None = None,
     ) -> None:
-        """Draw a batch.
-
-        Raises:
-            UserError: if a sample has no prediction or does not say its image, the image cannot be
-                read or has another size than a map, or the picture cannot be written.
-        """
+        """Draw a batch, or raise a UserError that says what a sample lacks or does not fit."""
         for sample in outputs or ():
-            for key in (self.needs, 'img_path'):
-                if key not in sample:
-                    raise UserError(f'--show-dir needs the {key} of each image: {_NEEDED[key]}')
-            file = sample.img_path
+            if 'img_path' not in sample:
+                raise UserError(
+                    '--show-dir needs the img_path of each image: name it in the meta_keys of the '
+                    "pipeline's last step"
+                )
+            file = Path(os.path.abspath(sample.img_path))
             try:
-                image = read_image(Path(file))
+                picture = self._picture(sample, read_image(file))
             except UserError as error:
                 raise UserError(f'--show-dir: {error}') from error
-            picture = encode_image(self.picture(sample, image), '.png')
-            write_whole(self._folder / self._name(file), picture)
+            name = file.relative_to(self._root if file.is_relative_to(self._root) else file.anchor)
+            # Not in the images' own formats: JPEG blurs borders, WebP has no room for two of them.
+            write_whole(self._folder / name.with_suffix('.png'), encode_image(picture, '.png'))
 
-    @abstractmethod
-    def picture(self, sample: Any, image: np.ndarray) -> np.ndarray:
-        """Draw a sample on its image, (H, W, 3) uint8, BGR."""
-
-    def _name(self, file: str) -> Path:
-        """Where an image's picture goes, relative to the folder of pictures."""
-        path = Path(os.path.abspath(file))
-        name = path.relative_to(self._root if path.is_relative_to(self._root) else path.anchor)
-        # Not in the images' own formats: JPEG blurs borders, and WebP has no room for two of them.
-        picture = name.with_suffix('.png')
-        if self._drawn.setdefault(picture, name) != name:
-            # Images that differ in their suffixes alone.
-            picture = name.with_name(f'{name.name}.png')
-        return picture
-
-
-@HOOKS.register_module()
-class DrawMapsHook(DrawHook):
-    """Draw a segmenter's ground truth and prediction side by side."""
-
-    needs = 'pred_sem_seg'
-
-    def picture(self, sample: Any, image: np.ndarray) -> np.ndarray:
-        """Tint the pixels of an image in the colours of their classes: truth, prediction."""
-        maps = [sample.get(key).data[0] for key in ('gt_sem_seg', self.needs) if key in sample]
-        return np.hstack([self._paint(sample.img_path, image, labels) for labels in maps])
-
-    def _paint(self, file: str, image: np.ndarray, labels: Any) -> np.ndarray:
-        """A map of a sample, a tensor (H, W) on any device, over its image."""
-        if tuple(labels.shape) != image.shape[:2]:
+    def _picture(self, sample: Any, image: np.ndarray) -> np.ndarray:
+        """A sample drawn on its image, (H, W, 3) uint8, BGR."""
+        if 'pred_score' in sample:
+            return write_labels(image, sample, self._known['classes'])
+        if 'pred_sem_seg' not in sample:
             raise UserError(
-                f'--show-dir: {file} has {image.shape[:2]} pixels (height, width), and its map '
-                f'{tuple(labels.shape)}: masks need the size of their images, and LoadAnnotations '
-                'belongs behind Resize in a test pipeline'
+                'the model gives neither a pred_sem_seg, as segmenters do, nor a pred_score, as '
+                'classifiers do: leave it out'
             )
-        painter = MapPainter(self._known, self._number)
-        return painter.paint(image, labels.cpu().numpy().astype(np.int64))
-
-
-@HOOKS.register_module()
-class DrawLabelsHook(DrawHook):
-    """Write a classifier's ground truth and its best classes on the image."""
-
-    needs = 'pred_score'
-
-    def picture(self, sample: Any, image: np.ndarray) -> np.ndarray:
-        """Write the true classes, then the best five with their probabilities."""
-        return write_labels(image, sample, self._known['classes'])
+        painted = []
+        for key in ('gt_sem_seg', 'pred_sem_seg'):
+            if key in sample:
+                labels = sample.get(key).data[0].cpu().numpy().astype(np.int64)
+                if labels.shape != image.shape[:2]:
+                    raise UserError(
+                        f'{sample.img_path} has {image.shape[:2]} pixels (height, width), and its '
+                        f'map {labels.shape}: masks need the size of their images, and '
+                        'LoadAnnotations belongs behind Resize in a test pipeline'
+                    )
+                painted.append(paint_map(image, labels, self._known, self._number))
+        return np.hstack(painted)

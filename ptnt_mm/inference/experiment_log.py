@@ -7,10 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from mmengine.config import Config
 from mmengine.hooks import Hook
-from mmengine.visualization import Visualizer
 
 from ptnt_mm.inference.classes import write_labels
 from ptnt_mm.inference.images import read_image
@@ -32,12 +30,7 @@ BACKENDS = {
 def log_to(config: Config, package: str) -> None:
     """Have losses, metrics and some predictions logged, beside what the config logs.
 
-    Args:
-        config: Gets a backend and a hook.
-        package: A key of ``BACKENDS``.
-
-    Raises:
-        UserError: if the package is not installed.
+    A UserError says that the package, a key of ``BACKENDS``, is not installed.
     """
     if find_spec(package) is None:
         raise UserError(f'--log {package}: {package} is not installed: pip install {package}')
@@ -86,18 +79,14 @@ class DrawValidationHook(Hook):
                 continue
             # MLflow wants the name of a file.
             name = f'prediction_{self._drawn}.png'
-            _draw(runner.visualizer, name, image, sample, runner.iter)
-
-
-def _draw(visualizer: Visualizer, name: str, image: np.ndarray, sample: Any, step: int) -> None:
-    """Draw a sample on its image, (H, W, 3) uint8, BGR, for all backends."""
-    if hasattr(sample, 'pred_score'):
-        # No host has a visualizer whose add_datasample draws classes.
-        names = (visualizer.dataset_meta or {}).get('classes')
-        drawn = write_labels(image, sample, names)
-        visualizer.add_image(name, drawn[..., ::-1].copy(), step)
-        return
-    with warnings.catch_warnings():
-        # Of boxes that touch the border.
-        warnings.filterwarnings('ignore', '.*out of bounds', UserWarning)
-        visualizer.add_datasample(name, image[..., ::-1].copy(), sample, step=step)
+            if hasattr(sample, 'pred_score'):
+                # No host has a visualizer whose add_datasample draws classes.
+                names = (runner.visualizer.dataset_meta or {}).get('classes')
+                drawn = write_labels(image, sample, names)[..., ::-1].copy()
+                runner.visualizer.add_image(name, drawn, runner.iter)
+                continue
+            with warnings.catch_warnings():
+                # Of boxes that touch the border.
+                warnings.filterwarnings('ignore', '.*out of bounds', UserWarning)
+                rgb = image[..., ::-1].copy()
+                runner.visualizer.add_datasample(name, rgb, sample, step=runner.iter)

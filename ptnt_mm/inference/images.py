@@ -15,13 +15,7 @@ _QUALITY = 95
 
 @dataclass(frozen=True)
 class Images:
-    """Image files below a folder.
-
-    Attributes:
-        root: The folder.
-        files: The images, relative to it.
-        skipped: Files of other kinds, relative to it.
-    """
+    """Image files below a folder, and files of other kinds, relative to it."""
 
     root: Path
     files: tuple[Path, ...]
@@ -29,14 +23,9 @@ class Images:
 
 
 def find_images(folder: Path, without: Path) -> Images:
-    """Find the images of a folder and of the folders in it; hidden ones are left out.
+    """Find the images of a folder and of the folders in it, or raise a UserError.
 
-    Args:
-        folder: Where to look.
-        without: A folder whose files do not count, such as that of drawn pictures.
-
-    Raises:
-        UserError: if there is none.
+    Hidden ones are left out, and those below ``without``, such as drawn pictures.
     """
     without = without.resolve()
     files, skipped = [], []
@@ -69,14 +58,9 @@ def drawn_name(name: Path) -> Path:
 
 
 def encode_image(image: np.ndarray, suffix: str) -> bytes:
-    """Encode an image for a file with a suffix.
+    """Encode an image, (H, W, 3) uint8, BGR, for a file with a suffix such as '.jpg'.
 
-    Args:
-        image: (H, W, 3) uint8, BGR.
-        suffix: Such as '.jpg'.
-
-    Raises:
-        ValueError, OSError: The format has no room for so large an image.
+    Pillow raises a ValueError or OSError if the format has no room for so large an image.
     """
     buffer = io.BytesIO()
     Image.fromarray(image[..., ::-1].copy()).save(buffer, FORMATS[suffix.lower()], quality=_QUALITY)

@@ -13,7 +13,6 @@ from torch import Tensor
 from ptnt_mm.inference.recording import BlockRecord, Level, Recording, Size, as_numpy
 from ptnt_mm.models.layers.shapes import Grid
 from ptnt_mm.visualization.panels import Box, Panel, PanelRow, Points, around, from_zero
-from ptnt_mm.visualization.projections import scatter_channels, to_colours
 
 Levels = Callable[[Recording], list[Level]]
 
@@ -154,9 +153,8 @@ def _points(scene: Scene, recording: Recording) -> Iterator[PanelRow]:
     panels = []
     for level in recording.stages():
         spread = level.feature.std(axis=(1, 2))
-        scale, labels = from_zero('standard deviation', spread), ('t-SNE 1', 't-SNE 2')
-        places = scatter_channels(level.feature)
-        panels.append(Points(_title(level, '\n'), places, spread, scale, labels))
+        scale = from_zero('standard deviation', spread)
+        panels.append(Points(_title(level, '\n'), scatter_channels(level.feature), spread, scale))
     yield PanelRow('every point is a channel', panels)
 
 
@@ -246,3 +244,31 @@ def _title(level: Level, separator: str = ': ') -> str:
 
 def _size(hw: Sequence[int]) -> str:
     return f'{hw[0]} x {hw[1]}'
+
+
+def to_colours(feature: np.ndarray) -> tuple[np.ndarray, float]:
+    """The first three principal components as red, green and blue: (C, h, w) -> (h, w, 3).
+
+    Each from its 1st to its 99th percentile; with the share of the variance that they keep.
+    """
+    # Imported when it is used: only the extra `vis` brings it.
+    from sklearn.decomposition import PCA
+
+    places = feature.reshape(len(feature), -1).T
+    colours, kept = np.full((len(places), 3), 0.5), 0.0
+    if np.ptp(places, axis=0).any():
+        pca = PCA(min(3, len(feature), len(places) - 1)).fit(places)
+        components, kept = pca.transform(places), pca.explained_variance_ratio_.sum()
+        low, high = np.percentile(components, (1, 99), axis=0)
+        scaled = (components - low) / np.maximum(high - low, 1e-9)
+        colours[:, : pca.n_components_] = scaled.clip(0, 1)
+    return colours.reshape(*feature.shape[1:], 3), float(kept)
+
+
+def scatter_channels(feature: np.ndarray) -> np.ndarray:
+    """Places of channels in the plane, near if their maps are alike: (C, h, w) -> (C, 2)."""
+    from sklearn.manifold import TSNE
+
+    channels = feature.reshape(len(feature), -1)
+    perplexity = min(30, (len(channels) - 1) / 3)
+    return TSNE(perplexity=perplexity, init='random', random_state=0).fit_transform(channels)

@@ -13,9 +13,10 @@ from mmengine.dataset import pseudo_collate
 from mmengine.device import get_device
 from mmengine.model import revert_sync_batchnorm
 from mmengine.registry import init_default_scope
+from mmengine.structures import InstanceData, PixelData
 from torch import nn
 
-from ptnt_mm.deploy import Deployed
+from ptnt_mm.deploy import Deployed, Detections
 from ptnt_mm.engine.build import build_model, explained_building
 from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.hosts import HOSTS, import_host
@@ -34,13 +35,11 @@ class Predictor(ABC):
         score_thr: What has a lower score is left out; None for the host's own value.
 
     Attributes:
-        model: As given.
-        pipeline: Gets an image as ``img``; every host's subclass makes its own.
         classes: Their names, or None.
         score_thr: The value that is used; None where there are no scores.
     """
 
-    pipeline: Callable[[dict], dict]
+    pipeline: Callable[[dict], dict]  # gets an image as ``img``; every host has its own
 
     def __init__(self, model: Any, dataset_meta: dict, score_thr: float | None):
         self.classes = dataset_meta['classes']
@@ -111,15 +110,9 @@ def load_predictor(
 
 
 def load_exported(file: Path, score_thr: float | None = None) -> Predictor:
-    """Load a file of ``ptnt export``.
+    """Load an .onnx or .xml file of ``ptnt export``; ``score_thr`` as of ``load_predictor``.
 
-    Args:
-        file: An .onnx or .xml file.
-        score_thr: What has a lower score is left out; None for the host's own value.
-
-    Raises:
-        UserError: if it is not whole, gives no boxes and no map, or its runtime or host is not
-            there.
+    A UserError says that it is not whole, gives no boxes and no map, or what is not installed.
     """
     deployed = Deployed(file)
     names, task = deployed.classes, deployed.about.task
@@ -133,6 +126,18 @@ def load_exported(file: Path, score_thr: float | None = None) -> Predictor:
     if names is not None:
         meta = dict(classes=tuple(names), palette=class_colours(len(names)))
     return getattr(module, f'Exported{HOSTS[scope].predictor}')(deployed, meta, score_thr)
+
+
+def fill_sample(sample: Any, found: Detections | np.ndarray) -> Any:
+    """Put what an exported file found into a sample of the host, which is returned."""
+    if isinstance(found, Detections):
+        boxes, scores, labels, masks = found
+        fields = dict(bboxes=boxes, scores=scores, labels=labels, masks=masks)
+        known = {name: torch.from_numpy(x) for name, x in fields.items() if x is not None}
+        sample.pred_instances = InstanceData(**known)
+    else:
+        sample.pred_sem_seg = PixelData(data=torch.from_numpy(found.astype(np.int64))[None])
+    return sample
 
 
 def move(model: nn.Module, device: str) -> None:

@@ -13,11 +13,10 @@ from mmseg.structures import SegDataSample
 from torch import Tensor, nn
 
 from ptnt_mm.data.coco_masks import encode_mask
-from ptnt_mm.deploy import Deployed
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets
-from ptnt_mm.inference.classes import MapPainter
-from ptnt_mm.inference.predictor import Predictor
+from ptnt_mm.inference.classes import paint_map
+from ptnt_mm.inference.predictor import Predictor, fill_sample
 from ptnt_mm.utils.errors import UserError
 
 _LOGITS_AT_ONCE = 2**26
@@ -27,16 +26,15 @@ _LOGITS_AT_ONCE = 2**26
 class _Segmenter(Predictor):
     """What is done with a map of classes."""
 
-    def __init__(
-        self, model: Any, name: str, dataset_meta: dict, classes: int, score_thr: float | None
-    ):
+    def __init__(self, model: Any, dataset_meta: dict, score_thr: float | None):
         super().__init__(model, dataset_meta, score_thr)
         if score_thr is not None:
             raise UserError(
-                f'--score-thr {score_thr}: {name} is a segmenter, which gives every '
-                'pixel a class and has no scores: leave it out'
+                f'--score-thr {score_thr}: a segmenter gives every pixel a class and has no '
+                'scores: leave it out'
             )
-        self._painter = MapPainter(dataset_meta, classes)
+        self._meta = dataset_meta
+        self._number = getattr(model, 'num_classes', len(dataset_meta['classes'] or ()))
 
     def describe(self, sample: SegDataSample) -> dict:
         """List the classes that occur, the largest first.
@@ -59,7 +57,8 @@ class _Segmenter(Predictor):
 
     def draw(self, image: np.ndarray, sample: SegDataSample) -> np.ndarray:
         """Tint every pixel in its class's colour, and write names where there is room."""
-        return self._painter.paint(image, sample.pred_sem_seg.data[0].numpy())
+        labels = sample.pred_sem_seg.data[0].numpy()
+        return paint_map(image, labels, self._meta, self._number)
 
 
 class Segmenter(_Segmenter):
@@ -68,7 +67,7 @@ class Segmenter(_Segmenter):
     def __init__(
         self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
     ):
-        super().__init__(model, config.filename, dataset_meta, model.num_classes, score_thr)
+        super().__init__(model, dataset_meta, score_thr)
         # For an image in place of a file, and without annotations.
         pipeline = copy.deepcopy(next(data_sets(config, 'test')).pipeline)
         steps = [step for step in pipeline if kind_of(step) != 'LoadAnnotations']
@@ -117,11 +116,6 @@ class Segmenter(_Segmenter):
 class ExportedSegmenter(_Segmenter):
     """An exported segmenter; its model is a ``Deployed``."""
 
-    def __init__(self, model: Deployed, dataset_meta: dict, score_thr: float | None):
-        classes = len(dataset_meta['classes'] or ())
-        super().__init__(model, 'this file', dataset_meta, classes, score_thr)
-
     def predict(self, image: np.ndarray) -> SegDataSample:
         """Give each pixel of the image as it was given a class: ``pred_sem_seg``, (1, H, W)."""
-        labels = torch.from_numpy(self.model(image[..., ::-1]).astype(np.int64))
-        return SegDataSample(pred_sem_seg=PixelData(data=labels[None]))
+        return fill_sample(SegDataSample(), self.model(image[..., ::-1]))

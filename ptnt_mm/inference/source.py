@@ -1,6 +1,5 @@
 """Look at all that a source gives: an image, a folder, a video or a webcam."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +8,7 @@ from rich.progress import Progress
 
 from ptnt_mm.inference.images import Images, drawn_name, encode_image, find_images, read_image
 from ptnt_mm.inference.predictor import Predictor
-from ptnt_mm.inference.results import ResultFolder, Results
+from ptnt_mm.inference.results import Results
 from ptnt_mm.inference.video import VIDEO_SUFFIXES, Movie, Video, Window, open_video
 from ptnt_mm.utils.atomic_files import write_whole
 from ptnt_mm.utils.errors import UserError
@@ -22,14 +21,9 @@ def default_out(text: str) -> Path:
 
 
 def find_source(text: str, drawn: Path) -> Images | Video:
-    """Find the images or open the video.
+    """Find the images, or open the video or the webcam, that a text names, or raise a UserError.
 
-    Args:
-        text: A path, or the number of a webcam.
-        drawn: The output folder of drawn pictures. It will be replaced, so it is not searched.
-
-    Raises:
-        UserError: if there is no such input, or it lies in ``drawn``.
+    ``drawn`` is the folder of drawn pictures: it will be replaced, so it is not searched.
     """
     path = Path(text)
     if _is_webcam(text):
@@ -45,67 +39,56 @@ def find_source(text: str, drawn: Path) -> Images | Video:
     return Images(path.parent, (Path(path.name),))
 
 
-@dataclass
-class Observer:
-    """A predictor, and where what it finds goes."""
-
-    predictor: Predictor
-    results: Results
-    folder: ResultFolder
-    draws: bool
-
-    def look_at_images(self, images: Images) -> None:
-        """Look at image files; one that fails is reported, and the others go on."""
-        with _progress() as bar:
-            for name in bar.track(images.files, description='Images'):
-                try:
-                    entry, drawn = self._look(read_image(images.root / name), self.draws)
-                    if drawn is not None:
-                        picture = encode_image(drawn, drawn_name(name).suffix)
-                except Exception as error:  # an image can fail in any way, out of memory for one
-                    # The results name the file already.
-                    reason = _reason(error).removeprefix(f'{images.root / name} ')
-                    self.results.fail(name.as_posix(), reason)
-                    # Above the bar, whatever the file names are made of.
-                    line = f'FAILED {name}: {reason}'.encode(errors='backslashreplace').decode()
-                    bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
-                    continue
+def look_at_images(images: Images, predictor: Predictor, results: Results, draws: bool) -> None:
+    """Look at image files; one that fails is reported, and the others go on."""
+    with Progress(console=Console(stderr=True)) as bar:
+        for name in bar.track(images.files, description='Images'):
+            try:
+                entry, drawn = _look(read_image(images.root / name), predictor, draws)
                 if drawn is not None:
-                    write_whole(self.folder.drawn / drawn_name(name), picture)
-                self.results.add(dict(file=name.as_posix(), **entry))
-
-    def look_at_video(self, video: Video, window: Window | None) -> None:
-        """Look at the frames of a video until it ends or its window is closed.
-
-        Raises:
-            UserError: if it is damaged, or a frame cannot be looked at.
-        """
-        file = self.folder.drawn / f'{Path(video.name).stem}.mp4'
-        frames = 0
-        with _progress() as bar, Movie(file, video.fps) as movie:
-            for frame in bar.track(video, total=video.announced, description='Frames'):
-                try:
-                    entry, drawn = self._look(frame, draws=self.draws or window is not None)
-                except Exception as error:  # the others are as large, and would fail as well
-                    raise UserError(f'{video.name}, frame {frames}: {_reason(error)}') from error
-                if self.draws:
-                    movie.add(drawn)
-                self.results.add(dict(file=Path(video.name).name, frame=frames, **entry))
-                frames += 1
-                if window is not None and not window.show(drawn):
-                    return
-        video.check_end(frames)
-
-    def _look(self, image: np.ndarray, draws: bool) -> tuple[dict, np.ndarray | None]:
-        """What is found on an image, (H, W, 3) uint8, BGR, as JSON and as a picture."""
-        sample = self.predictor.predict(image)
-        height, width = image.shape[:2]
-        entry = dict(width=width, height=height, **self.predictor.describe(sample))
-        return entry, self.predictor.draw(image, sample) if draws else None
+                    picture = encode_image(drawn, drawn_name(name).suffix)
+            except Exception as error:  # an image can fail in any way, out of memory for one
+                # The results name the file already.
+                reason = _reason(error).removeprefix(f'{images.root / name} ')
+                results.fail(name.as_posix(), reason)
+                # Above the bar, whatever the file names are made of.
+                line = f'FAILED {name}: {reason}'.encode(errors='backslashreplace').decode()
+                bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
+                continue
+            if drawn is not None:
+                write_whole(results.drawn / drawn_name(name), picture)
+            results.add(file=name.as_posix(), **entry)
 
 
-def _progress() -> Progress:
-    return Progress(console=Console(stderr=True))
+def look_at_video(
+    video: Video, predictor: Predictor, results: Results, draws: bool, window: Window | None
+) -> None:
+    """Look at the frames of a video until it ends or its window is closed.
+
+    A UserError says that it is damaged, or that a frame cannot be looked at.
+    """
+    file, frames = results.drawn / f'{Path(video.name).stem}.mp4', 0
+    with Progress(console=Console(stderr=True)) as bar, Movie(file, video.fps) as movie:
+        for frame in bar.track(video, total=video.announced, description='Frames'):
+            try:
+                entry, drawn = _look(frame, predictor, draws or window is not None)
+            except Exception as error:  # the others are as large, and would fail as well
+                raise UserError(f'{video.name}, frame {frames}: {_reason(error)}') from error
+            if draws:
+                movie.add(drawn)
+            results.add(file=Path(video.name).name, frame=frames, **entry)
+            frames += 1
+            if window is not None and not window.show(drawn):
+                return
+    video.check_end(frames)
+
+
+def _look(image: np.ndarray, predictor: Predictor, draws: bool) -> tuple[dict, np.ndarray | None]:
+    """What is found on an image, (H, W, 3) uint8, BGR, as JSON and as a picture."""
+    sample = predictor.predict(image)
+    height, width = image.shape[:2]
+    entry = dict(width=width, height=height, **predictor.describe(sample))
+    return entry, predictor.draw(image, sample) if draws else None
 
 
 def _reason(error: Exception) -> str:

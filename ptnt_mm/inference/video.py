@@ -18,21 +18,14 @@ _FPS = 25.0
 _WHOLE = 0.95
 """Share of the announced frames that a whole video must give. Some formats round the number."""
 
-_ESCAPE = 27
-
 
 class Video:
     """The frames of a video, one after the other, each (H, W, 3) uint8, BGR.
 
-    Args:
-        name: Name to use in messages and outputs.
-        capture: The opened source.
-        ends: True for a file, False for a webcam.
-
     Attributes:
-        name: Name of the file or the webcam.
+        name: Of the file or the webcam.
         fps: Frames per second.
-        announced: Number of frames according to the file; None if unknown.
+        announced: How many frames a file says it has; None if that is unknown.
     """
 
     def __init__(self, name: str, capture: cv2.VideoCapture, ends: bool):
@@ -49,11 +42,7 @@ class Video:
             yield found[1]
 
     def check_end(self, frames: int) -> None:
-        """Check that a video that ended after ``frames`` frames is complete.
-
-        Raises:
-            UserError: if it is not.
-        """
+        """Raise a UserError if a video that ended after so many frames is not complete."""
         if frames == 0:
             raise UserError(f'{self.name} gives no frame: it is cut off, or damaged')
         if self.announced and frames < _WHOLE * self.announced:
@@ -64,11 +53,7 @@ class Video:
 
 
 def open_video(source: Path | int) -> Video:
-    """Open a video file, or a webcam by its number, counted from 0.
-
-    Raises:
-        UserError: if it is not a video, or damaged; if there is no such webcam, or it is in use.
-    """
+    """Open a video file, or a webcam by its number, counted from 0, or raise a UserError."""
     # Silence the many lines that OpenCV and FFmpeg print on failure.
     os.environ.setdefault('OPENCV_FFMPEG_LOGLEVEL', '-8')
     # OpenCV 5 has moved the function; 0 is silence in 4 and in 5.
@@ -85,18 +70,11 @@ def open_video(source: Path | int) -> Video:
 class Movie:
     """Writes an .mp4 file whose frame size is that of its first frame.
 
-    A context manager. At its end the file gets its final name, even after an error; then it holds
-    the frames written so far.
-
-    Args:
-        file: File to write.
-        fps: Frames per second.
+    A context manager: at its end, also after an error, the file holds the frames written so far.
     """
 
     def __init__(self, file: Path, fps: float):
         self._file = file
-        # Not ``write_whole``: OpenCV needs the file extension, and a stopped video is kept.
-        self._partial = file.with_name(f'.{file.stem}.partial-{os.getpid()}{file.suffix}')
         self._fps = fps
         self._writer = None
 
@@ -106,41 +84,25 @@ class Movie:
     def __exit__(self, *error: object) -> None:
         if self._writer is not None:
             self._writer.release()
-            os.replace(self._partial, self._file)
 
     def add(self, frame: np.ndarray) -> None:
-        """Append a frame, (H, W, 3) uint8, BGR.
-
-        Raises:
-            UserError: if it cannot be written.
-        """
+        """Append a frame, (H, W, 3) uint8, BGR, or raise a UserError."""
         if self._writer is None:
-            try:
-                self._file.parent.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise UserError(f'{self._file} cannot be written: {error.strerror}') from error
+            self._file.parent.mkdir(parents=True, exist_ok=True)
             height, width = frame.shape[:2]
             code = cv2.VideoWriter_fourcc(*'mp4v')
-            writer = cv2.VideoWriter(str(self._partial), code, self._fps, (width, height))
-            if not writer.isOpened():
-                self._partial.unlink(missing_ok=True)
+            self._writer = cv2.VideoWriter(str(self._file), code, self._fps, (width, height))
+            if not self._writer.isOpened():
+                self._file.unlink(missing_ok=True)
                 raise UserError(
                     f'{self._file}: OpenCV cannot write a video of {width} x {height} pixels '
                     'there; --no-draw writes no video'
                 )
-            self._writer = writer
         self._writer.write(frame)
 
 
 class Window:
-    """A window that shows frames until q or Esc is pressed.
-
-    Args:
-        title: Title of the window.
-
-    Raises:
-        UserError: if there is no screen.
-    """
+    """A window that shows frames until q or Esc is pressed; a UserError if there is no screen."""
 
     def __init__(self, title: str):
         # Without a screen, OpenCV aborts the whole process.
@@ -151,4 +113,4 @@ class Window:
     def show(self, frame: np.ndarray) -> bool:
         """Show a frame, (H, W, 3) uint8, BGR. Return False if q or Esc was pressed."""
         cv2.imshow(self._title, frame)
-        return cv2.waitKey(1) & 0xFF not in (_ESCAPE, ord('q'))
+        return cv2.waitKey(1) & 0xFF not in (27, ord('q'))  # 27 is Esc

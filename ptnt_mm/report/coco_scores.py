@@ -75,11 +75,7 @@ class CocoScores:
 
 
 def read_annotations(file: Path) -> COCO:
-    """Read ground truth.
-
-    Raises:
-        UserError: if that fails.
-    """
+    """Read ground truth, or raise a UserError."""
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             truth = COCO(str(file))
@@ -116,21 +112,21 @@ def score_results(truth: COCO, file: Path, kind: str, names: Collection[str] = (
 
 def _read_results(truth: COCO, file: Path, kind: str) -> COCO:
     results = read_json(file)
+    if results == []:
+        # pycocotools cannot read a list without entries.
+        nothing = COCO()
+        nothing.dataset = dict(truth.dataset, annotations=[])
+        nothing.createIndex()
+        return nothing
     try:
         if kind == 'segm':
             # As mmdet does: where there is a box, pycocotools takes its area for the mask's.
             results = [{k: v for k, v in entry.items() if k != 'bbox'} for entry in results]
-        if results:
-            return truth.loadRes(results)
+        return truth.loadRes(results)
     except (AssertionError, AttributeError, KeyError, OSError, TypeError) as error:
         raise UserError(
             f'{file} does not hold results of these images: {error}. Remove it, and it is made anew'
         ) from error
-    # pycocotools cannot read a list without entries.
-    nothing = COCO()
-    nothing.dataset = dict(truth.dataset, annotations=[])
-    nothing.createIndex()
-    return nothing
 
 
 def _known(value: float) -> float | None:

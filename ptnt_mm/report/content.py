@@ -18,8 +18,11 @@ from ptnt_mm.version import __version__
 from ptnt_mm.visualization.charts import LINES, bar_chart, line_chart
 
 _MOST_IMAGES = 48
-_MOST_BYTES = 5_000_000
+_MOST_BYTES = 6_000_000
 """Of all galleries: with 0.9 MB of code and the charts, a page is below 8 MB."""
+
+_MARKUP = 4
+"""Bytes of the page for each byte of data about boxes or masks."""
 
 _MOST_CONFUSED = 24
 _MOST_DIFFERENCES = 100
@@ -32,19 +35,16 @@ def page_content(
 ) -> dict[str, Any]:
     """What the template ``report.html`` is filled with.
 
-    Args:
-        runs: All runs.
-        reports: What their predictions say, by the runs' names, as far as there are any.
-        notes: Why there are none, by the runs' names.
+    What predictions say, or a note on why there are none, goes by the names of the runs.
     """
-    tasks = {run.name: run.task for run in runs if run.name in reports}
     detectors, segmenters = (
-        {name: reports[name] for name in tasks if tasks[name] == task}
+        {run.name: reports[run.name] for run in runs if run.task == task and run.name in reports}
         for task in ('detection', 'segmentation')
     )
     names = [run.name for run in runs]
     charts = _charts_of_detectors(detectors, names) if detectors else {}
-    charts |= _charts_of_segmenters(segmenters, names) if segmenters else {}
+    if segmenters:
+        charts['IoU'] = _bars_of_classes(segmenters, 'IoU', names)
     # Two galleries share the page.
     size = _MOST_BYTES // (2 if detectors and segmenters else 1)
     colours = dict(zip(names, cycle(LINES), strict=False))
@@ -57,6 +57,12 @@ def page_content(
         notes=notes,
         curves=list(_curves(runs)),
         differences=_differences(runs),
+        columns_of_boxes=[
+            (f'{run}: {what}' if len(runs) > 1 else what, colours[run], numbers)
+            for run, report in detectors.items()
+            for what, numbers in report.numbers().items()
+        ],
+        columns_of_maps=[(run, colours[run], one.summary) for run, one in segmenters.items()],
         detectors=detectors,
         segmenters=segmenters,
         errors=ERRORS,
@@ -70,23 +76,23 @@ def _curves(runs: Sequence[TrainingRun]) -> Iterator[tuple[str, Spec]]:
     """Titles and charts: of all runs together where each has one curve, else of each run."""
     points = [dict(point, run=run.name) for run in runs for point in run.curves()]
     names = [run.name for run in runs]
-    unused = LINES[len(runs) :] if len(runs) > 1 else LINES
-    for group, unit in dict.fromkeys((point['group'], point['unit']) for point in points):
-        own = [point for point in points if (point['group'], point['unit']) == (group, unit)]
-        curves = list(dict.fromkeys(point['curve'] for point in own))
-        if len(curves) == 1:
-            yield group, _chart(own, 'run', names)
-            continue
+    # Colours of runs would say that a curve belongs to another run.
+    unused = (LINES[len(runs) :] or LINES) if len(runs) > 1 else LINES
+    for group in dict.fromkeys((point['group'], point['unit']) for point in points):
+        own = [point for point in points if (point['group'], point['unit']) == group]
         of_runs = {name: [point for point in own if point['run'] == name] for name in names}
-        if group.startswith('Evaluation') and len(list(filter(None, of_runs.values()))) > 1:
+        curves, title = list(dict.fromkeys(point['curve'] for point in own)), group[0]
+        if len(curves) == 1:
+            yield title, _chart(own, 'run', names)
+            continue
+        if title.startswith('Evaluation') and len(list(filter(None, of_runs.values()))) > 1:
             main = main_metric_first(curves)[0]
             of_main = [point for point in own if point['curve'] == main]
-            yield f'{group}: {main}', _chart(of_main, 'run', names)
+            yield f'{title}: {main}', _chart(of_main, 'run', names)
         for name, of_run in of_runs.items():
             if of_run:
-                title = f'{group}: {name}' if len(runs) > 1 else group
-                # Colours of runs would say that a curve belongs to another run.
-                yield title, _chart(of_run, 'curve', curves, unused or LINES)
+                heading = f'{title}: {name}' if len(runs) > 1 else title
+                yield heading, _chart(of_run, 'curve', curves, unused)
 
 
 def _chart(
@@ -110,8 +116,6 @@ def _differences(runs: Sequence[TrainingRun]) -> list[tuple[str, list[str]]]:
 
 
 def _charts_of_detectors(reports: Mapping[str, Any], names: Sequence[str]) -> dict[str, Spec]:
-    classes = [dict(row, name=run) for run in reports for row in reports[run].scores.of_classes()]
-    classes.sort(key=lambda row: -(row['AP'] or 0))
     costs = [
         dict(name=run, kind=str(kind), AP=round(cost, 4))
         for run, report in reports.items()
@@ -119,16 +123,16 @@ def _charts_of_detectors(reports: Mapping[str, Any], names: Sequence[str]) -> di
     ]
     curves = [dict(row, name=run) for run in reports for row in reports[run].scores.curves()]
     return dict(
-        AP=bar_chart(classes, 'AP', 'Class', names),
+        AP=_bars_of_classes(reports, 'AP', names),
         costs=bar_chart(costs, 'AP', 'kind', names),
         curves=line_chart(curves, 'recall', 'precision', names, choice='Class'),
     )
 
 
-def _charts_of_segmenters(reports: Mapping[str, Any], names: Sequence[str]) -> dict[str, Spec]:
-    classes = [dict(row, name=run) for run in reports for row in reports[run].of_classes()]
-    classes.sort(key=lambda row: -(row['IoU'] or 0))
-    return dict(IoU=bar_chart(classes, 'IoU', 'Class', names))
+def _bars_of_classes(reports: Mapping[str, Any], figure: str, names: Sequence[str]) -> Spec:
+    rows = [dict(row, name=run) for run in reports for row in reports[run].of_classes()]
+    rows.sort(key=lambda row: -(row[figure] or 0))
+    return bar_chart(rows, figure, 'Class', names)
 
 
 def _most_confused(names: Sequence[str], counts: np.ndarray) -> dict[str, Any]:
@@ -147,30 +151,30 @@ def _most_confused(names: Sequence[str], counts: np.ndarray) -> dict[str, Any]:
 
 def _gallery(reports: Mapping[str, Any], colours: Mapping[str, str], size: int) -> dict[str, Any]:
     """The worst images of all runs, and what each run says of them, in so many bytes at most."""
-    of_runs = [{worst.file: worst for worst in report.images()} for report in reports.values()]
-    ranked = [sorted(run.values(), key=lambda worst: -worst.cost) for run in of_runs]
+    of_runs = {run: {one.file: one for one in reports[run].images()} for run in reports}
+    ranked = [sorted(found.values(), key=lambda one: -one.cost) for found in of_runs.values()]
     # The worst of each run, then the second of each, and so on.
-    rows = zip_longest(*ranked)
-    names = {worst.file: worst.name for row in rows for worst in row if worst}
+    names = {one.file: one.name for row in zip_longest(*ranked) for one in filter(None, row)}
     images = []
     for file, name in list(names.items())[:_MOST_IMAGES]:
-        seen = [
-            (report, run.get(file)) for report, run in zip(reports.values(), of_runs, strict=True)
-        ]
+        seen = {run: found[file] for run, found in of_runs.items() if file in found}
         try:
             picture = photograph(file)
         except UserError as error:
             # Its figures are worth a card without a picture.
-            report, worst = next(pair for pair in seen if pair[1])
-            picture = dict(report.size(worst), picture=None, fault=str(error))
-        details = [worst and report.details(worst) for report, worst in seen]
-        image = dict(picture, name=name, runs=details)
-        size -= len(json.dumps(image))
+            run, worst = next(iter(seen.items()))
+            picture = dict(reports[run].size(worst), picture=None, fault=str(error))
+        runs = [
+            dict(reports[run].details(worst), name=run, colour=colours[run])
+            for run, worst in seen.items()
+        ]
+        size -= len(picture['picture'] or '') + _MARKUP * len(json.dumps(runs))
         if size < 0:
             break
-        images.append(image)
+        images.append(dict(picture, name=name, runs=runs))
     runs = [
-        dict(name=name, colour=colours[name], classes=getattr(report, 'colours', None))
-        for name, report in reports.items()
+        dict(name=run, colour=colours[run], classes=getattr(report, 'colours', None))
+        for run, report in reports.items()
     ]
-    return dict(runs=runs, images=images, total=len(names))
+    classes = sorted(dict.fromkeys(name for report in reports.values() for name in report.names))
+    return dict(runs=runs, classes=classes, images=images, total=len(names))

@@ -26,7 +26,8 @@ from ptnt_mm.report.pictures import Worst
 from ptnt_mm.utils.errors import UserError
 
 METRIC = 'CocoMetric'
-"""The evaluator whose predictions are read."""
+OUTPUT = 'outfile_prefix'
+"""The evaluator whose predictions are read, and its setting that says where they go."""
 
 SHOWN_SCORE = 0.3
 """From here on a detection is thought to be meant: as in pictures of mmdet's."""
@@ -34,11 +35,6 @@ SHOWN_SCORE = 0.3
 _LOWEST_SCORE = 0.05
 _MOST_DETECTIONS = 40
 """So many of an image are on the page, none with a score below the lowest."""
-
-
-def keep_predictions(evaluator: dict, work_dir: Path) -> None:
-    """Have an evaluator write its results where :func:`find_predictions` looks."""
-    evaluator.outfile_prefix = str(work_dir / 'predictions')
 
 
 def find_predictions(config: Config, evaluator: dict, work_dir: Path) -> dict[str, Path]:
@@ -52,8 +48,7 @@ def find_predictions(config: Config, evaluator: dict, work_dir: Path) -> dict[st
 def read_report(config: Config, evaluator: dict, work_dir: Path) -> 'DetectionReport':
     """Compare the results in a work dir with the ground truth that its config names.
 
-    Raises:
-        UserError: if either cannot be read, or there are no objects.
+    A UserError says which of them cannot be read, or that there are no objects.
     """
     sets = list(data_sets(config, 'test'))
     names = (sets[0].settings.get('metainfo') or {}).get('classes', ())
@@ -71,25 +66,30 @@ def read_report(config: Config, evaluator: dict, work_dir: Path) -> 'DetectionRe
 
 @dataclass(frozen=True)
 class DetectionReport:
-    """Figures of one run.
+    """Figures of one run."""
 
-    Attributes:
-        all_scores: Of boxes, and of masks if there are any.
-        folders: Where images are.
-    """
-
-    all_scores: list[CocoScores]
-    folders: list[Path]
+    all_scores: list[CocoScores]  # of boxes, and of masks if there are any
+    folders: list[Path]  # where images are
 
     def headline(self) -> list[tuple[str, str]]:
         """The figures that count: names and values."""
         names = dict(bbox='Box AP', segm='Mask AP')
         return [(names[one.kind], f'{one.twelve["AP"] or 0:.3f}') for one in self.all_scores]
 
+    def numbers(self) -> dict[str, dict[str, float | None]]:
+        """COCO's twelve numbers in [0, 1], of boxes and of masks."""
+        names = dict(bbox='boxes', segm='masks')
+        return {names[one.kind]: one.twelve for one in self.all_scores}
+
     @property
     def scores(self) -> CocoScores:
         """The ones that everything else is about: of masks, or else of boxes."""
         return self.all_scores[-1]
+
+    @property
+    def names(self) -> list[str]:
+        """The class names."""
+        return list(self.scores.classes.values())
 
     @cached_property
     def split(self) -> ErrorSplit:
@@ -99,11 +99,15 @@ class DetectionReport:
     @cached_property
     def confusion(self) -> tuple[list[str], np.ndarray]:
         """Names, and how often an object of each (row) was taken for each (column)."""
-        names = [*self.scores.classes.values(), 'background']
+        names = [*self.names, 'background']
         place = {key: i for i, key in enumerate(self.scores.classes)}
         pairs = [pair for image in self._images.values() for pair in self._pairs(*image)]
         rows = ([place.get(key, len(place)) for key in keys] for keys in zip(*pairs, strict=True))
         return names, confusion_matrix(*rows, labels=range(len(names)))
+
+    def of_classes(self) -> Iterator[dict[str, object]]:
+        """See :meth:`CocoScores.of_classes`."""
+        return self.scores.of_classes()
 
     def images(self) -> Iterator[Worst]:
         """Every image, and how wrong it is: the scores of false detections, and 1 for a miss."""
@@ -134,9 +138,10 @@ class DetectionReport:
     def _images(self) -> dict[int, tuple[list[Detection], list[Truth]]]:
         """The detections and objects of every image."""
         images = defaultdict(lambda: ([], []))
-        for place, group in enumerate((self.split.detections, self.split.truths.values())):
-            for one in group:
-                images[one.entry['image_id']][place].append(one)
+        for one in self.split.detections:
+            images[one.entry['image_id']][0].append(one)
+        for one in self.split.truths.values():
+            images[one.entry['image_id']][1].append(one)
         return {image: images[image] for image in self.scores.evaluation.params.imgIds}
 
     def _pairs(
@@ -160,21 +165,18 @@ class DetectionReport:
         yield from ((truth['category_id'], None) for truth in left.values())
 
     def _shape(self, one: Detection | Truth) -> dict[str, object]:
-        """Class, box and, if masks are compared, the outline of an object or a detection."""
+        """Class, box and, if masks are compared, the outline as a path of SVG in pixels."""
         box = [round(value) for value in one.entry['bbox']]
         shape = dict(label=self.scores.classes[one.entry['category_id']], box=box)
         if self.scores.kind == 'segm':
             # It knows the sizes of images, which polygons need.
-            shape['outline'] = _outline(self.scores.evaluation.cocoGt.annToMask(one.entry))
+            mask = self.scores.evaluation.cocoGt.annToMask(one.entry)
+            contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
+            lines = (cv2.approxPolyDP(contour, 1, closed=True)[:, 0] for contour in contours)
+            paths = ('M' + 'L'.join(f'{x} {y}' for x, y in line) + 'Z' for line in lines)
+            shape['outline'] = ''.join(paths)
         return shape
 
 
 def _score(one: Detection) -> float:
     return round(one.entry['score'], 3)
-
-
-def _outline(mask: np.ndarray) -> str:
-    """The borders of a mask, (H, W), as a path of SVG in pixels."""
-    contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
-    lines = (cv2.approxPolyDP(contour, 1, closed=True)[:, 0] for contour in contours)
-    return ''.join('M' + 'L'.join(f'{x} {y}' for x, y in line) + 'Z' for line in lines)

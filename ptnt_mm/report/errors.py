@@ -5,7 +5,7 @@ arXiv 2008.08115) does it, at an IoU of 0.5, on top of pycocotools' own matching
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -60,13 +60,12 @@ class Detection:
 
 @dataclass
 class Truth:
-    """An object that counts: pycocotools' entry, and whether a detection has it.
+    """An object that counts: pycocotools' entry.
 
     ``score`` is the highest of the detections that have it, or would if mended; None if none.
     """
 
     entry: dict
-    found: bool = False
     score: float | None = None
 
 
@@ -80,8 +79,8 @@ class ErrorSplit:
     @cached_property
     def counts(self) -> Counter[Kind]:
         """How many errors of each kind there are."""
-        counts = Counter(one.kind for one in self.detections)
-        return counts + Counter({Kind.MISSED: self._missed().total()})
+        missed = sum(truth.score is None for truth in self.truths.values())
+        return Counter(one.kind for one in self.detections) + Counter({Kind.MISSED: missed})
 
     @cached_property
     def costs(self) -> dict[Kind, float]:
@@ -91,59 +90,53 @@ class ErrorSplit:
 
     def average_precision(self, fixed: Collection[Kind] = ()) -> float:
         """AP at an IoU of 0.5 in [0, 1] if all errors of some kinds were fixed."""
-        results = defaultdict(lambda: ([], []))
-        for category, score, right in self._results(fixed):
-            results[category][0].append(score)
-            results[category][1].append(right)
-        objects = Counter(truth.entry['category_id'] for truth in self.truths.values())
-        if Kind.MISSED in fixed:
-            objects -= self._missed()
-        values = [_average_precision(*results[key], number) for key, number in objects.items()]
-        return float(np.mean(values)) if values else 1.0
-
-    def _missed(self) -> Counter[int]:
-        """How many objects of each class have no detection, nor would if errors were mended."""
-        missed = (truth for truth in self.truths.values() if truth.score is None)
-        return Counter(truth.entry['category_id'] for truth in missed)
-
-    def _results(self, fixed: Collection[Kind]) -> Iterator[tuple[int, float, bool]]:
-        """Category, score and correctness of what is left when some kinds are fixed."""
+        correct = {one.target for one in self.detections if one.kind is Kind.CORRECT}
         # An object gets one detection at most: of those to mend, that of the highest score.
-        best: dict[int, Detection] = {}
+        best = {}
         for one in sorted(self.detections, key=lambda one: one.entry['score']):
-            if one.kind in _MENDED.intersection(fixed) and not self.truths[one.target].found:
+            if one.kind in _MENDED.intersection(fixed) and one.target not in correct:
                 best[one.target] = one
+        results = defaultdict(list)
         for one in self.detections:
+            result = one.entry['score'], one.kind is Kind.CORRECT
             if one.kind not in fixed:
-                yield one.entry['category_id'], one.entry['score'], one.kind is Kind.CORRECT
+                results[one.entry['category_id']].append(result)
             elif best.get(one.target) is one:
-                yield self.truths[one.target].entry['category_id'], one.entry['score'], True
+                category = self.truths[one.target].entry['category_id']
+                results[category].append((one.entry['score'], True))
+        objects = Counter(
+            truth.entry['category_id']
+            for truth in self.truths.values()
+            if truth.score is not None or Kind.MISSED not in fixed
+        )
+        values = [_average_precision(results[key], number) for key, number in objects.items()]
+        return float(np.mean(values)) if values else 1.0
 
 
 def split_errors(evaluation: COCOeval) -> ErrorSplit:
     """Say of each detection of an evaluation, after ``evaluate()``, what is wrong with it."""
-    split = ErrorSplit([], {})
-    # What pycocotools matched: all sizes come first, for each class and image.
-    of_images = {image: [] for image in evaluation.params.imgIds}
-    for match in filter(None, evaluation.evalImgs):
-        if match['aRng'] == evaluation.params.areaRng[0]:
-            of_images[match['image_id']].append(match)
-    for matches in watched(of_images.values(), len(of_images), 'Errors'):
-        truths = [
-            Truth(evaluation.cocoGt.anns[key])
-            for match in matches
-            for key, ignored in zip(match['gtIds'], match['gtIgnore'], strict=True)
-            if not ignored
-        ]
-        detections = list(_detections(evaluation, matches))
-        _explain(evaluation, [one for one in detections if one.kind is not Kind.CORRECT], truths)
-        by_id = {truth.entry['id']: truth for truth in truths}
+    split, params = ErrorSplit([], {}), evaluation.params
+    images = len(params.imgIds)
+    for i in watched(range(images), images, 'Errors'):
+        truths, detections = {}, []
+        # What pycocotools matched: by class, then by size, of which all come first, then by image.
+        for match in filter(None, evaluation.evalImgs[i :: images * len(params.areaRng)]):
+            for key, ignored in zip(match['gtIds'], match['gtIgnore'], strict=True):
+                if not ignored:
+                    truths[key] = Truth(evaluation.cocoGt.anns[key])
+            at_50 = match['dtMatches'][0].tolist(), match['dtIgnore'][0].tolist()
+            for key, target, ignored in zip(match['dtIds'], *at_50, strict=True):
+                if not ignored:
+                    kind = Kind.CORRECT if target else Kind.BACKGROUND
+                    entry = evaluation.cocoDt.anns[key]
+                    detections.append(Detection(entry, kind, int(target) or None))
+        false = [one for one in detections if one.kind is not Kind.CORRECT]
+        _explain(evaluation, false, [truth.entry for truth in truths.values()])
         for one in detections:
-            if truth := by_id.get(one.target):
-                truth.found |= one.kind is Kind.CORRECT
+            if truth := truths.get(one.target):
                 truth.score = max(truth.score or 0, one.entry['score'])
         split.detections += detections
-        split.truths |= by_id
+        split.truths |= truths
     return split
 
 
@@ -158,43 +151,30 @@ def overlaps(evaluation: COCOeval, found: list[dict], truths: list[dict]) -> np.
     return coco_mask.iou(*shapes, [0] * len(truths))
 
 
-def _detections(evaluation: COCOeval, matches: Iterable[dict]) -> Iterator[Detection]:
-    """Those that count; of false ones it is not known yet what is wrong."""
-    for match in matches:
-        at_50 = (match[key][0].tolist() for key in ('dtMatches', 'dtIgnore'))
-        for key, target, ignored in zip(match['dtIds'], *at_50, strict=True):
-            if not ignored:
-                kind = Kind.CORRECT if target else Kind.BACKGROUND
-                yield Detection(evaluation.cocoDt.anns[key], kind, int(target) or None)
-
-
-def _explain(evaluation: COCOeval, false: list[Detection], truths: list[Truth]) -> None:
+def _explain(evaluation: COCOeval, false: list[Detection], truths: list[dict]) -> None:
     """Find what is wrong with the false detections of an image.
 
     The order is that of TIDE's own code, where more than one kind would fit.
     """
-    entries = [truth.entry for truth in truths]
-    categories = np.array([entry['category_id'] for entry in entries])
-    for one, ious in zip(
-        false, overlaps(evaluation, [o.entry for o in false], entries), strict=True
-    ):
+    categories = np.array([truth['category_id'] for truth in truths])
+    ious = overlaps(evaluation, [one.entry for one in false], truths)
+    for one, row in zip(false, ious, strict=True):
         same = categories == one.entry['category_id']
-        own, other = ious * same, ious * ~same
+        own, other = row * same, row * ~same
         best_own, best_other = own.max(initial=0), other.max(initial=0)
         if _BACKGROUND <= best_own < FOREGROUND:
-            one.kind, one.target = Kind.LOCALISATION, entries[own.argmax()]['id']
+            one.kind, one.target = Kind.LOCALISATION, truths[own.argmax()]['id']
         elif best_other >= FOREGROUND:
-            one.kind, one.target = Kind.CLASSIFICATION, entries[other.argmax()]['id']
+            one.kind, one.target = Kind.CLASSIFICATION, truths[other.argmax()]['id']
         elif best_own >= FOREGROUND:
             one.kind = Kind.DUPLICATE
         elif best_other > _BACKGROUND:
             one.kind = Kind.BOTH
 
 
-def _average_precision(scores: list[float], right: list[bool], objects: int) -> float:
+def _average_precision(results: list[tuple[float, bool]], objects: int) -> float:
     """COCO's AP of a class: the mean over 101 recalls of the best precision from there on."""
-    order = np.argsort(-np.array(scores), kind='mergesort')
-    hits = np.array(right, bool)[order].cumsum()
+    hits = np.array([right for _, right in sorted(results, key=lambda r: -r[0])], bool).cumsum()
     precision = hits / np.arange(1, len(hits) + 1)
     envelope = np.maximum.accumulate(precision[::-1])[::-1]
     reached = np.searchsorted(hits / objects, np.linspace(0, 1, 101))

@@ -20,27 +20,16 @@ _QUALITY = 80
 
 @dataclass(frozen=True)
 class Worst:
-    """An image, and how bad its result is.
-
-    Attributes:
-        file: Where it is.
-        name: What the page calls it.
-        cost: The higher, the worse.
-        key: What the report of its run knows it by.
-    """
+    """An image, and how bad its result is."""
 
     file: Path
-    name: str
-    cost: float
-    key: Hashable
+    name: str  # what the page calls it
+    cost: float  # the higher, the worse
+    key: Hashable  # what the report of its run knows it by
 
 
 def photograph(file: Path) -> dict[str, object]:
-    """An image as a data address, ``picture``, with its ``width`` and ``height`` in pixels.
-
-    Raises:
-        UserError: if it cannot be read.
-    """
+    """An image as a data address, ``picture``, with ``width`` and ``height``, or a UserError."""
     image = Image.fromarray(read_rgb(file))
     width, height = image.size
     image.thumbnail((_SIDE, _SIDE))
@@ -48,12 +37,7 @@ def photograph(file: Path) -> dict[str, object]:
 
 
 def class_map(labels: np.ndarray, palette: Sequence[Sequence[int]]) -> str:
-    """A map of class indices as a data address.
-
-    Args:
-        labels: (H, W); values without a colour become transparent.
-        palette: The colour of each class, RGB in [0, 255].
-    """
+    """Class indices (H, W) in colours, RGB, as a data address; others become transparent."""
     known = np.where(labels < len(palette), labels, IGNORED).astype(np.uint8)
     image = Image.fromarray(known)
     image.putpalette([channel for colour in palette for channel in colour])

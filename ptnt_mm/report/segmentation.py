@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,20 +25,12 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import watched
 
 METRIC = 'IoUMetric'
-"""The evaluator whose predictions are read."""
-
-
-def keep_predictions(evaluator: dict, work_dir: Path) -> None:
-    """Have an evaluator write its maps where :func:`find_predictions` looks."""
-    evaluator.output_dir = str(work_dir / 'predictions')
+OUTPUT = 'output_dir'
+"""The evaluator whose predictions are read, and its setting that says where they go."""
 
 
 def find_predictions(config: Config, evaluator: dict, work_dir: Path) -> dict[str, Path]:
-    """The maps of all test images by their images' names.
-
-    Raises:
-        UserError: if two images share a name: mmseg writes one map for each name.
-    """
+    """The map of each test image by its name; a UserError if two share one, as mmseg loses one."""
     data_set = _data_set(config)
     names = [Path(data_set.get_data_info(i)['img_path']).stem for i in range(len(data_set))]
     if len(set(names)) < len(names):
@@ -50,12 +41,10 @@ def find_predictions(config: Config, evaluator: dict, work_dir: Path) -> dict[st
 def read_report(config: Config, evaluator: dict, work_dir: Path) -> 'SegmentationReport':
     """Compare the maps in a work dir with the ground truth that its config names.
 
-    Raises:
-        UserError: if either cannot be read, or their sizes differ.
+    A UserError says which of them cannot be read, or that their sizes differ.
     """
-    files = find_predictions(config, evaluator, work_dir)
-    data_set, ignored = _data_set(config), evaluator.get('ignore_index', IGNORED)
-    report = SegmentationReport(data_set, list(files.values()), ignored)
+    files = list(find_predictions(config, evaluator, work_dir).values())
+    report = SegmentationReport(_data_set(config), files, evaluator.get('ignore_index', IGNORED))
     # All maps are read now: one that cannot be read is an error here, and not on the page.
     _ = report.confusion
     return report
@@ -63,17 +52,11 @@ def read_report(config: Config, evaluator: dict, work_dir: Path) -> 'Segmentatio
 
 @dataclass(frozen=True)
 class SegmentationReport:
-    """Figures of one run.
+    """Figures of one run."""
 
-    Attributes:
-        data_set: mmseg's, which loads nothing but masks.
-        files: The predicted maps.
-        ignored: The index of pixels that do not count.
-    """
-
-    data_set: Dataset
-    files: list[Path]
-    ignored: int
+    data_set: Dataset  # mmseg's, which loads nothing but masks
+    files: list[Path]  # the predicted maps
+    ignored: int  # the index of pixels that do not count
 
     @property
     def names(self) -> list[str]:
@@ -99,12 +82,12 @@ class SegmentationReport:
 
     def of_classes(self) -> Iterator[dict[str, object]]:
         """For each class its name, its share of the pixels, its IoU and its accuracy."""
-        _, counts = self.confusion
-        metrics = _metrics(counts)
-        columns = counts.sum(axis=1) / max(counts.sum(), 1), metrics['IoU'], metrics['Acc']
+        counts, metrics = self.confusion[1], _metrics(self.confusion[1])
+        shares = counts.sum(axis=1) / max(counts.sum(), 1)
+        columns = shares, metrics['IoU'], metrics['Acc']
         for name, *values in zip(self.names, *columns, strict=True):
-            known = (None if np.isnan(value) else float(value) for value in values)
-            yield dict(zip(('Class', 'pixels', 'IoU', 'accuracy'), (name, *known), strict=True))
+            share, iou, accuracy = (None if np.isnan(x) else float(x) for x in values)
+            yield dict(Class=name, pixels=share, IoU=iou, accuracy=accuracy)
 
     @cached_property
     def confusion(self) -> tuple[list[str], np.ndarray]:
@@ -126,12 +109,11 @@ class SegmentationReport:
     def details(self, worst: Worst) -> dict[str, object]:
         """The maps of an image, its mean IoU and that of each class in it, as the page has them."""
         truth, found = self._maps(worst.key)
+        truth, palette = np.where(truth == self.ignored, IGNORED, truth), [*self.colours.values()]
         ious = zip(self.names, _metrics(self._counts[worst.key])['IoU'].tolist(), strict=True)
         return dict(
-            truth=class_map(
-                np.where(truth == self.ignored, IGNORED, truth), list(self.colours.values())
-            ),
-            found=class_map(found, list(self.colours.values())),
+            truth=class_map(truth, palette),
+            found=class_map(found, palette),
             score=1 - worst.cost,
             classes={name: round(iou, 4) for name, iou in ious if not np.isnan(iou)},
         )
@@ -139,23 +121,24 @@ class SegmentationReport:
     @cached_property
     def _counts(self) -> list[np.ndarray]:
         """Of each image the counts of pixels: (classes, classes), ground truth in rows."""
-        number = len(self.files)
-        return [self._count(index) for index in watched(range(number), number, 'Maps')]
-
-    def _count(self, index: int) -> np.ndarray:
-        truth, found = self._maps(index)
-        number = len(self.names)
-        counted = (truth != self.ignored) & (truth < number) & (found < number)
-        places = truth[counted].astype(np.int64) * number + found[counted]
-        return np.bincount(places, minlength=number**2).reshape(number, number)
+        counts, number = [], len(self.names)
+        for index in watched(range(len(self.files)), len(self.files), 'Maps'):
+            truth, found = self._maps(index)
+            counted = (truth != self.ignored) & (truth < number) & (found < number)
+            places = truth[counted].astype(np.int64) * number + found[counted]
+            counts.append(np.bincount(places, minlength=number**2).reshape(number, number))
+        return counts
 
     def _maps(self, index: int) -> tuple[np.ndarray, np.ndarray]:
         """The ground truth and the prediction of an image, (H, W) each."""
-        file = self.files[index]
-        with _explained_reading(self.data_set.get_data_info(index)['seg_map_path']):
+        file, reading = self.files[index], self.data_set.get_data_info(index)['seg_map_path']
+        try:
             loaded = self.data_set[index]
-        with _explained_reading(file), Image.open(file, formats=DECODERS) as opened:
-            found = np.asarray(opened)
+            reading = file
+            with Image.open(file, formats=DECODERS) as opened:
+                found = np.asarray(opened)
+        except Exception as error:  # decoders may raise anything
+            raise UserError(f'{reading} cannot be read: {why_unreadable(error)}') from error
         truth = loaded['gt_seg_map']
         if found.shape != truth.shape:
             raise UserError(
@@ -166,20 +149,8 @@ class SegmentationReport:
         return truth, found - 1 if loaded['reduce_zero_label'] else found
 
 
-@contextmanager
-def _explained_reading(file: Path | str) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:  # decoders may raise anything
-        raise UserError(f'{file} cannot be read: {why_unreadable(error)}') from error
-
-
 def _metrics(counts: np.ndarray) -> dict[str, np.ndarray]:
-    """Mmseg's ``aAcc``, ``IoU`` and ``Acc`` in [0, 1]; NaN of classes that are not there.
-
-    Args:
-        counts: Of pixels, (classes, classes), ground truth in rows.
-    """
+    """Mmseg's ``aAcc``, ``IoU`` and ``Acc`` in [0, 1]; NaN of classes that are not there."""
     both, truth, found = counts.diagonal(), counts.sum(axis=1), counts.sum(axis=0)
     areas = both.copy(), truth + found - both, found, truth
     return IoUMetric.total_area_to_metrics(*map(torch.from_numpy, areas))

@@ -38,19 +38,12 @@ _LOGGED = re.compile(r' - INFO - (Command|Versions|Revision of .*?|Weights): (.*
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """What a training left.
-
-    Attributes:
-        work_dir: Its folder.
-        name: What a page calls it.
-        config: Of the last time that it was started or resumed.
-        log: Of all these times.
-    """
+    """What a training left."""
 
     work_dir: Path
-    name: str
-    config: Config
-    log: TrainingLog
+    name: str  # what a page calls it
+    config: Config  # of the last time that it was started or resumed
+    log: TrainingLog  # of all these times
 
     @cached_property
     def checkpoint(self) -> Path | None:
@@ -66,40 +59,37 @@ class TrainingRun:
     def evaluation_config(self) -> Config:
         """The config, with an evaluator that leaves predictions in the work dir."""
         config = copy.deepcopy(self.config)
-        self._reader.keep_predictions(self._evaluator(config), self.work_dir)
+        reader, evaluator = self._reader(config)
+        evaluator[reader.OUTPUT] = str(self.work_dir / 'predictions')
         return config
 
     def has_predictions(self) -> bool:
-        """Whether they are all there, and newer than the weights.
-
-        Raises:
-            UserError: if predictions of this config cannot be read.
-        """
-        files = self._reader.find_predictions(*self._predicted).values()
+        """Whether all predictions are there and newer than the weights, or a UserError."""
+        reader, evaluator = self._reader(self.config)
+        files = reader.find_predictions(self.config, evaluator, self.work_dir).values()
         times = [file.stat().st_mtime if file.is_file() else 0 for file in files]
         trained = self.checkpoint.stat().st_mtime if self.checkpoint else 1
         return min(times, default=0) >= trained
 
     def read_report(self) -> Any:
-        """Compare its predictions with the ground truth.
-
-        Raises:
-            UserError: if one of them cannot be read.
-        """
-        return self._reader.read_report(*self._predicted)
+        """Compare predictions with the ground truth; a UserError if one cannot be read."""
+        reader, evaluator = self._reader(self.config)
+        return reader.read_report(self.config, evaluator, self.work_dir)
 
     def facts(self) -> Iterator[tuple[str, str]]:
         """What was trained, how, and for how long: names and values."""
+        # The newest one of those that are named by a time.
+        folder = scalar_files(self.work_dir)[-1].parents[1]
         model = self.config.get('model') or {}
         backbone = model.get('backbone') or {}
         arch = backbone.get('arch')
         parts = kind_of(model), kind_of(backbone), arch if isinstance(arch, str) else ''
         yield 'Model', ' '.join(filter(None, parts))
-        yield 'Started', re.sub(r'(....)(..)(..)_(..)(..).*', r'\1-\2-\3 \4:\5', self._folder.name)
-        lines = self.log.train
-        before = (0, *(line['step'] for line in lines))
-        steps = zip(lines, before, strict=False)
-        seconds = sum((line['step'] - start) * line.get('time', 0) for line, start in steps)
+        yield 'Started', re.sub(r'(....)(..)(..)_(..)(..).*', r'\1-\2-\3 \4:\5', folder.name)
+        lines, seconds, before = self.log.train, 0, 0
+        for line in lines:
+            seconds += (line['step'] - before) * line.get('time', 0)
+            before = line['step']
         epochs = f'{lines[-1]["epoch"]} epochs, ' if self.log.counts_epochs else ''
         yield 'Trained for', f'{epochs}{lines[-1]["step"]} iterations'
         yield 'Time', f'{seconds / 3600:.1f} h' if seconds > 3600 else f'{seconds / 60:.1f} min'
@@ -107,7 +97,7 @@ class TrainingRun:
         if memory := max(line.get('memory') or line.get('memory_mib') or 0 for line in lines):
             yield 'Peak memory', binary(int(memory * 2**20))
         yield 'Checkpoint', self.checkpoint.name if self.checkpoint else 'none'
-        file = self._folder / f'{self._folder.name}.log'
+        file = folder / f'{folder.name}.log'
         if file.is_file():
             found = _LOGGED.findall(file.read_text(encoding='utf-8', errors='replace'))
             yield from ((name.partition(' ')[0], value) for name, value in found)
@@ -132,42 +122,22 @@ class TrainingRun:
             for step, value in self.log.points(curve):
                 yield dict(group=group, unit='iteration', curve=curve, step=step, value=value)
 
-    @property
-    def _folder(self) -> Path:
-        """The newest one of those that are named by a time."""
-        return scalar_files(self.work_dir)[-1].parents[1]
-
-    @cached_property
-    def _reader(self) -> ModuleType:
-        """The file of this folder that knows the predictions of the host's models."""
+    def _reader(self, config: Config) -> tuple[ModuleType, dict]:
+        """The file of this folder that knows the predictions, and their evaluator."""
         if self.task is None:
-            raise UserError(
-                f'predictions of {self.config.get("default_scope")} cannot be read here'
-            )
-        import_host(self.config.default_scope)
-        return importlib.import_module(f'{__package__}.{self.task}')
-
-    @property
-    def _predicted(self) -> tuple[Config, dict, Path]:
-        """What the reader looks for predictions with."""
-        return self.config, self._evaluator(self.config), self.work_dir
-
-    def _evaluator(self, config: Config) -> dict:
-        """The settings of the evaluator whose predictions can be read."""
+            raise UserError(f'predictions of {config.get("default_scope")} cannot be read here')
+        import_host(config.default_scope)
+        reader = importlib.import_module(f'{__package__}.{self.task}')
         settings = evaluators(config, 'test')
         for evaluator in settings:
-            if kind_of(evaluator) == self._reader.METRIC:
-                return evaluator
+            if kind_of(evaluator) == reader.METRIC:
+                return reader, evaluator
         found = ', '.join(map(kind_of, settings)) or 'not there'
-        raise UserError(f'its test_evaluator is {found}: expected {self._reader.METRIC}')
+        raise UserError(f'its test_evaluator is {found}: expected {reader.METRIC}')
 
 
 def read_run(work_dir: Path, name: str) -> TrainingRun:
-    """Read what a training left, and call it by a name.
-
-    Raises:
-        UserError: if it holds no training log, or no config that can be read.
-    """
+    """Read what a training left, or raise a UserError if there is no log or no config."""
     log = read_training_log(work_dir)
     config = scalar_files(work_dir)[-1].with_name('config.py')
     return TrainingRun(work_dir, name, read_config(str(config)), log)

@@ -48,12 +48,8 @@ def _draw_losses(axes: Axes, log: TrainingLog) -> None:
 
 def _draw_metrics(axes: Axes, log: TrainingLog) -> None:
     if not log.val:
-        axes.text(
-            *(0.5, 0.5, 'no evaluation yet'),
-            color=FAINT,
-            horizontalalignment='center',
-            transform=axes.transAxes,
-        )
+        style = dict(color=FAINT, ha='center', transform=axes.transAxes)
+        axes.text(0.5, 0.5, 'no evaluation yet', **style)
     names = dict.fromkeys(name for line in log.val for name in metrics_of(line))
     for index, name in enumerate(main_metric_first(names)):
         points = [(line['step'], line[name]) for line in log.val if name in metrics_of(line)]

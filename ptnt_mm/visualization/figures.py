@@ -28,11 +28,7 @@ def fractions(rgb: tuple[int, int, int]) -> Colour:
 
 
 def save_figure(figure: Figure, out_file: Path) -> Path:
-    """Save a figure as PNG, atomically.
-
-    Raises:
-        UserError: if the folder cannot be written to.
-    """
+    """Save a figure as PNG, atomically, or raise a UserError."""
     content = io.BytesIO()
     figure.savefig(content, format='png', dpi=_DPI, facecolor='white')
     write_whole(out_file, content.getvalue())

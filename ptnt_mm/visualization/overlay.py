@@ -1,4 +1,4 @@
-"""Draw a class map over its image, or write lines of text on it."""
+"""Write names or lines of text on an image."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,8 +6,6 @@ import cv2
 import numpy as np
 from matplotlib.font_manager import findfont
 from PIL import Image, ImageDraw, ImageFont
-
-_OPACITY = 0.5
 
 _PLACES = 512
 """Maps are reduced to this many pixels on the longer side to find places for names."""
@@ -18,38 +16,28 @@ _SMALLEST_LETTERS = 10
 _SMALLEST_SIDE = 256  # pixels of an image that lines are written on
 
 
-def tint(image: np.ndarray, colours: np.ndarray) -> np.ndarray:
-    """Blend an image with a colour for each pixel; all (H, W, 3) uint8."""
-    return cv2.addWeighted(image, 1 - _OPACITY, np.ascontiguousarray(colours), _OPACITY, 0)
-
-
 def draw_names(
     image: np.ndarray, labels: np.ndarray, name: Callable[[int], str], colours: np.ndarray
 ) -> np.ndarray:
     """Write each class's name where its region is widest, if a letter fits in there.
 
     Args:
-        image: (H, W, 3) uint8, BGR.
+        image: (H, W, 3) uint8, BGR, as what is returned.
         labels: (H, W), the class of each pixel. Classes without a colour get no name.
         name: Maps a class index to its name.
         colours: (classes, 3) uint8, RGB.
-
-    Returns:
-        (H, W, 3) uint8, BGR.
     """
     # mmseg's visualizer sorts the coordinates of all pixels as a Python list, which takes minutes
     # and many GB for a photograph.
     picture = Image.fromarray(np.ascontiguousarray(image[..., ::-1]))
     pen, font = _pen(picture)
-    letters = font.size
-    for label, (x, y) in _places(labels, letters, len(colours)):
+    for label, (x, y) in _places(labels, font.size, len(colours)):
         text, colour = name(label), colours[label]
         dark = colour @ (0.299, 0.587, 0.114) < 128
         half = pen.textlength(text, font) / 2
         # Keep the name inside the picture.
         x = min(max(x, half), max(labels.shape[1] - half, half))
-        box = pen.textbbox((x, y), text, font, anchor='mm')
-        left, top, right, bottom = box
+        left, top, right, bottom = pen.textbbox((x, y), text, font, anchor='mm')
         pen.rectangle((left - 2, top - 2, right + 2, bottom + 2), tuple(colour.tolist()))
         pen.text((x, y), text, 'white' if dark else 'black', font, anchor='mm')
     return np.asarray(picture)[..., ::-1]

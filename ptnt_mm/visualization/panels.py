@@ -88,7 +88,7 @@ class Points(NamedTuple):
     places: np.ndarray  # (n, 2)
     numbers: np.ndarray  # (n,), shown as colours
     scale: Scale
-    labels: tuple[str, str]
+    labels: tuple[str, str] = ('t-SNE 1', 't-SNE 2')
 
     def draw(self, axes: Axes) -> None:
         """Draw all but the colour bar."""

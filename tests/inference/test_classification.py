@@ -17,7 +17,7 @@ from configs.models import build, narrow  # noqa: E402
 from mmpretrain.structures import DataSample  # noqa: E402
 from torch import nn  # noqa: E402
 
-from ptnt_mm.inference.evaluation import DrawLabelsHook, draw_predictions  # noqa: E402
+from ptnt_mm.inference.evaluation import DrawHook, draw_predictions  # noqa: E402
 from ptnt_mm.inference.predictor import Predictor, load_predictor  # noqa: E402
 
 from .samples import CLASSES, photograph, save  # noqa: E402
@@ -83,7 +83,7 @@ def test_truth_and_best_classes_are_written_for_each_image(tmp_path: Path):
     draw_predictions(config, tmp_path / 'shown')
     (settings,) = config.custom_hooks
     assert settings.pop('type') == 'DrawLabelsHook'
-    hook = DrawLabelsHook(**settings)
+    hook = DrawHook(**settings)
     data = SimpleNamespace(dataset=SimpleNamespace(metainfo=dict(classes=CLASSES)))
     hook.before_test(SimpleNamespace(model=model, cfg=config, test_dataloader=data))
     samples = []

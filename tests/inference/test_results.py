@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.inference.results import FORMAT, ResultFolder, Results
+from ptnt_mm.inference.results import FORMAT, Results
 from ptnt_mm.utils.errors import UserError
 
 
 def write(path: Path, entries: tuple = ()) -> dict:
-    results = Results(dict(format=FORMAT, classes=['a "b"']))
+    results = Results(path, overwrite=True)
     for entry in entries:
-        results.add(entry)
-    results.write(path / 'predictions.json')
+        results.add(**entry)
+    results.write(format=FORMAT, classes=['a "b"'])
     return json.loads((path / 'predictions.json').read_text())
 
 
@@ -27,25 +27,25 @@ def test_it_is_json_with_and_without_images(tmp_path: Path):
 
 
 def test_failures(tmp_path: Path):
-    results = Results({})
+    results = Results(tmp_path, overwrite=False)
     results.fail('x.png', 'is empty')
-    results.write(tmp_path / 'x.json')
+    results.write()
     assert (len(results.found), len(results.failed)) == (0, 1)
-    found = json.loads((tmp_path / 'x.json').read_text())
+    found = json.loads(results.file.read_text())
     assert found['failed'] == [dict(file='x.png', reason='is empty')]
 
 
 def test_results_are_replaced_only_when_asked(tmp_path: Path):
-    ResultFolder(tmp_path / 'new', overwrite=False).prepare()
+    Results(tmp_path / 'new', overwrite=False).prepare()
     write(tmp_path)
     (tmp_path / 'drawn').mkdir()
     (tmp_path / 'drawn' / 'old.png').touch()
     (tmp_path / 'mine.txt').touch()
     with pytest.raises(UserError, match='results of an earlier run: .* give --overwrite'):
-        ResultFolder(tmp_path, overwrite=False)
-    folder = ResultFolder(tmp_path, overwrite=True)
-    assert folder.predictions.exists()
-    folder.prepare()
+        Results(tmp_path, overwrite=False)
+    results = Results(tmp_path, overwrite=True)
+    assert results.file.exists()
+    results.prepare()
     assert sorted(path.name for path in tmp_path.iterdir()) == ['mine.txt', 'new']
 
 
@@ -55,13 +55,13 @@ def test_files_of_others_are_never_replaced(name: str, tmp_path: Path):
     file.parent.mkdir(exist_ok=True)
     file.write_text('[]')
     with pytest.raises(UserError, match='is not of this tool'):
-        ResultFolder(tmp_path, overwrite=True)
+        Results(tmp_path, overwrite=True)
     assert file.read_text() == '[]'
 
 
 def test_a_folder_that_cannot_be(tmp_path: Path):
     (tmp_path / 'file').touch()
     with pytest.raises(UserError, match='is not a folder'):
-        ResultFolder(tmp_path / 'file', overwrite=False)
+        Results(tmp_path / 'file', overwrite=False)
     with pytest.raises(UserError, match='cannot be written to'):
-        ResultFolder(tmp_path / 'file' / 'below', overwrite=False).prepare()
+        Results(tmp_path / 'file' / 'below', overwrite=False).prepare()

@@ -3,15 +3,9 @@
 import numpy as np
 import pytest
 
-from ptnt_mm.visualization.overlay import draw_names, tint
+from ptnt_mm.visualization.overlay import draw_names
 
 COLOURS = np.array([(10, 20, 30), (250, 200, 100)], dtype=np.uint8)
-
-
-def test_half_of_each():
-    image = np.full((4, 6, 3), 100, np.uint8)
-    colours = np.broadcast_to(np.array([0, 50, 200], np.uint8), image.shape)
-    np.testing.assert_array_equal(tint(image, colours)[1, 1], [50, 75, 150])
 
 
 NAMES = ('rest', 'thing')

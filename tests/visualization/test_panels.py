@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from ptnt_mm.inference.network_figures import scatter_channels, to_colours
 from ptnt_mm.visualization.panels import Panel, PanelRow, Points, around, draw_rows, from_zero
-from ptnt_mm.visualization.projections import scatter_channels, to_colours
 
 IMAGE = np.full((60, 80, 3), 100, np.uint8)
 
@@ -50,7 +50,7 @@ def test_scales():
 
 def test_points_and_tiles():
     scale = from_zero('spread', np.ones(5))
-    points = Points('points', np.random.rand(5, 2), np.ones(5), scale, ('t-SNE 1', 't-SNE 2'))
+    points = Points('points', np.random.rand(5, 2), np.ones(5), scale)
     tiles = Panel('tiles', IMAGE, np.ones((4, 6)), (0, 80, 60, 0), tiles=(2, 3))
     many = tiles._replace(title='many', tiles=(2, 300))
     figure = draw_rows('Title', [PanelRow('row', [points, tiles, many])])

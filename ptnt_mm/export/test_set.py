@@ -1,23 +1,31 @@
-"""What an export needs of a config's test set: how images are resized, and some of them."""
+"""What an export does with a config's test set: resizing, some images, and an evaluation."""
 
+import copy
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from mmengine.config import Config
+from mmengine.model import BaseModel
 
+from ptnt_mm.deploy import Deployed
+from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets
+from ptnt_mm.engine.failures import late_building
 from ptnt_mm.inference.images import find_images, read_image
+from ptnt_mm.inference.predictor import fill_sample
 from ptnt_mm.models.layers.shapes import reduced
+from ptnt_mm.registry import MODELS
 from ptnt_mm.utils.errors import UserError
 
 
 def resizing(config: Config) -> tuple[list[int] | None, bool]:
     """Width and height that the test pipeline resizes into, and whether shapes are kept.
 
-    Raises:
-        UserError: if a step changes images in another way, which ``ptnt_mm.deploy`` cannot.
+    A UserError names a step that changes images in another way, which ``ptnt_mm.deploy`` cannot.
     """
     scale, keep_ratio = None, True
     for step in next(data_sets(config, 'test')).pipeline:
@@ -35,11 +43,7 @@ def resizing(config: Config) -> tuple[list[int] | None, bool]:
 
 
 def images_of(folder: Path) -> Iterator[np.ndarray]:
-    """The images of a folder, (H, W, 3) uint8, RGB.
-
-    Raises:
-        UserError: if there is no such folder, or none in it, or one that cannot be read.
-    """
+    """The images of a folder, (H, W, 3) uint8, RGB, or a UserError if there are none."""
     if not folder.is_dir():
         raise UserError(f'there is no folder {folder}')
     found = find_images(folder, without=folder / '.none')
@@ -52,19 +56,47 @@ def test_images(config: Config, number: int) -> list[np.ndarray]:
     for data_set in data_sets(config, 'test'):
         for path in data_set.paths():
             if path.is_dir():
-                images = images_of(path)
-                return [image for image, _ in zip(images, range(number), strict=False)]
+                return list(islice(images_of(path), number))
     return [pattern(seed) for seed in range(number)]
 
 
 def pattern(seed: int, size: tuple[int, int] = (480, 640)) -> np.ndarray:
-    """Coloured blocks with noise, (H, W, 3) uint8, where there are no images.
-
-    Args:
-        seed: Of the colours and the noise.
-        size: Height and width in pixels.
-    """
+    """Coloured blocks with noise, (H, W, 3) uint8, where there are no images."""
     random = np.random.default_rng(seed)
     coarse = random.integers(0, 224, (*reduced(size, 32), 3))
     blocks = coarse.repeat(32, axis=0).repeat(32, axis=1)[: size[0], : size[1]]
     return (blocks + random.integers(0, 32, blocks.shape)).astype(np.uint8)
+
+
+@MODELS.register_module()
+class DeployedModel(BaseModel):
+    """An exported file in place of a model, for MMEngine's test loop.
+
+    It reads, resizes and pads images itself, as it does without a host.
+
+    Args:
+        file: The file.
+        runtime: What runs it; by default the one that the suffix belongs to.
+        data_preprocessor: Not used.
+    """
+
+    def __init__(self, file: str, runtime: str | None = None, data_preprocessor: Any = None):
+        super().__init__()
+        self._deployed = Deployed(file, runtime)
+
+    def test_step(self, data: dict) -> list:
+        """Fill in the predictions of a batch of samples."""
+        return [fill_sample(one, self._deployed(one.img_path)) for one in data['data_samples']]
+
+    def forward(self, *args: Any, **options: Any) -> None:
+        """Not used: there is nothing to train."""
+
+
+def evaluate_file(config: Config, file: Path, work_dir: Path) -> dict:
+    """The metrics of an exported file, by name, on the test set of a config."""
+    config = copy.deepcopy(config)
+    config.model = dict(type='DeployedModel', file=str(file))
+    config.update(load_from=None, resume=False, work_dir=str(work_dir))
+    runner = build_runner(config)
+    with late_building():
+        return runner.test()
