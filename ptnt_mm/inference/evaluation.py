@@ -99,6 +99,7 @@ class DrawHook(Hook):
     def __init__(self, folder: str, root: str):
         self._folder = Path(folder)
         self._root = Path(os.path.abspath(root))
+        self._drawn: dict[Path, Path] = {}
 
     def before_test(self, runner: Any) -> None:
         """Find the names and colours of the classes."""
@@ -127,7 +128,11 @@ class DrawHook(Hook):
                 raise UserError(f'--show-dir: {error}') from error
             name = file.relative_to(self._root if file.is_relative_to(self._root) else file.anchor)
             # Not in the images' own formats: JPEG blurs borders, WebP has no room for two of them.
-            write_whole(self._folder / name.with_suffix('.png'), encode_image(picture, '.png'))
+            out = name.with_suffix('.png')
+            if self._drawn.setdefault(out, name) != name:
+                # Images that differ in their suffixes alone.
+                out = name.with_name(f'{name.name}.png')
+            write_whole(self._folder / out, encode_image(picture, '.png'))
 
     def _picture(self, sample: Any, image: np.ndarray) -> np.ndarray:
         """A sample drawn on its image, (H, W, 3) uint8, BGR."""

@@ -70,11 +70,14 @@ def open_video(source: Path | int) -> Video:
 class Movie:
     """Writes an .mp4 file whose frame size is that of its first frame.
 
-    A context manager: at its end, also after an error, the file holds the frames written so far.
+    A context manager: at its end, also after an error, the file gets its name and holds the frames
+    written so far.
     """
 
     def __init__(self, file: Path, fps: float):
         self._file = file
+        # Not ``write_whole``: OpenCV needs the file extension, and a stopped video is kept.
+        self._partial = file.with_name(f'.{file.stem}.partial-{os.getpid()}{file.suffix}')
         self._fps = fps
         self._writer = None
 
@@ -84,20 +87,25 @@ class Movie:
     def __exit__(self, *error: object) -> None:
         if self._writer is not None:
             self._writer.release()
+            os.replace(self._partial, self._file)
 
     def add(self, frame: np.ndarray) -> None:
         """Append a frame, (H, W, 3) uint8, BGR, or raise a UserError."""
         if self._writer is None:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                self._file.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise UserError(f'{self._file} cannot be written: {error.strerror}') from error
             height, width = frame.shape[:2]
             code = cv2.VideoWriter_fourcc(*'mp4v')
-            self._writer = cv2.VideoWriter(str(self._file), code, self._fps, (width, height))
-            if not self._writer.isOpened():
-                self._file.unlink(missing_ok=True)
+            writer = cv2.VideoWriter(str(self._partial), code, self._fps, (width, height))
+            if not writer.isOpened():
+                self._partial.unlink(missing_ok=True)
                 raise UserError(
                     f'{self._file}: OpenCV cannot write a video of {width} x {height} pixels '
                     'there; --no-draw writes no video'
                 )
+            self._writer = writer
         self._writer.write(frame)
 
 

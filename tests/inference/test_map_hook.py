@@ -45,14 +45,14 @@ def sample_of(file: Path | None, **maps: int) -> BaseDataElement:
 
 
 def test_images_of_one_name_in_several_folders(hook: DrawHook, tmp_path: Path):
-    names = ('a/0001.jpg', 'b/0001.jpg')
+    names = ('a/0001.jpg', 'b/0001.jpg', 'b/0001.bmp')
     files = [black(tmp_path / 'images' / name) for name in names]
     files.append(black(tmp_path / 'elsewhere' / '0001.jpg'))
-    hook.after_test_iter(None, 0, outputs=[sample_of(file, pred_sem_seg=1) for file in files[:1]])
-    hook.after_test_iter(None, 1, outputs=[sample_of(file, pred_sem_seg=0) for file in files[1:]])
+    hook.after_test_iter(None, 0, outputs=[sample_of(file, pred_sem_seg=1) for file in files[:2]])
+    hook.after_test_iter(None, 1, outputs=[sample_of(file, pred_sem_seg=0) for file in files[2:]])
     shown = tmp_path / 'shown'
     whole = files[-1].relative_to(files[-1].anchor)
-    expected = {'a/0001.png', 'b/0001.png', whole.with_suffix('.png').as_posix()}
+    expected = {'a/0001.png', 'b/0001.png', 'b/0001.bmp.png', whole.with_suffix('.png').as_posix()}
     assert {path.relative_to(shown).as_posix() for path in shown.rglob('*.*')} == expected
 
 
