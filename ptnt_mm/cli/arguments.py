@@ -26,6 +26,14 @@ _OF_HOSTS = (
     'The draw is False',
 )
 
+_OF_OTHER_TOOLS = ('--gpus', '--gpu-ids', '--gpu-id', '--device')
+_GPUS = (
+    'a process uses one GPU, the first that there is. Before the command, CUDA_VISIBLE_DEVICES=1 '
+    'chooses another, and CUDA_VISIBLE_DEVICES=-1 the CPU. For 8 GPUs: tools/dist_train.sh CONFIG '
+    '8 (to test, tools/dist_test.sh CONFIG CHECKPOINT 8), or torchrun --nproc_per_node 8 and '
+    '--launcher pytorch'
+)
+
 
 class Parser(argparse.ArgumentParser):
     """A parser that takes flags as they are written, and names the nearest to an unknown one.
@@ -52,8 +60,11 @@ class Parser(argparse.ArgumentParser):
             words = sys.argv[1:] if args is None else args
             for word in takewhile('--'.__ne__, words):
                 flag = word.partition('=')[0]
-                if flag.startswith('--') and flag not in self._option_string_actions:
-                    self.error(unknown_name('flag', flag, self._flags()))
+                if not flag.startswith('--') or flag in self._option_string_actions:
+                    continue
+                if flag in _OF_OTHER_TOOLS and '--launcher' in self._option_string_actions:
+                    self.error(f'{flag}: {_GPUS}')
+                self.error(unknown_name('flag', flag, self._flags()))
         return super().parse_known_args(args, namespace)
 
     def run(
@@ -80,30 +91,6 @@ class Parser(argparse.ArgumentParser):
         """Those that the help shows."""
         shown = (action for action in self._actions if action.help != argparse.SUPPRESS)
         return [flag for action in shown for flag in action.option_strings if flag[:2] == '--']
-
-
-class Elsewhere(argparse.Action):
-    """A flag that other tools have: an error that says what to do instead.
-
-    Args:
-        option_strings: Its names.
-        dest: As argparse gives it.
-        advice: What to do.
-    """
-
-    def __init__(self, option_strings: Sequence[str], dest: str, advice: str):
-        super().__init__(option_strings, dest, nargs='?', help=argparse.SUPPRESS)
-        self.advice = advice
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        """Refuse it."""
-        parser.error(f'{option_string}: {self.advice}')
 
 
 class Settings(DictAction):
@@ -145,21 +132,6 @@ def add_work_dir_and_launcher(parser: Parser) -> None:
     """Add what training and testing have in common beside the config."""
     parser.add_argument(
         '--work-dir', type=Path, help='where logs and checkpoints go: work_dirs/CONFIG by default'
-    )
-    parser.add_argument(
-        '--gpus',
-        '--gpu-ids',
-        '--gpu-id',
-        action=Elsewhere,
-        advice='a process uses one GPU. For 8 of them: tools/dist_train.sh CONFIG 8 (to test, '
-        'tools/dist_test.sh CONFIG CHECKPOINT 8), or torchrun --nproc_per_node 8 and --launcher '
-        'pytorch. CUDA_VISIBLE_DEVICES=1 chooses one',
-    )
-    parser.add_argument(
-        '--device',
-        action=Elsewhere,
-        advice='the first GPU is used, if there is one. Before the command, CUDA_VISIBLE_DEVICES=1 '
-        'chooses another, and CUDA_VISIBLE_DEVICES=-1 the CPU',
     )
     parser.add_argument('--launcher', choices=['none', 'pytorch', 'slurm', 'mpi'], default='none')
     parser.add_argument('--local_rank', '--local-rank', type=int, default=0, help=argparse.SUPPRESS)
