@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import re
 import socket
 import sys
 import threading
@@ -20,7 +19,6 @@ from mmengine.dist import barrier, get_rank
 from ptnt_mm.checkpoints import archive
 from ptnt_mm.checkpoints.errors import CheckpointError
 from ptnt_mm.checkpoints.unsafe_switch import UNSAFE_SWITCH, is_on
-from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.utils.text import printable
 
 _TIMEOUT = 30.0  # seconds that a server may stay silent
@@ -180,11 +178,6 @@ def _fetch(url: str) -> Path:
     file = cache_path(url)
     if file.is_file():
         return file
-    # Torch keeps it under its bare name; a digest in that says whether it is the right one.
-    of_torch = file.with_name(file.name.partition('-')[2])
-    digest = re.search(r'-([0-9a-f]{8,64})\.', of_torch.name)
-    if digest and of_torch.is_file() and sha256(of_torch).startswith(digest[1]):
-        return of_torch
     file.parent.mkdir(parents=True, exist_ok=True)
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(_TIMEOUT)

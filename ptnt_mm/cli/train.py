@@ -32,11 +32,11 @@ from ptnt_mm.engine.launcher import choose_launcher, is_first_process
 from ptnt_mm.engine.runner import how_to_repeat, log_file
 from ptnt_mm.engine.starting_weights import changes, choose_start
 from ptnt_mm.engine.work_dir import (
-    RemoveHook,
     choose_work_dir,
     earlier_run,
     latest_checkpoint,
     locked,
+    remove,
     require_fresh,
 )
 from ptnt_mm.inference.experiment_log import BACKENDS, log_to
@@ -116,16 +116,16 @@ def train(
         check_data_files(config, ('train', 'val'))
         if is_first and not overwrite and resume is None:
             require_fresh(work_dir)
-        leftovers = _leftovers(work_dir, start.weights) if overwrite else []
+        leftovers = _leftovers(work_dir, start.weights) if is_first and overwrite else []
         # Once is enough, and large annotation files take a while.
         warnings = check_before_training(config) if is_first else []
         runner = build_runner(config, start.checkpoint)
-        runner.register_hook(RemoveHook(leftovers))
         warnings += [f'Since the checkpoint {line}' for line in changes(start.stored, runner.cfg)]
         for level, line in _opening(config, warnings, start.weights, command):
             runner.logger.log(level, line)
         # The runner alone holds the checkpoint now, and frees it when it is loaded.
         del start
+        remove(leftovers)
         try:
             with late_building(), failures_explained(runner.logger):
                 runner.train()

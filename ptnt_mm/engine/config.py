@@ -5,6 +5,7 @@ import inspect
 import re
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from mmengine.config import Config, ConfigDict
@@ -162,11 +163,9 @@ def stored_config(text: str) -> ConfigDict:
         return settings
     for statement in statements:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            try:
+            with suppress(ValueError, TypeError, RecursionError):
                 value = ast.literal_eval(_DictCalls().visit(statement.value))
-            except (ValueError, TypeError, RecursionError):
-                continue
-            settings[statement.targets[0].id] = value
+                settings[statement.targets[0].id] = value
     return settings
 
 
@@ -175,11 +174,10 @@ class _DictCalls(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
-        names = [keyword.arg for keyword in node.keywords]
-        if node.args or None in names or not isinstance(node.func, ast.Name):
+        if node.args or not isinstance(node.func, ast.Name) or node.func.id != 'dict':
             return node
-        values = [keyword.value for keyword in node.keywords]
-        return ast.Dict(list(map(ast.Constant, names)), values) if node.func.id == 'dict' else node
+        names = [ast.Constant(keyword.arg) for keyword in node.keywords]
+        return ast.Dict(names, [keyword.value for keyword in node.keywords])
 
 
 def _find_config(path: str) -> Path:

@@ -88,12 +88,7 @@ def check_data_files(config: Config, splits: tuple[str, ...]) -> None:
 
 
 def _unwrapped(settings: dict, pipeline: tuple[dict, ...]) -> Iterator[DataSet]:
-    """The data set, the one that it wraps, or all that it joins.
-
-    Args:
-        settings: Of a data set or a wrapper.
-        pipeline: The transforms that come after its own.
-    """
+    """The data set, the one that it wraps, or all that it joins; its transforms come first."""
     pipeline = (*(settings.get('pipeline') or ()), *pipeline)
     inner = [settings['dataset']] if 'dataset' in settings else settings.get('datasets', ())
     if not inner and settings:

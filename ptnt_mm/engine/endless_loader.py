@@ -167,15 +167,8 @@ class EndlessLoader(DataLoader):
                 'the training data set is empty: look at data_root, data_prefix, ann_file and the '
                 'suffixes in train_dataloader.dataset'
             )
-        try:
-            # Loops through the data where a batch sampler counts so.
-            length = len(loader)
-        except TypeError as error:
-            name = type(loader.batch_sampler).__name__
-            raise UserError(
-                f'train_dataloader.batch_sampler: {name} has no length, which schedules and logs '
-                'ask for: give it a __len__'
-            ) from error
+        # Loops through the data where a batch sampler counts so.
+        length = len(loader)
         super().__init__(
             SeededDataset(loader.dataset),
             batch_sampler=BatchStream(loader.batch_sampler, length),

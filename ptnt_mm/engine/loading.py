@@ -209,22 +209,19 @@ def _likely_cause(report: LoadReport, weights: Weights, own: Weights) -> str:
 
 
 def _keep_to_work_dir(runner: Any, checkpoint: dict) -> None:
-    """Forget files outside the work_dir that a checkpoint claims as its own.
+    """Forget files outside the work_dir that a checkpoint claims as its own: MMEngine deletes them.
 
-    MMEngine deletes the file or folder that a resumed checkpoint calls its best one as soon as
-    there is a better one, and those that it says it kept.
+    It does so with the former best checkpoint, and with outdated ones.
     """
     info = checkpoint.get('message_hub', {}).get('runtime_info', {})
     work_dir = Path(runner.work_dir).resolve()
-    for key, value in list(info.items()):
-        if str(key).startswith('best_ckpt'):
-            ours = isinstance(value, str) and Path(value).resolve().parent == work_dir
-        else:
-            counts = isinstance(value, list) and all(type(step) is int for step in value)
-            ours = counts or key != 'keep_ckpt_ids'
-        if not ours:
+    for key in [key for key in info if str(key).startswith('best_ckpt')]:
+        if Path(str(info[key])).resolve().parent != work_dir:
             del info[key]
             runner.logger.warning(f'{key} of the checkpoint is not in {work_dir}: forgotten')
+    steps = info.get('keep_ckpt_ids', [])
+    if not isinstance(steps, list) or not all(type(step) is int for step in steps):
+        del info['keep_ckpt_ids']
 
 
 make_loading_safe()

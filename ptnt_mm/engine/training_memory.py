@@ -55,8 +55,7 @@ class TrainingStep:
         self.scope = scope_of(config)
         self.model = model.train()
         self.images = images
-        samples = self._samples(config)
-        self.sample = max(samples, key=lambda sample: sample['inputs'][0].numel())
+        self.sample = max(self._samples(config), key=lambda sample: sample['inputs'][0].numel())
         self.area = self._batch(self.sample)['inputs'][0, 0].numel()
 
     def loss(self, side: int) -> tuple[Tensor, int]:
@@ -185,13 +184,7 @@ def _of_weights(config: Config, model: nn.Module) -> int:
 
 
 def _resize(annotated: BaseDataElement, size: tuple[int, int], scale: float) -> None:
-    """Bring boxes, objects' masks and masks of classes to another size, in place.
-
-    Args:
-        annotated: Of an image.
-        size: (height, width) in pixels.
-        scale: By which the image was resized to it.
-    """
+    """Bring boxes, objects' masks and masks of classes to a size (height, width), in place."""
     for name in ('gt_instances', 'ignored_instances'):
         if name in annotated:
             instances = annotated.get(name)

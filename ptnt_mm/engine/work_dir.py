@@ -14,9 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mmengine.config import Config
-from mmengine.dist import master_only
-from mmengine.hooks import Hook
-from mmengine.runner import Runner
 
 from ptnt_mm.utils.errors import UserError
 
@@ -125,21 +122,10 @@ def require_fresh(work_dir: Path) -> None:
         )
 
 
-class RemoveHook(Hook):
-    """Throw files and folders away when training begins: everything was built and loaded by then.
-
-    Args:
-        paths: What to remove.
-    """
-
-    def __init__(self, paths: list[Path]):
-        self.paths = paths
-
-    @master_only
-    def before_train(self, runner: Runner) -> None:
-        """Remove them."""
-        for path in self.paths:
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+def remove(paths: list[Path]) -> None:
+    """Throw files and folders away."""
+    for path in paths:
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def _checkpoints(work_dir: Path) -> list[Path]:
