@@ -1,7 +1,6 @@
 """What several command lines have in common: their parser, kinds of values, and how they run."""
 
 import argparse
-import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -82,9 +81,6 @@ class Parser(argparse.ArgumentParser):
         args = self.parse_args(words)
         for beginning in _OF_HOSTS:
             warnings.filterwarnings('ignore', beginning, UserWarning)
-        if 'local_rank' in args:
-            # torch.distributed.launch passes it as an argument, torchrun by the environment.
-            os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
         return exit_status(lambda: command(args))
 
     def _flags(self) -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from mmengine.dist import get_rank, get_world_size
-from torch.utils.data import DataLoader, Dataset, IterableDataset
+from torch.utils.data import DataLoader, Dataset
 
 from ptnt_mm.utils.errors import UserError
 
@@ -153,15 +153,10 @@ class EndlessLoader(DataLoader):
         pass_length: Batches of this process in which all processes together see the data once.
 
     Raises:
-        UserError: if there is no data, or if it does not come in batches of indices.
+        UserError: if there is no data.
     """
 
     def __init__(self, loader: DataLoader):
-        if loader.batch_sampler is None or isinstance(loader.dataset, IterableDataset):
-            raise UserError(
-                'iteration-based training needs a data set with indices, and their batches: set '
-                'train_dataloader.sampler and train_dataloader.batch_size'
-            )
         if len(loader.dataset) == 0:
             raise UserError(
                 'the training data set is empty: look at data_root, data_prefix, ann_file and the '

@@ -6,12 +6,13 @@ from pathlib import Path
 
 from mmengine.config import Config, ConfigDict
 
+from ptnt_mm.checkpoints.read import read
 from ptnt_mm.engine.config import flat_settings, stored_config
 from ptnt_mm.engine.constructors import arguments, classes_named, is_of_family
 from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.engine.loading import without_config
 from ptnt_mm.engine.work_dir import latest_checkpoint
-from ptnt_mm.models.pretrained import TRUNK_ROOTS, find_state_dict, pretrained_init, read
+from ptnt_mm.models.pretrained import pretrained_init
 from ptnt_mm.utils.errors import UserError
 
 # What belongs to a start, and not to the experiment.
@@ -108,10 +109,10 @@ def _use_resume(config: Config, file: str) -> tuple[dict, ConfigDict]:
     content = read(file)
     # MMEngine saves the best ones without an optimizer, and would go on with a fresh one.
     if 'meta' not in content or 'optimizer' not in content:
-        weights, _ = find_state_dict(content, f'--resume {file}')
-        roots = {key.removeprefix('module.').partition('.')[0] for key in weights}
-        flag = '--pretrained' if roots & TRUNK_ROOTS else '--load-from'
-        raise UserError(f'--resume {file}: holds weights only; start from them with {flag}')
+        raise UserError(
+            f'--resume {file}: holds weights only; start from them with --load-from, or with '
+            "--pretrained if they are a backbone's alone"
+        )
     config.load_from = file
     stored = stored_config(content['meta'].get('cfg', ''))
     seed = content['meta'].get('seed')

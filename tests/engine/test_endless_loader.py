@@ -9,7 +9,7 @@ import pytest
 import torch
 from mmengine.dataset import Compose, DefaultSampler, InfiniteSampler, pseudo_collate
 from torch import Tensor
-from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, Sampler
+from torch.utils.data import BatchSampler, DataLoader, Dataset, Sampler
 
 from ptnt_mm.engine.endless_loader import BatchStream, EndlessLoader
 from ptnt_mm.engine.train_loop import ends_a_pass
@@ -241,13 +241,3 @@ def test_less_data_than_a_batch():
     loader = endless(sampler=DefaultSampler, batch_size=20, drop_last=True)
     with pytest.raises(UserError, match='does not fill a batch: lower .*batch_size'):
         next(iter(loader))
-
-
-def test_data_without_batches_of_indices():
-    class Stream(IterableDataset):
-        def __iter__(self):
-            return iter(range(3))
-
-    for data, size in ((Stream(), None), (Stream(), 2), (range(3), None)):
-        with pytest.raises(UserError, match='needs a data set with indices'):
-            EndlessLoader(DataLoader(data, batch_size=size))
