@@ -7,7 +7,6 @@ import argparse
 import copy
 import logging
 import shlex
-import sys
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,11 +30,11 @@ from ptnt_mm.engine.launcher import choose_launcher, is_first_process
 from ptnt_mm.engine.runner import how_to_repeat, log_file
 from ptnt_mm.engine.starting_weights import changes, choose_start
 from ptnt_mm.engine.work_dir import (
+    RemoveHook,
     choose_work_dir,
     earlier_run,
     latest_checkpoint,
     locked,
-    remove,
     require_fresh,
 )
 from ptnt_mm.inference.experiment_log import BACKENDS, log_to
@@ -86,7 +85,7 @@ def train(
 
     Raises:
         UserError: for everything that the user can mend, before work is lost.
-        KeyboardInterrupt: for Ctrl-C; of the work dir if the training had begun.
+        KeyboardInterrupt: for Ctrl-C; it says what is kept, and how to continue.
     """
     refuse_forced_unsafe_loading()
     require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
@@ -101,22 +100,25 @@ def train(
         check_data_files(config, ('train', 'val'))
         if is_first and not overwrite and resume is None:
             require_fresh(work_dir)
-        leftovers = _leftovers(work_dir, start.weights) if is_first and overwrite else []
+        leftovers = _leftovers(work_dir, start.weights) if overwrite else []
         # Once is enough, and large annotation files take a while.
         warnings = check_before_training(config) if is_first else []
         runner = build_runner(config, start.checkpoint)
+        runner.register_hook(RemoveHook(leftovers))
         warnings += [f'Since the checkpoint {line}' for line in changes(start.stored, runner.cfg)]
         for line in warnings:
             runner.logger.warning(line)
         _log_opening(runner.logger, config, start.weights, command)
         # The runner alone holds the checkpoint now, and frees it when it is loaded.
         del start
-        remove(leftovers)
         try:
             with late_building(), failures_explained(runner.logger):
                 runner.train()
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(work_dir) from None
+            last = latest_checkpoint(work_dir)
+            kept = f'{last} is the last checkpoint' if last else 'no checkpoint was written yet'
+            advice = 'continue with the same command and --resume, without --overwrite'
+            raise KeyboardInterrupt(f'{kept}; {advice}') from None
     return runner
 
 
@@ -234,30 +236,10 @@ def _use_mixed_precision(config: Config) -> None:
     config.optim_wrapper.dtype = 'bfloat16' if has_bfloat16 else 'float16'
 
 
-def _run(arguments: TrainArguments) -> int:
-    try:
-        runner = train(**vars(arguments))
-    except KeyboardInterrupt as stopped:
-        if not stopped.args:
-            raise
-        if is_main_process():
-            print(_how_to_continue(arguments, *stopped.args), file=sys.stderr)
-        return 130
+def _run(arguments: TrainArguments) -> None:
+    runner = train(**vars(arguments))
     if is_main_process():
         print(_closing(runner))
-    return 0
-
-
-def _how_to_continue(arguments: TrainArguments, work_dir: Path) -> str:
-    """What is kept, and the command that continues."""
-    resume = arguments.resume
-    dropped = {'--overwrite', '--resume', f'--resume={resume}', resume}
-    starter, *words = (word for word in arguments.command if word not in dropped)
-    if arguments.launcher != 'none':
-        starter = '(your launcher) -m ptnt_mm' if starter == 'ptnt' else '(your launcher)'
-    checkpoint = latest_checkpoint(work_dir)
-    kept = f'{checkpoint} is the last checkpoint' if checkpoint else 'no checkpoint was written yet'
-    return f'\nStopped. {kept}; continue with\n    {starter} {shlex.join([*words, "--resume"])}'
 
 
 def _closing(runner: Runner) -> str:
