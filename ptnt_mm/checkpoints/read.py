@@ -101,11 +101,6 @@ def check_file(path: Path) -> None:
         with path.open('rb') as file:
             head = file.read(_HEAD)
     page = head.lstrip().lower().startswith((b'<!doctype', b'<html', b'<?xml'))
-    # Bytes that are not text become what cannot be printed.
-    text = head.decode(errors='surrogateescape')
-    if len(head) == _HEAD:
-        text = text[:-3]  # the last character may be cut in two
-    is_text = all(character.isprintable() or character.isspace() for character in text)
     tensors = head[8:9] == b'{' and path.suffix != '.safetensors'
     for is_so, what in (
         (path.is_dir(), 'is a folder; give the checkpoint file inside it'),
@@ -115,7 +110,7 @@ def check_file(path: Path) -> None:
         (page, 'is a web page; download the checkpoint by a direct link'),
         (head[:2] == b'PK' and not zipfile.is_zipfile(path), 'is cut off; download it again'),
         (tensors, f'is a safetensors file; rename it to {path.stem}.safetensors'),
-        (is_text, 'is a text file, not a checkpoint'),
+        (b'\0' not in head, 'is a text file, not a checkpoint'),
     ):
         if is_so:
             raise CheckpointError(f'{path}: {what}')
@@ -123,15 +118,15 @@ def check_file(path: Path) -> None:
 
 def check_described(checkpoint: Mapping) -> None:
     """Raise a CheckpointError unless what MMEngine says about a training are dicts."""
-    for name in ('meta', 'message_hub', 'message_hub.runtime_info'):
-        entry = checkpoint
-        for key in name.split('.'):
-            entry = entry.get(key, {})
-        if not isinstance(entry, dict):
-            raise CheckpointError(
-                f"the checkpoint's {name} is a {type(entry).__name__}, not a dict as MMEngine "
-                'writes it: save its weights alone, read by torch.load(..., weights_only=True)'
-            )
+    hub = checkpoint.get('message_hub', {})
+    parts = [checkpoint.get('meta', {}), hub]
+    if isinstance(hub, dict):
+        parts.append(hub.get('runtime_info', {}))
+    if not all(isinstance(part, dict) for part in parts):
+        raise CheckpointError(
+            "the checkpoint's meta or message_hub is not a dict as MMEngine writes it: save its "
+            'weights alone, read by torch.load(..., weights_only=True)'
+        )
 
 
 def _read_safetensors(file: Path, map_location: Any) -> dict:
