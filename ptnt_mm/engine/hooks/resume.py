@@ -23,8 +23,7 @@ _BY_METRICS |= {'_global_step', '_last_value', 'last_step'}
 _USUAL = (optim.Adagrad, optim.Adam, optim.AdamW, optim.Adamax, optim.NAdam, optim.RAdam)
 _USUAL += (optim.Adadelta, optim.ASGD, optim.RMSprop, optim.Rprop, optim.SGD)
 
-_MOST = 10_000_000
-"""No training has this many iterations."""
+_MOST = 10_000_000  # no training has this many iterations
 
 _START_ANEW = 'or start from its weights alone with --load-from'
 
@@ -108,7 +107,7 @@ def _sizes(groups: list[dict]) -> str:
 
 def _kept_by(optimizer: optim.Optimizer) -> set[str]:
     """The names of what an optimizer keeps of each parameter: a step with a small one tells."""
-    probe = nn.Parameter(torch.zeros_like(optimizer.param_groups[0]['params'][0]).flatten()[:1])
+    probe = nn.Parameter(optimizer.param_groups[0]['params'][0].new_zeros(1))
     probe.grad = torch.zeros_like(probe)
     twin = copy.copy(optimizer)
     twin.state = defaultdict(dict)
