@@ -35,12 +35,7 @@ _GPUS = (
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that takes flags as they are written, and names the nearest to an unknown one.
-
-    Args:
-        description: Shown as it is, such as a module's docstring.
-        prog: The name of the command, where it is not the script's.
-    """
+    """A parser that takes flags as they are written, and names the nearest to an unknown one."""
 
     def __init__(self, description: str | None = None, prog: str | None = None):
         super().__init__(
@@ -63,17 +58,14 @@ class Parser(argparse.ArgumentParser):
                     continue
                 if flag in _OF_OTHER_TOOLS and '--launcher' in self._option_string_actions:
                     self.error(f'{flag}: {_GPUS}')
-                self.error(unknown_name('flag', flag, self._flags()))
+                known = (one for one in self._option_string_actions if one.startswith('--'))
+                self.error(unknown_name('flag', flag, known))
         return super().parse_known_args(args, namespace)
 
     def run(
         self, command: Callable[[argparse.Namespace], int | None], words: Sequence[str] | None
     ) -> int:
-        """Parse the command line and run a command on it.
-
-        Args:
-            command: Resolves the arguments, and does what they say.
-            words: The command line without the script; None for that of this process.
+        """Parse a command line, by default that of this process, and run a command on it.
 
         Returns:
             The exit status: 0 or what the command returns, 1 for an error of the user's.
@@ -82,11 +74,6 @@ class Parser(argparse.ArgumentParser):
         for beginning in _OF_HOSTS:
             warnings.filterwarnings('ignore', beginning, UserWarning)
         return exit_status(lambda: command(args))
-
-    def _flags(self) -> list[str]:
-        """Those that the help shows."""
-        shown = (action for action in self._actions if action.help != argparse.SUPPRESS)
-        return [flag for action in shown for flag in action.option_strings if flag[:2] == '--']
 
 
 class Settings(DictAction):
@@ -140,21 +127,13 @@ def resolved(kind: type[Arguments], args: argparse.Namespace, **values: Any) -> 
 
 
 def size(text: str) -> tuple[int, int]:
-    """Height and width in pixels, of a text such as '800x1344'.
-
-    Raises:
-        argparse.ArgumentTypeError: if it is not one; argparse prints the message.
-    """
+    """Height and width in pixels, of a text such as '800x1344'; argparse prints errors."""
     height, _, width = text.partition('x')
     return whole(height), whole(width)
 
 
 def whole(text: str) -> int:
-    """A whole number above 0.
-
-    Raises:
-        argparse.ArgumentTypeError: if it is not one; argparse prints the message.
-    """
+    """A whole number above 0; argparse prints errors."""
     if not text.isdigit() or int(text) == 0:
         raise argparse.ArgumentTypeError(f'{text!r} is not a whole number above 0')
     return int(text)

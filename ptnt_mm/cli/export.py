@@ -48,8 +48,7 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import printable
 from ptnt_mm.version import __version__
 
-_CALIBRATION = 100
-"""Images of the calibration folder that are looked at."""
+_CALIBRATION = 100  # images of the folder that are looked at
 
 
 @dataclass(frozen=True)

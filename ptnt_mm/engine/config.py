@@ -87,11 +87,7 @@ def apply_options(config: Config, options: dict) -> None:
 
 
 def require_keys(config: Config, keys: Iterable[str]) -> None:
-    """Look for what a command needs.
-
-    Raises:
-        UserError: if the config lacks a key, or says None.
-    """
+    """Raise a UserError if a config lacks a key that a command needs, or says None."""
     missing = [key for key in keys if config.get(key) is None]
     if missing:
         name = config.filename or 'the config'
@@ -105,12 +101,7 @@ def kind_of(settings: Mapping) -> str:
 
 
 def within(settings: object, path: str) -> Iterator[tuple[str, Mapping]]:
-    """All dicts inside of settings, themselves first, each with its path in the config.
-
-    Args:
-        settings: A dict, a list or anything else.
-        path: Where they are, such as 'model'; inner paths are like 'model.neck[0]'.
-    """
+    """All dicts inside of settings, themselves first, each with its path, as 'model.neck[0]'."""
     if isinstance(settings, Mapping):
         yield path, settings
         for key, value in settings.items():
@@ -150,11 +141,7 @@ def explain_build_error(error: Exception) -> str:
 def stored_config(text: str) -> ConfigDict:
     """The settings in a config text that a checkpoint holds, read as data and never executed.
 
-    Args:
-        text: What ``Config.pretty_text`` wrote: assignments of literals and ``dict(...)`` calls.
-
-    Returns:
-        The assignments that are literals; all else is left out.
+    ``Config.pretty_text`` wrote assignments of literals and ``dict(...)``; others are left out.
     """
     settings = ConfigDict()
     try:

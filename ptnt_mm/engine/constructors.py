@@ -36,11 +36,9 @@ class Arguments(NamedTuple):
 
 @functools.cache
 def classes_named(kind: object, scope: str) -> tuple[Callable, ...]:
-    """The classes and functions that a ``type`` stands for, in whatever registries.
+    """The classes and functions that a ``type``, a name or a class, stands for in registries.
 
-    Args:
-        kind: A registered name, perhaps with its scope, or a class itself.
-        scope: The config's default scope.
+    ``scope`` is the config's default scope.
     """
     if not isinstance(kind, str):
         return (kind,) if callable(kind) else ()
@@ -63,11 +61,7 @@ def is_of_family(settings: Mapping, scope: str) -> bool:
 
 
 def registered_names(kind: str | None = None) -> set[str]:
-    """The names in MMEngine's registries and their children.
-
-    Args:
-        kind: Look into the registry of this name only, such as 'dataset' or 'mmdet::model'.
-    """
+    """The names in all registries, or in those of a kind, as 'dataset' or 'mmdet::model'."""
     names: set[str] = set()
     for root in _REGISTRIES:
         if kind is None or root.name == kind.rpartition('::')[2]:

@@ -15,8 +15,9 @@ from ptnt_mm.engine.work_dir import latest_checkpoint
 from ptnt_mm.models.pretrained import pretrained_init
 from ptnt_mm.utils.errors import UserError
 
-# What belongs to a start, and not to the experiment.
+# What belongs to a start, and not to the experiment; the seed goes on.
 _OF_A_START = ('load_from', 'resume', 'work_dir', 'launcher', 'model.backbone.init_cfg', 'env_cfg')
+_OF_A_START += ('randomness.seed',)
 
 
 @dataclass(frozen=True)
@@ -101,10 +102,7 @@ def _use_resume(config: Config, file: str) -> tuple[dict, ConfigDict]:
     """Continue from a checkpoint, which holds all weights: a pretrained file is not needed.
 
     The seed goes on too, whatever the config says: MMEngine would give it to everything but the
-    order of the images.
-
-    Returns:
-        What was read, without the stored config, and the settings in that config.
+    order of the images. Gives what was read, without the stored config, and its settings.
     """
     content = read(file)
     # MMEngine saves the best ones without an optimizer, and would go on with a fresh one.
@@ -118,8 +116,6 @@ def _use_resume(config: Config, file: str) -> tuple[dict, ConfigDict]:
     seed = content['meta'].get('seed')
     if isinstance(seed, int):
         config.randomness = dict(config.get('randomness') or {}, seed=seed)
-        if stored:
-            stored.randomness = dict(stored.get('randomness') or {}, seed=seed)
     backbone = config.model.get('backbone')
     if backbone is not None:
         backbone.init_cfg = None
@@ -131,12 +127,7 @@ def _use_resume(config: Config, file: str) -> tuple[dict, ConfigDict]:
 
 
 def changes(stored: ConfigDict, config: Config) -> Iterator[str]:
-    """What differs from the settings that a checkpoint was written with, a line each.
-
-    Args:
-        stored: Those settings, as in :class:`Start`; none if they are not known.
-        config: The present ones, of the runner.
-    """
+    """What differs between stored settings, if they are known, and the runner's; a line each."""
     if not stored:
         return
     before, now = flat_settings(stored), flat_settings(stored_config(config.pretty_text))

@@ -14,6 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mmengine.config import Config
+from mmengine.dist import master_only
+from mmengine.hooks import Hook
+from mmengine.runner import Runner
 
 from ptnt_mm.utils.errors import UserError
 
@@ -109,11 +112,7 @@ def earlier_run(work_dir: Path) -> list[Path]:
 
 
 def require_fresh(work_dir: Path) -> None:
-    """Refuse to train over another run's checkpoints.
-
-    Raises:
-        UserError: if the folder holds checkpoints.
-    """
+    """Raise a UserError if the folder holds checkpoints of an earlier run."""
     checkpoints = _checkpoints(work_dir)
     if checkpoints:
         raise UserError(
@@ -122,10 +121,17 @@ def require_fresh(work_dir: Path) -> None:
         )
 
 
-def remove(paths: list[Path]) -> None:
-    """Throw files and folders away."""
-    for path in paths:
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+class RemoveHook(Hook):
+    """Throw files and folders away when training begins: all was built and loaded by then."""
+
+    def __init__(self, paths: list[Path]):
+        self.paths = paths
+
+    @master_only
+    def before_train(self, runner: Runner) -> None:
+        """Remove them."""
+        for path in self.paths:
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def _checkpoints(work_dir: Path) -> list[Path]:

@@ -7,10 +7,10 @@ import torch
 from mmengine.config import Config
 
 from ptnt_mm.engine.work_dir import (
+    RemoveHook,
     choose_work_dir,
     earlier_run,
     latest_checkpoint,
-    remove,
     require_fresh,
 )
 from ptnt_mm.utils.errors import UserError
@@ -70,7 +70,9 @@ def test_removing_an_earlier_run_leaves_all_else(tmp_path: Path):
     for name in ('notes.txt', 'mine.pth'):
         (tmp_path / name).touch()
     (tmp_path / 'predictions').mkdir()
-    remove(earlier_run(tmp_path))
+    hook = RemoveHook(earlier_run(tmp_path))
+    assert (tmp_path / 'epoch_2.pth').exists()
+    hook.before_train(runner=None)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         'mine.pth',
         'notes.txt',
