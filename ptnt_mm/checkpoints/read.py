@@ -118,15 +118,15 @@ def check_file(path: Path) -> None:
 
 def check_described(checkpoint: Mapping) -> None:
     """Raise a CheckpointError unless what MMEngine says about a training are dicts."""
-    hub = checkpoint.get('message_hub', {})
-    parts = [checkpoint.get('meta', {}), hub]
-    if isinstance(hub, dict):
-        parts.append(hub.get('runtime_info', {}))
-    if not all(isinstance(part, dict) for part in parts):
-        raise CheckpointError(
-            "the checkpoint's meta or message_hub is not a dict as MMEngine writes it: save its "
-            'weights alone, read by torch.load(..., weights_only=True)'
-        )
+    for name in ('meta', 'message_hub', 'message_hub.runtime_info'):
+        entry = checkpoint
+        for key in name.split('.'):
+            entry = entry.get(key, {})
+        if not isinstance(entry, dict):
+            raise CheckpointError(
+                f"the checkpoint's {name} is a {type(entry).__name__}, not a dict as MMEngine "
+                'writes it: save its weights alone, read by torch.load(..., weights_only=True)'
+            )
 
 
 def _read_safetensors(file: Path, map_location: Any) -> dict:

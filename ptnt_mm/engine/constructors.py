@@ -17,7 +17,6 @@ from mmengine.registry import Registry
 from ptnt_mm.models.backbone import Backbone
 
 _REGISTRIES = [one for one in vars(mmengine.registry).values() if isinstance(one, Registry)]
-
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 _PLAIN = (bool, int, float, complex, str, list, tuple, types.NoneType)

@@ -473,9 +473,9 @@ def test_what_was_loaded_can_be_saved_and_loaded_again(tmp_path, trained):
     assert copy.deepcopy(loaded)['meta'] == dict(loaded['meta'])
 
 
-@pytest.mark.parametrize('entry', ['meta', 'message_hub'])
-def test_strange_descriptions_are_refused(entry):
-    with pytest.raises(CheckpointError, match='meta or message_hub is not a dict as MMEngine'):
+@pytest.mark.parametrize(('entry', 'name'), [('meta', 'meta'), ('message_hub', 'message_hub')])
+def test_strange_descriptions_are_refused(entry, name):
+    with pytest.raises(CheckpointError, match=f'{name} is a list, not a dict'):
         without_config({entry: [1]})
 
 
