@@ -1,7 +1,6 @@
 """What several command lines have in common: their parser, kinds of values, and how they run."""
 
 import argparse
-import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -26,14 +25,17 @@ _OF_HOSTS = (
     'The draw is False',
 )
 
+_OF_OTHER_TOOLS = ('--gpus', '--gpu-ids', '--gpu-id', '--device')
+_GPUS = (
+    'a process uses one GPU, the first that there is. Before the command, CUDA_VISIBLE_DEVICES=1 '
+    'chooses another, and CUDA_VISIBLE_DEVICES=-1 the CPU. For 8 GPUs: tools/dist_train.sh CONFIG '
+    '8 (to test, tools/dist_test.sh CONFIG CHECKPOINT 8), or torchrun --nproc_per_node 8 and '
+    '--launcher pytorch'
+)
+
 
 class Parser(argparse.ArgumentParser):
-    """A parser that takes flags as they are written, and names the nearest to an unknown one.
-
-    Args:
-        description: Shown as it is, such as a module's docstring.
-        prog: The name of the command, where it is not the script's.
-    """
+    """A parser that takes flags as they are written, and names the nearest to an unknown one."""
 
     def __init__(self, description: str | None = None, prog: str | None = None):
         super().__init__(
@@ -52,18 +54,18 @@ class Parser(argparse.ArgumentParser):
             words = sys.argv[1:] if args is None else args
             for word in takewhile('--'.__ne__, words):
                 flag = word.partition('=')[0]
-                if flag.startswith('--') and flag not in self._option_string_actions:
-                    self.error(unknown_name('flag', flag, self._flags()))
+                if not flag.startswith('--') or flag in self._option_string_actions:
+                    continue
+                if flag in _OF_OTHER_TOOLS and '--launcher' in self._option_string_actions:
+                    self.error(f'{flag}: {_GPUS}')
+                known = (one for one in self._option_string_actions if one.startswith('--'))
+                self.error(unknown_name('flag', flag, known))
         return super().parse_known_args(args, namespace)
 
     def run(
         self, command: Callable[[argparse.Namespace], int | None], words: Sequence[str] | None
     ) -> int:
-        """Parse the command line and run a command on it.
-
-        Args:
-            command: Resolves the arguments, and does what they say.
-            words: The command line without the script; None for that of this process.
+        """Parse a command line, by default that of this process, and run a command on it.
 
         Returns:
             The exit status: 0 or what the command returns, 1 for an error of the user's.
@@ -71,39 +73,7 @@ class Parser(argparse.ArgumentParser):
         args = self.parse_args(words)
         for beginning in _OF_HOSTS:
             warnings.filterwarnings('ignore', beginning, UserWarning)
-        if 'local_rank' in args:
-            # torch.distributed.launch passes it as an argument, torchrun by the environment.
-            os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
         return exit_status(lambda: command(args))
-
-    def _flags(self) -> list[str]:
-        """Those that the help shows."""
-        shown = (action for action in self._actions if action.help != argparse.SUPPRESS)
-        return [flag for action in shown for flag in action.option_strings if flag[:2] == '--']
-
-
-class Elsewhere(argparse.Action):
-    """A flag that other tools have: an error that says what to do instead.
-
-    Args:
-        option_strings: Its names.
-        dest: As argparse gives it.
-        advice: What to do.
-    """
-
-    def __init__(self, option_strings: Sequence[str], dest: str, advice: str):
-        super().__init__(option_strings, dest, nargs='?', help=argparse.SUPPRESS)
-        self.advice = advice
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        """Refuse it."""
-        parser.error(f'{option_string}: {self.advice}')
 
 
 class Settings(DictAction):
@@ -146,21 +116,6 @@ def add_work_dir_and_launcher(parser: Parser) -> None:
     parser.add_argument(
         '--work-dir', type=Path, help='where logs and checkpoints go: work_dirs/CONFIG by default'
     )
-    parser.add_argument(
-        '--gpus',
-        '--gpu-ids',
-        '--gpu-id',
-        action=Elsewhere,
-        advice='a process uses one GPU. For 8 of them: tools/dist_train.sh CONFIG 8 (to test, '
-        'tools/dist_test.sh CONFIG CHECKPOINT 8), or torchrun --nproc_per_node 8 and --launcher '
-        'pytorch. CUDA_VISIBLE_DEVICES=1 chooses one',
-    )
-    parser.add_argument(
-        '--device',
-        action=Elsewhere,
-        advice='the first GPU is used, if there is one. Before the command, CUDA_VISIBLE_DEVICES=1 '
-        'chooses another, and CUDA_VISIBLE_DEVICES=-1 the CPU',
-    )
     parser.add_argument('--launcher', choices=['none', 'pytorch', 'slurm', 'mpi'], default='none')
     parser.add_argument('--local_rank', '--local-rank', type=int, default=0, help=argparse.SUPPRESS)
 
@@ -172,21 +127,13 @@ def resolved(kind: type[Arguments], args: argparse.Namespace, **values: Any) -> 
 
 
 def size(text: str) -> tuple[int, int]:
-    """Height and width in pixels, of a text such as '800x1344'.
-
-    Raises:
-        argparse.ArgumentTypeError: if it is not one; argparse prints the message.
-    """
+    """Height and width in pixels, of a text such as '800x1344'; argparse prints errors."""
     height, _, width = text.partition('x')
     return whole(height), whole(width)
 
 
 def whole(text: str) -> int:
-    """A whole number above 0.
-
-    Raises:
-        argparse.ArgumentTypeError: if it is not one; argparse prints the message.
-    """
+    """A whole number above 0; argparse prints errors."""
     if not text.isdigit() or int(text) == 0:
         raise argparse.ArgumentTypeError(f'{text!r} is not a whole number above 0')
     return int(text)

@@ -40,11 +40,7 @@ def _parser() -> Parser:
 
 
 def _resolve(args: argparse.Namespace) -> Config:
-    """Read the config, and bring the flags into it that are settings.
-
-    Raises:
-        UserError: if it cannot be read, or is none to train with.
-    """
+    """Read the config, and bring the flags into it that are settings."""
     config = read_config(args.config, args.cfg_options)
     require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
     if args.pretrained is not None:

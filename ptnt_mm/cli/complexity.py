@@ -40,7 +40,7 @@ def _run(args: argparse.Namespace) -> None:
         try:
             with waiting('Counting'):
                 found = measure(build(args.model), tuple(args.shape))
-        except (MemoryError, RuntimeError) as error:
+        except (MemoryError, RuntimeError, ValueError) as error:
             size = 'x'.join(map(str, args.shape))
             raise UserError(f'{args.model} cannot be run at {size}: {error}') from error
         figures = {'model': args.model, **found.to_dict()}

@@ -5,10 +5,10 @@ ptnt export retinanet_ptnt_s_1x epoch_12.pth --dynamic --out model.onnx
 
 import argparse
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from itertools import cycle
+from itertools import cycle, islice
 from pathlib import Path
 
 import numpy as np
@@ -46,74 +46,64 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import printable
 from ptnt_mm.version import __version__
 
-_CALIBRATION = 100
-"""Images of the calibration folder that are looked at."""
+_CALIBRATION = 100  # images of the folder that are looked at
 
 
 @dataclass(frozen=True)
 class ExportArguments:
-    """The command line, resolved: what :func:`export` takes."""
+    """What :func:`export` takes: the command line, resolved."""
 
     config: Config
     checkpoint: str
+    """What training saved, a file."""
+
     out: Path
-    format: str | None
-    size: tuple[int, int] | None
-    half: bool
-    calibrate: Path | None
-    evaluate: bool
-    overwrite: bool
+    """The file to write; that of OpenVINO gets a .bin beside it."""
+
+    format: str | None = None
+    """'onnx', 'openvino' or 'torch-export'; by default what the suffix says."""
+
+    size: tuple[int, int] | None = None
+    """Height and width of the input in pixels; None for any."""
+
+    half: bool = False
+    """Store weights as float16."""
+
+    calibrate: Path | None = None
+    """A folder of images to quantise to 8 bits with; None for floating point."""
+
+    evaluate: bool = False
+    """Whether to print the metrics on the test set, too."""
+
+    overwrite: bool = False
 
 
-def export(
-    config: Config,
-    checkpoint: str,
-    out: Path,
-    *,
-    format: str | None = None,
-    size: tuple[int, int] | None = None,
-    half: bool = False,
-    calibrate: Path | None = None,
-    evaluate: bool = False,
-    overwrite: bool = False,
-) -> Path:
-    """Export as ``ptnt export`` does, and compare with the host's own results.
-
-    Args:
-        config: A whole config.
-        checkpoint: What training saved, a file.
-        out: The file to write; that of OpenVINO gets a .bin beside it.
-        format: 'onnx', 'openvino' or 'torch-export'; by default what the suffix says.
-        size: Height and width of the input in pixels; None for any.
-        half: Store weights as float16.
-        calibrate: A folder of images to quantise to 8 bits with; None for floating point.
-        evaluate: Whether to print the metrics on the test set, too.
-        overwrite: Replace a file that is there.
-
-    Returns:
-        The file.
+def export(arguments: ExportArguments) -> Path:
+    """Export as ``ptnt export`` does, and compare with the host's own results; the file.
 
     Raises:
         UserError: for everything that the user can mend, and if the file's results differ.
     """
     refuse_forced_unsafe_loading()
-    format = _check_format(out, format, half, calibrate)
-    if format == 'torch-export' and evaluate:
-        raise UserError('--evaluate runs .onnx and .xml files, and no .pt2: leave it out')
+    config, out, size = arguments.config, arguments.out, arguments.size
+    half, calibrate, evaluate = arguments.half, arguments.calibrate, arguments.evaluate
+    format = _check_format(arguments)
     for file in _files(out):
-        check_new(file, overwrite)
+        check_new(file, arguments.overwrite)
     _check_packages(format, calibrate)
     require_keys(config, ('model', 'test_dataloader'))
     _check_host(config)
-    check_file(Path(checkpoint))
+    checkpoint = Path(arguments.checkpoint)
+    check_file(checkpoint)
     if evaluate:
         check_data_files(config, ('test',))
     if calibrate is not None:
         next(images_of(calibrate))
-    network, about = _read_model(config, Path(checkpoint), size)
+    network, about = _read_model(config, checkpoint, size)
     if evaluate and network.task == 'features':
         raise UserError('--evaluate needs boxes or a map, and this file has none: leave it out')
-    shape = size or _shape(about)
+    # Of a usual image in the network.
+    shape = size or target_size((480, 640), about.scale, about.keep_ratio, None)
     start = time.monotonic()
     try:
         program = take_graph(network, shape, dynamic=size is None)
@@ -138,22 +128,26 @@ def export(
     if evaluate:
         _print_metrics(config, out)
     if calibrate is not None:
-        body = quantised(body, _calibration(calibrate, about))
-        write_onnx(out, body, replace(about, precision='int8'))
+        images = islice(images_of(calibrate), _CALIBRATION)
+        inputs = (prepared(image, about.scale, about.keep_ratio, size)[0] for image in images)
+        write_onnx(out, quantised(body, inputs), replace(about, precision='int8'))
         print(f'Quantised to 8 bits: {out}, {_megabytes(out)}')
         if evaluate:
             _print_metrics(config, out)
     return out
 
 
-def _check_format(out: Path, format: str | None, half: bool, calibrate: Path | None) -> str:
+def _check_format(arguments: ExportArguments) -> str:
+    out, half, calibrate = arguments.out, arguments.half, arguments.calibrate
     by_suffix = {suffix: name for name, suffix in FORMATS.items()}
-    format = format or by_suffix.get(out.suffix)
+    format = arguments.format or by_suffix.get(out.suffix)
     if format is None or FORMATS[format] != out.suffix:
         expected = ', '.join(f'{suffix} for {name}' for name, suffix in FORMATS.items())
         raise UserError(f'--out {out}: expected a name that ends in {expected}')
     if format == 'torch-export' and (half or calibrate):
         raise UserError('--half and --int8 are for ONNX and OpenVINO, not for torch-export')
+    if format == 'torch-export' and arguments.evaluate:
+        raise UserError('--evaluate runs .onnx and .xml files, and no .pt2: leave it out')
     if half and calibrate:
         raise UserError('--half and --int8 exclude each other: choose one')
     return format
@@ -202,11 +196,6 @@ def _read_model(
     return network, about
 
 
-def _shape(about: About) -> tuple[int, int]:
-    """Height and width of a usual image in the network, which the graph is taken with."""
-    return target_size((480, 640), about.scale, about.keep_ratio, None)
-
-
 def _check(
     run: Callable[[dict], dict],
     network: EndToEndModel,
@@ -240,12 +229,6 @@ def _check(
         )
 
 
-def _calibration(folder: Path, about: About) -> Iterator[dict[str, np.ndarray]]:
-    """Images of a folder as the network takes them."""
-    for image, _ in zip(images_of(folder), range(_CALIBRATION), strict=False):
-        yield prepared(image, about.scale, about.keep_ratio, about.size)[0]
-
-
 def _print_metrics(config: Config, out: Path) -> None:
     metrics = evaluate_file(config, out, out.parent / f'{out.stem}_evaluation')
     print('\n'.join(f'{name}: {value:.4f}' for name, value in metrics.items()))
@@ -262,7 +245,7 @@ def _megabytes(out: Path) -> str:
 
 def main(words: list[str] | None = None) -> int:
     """Export as the command line says; the exit status."""
-    return _parser().run(lambda args: _run(_resolve(args)), words)
+    return _parser().run(_run, words)
 
 
 def _parser() -> Parser:
@@ -290,12 +273,9 @@ def _parser() -> Parser:
     return parser
 
 
-def _resolve(args: argparse.Namespace) -> ExportArguments:
+def _run(args: argparse.Namespace) -> None:
     if args.int8 != (args.calibrate is not None):
         raise UserError('--int8 and --calibrate FOLDER belong together: give both')
     config = read_config(args.config, args.cfg_options)
-    return resolved(ExportArguments, args, config=config, size=args.size and tuple(args.size))
-
-
-def _run(arguments: ExportArguments) -> None:
-    export(**vars(arguments))
+    size = args.size and tuple(args.size)
+    export(resolved(ExportArguments, args, config=config, size=size))

@@ -19,7 +19,7 @@ from ptnt_mm.inference.images import Images
 from ptnt_mm.inference.predictor import load_exported, load_predictor
 from ptnt_mm.inference.results import FORMAT, Results
 from ptnt_mm.inference.source import default_out, find_source, look_at_images, look_at_video
-from ptnt_mm.inference.video import Video, Window
+from ptnt_mm.inference.video import Window
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import some
 
@@ -87,7 +87,9 @@ def predict(
         raise UserError(f'--out {out} is the folder of the images: choose another one')
     results = Results(out or default_out(source), overwrite)
     images = find_source(source, results.drawn)
-    window = _window(images) if show else None
+    if show and isinstance(images, Images):
+        raise UserError('--show is for a video or a webcam; drawn pictures are files')
+    window = Window(images.name) if show else None
     if config is None:
         predictor = load_exported(Path(checkpoint), score_thr)
     else:
@@ -116,12 +118,6 @@ def predict(
         failed, found = len(results.failed), len(results.found)
         raise UserError(f'{failed} of {failed + found} images failed')
     return results.file
-
-
-def _window(source: Images | Video) -> Window:
-    if isinstance(source, Images):
-        raise UserError('--show is for a video or a webcam; drawn pictures are files')
-    return Window(source.name)
 
 
 def _closing(results: Results) -> str:

@@ -131,13 +131,10 @@ def _run(args: argparse.Namespace) -> None:
         if is_main_process():
             if not metrics:
                 print(NO_FIGURES)
-            print('\n'.join(f'{name}: {_rounded(value)}' for name, value in metrics.items()))
+            for name, value in metrics.items():
+                is_float = isinstance(value, (float, np.floating))
+                print(f'{name}: {round(float(value), 4) if is_float else value}')
             pictures = f'  pictures: {args.show_dir}' if args.show_dir else ''
             predictions = f'  predictions: {args.out}' if args.out else ''
             print(f'Done. Log: {log_file()}{predictions}{pictures}')
             write(metrics)
-
-
-def _rounded(value: object) -> object:
-    """A figure as it was logged: NumPy's single precision has many digits that mean nothing."""
-    return round(float(value), 4) if isinstance(value, (float, np.floating)) else value

@@ -7,8 +7,6 @@ import argparse
 import copy
 import logging
 import shlex
-import sys
-from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,8 +41,6 @@ from ptnt_mm.inference.experiment_log import BACKENDS, log_to
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
 
-_LEVELS = {Severity.ERROR: logging.ERROR, Severity.WARNING: logging.WARNING}
-
 
 @dataclass(frozen=True)
 class TrainArguments:
@@ -58,18 +54,6 @@ class TrainArguments:
     seed: int | None
     launcher: str
     command: tuple[str, ...]
-
-
-class TrainingStopped(KeyboardInterrupt):
-    """Ctrl-C, after the first iteration may have begun.
-
-    Args:
-        work_dir: Where the checkpoints are that ``resume='auto'`` continues from.
-    """
-
-    def __init__(self, work_dir: Path):
-        super().__init__(f'stopped: resume="auto" continues what is in {work_dir}')
-        self.work_dir = work_dir
 
 
 def train(
@@ -101,7 +85,7 @@ def train(
 
     Raises:
         UserError: for everything that the user can mend, before work is lost.
-        TrainingStopped: for Ctrl-C.
+        KeyboardInterrupt: for Ctrl-C; it says what is kept, and how to continue.
     """
     refuse_forced_unsafe_loading()
     require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
@@ -122,46 +106,44 @@ def train(
         runner = build_runner(config, start.checkpoint)
         runner.register_hook(RemoveHook(leftovers))
         warnings += [f'Since the checkpoint {line}' for line in changes(start.stored, runner.cfg)]
-        for level, line in _opening(config, warnings, start.weights, command):
-            runner.logger.log(level, line)
+        for line in warnings:
+            runner.logger.warning(line)
+        _log_opening(runner.logger, config, start.weights, command)
         # The runner alone holds the checkpoint now, and frees it when it is loaded.
         del start
         try:
             with late_building(), failures_explained(runner.logger):
                 runner.train()
         except KeyboardInterrupt:
-            raise TrainingStopped(work_dir) from None
+            last = latest_checkpoint(work_dir)
+            kept = f'{last} is the last checkpoint' if last else 'no checkpoint was written yet'
+            advice = 'continue with the same command and --resume, without --overwrite'
+            raise KeyboardInterrupt(f'{kept}; {advice}') from None
     return runner
 
 
 def _leftovers(work_dir: Path, weights: str | None) -> list[Path]:
-    """What an earlier run left, to be thrown away when training begins.
-
-    Raises:
-        UserError: if training starts from it.
-    """
+    """What an earlier run left, to be thrown away when training begins."""
     leftovers = earlier_run(work_dir)
     if weights is not None and Path(weights).resolve() in [path.resolve() for path in leftovers]:
         raise UserError(f'--overwrite would remove {weights}, which training starts from: move it')
     return leftovers
 
 
-def _opening(
-    config: Config, warnings: list[str], weights: str | None, command: tuple[str, ...]
-) -> Iterator[tuple[int, str]]:
-    """What one wants to know before the first iteration, by the level it is logged at."""
-    for line in warnings:
-        yield logging.WARNING, line
+def _log_opening(
+    logger: logging.Logger, config: Config, weights: str | None, command: tuple[str, ...]
+) -> None:
+    """Log what one wants to know before the first iteration."""
     if is_main_process():  # the one that logs: hashing weights takes a while
         for line in how_to_repeat(command, weights):
-            yield logging.INFO, line
+            logger.info(line)
     gpus = get_world_size()
-    for finding in (*check_batch(config, gpus), *check_learning_rate(config, gpus)):
-        yield _LEVELS.get(finding.severity, logging.INFO), str(finding)
+    findings = [*check_batch(config, gpus), *check_learning_rate(config, gpus)]
     if weights is None:
-        for finding in say_where_weights_come_from(config, weights):
-            level = logging.INFO if finding.severity is Severity.OK else logging.WARNING
-            yield level, str(finding)
+        findings += say_where_weights_come_from(config, weights)
+    for finding in findings:
+        is_bad = finding.severity in (Severity.WARNING, Severity.ERROR)
+        logger.log(logging.WARNING if is_bad else logging.INFO, str(finding))
 
 
 def _require_accelerator(what: str) -> None:
@@ -223,11 +205,7 @@ def _parser() -> Parser:
 
 
 def _resolve(args: argparse.Namespace) -> TrainArguments:
-    """Read the config, and bring the flags into it that are settings.
-
-    Raises:
-        UserError: if the config cannot be read, or a flag asks for what is not there.
-    """
+    """Read the config, and bring the flags into it that are settings."""
     config = read_config(args.config, args.cfg_options)
     if args.deterministic:
         config.randomness = dict(config.get('randomness') or {}, deterministic=True)
@@ -258,28 +236,10 @@ def _use_mixed_precision(config: Config) -> None:
     config.optim_wrapper.dtype = 'bfloat16' if has_bfloat16 else 'float16'
 
 
-def _run(arguments: TrainArguments) -> int:
-    try:
-        runner = train(**vars(arguments))
-    except TrainingStopped as stopped:
-        if is_main_process():
-            print(_how_to_continue(arguments, stopped.work_dir), file=sys.stderr)
-        return 130
+def _run(arguments: TrainArguments) -> None:
+    runner = train(**vars(arguments))
     if is_main_process():
         print(_closing(runner))
-    return 0
-
-
-def _how_to_continue(arguments: TrainArguments, work_dir: Path) -> str:
-    """What is kept, and the command that continues."""
-    resume = arguments.resume
-    dropped = {'--overwrite', '--resume', f'--resume={resume}', resume}
-    starter, *words = (word for word in arguments.command if word not in dropped)
-    if arguments.launcher != 'none':
-        starter = '(your launcher) -m ptnt_mm' if starter == 'ptnt' else '(your launcher)'
-    checkpoint = latest_checkpoint(work_dir)
-    kept = f'{checkpoint} is the last checkpoint' if checkpoint else 'no checkpoint was written yet'
-    return f'\nStopped. {kept}; continue with\n    {starter} {shlex.join([*words, "--resume"])}'
 
 
 def _closing(runner: Runner) -> str:

@@ -19,12 +19,9 @@ from ptnt_mm.utils.errors import UserError
 def build_model(config: Config, name: str = 'the model') -> nn.Module:
     """Import the host library and build a config's model, with random weights.
 
-    Args:
-        config: The config.
-        name: What errors call the model.
-
     Raises:
-        UserError: if the host cannot be imported, or a constructor refuses its arguments.
+        UserError: if the host cannot be imported, or a constructor refuses its arguments; says
+            that ``name`` cannot be built.
     """
     scope = scope_of(config)
     import_host(scope)
@@ -60,11 +57,7 @@ def build_runner(config: Config, checkpoint: dict | None = None) -> Runner:
 
 @contextmanager
 def explained_building(what: str) -> Iterator[None]:
-    """Explain what a constructor refuses of a config.
-
-    Raises:
-        UserError: in place of whatever it raises.
-    """
+    """Raise a UserError that explains what a constructor refuses, in place of what it raises."""
     try:
         yield
     except UserError:

@@ -179,15 +179,9 @@ def measure(model: nn.Module, shape: tuple[int, int]) -> Complexity:
         shape: Height and width of the image in pixels.
 
     Raises:
-        UserError: if the image is smaller than one outer token.
-        ValueError: if the model uses fused outer attention; :func:`build` avoids it.
+        ValueError: if the model takes no image so small, or uses fused outer attention, which
+            :func:`build` avoids.
     """
-    patch = max((one.patch for one in model.modules() if isinstance(one, Backbone)), default=1)
-    if min(shape) < patch:
-        raise UserError(
-            f'an image of {shape[0]}x{shape[1]} pixels is smaller than one token: '
-            f'expected at least {patch}x{patch}'
-        )
     if any(isinstance(module, FusedOuterAttention) for module in model.modules()):
         raise ValueError(
             "fused attention would be miscounted: build the model with attention='eager'"

@@ -5,6 +5,7 @@ import inspect
 import re
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from mmengine.config import Config, ConfigDict
@@ -86,11 +87,7 @@ def apply_options(config: Config, options: dict) -> None:
 
 
 def require_keys(config: Config, keys: Iterable[str]) -> None:
-    """Look for what a command needs.
-
-    Raises:
-        UserError: if the config lacks a key, or says None.
-    """
+    """Raise a UserError if a config lacks a key that a command needs, or says None."""
     missing = [key for key in keys if config.get(key) is None]
     if missing:
         name = config.filename or 'the config'
@@ -104,12 +101,7 @@ def kind_of(settings: Mapping) -> str:
 
 
 def within(settings: object, path: str) -> Iterator[tuple[str, Mapping]]:
-    """All dicts inside of settings, themselves first, each with its path in the config.
-
-    Args:
-        settings: A dict, a list or anything else.
-        path: Where they are, such as 'model'; inner paths are like 'model.neck[0]'.
-    """
+    """All dicts inside of settings, themselves first, each with its path, as 'model.neck[0]'."""
     if isinstance(settings, Mapping):
         yield path, settings
         for key, value in settings.items():
@@ -149,11 +141,7 @@ def explain_build_error(error: Exception) -> str:
 def stored_config(text: str) -> ConfigDict:
     """The settings in a config text that a checkpoint holds, read as data and never executed.
 
-    Args:
-        text: What ``Config.pretty_text`` wrote: assignments of literals and ``dict(...)`` calls.
-
-    Returns:
-        The assignments that are literals; all else is left out.
+    ``Config.pretty_text`` wrote assignments of literals and ``dict(...)``; others are left out.
     """
     settings = ConfigDict()
     try:
@@ -162,11 +150,9 @@ def stored_config(text: str) -> ConfigDict:
         return settings
     for statement in statements:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            try:
+            with suppress(ValueError, TypeError, RecursionError):
                 value = ast.literal_eval(_DictCalls().visit(statement.value))
-            except (ValueError, TypeError, RecursionError):
-                continue
-            settings[statement.targets[0].id] = value
+                settings[statement.targets[0].id] = value
     return settings
 
 
@@ -175,11 +161,10 @@ class _DictCalls(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
-        names = [keyword.arg for keyword in node.keywords]
-        if node.args or None in names or not isinstance(node.func, ast.Name):
+        if node.args or not isinstance(node.func, ast.Name) or node.func.id != 'dict':
             return node
-        values = [keyword.value for keyword in node.keywords]
-        return ast.Dict(list(map(ast.Constant, names)), values) if node.func.id == 'dict' else node
+        names = [ast.Constant(keyword.arg) for keyword in node.keywords]
+        return ast.Dict(names, [keyword.value for keyword in node.keywords])
 
 
 def _find_config(path: str) -> Path:

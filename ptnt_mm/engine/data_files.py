@@ -65,15 +65,9 @@ def expected_files(config: Config, split: str) -> list[Path]:
 
 
 def check_data_files(config: Config, splits: tuple[str, ...]) -> None:
-    """Look for the annotation files and image folders of a config's datasets.
+    """Raise a UserError if annotation files or image folders of some splits are missing.
 
-    Args:
-        config: The config.
-        splits: Which data loaders count: some of 'train', 'val' and 'test'.
-
-    Raises:
-        UserError: if something is missing: names it, the layout that the config expects, and
-            where to read how to get it.
+    It names the first, the layout that the config expects, and where to read how to get it.
     """
     expected = dict.fromkeys(path for split in splits for path in expected_files(config, split))
     missing = [path for path in expected if not path.exists()]
@@ -88,12 +82,7 @@ def check_data_files(config: Config, splits: tuple[str, ...]) -> None:
 
 
 def _unwrapped(settings: dict, pipeline: tuple[dict, ...]) -> Iterator[DataSet]:
-    """The data set, the one that it wraps, or all that it joins.
-
-    Args:
-        settings: Of a data set or a wrapper.
-        pipeline: The transforms that come after its own.
-    """
+    """The data set, the one that it wraps, or all that it joins; its transforms come first."""
     pipeline = (*(settings.get('pipeline') or ()), *pipeline)
     inner = [settings['dataset']] if 'dataset' in settings else settings.get('datasets', ())
     if not inner and settings:

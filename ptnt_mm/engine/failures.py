@@ -42,11 +42,7 @@ _OTHER_PROCESS = (
 
 @contextmanager
 def late_building() -> Iterator[None]:
-    """Explain what the runner finds only when it starts: data sets, optimizers and schedules.
-
-    Raises:
-        UserError: if a constructor refuses an argument, or a type is not registered.
-    """
+    """Raise a UserError for what data sets, optimizers and schedules, built late, refuse."""
     try:
         yield
     except (KeyError, TypeError) as error:

@@ -47,11 +47,7 @@ def scope_of(config: Config) -> str:
 
 
 def import_host(scope: str) -> None:
-    """Import the library that a config's default scope names.
-
-    Raises:
-        UserError: if that fails.
-    """
+    """Import the library that a config's default scope names, or raise a UserError."""
     try:
         importlib.import_module(scope)
     except ModuleNotFoundError as error:

@@ -15,7 +15,7 @@ from typing import Any
 
 from mmengine.hooks import Hook
 from mmengine.model import BaseTTAModel, is_model_wrapper
-from mmengine.optim import OptimWrapper, OptimWrapperDict
+from mmengine.optim import OptimWrapper
 from mmengine.runner import checkpoint as mmengine_checkpoint
 from mmengine.runner.checkpoint import CheckpointLoader
 from torch import nn
@@ -52,11 +52,7 @@ class _WithoutConfig(dict):
 
 
 def without_config(checkpoint: Any) -> Any:
-    """Drop the stored config text of a checkpoint; its other entries are shared, not copied.
-
-    Raises:
-        CheckpointError: As :func:`check_described`.
-    """
+    """Drop the stored config text of a checkpoint; its other entries are shared, not copied."""
     if not isinstance(checkpoint, dict):
         return checkpoint
     check_described(checkpoint)
@@ -130,8 +126,7 @@ class CheckpointGuardHook(Hook):
         if runner._resume:
             _keep_to_work_dir(runner, checkpoint)
         _translate_classifier(checkpoint, model)
-        training = isinstance(runner.optim_wrapper, (OptimWrapper, OptimWrapperDict))
-        if training and not runner._resume:
+        if isinstance(runner.optim_wrapper, OptimWrapper) and not runner._resume:
             _require_backbone(checkpoint, model)
         else:
             _require_all(checkpoint, model)
@@ -149,7 +144,7 @@ def _translate_classifier(checkpoint: dict, model: nn.Module) -> None:
 
 def _require_all(checkpoint: dict, model: nn.Module) -> None:
     """Raise unless the checkpoint has each weight of the model in its shape."""
-    own = pretrained.only_tensors(model.state_dict())
+    own = model.state_dict()
     # Older checkpoints lack these counters; MMEngine does without them, too.
     counters = [key for key in own if key.endswith('num_batches_tracked')]
     _require_fit(checkpoint, own, counters, tables={})
@@ -157,12 +152,12 @@ def _require_all(checkpoint: dict, model: nn.Module) -> None:
 
 def _require_backbone(checkpoint: dict, model: nn.Module) -> None:
     """Raise unless the checkpoint has the model's backbone; convert its tables in place."""
-    own = pretrained.only_tensors(model.state_dict())
-    own = {key: weight for key, weight in own.items() if key.startswith('backbone.')}
+    own = {key: w for key, w in model.state_dict().items() if key.startswith('backbone.')}
     _require_fit(checkpoint, own, pretrained.may_lack(model), pretrained.TABLES)
 
 
-def _require_fit(checkpoint: dict, own: Weights, optional: Collection[str], tables: dict) -> None:
+def _require_fit(checkpoint: dict, own: dict, optional: Collection[str], tables: dict) -> None:
+    own = pretrained.only_tensors(own)
     # What MMEngine will copy, without the prefix that it takes off.
     weights = pretrained.only_tensors(checkpoint.get('state_dict', checkpoint))
     weights = {key.removeprefix('module.'): weight for key, weight in weights.items()}
@@ -209,22 +204,19 @@ def _likely_cause(report: LoadReport, weights: Weights, own: Weights) -> str:
 
 
 def _keep_to_work_dir(runner: Any, checkpoint: dict) -> None:
-    """Forget files outside the work_dir that a checkpoint claims as its own.
+    """Forget files outside the work_dir that a checkpoint claims as its own: MMEngine deletes them.
 
-    MMEngine deletes the file or folder that a resumed checkpoint calls its best one as soon as
-    there is a better one, and those that it says it kept.
+    It does so with the former best checkpoint, and with outdated ones.
     """
     info = checkpoint.get('message_hub', {}).get('runtime_info', {})
     work_dir = Path(runner.work_dir).resolve()
-    for key, value in list(info.items()):
-        if str(key).startswith('best_ckpt'):
-            ours = isinstance(value, str) and Path(value).resolve().parent == work_dir
-        else:
-            counts = isinstance(value, list) and all(type(step) is int for step in value)
-            ours = counts or key != 'keep_ckpt_ids'
-        if not ours:
+    for key in [key for key in info if str(key).startswith('best_ckpt')]:
+        if Path(str(info[key])).resolve().parent != work_dir:
             del info[key]
             runner.logger.warning(f'{key} of the checkpoint is not in {work_dir}: forgotten')
+    steps = info.get('keep_ckpt_ids', [])
+    if not isinstance(steps, list) or not all(type(step) is int for step in steps):
+        del info['keep_ckpt_ids']
 
 
 make_loading_safe()

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from mmengine.optim import DefaultOptimWrapperConstructor, OptimWrapper
+from mmengine.optim import DefaultOptimWrapperConstructor
 from torch import nn
-from torch.optim import Optimizer
 
 from ptnt_mm.registry import OPTIM_WRAPPER_CONSTRUCTORS
 from ptnt_mm.utils.errors import UserError
@@ -22,12 +21,6 @@ class CheckedOptimWrapperConstructor(DefaultOptimWrapperConstructor):
     custom key says nothing of weight decay, ``flat_decay_mult`` holds there too.
     """
 
-    def __call__(self, model: nn.Module) -> OptimWrapper:
-        """Build the wrapper and its optimizer, which keeps its own ``fused`` when it is resumed."""
-        wrapper = super().__call__(model)
-        wrapper.optimizer.register_load_state_dict_pre_hook(_keep_fused)
-        return wrapper
-
     def add_params(
         self,
         params: list[Group],
@@ -35,11 +28,7 @@ class CheckedOptimWrapperConstructor(DefaultOptimWrapperConstructor):
         prefix: str = '',
         is_dcn_module: bool | None = None,
     ) -> None:
-        """Append the groups of a module; MMEngine calls this again for each of its children.
-
-        Raises:
-            UserError: if a custom key is part of no parameter's name.
-        """
+        """Append the groups of a module; MMEngine calls this again for each of its children."""
         super().add_params(params, module, prefix, is_dcn_module)
         if not prefix:
             self._check_custom_keys(module)
@@ -58,6 +47,7 @@ class CheckedOptimWrapperConstructor(DefaultOptimWrapperConstructor):
                 group['weight_decay'] = self.base_wd * multiplier
 
     def _check_custom_keys(self, model: nn.Module) -> None:
+        """Raise a UserError if a custom key is part of no parameter's name."""
         names = [f'.{name}' for name, _ in model.named_parameters()]
         for key in self.paramwise_cfg.get('custom_keys', {}):
             if not any(key in name for name in names):
@@ -105,14 +95,6 @@ class LayerDecayOptimWrapperConstructor(CheckedOptimWrapperConstructor):
                 depth, depths = backbone.get_layer_depth(name, prefix)
                 group['lr'] = group.get('lr', self.base_lr) * decay_rate ** (depths - 1 - depth)
         return groups
-
-
-def _keep_fused(optimizer: Optimizer, state: dict[str, Any]) -> dict[str, Any] | None:
-    """Before loading: a fused optimizer with groups that are not fails in mixed precision."""
-    if 'fused' not in optimizer.defaults:
-        return None
-    fused = optimizer.defaults['fused']
-    return state | dict(param_groups=[group | dict(fused=fused) for group in state['param_groups']])
 
 
 def _joined(groups: list[Group]) -> list[Group]:

@@ -14,7 +14,7 @@ from mmengine.runner.checkpoint import _load_checkpoint_to_model
 
 from ptnt_mm.mmcv_ops.place import source
 from ptnt_mm.utils.atomic_files import sha256
-from ptnt_mm.utils.versions import HOST_PACKAGES, installed
+from ptnt_mm.utils.versions import VERSIONS, installed
 
 TRACEBACK = 'What failed:'
 """Begins a message for the log file, whose gist the console has in one line."""
@@ -28,26 +28,14 @@ _BULK = (
     TRACEBACK,
 )
 
-_PACKAGES = (
-    'ptnt_mm',
-    'torch',
-    'torchvision',
-    'mmengine',
-    'mmcv',
-    'mmcv-lite',
-    *HOST_PACKAGES,
-    'numpy',
-)
+_PACKAGES = ('ptnt_mm', 'torchvision', 'mmcv', 'numpy', *VERSIONS)
 
 
 class QuietRunner(Runner):
-    """A runner whose bulk messages go to the log file and not to the console.
-
-    Attributes:
-        checkpoint: What was read of the checkpoint to resume, on the CPU; None to read it.
-    """
+    """A runner whose bulk messages go to the log file and not to the console."""
 
     checkpoint: dict | None = None
+    """What was read of the checkpoint to resume, on the CPU; None to read it."""
 
     def build_logger(
         self, log_level: int | str = 'INFO', log_file: str | None = None, **kwargs
@@ -85,14 +73,9 @@ def log_file() -> Path:
 
 
 def how_to_repeat(command: Sequence[str], weights: str | None) -> Iterator[str]:
-    """What a log has to hold so that its run can be repeated; MMEngine logs the rest itself.
+    """Lines that a log needs beside MMEngine's own, so that its run can be repeated.
 
-    Args:
-        command: The words that started the run; none if it was called from Python.
-        weights: The file that training starts from, if any.
-
-    Yields:
-        Lines: command, versions, operators, revision and weights.
+    They name the command, if there was one, versions, operators, revision and starting weights.
     """
     if command:
         yield f'Command: {shlex.join(command)} in {Path.cwd()}'

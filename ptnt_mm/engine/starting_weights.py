@@ -6,16 +6,18 @@ from pathlib import Path
 
 from mmengine.config import Config, ConfigDict
 
+from ptnt_mm.checkpoints.read import read
 from ptnt_mm.engine.config import flat_settings, stored_config
 from ptnt_mm.engine.constructors import arguments, classes_named, is_of_family
 from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.engine.loading import without_config
-from ptnt_mm.engine.work_dir import read_latest_checkpoint
-from ptnt_mm.models.pretrained import TRUNK_ROOTS, find_state_dict, pretrained_init, read
+from ptnt_mm.engine.work_dir import latest_checkpoint
+from ptnt_mm.models.pretrained import pretrained_init
 from ptnt_mm.utils.errors import UserError
 
-# What belongs to a start, and not to the experiment.
+# What belongs to a start, and not to the experiment; the seed goes on.
 _OF_A_START = ('load_from', 'resume', 'work_dir', 'launcher', 'model.backbone.init_cfg', 'env_cfg')
+_OF_A_START += ('randomness.seed',)
 
 
 @dataclass(frozen=True)
@@ -59,15 +61,24 @@ def choose_start(
         config.randomness = dict(config.get('randomness') or {}, seed=seed)
     checkpoint, stored = None, ConfigDict()
     if resume is not None:
-        checkpoint, stored = _use_resume(config, resume, work_dir)
+        file = latest_checkpoint(work_dir) if resume == 'auto' else resume
+        config.resume = file is not None
+        if file is not None:
+            checkpoint, stored = _use_resume(config, str(file))
         goes_on_with = (config.get('randomness') or {}).get('seed')
         if seed not in (None, goes_on_with):
             raise UserError(
                 f'--seed {seed}: the training that --resume continues has seed {goes_on_with}: '
                 'leave --seed out'
             )
-    if pretrained is not None:
-        _use_pretrained_at_start(config, pretrained, stored)
+    if pretrained is not None and not config.get('resume'):
+        if config.get('load_from'):
+            raise UserError(
+                f'--pretrained {pretrained}: the whole model starts from {config.load_from}, which '
+                'holds its backbone, too: leave --pretrained or --load-from (load_from in the '
+                'config) out'
+            )
+        use_pretrained(config, pretrained)
     return Start(check_start(config), checkpoint, stored)
 
 
@@ -81,73 +92,42 @@ def use_pretrained(config: Config, path: str) -> None:
     if backbone is None:
         raise UserError(f"--pretrained: the config's model {config.model.type} has no backbone")
     backbone.init_cfg = dict(type='Pretrained', checkpoint=path)
-    if _has_norms_to_keep(config):
+    classes = classes_named(backbone.get('type'), scope_of(config))
+    # TNT and CPVT have no BatchNorm.
+    if all('norm_eval' in arguments(cls).parameters for cls in classes):
         _freeze_stem(backbone)
 
 
-def _use_pretrained_at_start(config: Config, path: str, stored: ConfigDict) -> None:
-    """Start from a backbone's weights, unless a training that began so goes on."""
-    if config.get('resume'):
-        if stored and _has_norms_to_keep(config) and not _froze_stem(stored):
-            raise UserError(
-                f'--pretrained {path}: the training that --resume continues began without it, and '
-                'its checkpoint holds all weights: leave --pretrained out'
-            )
-    elif config.get('load_from'):
-        raise UserError(
-            f'--pretrained {path}: the whole model starts from {config.load_from}, which holds its '
-            'backbone, too: leave --pretrained or --load-from (load_from in the config) out'
-        )
-    else:
-        use_pretrained(config, path)
-
-
-def _use_resume(config: Config, resume: str, work_dir: Path) -> tuple[dict | None, ConfigDict]:
+def _use_resume(config: Config, file: str) -> tuple[dict, ConfigDict]:
     """Continue from a checkpoint, which holds all weights: a pretrained file is not needed.
 
     The seed goes on too, whatever the config says: MMEngine would give it to everything but the
-    order of the images.
-
-    Returns:
-        What was read, without the stored config, and the settings in that config.
-
-    Raises:
-        UserError: if the checkpoint cannot be read or holds weights only.
+    order of the images. Gives what was read, without the stored config, and its settings.
     """
-    config.resume = False
-    file, content = read_latest_checkpoint(work_dir) if resume == 'auto' else (resume, read(resume))
-    if content is None:
-        return None, ConfigDict()
+    content = read(file)
     # MMEngine saves the best ones without an optimizer, and would go on with a fresh one.
-    if not isinstance(content.get('meta'), dict) or 'optimizer' not in content:
-        weights, _ = find_state_dict(content, f'--resume {file}')
-        roots = {key.removeprefix('module.').partition('.')[0] for key in weights}
-        flag = '--pretrained' if roots & TRUNK_ROOTS else '--load-from'
-        raise UserError(f'--resume {file}: holds weights only; start from them with {flag}')
-    config.resume = True
-    config.load_from = str(file)
+    if 'meta' not in content or 'optimizer' not in content:
+        raise UserError(
+            f'--resume {file}: holds weights only; start from them with --load-from, or with '
+            "--pretrained if they are a backbone's alone"
+        )
+    config.load_from = file
     stored = stored_config(content['meta'].get('cfg', ''))
     seed = content['meta'].get('seed')
     if isinstance(seed, int):
         config.randomness = dict(config.get('randomness') or {}, seed=seed)
-        if stored:
-            stored.randomness = dict(stored.get('randomness') or {}, seed=seed)
     backbone = config.model.get('backbone')
     if backbone is not None:
         backbone.init_cfg = None
-        if _froze_stem(stored) and not backbone.get('norm_eval'):
+        began_frozen = flat_settings(stored).get('model.backbone.norm_eval') == 'True'
+        if began_frozen and not backbone.get('norm_eval'):
             # The training was begun with --pretrained.
             _freeze_stem(backbone)
     return without_config(content), stored
 
 
 def changes(stored: ConfigDict, config: Config) -> Iterator[str]:
-    """What differs from the settings that a checkpoint was written with, a line each.
-
-    Args:
-        stored: Those settings, as in :class:`Start`; none if they are not known.
-        config: The present ones, of the runner.
-    """
+    """What differs between stored settings, if they are known, and the runner's; a line each."""
     if not stored:
         return
     before, now = flat_settings(stored), flat_settings(stored_config(config.pretty_text))
@@ -190,20 +170,6 @@ def starting_weights(config: Config) -> str | None:
         return config.load_from
     init = pretrained_init((config.model.get('backbone') or {}).get('init_cfg'))
     return init and str(init['checkpoint'])
-
-
-def _has_norms_to_keep(config: Config) -> bool:
-    """Whether the backbone can keep the statistics of its BatchNorm: TNT and CPVT have none."""
-    backbone = config.model.get('backbone') or {}
-    classes = classes_named(backbone.get('type'), scope_of(config))
-    return all('norm_eval' in arguments(cls).parameters for cls in classes)
-
-
-def _froze_stem(stored: ConfigDict) -> bool:
-    """Whether a training kept the statistics of its stem, as those begun with --pretrained do."""
-    model = stored.get('model')
-    backbone = model.get('backbone') if isinstance(model, dict) else None
-    return isinstance(backbone, dict) and bool(backbone.get('norm_eval'))
 
 
 def _freeze_stem(backbone: dict) -> None:

@@ -43,7 +43,7 @@ class TrainingStep:
     """A model and the largest of a few training images, with its annotations.
 
     Args:
-        config: The config; its host library is imported.
+        config: Its host library is imported.
         model: Is put into training mode.
         images: How many times the image is in a batch.
 
@@ -55,21 +55,14 @@ class TrainingStep:
         self.scope = scope_of(config)
         self.model = model.train()
         self.images = images
-        samples = self._samples(config)
-        self.sample = max(samples, key=lambda sample: sample['inputs'][0].numel())
+        self.sample = max(self._samples(config), key=lambda sample: sample['inputs'][0].numel())
         self.area = self._batch(self.sample)['inputs'][0, 0].numel()
 
     def loss(self, side: int) -> tuple[Tensor, int]:
-        """Run the model.
-
-        Args:
-            side: Longer side of the image, in pixels; a smaller image stays as it is.
+        """Run the model on the image, of at most ``side`` pixels, or raise a UserError.
 
         Returns:
             The sum of all losses, and the area of the padded images together in pixels.
-
-        Raises:
-            UserError: if the model fails.
         """
         # A segmenter's preprocessor may pad to a fixed size: scale it down, too.
         preprocessor = self.model.data_preprocessor
@@ -136,12 +129,7 @@ class StepMemory:
 
 
 def measure_memory(config: Config, step: TrainingStep) -> StepMemory:
-    """Take a step of training, which changes the weights of its model.
-
-    Args:
-        config: Names the optimizer.
-        step: With a small image in place of one of its full area.
-    """
+    """Take a step with a small image and the config's optimizer, which changes the weights."""
     known = {parameter.untyped_storage().data_ptr() for parameter in step.model.parameters()}
     kept, (loss, tried) = _kept(lambda: step.loss(_SIDE), known)
     loss.backward()
@@ -185,13 +173,7 @@ def _of_weights(config: Config, model: nn.Module) -> int:
 
 
 def _resize(annotated: BaseDataElement, size: tuple[int, int], scale: float) -> None:
-    """Bring boxes, objects' masks and masks of classes to another size, in place.
-
-    Args:
-        annotated: Of an image.
-        size: (height, width) in pixels.
-        scale: By which the image was resized to it.
-    """
+    """Bring boxes, objects' masks and masks of classes to a size (height, width), in place."""
     for name in ('gt_instances', 'ignored_instances'):
         if name in annotated:
             instances = annotated.get(name)

@@ -18,16 +18,12 @@ from mmengine.dist import master_only
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
 
-from ptnt_mm.checkpoints.errors import CheckpointError
-from ptnt_mm.checkpoints.read import read
 from ptnt_mm.utils.errors import UserError
 
 _logger = logging.getLogger(__name__)
 
 _TIMESTAMP = re.compile(r'\d{8}_\d{6}')
 _CHECKPOINT = re.compile(r'(epoch|iter|best_.+)_(\d+)\.pth')
-_LOCK = '.lock'
-_DAMAGED = '%s is damaged and left out: the next older one is taken'
 
 
 def choose_work_dir(config: Config, asked: Path | None) -> Path:
@@ -40,26 +36,17 @@ def choose_work_dir(config: Config, asked: Path | None) -> Path:
     if not asked and not config.filename:
         raise UserError('the config was read from no file that could name the work dir: give one')
     work_dir = Path(asked or Path('work_dirs', Path(config.filename).stem))
-    make_work_dir(work_dir)
-    config.work_dir = str(work_dir)
-    return work_dir
-
-
-def make_work_dir(work_dir: Path) -> None:
-    """Make the folder of a run.
-
-    Raises:
-        UserError: if it cannot be made or written to.
-    """
+    probe = work_dir / '.writable'
     try:
         work_dir.mkdir(parents=True, exist_ok=True)
-        probe = work_dir / '.writable'
         probe.touch()
         probe.unlink(missing_ok=True)
     except OSError as error:
         raise UserError(
             f'{work_dir} cannot be written to ({error.strerror}): choose another --work-dir'
         ) from error
+    config.work_dir = str(work_dir)
+    return work_dir
 
 
 @contextmanager
@@ -74,7 +61,7 @@ def locked(work_dir: Path) -> Iterator[None]:
     Raises:
         UserError: if another process trains there; names its machine and process id.
     """
-    with (work_dir / _LOCK).open('a+') as file:
+    with (work_dir / '.lock').open('a+') as file:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -95,37 +82,17 @@ def latest_checkpoint(work_dir: Path) -> Path | None:
 
     The one that MMEngine's pointer names comes first, then those of the most steps.
     """
-    for checkpoint in _newest_first(work_dir):
-        if _is_whole(checkpoint):
-            return checkpoint
-        _logger.warning(_DAMAGED, checkpoint)
-    return None
-
-
-def read_latest_checkpoint(work_dir: Path) -> tuple[Path, dict] | tuple[None, None]:
-    """Find the same as :func:`latest_checkpoint`, and read it, once.
-
-    Raises:
-        CheckpointError: if it is whole, but refused.
-    """
-    for checkpoint in _newest_first(work_dir):
-        try:
-            return checkpoint, read(checkpoint)
-        except CheckpointError:
-            if _is_whole(checkpoint):
-                raise
-            _logger.warning(_DAMAGED, checkpoint)
-    return None, None
-
-
-def _newest_first(work_dir: Path) -> list[Path]:
-    steps = [path for path in _checkpoints(work_dir) if not path.name.startswith('best_')][::-1]
+    newest = [path for path in _checkpoints(work_dir) if not path.name.startswith('best_')][::-1]
     pointer = work_dir / 'last_checkpoint'
     if pointer.is_file():
         # The path was written as it was typed: the file lies beside the pointer.
         named = work_dir / Path(pointer.read_text().strip()).name
-        steps = [named, *steps] if named.is_file() else steps
-    return steps
+        newest = [named, *newest] if named.is_file() else newest
+    for checkpoint in newest:
+        if _is_whole(checkpoint):
+            return checkpoint
+        _logger.warning('%s is damaged and left out: the next older one is taken', checkpoint)
+    return None
 
 
 def _is_whole(checkpoint: Path) -> bool:
@@ -145,11 +112,7 @@ def earlier_run(work_dir: Path) -> list[Path]:
 
 
 def require_fresh(work_dir: Path) -> None:
-    """Refuse to train over another run's checkpoints.
-
-    Raises:
-        UserError: if the folder holds checkpoints.
-    """
+    """Raise a UserError if the folder holds checkpoints of an earlier run."""
     checkpoints = _checkpoints(work_dir)
     if checkpoints:
         raise UserError(
@@ -159,11 +122,7 @@ def require_fresh(work_dir: Path) -> None:
 
 
 class RemoveHook(Hook):
-    """Throw files and folders away when training begins: everything was built and loaded by then.
-
-    Args:
-        paths: What to remove.
-    """
+    """Throw files and folders away when training begins: all was built and loaded by then."""
 
     def __init__(self, paths: list[Path]):
         self.paths = paths

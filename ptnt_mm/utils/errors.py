@@ -20,6 +20,6 @@ def exit_status(command: Callable[[], int | None]) -> int:
     except UserError as error:
         show(f'error: {error}', stderr=True)
         return 1
-    except KeyboardInterrupt:
-        print('\nStopped.', file=sys.stderr)
+    except KeyboardInterrupt as stopped:
+        print(f'\nStopped. {stopped}'.rstrip(), file=sys.stderr)
         return 130

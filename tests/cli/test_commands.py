@@ -87,23 +87,6 @@ def test_a_command_can_be_repeated(ptnt, monkeypatch):
     assert command_line() == (Path(sys.executable).name, 'tools/train.py', 'config.py')
 
 
-@pytest.mark.parametrize(
-    ('command', 'launcher', 'expected'),
-    [
-        ('ptnt train c.py', 'none', 'ptnt train c.py --resume'),
-        ('python tools/train.py c.py', 'none', 'python tools/train.py c.py --resume'),
-        ('ptnt train c.py', 'slurm', '(your launcher) -m ptnt_mm train c.py --resume'),
-        ('python tools/train.py c.py', 'mpi', '(your launcher) tools/train.py c.py --resume'),
-    ],
-)
-def test_a_stopped_training_says_how_to_continue(
-    tmp_path: Path, command: str, launcher: str, expected: str
-):
-    words = (*command.split(), '--overwrite')
-    arguments = train.TrainArguments(None, None, None, None, True, None, launcher, words)
-    assert train._how_to_continue(arguments, tmp_path).endswith(f'continue with\n    {expected}')
-
-
 # ---- Completion
 
 

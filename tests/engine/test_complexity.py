@@ -294,8 +294,8 @@ def test_tool_prints_json_and_replaces_a_file_only_when_told(tmp_path, capsys):
     [
         (('smal', '--shape', 256, 256), "unknown arch or config 'smal': did you mean 'small'?"),
         (('configs/retinanet_ptnt_x.py', '--shape', 256, 256), 'there is no config file'),
-        (('tiny', '--shape', 7, 256), '7x256 pixels is smaller than one token'),
-        (('tnt_small', '--shape', 15, 256), 'one token: expected at least 16x16'),
+        (('tiny', '--shape', 7, 256), 'at least 8x8 pixels, one token, but got 7x256'),
+        (('tnt_small', '--shape', 15, 256), 'at least 16x16 pixels, one token'),
         (('tiny', '--shape', 64, 64, '--json', 'nowhere/cost.json'), 'there is no folder nowhere'),
     ],
 )

@@ -186,19 +186,3 @@ def test_a_resumed_fused_optimizer_goes_on_bit_by_bit(micro_arch: dict):
     train(resumed, again, range(2, 4))
     for name, value in model.state_dict().items():
         assert torch.equal(value, resumed.state_dict()[name]), name
-
-
-def test_a_state_from_before_the_optimizer_was_fused(micro_arch: dict):
-    """Under a gradient scaler groups that are not fused would be an AssertionError of torch."""
-    model = Detector(PyramidTNT(micro_arch))
-    before = schedule_of(model, fused=False)
-    train(model, before, range(1))
-    after = schedule_of(model)
-    after.load_state_dict(before.state_dict())
-    assert all(group['fused'] for group in after.optimizer.param_groups)
-    assert not any(group['fused'] for group in before.optimizer.param_groups)
-    scaler = torch.amp.GradScaler('cpu')
-    scaler.scale(sum((p * p).sum() for p in model.parameters())).backward()
-    weight = model.head.weight.clone()
-    scaler.step(after.optimizer)
-    assert not torch.equal(model.head.weight, weight)

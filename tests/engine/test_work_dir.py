@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from mmengine.config import Config
 
 from ptnt_mm.engine.work_dir import (
     RemoveHook,
+    choose_work_dir,
     earlier_run,
     latest_checkpoint,
-    make_work_dir,
     require_fresh,
 )
 from ptnt_mm.utils.errors import UserError
@@ -83,6 +84,6 @@ def test_removing_an_earlier_run_leaves_all_else(tmp_path: Path):
 def test_a_work_dir_that_cannot_be_made(tmp_path: Path):
     (tmp_path / 'file').touch()
     with pytest.raises(UserError, match='cannot be written to .*another --work-dir'):
-        make_work_dir(tmp_path / 'file')
+        choose_work_dir(Config(), tmp_path / 'file')
     with pytest.raises(UserError, match='cannot be written to'):
-        make_work_dir(tmp_path / 'file' / 'below')
+        choose_work_dir(Config(), tmp_path / 'file' / 'below')

@@ -182,7 +182,7 @@ def test_features_are_not_evaluated(folder: Path, config: Config, monkeypatch):
     config = Config(config.to_dict())
     config.model.test_cfg.rcnn.nms.type = 'soft_nms'
     with pytest.raises(UserError, match='--evaluate needs boxes or a map'):
-        command.export(config, 'x.pth', Path('y.onnx'), evaluate=True)
+        command.export(command.ExportArguments(config, 'x.pth', Path('y.onnx'), evaluate=True))
 
 
 def test_infer_takes_the_file(folder: Path, capsys: pytest.CaptureFixture):
@@ -210,7 +210,11 @@ def test_a_file_of_other_weights_is_noticed(
     monkeypatch.setattr(command, 'as_arrays', lambda *args: moved)
     monkeypatch.setattr(command, 'write_program', lambda out, *args: shutil.copy('x.onnx', out))
     with pytest.raises(UserError, match='differs from the model by more than 0.001 at 192x256'):
-        command.export(config, 'x.pth', Path('moved.pt2'), size=(192, 256), overwrite=True)
+        command.export(
+            command.ExportArguments(
+                config, 'x.pth', Path('moved.pt2'), size=(192, 256), overwrite=True
+            )
+        )
 
 
 @pytest.mark.skipif(sys.platform != 'linux', reason='ONNX Runtime quantises there alone')
@@ -279,20 +283,20 @@ def test_a_command_line_that_says_too_little_or_too_much(
 def test_missing_packages_are_named_before_the_work(config: Config, tmp_path: Path, monkeypatch):
     monkeypatch.setattr(command, 'find_spec', lambda name: None)
     with pytest.raises(UserError, match='pip install onnx onnxruntime onnxscript$'):
-        command.export(config, 'x.pth', tmp_path / 'y.onnx')
+        command.export(command.ExportArguments(config, 'x.pth', tmp_path / 'y.onnx'))
 
 
 def test_a_classifier_is_refused(config: Config, tmp_path: Path):
     config = Config(dict(config.to_dict(), default_scope='mmpretrain'))
     with pytest.raises(UserError, match="default_scope='mmpretrain': expected mmdet or mmseg"):
-        command.export(config, 'x.pth', tmp_path / 'y.onnx')
+        command.export(command.ExportArguments(config, 'x.pth', tmp_path / 'y.onnx'))
 
 
 def test_steps_that_change_images_otherwise_are_refused(folder: Path, config: Config):
     config = Config(config.to_dict())
     config.test_dataloader.dataset.pipeline.insert(1, dict(type='RandomCrop', crop_size=(9, 9)))
     with pytest.raises(UserError, match='the test pipeline has RandomCrop'):
-        command.export(config, str(folder / 'x.pth'), folder / 'y.onnx')
+        command.export(command.ExportArguments(config, str(folder / 'x.pth'), folder / 'y.onnx'))
 
 
 def test_layers_that_pool_into_fixed_grids_take_any_size(tmp_path: Path):

@@ -29,11 +29,7 @@ class StopAtBadLossHook(Hook):
     def after_train_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: dict | None = None
     ) -> None:
-        """Look at the losses.
-
-        Raises:
-            UserError: if one is not a finite number; names the iteration, losses and images.
-        """
+        """Raise a UserError if a loss is not finite; it names iteration, losses and images."""
         values = {name: value for name, value in (outputs or {}).items() if 'loss' in name}
         # One look at all of them: each makes a GPU wait.
         if math.isfinite(torch.as_tensor(sum(values.values())).item()):

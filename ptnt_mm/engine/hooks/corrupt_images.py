@@ -29,71 +29,46 @@ class SkipCorruptImagesHook(Hook):
 
     Args:
         limit: How many files may be left out; 0 stops at the first.
-
-    Raises:
-        UserError: if the limit is not a whole number from 0. Training raises one when there are
-            more.
     """
 
     # After hooks that change the pipeline, and before workers are started.
     priority = 'LOW'
 
     def __init__(self, limit: int = 10):
-        if not isinstance(limit, int) or limit < 0:
-            raise UserError(
-                f'SkipCorruptImagesHook(limit={limit!r}): expected how many files may be left '
-                'out, an int from 0 on'
-            )
-        self.limit = limit
         self._unreadable = _Unreadable(limit)
 
     def before_train_epoch(self, runner: Any) -> None:
         """Watch over the steps that read files, before workers get copies of them."""
         for data_set in _with_pipelines(runner.train_dataloader.dataset):
             steps = data_set.pipeline.transforms
-            if any(isinstance(step, _Watched) for step in steps):
-                continue
             for number, step in enumerate(steps):
                 # The first one, whatever its name, and those that read masks.
-                if number == 0 or type(step).__name__.startswith('Load'):
+                reads = number == 0 or type(step).__name__.startswith('Load')
+                if reads and not isinstance(step, _Watched):
                     steps[number] = _Watched(step, self._unreadable)
 
 
 class _Unreadable:
-    """The files that could not be read; the workers of data loaders share it.
-
-    Args:
-        limit: How many there may be. Counting stops at limit + 1.
-    """
+    """The files that could not be read; the workers of data loaders share it."""
 
     def __init__(self, limit: int):
         self.limit = limit
         # Hashes of their names, which are the same in every process; -1 is a free place.
         self._hashes = multiprocessing.Array('q', [-1] * (limit + 1))
 
-    def __len__(self) -> int:
-        return sum(found >= 0 for found in self._hashes[:])
-
-    def add(self, file: str) -> bool:
-        """Remember a file; whether it is a new one."""
+    def add(self, file: str) -> tuple[bool, int]:
+        """Remember a file: whether it is a new one, and how many there are, at most limit + 1."""
         found = zlib.crc32(os.fsencode(file))
         with self._hashes.get_lock():
             known = self._hashes[:]
-            if found not in known and -1 in known:
+            is_new = found not in known
+            if is_new and -1 in known:
                 self._hashes[known.index(-1)] = found
-        return found not in known
+            return is_new, sum(number >= 0 for number in self._hashes[:])
 
 
 class _Watched:
-    """A step of a pipeline that gives None where it fails.
-
-    Args:
-        read: The step.
-        unreadable: Where files are remembered.
-
-    Raises:
-        UserError: when called, if there are too many; what failed last is its cause.
-    """
+    """A step of a pipeline that gives None where it fails, and raises when it fails too often."""
 
     def __init__(self, read: Callable[[dict], dict | None], unreadable: _Unreadable):
         self.read = read
@@ -111,15 +86,15 @@ class _Watched:
                 # Other annotations come from no file of their own.
                 raise
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            if self.unreadable.add(file):
+            is_new, count = self.unreadable.add(file)
+            if is_new:
                 what = f'{file} cannot be read and is left out: {reason}'
                 print_log(what, logger='current', level=logging.WARNING)
             # Here and not after the iteration: where every image fails, none ever ends.
-            if len(self.unreadable) > self.unreadable.limit:
+            if count > self.unreadable.limit:
                 raise UserError(
-                    f'{len(self.unreadable)} images or masks could not be read; the log names '
-                    f'them. The last one is {file}: {reason}. Mend them (ptnt check '
-                    'finds all), or allow more with '
+                    f'{count} images or masks could not be read; the log names them. The last one '
+                    f'is {file}: {reason}. Mend them (ptnt check finds all), or allow more with '
                     "custom_hooks=[dict(type='SkipCorruptImagesHook', limit=...), ...]"
                 ) from error
             return None

@@ -1,10 +1,10 @@
 """How well a long training runs: throughput, data loading, memory, gradients."""
 
 import math
-import os
+import resource
 import statistics
 from collections import deque
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,15 +13,12 @@ from mmengine.hooks import Hook
 from torch import Tensor
 from torch.optim import Optimizer
 
-from ptnt_mm.engine.train_loop import ends_a_pass
 from ptnt_mm.registry import HOOKS
 
 NO_FIGURES = (
     'the evaluation has no figures: nothing was found in any image. That is usual after a short '
     'training, or one from random weights: train for longer'
 )
-
-_STATM = Path('/proc/self/statm')
 
 
 @HOOKS.register_module()
@@ -36,36 +33,28 @@ class HealthHook(Hook):
 
     Args:
         interval: Iterations between two looks.
-
-    Raises:
-        ValueError: if the interval is below 1.
     """
 
     # Before the hook that logs.
     priority = 'NORMAL'
 
     def __init__(self, interval: int = 50):
-        if interval < 1:
-            raise ValueError(f'HealthHook: interval is {interval}: expected 1 or more')
         self.interval = interval
         self._norms: deque[float] = deque(maxlen=100)
         self._resident: list[int] = []
         self._warned: set[str] = set()
-        self._iteration = 0
 
     def before_train(self, runner: Any) -> None:
         """See the gradients just before they are used, if a single optimizer uses them."""
-        self._iteration = runner.iter
         optimizer = getattr(runner.optim_wrapper, 'optimizer', None)
         if isinstance(optimizer, Optimizer):
-            optimizer.register_step_pre_hook(self._look_at_gradients)
+            optimizer.register_step_pre_hook(partial(self._look_at_gradients, runner))
 
     def after_train_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: dict | None = None
     ) -> None:
         """Add what was seen to the scalars that MMEngine logs."""
-        self._iteration = runner.iter + 1
-        if ends_a_pass(runner):
+        if self.every_n_train_iters(runner, len(runner.train_dataloader)):
             self._check_memory(runner)
         if not self.every_n_train_iters(runner, self.interval):
             return
@@ -105,8 +94,8 @@ class HealthHook(Hook):
             message = f'memory grows with every pass through the data: {sizes} MiB'
             self._warn(runner, 'memory', message)
 
-    def _look_at_gradients(self, optimizer: Optimizer, *_: Any) -> None:
-        if (self._iteration + 1) % self.interval:
+    def _look_at_gradients(self, runner: Any, optimizer: Optimizer, *_: Any) -> None:
+        if not self.every_n_train_iters(runner, self.interval):
             return
         parameters = [p for group in optimizer.param_groups for p in group['params']]
         gradients = [p.grad for p in parameters if p.grad is not None]
@@ -134,9 +123,7 @@ class HealthHook(Hook):
 
 
 def _memory() -> int:
-    """Bytes: the most that torch gave out on a GPU, or the resident set of this process."""
+    """Bytes: the most that torch gave out on a GPU, or that this process had."""
     if torch.cuda.is_available():
         return torch.cuda.max_memory_allocated()
-    if not _STATM.exists():
-        return 0
-    return int(_STATM.read_text().split()[1]) * os.sysconf('SC_PAGE_SIZE')
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from mmengine.dist import get_rank
 from mmengine.hooks import Hook
-from torch.utils.data import DataLoader
 
 from ptnt_mm.engine.endless_loader import seed_all
 from ptnt_mm.registry import HOOKS
@@ -35,7 +34,8 @@ class RepeatableHook(Hook):
 
     def before_train_epoch(self, runner: Any) -> None:
         """Seed what the epoch's data comes from."""
-        _end_workers(runner.train_dataloader)
+        # Ends the workers that `persistent_workers` kept from the epoch before.
+        runner.train_dataloader._iterator = None
         seed_all(runner.seed, get_rank(), 0, runner.epoch)
 
     def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
@@ -44,7 +44,7 @@ class RepeatableHook(Hook):
 
     def after_train(self, runner: Any) -> None:
         """End the last workers here: when a process ends, each takes five seconds."""
-        _end_workers(runner.train_dataloader)
+        runner.train_dataloader._iterator = None
 
 
 def _start_worker(mmengines: Any, worker: int) -> None:
@@ -60,8 +60,3 @@ def _report(kind: type[BaseException], error: BaseException, trace: TracebackTyp
     """Print a worker's error, but not that the main process, stopped by Ctrl-C, hung up on it."""
     if not issubclass(kind, (ConnectionError, EOFError)):
         sys.__excepthook__(kind, error, trace)
-
-
-def _end_workers(loader: DataLoader) -> None:
-    """End the workers that ``persistent_workers`` kept from the epoch before."""
-    loader._iterator = None
