@@ -115,11 +115,26 @@ def train(
             with late_building(), failures_explained(runner.logger):
                 runner.train()
         except KeyboardInterrupt:
-            last = latest_checkpoint(work_dir)
-            kept = f'{last} is the last checkpoint' if last else 'no checkpoint was written yet'
-            advice = 'continue with the same command and --resume, without --overwrite'
-            raise KeyboardInterrupt(f'{kept}; {advice}') from None
+            if not is_first:
+                raise
+            stopped = _how_to_continue(work_dir, command, resume, launcher)
+            raise KeyboardInterrupt(stopped) from None
     return runner
+
+
+def _how_to_continue(
+    work_dir: Path, command: tuple[str, ...], resume: str | None, launcher: str
+) -> str:
+    """What is kept, and the command that continues."""
+    checkpoint = latest_checkpoint(work_dir)
+    kept = f'{checkpoint} is the last checkpoint' if checkpoint else 'no checkpoint was written yet'
+    if not command:
+        return f"{kept}; continue with resume='auto'"
+    dropped = {'--overwrite', '--resume', f'--resume={resume}', resume}
+    starter, *words = (word for word in command if word not in dropped)
+    if launcher != 'none':
+        starter = '(your launcher) -m ptnt_mm' if starter == 'ptnt' else '(your launcher)'
+    return f'{kept}; continue with\n    {starter} {shlex.join([*words, "--resume"])}'
 
 
 def _leftovers(work_dir: Path, weights: str | None) -> list[Path]:
@@ -138,12 +153,13 @@ def _log_opening(
         for line in how_to_repeat(command, weights):
             logger.info(line)
     gpus = get_world_size()
-    findings = [*check_batch(config, gpus), *check_learning_rate(config, gpus)]
-    if weights is None:
-        findings += say_where_weights_come_from(config, weights)
-    for finding in findings:
+    for finding in (*check_batch(config, gpus), *check_learning_rate(config, gpus)):
         is_bad = finding.severity in (Severity.WARNING, Severity.ERROR)
         logger.log(logging.WARNING if is_bad else logging.INFO, str(finding))
+    if weights is None:
+        for finding in say_where_weights_come_from(config, weights):
+            level = logging.INFO if finding.severity is Severity.OK else logging.WARNING
+            logger.log(level, str(finding))
 
 
 def _require_accelerator(what: str) -> None:

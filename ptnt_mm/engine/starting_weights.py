@@ -11,7 +11,7 @@ from ptnt_mm.engine.config import flat_settings, stored_config
 from ptnt_mm.engine.constructors import arguments, classes_named, is_of_family
 from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.engine.loading import without_config
-from ptnt_mm.engine.work_dir import latest_checkpoint
+from ptnt_mm.engine.work_dir import read_latest_checkpoint
 from ptnt_mm.models.pretrained import pretrained_init
 from ptnt_mm.utils.errors import UserError
 
@@ -61,10 +61,11 @@ def choose_start(
         config.randomness = dict(config.get('randomness') or {}, seed=seed)
     checkpoint, stored = None, ConfigDict()
     if resume is not None:
-        file = latest_checkpoint(work_dir) if resume == 'auto' else resume
-        config.resume = file is not None
-        if file is not None:
-            checkpoint, stored = _use_resume(config, str(file))
+        is_auto = resume == 'auto'
+        file, content = read_latest_checkpoint(work_dir) if is_auto else (resume, read(resume))
+        config.resume = content is not None
+        if content is not None:
+            checkpoint, stored = _use_resume(config, str(file), content)
         goes_on_with = (config.get('randomness') or {}).get('seed')
         if seed not in (None, goes_on_with):
             raise UserError(
@@ -98,13 +99,12 @@ def use_pretrained(config: Config, path: str) -> None:
         _freeze_stem(backbone)
 
 
-def _use_resume(config: Config, file: str) -> tuple[dict, ConfigDict]:
+def _use_resume(config: Config, file: str, content: dict) -> tuple[dict, ConfigDict]:
     """Continue from a checkpoint, which holds all weights: a pretrained file is not needed.
 
     The seed goes on too, whatever the config says: MMEngine would give it to everything but the
     order of the images. Gives what was read, without the stored config, and its settings.
     """
-    content = read(file)
     # MMEngine saves the best ones without an optimizer, and would go on with a fresh one.
     if 'meta' not in content or 'optimizer' not in content:
         raise UserError(

@@ -18,11 +18,14 @@ from mmengine.dist import master_only
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
 
+from ptnt_mm.checkpoints.errors import CheckpointError
+from ptnt_mm.checkpoints.read import read
 from ptnt_mm.utils.errors import UserError
 
 _logger = logging.getLogger(__name__)
 
 _TIMESTAMP = re.compile(r'\d{8}_\d{6}')
+_DAMAGED = '%s is damaged and left out: the next older one is taken'
 _CHECKPOINT = re.compile(r'(epoch|iter|best_.+)_(\d+)\.pth')
 
 
@@ -82,17 +85,37 @@ def latest_checkpoint(work_dir: Path) -> Path | None:
 
     The one that MMEngine's pointer names comes first, then those of the most steps.
     """
+    for checkpoint in _newest_first(work_dir):
+        if _is_whole(checkpoint):
+            return checkpoint
+        _logger.warning(_DAMAGED, checkpoint)
+    return None
+
+
+def read_latest_checkpoint(work_dir: Path) -> tuple[Path, dict] | tuple[None, None]:
+    """Find the same as :func:`latest_checkpoint`, and read it, once.
+
+    Raises:
+        CheckpointError: if it is whole, but refused.
+    """
+    for checkpoint in _newest_first(work_dir):
+        try:
+            return checkpoint, read(checkpoint)
+        except CheckpointError:
+            if _is_whole(checkpoint):
+                raise
+            _logger.warning(_DAMAGED, checkpoint)
+    return None, None
+
+
+def _newest_first(work_dir: Path) -> list[Path]:
     newest = [path for path in _checkpoints(work_dir) if not path.name.startswith('best_')][::-1]
     pointer = work_dir / 'last_checkpoint'
     if pointer.is_file():
         # The path was written as it was typed: the file lies beside the pointer.
         named = work_dir / Path(pointer.read_text().strip()).name
         newest = [named, *newest] if named.is_file() else newest
-    for checkpoint in newest:
-        if _is_whole(checkpoint):
-            return checkpoint
-        _logger.warning('%s is damaged and left out: the next older one is taken', checkpoint)
-    return None
+    return newest
 
 
 def _is_whole(checkpoint: Path) -> bool:

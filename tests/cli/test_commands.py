@@ -87,6 +87,22 @@ def test_a_command_can_be_repeated(ptnt, monkeypatch):
     assert command_line() == (Path(sys.executable).name, 'tools/train.py', 'config.py')
 
 
+@pytest.mark.parametrize(
+    ('command', 'launcher', 'expected'),
+    [
+        ('ptnt train c.py', 'none', 'ptnt train c.py --resume'),
+        ('python tools/train.py c.py', 'none', 'python tools/train.py c.py --resume'),
+        ('ptnt train c.py', 'slurm', '(your launcher) -m ptnt_mm train c.py --resume'),
+        ('python tools/train.py c.py', 'mpi', '(your launcher) tools/train.py c.py --resume'),
+    ],
+)
+def test_a_stopped_training_says_how_to_continue(
+    tmp_path: Path, command: str, launcher: str, expected: str
+):
+    advice = train._how_to_continue(tmp_path, (*command.split(), '--overwrite'), None, launcher)
+    assert advice == f'no checkpoint was written yet; continue with\n    {expected}'
+
+
 # ---- Completion
 
 

@@ -284,6 +284,11 @@ def test_health_is_logged(tmp_path: Path, toy):
         assert f'{name}: ' in log
 
 
+def test_health_wants_an_interval():
+    with pytest.raises(ValueError, match='HealthHook: interval is 0: expected 1 or more'):
+        HealthHook(interval=0)
+
+
 class Runner:
     """As much of a runner as the hook's warnings need; two iterations make a pass."""
 

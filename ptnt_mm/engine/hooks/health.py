@@ -1,10 +1,11 @@
 """How well a long training runs: throughput, data loading, memory, gradients."""
 
 import math
-import resource
+import os
 import statistics
 from collections import deque
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,6 +21,8 @@ NO_FIGURES = (
     'training, or one from random weights: train for longer'
 )
 
+_STATM = Path('/proc/self/statm')
+
 
 @HOOKS.register_module()
 class HealthHook(Hook):
@@ -33,12 +36,17 @@ class HealthHook(Hook):
 
     Args:
         interval: Iterations between two looks.
+
+    Raises:
+        ValueError: if the interval is below 1.
     """
 
     # Before the hook that logs.
     priority = 'NORMAL'
 
     def __init__(self, interval: int = 50):
+        if interval < 1:
+            raise ValueError(f'HealthHook: interval is {interval}: expected 1 or more')
         self.interval = interval
         self._norms: deque[float] = deque(maxlen=100)
         self._resident: list[int] = []
@@ -123,7 +131,9 @@ class HealthHook(Hook):
 
 
 def _memory() -> int:
-    """Bytes: the most that torch gave out on a GPU, or that this process had."""
+    """Bytes: the most that torch gave out on a GPU, or the resident set of this process."""
     if torch.cuda.is_available():
         return torch.cuda.max_memory_allocated()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    if not _STATM.exists():
+        return 0
+    return int(_STATM.read_text().split()[1]) * os.sysconf('SC_PAGE_SIZE')
