@@ -90,14 +90,6 @@ def write_labels(
     return write_lines(image, lines)
 
 
-def _of_config(config: Config) -> dict:
-    """What the test data set of a config says, or else its class."""
-    dataset = next(data_sets(config, 'test')).settings
-    with DATASETS.switch_scope_and_registry(None) as registry:
-        kind = registry.get(dataset.type) if isinstance(dataset.type, str) else dataset.type
-    return {**getattr(kind, 'METAINFO', {}), **(dataset.get('metainfo') or {})}
-
-
 def paint_map(image: np.ndarray, labels: np.ndarray, dataset_meta: dict, number: int) -> np.ndarray:
     """Tint every pixel in its class's colour, and write class names where there is room.
 
@@ -121,3 +113,11 @@ def paint_map(image: np.ndarray, labels: np.ndarray, dataset_meta: dict, number:
     layer[others] = image[others]
     tinted = cv2.addWeighted(image, 0.5, layer, 0.5, 0)
     return draw_names(tinted, labels, partial(class_name, names), colours)
+
+
+def _of_config(config: Config) -> dict:
+    """What the test data set of a config says, or else its class."""
+    dataset = next(data_sets(config, 'test')).settings
+    with DATASETS.switch_scope_and_registry(None) as registry:
+        kind = registry.get(dataset.type) if isinstance(dataset.type, str) else dataset.type
+    return {**getattr(kind, 'METAINFO', {}), **(dataset.get('metainfo') or {})}
