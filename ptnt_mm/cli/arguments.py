@@ -1,6 +1,7 @@
 """What several command lines have in common: their parser, kinds of values, and how they run."""
 
 import argparse
+import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -58,7 +59,8 @@ class Parser(argparse.ArgumentParser):
                     continue
                 if flag in _OF_OTHER_TOOLS and '--launcher' in self._option_string_actions:
                     self.error(f'{flag}: {_GPUS}')
-                known = (one for one in self._option_string_actions if one.startswith('--'))
+                shown = (action for action in self._actions if action.help != argparse.SUPPRESS)
+                known = [one for action in shown for one in action.option_strings]
                 self.error(unknown_name('flag', flag, known))
         return super().parse_known_args(args, namespace)
 
@@ -73,6 +75,9 @@ class Parser(argparse.ArgumentParser):
         args = self.parse_args(words)
         for beginning in _OF_HOSTS:
             warnings.filterwarnings('ignore', beginning, UserWarning)
+        if 'local_rank' in args:
+            # torch.distributed.launch passes it as an argument, torchrun by the environment.
+            os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
         return exit_status(lambda: command(args))
 
 

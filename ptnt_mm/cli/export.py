@@ -27,6 +27,7 @@ from ptnt_mm.engine.data_files import check_data_files
 from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.engine.loading import load_whole
 from ptnt_mm.export.comparison import TOLERANCE, compare, sizes_to_check
+from ptnt_mm.export.evaluation import evaluate_file, images_of, resizing, test_images
 from ptnt_mm.export.formats import (
     FORMATS,
     PACKAGES,
@@ -39,7 +40,6 @@ from ptnt_mm.export.formats import (
 )
 from ptnt_mm.export.int8 import quantised
 from ptnt_mm.export.networks import EndToEndModel, build_network
-from ptnt_mm.export.test_set import evaluate_file, images_of, resizing, test_images
 from ptnt_mm.inference.classes import find_classes
 from ptnt_mm.utils.atomic_files import check_new, sha256
 from ptnt_mm.utils.errors import UserError

@@ -252,10 +252,16 @@ def _use_mixed_precision(config: Config) -> None:
     config.optim_wrapper.dtype = 'bfloat16' if has_bfloat16 else 'float16'
 
 
-def _run(arguments: TrainArguments) -> None:
-    runner = train(**vars(arguments))
+def _run(arguments: TrainArguments) -> int:
+    try:
+        runner = train(**vars(arguments))
+    except KeyboardInterrupt:
+        if is_main_process():
+            raise
+        return 130
     if is_main_process():
         print(_closing(runner))
+    return 0
 
 
 def _closing(runner: Runner) -> str:

@@ -4,12 +4,14 @@ ptnt visualize configs/retinanet_ptnt_s_1x.py work_dirs/.../epoch_12.pth photo.j
 """
 
 import argparse
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import unquote
 
 import numpy as np
 from mmengine.config import Config
@@ -31,6 +33,8 @@ from ptnt_mm.zoo import config_names
 
 _MARK = '<meta name="generator" content="ptnt_mm visualize">'
 """In each of these pages: one may replace another."""
+
+_FIGURE = re.compile(r'\d+_[^/]+/\w+\.png')
 
 
 class Entry(NamedTuple):
@@ -94,22 +98,23 @@ def visualize(arguments: VisualizeArguments) -> Path:
         scene = Scene(image[..., ::-1], recordings, query or middle, arguments.channels)
         entries.append(Entry(str(file), f'{width} x {height} pixels'))
         entries += _draw(scene, page.parent, f'{number}_{file.stem}')
-    outdated = _figures_beside(page) - {page.parent / entry.figure for entry in entries}
+    outdated = _figures_of(page) - {entry.figure for entry in entries}
     title = f'What {name} sees'
     write_page('figures.html', page, title=title, mark=_MARK, entries=entries)
     for figure in outdated:
-        figure.unlink()
+        (page.parent / figure).unlink(missing_ok=True)
         with suppress(OSError):
             # Not empty: it holds figures of this page, or files of others.
-            figure.parent.rmdir()
+            (page.parent / figure).parent.rmdir()
     return page
 
 
-def _figures_beside(page: Path) -> set[Path]:
-    if not page.exists():
-        return set()
-    names = [section.name for section in SECTIONS]
-    return {figure for name in names for figure in page.parent.glob(f'[0-9]*_*/{name}.png')}
+def _figures_of(page: Path) -> set[str]:
+    """The figures that a page shows, by their paths from it; none if there is no page."""
+    text = page.read_text(errors='replace') if page.exists() else ''
+    figures = map(unquote, re.findall(r'<img src="([^"]+)"', text))
+    # Whatever was written into the page since: only names that `_draw` gives are removed.
+    return {figure for figure in figures if _FIGURE.fullmatch(figure)}
 
 
 def _read(file: Path, query: tuple[float, float] | None) -> np.ndarray:

@@ -76,7 +76,7 @@ class Deployed:
             return outputs
         if about.task == 'segmentation':
             labels = Image.fromarray(outputs['labels'][0, : size[0], : size[1]])
-            return np.asarray(labels.resize(image.shape[1::-1], Image.Resampling.NEAREST))
+            return np.array(labels.resize(image.shape[1::-1], Image.Resampling.NEAREST))
         is_box = outputs['labels'][0] >= 0
         found = {name: values[0][is_box] for name, values in outputs.items()}
         (height, width), masks = image.shape[:2], None

@@ -1,15 +1,17 @@
 """What the classes that a config names can be given, read from their signatures and sources."""
 
+import ast
 import contextlib
 import functools
 import importlib
 import inspect
 import re
 import sys
+import textwrap
 import types
 import typing
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 import mmengine.registry
 from mmengine.registry import Registry
@@ -17,27 +19,32 @@ from mmengine.registry import Registry
 from ptnt_mm.models.backbone import Backbone
 
 _REGISTRIES = [one for one in vars(mmengine.registry).values() if isinstance(one, Registry)]
-_VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
 
 _PLAIN = (bool, int, float, complex, str, list, tuple, types.NoneType)
 _NAMED = {kind.__name__: kind for kind in _PLAIN} | {'None': types.NoneType}
 
 
-class Arguments(NamedTuple):
-    """What a class, or a function, takes."""
+@dataclass(frozen=True)
+class Arguments:
+    """What a class, or a function, takes.
 
-    parameters: dict[str, inspect.Parameter]
-    """By name; where ``**kwargs`` go on to base classes, theirs too."""
+    Attributes:
+        parameters: By name, those of base classes included; None where the name alone is known.
+        is_complete: Whether it takes nothing else.
+    """
 
+    parameters: dict[str, inspect.Parameter | None]
     is_complete: bool
-    """Whether it takes nothing else: it has no ``**kwargs``."""
 
 
 @functools.cache
 def classes_named(kind: object, scope: str) -> tuple[Callable, ...]:
-    """The classes and functions that a ``type``, a name or a class, stands for in registries.
+    """The classes and functions that a ``type`` stands for, in whatever registries.
 
-    ``scope`` is the config's default scope.
+    Args:
+        kind: A registered name, perhaps with its scope, or a class itself.
+        scope: The config's default scope.
     """
     if not isinstance(kind, str):
         return (kind,) if callable(kind) else ()
@@ -60,7 +67,11 @@ def is_of_family(settings: Mapping, scope: str) -> bool:
 
 
 def registered_names(kind: str | None = None) -> set[str]:
-    """The names in all registries, or in those of a kind, as 'dataset' or 'mmdet::model'."""
+    """The names in MMEngine's registries and their children.
+
+    Args:
+        kind: Look into the registry of this name only, such as 'dataset' or 'mmdet::model'.
+    """
     names: set[str] = set()
     for root in _REGISTRIES:
         if kind is None or root.name == kind.rpartition('::')[2]:
@@ -72,23 +83,26 @@ def registered_names(kind: str | None = None) -> set[str]:
 @functools.cache
 def arguments(cls: Callable) -> Arguments:
     """What a class or function takes; ``**kwargs`` are followed into the base classes."""
-    bases = cls.__mro__[:-1] if isinstance(cls, type) else ()
-    constructors = [vars(base)['__init__'] for base in bases if '__init__' in vars(base)]
-    found: dict[str, inspect.Parameter] = {}
-    for function in constructors or [cls]:
-        try:
-            parameters = inspect.signature(function).parameters.values()
-        except (TypeError, ValueError):  # written in C
-            break
-        found = {one.name: one for one in parameters if one.name != 'self'} | found
-        if not any(one.kind is one.VAR_KEYWORD for one in parameters):
-            break
-    named = {name: one for name, one in found.items() if one.kind not in _VARIABLE}
-    return Arguments(named, len(named) == len(found) > 0)
+    if not isinstance(cls, type):
+        return _own_arguments(cls, skip=0)[0]
+    found: dict[str, inspect.Parameter | None] = {}
+    is_complete = True
+    for base in cls.__mro__[:-1]:
+        if '__init__' not in vars(base):
+            continue
+        own, goes_on = _own_arguments(base.__init__, skip=1)
+        found = {**own.parameters, **found}
+        is_complete = is_complete and (own.is_complete or goes_on)
+        if own.is_complete:
+            return Arguments(found, is_complete)
+    # Nothing more is known of the last one's **kwargs, or of a class without a constructor.
+    return Arguments(found, False)
 
 
-def plain_types(parameter: inspect.Parameter) -> set[type]:
-    """The plain types that a parameter takes; none if it may be others."""
+def plain_types(parameter: inspect.Parameter | None) -> set[type]:
+    """The plain types that a parameter takes; none if it is not known, or may be others."""
+    if parameter is None:
+        return set()
     if parameter.annotation is not parameter.empty:
         return _leaves(parameter.annotation)
     return {int, float} if type(parameter.default) in (int, float) else set()
@@ -134,3 +148,57 @@ def _words_of_module(module: str | None) -> frozenset[str]:
         return frozenset(re.findall(r'\w+', inspect.getsource(sys.modules[module])))
     except (KeyError, OSError, TypeError):
         return frozenset()
+
+
+def _own_arguments(function: Callable, skip: int) -> tuple[Arguments, bool]:
+    """The arguments of a function itself, and whether ``**kwargs`` go to a base class alone.
+
+    Args:
+        function: A function or ``__init__``.
+        skip: How many parameters to leave out: 1 for ``self``.
+    """
+    try:
+        parameters = list(inspect.signature(function).parameters.values())[skip:]
+    except (TypeError, ValueError):
+        return Arguments({}, False), False
+    rest = [one.name for one in parameters if one.kind is one.VAR_KEYWORD]
+    variable = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    found = {one.name: one for one in parameters if one.kind not in variable}
+    if not rest:
+        return Arguments(found, True), False
+    uses = list(_uses(function, rest[0]))
+    taken_out = {use: None for use in uses if use}
+    return Arguments({**taken_out, **found}, False), bool(uses) and None not in uses
+
+
+def _uses(function: Callable, rest: str) -> Iterator[str | None]:
+    """How a constructor uses its ``**kwargs``.
+
+    Yields:
+        The name of what is taken out of them, '' for a base class's constructor that gets them,
+        and None for any other use.
+    """
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):
+        yield None
+        return
+    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Name) or node.id != rest:
+            continue
+        parent, above = parents[node], parents.get(parents[node])
+        match parent, above:
+            case (
+                ast.keyword(arg=None),
+                ast.Call(func=ast.Attribute(ast.Call(ast.Name('super'), []), '__init__')),
+            ):
+                yield ''
+            case ast.Subscript(slice=ast.Constant(name)), _:
+                yield name
+            case ast.Compare(left=ast.Constant(name)), _:
+                yield name
+            case ast.Attribute(), ast.Call(args=[ast.Constant(name), *_]):
+                yield name
+            case _:
+                yield None

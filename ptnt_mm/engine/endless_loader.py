@@ -7,6 +7,7 @@ place: it matters neither how many workers there are nor what they did before.
 """
 
 import inspect
+import math
 import random
 from collections.abc import Iterable, Iterator
 from itertools import count, islice
@@ -14,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from mmengine.dist import get_rank
-from torch.utils.data import DataLoader, Dataset
+from mmengine.dist import get_rank, get_world_size
+from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from ptnt_mm.utils.errors import UserError
 
@@ -45,7 +46,13 @@ def _seed_cpu(*numbers: int) -> int:
 
 
 class Place(NamedTuple):
-    """An index into a data set, the iteration that it is for, and its position in the batch."""
+    """An index into a data set, and where it stands in the stream.
+
+    Attributes:
+        index: Of a sample.
+        batch: The iteration that it is for, from 0.
+        position: In that batch, from 0.
+    """
 
     index: int
     batch: int
@@ -55,8 +62,13 @@ class Place(NamedTuple):
 class SeededDataset(Dataset):
     """A data set that is indexed by places, each of which has its own random numbers.
 
-    Attributes other than ``dataset``, which loads and augments, and ``seeds``, the training's and
-    the process's, are those of the data set inside: they are read and set there.
+    Other attributes are those of the data set inside: they are read and set there.
+
+    Args:
+        dataset: The data set that loads and augments.
+
+    Attributes:
+        seeds: The training's, and what tells this process from the others.
     """
 
     _OWN = ('dataset', 'seeds')
@@ -93,8 +105,10 @@ class SeededDataset(Dataset):
 class BatchStream:
     """The batches of places of one process, pass after pass through the data.
 
-    A batch sampler that comes to an end is asked again, as an epoch of its own. ``length`` is what
-    MMEngine knows as the number of its batches.
+    Args:
+        batch_sampler: Gives lists of indices. If it comes to an end it is asked again, as an epoch
+            of its own.
+        length: What MMEngine knows as the number of its batches.
     """
 
     def __init__(self, batch_sampler: Iterable[list[int]], length: int):
@@ -126,28 +140,51 @@ class BatchStream:
 
 
 class EndlessLoader(DataLoader):
-    """A data loader, made from another, that gives batches without end, from any iteration on.
+    """A data loader that gives batches without end, from any iteration on.
 
-    Its length is that of the other, which schedules take as an epoch: with an InfiniteSampler the
-    batches in a pass of one process alone. Workers are started when the first batch is asked for,
-    and end with the iterator.
+    Its length is that of the loader it is made from, which schedules take as an epoch: with an
+    InfiniteSampler the batches in a pass of one process alone. Workers are started when the first
+    batch is asked for, and end with the iterator.
+
+    Args:
+        loader: The data loader to take everything else from.
+
+    Attributes:
+        pass_length: Batches of this process in which all processes together see the data once.
 
     Raises:
-        UserError: if there is no data.
+        UserError: if there is no data, or if it does not come in batches of indices.
     """
 
     def __init__(self, loader: DataLoader):
+        if loader.batch_sampler is None or isinstance(loader.dataset, IterableDataset):
+            raise UserError(
+                'iteration-based training needs a data set with indices, and their batches: set '
+                'train_dataloader.sampler and train_dataloader.batch_size'
+            )
         if len(loader.dataset) == 0:
             raise UserError(
                 'the training data set is empty: look at data_root, data_prefix, ann_file and the '
                 'suffixes in train_dataloader.dataset'
             )
+        try:
+            # Loops through the data where a batch sampler counts so.
+            length = len(loader)
+        except TypeError as error:
+            name = type(loader.batch_sampler).__name__
+            raise UserError(
+                f'train_dataloader.batch_sampler: {name} has no length, which schedules and logs '
+                'ask for: give it a __len__'
+            ) from error
         super().__init__(
             SeededDataset(loader.dataset),
-            # Its length may loop through the data.
-            batch_sampler=BatchStream(loader.batch_sampler, len(loader)),
+            batch_sampler=BatchStream(loader.batch_sampler, length),
             **{name: getattr(loader, name) for name in _LOADING},
         )
+        size = getattr(loader.batch_sampler, 'batch_size', None)
+        # The size may be a list, with one for each of several data sets, or missing.
+        together = size * get_world_size() if isinstance(size, int) else None
+        self.pass_length = math.ceil(len(loader.dataset) / together) if together else length
 
     def begin(self, seed: int, iteration: int) -> None:
         """Choose the seed of all samples, and the iteration of the first batch to come."""

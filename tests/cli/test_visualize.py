@@ -68,14 +68,17 @@ def test_an_earlier_page_goes_with_its_figures_and_nothing_else(place: Path):
     assert old.joinpath('stages.png').is_file()
     old.joinpath('mine.png').write_text('')
     Path('out/9_own').mkdir()
-    Path('out/9_own/photo.png').write_text('')
+    Path('out/9_own/stages.png').write_text('')
     page = Path('out/index.html')
     assert '<img src="1_50%2525%20%231/stages.png"' in page.read_text()
+    page.write_text(page.read_text() + '<img src="../micro.py"><img src="1_x%2F..%2F..%2Fa.png">')
+    Path('a.png').write_text('')
 
     Path('50%25 #1.png').rename('other.png')
     assert run('micro.py', 'other.png', '--out', 'out', '--overwrite') == 0
     left = {str(file) for file in Path('out').rglob('*.png')}
-    assert left == {'out/1_other/stages.png', 'out/9_own/photo.png', f'{old}/mine.png'}
+    assert left == {'out/1_other/stages.png', 'out/9_own/stages.png', f'{old}/mine.png'}
+    assert Path('micro.py').exists() and Path('a.png').exists()
     assert run('micro.py', 'micro.pth', 'other.png', '--out', 'out', '--overwrite') == 0
     assert figures_on(page) == ['1_other/stages.png'], 'figures of the same name stay'
 

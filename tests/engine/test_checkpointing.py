@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from mmengine.fileio import get_file_backend
 
-from ptnt_mm.engine.hooks.checkpointing import WholeFileBackend
+from ptnt_mm.engine.hooks.checkpointing import WHOLE_FILES, WholeFileBackend
 from ptnt_mm.engine.work_dir import latest_checkpoint
 from ptnt_mm.utils.errors import UserError
 
@@ -121,3 +122,11 @@ def test_damaged_checkpoints_are_passed_over(tmp_path: Path):
     assert latest_checkpoint(tmp_path) == second
     second.write_bytes(second.read_bytes().replace(b'PK', b'QK', 1))
     assert latest_checkpoint(tmp_path) == tmp_path / 'epoch_1.pth'
+
+
+def test_the_backend_replaces_text_too(tmp_path: Path):
+    backend = WholeFileBackend()
+    backend.put_text('one', tmp_path / 'below' / 'note.txt')
+    backend.put_text('two', tmp_path / 'below' / 'note.txt')
+    assert (tmp_path / 'below' / 'note.txt').read_text() == 'two'
+    assert isinstance(get_file_backend(backend_args=dict(backend=WHOLE_FILES)), WholeFileBackend)

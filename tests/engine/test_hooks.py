@@ -186,6 +186,12 @@ def test_an_error_of_every_image_ends_training(tmp_path: Path, monkeypatch, work
         assert isinstance(caught.value.__cause__, ValueError)
 
 
+@pytest.mark.parametrize('limit', [-1, 2.5, '10', None])
+def test_a_limit_that_is_none(limit):
+    with pytest.raises(UserError, match=r'SkipCorruptImagesHook\(limit=.*: expected how many'):
+        SkipCorruptImagesHook(limit)
+
+
 @TRANSFORMS.register_module()
 class LoadRow:
     """The first step."""

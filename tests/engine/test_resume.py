@@ -176,14 +176,26 @@ STATE = ('optimizer', 'state')
         (('meta', 'epoch'), 'two'),
         (('meta', 'iter'), -1),
         (('meta', 'iter'), 10**30),
+        (('meta', 'seed'), -1),
+        (('meta', 'seed'), 'three'),
         (('message_hub',), None),
         (('message_hub', 'runtime_info'), None),
         (('optimizer',), []),
         (('optimizer', 'state'), None),
+        (('optimizer', 'state'), [1]),
+        (('optimizer', 'param_groups'), {}),
         (('optimizer', 'param_groups'), []),
+        (('optimizer', 'param_groups'), ['group']),
+        ((*GROUP, 'params'), None),
         ((*GROUP, 'params'), [0]),
         ((*GROUP, 'params'), [3, 2, 1, 0]),
+        ((*STATE, 0), [1]),
+        ((*STATE, 0, 'exp_avg'), None),
+        ((*STATE, 0, 'exp_avg'), torch.zeros(5)),
+        ((*STATE, 0, 'exp_avg'), 'moment'),
         ((*STATE, 0, 'more'), 1),
+        (('param_schedulers',), 'two'),
+        (('param_schedulers', 0), 'text'),
     ],
 )
 def test_forged_entries_that_cannot_be_continued(tmp_path: Path, run: Path, path, value):
@@ -214,3 +226,8 @@ def test_a_finished_training_is_trained_for_longer(tmp_path: Path, run: Path):
 def test_forged_settings_are_not_used(tmp_path: Path, run: Path, continued, path, value):
     file = forged(tmp_path, run, *path, value=value)
     assert rows(by_epochs(tmp_path), file) == continued
+
+
+def test_a_best_score_that_is_none_is_forgotten(tmp_path: Path, run: Path):
+    file = forged(tmp_path, run, 'message_hub', 'runtime_info', 'best_score', value='high')
+    assert len(rows(by_epochs(tmp_path), file)) == 6

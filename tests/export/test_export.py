@@ -20,9 +20,9 @@ from ptnt_mm.deploy import Deployed
 from ptnt_mm.deploy.about import read_about
 from ptnt_mm.deploy.pixels import prepared
 from ptnt_mm.export.comparison import compare
+from ptnt_mm.export.evaluation import DeployedModel
 from ptnt_mm.export.formats import OLDEST_TORCH, take_graph, to_onnx, write_program
 from ptnt_mm.export.networks import build_network
-from ptnt_mm.export.test_set import DeployedModel
 from ptnt_mm.utils.errors import UserError
 
 from .models import decided_model, narrow_config

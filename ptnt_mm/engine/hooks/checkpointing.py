@@ -17,13 +17,7 @@ WHOLE_FILES = 'whole_files'
 
 @register_backend(WHOLE_FILES)
 class WholeFileBackend(LocalBackend):
-    """Local files that take their names when all of their bytes are on the disk.
-
-    Outdated files are removed when the hook says that it is time.
-    """
-
-    def __init__(self):
-        self._outdated: list[str | Path] = []
+    """Local files that take their names when all of their bytes are on the disk."""
 
     def put(self, obj: bytes, filepath: str | Path) -> None:
         """Write bytes.
@@ -34,16 +28,9 @@ class WholeFileBackend(LocalBackend):
         """
         write_whole(Path(filepath), obj)
 
-    def remove(self, filepath: str | Path) -> None:
-        """Remember a file that is not wanted any more."""
-        self._outdated.append(filepath)
-
-    def remove_all_but(self, kept: set[str | None]) -> None:
-        """Remove what was remembered, except what was written again under the same name."""
-        while self._outdated:
-            outdated = self._outdated.pop()
-            if outdated not in kept and self.isfile(outdated):
-                super().remove(outdated)
+    def put_text(self, obj: str, filepath: str | Path, encoding: str = 'utf-8') -> None:
+        """Write text, as :meth:`put`."""
+        self.put(obj.encode(encoding), filepath)
 
 
 @HOOKS.register_module()
@@ -62,6 +49,7 @@ class WholeCheckpointHook(CheckpointHook):
         super().before_train(runner)
         if is_local and is_main_process():
             remove_partials(Path(self.out_dir))
+        self.file_backend = _PatientBackend(self.file_backend)
 
     def _save_checkpoint_with_step(self, runner: Any, step: int, meta: dict) -> None:
         # `runner.iter` counts the present iteration only when it is over, `meta` always does.
@@ -75,8 +63,32 @@ class WholeCheckpointHook(CheckpointHook):
         self._remove_outdated()
 
     def _remove_outdated(self) -> None:
-        if not isinstance(self.file_backend, WholeFileBackend):
-            return
         several = getattr(self, 'best_ckpt_path_dict', {}).values()
         best = getattr(self, 'best_ckpt_path', None)
         self.file_backend.remove_all_but({self.last_ckpt, best, *several})
+
+
+class _PatientBackend:
+    """A storage backend that removes files when told that it is time.
+
+    Args:
+        backend: The storage that does everything else.
+    """
+
+    def __init__(self, backend: Any):
+        self._backend = backend
+        self._outdated: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._backend, name)
+
+    def remove(self, filepath: str) -> None:
+        """Remember a file that is not wanted any more."""
+        self._outdated.append(filepath)
+
+    def remove_all_but(self, kept: set[str]) -> None:
+        """Remove what was remembered, except what was written again under the same name."""
+        while self._outdated:
+            outdated = self._outdated.pop()
+            if outdated not in kept and self._backend.isfile(outdated):
+                self._backend.remove(outdated)

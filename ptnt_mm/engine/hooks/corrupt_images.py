@@ -29,12 +29,21 @@ class SkipCorruptImagesHook(Hook):
 
     Args:
         limit: How many files may be left out; 0 stops at the first.
+
+    Raises:
+        UserError: if the limit is not a whole number from 0. Training raises one when there are
+            more.
     """
 
     # After hooks that change the pipeline, and before workers are started.
     priority = 'LOW'
 
     def __init__(self, limit: int = 10):
+        if not isinstance(limit, int) or limit < 0:
+            raise UserError(
+                f'SkipCorruptImagesHook(limit={limit!r}): expected how many files may be left '
+                'out, an int from 0 on'
+            )
         self._unreadable = _Unreadable(limit)
 
     def before_train_epoch(self, runner: Any) -> None:

@@ -4,7 +4,6 @@ import math
 import os
 import statistics
 from collections import deque
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from mmengine.hooks import Hook
 from torch import Tensor
 from torch.optim import Optimizer
 
+from ptnt_mm.engine.train_loop import ends_a_pass
 from ptnt_mm.registry import HOOKS
 
 NO_FIGURES = (
@@ -51,18 +51,21 @@ class HealthHook(Hook):
         self._norms: deque[float] = deque(maxlen=100)
         self._resident: list[int] = []
         self._warned: set[str] = set()
+        self._iteration = 0
 
     def before_train(self, runner: Any) -> None:
         """See the gradients just before they are used, if a single optimizer uses them."""
+        self._iteration = runner.iter
         optimizer = getattr(runner.optim_wrapper, 'optimizer', None)
         if isinstance(optimizer, Optimizer):
-            optimizer.register_step_pre_hook(partial(self._look_at_gradients, runner))
+            optimizer.register_step_pre_hook(self._look_at_gradients)
 
     def after_train_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: dict | None = None
     ) -> None:
         """Add what was seen to the scalars that MMEngine logs."""
-        if self.every_n_train_iters(runner, len(runner.train_dataloader)):
+        self._iteration = runner.iter + 1
+        if ends_a_pass(runner):
             self._check_memory(runner)
         if not self.every_n_train_iters(runner, self.interval):
             return
@@ -102,8 +105,8 @@ class HealthHook(Hook):
             message = f'memory grows with every pass through the data: {sizes} MiB'
             self._warn(runner, 'memory', message)
 
-    def _look_at_gradients(self, runner: Any, optimizer: Optimizer, *_: Any) -> None:
-        if not self.every_n_train_iters(runner, self.interval):
+    def _look_at_gradients(self, optimizer: Optimizer, *_: Any) -> None:
+        if (self._iteration + 1) % self.interval:
             return
         parameters = [p for group in optimizer.param_groups for p in group['params']]
         gradients = [p.grad for p in parameters if p.grad is not None]

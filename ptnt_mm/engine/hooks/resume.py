@@ -60,6 +60,11 @@ class ResumeHook(Hook):
                 _use_config(runner, checkpoint)
         except UserError as error:
             raise UserError(f'--resume {runner._load_from}: {error}') from None
+        except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            raise UserError(
+                f'--resume {runner._load_from}: its entries are not what MMEngine saves '
+                f'({type(error).__name__}: {error}): take another checkpoint, {_START_ANEW}'
+            ) from error
 
 
 def _check_counters(runner: Any, checkpoint: dict) -> None:
@@ -67,11 +72,17 @@ def _check_counters(runner: Any, checkpoint: dict) -> None:
     meta, hub = checkpoint.get('meta', {}), checkpoint.get('message_hub', {})
     counters = [meta.get('epoch'), meta.get('iter')]
     possible = all(type(count) is int and 0 <= count <= _MOST for count in counters)
+    seed = 0 if meta.get('seed') is None else meta['seed']
+    possible = possible and type(seed) is int and 0 <= seed < 2**32
     if not possible or not {'log_scalars', 'runtime_info', 'resumed_keys'} <= hub.keys():
         raise UserError(
-            'its epoch, iteration or message_hub are not what MMEngine saves: take another '
+            'its epoch, iteration, seed or message_hub are not what MMEngine saves: take another '
             f'checkpoint, {_START_ANEW}'
         )
+    info = hub['runtime_info']
+    for score in [key for key in info if str(key).startswith('best_score')]:
+        if not isinstance(info[score], (int, float)):
+            del info[score]
     key = 'iter' if isinstance(runner.train_loop, IterBasedTrainLoop) else 'epoch'
     most = getattr(runner, f'max_{key}s')
     if meta[key] > most:
@@ -92,13 +103,24 @@ def _check_optimizer(optimizer: optim.Optimizer, stored: Any) -> None:
             'what is frozen (as --pretrained does) or paramwise_cfg differ. Continue with the '
             f'settings it was trained with, {_START_ANEW}'
         )
-    found = {name for entry in stored['state'].values() for name in entry}
-    if found and type(optimizer) in _USUAL and found != (expected := _kept_by(optimizer)):
-        raise UserError(
-            f'its optimizer state was not written by {type(optimizer).__name__}: it has '
-            f'{some(sorted(found))} in place of {some(sorted(expected)) or "nothing"}. '
-            f'Continue with the optimizer it was trained with, {_START_ANEW}'
-        )
+    if type(optimizer) not in _USUAL:
+        return
+    expected = _kept_by(optimizer)
+    parameters = [p for group in optimizer.param_groups for p in group['params']]
+    for number, entry in stored['state'].items():
+        if entry.keys() != expected:
+            raise UserError(
+                f'its optimizer state was not written by {type(optimizer).__name__}: it has '
+                f'{some(sorted(entry))} in place of {some(sorted(expected)) or "nothing"}. '
+                f'Continue with the optimizer it was trained with, {_START_ANEW}'
+            )
+        for name, value in entry.items():
+            # Steps are counted in numbers; all else is of the parameter's shape.
+            if torch.as_tensor(value).dim() and value.shape != parameters[number].shape:
+                raise UserError(
+                    f'its optimizer has {name} of parameter {number} in another shape: take another '
+                    f'checkpoint, {_START_ANEW}'
+                )
 
 
 def _sizes(groups: list[dict]) -> str:
