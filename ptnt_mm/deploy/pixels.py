@@ -11,7 +11,7 @@ from ptnt_mm.utils.errors import UserError
 
 
 def to_rgb(image: Any) -> np.ndarray:
-    """An RGB array (H, W, 3) uint8 of a path, a Pillow image or such an array; else a UserError."""
+    """A path, a Pillow image or an RGB array as (H, W, 3) uint8, RGB, or raise a UserError."""
     if isinstance(image, (str, Path)):
         return read_rgb(image)
     if isinstance(image, Image.Image):

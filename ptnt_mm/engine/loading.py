@@ -52,7 +52,11 @@ class _WithoutConfig(dict):
 
 
 def without_config(checkpoint: Any) -> Any:
-    """Drop the stored config text of a checkpoint; its other entries are shared, not copied."""
+    """Drop the stored config text of a checkpoint; its other entries are shared, not copied.
+
+    Raises:
+        CheckpointError: as :func:`check_described`.
+    """
     if not isinstance(checkpoint, dict):
         return checkpoint
     check_described(checkpoint)

@@ -28,7 +28,11 @@ class CheckedOptimWrapperConstructor(DefaultOptimWrapperConstructor):
         prefix: str = '',
         is_dcn_module: bool | None = None,
     ) -> None:
-        """Append the groups of a module; MMEngine calls this again for each of its children."""
+        """Append the groups of a module; MMEngine calls this again for each of its children.
+
+        Raises:
+            UserError: if a custom key is part of no parameter's name.
+        """
         super().add_params(params, module, prefix, is_dcn_module)
         if not prefix:
             self._check_custom_keys(module)
@@ -47,7 +51,6 @@ class CheckedOptimWrapperConstructor(DefaultOptimWrapperConstructor):
                 group['weight_decay'] = self.base_wd * multiplier
 
     def _check_custom_keys(self, model: nn.Module) -> None:
-        """Raise a UserError if a custom key is part of no parameter's name."""
         names = [f'.{name}' for name, _ in model.named_parameters()]
         for key in self.paramwise_cfg.get('custom_keys', {}):
             if not any(key in name for name in names):

@@ -43,7 +43,7 @@ def resizing(config: Config) -> tuple[list[int] | None, bool]:
 
 
 def images_of(folder: Path) -> Iterator[np.ndarray]:
-    """The images of a folder, (H, W, 3) uint8, RGB, or a UserError if there are none."""
+    """The images of a folder, (H, W, 3) uint8, RGB; raises a UserError if there are none."""
     if not folder.is_dir():
         raise UserError(f'there is no folder {folder}')
     found = find_images(folder, without=folder / '.none')

@@ -250,7 +250,7 @@ def _with_image(boxes: Tensor) -> Tensor:
 
 
 class AveragePool(nn.Module):
-    """``nn.AdaptiveAvgPool2d`` as two matrix products: ONNX has none for any size."""
+    """``nn.AdaptiveAvgPool2d`` as two matrix products, which torch exports for any size."""
 
     def __init__(self, grid: tuple[int, int]):
         super().__init__()

@@ -30,7 +30,7 @@ BACKENDS = {
 def log_to(config: Config, package: str) -> None:
     """Have losses, metrics and some predictions logged, beside what the config logs.
 
-    A UserError says that the package, a key of ``BACKENDS``, is not installed.
+    Raises a UserError if the package, a key of ``BACKENDS``, is not installed.
     """
     if find_spec(package) is None:
         raise UserError(f'--log {package}: {package} is not installed: pip install {package}')

@@ -26,7 +26,7 @@ class Network(NamedTuple):
     def look(self, image: np.ndarray) -> Recording:
         """Run on an image (H, W, 3) uint8, BGR, and keep what passes.
 
-        A UserError says that it is smaller than a token.
+        Raises a UserError if it is smaller than a token.
         """
         if self.predictor is not None:
             data = self.predictor.prepare(image)

@@ -112,7 +112,8 @@ def load_predictor(
 def load_exported(file: Path, score_thr: float | None = None) -> Predictor:
     """Load an .onnx or .xml file of ``ptnt export``; ``score_thr`` as of ``load_predictor``.
 
-    A UserError says that it is not whole, gives no boxes and no map, or what is not installed.
+    Raises a UserError if it is not whole, or gives neither boxes nor a map, or if its runtime is
+    not installed.
     """
     deployed = Deployed(file)
     names, task = deployed.classes, deployed.about.task

@@ -65,7 +65,7 @@ def look_at_video(
 ) -> None:
     """Look at the frames of a video until it ends or its window is closed.
 
-    A UserError says that it is damaged, or that a frame cannot be looked at.
+    Raises a UserError if it is damaged, or a frame cannot be looked at.
     """
     file, frames = results.drawn / f'{Path(video.name).stem}.mp4', 0
     with Progress(console=Console(stderr=True)) as bar, Movie(file, video.fps) as movie:

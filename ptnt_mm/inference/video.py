@@ -110,7 +110,11 @@ class Movie:
 
 
 class Window:
-    """A window that shows frames until q or Esc is pressed; a UserError if there is no screen."""
+    """A window that shows frames until q or Esc is pressed.
+
+    Raises:
+        UserError: if there is no screen.
+    """
 
     def __init__(self, title: str):
         # Without a screen, OpenCV aborts the whole process.

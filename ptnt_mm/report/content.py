@@ -35,7 +35,8 @@ def page_content(
 ) -> dict[str, Any]:
     """What the template ``report.html`` is filled with.
 
-    What predictions say, or a note on why there are none, goes by the names of the runs.
+    ``reports`` holds what the predictions of a run say, ``notes`` why there are none, both by the
+    names of the runs.
     """
     detectors, segmenters = (
         {run.name: reports[run.name] for run in runs if run.task == task and run.name in reports}

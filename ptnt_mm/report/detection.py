@@ -26,8 +26,10 @@ from ptnt_mm.report.pictures import Worst
 from ptnt_mm.utils.errors import UserError
 
 METRIC = 'CocoMetric'
+"""The evaluator whose predictions are read."""
+
 OUTPUT = 'outfile_prefix'
-"""The evaluator whose predictions are read, and its setting that says where they go."""
+"""Its setting that says where they go."""
 
 SHOWN_SCORE = 0.3
 """From here on a detection is thought to be meant: as in pictures of mmdet's."""
@@ -48,7 +50,7 @@ def find_predictions(config: Config, evaluator: dict, work_dir: Path) -> dict[st
 def read_report(config: Config, evaluator: dict, work_dir: Path) -> 'DetectionReport':
     """Compare the results in a work dir with the ground truth that its config names.
 
-    A UserError says which of them cannot be read, or that there are no objects.
+    Raises a UserError if either cannot be read, or there are no objects.
     """
     sets = list(data_sets(config, 'test'))
     names = (sets[0].settings.get('metainfo') or {}).get('classes', ())

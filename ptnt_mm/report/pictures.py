@@ -29,7 +29,7 @@ class Worst:
 
 
 def photograph(file: Path) -> dict[str, object]:
-    """An image as a data address, ``picture``, with ``width`` and ``height``, or a UserError."""
+    """An image as a data address, ``picture``, with ``width`` and ``height`` in pixels."""
     image = Image.fromarray(read_rgb(file))
     width, height = image.size
     image.thumbnail((_SIDE, _SIDE))

@@ -25,12 +25,14 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import watched
 
 METRIC = 'IoUMetric'
+"""The evaluator whose predictions are read."""
+
 OUTPUT = 'output_dir'
-"""The evaluator whose predictions are read, and its setting that says where they go."""
+"""Its setting that says where they go."""
 
 
 def find_predictions(config: Config, evaluator: dict, work_dir: Path) -> dict[str, Path]:
-    """The map of each test image by its name; a UserError if two share one, as mmseg loses one."""
+    """The map of each test image by its name; raises a UserError if two share one."""
     data_set = _data_set(config)
     names = [Path(data_set.get_data_info(i)['img_path']).stem for i in range(len(data_set))]
     if len(set(names)) < len(names):
@@ -41,7 +43,7 @@ def find_predictions(config: Config, evaluator: dict, work_dir: Path) -> dict[st
 def read_report(config: Config, evaluator: dict, work_dir: Path) -> 'SegmentationReport':
     """Compare the maps in a work dir with the ground truth that its config names.
 
-    A UserError says which of them cannot be read, or that their sizes differ.
+    Raises a UserError if either cannot be read, or their sizes differ.
     """
     files = list(find_predictions(config, evaluator, work_dir).values())
     report = SegmentationReport(_data_set(config), files, evaluator.get('ignore_index', IGNORED))

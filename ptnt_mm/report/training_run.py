@@ -64,7 +64,7 @@ class TrainingRun:
         return config
 
     def has_predictions(self) -> bool:
-        """Whether all predictions are there and newer than the weights, or a UserError."""
+        """Whether all predictions are there, and newer than the weights."""
         reader, evaluator = self._reader(self.config)
         files = reader.find_predictions(self.config, evaluator, self.work_dir).values()
         times = [file.stat().st_mtime if file.is_file() else 0 for file in files]
@@ -72,7 +72,7 @@ class TrainingRun:
         return min(times, default=0) >= trained
 
     def read_report(self) -> Any:
-        """Compare predictions with the ground truth; a UserError if one cannot be read."""
+        """Compare predictions with the ground truth; raises a UserError if one cannot be read."""
         reader, evaluator = self._reader(self.config)
         return reader.read_report(self.config, evaluator, self.work_dir)
 

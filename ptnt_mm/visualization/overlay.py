@@ -22,10 +22,13 @@ def draw_names(
     """Write each class's name where its region is widest, if a letter fits in there.
 
     Args:
-        image: (H, W, 3) uint8, BGR, as what is returned.
+        image: (H, W, 3) uint8, BGR.
         labels: (H, W), the class of each pixel. Classes without a colour get no name.
         name: Maps a class index to its name.
         colours: (classes, 3) uint8, RGB.
+
+    Returns:
+        (H, W, 3) uint8, BGR.
     """
     # mmseg's visualizer sorts the coordinates of all pixels as a Python list, which takes minutes
     # and many GB for a photograph.

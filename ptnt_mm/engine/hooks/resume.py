@@ -118,8 +118,8 @@ def _check_optimizer(optimizer: optim.Optimizer, stored: Any) -> None:
             # Steps are counted in numbers; all else is of the parameter's shape.
             if torch.as_tensor(value).dim() and value.shape != parameters[number].shape:
                 raise UserError(
-                    f'its optimizer has {name} of parameter {number} in another shape: take another '
-                    f'checkpoint, {_START_ANEW}'
+                    f'its optimizer has {name} of parameter {number} in another shape: take '
+                    f'another checkpoint, {_START_ANEW}'
                 )
 
 
