@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import socket
 import sys
 import threading
@@ -19,6 +20,7 @@ from mmengine.dist import barrier, get_rank
 from ptnt_mm.checkpoints import archive
 from ptnt_mm.checkpoints.errors import CheckpointError
 from ptnt_mm.checkpoints.unsafe_switch import UNSAFE_SWITCH, is_on
+from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.utils.text import printable
 
 _TIMEOUT = 30.0  # seconds that a server may stay silent
@@ -101,6 +103,11 @@ def check_file(path: Path) -> None:
         with path.open('rb') as file:
             head = file.read(_HEAD)
     page = head.lstrip().lower().startswith((b'<!doctype', b'<html', b'<?xml'))
+    # Bytes that are not text become what cannot be printed.
+    text = head.decode(errors='surrogateescape')
+    if len(head) == _HEAD:
+        text = text[:-3]  # the last character may be cut in two
+    is_text = all(character.isprintable() or character.isspace() for character in text)
     tensors = head[8:9] == b'{' and path.suffix != '.safetensors'
     for is_so, what in (
         (path.is_dir(), 'is a folder; give the checkpoint file inside it'),
@@ -110,7 +117,7 @@ def check_file(path: Path) -> None:
         (page, 'is a web page; download the checkpoint by a direct link'),
         (head[:2] == b'PK' and not zipfile.is_zipfile(path), 'is cut off; download it again'),
         (tensors, f'is a safetensors file; rename it to {path.stem}.safetensors'),
-        (b'\0' not in head, 'is a text file, not a checkpoint'),
+        (is_text, 'is a text file, not a checkpoint'),
     ):
         if is_so:
             raise CheckpointError(f'{path}: {what}')
@@ -173,6 +180,11 @@ def _fetch(url: str) -> Path:
     file = cache_path(url)
     if file.is_file():
         return file
+    # Torch keeps it under its bare name; a digest in that says whether it is the right one.
+    of_torch = file.with_name(file.name.partition('-')[2])
+    digest = re.search(r'-([0-9a-f]{8,64})\.', of_torch.name)
+    if digest and of_torch.is_file() and sha256(of_torch).startswith(digest[1]):
+        return of_torch
     file.parent.mkdir(parents=True, exist_ok=True)
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(_TIMEOUT)
