@@ -71,6 +71,8 @@ def test_colours_of_a_subset_are_those_of_all_classes(
         ([dict(type='Resize', scale=(64, 32), keep_ratio=True)], 'is not known'),
         ([dict(type='RandomCrop', crop_size=(32, 64))], 'crops are 32x64'),
         ([dict(type='RandomCrop', crop_size=8), dict(type='RandomResize')], 'is not known'),
+        ([dict(type='RandomCrop', crop_size=(32,))], 'is not known'),
+        ([dict(type='RandomCrop', crop_size=(32.0, 64.0))], 'is not known'),
         ([dict(type='OwnCrop')], 'is not known'),
     ],
 )
