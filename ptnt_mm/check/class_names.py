@@ -124,7 +124,8 @@ def _dropped(data: DetectionData) -> Iterator[Finding]:
 
 def _against_own_names(data: Data) -> Iterator[Finding]:
     """Compare names and colours with those of the data set's class, which maps names to its own."""
-    known = getattr(data.cls, 'METAINFO', {}).get('classes', ())
+    own = getattr(data.cls, 'METAINFO', {})
+    known = own.get('classes', ())
     strangers = [name for name in data.classes if known and name not in known]
     if strangers:
         named = _with_nearest(strangers, known)
@@ -134,8 +135,10 @@ def _against_own_names(data: Data) -> Iterator[Finding]:
             "type='BaseSegDataset' takes any names; give img_suffix, seg_map_suffix and "
             'reduce_zero_label with it',
         )
-    colours, count = data.metainfo.get('palette') or (), len(data.classes)
-    if len(colours) not in (0, count):
+    colours, count = (own | data.metainfo).get('palette') or (), len(data.classes)
+    # From a full palette, mmseg picks the colours of the class's names that are asked for.
+    picked = len(colours) > count and set(data.classes) < set(known)
+    if len(colours) not in (0, count) and not picked:
         yield error(
             data.name,
             f'metainfo.palette has {len(colours)} colours, there are {count} classes: '

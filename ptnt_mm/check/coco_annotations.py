@@ -151,6 +151,7 @@ def _load(data: DetectionData, file: CocoFile) -> Iterator[Finding]:
         return
     data.labels = data.built.cat2label
     data.used = {info['img_id'] for info in data.built.data_list}
+    data.built.data_list.clear()  # every object once more, and nothing below needs it
     if data.settings.get('indices') is not None:
         # Images that are not chosen may be missing or wrong.
         images = {key: image for key, image in file.images.items() if key in data.used}

@@ -18,6 +18,8 @@ def check_filtering(data: list[DetectionData], config: Config) -> Iterator[Findi
         if one.built is not None:
             yield _counted(one, config)
             yield from _refused_or_ignored(one)
+            if one.trains and one.used:
+                yield from _too_few(one, config)
 
 
 def _counted(data: DetectionData, config: Config) -> Finding:
@@ -81,3 +83,14 @@ def _refused_or_ignored(data: DetectionData) -> Iterator[Finding]:
     if flagged > _MANY * len(annotations):
         what = f'{flagged} of {len(annotations)} objects have "ignore", and mmdet leaves them out'
         yield warning(data.name, what, 'write "ignore": 0 for objects that count')
+
+
+def _too_few(data: DetectionData, config: Config) -> Iterator[Finding]:
+    loader = config.train_dataloader
+    batch, kept = loader.get('batch_size', 1), len(data.used)
+    if kept < batch and loader.get('drop_last'):
+        what = f'{kept} images make no batch of {batch}, and drop_last=True drops the rest'
+        yield error(data.name, what, 'lower train_dataloader.batch_size')
+    if data.settings.get('test_mode'):
+        what = 'test_mode=True: images without objects stay'
+        yield warning(data.name, what, 'leave it to val and test')

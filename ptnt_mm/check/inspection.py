@@ -14,7 +14,6 @@ from torch import nn
 
 from ptnt_mm.check import coco_annotations, evaluators, image_lists, mask_lists, mask_settings
 from ptnt_mm.check.boxes import check_boxes
-from ptnt_mm.check.class_masks import check_masks
 from ptnt_mm.check.class_names import check_class_names, names_for_heads
 from ptnt_mm.check.data_sets import Data, check_files
 from ptnt_mm.check.filtered_objects import check_filtering
@@ -22,6 +21,7 @@ from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads, check
 from ptnt_mm.check.image_labels import LabelledData, check_labels
 from ptnt_mm.check.images import check_images_are_there, check_images_open
 from ptnt_mm.check.mask_lists import SegmentationData
+from ptnt_mm.check.mask_values import check_masks
 from ptnt_mm.check.misspelt_settings import check_parameter_names, check_spelling
 from ptnt_mm.check.object_masks import check_object_masks
 from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_memory

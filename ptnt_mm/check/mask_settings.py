@@ -133,17 +133,22 @@ def check_crops(data: list[SegmentationData], config: Config) -> Iterator[Findin
         return
     pipelines = [(one.name, one.data_set.pipeline) for one in data if one.trains]
     crops = [_last_size(pipeline) for _, pipeline in pipelines]
+    example = next(filter(None, crops), (512, 512))
     given = [key for key in ('size', 'size_divisor') if preprocessor.get(key) is not None]
     if len(given) != 1:
         what = 'has neither size nor size_divisor' if not given else 'has size and size_divisor'
-        example = next(filter(None, crops), (512, 512))
         advice = f'mmseg needs one of the two to pad a batch: write size={example}'
         yield error(_WHERE, what, advice)
+        return
+    size = _pair(preprocessor.get('size'))
+    if given == ['size'] and size is None:
+        what = f'size is {preprocessor.size!r}, not (height, width) in pixels'
+        yield error(_WHERE, what, f'write size={example}')
         return
     batch = config.train_dataloader.get('batch_size', 1)
     for (name, pipeline), crop in zip(pipelines, crops, strict=True):
         if crop is not None:
-            yield _compared(name, crop, _pair(preprocessor.get('size')))
+            yield _compared(name, crop, size)
         elif any('Crop' in step or 'Resize' in step for step in map(kind_of, pipeline)):
             yield note(name, 'the size of the crops is not known')
         elif batch > 1:
@@ -186,7 +191,8 @@ def _last_size(pipeline: tuple[Mapping, ...]) -> tuple[int, int] | None:
 
 
 def _pair(size: object) -> tuple[int, int] | None:
-    """A size as two numbers; None if it is not a size."""
+    """A size as two whole numbers; None if it is not a size."""
     if isinstance(size, int):
         return size, size
-    return tuple(size) if isinstance(size, (list, tuple)) and len(size) == 2 else None
+    is_pair = isinstance(size, (list, tuple)) and len(size) == 2
+    return tuple(size) if is_pair and all(isinstance(side, int) for side in size) else None

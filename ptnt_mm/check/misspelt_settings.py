@@ -11,9 +11,13 @@ from collections.abc import Callable, Iterator, Mapping
 from types import NoneType
 
 from mmengine.config import Config
+from mmengine.dist import init_dist
 from mmengine.fileio import FileClient
 from mmengine.optim import DefaultOptimWrapperConstructor, OptimWrapper
 from mmengine.runner import EpochBasedTrainLoop, IterBasedTrainLoop, Runner, TestLoop, ValLoop
+from mmengine.runner.utils import set_random_seed
+from mmengine.utils import import_modules_from_strings
+from mmengine.utils.dl_utils import set_multi_processing
 from torch import nn
 from torch.nn.utils import clip_grad_norm_
 from torch.utils.data import DataLoader
@@ -39,6 +43,10 @@ _IMPLIED: dict[str, tuple[Callable, ...]] = {
     'test_cfg': (TestLoop,),
     'optim_wrapper': (OptimWrapper,),
     'optim_wrapper.clip_grad': (clip_grad_norm_,),
+    'randomness': (set_random_seed,),
+    'custom_imports': (import_modules_from_strings,),
+    'env_cfg.mp_cfg': (set_multi_processing,),
+    'env_cfg.dist_cfg': (init_dist,),
 }
 """What gets the settings that have no ``type``."""
 
@@ -176,7 +184,7 @@ def _meant(name: str, known: set[str] | frozenset[str]) -> str | None:
 
 
 def _wrong_value(
-    where: str, value: object, parameters: list[inspect.Parameter | None]
+    where: str, value: object, parameters: list[inspect.Parameter]
 ) -> Iterator[Finding]:
     """A text where a number or a list is expected, or what is nearly the default."""
     kinds = [plain_types(parameter) for parameter in parameters]
@@ -184,7 +192,7 @@ def _wrong_value(
     if isinstance(value, str) and all(kinds) and str not in allowed:
         names = ' or '.join(sorted(kind.__name__ for kind in allowed - {NoneType}))
         yield error(where, f'is {value!r}, expected {names}')
-    defaults = {one for parameter in parameters if parameter for one in _texts(parameter.default)}
+    defaults = {one for parameter in parameters for one in _texts(parameter.default)}
     for text in _texts(value):
         if where.rpartition('.')[2] not in _OWN_NAMES and slips(text) & defaults:
             meant = min(slips(text) & defaults)

@@ -57,6 +57,9 @@ def check_object_masks(
         yield error(' and '.join(measured), what, advice)
     for one in data:
         pipeline = one.data_set.pipeline
+        if one.trains and one.reads_coco and pipeline and not any(map(_loads_boxes, pipeline)):
+            advice = "add dict(type='LoadAnnotations', with_bbox=True) behind the loading of images"
+            yield error(one.name, 'the pipeline loads no boxes', advice)
         learns = one.trains and any(map(_loads_masks, pipeline))
         if one.trains and one.reads_coco and pipeline and taught and not learns:
             what = f'{some(taught)} needs masks, which the pipeline does not load'
@@ -90,6 +93,11 @@ def _splits_with_masks(config: Config) -> list[str]:
 
 def _loads_masks(transform: Mapping) -> bool:
     return kind_of(transform).startswith('Load') and bool(transform.get('with_mask'))
+
+
+def _loads_boxes(transform: Mapping) -> bool:
+    name = kind_of(transform)
+    return name.startswith('Load') and 'Annotation' in name and transform.get('with_bbox', True)
 
 
 def _masks(data: DetectionData, thorough: bool) -> Iterator[Finding]:
@@ -140,7 +148,7 @@ def _fault_of_drawing(annotation: dict, size: list, loading: object) -> str:
     mask = run_lengths(annotation['segmentation'], *map(int, size))
     if not coco.area(mask):
         return _EMPTY
-    return _ELSEWHERE if _is_elsewhere(coco.toBbox(mask), annotation['bbox']) else ''
+    return _ELSEWHERE if _is_elsewhere(coco.toBbox(mask), annotation['bbox'], size) else ''
 
 
 def _loading(data: DetectionData) -> object:
@@ -152,8 +160,10 @@ def _loading(data: DetectionData) -> object:
     return None
 
 
-def _is_elsewhere(drawn: np.ndarray, box: list) -> bool:
+def _is_elsewhere(drawn: np.ndarray, box: list, size: list) -> bool:
     """Whether two boxes, x, y, width, height, share less than half of what both cover."""
-    shared = coco.iou([drawn], [np.array(box, float)], [0]).item()
     corners = np.array([drawn, box], float).reshape(2, 2, 2).cumsum(axis=1)
+    corners = corners.clip(0, size[::-1])  # as mmdet clips boxes
+    inside = np.concatenate([corners[:, 0], np.diff(corners, axis=1)[:, 0]], axis=1)
+    shared = coco.iou(inside[:1], inside[1:], [0]).item()
     return shared < 1 / 2 and np.ptp(corners, axis=0).max() > _ROUNDING

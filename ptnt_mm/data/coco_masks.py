@@ -189,7 +189,8 @@ def run_lengths(mask: Mapping | list, height: int, width: int) -> dict:
         width: Of its image, in pixels.
 
     Raises:
-        ValueError: if they do not describe an image of this size.
+        ValueError: if it does not describe every pixel of the image: pycocotools would fill the
+            rest with whatever is in memory.
     """
     if isinstance(mask, list):
         polygons = list(map(np.asarray, mask))
@@ -204,15 +205,34 @@ def run_lengths(mask: Mapping | list, height: int, width: int) -> dict:
     if list(mask['size']) != [height, width]:
         raise ValueError(f'its size is {mask["size"]}, that of the image {[height, width]}')
     counts = mask['counts']
-    if isinstance(counts, str | bytes):
-        coco.decode(mask)  # refuses what goes beyond the image
-        return dict(mask)
-    if sum(counts) != height * width:
-        raise ValueError(f'it counts {sum(counts)} pixels of {height * width}')
-    return coco.frPyObjects(mask, height, width)
+    total = sum(counts) if isinstance(counts, list) else _pixels_of(counts)
+    if total != height * width:
+        raise ValueError(f'it counts {total} pixels of {height * width}')
+    if isinstance(counts, list):
+        return coco.frPyObjects(mask, height, width)
+    coco.decode(mask)  # refuses runs of negative length
+    return dict(mask)
 
 
 def encode_mask(mask: np.ndarray) -> dict:
     """Encode a mask, (H, W) bool, as run lengths that JSON can hold: ``size`` and ``counts``."""
     encoded = coco.encode(np.asfortranarray(mask, dtype=np.uint8))
     return dict(size=encoded['size'], counts=encoded['counts'].decode())
+
+
+def _pixels_of(counts: str | bytes) -> int:
+    """The sum of compressed run lengths: numbers of 5 bits to a character, lowest first."""
+    content = counts.encode() if isinstance(counts, str) else counts
+    chunks = np.frombuffer(content, np.uint8).astype(np.int64) - ord('0')
+    if not chunks.size:
+        return 0
+    ends = np.flatnonzero(chunks & 32 == 0)
+    if not ends.size or ends[-1] != len(chunks) - 1:
+        raise ValueError('its run lengths are cut off')
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    lengths = ends - starts + 1
+    places = np.arange(len(chunks)) - np.repeat(starts, lengths)
+    numbers = np.add.reduceat((chunks & 31) << 5 * places, starts)
+    numbers -= np.where(chunks[ends] & 16, 1 << 5 * lengths, 0)
+    # From the fourth on, each is the difference from the one two before it.
+    return int(numbers[0] + numbers[1::2].cumsum().sum() + numbers[2::2].cumsum().sum())

@@ -58,7 +58,8 @@ def report_wrong(
 ) -> Iterator[Finding]:
     """Count and list what is wrong: '2 of 16 images not there: a.jpg, b.jpg'; nothing if none is.
 
-    Here 16 is ``total``, 'images not there' is ``what``, and the names are ``wrong``.
+    Here 16 is ``total``, 'images not there' is ``what``, and the names are ``wrong``. ``report``
+    makes the finding, ``where`` is what it is about, such as a split, and ``advice`` what to do.
     """
     if wrong := list(wrong):
         yield report(where, f'{len(wrong)} of {total} {what}: {some(wrong)}', advice)

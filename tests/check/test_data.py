@@ -40,6 +40,8 @@ def test_wrapped_data_sets_are_looked_into(demo: Demo, wrapped):
 def test_one_file_is_read_once_for_all_splits(demo: Demo):
     train, val = load(demo.config(), SPLITS)[0]
     assert (train.name, val.name) == ('train', 'val and test')
+    # What mmdet made of the file is not kept beside it.
+    assert train.used and train.built.data_list == []
 
 
 def test_another_kind_of_data_set_is_left_out_and_said_so(demo: Demo):

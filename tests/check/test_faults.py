@@ -283,6 +283,21 @@ FAULTS = {
         ERROR,
         ("'min_size': 1000", 'none of 16 images is left', 'need at least one array'),
     ),
+    'no whole batch': (
+        settings({'train_dataloader.batch_size': 32, 'train_dataloader.drop_last': True}),
+        ERROR,
+        ('16 images make no batch of 32, and drop_last=True drops the rest',),
+    ),
+    'training in test mode': (
+        own(test_mode=True),
+        WARNING,
+        ('test_mode=True: images without objects stay',),
+    ),
+    'boxes that are not loaded': (
+        settings({TRAIN_SET + 'pipeline.1.with_bbox': False}),
+        ERROR,
+        ('train: the pipeline loads no boxes',),
+    ),
     'nothing annotated': (_empty, ERROR, ('none of 16 images is left',)),
     # Boxes
     'box of negative width': (
@@ -414,6 +429,14 @@ def test_a_planted_fault_of_masks_is_found(demo: Demo, name: str):
 def test_broken_boxes_of_masks_are_no_matter_without_a_mask_head(demo: Demo):
     _without('train', 'annotations', 'segmentation')(demo)
     assert counted(demo.findings()) == []
+
+
+def test_masks_are_compared_with_boxes_as_mmdet_clips_them(demo: Demo):
+    demo.name = 'demo_mask_rcnn_ptnt_ti'
+    mask = [[0, 10, 40, 10, 40, 60, 0, 60]]
+    _one('train', 'annotations', bbox=[-60, 10, 100, 50], segmentation=mask)(demo)
+    (found,) = counted(demo.findings())
+    assert 'boxes not wholly inside their images' in found.what
 
 
 @pytest.mark.parametrize('content', [{}, [], None, 3, {'images': 1}, {'images': [3], 'a': {}}])

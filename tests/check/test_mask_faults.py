@@ -398,7 +398,12 @@ FAULTS = {
     'size that is none': (
         settings({SCALE + 'size': 'large'}),
         ERROR,
-        ("size: is 'large', expected",),
+        ("size is 'large', not (height, width)",),
+    ),
+    'size of one number': (
+        settings({SCALE + 'size': (192,)}),
+        ERROR,
+        ('size is (192,), not (height, width)',),
     ),
     'no crops': (
         own(pipeline=[LOAD, LOAD_MASKS, PACK]),

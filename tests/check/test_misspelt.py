@@ -122,6 +122,10 @@ def test_slips_all_over_a_config_are_found(name: str):
         ('train_dataloader.batchsize', 3, "did you mean 'batch_size'?"),
         ('train_dataloader.batch_size', 'four', "is 'four', expected int"),
         ('val_evaluator.metric', 'bbx', "did you mean 'bbox', the default?"),
+        ('randomness.sead', 3, 'sead: is not an argument of set_random_seed'),
+        ('custom_imports.allow_failed', True, 'is not an argument of import_modules_from_strings'),
+        ('env_cfg.mp_cfg.opencv_threads', 0, 'is not an argument of set_multi_processing'),
+        ('env_cfg.dist_cfg.launchr', 'pytorch', 'is not an argument of init_dist'),
         ('train_dataloader.dataset.metainfo.clases', ('a', 'b'), "did you mean 'classes'?"),
     ],
 )

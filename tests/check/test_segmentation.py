@@ -4,6 +4,7 @@ import pytest
 from mmengine.config import Config
 from torch import nn
 
+from ptnt_mm.check.class_names import faults_of_names
 from ptnt_mm.check.heads import check_built_heads
 from ptnt_mm.check.image_lists import load
 from ptnt_mm.check.mask_lists import SegmentationData
@@ -38,6 +39,31 @@ def test_a_subset_of_a_classs_own_names_keeps_its_values(masks: MaskDemo):
 
 
 @pytest.mark.parametrize(
+    ('names', 'colours', 'wrong'),
+    [
+        # mmseg picks the colours of a subset from the palette of all 21 classes.
+        (('bicycle', 'background'), None, []),
+        (('bicycle', 'background'), 21, []),
+        (('bicycle', 'background'), 2, []),
+        (('bicycle', 'background'), 1, ['metainfo.palette has 1 colours, there are 2 classes']),
+        # Other names have no colours in the class's own palette.
+        (('bike', 'road'), None, ['metainfo.palette has 21 colours, there are 2 classes']),
+        (('bike', 'road'), 21, ['metainfo.palette has 21 colours, there are 2 classes']),
+    ],
+)
+def test_colours_of_a_subset_are_those_of_all_classes(
+    masks: MaskDemo, names: tuple, colours: int | None, wrong: list
+):
+    metainfo = dict(_delete_=True, classes=names)
+    if colours:
+        metainfo['palette'] = [(i, i, i) for i in range(colours)]
+    masks.set(type='PascalVOCDataset', ann_file='names.txt', metainfo=metainfo)
+    (data,) = load(SegmentationData, masks.config(), ('train',))[0]
+    found = [one.what.partition(':')[0] for one in faults_of_names(data)]
+    assert [what for what in found if 'palette' in what] == wrong
+
+
+@pytest.mark.parametrize(
     ('steps', 'words'),
     [
         # A scale is (width, height), a size (height, width).
@@ -45,6 +71,8 @@ def test_a_subset_of_a_classs_own_names_keeps_its_values(masks: MaskDemo):
         ([dict(type='Resize', scale=(64, 32), keep_ratio=True)], 'is not known'),
         ([dict(type='RandomCrop', crop_size=(32, 64))], 'crops are 32x64'),
         ([dict(type='RandomCrop', crop_size=8), dict(type='RandomResize')], 'is not known'),
+        ([dict(type='RandomCrop', crop_size=(32,))], 'is not known'),
+        ([dict(type='RandomCrop', crop_size=(32.0, 64.0))], 'is not known'),
         ([dict(type='OwnCrop')], 'is not known'),
     ],
 )

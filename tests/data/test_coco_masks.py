@@ -275,5 +275,13 @@ def test_compressed_run_lengths_count_each_pixel(share: float, size: tuple[int, 
     assert coco.area(run_lengths(mask, *size)) == pixels.sum()
     as_text = dict(mask, counts=mask['counts'].decode())
     assert coco.area(run_lengths(as_text, *size)) == pixels.sum()
+    # pycocotools would fill the rest with whatever is in memory.
+    for short in (mask['counts'][:-1], b'', mask['counts'] + b'1'):
+        with pytest.raises(ValueError, match='it counts|cut off'):
+            run_lengths(dict(mask, counts=short), *size)
+
+
+def test_runs_of_negative_length_are_refused():
+    # 10, -5 and 20 pixels: as many as the image has.
     with pytest.raises(ValueError, match='Invalid RLE'):
-        run_lengths(dict(mask, counts=mask['counts'] + b'1'), *size)
+        run_lengths(dict(size=[5, 5], counts=':Kd0'), 5, 5)
