@@ -184,7 +184,7 @@ def _meant(name: str, known: set[str] | frozenset[str]) -> str | None:
 
 
 def _wrong_value(
-    where: str, value: object, parameters: list[inspect.Parameter]
+    where: str, value: object, parameters: list[inspect.Parameter | None]
 ) -> Iterator[Finding]:
     """A text where a number or a list is expected, or what is nearly the default."""
     kinds = [plain_types(parameter) for parameter in parameters]
@@ -192,7 +192,7 @@ def _wrong_value(
     if isinstance(value, str) and all(kinds) and str not in allowed:
         names = ' or '.join(sorted(kind.__name__ for kind in allowed - {NoneType}))
         yield error(where, f'is {value!r}, expected {names}')
-    defaults = {one for parameter in parameters for one in _texts(parameter.default)}
+    defaults = {one for parameter in parameters if parameter for one in _texts(parameter.default)}
     for text in _texts(value):
         if where.rpartition('.')[2] not in _OWN_NAMES and slips(text) & defaults:
             meant = min(slips(text) & defaults)
