@@ -21,24 +21,29 @@ def start(*command: str) -> subprocess.Popen:
     )  # fmt: skip
 
 
-def interrupt(process: subprocess.Popen) -> None:
+def interrupt(process: subprocess.Popen) -> int:
     os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=60)
-    assert process.returncode == 130 and 'Traceback' not in said
+    assert 'Traceback' not in said
+    return process.returncode
 
 
 @pytest.mark.parametrize('words', [['tools/train.py'], ['tools/infer.py'], ['tools/ptnt', 'train']])
 def test_ctrl_c_at_the_start(words: list[str]):
     """Whatever is imported just then."""
-    process = start(*words)
-    time.sleep(1)
-    interrupt(process)
+    for seconds in (1.0, 1.2, 1.4):
+        process = start(*words)
+        time.sleep(seconds)
+        # A library may swallow it while it is imported: the command then misses its arguments.
+        if (status := interrupt(process)) != 2:
+            break
+    assert status == 130
 
 
 def test_ctrl_c_while_the_doctor_looks():
     process = start('-m', 'ptnt_mm.doctor')
     assert 'Importing' in process.stderr.readline()
-    interrupt(process)
+    assert interrupt(process) == 130
 
 
 def test_a_list_that_nobody_reads():
