@@ -60,7 +60,8 @@ class Parser(argparse.ArgumentParser):
                 if flag in _OF_OTHER_TOOLS and '--launcher' in self._option_string_actions:
                     self.error(f'{flag}: {_GPUS}')
                 shown = (action for action in self._actions if action.help != argparse.SUPPRESS)
-                known = [one for action in shown for one in action.option_strings]
+                names = [one for action in shown for one in action.option_strings]
+                known = [one for one in names if one.startswith('--')]
                 self.error(unknown_name('flag', flag, known))
         return super().parse_known_args(args, namespace)
 

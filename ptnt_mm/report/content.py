@@ -177,5 +177,5 @@ def _gallery(reports: Mapping[str, Any], colours: Mapping[str, str], size: int) 
         dict(name=run, colour=colours[run], classes=getattr(report, 'colours', None))
         for run, report in reports.items()
     ]
-    classes = sorted(dict.fromkeys(name for report in reports.values() for name in report.names))
+    classes = sorted({name for report in reports.values() for name in report.names})
     return dict(runs=runs, classes=classes, images=images, total=len(names))
