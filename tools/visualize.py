@@ -1,11 +1,13 @@
 """Draw what a network sees in images: see ptnt_mm/cli/visualize.py."""
 
+import os
+import signal
 import sys
 
 if __name__ == '__main__':
-    try:
-        from ptnt_mm.cli.visualize import main
-    except KeyboardInterrupt:
-        # Imports take a while, and nothing has begun.
-        sys.exit(130)
+    # Nothing has begun while libraries are imported, and some take a KeyboardInterrupt badly.
+    before = signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+    from ptnt_mm.cli.visualize import main
+
+    signal.signal(signal.SIGINT, before)
     sys.exit(main())
