@@ -1,5 +1,6 @@
 """From a config to a model or a runner, with errors that a user can act on."""
 
+import copy
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,7 +33,8 @@ def build_model(config: Config, name: str = 'the model') -> nn.Module:
     ):
         # Libraries warn of each other's future, which nobody can change here.
         warnings.simplefilter('ignore')
-        return MODELS.build(config.model)
+        # Some of mmdet's constructors write into their settings.
+        return MODELS.build(copy.deepcopy(config.model))
 
 
 def build_runner(config: Config, checkpoint: dict | None = None) -> Runner:

@@ -19,6 +19,7 @@ from mmpretrain.structures import DataSample  # noqa: E402
 from PIL import Image  # noqa: E402
 from torch import nn  # noqa: E402
 
+from ptnt_mm.check.inspection import check_before_training  # noqa: E402
 from ptnt_mm.check.misspelt_settings import check_spelling  # noqa: E402
 from ptnt_mm.cli.test import evaluate  # noqa: E402
 from ptnt_mm.engine.build import build_runner  # noqa: E402
@@ -202,7 +203,8 @@ def _tiny(config: Config, images: Path, work_dir: Path, arch: dict) -> Config:
 
 
 def _train(config: Config) -> tuple[dict, dict]:
-    """The weights and their averages after a training."""
+    """The weights and their averages after a training, checked as every training is."""
+    check_before_training(config)
     config.experiment_name = Path(config.work_dir).name
     runner = build_runner(config)
     runner.train()
