@@ -142,7 +142,7 @@ class PlainBackbone(Backbone):
         """
         inner, outer, hw = self.embed(self._padded(image))
         if self.class_tokens:
-            first = self.cls_token.to(outer.dtype).expand(len(outer), -1, -1)
+            first = self.cls_token.to(outer.dtype).expand(outer.shape[0], -1, -1)
             outer = torch.cat([first, outer], dim=1)
         encoding = self.position.encode(self.outer_pos, hw, like=outer)
         if encoding is not None:

@@ -118,7 +118,7 @@ class TNT(PlainBackbone):
         if encoding is not None:
             inner = inner + encoding.to(inner.dtype)
         outer = self.proj_norm2(self.proj(self.proj_norm1(inner.flatten(1))))
-        return inner, outer.unflatten(0, (len(image), -1)), hw
+        return inner, outer.unflatten(0, (image.shape[0], -1)), hw
 
 
 def _word_side(words: int) -> int:

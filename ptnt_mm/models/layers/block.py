@@ -200,7 +200,7 @@ class NestedBlock(OuterBlock):
         """(B*N, C) -> as ``outer``, with zeros for tokens that have no words."""
         if not self.class_tokens:
             return summary.view_as(outer)
-        return F.pad(summary.unflatten(0, (len(outer), -1)), (0, 0, self.class_tokens, 0))
+        return F.pad(summary.unflatten(0, (outer.shape[0], -1)), (0, 0, self.class_tokens, 0))
 
 
 def run_block(
