@@ -4,6 +4,7 @@ from mmengine.model import BaseModule
 from torch import Tensor, nn
 
 from ptnt_mm.models.layers.init import init_weights
+from ptnt_mm.models.plain import PlainBackbone
 from ptnt_mm.models.pyramid_tnt import PyramidTNT
 from ptnt_mm.registry import MODELS
 
@@ -58,21 +59,27 @@ class PyramidTNTClassifier(PyramidTNT):
 class PlainClassifier(BaseModule):
     """A linear head on a backbone of one scale.
 
-    It reads the class token, or where there is none the mean of all tokens.
+    It reads the class token, or where there is none the mean of all tokens. Its weights have the
+    names of mmpretrain's, so ``ptnt_mm.engine.loading.load_whole`` reads whatever it reads for
+    those: published classifiers, too.
 
     Args:
         backbone: The settings of a :class:`TNT` or :class:`CPVT` that returns its last block.
         num_classes: Length of the logits.
-        init_cfg: How MMEngine draws fresh weights; those of the backbone are the backbone's.
+
+    Raises:
+        ValueError: for another backbone, or one that ends before its last block.
     """
 
-    def __init__(self, backbone: dict, num_classes: int = 1000, init_cfg: dict | None = None):
-        super().__init__(init_cfg)
+    def __init__(self, backbone: dict, num_classes: int = 1000):
+        super().__init__()
         self.backbone = MODELS.build(backbone)
-        self.head = nn.Linear(self.backbone.out_channels[-1], num_classes)
-        self.head.apply(init_weights)
+        if not isinstance(self.backbone, PlainBackbone) or self.backbone.norm is None:
+            raise ValueError(f'backbone is {backbone}: expected TNT or CPVT with its last block')
+        fc = nn.Linear(self.backbone.out_channels[-1], num_classes)
+        self.head = nn.ModuleDict(dict(fc=fc)).apply(init_weights)
 
     def forward(self, image: Tensor) -> Tensor:
         """(B, 3, H, W) -> logits (B, num_classes)."""
         _, outer, _ = self.backbone.forward_tokens(image)[-1]
-        return self.head(outer[:, 0] if self.backbone.class_tokens else outer.mean(dim=1))
+        return self.head.fc(outer[:, 0] if self.backbone.class_tokens else outer.mean(dim=1))

@@ -240,7 +240,10 @@ def _authors(name: str, arch: dict) -> tuple[nn.Module, dict]:
         return model, model.state_dict()
     kind = 'TNT' if '_tnt_' in name else 'CPVT'
     model = PlainClassifier(dict(type=f'mmengine.{kind}', arch=PLAIN[kind]))
-    weights = {k.removeprefix('backbone.'): w for k, w in model.state_dict().items()}
+    weights = {
+        key.removeprefix('backbone.').replace('head.fc.', 'head.'): weight
+        for key, weight in model.state_dict().items()
+    }
     for key in [key for key in weights if '_attn.q.weight' in key and kind == 'TNT']:
         queries, pairs = weights.pop(key), weights.pop(key.replace('.q.', '.kv.'))
         keys, values = pairs.chunk(2)
@@ -276,11 +279,11 @@ def test_timms_classifier_loads_whole(micro_arch: dict, tmp_path: Path):
     torch.save(published.state_dict(), tmp_path / 'w.pth')
     config = narrow(ptnt_mm.get_config(TNTS[0]), micro_arch)
     config.model.backbone.pretrain_img_size = 64
-    model = build(config)
-    load_whole(model, str(tmp_path / 'w.pth'))
     image = torch.randn(2, 3, 64, 64)
-    with torch.no_grad():
-        torch.testing.assert_close(model.eval()(image), published.eval()(image))
+    for model in (build(config), PlainClassifier(dict(config.model.backbone, _scope_='mmengine'))):
+        load_whole(model, str(tmp_path / 'w.pth'))
+        with torch.no_grad():
+            torch.testing.assert_close(model.eval()(image), published.eval()(image))
 
 
 @pytest.mark.parametrize('name', [PYRAMIDS[0], TNTS[0]])

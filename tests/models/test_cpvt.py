@@ -79,6 +79,9 @@ def test_a_peg_is_its_tokens_and_a_depthwise_convolution_and_leaves_the_class_to
     torch.testing.assert_close(out[:, 1:].mT.unflatten(2, (3, 5)), expected)
 
 
+SHORT = dict(type='CPVT', arch=ARCH, out_indices=(0,))
+
+
 @torch.inference_mode()
 def test_a_classifier_reads_the_class_token_or_the_mean():
     image = golden.image(2, 40, 72)
@@ -88,8 +91,14 @@ def test_a_classifier_reads_the_class_token_or_the_mean():
         ((_, tokens, _),) = model.backbone.forward_tokens(image)
         read = tokens[:, 0] if with_cls_token else tokens.mean(dim=1)
         assert tokens.shape[1] == 15 + with_cls_token
-        torch.testing.assert_close(model(image), model.head(read))
+        torch.testing.assert_close(model(image), model.head.fc(read))
         assert hasattr(model.backbone, 'cls_token') == with_cls_token
+
+
+@pytest.mark.parametrize('backbone', [dict(type='PyramidTNT', arch='tiny'), SHORT])
+def test_a_classifier_takes_no_other_backbone(backbone: dict):
+    with pytest.raises(ValueError, match='expected TNT or CPVT with its last block'):
+        PlainClassifier(backbone)
 
 
 def test_parameters_are_those_of_deit_with_a_convolution_for_the_table():
