@@ -20,19 +20,18 @@ import torch
 from ptnt_mm.checkpoints.read import read
 from ptnt_mm.cli.arguments import Parser
 from ptnt_mm.cli.json_output import add_json, json_output
-from ptnt_mm.models import PyramidTNT
 from ptnt_mm.models.archs import NUM_STAGES, PATCH
+from ptnt_mm.models.identity import Identity, identify, looks_like
 from ptnt_mm.models.pretrained import (
     TRUNK_ROOTS,
     LoadReport,
-    Weights,
     adapt,
     find_state_dict,
-    identify,
-    looks_like,
     may_lack,
     split_prefix,
 )
+from ptnt_mm.models.weight_names import Weights, by_our_names
+from ptnt_mm.registry import MODELS
 from ptnt_mm.utils.atomic_files import check_new, sha256, write_whole
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import printable, some
@@ -87,18 +86,22 @@ def describe(file: str) -> Iterator[tuple[str, Any]]:
     checkpoint = read(file)
     weights, entry = find_state_dict(checkpoint, file)
     trunk, others = split_prefix(weights)
-    arch, size = identify(trunk)
+    trunk = by_our_names(trunk)
+    found = identify(trunk)
     yield 'file', file
     if Path(file).is_file():
         yield 'bytes', Path(file).stat().st_size
         yield 'sha256', sha256(Path(file))
     yield 'weights', f'{len(weights)} tensors, from {entry}'
-    report = _compare(trunk, arch, size) if arch else None
-    with_se = ', with_se=True' if _with_se(trunk) else ''
-    yield 'arch', f'{arch}{with_se}' if arch else f'none of ours; it looks like {looks_like(trunk)}'
-    if size:
+    report = _compare(trunk, found) if found.arch else None
+    if found.arch:
+        with_se = ', with_se=True' if _with_se(trunk) else ''
+        yield 'arch', f'{found.kind} {found.arch}'.removeprefix('PyramidTNT ') + with_se
+    else:
+        yield 'arch', f'none of ours; it looks like {looks_like(trunk)}'
+    if found.size:
         odd = f', no multiple of {_SIZE_STEP}: its tables have to be converted'
-        yield 'pretraining', f'{size} px{odd if size % _SIZE_STEP else ""}'
+        yield 'pretraining', f'{found.size} px{"" if _has_whole_grids(found) else odd}'
     if report:
         problems = [*report.missing, *report.mismatched]
         number = len(problems) + len(report.loaded) + len(report.resized)
@@ -107,7 +110,7 @@ def describe(file: str) -> Iterator[tuple[str, Any]]:
     bad = [key for key, w in weights.items() if w.is_floating_point() and not w.isfinite().all()]
     if bad:
         yield 'broken', f'NaN or infinity in {some(bad)}'
-    # Without an arch, what no PyramidTNT has.
+    # Without an arch, what no backbone of the family has.
     strangers = [key for key in trunk if key.split('.')[0] not in TRUNK_ROOTS]
     unused = (report.unused if report else strangers) + others
     yield 'unused', ', '.join(_unused(checkpoint, entry, unused)) or 'nothing'
@@ -167,13 +170,24 @@ def _with_se(trunk: Weights) -> bool:
     return any('.se_layer.' in key for key in trunk)
 
 
-def _compare(trunk: Weights, arch: str, size: int | None) -> LoadReport:
+def _compare(trunk: Weights, found: Identity) -> LoadReport:
     """Compare with the whole backbone of an arch; of its own size where no other is possible."""
-    if size and size % _SIZE_STEP:
-        size = None
+    backbone = dict(type=f'mmengine.{found.kind}', arch=found.arch)
+    if found.size and _has_whole_grids(found):
+        backbone['pretrain_img_size'] = found.size
+    if found.kind == 'CPVT':
+        backbone['position'] = 'learned' if 'outer_pos' in trunk else 'peg'
+        backbone['with_cls_token'] = 'cls_token' in trunk
+    elif _with_se(trunk):
+        backbone['with_se'] = True
     with torch.device('meta'):
-        model = PyramidTNT(arch, pretrain_img_size=size, with_se=_with_se(trunk))
+        model = MODELS.build(backbone)
     return adapt(trunk, model.state_dict(), may_lack(model))[1]
+
+
+def _has_whole_grids(found: Identity) -> bool:
+    """Whether a backbone can be built for the size that its tables belong to."""
+    return found.kind != 'PyramidTNT' or found.size % _SIZE_STEP == 0
 
 
 def _unused(checkpoint: dict, entry: str, keys: list[str]) -> list[str]:

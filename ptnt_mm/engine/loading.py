@@ -23,7 +23,9 @@ from torch import nn
 from ptnt_mm.checkpoints.errors import CheckpointError
 from ptnt_mm.checkpoints.read import check_described, read, reading_safely
 from ptnt_mm.models import pretrained
-from ptnt_mm.models.pretrained import LoadReport, Weights
+from ptnt_mm.models.identity import identify, looks_like
+from ptnt_mm.models.pretrained import LoadReport
+from ptnt_mm.models.weight_names import Weights, as_classifier
 from ptnt_mm.registry import HOOKS
 
 _load_checkpoint = CheckpointLoader.load_checkpoint
@@ -143,7 +145,7 @@ def _translate_classifier(checkpoint: dict, model: nn.Module) -> None:
         weights, _ = pretrained.find_state_dict(checkpoint)
         weights = {key.removeprefix('module.'): weight for key, weight in weights.items()}
         if 'head.weight' in weights:
-            checkpoint['state_dict'] = pretrained.as_classifier(weights, own)
+            checkpoint['state_dict'] = as_classifier(weights, own)
 
 
 def _require_all(checkpoint: dict, model: nn.Module) -> None:
@@ -181,25 +183,24 @@ def _require_fit(checkpoint: dict, own: dict, optional: Collection[str], tables:
 def _likely_cause(report: LoadReport, weights: Weights, own: Weights) -> str:
     """What the user most likely did, and what to do about it."""
     trunk, own_trunk = (pretrained.split_prefix(every)[0] for every in (weights, own))
-    name, own_name = map(pretrained.looks_like, (trunk, own_trunk))
+    found, wanted = identify(trunk), identify(own_trunk)
     if not report.loaded and not report.mismatched:
         alone = not any(key.startswith('backbone.') for key in weights)
-        if alone and name.startswith(('PyramidTNT', 'a TNT')):
+        if alone and found.kind:
             return (
                 'It holds a backbone alone: give it to ptnt train as --pretrained, or as '
                 "model.backbone.init_cfg=dict(type='Pretrained', checkpoint=...)"
             )
-        return f'It looks like {name}: give a checkpoint of this model'
-    (arch, size), (own_arch, own_size) = map(pretrained.identify, (trunk, own_trunk))
-    if arch != own_arch:
+        return f'It looks like {looks_like(trunk)}: give a checkpoint of this model'
+    if found[:2] != wanted[:2]:
         return (
-            f'Its backbone is {name}, the model has {own_name}: give a checkpoint of this model, '
-            'or set model.backbone'
+            f'Its backbone is {looks_like(trunk)}, the model has {looks_like(own_trunk)}: give a '
+            'checkpoint of this model, or set model.backbone'
         )
-    if size != own_size:
+    if found.size != wanted.size:
         return (
-            f'Its position tables belong to images of {size} pixels, the model to {own_size}: '
-            f'set model.backbone.pretrain_img_size={size}'
+            f'Its position tables belong to images of {found.size} pixels, the model to '
+            f'{wanted.size}: set model.backbone.pretrain_img_size={found.size}'
         )
     wrong = [*report.missing, *report.mismatched]
     if report.mismatched and not any(key.startswith(('backbone.', 'neck.')) for key in wrong):

@@ -5,13 +5,11 @@ from random numbers. Here a weight of the trunk that the file does not give is a
 it, and one table says what was loaded, resized, unused and new.
 """
 
-import math
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import torch
@@ -21,17 +19,20 @@ from torch import Tensor, nn
 
 from ptnt_mm.checkpoints.errors import CheckpointError
 from ptnt_mm.checkpoints.read import read
-from ptnt_mm.models.archs import ARCHS, NUM_STAGES, PATCH
+from ptnt_mm.models.identity import looks_like, side_of_square
 from ptnt_mm.models.layers.position import resize_relative, resize_sentence_table
+from ptnt_mm.models.weight_names import Weights, by_our_names
 from ptnt_mm.utils.text import some
 
-Weights = dict[str, Tensor]
 Shapes = dict[str, tuple[tuple[int, ...], tuple[int, ...]]]
 
 TRUNK_ROOTS = frozenset(
-    ('outer_pos', 'inner_pos', 'patch_embed', 'word_merges', 'sentence_merges', 'stages')
+    (
+        *('outer_pos', 'inner_pos', 'cls_token', 'patch_embed', 'proj', 'proj_norm1', 'proj_norm2'),
+        *('word_merges', 'sentence_merges', 'stages', 'blocks', 'peg'),
+    )
 )
-"""First parts of the names of PyramidTNT's weights."""
+"""First parts of the names of the family's weights."""
 
 # Where training codes put their weights, averaged ones first.
 _ENTRIES = ('state_dict_ema', 'state_dict', 'model_ema', 'model')
@@ -46,77 +47,6 @@ TABLES = {
     'relative_pos': (resize_relative, (False, False, True, True)),
 }
 """Position tables by the last part of their names: what resizes one, and which axes are grids."""
-
-_OTHER_MODELS = (
-    (r'relative_position_bias_table', 'a Swin Transformer'),
-    (r'patch_embed1\.|pos_embed1', 'a PVT'),
-    (r'layer1\.0\.conv1\.weight', 'a ResNet'),
-    (r'downsample_layers\.0\.0', 'a ConvNeXt'),
-    (r'cls_token', 'a Vision Transformer'),
-)
-
-
-def _from_timms_tnt(weights: Weights) -> Weights:
-    """Timm's TNT by its authors' names; its word table is a map (1, c, side, side)."""
-    ours = {'.'.join(_OF_TIMM.get(p, p) for p in key.split('.')): w for key, w in weights.items()}
-    if 'inner_pos' in ours:
-        ours['inner_pos'] = ours['inner_pos'].flatten(2).mT
-    return ours
-
-
-_OF_TIMM = {
-    'patch_pos': 'outer_pos',
-    'pixel_pos': 'inner_pos',
-    'pixel_embed': 'patch_embed',
-    'norm1_proj': 'proj_norm1',
-    'norm2_proj': 'proj_norm2',
-    'norm_in': 'inner_norm1',
-    'attn_in': 'inner_attn',
-    'norm_mlp_in': 'inner_norm2',
-    'mlp_in': 'inner_mlp',
-    'norm_out': 'outer_norm1',
-    'attn_out': 'outer_attn',
-    'norm_mlp': 'outer_norm2',
-    'mlp': 'outer_mlp',
-}
-"""The authors' names of the parts of a TNT, by timm's."""
-
-
-def _with_queries_apart(weights: Weights) -> Weights:
-    """A TNT's ``qk`` (2C, C) and ``v`` (C, C) as our ``q`` (C, C) and ``kv`` (2C, C)."""
-    ours = dict(weights)
-    for key in weights:
-        values = key.replace('.qk.', '.v.')
-        if '.qk.' in key and values in ours:
-            queries, keys = ours.pop(key).chunk(2)
-            ours[key.replace('.qk.', '.q.')] = queries
-            ours[key.replace('.qk.', '.kv.')] = torch.cat([keys, ours.pop(values)])
-    return ours
-
-
-# One adapter for each source whose names are not ours: what its keys look like, and what gives its
-# weights our names. PyramidTNT's authors' names are ours.
-_ADAPTERS: dict[str, Callable[[Weights], Weights]] = {
-    r'^pixel_': _from_timms_tnt,
-    r'_attn\.qk\.': _with_queries_apart,
-}
-
-
-def by_our_names(weights: Weights) -> Weights:
-    """The weights of a backbone or a classifier by our names, whoever's it is."""
-    for looks, rename in _ADAPTERS.items():
-        if any(re.search(looks, key) for key in weights):
-            weights = rename(weights)
-    return weights
-
-
-def as_classifier(weights: Weights, own: Collection[str]) -> Weights:
-    """The weights of a published classifier by the keys of mmpretrain's, which are ``own``."""
-    # PyramidTNT has a norm for each of its outputs.
-    norm = 'norm' if 'backbone.norm.weight' in own else f'norm{NUM_STAGES - 1}'
-    parts = {'head': 'head.fc', 'norm': f'backbone.{norm}', 'backbone': 'backbone'}
-    new = partial(re.sub, r'^\w+', lambda part: parts.get(part[0], f'backbone.{part[0]}'))
-    return {new(key): weight for key, weight in by_our_names(weights).items()}
 
 
 @dataclass
@@ -189,37 +119,6 @@ def split_prefix(
         prefix = max(votes, key=votes.get)
     taken = {key.removeprefix(prefix): w for key, w in weights.items() if key.startswith(prefix)}
     return taken, [key for key in weights if not key.startswith(prefix)]
-
-
-def identify(weights: Mapping[str, Tensor]) -> tuple[str | None, int | None]:
-    """Recognise a PyramidTNT by its shapes: the arch, and the pretraining size in pixels.
-
-    Takes weights by the trunk's own names; some may be missing. Gives None for what cannot be
-    told: an arch of another's making, position tables that are not square.
-    """
-    norms = {i: f'stages.{i}.blocks.0.outer_norm1.weight' for i in range(NUM_STAGES)}
-    widths = {i: weights[norm].shape for i, norm in norms.items() if norm in weights}
-    archs = [
-        name
-        for name, row in ARCHS.items()
-        if widths and all(width == (row['outer_dims'][i],) for i, width in widths.items())
-    ]
-    table = weights.get('outer_pos')
-    side = None if table is None or table.dim() != 3 else _side(table.shape[1])
-    return (archs[0] if len(archs) == 1 else None), (side and side * PATCH)
-
-
-def looks_like(weights: Mapping[str, Tensor]) -> str:
-    """Say in words which model weights belong to."""
-    if any(re.match(r'blocks\.\d+\.inner_|pixel_', key) for key in weights):
-        return 'a TNT of one scale'
-    if any(key.startswith(('word_merges.', 'outer_pos')) for key in weights):
-        arch, size = identify(weights)
-        return f'PyramidTNT {arch or "of an unknown arch"}, {size or "?"} px'
-    for pattern, name in _OTHER_MODELS:
-        if any(re.search(pattern, key) for key in weights):
-            return name
-    return f'an unknown model with the keys {some(weights)}'
 
 
 def may_lack(module: nn.Module) -> frozenset[str]:
@@ -369,17 +268,11 @@ def _resize(tables: Mapping, key: str, table: Tensor, target: Tensor) -> Tensor 
     if not len(is_grid) == table.dim() == target.dim():
         return None
     # One place more than a square has is that of a class token.
-    first = int(key.endswith('outer_pos') and _side(table.shape[1]) is None)
+    first = int(key.endswith('outer_pos') and side_of_square(table.shape[1]) is None)
     sides = []
     for grid, was, now in zip(is_grid, table.shape, target.shape, strict=True):
         if grid:
-            sides += [_side(was - first), _side(now - first)]
+            sides += [side_of_square(was - first), side_of_square(now - first)]
         elif was != now:
             return None
     return None if None in sides else resize(table.float(), *((side, side) for side in sides))
-
-
-def _side(places: int) -> int | None:
-    """Side of a square grid, in tokens."""
-    side = math.isqrt(places)
-    return side if side and side * side == places else None

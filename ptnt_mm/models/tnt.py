@@ -25,7 +25,7 @@ class TNT(PlainBackbone):
     the bottom and right with zeros, the mean colour of normalised images.
 
     The names of parameters are those of the authors' checkpoints, but for the projections of
-    attention, which are PyramidTNT's; ``pretrained.py`` reads the authors' files and timm's.
+    attention, which are PyramidTNT's; ``weight_names.py`` reads the authors' files and timm's.
     Their images have mean and standard deviation 127.5 in every channel, in RGB order.
 
     Args:

@@ -13,7 +13,8 @@ from mmengine.model import PretrainedInit
 from torch import nn
 
 from ptnt_mm.checkpoints.read import cache_path
-from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier, pretrained
+from ptnt_mm.models import CPVT, TNT, PyramidTNT, PyramidTNTClassifier, weight_names
+from ptnt_mm.models.identity import identify, looks_like
 from ptnt_mm.models.layers.position import (
     RELATIVE_POSITIONS,
     GridRelativePosition,
@@ -24,9 +25,7 @@ from ptnt_mm.models.pretrained import (
     CheckpointError,
     adapt,
     find_state_dict,
-    identify,
     load_pretrained,
-    looks_like,
     read,
     split_prefix,
 )
@@ -78,17 +77,34 @@ def test_key_names_are_the_authors(tiny):
 @pytest.mark.parametrize('arch', SHAPES)
 def test_identify(arch):
     weights = authors_weights(arch)
-    assert identify(weights) == (arch, SHAPES[arch]['img_size'])
+    assert identify(weights) == ('PyramidTNT', arch, SHAPES[arch]['img_size'])
     assert looks_like(weights) == f'PyramidTNT {arch}, {SHAPES[arch]["img_size"]} px'
 
 
 def test_identify_another_size_and_another_arch():
     weights = authors_weights('small')
     weights['outer_pos'] = torch.zeros(1, (320 // 8) ** 2, 128)
-    assert identify(weights) == ('small', 320)
+    assert identify(weights) == ('PyramidTNT', 'small', 320)
     weights['outer_pos'] = torch.zeros(1, 1000, 128)
     weights['stages.1.blocks.0.outer_norm1.weight'] = torch.zeros(100)
-    assert identify(weights) == (None, None)
+    assert identify(weights) == ('PyramidTNT', None, None)
+
+
+FAMILY = [
+    (TNT, dict(arch='small'), 'TNT small, 224 px'),
+    (TNT, dict(arch='base', pretrain_img_size=384), 'TNT base, 384 px'),
+    (CPVT, dict(arch='tiny'), 'CPVT tiny'),
+    (CPVT, dict(arch='small', position='learned'), 'CPVT small, 224 px'),
+    (CPVT, dict(arch='base', position='learned', with_cls_token=False), 'CPVT base, 224 px'),
+    (CPVT, dict(arch=dict(depth=1, dim=24, heads=2)), 'CPVT of an unknown arch'),
+]
+
+
+@pytest.mark.parametrize(('kind', 'settings', 'name'), FAMILY, ids=[row[2] for row in FAMILY])
+def test_identify_a_backbone_of_one_scale(kind, settings, name):
+    with torch.device('meta'):
+        weights = kind(**settings).state_dict()
+    assert looks_like(weights) == name
 
 
 @pytest.mark.parametrize(
@@ -215,7 +231,7 @@ def test_another_source_has_an_adapter(backbone, tiny, monkeypatch):
     def rename(weights):
         return {key.replace('patch_pos', 'outer_pos'): w for key, w in weights.items()}
 
-    monkeypatch.setitem(pretrained._ADAPTERS, r'^patch_pos$', rename)
+    monkeypatch.setitem(weight_names._ADAPTERS, r'^patch_pos$', rename)
     load_pretrained(backbone, theirs)
     assert_loaded(backbone, tiny)
 

@@ -10,8 +10,9 @@ from torch import nn
 
 from ptnt_mm.models import TNT
 from ptnt_mm.models.archs import TNT_ARCHS
+from ptnt_mm.models.identity import looks_like
 from ptnt_mm.models.layers.position import resize_grid
-from ptnt_mm.models.pretrained import CheckpointError, load_pretrained, looks_like
+from ptnt_mm.models.pretrained import CheckpointError, load_pretrained
 
 from . import golden
 from .make_tnt_golden import ARCH, NAME, SIZES, features, timms
@@ -137,9 +138,9 @@ def test_a_file_of_a_pyramid_is_refused_by_name(micro_arch):
     from ptnt_mm.models import PyramidTNT
 
     pyramid, model = PyramidTNT(micro_arch), build()
-    with pytest.raises(CheckpointError, match='looks like PyramidTNT.*the model is a TNT'):
+    with pytest.raises(CheckpointError, match='looks like PyramidTNT.*the model is TNT'):
         load_pretrained(model, pyramid.state_dict())
-    with pytest.raises(CheckpointError, match='looks like a TNT.*the model is PyramidTNT'):
+    with pytest.raises(CheckpointError, match='looks like TNT.*the model is PyramidTNT'):
         load_pretrained(pyramid, timms_weights(model))
     assert looks_like(authors_weights(model)) == looks_like(timms_weights(model))
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from ptnt_mm.cli import checkpoint as tool
-from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
+from ptnt_mm.models import CPVT, PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.models.pretrained import load_pretrained, read
 
 TOOL = Path(__file__).parents[2] / 'tools' / 'checkpoint.py'
@@ -115,6 +115,28 @@ def test_inspect_squeeze_and_excitation(tmp_path, capsys):
     assert found['arch'] == 'tiny, with_se=True'
     assert found['coverage'] == f'complete, all {len(model.state_dict())} of the trunk'
     assert found['unused'] == 'stages (1)'
+
+
+def test_inspect_timms_tnt(tmp_path, capsys):
+    timm = pytest.importorskip('timm')
+    model = timm.create_model('tnt_s_patch16_224')
+    torch.save(model.state_dict(), tmp_path / 'tnt.pth')
+    _, out, _ = run(capsys, 'inspect', tmp_path / 'tnt.pth')
+    found = {name: value.strip() for name, value in table(out).items()}
+    assert (found['arch'], found['pretraining']) == ('TNT small', '224 px')
+    assert found['coverage'].startswith('complete') and found['unused'] == 'head (2)'
+
+
+@pytest.mark.parametrize('with_cls_token', [True, False])
+@pytest.mark.parametrize('position', ['peg', 'learned'])
+def test_inspect_a_detector_with_cpvt(tmp_path, capsys, position, with_cls_token):
+    model = CPVT('tiny', position=position, with_cls_token=with_cls_token)
+    state = {f'backbone.{key}': weight for key, weight in model.state_dict().items()}
+    torch.save({'state_dict': state | {'neck.x': torch.zeros(1)}}, tmp_path / 'cpvt.pth')
+    _, out, _ = run(capsys, 'inspect', tmp_path / 'cpvt.pth')
+    found = {name: value.strip() for name, value in table(out).items()}
+    assert (found['arch'], found['unused']) == ('CPVT tiny', 'neck (1)')
+    assert found['coverage'] == f'complete, all {len(state)} of the trunk'
 
 
 @pytest.mark.parametrize('command', ['inspect', 'publish'])

@@ -1,0 +1,89 @@
+"""Which network weights belong to, by their names and shapes."""
+
+import math
+import re
+from typing import NamedTuple
+
+from ptnt_mm.models.archs import ARCHS, CPVT_ARCHS, PATCH, PLAIN_PATCH, TNT_ARCHS
+from ptnt_mm.models.weight_names import Weights, by_our_names
+from ptnt_mm.utils.text import some
+
+_FAMILY = (
+    ('TNT', r'blocks\.\d+\.inner_', TNT_ARCHS, 'outer_dim', PLAIN_PATCH),
+    ('CPVT', r'blocks\.\d+\.outer_', CPVT_ARCHS, 'dim', PLAIN_PATCH),
+    ('PyramidTNT', r'word_merges\.|outer_pos', ARCHS, 'outer_dims', PATCH),
+)
+"""The class, names that no class above it has, its archs, their width, a sentence in pixels."""
+
+_FIRST_NORM = re.compile(r'(?:stages\.(\d)\.)?blocks\.0\.outer_norm1\.weight')
+
+_OTHER_MODELS = (
+    (r'relative_position_bias_table', 'a Swin Transformer'),
+    (r'patch_embed1\.|pos_embed1', 'a PVT'),
+    (r'layer1\.0\.conv1\.weight', 'a ResNet'),
+    (r'downsample_layers\.0\.0', 'a ConvNeXt'),
+    (r'cls_token', 'a Vision Transformer'),
+)
+
+
+class Identity(NamedTuple):
+    """A backbone of the family; None for what weights do not tell."""
+
+    kind: str | None
+    """Its class."""
+
+    arch: str | None
+    """None for an arch of another's making."""
+
+    size: int | None
+    """Of the pretraining images in pixels; None without a square position table."""
+
+    def __str__(self) -> str:
+        name = f'{self.kind} {self.arch or "of an unknown arch"}'
+        return f'{name}, {self.size} px' if self.size else name
+
+
+def identify(weights: Weights) -> Identity:
+    """Recognise a backbone of the family by names and shapes; some weights may be missing."""
+    weights = by_our_names(weights)
+    for kind, names, archs, width, patch in _FAMILY:
+        if not any(re.match(names, key) for key in weights):
+            continue
+        found = {_FIRST_NORM.fullmatch(key): weight.shape for key, weight in weights.items()}
+        widths = {int(norm[1] or 0): tuple(shape) for norm, shape in found.items() if norm}
+        fitting = [
+            arch
+            for arch, row in archs.items()
+            if widths and all(_has_width(row[width], i, shape) for i, shape in widths.items())
+        ]
+        table = weights.get('outer_pos')
+        side = None if table is None or table.dim() != 3 else _side_of_table(table.shape[1])
+        return Identity(kind, fitting[0] if len(fitting) == 1 else None, side and side * patch)
+    return Identity(None, None, None)
+
+
+def looks_like(weights: Weights) -> str:
+    """Say in words which model weights belong to."""
+    found = identify(weights)
+    if found.kind:
+        return str(found)
+    for pattern, name in _OTHER_MODELS:
+        if any(re.search(pattern, key) for key in weights):
+            return name
+    return f'an unknown model with the keys {some(weights)}'
+
+
+def side_of_square(places: int) -> int | None:
+    """Side of a square grid, in tokens."""
+    side = math.isqrt(places)
+    return side if side and side * side == places else None
+
+
+def _has_width(widths: int | tuple[int, ...], stage: int, shape: tuple[int, ...]) -> bool:
+    stages = widths if isinstance(widths, tuple) else (widths,)
+    return stage < len(stages) and shape == (stages[stage],)
+
+
+def _side_of_table(places: int) -> int | None:
+    """Side of the grid of a position table, with or without a class token in front."""
+    return side_of_square(places) or side_of_square(max(places - 1, 0))

@@ -1,0 +1,78 @@
+"""Weights by our names, whoever stored them.
+
+PyramidTNT's authors' names are ours. Those of TNT's authors, of timm and of mmpretrain are not.
+"""
+
+import re
+from collections.abc import Callable, Collection
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from ptnt_mm.models.archs import NUM_STAGES
+
+Weights = dict[str, Tensor]
+
+
+def _from_timms_tnt(weights: Weights) -> Weights:
+    """Timm's TNT by its authors' names; its word table is a map (1, c, side, side)."""
+    ours = {'.'.join(_OF_TIMM.get(p, p) for p in key.split('.')): w for key, w in weights.items()}
+    if 'inner_pos' in ours:
+        ours['inner_pos'] = ours['inner_pos'].flatten(2).mT
+    return ours
+
+
+_OF_TIMM = {
+    'patch_pos': 'outer_pos',
+    'pixel_pos': 'inner_pos',
+    'pixel_embed': 'patch_embed',
+    'norm1_proj': 'proj_norm1',
+    'norm2_proj': 'proj_norm2',
+    'norm_in': 'inner_norm1',
+    'attn_in': 'inner_attn',
+    'norm_mlp_in': 'inner_norm2',
+    'mlp_in': 'inner_mlp',
+    'norm_out': 'outer_norm1',
+    'attn_out': 'outer_attn',
+    'norm_mlp': 'outer_norm2',
+    'mlp': 'outer_mlp',
+}
+"""The authors' names of the parts of a TNT, by timm's."""
+
+
+def _with_queries_apart(weights: Weights) -> Weights:
+    """A TNT's ``qk`` (2C, C) and ``v`` (C, C) as our ``q`` (C, C) and ``kv`` (2C, C)."""
+    ours = dict(weights)
+    for key in weights:
+        values = key.replace('.qk.', '.v.')
+        if '.qk.' in key and values in ours:
+            queries, keys = ours.pop(key).chunk(2)
+            ours[key.replace('.qk.', '.q.')] = queries
+            ours[key.replace('.qk.', '.kv.')] = torch.cat([keys, ours.pop(values)])
+    return ours
+
+
+# One adapter for each source whose names are not ours: what its keys look like, and what gives its
+# weights our names.
+_ADAPTERS: dict[str, Callable[[Weights], Weights]] = {
+    r'^pixel_': _from_timms_tnt,
+    r'_attn\.qk\.': _with_queries_apart,
+}
+
+
+def by_our_names(weights: Weights) -> Weights:
+    """The weights of a backbone or a classifier by our names, whoever's it is."""
+    for looks, rename in _ADAPTERS.items():
+        if any(re.search(looks, key) for key in weights):
+            weights = rename(weights)
+    return weights
+
+
+def as_classifier(weights: Weights, own: Collection[str]) -> Weights:
+    """The weights of a published classifier by the keys of mmpretrain's, which are ``own``."""
+    # PyramidTNT has a norm for each of its outputs.
+    norm = 'norm' if 'backbone.norm.weight' in own else f'norm{NUM_STAGES - 1}'
+    parts = {'head': 'head.fc', 'norm': f'backbone.{norm}', 'backbone': 'backbone'}
+    new = partial(re.sub, r'^\w+', lambda part: parts.get(part[0], f'backbone.{part[0]}'))
+    return {new(key): weight for key, weight in by_our_names(weights).items()}
