@@ -136,7 +136,7 @@ def check_out_indices(
     out_indices: Sequence[int], number: int, kind: str, such_as: str
 ) -> tuple[int, ...]:
     """The indices, or a ValueError unless they rise and are in range."""
-    if not isinstance(out_indices, Sequence):
+    if not isinstance(out_indices, Sequence) or isinstance(out_indices, str):
         raise ValueError(f'out_indices is {out_indices!r}: expected {kind} such as {such_as}')
     indices = tuple(out_indices)
     if not indices or list(indices) != sorted({*indices} & {*range(number)}):

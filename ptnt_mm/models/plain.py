@@ -190,6 +190,6 @@ def _check_numbers(arch: Mapping[str, int]) -> None:
 
 
 def _check_out_indices(out_indices: Sequence[int], depth: int) -> tuple[int, ...]:
-    if isinstance(out_indices, Sequence):
+    if isinstance(out_indices, Sequence) and all(isinstance(i, int) for i in out_indices):
         out_indices = [i + depth if -depth <= i < 0 else i for i in out_indices]
     return check_out_indices(out_indices, depth, 'blocks', '(-1,)')

@@ -26,7 +26,8 @@ class SimpleFeaturePyramid(BaseModule):
         init_cfg: How MMEngine draws fresh weights.
 
     Raises:
-        ValueError: for strides that do not rise or are no power of 2 away from ``in_stride``.
+        ValueError: for strides that do not rise or are no power of 2 away from ``in_stride``, or
+            channels that cannot be halved so often.
     """
 
     def __init__(
@@ -40,6 +41,9 @@ class SimpleFeaturePyramid(BaseModule):
         ),
     ):
         super().__init__(init_cfg)
+        for name, number in dict(in_channels=in_channels, in_stride=in_stride).items():
+            if not is_positive(number):
+                raise ValueError(f'{name} is {number!r}: expected a whole number above 0')
         if not isinstance(out_strides, Sequence) or not all(map(is_positive, out_strides)):
             raise ValueError(f'out_strides is {out_strides!r}: expected whole numbers above 0')
         if list(out_strides) != sorted(set(out_strides)) or not out_strides:
@@ -70,14 +74,20 @@ class SimpleFeaturePyramid(BaseModule):
 
 def _level(in_channels: int, out_channels: int, in_stride: int, out_stride: int) -> nn.Sequential:
     channels, layers = in_channels, []
+    steps = _power_of_2(max(in_stride, out_stride), min(in_stride, out_stride))
     if out_stride > in_stride:
-        halvings = _power_of_2(out_stride, in_stride)
-        layers += [nn.MaxPool2d(2, ceil_mode=True) for _ in range(halvings)]
-    for doubling in range(_power_of_2(in_stride, out_stride) if out_stride < in_stride else 0):
-        if doubling:
-            layers += [MapNorm(channels), nn.GELU()]
-        layers += [nn.ConvTranspose2d(channels, channels // 2, 2, stride=2)]
-        channels //= 2
+        layers += [nn.MaxPool2d(2, ceil_mode=True) for _ in range(steps)]
+    elif in_channels % 2**steps:
+        raise ValueError(
+            f'in_channels is {in_channels}: expected a multiple of {2**steps}, as they are halved '
+            f'{steps} times from stride {in_stride} to {out_stride}'
+        )
+    else:
+        for step in range(steps):
+            if step:
+                layers += [MapNorm(channels), nn.GELU()]
+            layers += [nn.ConvTranspose2d(channels, channels // 2, 2, stride=2)]
+            channels //= 2
     return nn.Sequential(
         *layers,
         nn.Conv2d(channels, out_channels, 1, bias=False),

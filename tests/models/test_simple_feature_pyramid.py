@@ -58,6 +58,19 @@ def test_bad_strides(strides, message):
         SimpleFeaturePyramid(16, 8, out_strides=strides)
 
 
+@pytest.mark.parametrize(
+    ('settings', 'message'),
+    [
+        (dict(in_channels=[16]), 'in_channels is [16]: expected a whole number above 0'),
+        (dict(in_stride=0), 'in_stride is 0: expected a whole number above 0'),
+        (dict(in_channels=6), 'in_channels is 6: expected a multiple of 4, as they are halved 2'),
+    ],
+)
+def test_bad_input(settings, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        SimpleFeaturePyramid(**dict(in_channels=16) | settings)
+
+
 def test_another_width_is_named():
     with pytest.raises(ValueError, match='built for 16 channels, but got 24'):
         SimpleFeaturePyramid(16)((torch.randn(1, 24, 4, 4),))

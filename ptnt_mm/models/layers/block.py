@@ -45,6 +45,10 @@ class BlockOptions:
     class_tokens: int = 0
     """Outer tokens in front of the sentences that have no words: 1 with a class token."""
 
+    def __post_init__(self):
+        if not isinstance(self.mlp_ratio, int) or self.mlp_ratio < 1:
+            raise ValueError(f'mlp_ratio is {self.mlp_ratio!r}: expected a whole number above 0')
+
 
 class Mlp(nn.Module):
     """Two linear layers with an exact GELU between."""

@@ -37,8 +37,8 @@ def drop_path_rates(rate: float, depths: tuple[int, ...]) -> list[list[float]]:
     Raises:
         ValueError: if the rate is outside [0, 1): at 1 the last block would divide by zero.
     """
-    if not 0 <= rate < 1:
-        raise ValueError(f'drop_path_rate is {rate}: expected at least 0 and below 1')
+    if not isinstance(rate, int | float) or not 0 <= rate < 1:
+        raise ValueError(f'drop_path_rate is {rate!r}: expected at least 0 and below 1')
     total = sum(depths)
     rates = [rate * block / max(total - 1, 1) for block in range(total)]
     starts = [sum(depths[:stage]) for stage in range(len(depths))]
