@@ -100,7 +100,15 @@ def explain_failure(error: BaseException) -> str | None:
 
 
 def _explain_missing_data(error: OSError) -> str | None:
-    """One line for a file of a data set that is not there."""
+    """One line for a file of a data set that is not there, or that its class cannot fetch."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        # With this function, mmpretrain's data sets fetch their files.
+        if frame.f_code.co_name == 'download_and_extract_archive':
+            given = frame.f_locals
+            return (
+                f'{given["url"]} cannot be fetched: {error}. Fetch it on another machine, and put '
+                f'it, still packed, into the folder {given["download_root"]}'
+            )
     if isinstance(error, FileNotFoundError) and error.filename is not None:
         return f'{error.filename} is not there. {HOW_TO_GET_DATA}'
     return None
