@@ -11,6 +11,7 @@ from mmengine.config import Config
 from mmengine.registry import DATASETS, TRANSFORMS, DefaultScope
 
 from ptnt_mm.engine.config import kind_of
+from ptnt_mm.engine.constructors import arguments
 from ptnt_mm.engine.data_files import DataSet, data_sets, evaluators, expected_files
 from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.utils.errors import UserError
@@ -98,6 +99,23 @@ class Data:
                 with DefaultScope.overwrite_default_scope(self.scope), suppress(Exception):
                     return TRANSFORMS.build(dict(step))
         return None
+
+    @property
+    def fetches_files(self) -> bool:
+        """Whether its class fetches its files itself if they are not there."""
+        return 'download' in arguments(self.cls).parameters
+
+    def would_fetch(self) -> bool:
+        """Whether its files are not there, and the host would fetch them; nothing is fetched."""
+        if not self.fetches_files or not self.settings.get('download', True):
+            return False
+        settings = dict(self.settings, pipeline=[], download=False)
+        with DefaultScope.overwrite_default_scope(self.scope):
+            try:
+                DATASETS.build(settings)
+            except RuntimeError:
+                return True
+        return False
 
     def build(self) -> None:
         """Have the host build it, without a pipeline; whatever its constructor raises is raised."""

@@ -11,7 +11,6 @@ from mmengine.config import Config
 
 from ptnt_mm.check.image_lists import ListedData, check_list
 from ptnt_mm.engine.config import kind_of
-from ptnt_mm.engine.constructors import arguments
 from ptnt_mm.utils.findings import Finding, error, sound, warning
 from ptnt_mm.utils.text import some
 
@@ -27,7 +26,7 @@ class LabelledData(ListedData):
 
     def why_not_listed(self) -> str:
         """Why mmpretrain is not asked for its list; empty if it is."""
-        if 'download' in arguments(self.cls).parameters:
+        if self.fetches_files:
             return f'{kind_of(self.settings)} fetches its files itself'
         return super().why_not_listed()
 

@@ -28,6 +28,7 @@ from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_memory
 from ptnt_mm.check.strides import check_strides
 from ptnt_mm.check.weights import check_normalisation, check_weights_are_there, check_weights_fit
 from ptnt_mm.engine.build import build_model
+from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.hosts import HOSTS, import_host, scope_of
 from ptnt_mm.engine.training_memory import TrainingStep, measure_memory
 from ptnt_mm.utils.errors import UserError
@@ -200,6 +201,9 @@ class Inspection:
             yield note('Memory', 'not estimated: a step of training needs a config without errors')
         elif self.scope not in HOSTS:
             yield note('Memory', f'estimated for models of {", ".join(HOSTS)} only')
+        elif fetched := [one for one in self.data if one.trains and one.would_fetch()]:
+            kind = kind_of(fetched[0].settings)
+            yield note('Memory', f'not estimated: {kind} has yet to fetch its files')
         elif self.model is not None:
             # A segmenter gets two images: BatchNorm cannot train on one. If a step of training has
             # one, it is tried with one, and fails as training would.

@@ -31,6 +31,7 @@ from ptnt_mm.engine.constructors import (
     words,
 )
 from ptnt_mm.engine.hosts import HOSTS, scope_of
+from ptnt_mm.engine.optimizer import IDLE, CheckedOptimWrapperConstructor, idle_custom_keys
 from ptnt_mm.utils.findings import Finding, error, sound
 from ptnt_mm.utils.text import slips, suggest
 
@@ -81,14 +82,19 @@ def check_spelling(config: Config) -> Iterator[Finding]:
 def check_parameter_names(config: Config, model: nn.Module) -> Iterator[Finding]:
     """Compare the custom keys of an optimizer with the names of a model's parameters."""
     where = 'optim_wrapper.paramwise_cfg.custom_keys'
-    keys = (config.optim_wrapper.get('paramwise_cfg') or {}).get('custom_keys') or {}
-    names = [name for name, _ in model.named_parameters()]
-    parts = {part for name in names for part in name.split('.')}
-    for key in keys:
+    constructors = classes_named(config.optim_wrapper.get('constructor'), scope_of(config))
+    is_ours = any(
+        isinstance(cls, type) and issubclass(cls, CheckedOptimWrapperConstructor)
+        for cls in constructors
+    )
+    parts = {part for name, _ in model.named_parameters() for part in name.split('.')}
+    for key in idle_custom_keys(config.optim_wrapper.get('paramwise_cfg') or {}, model):
         meant = [_meant(part, parts) for part in key.split('.')]
-        if not any(key in name for name in names) and any(meant):
+        if any(meant):
             near = next(filter(None, meant))
             yield error(f'{where}.{key}', f'is part of no parameter: did you mean {near!r}?')
+        elif is_ours:  # it refuses what MMEngine's own passes over
+            yield error(f'{where}.{key}', IDLE, 'take it out')
 
 
 class _Section:

@@ -7,9 +7,10 @@ Examples:
 """
 
 import argparse
+from pathlib import Path
 
 from ptnt_mm.cli.arguments import Parser
-from ptnt_mm.cli.json_output import add_json, json_output, to_json
+from ptnt_mm.cli.json_output import add_json, json_output
 from ptnt_mm.engine.complexity import ARCH_NAMES, build, measure
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import waiting
@@ -36,7 +37,8 @@ def _parser() -> Parser:
 
 def _run(args: argparse.Namespace) -> None:
     """Count and print."""
-    with json_output(args.json, args.overwrite) as write:
+    printed = json_output(Path('-') if args.format == 'json' else None, overwrite=False)
+    with printed as print_json, json_output(args.json, args.overwrite) as write:
         try:
             with waiting('Counting'):
                 found = measure(build(args.model), tuple(args.shape))
@@ -44,5 +46,7 @@ def _run(args: argparse.Namespace) -> None:
             size = 'x'.join(map(str, args.shape))
             raise UserError(f'{args.model} cannot be run at {size}: {error}') from error
         figures = {'model': args.model, **found.to_dict()}
-        print(to_json(figures) if args.format == 'json' else found.to_table())
+        if args.format == 'table':
+            print(found.to_table())
+        print_json(figures)
         write(figures)

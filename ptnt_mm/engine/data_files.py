@@ -11,6 +11,11 @@ from mmengine.config import Config
 
 from ptnt_mm.utils.errors import UserError
 
+HOW_TO_GET_DATA = (
+    'docs/data.md says how to get public data and how to use data of your own. The demo set is '
+    'made by: ptnt demo'
+)
+
 
 @dataclass(frozen=True)
 class DataSet:
@@ -76,8 +81,7 @@ def check_data_files(config: Config, splits: tuple[str, ...]) -> None:
     layout = '\n'.join(f'    {"missing" if p in missing else "found  "}  {p}' for p in expected)
     raise UserError(
         f'{missing[0]} is not there. The config expects, relative to {Path.cwd()}:\n{layout}\n'
-        'docs/data.md says how to get public data and how to use data of your own. The demo set '
-        'is made by: ptnt demo'
+        f'{HOW_TO_GET_DATA}'
     )
 
 

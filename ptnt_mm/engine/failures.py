@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from mmengine.dist import get_world_size
 
 from ptnt_mm.engine.config import explain_build_error, is_about_the_config
+from ptnt_mm.engine.data_files import HOW_TO_GET_DATA
 from ptnt_mm.engine.runner import TRACEBACK
 from ptnt_mm.utils.errors import UserError
 
@@ -42,12 +43,19 @@ _OTHER_PROCESS = (
 
 @contextmanager
 def late_building() -> Iterator[None]:
-    """Raise a UserError for what data sets, optimizers and schedules, built late, refuse."""
+    """Raise a UserError for what data sets, optimizers and schedules, built late, refuse.
+
+    And for files that data sets do not find.
+    """
     try:
         yield
     except (KeyError, TypeError) as error:
         if is_about_the_config(error):
             raise UserError(explain_build_error(error)) from error
+        raise
+    except OSError as error:
+        if (explanation := _explain_missing_data(error)) is not None:
+            raise UserError(explanation) from error
         raise
 
 
@@ -88,4 +96,19 @@ def explain_failure(error: BaseException) -> str | None:
         r'Connection (closed|reset) by peer|Connection reset|gloo.*timeout', text, re.I
     ):
         return _OTHER_PROCESS
+    return None
+
+
+def _explain_missing_data(error: OSError) -> str | None:
+    """One line for a file of a data set that is not there, or that its class cannot fetch."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        # With this function, mmpretrain's data sets fetch their files.
+        if frame.f_code.co_name == 'download_and_extract_archive':
+            given = frame.f_locals
+            return (
+                f'{given["url"]} cannot be fetched: {error}. Fetch it on another machine, and put '
+                f'it, still packed, into the folder {given["download_root"]}'
+            )
+    if isinstance(error, FileNotFoundError) and error.filename is not None:
+        return f'{error.filename} is not there. {HOW_TO_GET_DATA}'
     return None

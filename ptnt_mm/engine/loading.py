@@ -7,6 +7,7 @@ is dropped on the way: ``Runner.resume`` and the inferencers would execute it.
 Loud: MMEngine only warns when weights do not fit. :class:`CheckpointGuardHook` raises an error.
 """
 
+import copy
 import functools
 from collections import OrderedDict
 from collections.abc import Collection
@@ -132,6 +133,8 @@ class CheckpointGuardHook(Hook):
         if runner._resume:
             _keep_to_work_dir(runner, checkpoint)
         _translate_classifier(checkpoint, model)
+        # Of bare weights, too: EMA hooks look nowhere else.
+        checkpoint.setdefault('state_dict', copy.copy(checkpoint))
         if isinstance(runner.optim_wrapper, OptimWrapper) and not runner._resume:
             _require_backbone(checkpoint, model)
         else:

@@ -1,5 +1,6 @@
 """Which parameters an optimizer treats alike: few groups, checked, and by depth if asked."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from mmengine.optim import DefaultOptimWrapperConstructor
@@ -10,6 +11,9 @@ from ptnt_mm.utils.errors import UserError
 
 Group = dict[str, Any]
 """Parameters, under 'params', and their settings, such as 'lr' and 'weight_decay'."""
+
+IDLE = "is part of no parameter's name, so it would do nothing"
+"""What is wrong with :func:`idle_custom_keys`."""
 
 
 @OPTIM_WRAPPER_CONSTRUCTORS.register_module()
@@ -51,14 +55,12 @@ class CheckedOptimWrapperConstructor(DefaultOptimWrapperConstructor):
                 group['weight_decay'] = self.base_wd * multiplier
 
     def _check_custom_keys(self, model: nn.Module) -> None:
-        names = [f'.{name}' for name, _ in model.named_parameters()]
-        for key in self.paramwise_cfg.get('custom_keys', {}):
-            if not any(key in name for name in names):
-                raise UserError(
-                    f'optim_wrapper.paramwise_cfg.custom_keys: {key!r} is part of no '
-                    f"parameter's name, so it would do nothing. Names look like {names[0][1:]}, "
-                    f'{names[-1][1:]}'
-                )
+        if idle := idle_custom_keys(self.paramwise_cfg, model):
+            names = [name for name, _ in model.named_parameters()]
+            raise UserError(
+                f'optim_wrapper.paramwise_cfg.custom_keys: {idle[0]!r} {IDLE}. Names look like '
+                f'{names[0]}, {names[-1]}'
+            )
 
 
 @OPTIM_WRAPPER_CONSTRUCTORS.register_module()
@@ -98,6 +100,14 @@ class LayerDecayOptimWrapperConstructor(CheckedOptimWrapperConstructor):
                 depth, depths = backbone.get_layer_depth(name, prefix)
                 group['lr'] = group.get('lr', self.base_lr) * decay_rate ** (depths - 1 - depth)
         return groups
+
+
+def idle_custom_keys(paramwise_cfg: Mapping, model: nn.Module) -> list[str]:
+    """The custom keys that are part of no parameter's name."""
+    # As MMEngine compares them, with a dot before the name.
+    names = [f'.{name}' for name, _ in model.named_parameters()]
+    keys = paramwise_cfg.get('custom_keys') or {}
+    return [key for key in keys if not any(key in name for name in names)]
 
 
 def _joined(groups: list[Group]) -> list[Group]:

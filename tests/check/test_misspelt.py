@@ -155,6 +155,17 @@ def test_custom_keys_are_parts_of_parameters_names(demo: Demo):
     assert found.where.endswith('custom_keys.outer_poss') and "'outer_pos'" in found.what
 
 
+def test_custom_keys_of_a_part_that_the_backbone_has_not(demo: Demo):
+    """Our constructor refuses them when training begins; MMEngine's own passes over them."""
+    demo.options['model.backbone.position'] = 'peg'
+    demo.options['optim_wrapper.paramwise_cfg.custom_keys.outer_pos'] = dict(decay_mult=0.0)
+    config = demo.config()
+    with pytest.raises(UserError, match="outer_pos: is part of no parameter's name"):
+        check_before_training(config)
+    del config.optim_wrapper.constructor
+    assert not list(check_parameter_names(config, build_model(config)))
+
+
 @pytest.mark.parametrize('kind', ['RetinaHead', 'FCOSHead'])
 def test_strides_that_are_not_the_maps(kind: str, demo: Demo):
     config = demo.config()

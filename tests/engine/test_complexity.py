@@ -12,6 +12,7 @@ from mmengine.model import BaseModel
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
+from ptnt_mm.cli import complexity as command
 from ptnt_mm.engine.complexity import build, measure, use_published_attention
 from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.utils.errors import UserError
@@ -281,12 +282,20 @@ def test_tool_prints_the_table_and_writes_json(tmp_path, capsys):
 def test_tool_prints_json_and_replaces_a_file_only_when_told(tmp_path, capsys):
     file = tmp_path / 'cost.json'
     file.write_text('mine')
-    command = ('tiny', '--shape', 64, 64, '--format', 'json', '--json', file)
-    assert run(*command) == 1
+    words = ('tiny', '--shape', 64, 64, '--format', 'json', '--json', file)
+    assert run(*words) == 1
     assert file.read_text() == 'mine'
     assert 'exists: choose another name, or give --overwrite' in capsys.readouterr().err
-    assert run(*command, '--overwrite') == 0
+    assert run(*words, '--overwrite') == 0
     assert json.loads(capsys.readouterr().out) == json.loads(file.read_text())
+
+
+def test_json_has_standard_output_to_itself(monkeypatch, capsys):
+    """mmpretrain logs to it while it builds some models."""
+    monkeypatch.setattr(command, 'build', lambda name: print('to_onehot is set') or Bare())
+    assert run('bare', '--shape', 8, 8, '--format', 'json') == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)['model'] == 'bare' and printed.err == 'to_onehot is set\n'
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from ptnt_mm.engine.failures import explain_failure, failures_explained
+from ptnt_mm.engine.failures import explain_failure, failures_explained, late_building
 from ptnt_mm.utils.errors import UserError
 
 from .toy import ToyNoise, toy_config, train
@@ -81,3 +81,18 @@ def test_data_that_goes_away_in_a_worker(tmp_path: Path, monkeypatch):
     with stopped as caught, failures_explained(logging.getLogger('quiet')):
         train(toy_config(tmp_path))
     assert '\n' not in str(caught.value)
+
+
+def test_files_of_data_sets_that_only_their_class_knows(tmp_path: Path):
+    missing = tmp_path / 'imagelabels.mat'
+    with pytest.raises(UserError, match=f'^{missing} is not there. docs/data.md'), late_building():
+        missing.open()
+
+
+def test_data_sets_that_cannot_fetch_their_files(tmp_path: Path):
+    cifar = pytest.importorskip('mmpretrain.datasets').CIFAR10
+    folder = tmp_path / 'cifar10'
+    address = 'http://127.0.0.1:9/cifar-10-python.tar.gz'  # nothing answers there
+    words = f'^{address} cannot be fetched: .* into the folder {folder}/$'
+    with pytest.raises(UserError, match=words), late_building():
+        type('Cifar', (cifar,), dict(url=address))(str(folder))

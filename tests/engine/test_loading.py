@@ -580,6 +580,19 @@ def test_fine_tuning_converts_position_tables(tmp_path, trained, prefix, hooks):
         torch.testing.assert_close(ema.backbone.outer_pos, expected.outer_pos)
 
 
+def test_bare_weights_and_moving_averages(tmp_path, trained):
+    """As ``ptnt checkpoint convert`` writes them."""
+    saved = read(trained[0])['state_dict']
+    torch.save(saved, tmp_path / 'bare.pth')
+    runner = make_runner(tmp_path / 'run', hooks=[EMA], load_from=str(tmp_path / 'bare.pth'))
+    ours = weights_at_start(runner)
+    ema = next(hook for hook in runner.hooks if hasattr(hook, 'ema_model')).ema_model.module
+    for key, weight in saved.items():
+        torch.testing.assert_close(ours[key], weight, rtol=0, atol=0)
+    for weight, average in zip(runner.model.parameters(), ema.parameters(), strict=True):
+        torch.testing.assert_close(weight, average, rtol=0, atol=0)
+
+
 def without_a_block(checkpoint):
     state = checkpoint['state_dict']
     for key in [key for key in state if key.startswith('backbone.stages.2.blocks.0.outer_mlp')]:
