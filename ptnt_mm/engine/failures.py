@@ -101,14 +101,16 @@ def explain_failure(error: BaseException) -> str | None:
 
 def _explain_missing_data(error: OSError) -> str | None:
     """One line for a file of a data set that is not there, or that its class cannot fetch."""
-    for frame, _ in traceback.walk_tb(error.__traceback__):
-        # With this function, mmpretrain's data sets fetch their files.
-        if frame.f_code.co_name == 'download_and_extract_archive':
-            given = frame.f_locals
-            return (
-                f'{given["url"]} cannot be fetched: {error}. Fetch it on another machine, and put '
-                f'it, still packed, into the folder {given["download_root"]}'
-            )
-    if isinstance(error, FileNotFoundError) and error.filename is not None:
+    calls = {
+        frame.f_code.co_name: frame.f_locals for frame, _ in traceback.walk_tb(error.__traceback__)
+    }
+    # With this function, mmpretrain's data sets fetch their files.
+    if given := calls.get('download_and_extract_archive'):
+        return (
+            f'{given["url"]} cannot be fetched: {error}. Fetch it on another machine, and put it, '
+            f'still packed, into the folder {given["download_root"]}'
+        )
+    # MMEngine's, in which data sets read their lists. Other files may be missing later.
+    if 'build_dataloader' in calls and isinstance(error, FileNotFoundError):
         return f'{error.filename} is not there. {HOW_TO_GET_DATA}'
     return None

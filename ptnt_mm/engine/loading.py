@@ -133,12 +133,14 @@ class CheckpointGuardHook(Hook):
         if runner._resume:
             _keep_to_work_dir(runner, checkpoint)
         _translate_classifier(checkpoint, model)
-        # Of bare weights, too: EMA hooks look nowhere else.
-        checkpoint.setdefault('state_dict', copy.copy(checkpoint))
+        weights = checkpoint.setdefault('state_dict', copy.copy(checkpoint))
         if isinstance(runner.optim_wrapper, OptimWrapper) and not runner._resume:
             _require_backbone(checkpoint, model)
         else:
             _require_all(checkpoint, model)
+        # EMA hooks look for the model's own names, and nowhere else.
+        for key in [key for key in weights if str(key).startswith('module.')]:
+            weights[key.removeprefix('module.')] = weights.pop(key)
 
 
 def _translate_classifier(checkpoint: dict, model: nn.Module) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from mmengine.runner import Runner
 
 from ptnt_mm.engine.failures import explain_failure, failures_explained, late_building
 from ptnt_mm.utils.errors import UserError
@@ -85,7 +86,14 @@ def test_data_that_goes_away_in_a_worker(tmp_path: Path, monkeypatch):
 
 def test_files_of_data_sets_that_only_their_class_knows(tmp_path: Path):
     missing = tmp_path / 'imagelabels.mat'
+
+    class Flowers:
+        def __init__(self):
+            missing.open()
+
     with pytest.raises(UserError, match=f'^{missing} is not there. docs/data.md'), late_building():
+        Runner.build_dataloader(dict(dataset=dict(type=Flowers), batch_size=1, sampler=None))
+    with pytest.raises(FileNotFoundError), late_building():
         missing.open()
 
 
