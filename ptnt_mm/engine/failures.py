@@ -40,21 +40,24 @@ _OTHER_PROCESS = (
     'output. Continue with --resume'
 )
 
+_BUILT_LATE = {
+    'build_dataloader': 'the data loader',
+    'build_optim_wrapper': 'the optimizer',
+    'build_param_scheduler': 'the schedule of the learning rate',
+}
+"""What methods of MMEngine's runner build."""
+
 
 @contextmanager
 def late_building() -> Iterator[None]:
-    """Raise a UserError for what data sets, optimizers and schedules, built late, refuse.
+    """Raise a UserError for what data loaders, optimizers and schedules, built late, refuse.
 
     And for files that data sets do not find.
     """
     try:
         yield
-    except (KeyError, TypeError) as error:
-        if is_about_the_config(error):
-            raise UserError(explain_build_error(error)) from error
-        raise
-    except OSError as error:
-        if (explanation := _explain_missing_data(error)) is not None:
+    except (AssertionError, KeyError, OSError, TypeError, ValueError) as error:
+        if (explanation := _explain_late_building(error)) is not None:
             raise UserError(explanation) from error
         raise
 
@@ -99,18 +102,23 @@ def explain_failure(error: BaseException) -> str | None:
     return None
 
 
-def _explain_missing_data(error: OSError) -> str | None:
-    """One line for a file of a data set that is not there, or that its class cannot fetch."""
+def _explain_late_building(error: Exception) -> str | None:
+    """One line for what is refused, is not there, or cannot be fetched; None for other failures."""
+    if is_about_the_config(error):
+        return explain_build_error(error)
     calls = {
         frame.f_code.co_name: frame.f_locals for frame, _ in traceback.walk_tb(error.__traceback__)
     }
     # With this function, mmpretrain's data sets fetch their files.
-    if given := calls.get('download_and_extract_archive'):
+    if isinstance(error, OSError) and (given := calls.get('download_and_extract_archive')):
         return (
             f'{given["url"]} cannot be fetched: {error}. Fetch it on another machine, and put it, '
             f'still packed, into the folder {given["download_root"]}'
         )
-    # MMEngine's, in which data sets read their lists. Other files may be missing later.
-    if 'build_dataloader' in calls and isinstance(error, FileNotFoundError):
+    # Data sets read their lists when they are built. Other files may be missing later.
+    if isinstance(error, FileNotFoundError) and 'build_dataloader' in calls:
         return f'{error.filename} is not there. {HOW_TO_GET_DATA}'
+    built = next((what for call, what in _BUILT_LATE.items() if call in calls), None)
+    if built is not None and not isinstance(error, OSError | KeyError):
+        return f'{built} cannot be built: {error}'
     return None

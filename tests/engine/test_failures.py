@@ -97,6 +97,33 @@ def test_files_of_data_sets_that_only_their_class_knows(tmp_path: Path):
         missing.open()
 
 
+@pytest.mark.parametrize(
+    ('settings', 'words'),
+    [
+        (dict(num_workers=0, persistent_workers=True), 'persistent_workers option needs num_work'),
+        (dict(num_workers=-1), 'num_workers option should be non-negative'),
+        (dict(batch_size=0), 'batch_size should be a positive integer'),
+    ],
+)
+def test_settings_that_the_data_loader_refuses(settings: dict, words: str):
+    loader = dict(dataset=[0], batch_size=1, sampler=dict(type='DefaultSampler'))
+    refused = pytest.raises(UserError, match=f'^the data loader cannot be built: {words}')
+    with refused, late_building():
+        Runner.build_dataloader(loader | settings)
+    with pytest.raises(ValueError, match='another'), late_building():
+        raise ValueError('another failure')
+
+
+def test_an_optimizer_that_is_refused(tmp_path: Path):
+    config = toy_config(tmp_path)
+    config.optim_wrapper.accumulative_counts = 0
+    refused = pytest.raises(
+        UserError, match='^the optimizer cannot be built: .*accumulative_counts'
+    )
+    with refused, late_building():
+        train(config)
+
+
 def test_data_sets_that_cannot_fetch_their_files(tmp_path: Path):
     cifar = pytest.importorskip('mmpretrain.datasets').CIFAR10
     folder = tmp_path / 'cifar10'
