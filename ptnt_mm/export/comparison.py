@@ -127,5 +127,5 @@ def _compare_boxes(
 def sizes_to_check(full: Sequence[int]) -> list[tuple[int, int]]:
     """Three sizes up to a full one: itself, an odd one, and a smaller one of another shape."""
     height, width = full
-    odd = (max(height * 3 // 4, 64) | 1, max(width * 3 // 4, 64) | 1)
-    return [(height, width), odd, (height, max(width // 2, 64))]
+    odd = tuple(min(max(side * 3 // 4, 64) | 1, side) for side in full)
+    return [(height, width), odd, (height, min(max(width // 2, 64), width))]

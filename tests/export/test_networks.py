@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812
 
-from ptnt_mm.export.comparison import Differences, compare
+from ptnt_mm.export.comparison import Differences, compare, sizes_to_check
 from ptnt_mm.export.networks import (
     AveragePool,
     DenseDetector,
@@ -86,6 +86,36 @@ def test_sliding_windows_and_soft_suppression_are_left_to_the_host(micro_arch: d
     config = narrow_config('retinanet_ptnt_s_1x', micro_arch)
     config.model.test_cfg.nms.type = 'soft_nms'
     assert type(build_network(decided_model(config))) is EndToEndModel
+
+
+@pytest.mark.parametrize(
+    ('name', 'part', 'method'),
+    [
+        ('semantic_fpn_ptnt_s_40k_ade20k', 'decode_head', 'predict'),
+        ('rtmdet_ptnt_s_1x', 'bbox_head', 'predict_by_feat'),
+        ('cascade_mask_rcnn_ptnt_s_1x', 'rpn_head', 'predict_by_feat'),
+        ('cascade_mask_rcnn_ptnt_s_1x', 'roi_head', '_bbox_forward'),
+        ('cascade_mask_rcnn_ptnt_s_1x', 'roi_head.bbox_head.2', 'forward'),
+        ('mask_rcnn_ptnt_s_1x', 'roi_head', 'predict_mask'),
+        ('mask_rcnn_ptnt_s_1x', 'roi_head.mask_head', 'forward'),
+        ('mask_rcnn_ptnt_s_1x', 'roi_head.mask_roi_extractor', 'forward'),
+    ],
+)
+def test_parts_that_predict_otherwise_are_left_to_the_host(
+    name: str, part: str, method: str, micro_arch: dict
+):
+    """As those of RTMDet-Ins, Mask2Former, SABL and GRoIE do."""
+    model = decided_model(narrow_config(name, micro_arch))
+    module = model.get_submodule(part)
+    module.__class__ = type('Own', (type(module),), {method: lambda *_: None})
+    assert type(build_network(model)) is EndToEndModel
+
+
+@pytest.mark.parametrize('full', [(800, 1344), (64, 64), (48, 96), (24, 40)])
+def test_sizes_that_are_compared_fit_into_the_full_one(full: tuple[int, int]):
+    sizes = sizes_to_check(full)
+    assert sizes[0] == full and len(sizes) == 3
+    assert all(side <= whole for size in sizes for side, whole in zip(size, full, strict=True))
 
 
 @pytest.mark.parametrize(
