@@ -64,12 +64,12 @@ class TrainingRun:
         return config
 
     def has_predictions(self) -> bool:
-        """Whether all predictions are there, and newer than the weights."""
+        """Whether all predictions are there, and newer than the weights, or else than the log."""
         reader, evaluator = self._reader(self.config)
         files = reader.find_predictions(self.config, evaluator, self.work_dir).values()
         times = [file.stat().st_mtime if file.is_file() else 0 for file in files]
-        trained = self.checkpoint.stat().st_mtime if self.checkpoint else 1
-        return min(times, default=0) >= trained
+        trained = self.checkpoint or scalar_files(self.work_dir)[-1]
+        return min(times, default=0) >= trained.stat().st_mtime
 
     def read_report(self) -> Any:
         """Compare predictions with the ground truth; raises a UserError if one cannot be read."""

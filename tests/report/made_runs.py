@@ -129,7 +129,9 @@ def _make_run(
         lines += [dict(training, time=30.0, memory_mib=2048.0, step=10 * step)]
         lines += [dict(evaluation, step=step if epochs else 10 * step)]
     text = ''.join(json.dumps(line) + '\n' for line in lines)
-    (started / 'vis_data' / 'scalars.json').write_text(text)
+    scalars = started / 'vis_data' / 'scalars.json'
+    scalars.write_text(text)
+    age(scalars, 50)  # predictions come after the training
     (started / f'{started.name}.log').write_text(
         '2026/01/02 - mmengine - INFO - Versions: torch 2.15\nother lines\n'
     )

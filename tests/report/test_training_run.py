@@ -1,5 +1,6 @@
 """What a work dir tells: facts, curves, and whether its predictions are those of its weights."""
 
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -64,7 +65,11 @@ def test_losses_that_are_no_numbers_are_left_out(work_dir: Path):
 
 
 def test_predictions_are_newer_than_the_weights(work_dir: Path):
-    assert read_run(work_dir, 'run').has_predictions(), 'there are no weights to compare with'
+    assert read_run(work_dir, 'run').has_predictions(), 'the weights are gone'
+    again = shutil.copytree(next(work_dir.glob('2026*')), work_dir / '20260202_030405')
+    (again / 'vis_data' / 'scalars.json').touch()
+    assert not read_run(work_dir, 'run').has_predictions(), 'of an earlier training'
+    shutil.rmtree(again)
     checkpoint = save_checkpoint(work_dir)
     age(checkpoint, 100)
     assert read_run(work_dir, 'run').has_predictions()
