@@ -24,7 +24,7 @@ from ptnt_mm.check.mask_lists import SegmentationData
 from ptnt_mm.check.mask_values import check_masks
 from ptnt_mm.check.misspelt_settings import check_parameter_names, check_spelling
 from ptnt_mm.check.object_masks import check_object_masks
-from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_memory
+from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_memory, check_schedule
 from ptnt_mm.check.strides import check_strides
 from ptnt_mm.check.weights import check_normalisation, check_weights_are_there, check_weights_fit
 from ptnt_mm.engine.build import build_model
@@ -153,7 +153,7 @@ class Inspection:
 
     def look_at_settings(self) -> None:
         """Run the checks that read no data."""
-        self.run('settings', check_spelling(self.config))
+        self.run('settings', check_spelling(self.config), check_schedule(self.config))
         self.run('model', self._build_model())
 
     def look_at_data(self) -> None:
