@@ -73,7 +73,7 @@ def check(
 def check_before_training(config: Config) -> list[str]:
     """Run the quick half on what a training reads; the warnings, in a line each.
 
-    Batch, learning rate and weights are left out: training reports them itself.
+    Training itself reports batch, learning rate and weights: of these, only errors count here.
 
     Raises:
         UserError: if it found errors: lists them all.
@@ -81,6 +81,8 @@ def check_before_training(config: Config) -> list[str]:
     # A bug in a check must not stop a training.
     inspection = Inspection(config, ('train', 'val'), thorough=False, report_failure=warning)
     inspection.look_at_settings()
+    rate = check_learning_rate(config, inspection.gpus)
+    inspection.run('learning rate', (one for one in rate if one.severity is Severity.ERROR))
     if not inspection.errors:
         inspection.look_at_data()
         inspection.run('mean and std', check_normalisation(config))

@@ -97,6 +97,7 @@ def test_training_is_told_of_warnings_and_stopped_by_errors(demo: Demo):
     ('path', 'value', 'words'),
     [
         ('train_cfg.val_interval', 0, r'train_cfg\.val_interval: is 0, expected'),
+        ('optim_wrapper.optimizer.lr', 'abc', "Learning rate: 'abc' is not a number above 0"),
     ],
 )
 def test_training_is_stopped_by_its_recipe(demo: Demo, path: str, value: object, words: str):
