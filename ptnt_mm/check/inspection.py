@@ -24,7 +24,7 @@ from ptnt_mm.check.mask_lists import SegmentationData
 from ptnt_mm.check.mask_values import check_masks
 from ptnt_mm.check.misspelt_settings import check_parameter_names, check_spelling
 from ptnt_mm.check.object_masks import check_object_masks
-from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_memory
+from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_memory, check_schedule
 from ptnt_mm.check.strides import check_strides
 from ptnt_mm.check.weights import check_normalisation, check_weights_are_there, check_weights_fit
 from ptnt_mm.engine.build import build_model
@@ -73,7 +73,7 @@ def check(
 def check_before_training(config: Config) -> list[str]:
     """Run the quick half on what a training reads; the warnings, in a line each.
 
-    Batch, learning rate and weights are left out: training reports them itself.
+    Training itself reports batch, learning rate and weights: of these, only errors count here.
 
     Raises:
         UserError: if it found errors: lists them all.
@@ -81,6 +81,8 @@ def check_before_training(config: Config) -> list[str]:
     # A bug in a check must not stop a training.
     inspection = Inspection(config, ('train', 'val'), thorough=False, report_failure=warning)
     inspection.look_at_settings()
+    rate = check_learning_rate(config, inspection.gpus)
+    inspection.run('learning rate', (one for one in rate if one.severity is Severity.ERROR))
     if not inspection.errors:
         inspection.look_at_data()
         inspection.run('mean and std', check_normalisation(config))
@@ -153,7 +155,7 @@ class Inspection:
 
     def look_at_settings(self) -> None:
         """Run the checks that read no data."""
-        self.run('settings', check_spelling(self.config))
+        self.run('settings', check_spelling(self.config), check_schedule(self.config))
         self.run('model', self._build_model())
 
     def look_at_data(self) -> None:

@@ -1,4 +1,4 @@
-"""The recipe of a training: its batch, learning rate, memory, and where its weights come from."""
+"""The recipe of a training: length, batch, learning rate, memory, and where weights come from."""
 
 from collections.abc import Iterator
 
@@ -12,6 +12,20 @@ from ptnt_mm.utils.text import binary
 
 # A higher rate was meant for SGD: published ones for Adam and AdamW are 1e-4 to 1e-3.
 _ADAM_LIMIT = 3e-3
+
+
+def check_schedule(config: Config) -> Iterator[Finding]:
+    """Look for lengths and intervals by which no loop can count.
+
+    MMEngine ends a training of no epochs at once, as if all was well, and divides by an interval
+    only when it is time to evaluate.
+    """
+    loop = config.get('train_cfg') or {}
+    for key in ('max_epochs', 'max_iters', 'val_interval'):
+        count = loop.get(key)
+        # The check of spelling reports texts. An interval may be infinite: no evaluation.
+        if isinstance(count, (int, float)) and (count < 1 or count % 1 > 0):
+            yield error(f'train_cfg.{key}', f'is {count!r}, expected a whole number above 0')
 
 
 def check_batch(config: Config, gpus: int) -> Iterator[Finding]:

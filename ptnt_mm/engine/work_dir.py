@@ -136,7 +136,8 @@ def earlier_run(work_dir: Path) -> list[Path]:
 
 def require_fresh(work_dir: Path) -> None:
     """Raise a UserError if the folder holds checkpoints of an earlier run."""
-    checkpoints = _checkpoints(work_dir)
+    # A `filename_tmpl` or an `out_dir` may hide them, but MMEngine's pointer is always here.
+    checkpoints = [*work_dir.glob('last_checkpoint'), *_checkpoints(work_dir)]
     if checkpoints:
         raise UserError(
             f'{work_dir} holds checkpoints of an earlier run ({checkpoints[-1].name}): continue it '

@@ -93,6 +93,22 @@ def test_training_is_told_of_warnings_and_stopped_by_errors(demo: Demo):
         check_before_training(demo.config())
 
 
+@pytest.mark.parametrize(
+    ('path', 'value', 'words'),
+    [
+        ('train_cfg.val_interval', 0, r'train_cfg\.val_interval: is 0, expected'),
+        ('optim_wrapper.optimizer.lr', 'abc', "Learning rate: 'abc' is not a number above 0"),
+    ],
+)
+def test_training_is_stopped_by_its_recipe(demo: Demo, path: str, value: object, words: str):
+    """Before data is read."""
+    demo.options[path] = value
+    demo.file('train').unlink()
+    with pytest.raises(UserError, match=words) as refused:
+        check_before_training(demo.config())
+    assert 'instances_train.json' not in str(refused.value)
+
+
 def test_what_a_check_stumbles_over_does_not_stop_a_training(demo: Demo, monkeypatch):
     monkeypatch.setattr(inspection, 'check_normalisation', lambda config: (1 / 0 for _ in '.'))
     (line,) = check_before_training(demo.config())

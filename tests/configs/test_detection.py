@@ -1,5 +1,6 @@
 """The configs of detectors: what they set, and a step of training and of testing."""
 
+import re
 from argparse import Namespace
 from pathlib import Path
 
@@ -244,6 +245,18 @@ def test_own_classes_and_folder_feed_everything(tmp_path: Path):
         assert dataset.data_root == 'elsewhere/'
     for evaluator in (config.val_evaluator, config.test_evaluator):
         assert evaluator.ann_file == 'elsewhere/annotations/instances_val.json'
+
+
+def test_own_classes_with_masks_as_the_comment_says(tmp_path: Path):
+    own = zoo.copy_config('custom_coco', tmp_path)[0]
+    text, comment = own.read_text().split('# For instance masks')
+    (base,) = re.findall(r'ptnt configs copy (\w+) my_configs', comment)
+    (named,) = re.findall(r"_base_ to ('.+?')", comment)
+    model = comment[comment.index('model =') : comment.rindex('model =')].replace('#', '')
+    zoo.copy_config(base, tmp_path)
+    own.write_text(text.replace("'./retinanet_ptnt_s_1x.py'", named) + model)
+    heads = Config.fromfile(own).model.roi_head
+    assert heads.bbox_head.num_classes == heads.mask_head.num_classes == 4
 
 
 def test_the_authors_weights_reach_the_detector_whole_or_not_at_all(tmp_path: Path):

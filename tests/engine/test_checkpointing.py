@@ -85,6 +85,16 @@ def test_checkpoints_by_iterations(tmp_path: Path):
     assert (meta['epoch'], meta['iter']) == (0, 12)
 
 
+def test_a_best_metric_that_no_evaluation_gives(tmp_path: Path):
+    config = evaluated(tmp_path, epochs=2)
+    config.default_hooks.checkpoint.save_best = 'bbox_mAP'
+    config.val_evaluator.name = 'coco/bbox_mAP'
+    with pytest.raises(UserError, match=r"save_best: .*'bbox_mAP': did you mean 'coco/bbox_mAP'"):
+        train(config)
+    # Nothing is lost: with the right name, --resume goes on.
+    assert names(tmp_path) == ['epoch_1.pth']
+
+
 @pytest.mark.parametrize('fails_at', [2, 3])
 def test_a_full_disk_leaves_the_last_good_one(tmp_path: Path, monkeypatch, fails_at: int):
     count = 0

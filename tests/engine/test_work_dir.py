@@ -53,6 +53,14 @@ def test_a_folder_with_checkpoints_is_not_trained_over(tmp_path: Path):
         require_fresh(tmp_path)
 
 
+@pytest.mark.parametrize('pointer', ['ck_1.pth', '/elsewhere/run/epoch_1.pth'])
+def test_a_run_is_known_by_its_pointer_too(tmp_path: Path, pointer: str):
+    """Its checkpoints may have other names, by `filename_tmpl`, or another place, by `out_dir`."""
+    (tmp_path / 'last_checkpoint').write_text(pointer)
+    with pytest.raises(UserError, match=r'\(last_checkpoint\): continue it'):
+        require_fresh(tmp_path)
+
+
 def test_iterations_are_steps_too(tmp_path: Path):
     """Numbers are compared, and not names: 9,000 is less than 10,000."""
     for name in ('iter_10000.pth', 'iter_9000.pth', 'best_mIoU_iter_9000.pth'):

@@ -10,6 +10,8 @@ from mmengine.hooks import CheckpointHook
 from ptnt_mm.engine.hooks.bad_weights import require_finite
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.atomic_files import remove_partials, write_whole
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import unknown_name
 
 WHOLE_FILES = 'whole_files'
 """Name of :class:`WholeFileBackend` for MMEngine's ``backend_args``."""
@@ -39,6 +41,9 @@ class WholeCheckpointHook(CheckpointHook):
 
     MMEngine's own removes the outdated checkpoint, or the former best, before it begins to write,
     writes in place, and does not look at the weights. Takes the same arguments.
+
+    Raises:
+        UserError: if an evaluation does not give the metric that ``save_best`` names.
     """
 
     def before_train(self, runner: Any) -> None:
@@ -58,6 +63,9 @@ class WholeCheckpointHook(CheckpointHook):
         self._remove_outdated()
 
     def _save_best_checkpoint(self, runner: Any, metrics: dict) -> None:
+        for name in {*(self.save_best or ())} - {'auto', *metrics}:
+            where = 'default_hooks.checkpoint.save_best'
+            raise UserError(f'{where}: {unknown_name("metric", name, metrics)}')
         require_finite(runner, runner.iter)
         super()._save_best_checkpoint(runner, metrics)
         self._remove_outdated()
