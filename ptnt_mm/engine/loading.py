@@ -107,6 +107,7 @@ def load_whole(model: nn.Module, filename: str) -> dict:
     """
     checkpoint = CheckpointLoader.load_checkpoint(filename, 'cpu', logger='silent')
     _translate_classifier(checkpoint, model)
+    _use_own_names(checkpoint)
     _require_all(checkpoint, model)
     mmengine_checkpoint._load_checkpoint_to_model(model, checkpoint)
     return checkpoint.get('meta') or {}
@@ -133,14 +134,11 @@ class CheckpointGuardHook(Hook):
         if runner._resume:
             _keep_to_work_dir(runner, checkpoint)
         _translate_classifier(checkpoint, model)
-        weights = checkpoint.setdefault('state_dict', copy.copy(checkpoint))
+        _use_own_names(checkpoint)
         if isinstance(runner.optim_wrapper, OptimWrapper) and not runner._resume:
             _require_backbone(checkpoint, model)
         else:
             _require_all(checkpoint, model)
-        # EMA hooks look for the model's own names, and nowhere else.
-        for key in [key for key in weights if str(key).startswith('module.')]:
-            weights[key.removeprefix('module.')] = weights.pop(key)
 
 
 def _translate_classifier(checkpoint: dict, model: nn.Module) -> None:
@@ -151,6 +149,13 @@ def _translate_classifier(checkpoint: dict, model: nn.Module) -> None:
         weights = {key.removeprefix('module.'): weight for key, weight in weights.items()}
         if 'head.weight' in weights:
             checkpoint['state_dict'] = as_classifier(weights, own)
+
+
+def _use_own_names(checkpoint: dict) -> None:
+    """Put weights, bare ones too, where EMA hooks look, by the names that they look for."""
+    weights = checkpoint.setdefault('state_dict', copy.copy(checkpoint))
+    for key in pretrained.only_tensors(weights):
+        weights[key.removeprefix('module.')] = weights.pop(key)
 
 
 def _require_all(checkpoint: dict, model: nn.Module) -> None:
@@ -169,9 +174,7 @@ def _require_backbone(checkpoint: dict, model: nn.Module) -> None:
 
 def _require_fit(checkpoint: dict, own: dict, optional: Collection[str], tables: dict) -> None:
     own = pretrained.only_tensors(own)
-    # What MMEngine will copy, without the prefix that it takes off.
-    weights = pretrained.only_tensors(checkpoint.get('state_dict', checkpoint))
-    weights = {key.removeprefix('module.'): weight for key, weight in weights.items()}
+    weights = pretrained.only_tensors(checkpoint['state_dict'])
     if not weights:
         raise CheckpointError('the checkpoint holds no weights')
     ready, report = pretrained.adapt(weights, own, optional, tables)

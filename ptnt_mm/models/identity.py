@@ -49,8 +49,11 @@ def identify(weights: Weights) -> Identity:
     for kind, names, archs, width, patch in _FAMILY:
         if not any(re.match(names, key) for key in weights):
             continue
-        found = {_FIRST_NORM.fullmatch(key): weight.shape for key, weight in weights.items()}
-        widths = {int(norm[1] or 0): tuple(shape) for norm, shape in found.items() if norm}
+        widths = {
+            int(norm[1] or 0): tuple(weight.shape)
+            for key, weight in weights.items()
+            if (norm := _FIRST_NORM.fullmatch(key))
+        }
         fitting = [
             arch
             for arch, row in archs.items()
