@@ -1,12 +1,15 @@
-# pyenv's commands refuse to run before a version is chosen. Without pyenv this means nothing.
+# pyenv's commands refuse to run before a version is chosen. Without pyenv this has no effect.
 export PYENV_VERSION ?= 3.13:3.12:3.11
+# Packages of another environment must not be taken for those of .venv.
+unexport PYTHONPATH PYTHONHOME
 
-# The newest Python here that runs and can make an environment; name another: make setup PYTHON=/path/to/python.
-# That of .venv comes first, so that an environment made with a named Python stays as it is.
+# The Python of .venv, or else the newest usable one; to choose: make setup PYTHON=/path/to/python3.12
 PYTHON ?= $(or $(shell export PYENV_VERSION=$(PYENV_VERSION); \
 	for python in .venv/bin/python python3.13 python3.12 python3.11 python3; do \
 	$$python -c 'import ensurepip, ssl, sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
 	2>/dev/null && echo $$python && break; done), python3)
+# uv installs in seconds where pip takes minutes.
+INSTALL = .venv/bin/uv pip install --python .venv/bin/python -c requirements/constraints.txt
 
 DEMO = configs/demo_retinanet_ptnt_ti.py
 OUT = work_dirs/demo
@@ -29,8 +32,28 @@ help:
 	@echo 'make soak    setup, then kill trainings in every way and see what is left (20 minutes)'
 	@echo 'make clean   remove .venv; what the demo made stays'
 
-setup:
-	@$(PYTHON) tools/setup_env.py
+setup: .venv/.complete
+
+# A copied .venv still points to the folder that it was made in, and another Python may be asked for.
+ifneq ($(origin PYTHON)$(file <.venv/.complete),file$(CURDIR))
+.PHONY: .venv/.complete
+endif
+
+# The stamp is written last, so an interrupted setup is never taken for a complete one. The build of this
+# checkout uses the installed setuptools. Without the system's window libraries, OpenCV has to be headless.
+.venv/.complete: requirements/constraints.txt setup.py pyproject.toml ptnt_mm/version.py
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or sys.exit( \
+		f"ptnt_mm needs Python 3.11 to 3.13, and {sys.executable} is {v[0]}.{v[1]}: make setup PYTHON=...")'
+	@grep -qs '^#!$(CURDIR)/' .venv/bin/pip && .venv/bin/python -c 'import pip' 2>/dev/null && \
+		test "$$($(PYTHON) -V)" = "$$(.venv/bin/python -V)" || $(PYTHON) -m venv --clear .venv
+	@.venv/bin/python -m pip install --quiet -c requirements/constraints.txt pip uv
+	@$(INSTALL) setuptools
+	@$(INSTALL) --compile-bytecode --no-build-isolation -e '.[det,seg,cls,vis,dev]'
+	@.venv/bin/python -c 'import cv2' 2>/dev/null || { .venv/bin/uv pip uninstall --python .venv/bin/python \
+		opencv-python && $(INSTALL) --no-deps opencv-python-headless; }
+	@.venv/bin/python -m ptnt_mm mmcv-ops install
+	@.venv/bin/python -m ptnt_mm.doctor
+	@printf %s '$(CURDIR)' > $@
 
 # Threads wait for each other some microseconds awake before they sleep. Asleep at once, a step takes a quarter
 # longer; awake all the time, as by default, ten times as long beside another program.

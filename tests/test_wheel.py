@@ -60,7 +60,7 @@ def test_carries_every_module_config_and_tool(wheel):
     # For maintainers, who have a checkout.
     expected = {name for name in expected if '/tools/dev/' not in name}
     expected.add('ptnt_mm/.mim/model-index.yml')
-    assert 'ptnt_mm/.mim/tools/setup_env.py' in expected
+    assert 'ptnt_mm/.mim/tools/train.py' in expected
     packed = {name for name in wheel.namelist() if name.startswith('ptnt_mm/')}
     assert packed == expected
 
