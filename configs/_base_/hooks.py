@@ -9,9 +9,7 @@ custom_hooks = [
     dict(type='ResumeHook'),
     # A resumed training gives the same result as one that was never interrupted.
     dict(type='RepeatableHook'),
-    dict(type='StopAtBadLossHook'),
-    dict(type='StopAtBadWeightsHook'),
+    dict(type='StopAtNaNHook'),
     dict(type='SkipCorruptImagesHook', limit=10),
-    dict(type='RememberDataHook'),
     dict(type='HealthHook'),
 ]

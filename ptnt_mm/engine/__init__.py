@@ -1,13 +1,11 @@
 """What MMEngine lacks: safe loading, whole checkpoints, repeatable training, command lines."""
 
-from ptnt_mm.engine.hooks.bad_loss import StopAtBadLossHook
-from ptnt_mm.engine.hooks.bad_weights import StopAtBadWeightsHook
 from ptnt_mm.engine.hooks.checkpointing import WholeCheckpointHook
 from ptnt_mm.engine.hooks.corrupt_images import SkipCorruptImagesHook
-from ptnt_mm.engine.hooks.data_changes import RememberDataHook
 from ptnt_mm.engine.hooks.health import HealthHook
 from ptnt_mm.engine.hooks.repeatable import RepeatableHook
 from ptnt_mm.engine.hooks.resume import ResumeHook
+from ptnt_mm.engine.hooks.stop_at_nan import StopAtNaNHook
 from ptnt_mm.engine.loading import CheckpointGuardHook
 from ptnt_mm.engine.optimizer import (
     CheckedOptimWrapperConstructor,
@@ -20,12 +18,10 @@ __all__ = [
     'CheckpointGuardHook',
     'HealthHook',
     'LayerDecayOptimWrapperConstructor',
-    'RememberDataHook',
     'RepeatableHook',
     'RepeatableIterBasedTrainLoop',
     'ResumeHook',
     'SkipCorruptImagesHook',
-    'StopAtBadLossHook',
-    'StopAtBadWeightsHook',
+    'StopAtNaNHook',
     'WholeCheckpointHook',
 ]

@@ -7,7 +7,6 @@ place: it matters neither how many workers there are nor what they did before.
 """
 
 import inspect
-import math
 import random
 from collections.abc import Iterable, Iterator
 from itertools import count, islice
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from mmengine.dist import get_rank, get_world_size
+from mmengine.dist import get_rank
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from ptnt_mm.utils.errors import UserError
@@ -149,9 +148,6 @@ class EndlessLoader(DataLoader):
     Args:
         loader: The data loader to take everything else from.
 
-    Attributes:
-        pass_length: Batches of this process in which all processes together see the data once.
-
     Raises:
         UserError: if there is no data, or if it does not come in batches of indices.
     """
@@ -181,10 +177,6 @@ class EndlessLoader(DataLoader):
             batch_sampler=BatchStream(loader.batch_sampler, length),
             **{name: getattr(loader, name) for name in _LOADING},
         )
-        size = getattr(loader.batch_sampler, 'batch_size', None)
-        # The size may be a list, with one for each of several data sets, or missing.
-        together = size * get_world_size() if isinstance(size, int) else None
-        self.pass_length = math.ceil(len(loader.dataset) / together) if together else length
 
     def begin(self, seed: int, iteration: int) -> None:
         """Choose the seed of all samples, and the iteration of the first batch to come."""

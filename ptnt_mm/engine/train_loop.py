@@ -1,4 +1,4 @@
-"""Iteration-based training that can be stopped and resumed; how far any training is."""
+"""Iteration-based training that can be stopped and resumed."""
 
 from contextlib import closing
 from typing import Any
@@ -60,14 +60,3 @@ def where(runner: Any) -> str:
     if isinstance(runner.train_loop, IterBasedTrainLoop):
         return iteration
     return f'epoch {runner.epoch + 1}, {iteration}'
-
-
-def ends_a_pass(runner: Any) -> bool:
-    """Whether all of the data was seen once more when the present iteration ends.
-
-    An epoch is one pass; with MMEngine's own iteration-based loop in several processes it is one of
-    all of them together.
-    """
-    loader = runner.train_dataloader
-    length = loader.pass_length if isinstance(loader, EndlessLoader) else len(loader)
-    return (runner.iter + 1) % length == 0

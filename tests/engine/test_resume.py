@@ -10,9 +10,8 @@ from mmengine.registry import HOOKS
 
 from ptnt_mm.utils.errors import UserError
 
-from .test_bad_weights import quick
 from .test_checkpointing import evaluated
-from .toy import toy_config, toy_iterations, train
+from .toy import quick, toy_config, toy_iterations, train
 
 WARM = dict(type='LinearLR', start_factor=0.1, by_epoch=False, begin=0, end=4)
 STEPS = dict(type='MultiStepLR', by_epoch=True, milestones=[1, 3], gamma=0.1)

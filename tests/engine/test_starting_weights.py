@@ -17,8 +17,7 @@ from ptnt_mm.engine.starting_weights import (
 )
 from ptnt_mm.utils.errors import UserError
 
-from .test_bad_weights import quick
-from .toy import toy_config, train
+from .toy import quick, toy_config, train
 
 
 def _config(**backbone: object) -> Config:

@@ -88,7 +88,7 @@ def toy_config(work_dir: Path, epochs: int = 4, **settings) -> Config:
             checkpoint=dict(type='WholeCheckpointHook', interval=1, max_keep_ckpts=1),
             logger=dict(type='LoggerHook', interval=1),
         ),
-        custom_hooks=[dict(type='RepeatableHook'), dict(type='StopAtBadLossHook')],
+        custom_hooks=[dict(type='RepeatableHook'), dict(type='StopAtNaNHook')],
         randomness=dict(seed=3),
         default_scope='mmengine',
     )
@@ -103,6 +103,14 @@ def toy_iterations(work_dir: Path, iterations: int = 12, **settings) -> Config:
     config.train_dataloader.sampler.type = 'InfiniteSampler'
     config.default_hooks.checkpoint.update(by_epoch=False, interval=4)
     config.update(settings)
+    return config
+
+
+def quick(config: Config) -> Config:
+    """The same without workers, whose start takes most of the time."""
+    config.train_dataloader.update(num_workers=0, persistent_workers=False)
+    if config.get('val_dataloader'):
+        config.val_dataloader.update(num_workers=0, persistent_workers=False)
     return config
 
 

@@ -7,7 +7,6 @@ from mmengine.dist import is_main_process
 from mmengine.fileio import LocalBackend, register_backend
 from mmengine.hooks import CheckpointHook
 
-from ptnt_mm.engine.hooks.bad_weights import require_finite
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.atomic_files import remove_partials, write_whole
 from ptnt_mm.utils.errors import UserError
@@ -37,10 +36,11 @@ class WholeFileBackend(LocalBackend):
 
 @HOOKS.register_module()
 class WholeCheckpointHook(CheckpointHook):
-    """MMEngine's hook, but old files go only when the new ones are whole, and hold numbers.
+    """MMEngine's hook, but old files are removed only after the new ones are complete.
 
     MMEngine's own removes the outdated checkpoint, or the former best, before it begins to write,
-    writes in place, and does not look at the weights. Takes the same arguments.
+    and writes in place. If writing fails or another hook stops it (:class:`StopAtNaNHook` does at
+    NaN), the old files stay. Takes the same arguments.
 
     Raises:
         UserError: if an evaluation does not give the metric that ``save_best`` names.
@@ -57,8 +57,6 @@ class WholeCheckpointHook(CheckpointHook):
         self.file_backend = _PatientBackend(self.file_backend)
 
     def _save_checkpoint_with_step(self, runner: Any, step: int, meta: dict) -> None:
-        # `runner.iter` counts the present iteration only when it is over, `meta` always does.
-        require_finite(runner, meta['iter'])
         super()._save_checkpoint_with_step(runner, step, meta)
         self._remove_outdated()
 
@@ -66,7 +64,6 @@ class WholeCheckpointHook(CheckpointHook):
         for name in {*(self.save_best or ())} - {'auto', *metrics}:
             where = 'default_hooks.checkpoint.save_best'
             raise UserError(f'{where}: {unknown_name("metric", name, metrics)}')
-        require_finite(runner, runner.iter)
         super()._save_best_checkpoint(runner, metrics)
         self._remove_outdated()
 

@@ -1,0 +1,197 @@
+"""Stop a run before NaN or infinity replaces a good checkpoint."""
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from mmengine.dist import all_gather_object
+from mmengine.hooks import EMAHook, Hook
+from mmengine.model import is_model_wrapper
+from mmengine.optim import OptimWrapper
+from torch import Tensor
+
+from ptnt_mm.engine.train_loop import where
+from ptnt_mm.registry import HOOKS
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import printable, some
+
+_SMALLER_STEPS = (
+    'lower the learning rate, lengthen the warm-up, or clip gradients with '
+    '--cfg-options optim_wrapper.clip_grad.max_norm=1.0, and continue with --resume'
+)
+_CHECK_THE_SCHEDULE = (
+    'The schedule gives no usable learning rate: check optim_wrapper.optimizer.lr and '
+    'param_scheduler, and continue with --resume'
+)
+_START_OTHERWISE = (
+    'Take another checkpoint or other weights; a buffer that is infinite on purpose needs '
+    'register_buffer(..., persistent=False)'
+)
+
+
+@HOOKS.register_module()
+class StopAtNaNHook(Hook):
+    """Stop the run, in all processes, when a number it depends on is NaN or infinite.
+
+    - The learning rates: before each iteration.
+    - The losses: after each iteration. Gradients may be infinite: with float16, loss scaling tries
+      such steps and skips them.
+    - The weights, averaged weights and the optimizer's state: before and after training, and
+      before each evaluation.
+    - All of these and the schedules: before a checkpoint is written, after all other hooks have
+      changed what it contains. The log's history is not checked.
+
+    Nothing is written then, and the last good checkpoint stays, provided that
+    :class:`WholeCheckpointHook` writes them.
+    """
+
+    # Before EMAHook swaps weights, and before the hook that saves after an iteration.
+    priority = 'VERY_HIGH'
+
+    def before_train(self, runner: Any) -> None:
+        """Check what training starts from."""
+        if bad := bad_entries(runner):
+            advice = _CHECK_THE_SCHEDULE if _is_the_schedule(bad) else _START_OTHERWISE
+            raise UserError(f'training starts from NaN or infinity in {some(bad)}. {advice}')
+        # Registered only now, to be called after all other hooks.
+        runner.register_hook(_CheckCheckpoint(), 'LOWEST')
+
+    def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
+        """Raise a UserError if a learning rate is not finite, before it ruins the weights."""
+        for name, rates in runner.optim_wrapper.get_lr().items():
+            # Groups share a few values.
+            for rate in set(rates):
+                if not torch.as_tensor(rate).isfinite().all():
+                    raise UserError(
+                        f'{where(runner)}: {name} is {float(rate)}; {_last_good(runner)}. '
+                        f'{_CHECK_THE_SCHEDULE}'
+                    )
+
+    def after_train_iter(
+        self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: dict | None = None
+    ) -> None:
+        """Raise a UserError if a loss is not finite; it names iteration, losses and images."""
+        values = {name: value for name, value in (outputs or {}).items() if 'loss' in name}
+        # One check for all of them: each makes the CPU wait for the GPU.
+        if math.isfinite(torch.as_tensor(sum(values.values())).item()):
+            return
+        losses = {name: torch.as_tensor(value).item() for name, value in values.items()}
+        bad = [f'{name} is {value}' for name, value in losses.items() if not math.isfinite(value)]
+        if bad:
+            raise UserError(
+                f'{where(runner)}: {", ".join(bad)}. '
+                f'The batch was {", ".join(_images(data_batch)) or "without names"}. Look at these '
+                'images and their annotations (ptnt check reads them all); then '
+                f'{_SMALLER_STEPS}'
+            )
+
+    def before_val_epoch(self, runner: Any) -> None:
+        """Check before time is spent on an evaluation."""
+        _stop_if(bad_entries(runner), runner, runner.iter)
+
+    def after_train(self, runner: Any) -> None:
+        """Check the result, whether or not a checkpoint was due."""
+        _stop_if(bad_entries(runner), runner, runner.iter)
+
+
+class _CheckCheckpoint(Hook):
+    """Check a checkpoint right before it is written; only the main process writes."""
+
+    def before_save_checkpoint(self, runner: Any, checkpoint: dict) -> None:
+        """Raise a UserError that names the entries that are not finite."""
+        logged = ('meta', 'message_hub')
+        entries = {key: value for key, value in checkpoint.items() if key not in logged}
+        _stop_if(list(_not_finite(entries)), runner, checkpoint['meta']['iter'])
+
+
+def bad_entries(runner: Any) -> list[str]:
+    """Find NaN and infinity in weights, averaged weights and the optimizer's state.
+
+    All processes have to call this, and all get the same: the others would wait forever for one
+    that stopped.
+
+    Args:
+        runner: A runner; nothing is bad in one that does not train.
+    """
+    if not isinstance(runner.optim_wrapper, OptimWrapper):
+        return []
+    model = runner.model.module if is_model_wrapper(runner.model) else runner.model
+    entries = dict(state_dict=model.state_dict(), optimizer=runner.optim_wrapper.state_dict())
+    for hook in runner.hooks:
+        if hasattr(hook, 'ema_model'):
+            entries['ema_state_dict'] = hook.ema_model.state_dict()
+    return next(filter(None, all_gather_object(list(_not_finite(entries)))), [])
+
+
+def _not_finite(entry: Any, path: str = '') -> Iterator[str]:
+    """Yield the paths, such as 'state_dict.neck.bias', of NaN and infinity in nested containers.
+
+    Numbers outside of tensors and arrays may be infinite, as the best score of ReduceOnPlateau is
+    at first; learning rates may not.
+    """
+    if isinstance(entry, Mapping):
+        for key, value in entry.items():
+            yield from _not_finite(value, f'{path}.{key}' if path else str(key))
+    elif isinstance(entry, (list, tuple)):
+        for i, value in enumerate(entry):
+            yield from _not_finite(value, f'{path}[{i}]')
+    elif isinstance(entry, Tensor):
+        # torch checks no sparse and no quantized tensors.
+        checked = entry.is_floating_point() or entry.is_complex()
+        if checked and entry.layout is torch.strided and not entry.isfinite().all():
+            yield path
+    elif isinstance(entry, np.ndarray):
+        if np.issubdtype(entry.dtype, np.inexact) and not np.isfinite(entry).all():
+            yield path
+    elif isinstance(entry, (float, np.floating)):
+        is_rate = path.endswith('lr')
+        if math.isnan(entry) or (is_rate and math.isinf(entry)):
+            yield path
+
+
+def _stop_if(bad: list[str], runner: Any, iterations: int) -> None:
+    """Raise a UserError if entries are bad after so many iterations."""
+    if not bad:
+        return
+    advice = f'No loss was bad, so a step was too large: {_SMALLER_STEPS}'
+    if _is_the_schedule(bad):
+        advice = _CHECK_THE_SCHEDULE
+    elif writers := _writers(runner):
+        advice = (
+            f'Either {some(writers)} wrote it in before_save_checkpoint: train without this hook. '
+            f'Or a step was too large: {_SMALLER_STEPS}'
+        )
+    raise UserError(
+        f'iteration {iterations}: NaN or infinity in {some(bad)}. Nothing was saved; '
+        f'{_last_good(runner)}. {advice}'
+    )
+
+
+def _is_the_schedule(bad: list[str]) -> bool:
+    return any(path.endswith('lr') or path.startswith('param_schedulers') for path in bad)
+
+
+def _last_good(runner: Any) -> str:
+    """Name the checkpoint that --resume would continue from: MMEngine's file points to it."""
+    pointer = Path(runner.work_dir, 'last_checkpoint')
+    if not pointer.is_file():
+        return 'no checkpoint was written before'
+    return f'the last good checkpoint is {printable(pointer.read_text(errors="replace").strip())}'
+
+
+def _writers(runner: Any) -> list[str]:
+    """Name the hooks that may change what a checkpoint contains, without MMEngine's and ours."""
+    kinds = {type(hook) for hook in runner.hooks} - {_CheckCheckpoint, EMAHook}
+    unchanged = Hook.before_save_checkpoint
+    return sorted(kind.__name__ for kind in kinds if kind.before_save_checkpoint is not unchanged)
+
+
+def _images(data_batch: Any) -> list[str]:
+    """Name the files of a batch."""
+    samples = data_batch.get('data_samples') if isinstance(data_batch, dict) else None
+    if not isinstance(samples, (list, tuple)):  # several branches, as in semi-supervised training
+        return []
+    return [sample.get('img_path', '?') for sample in samples if hasattr(sample, 'get')]
