@@ -1,20 +1,21 @@
-"""Offer our operators to all programs of this Python, where nobody compiled those of mmcv.
+"""Provide mmcv.ops to all programs of this Python, where mmcv is not compiled.
 
 ptnt mmcv-ops install
 """
 
 from ptnt_mm.cli.arguments import Parser
 from ptnt_mm.mmcv_ops import place
+from ptnt_mm.mmcv_ops.status import status
 
-_ACTIONS = {'install': place.install, 'remove': place.remove, 'status': place.status}
+_ACTIONS = {'install': place.install, 'remove': place.remove, 'status': status}
 
 
 def main(words: list[str] | None = None) -> int:
-    """Install or remove the operators, or say who serves them; the exit status."""
+    """Install or remove the operators, or report who provides them; the exit status."""
     return _parser().run(lambda args: print(_ACTIONS[args.action]()), words)
 
 
 def _parser() -> Parser:
     parser = Parser(__doc__)
-    parser.add_argument('action', choices=[*_ACTIONS], help='status says who serves them now')
+    parser.add_argument('action', choices=[*_ACTIONS], help='status tries import mmcv.ops')
     return parser

@@ -63,12 +63,24 @@ def _attended(shapes: list[list[int]], value: Tensor, locations: Tensor, weights
     levels = value.split([height * width for height, width in shapes], dim=1)
     for level, (shape, of_level) in enumerate(zip(shapes, levels, strict=True)):
         maps = of_level.permute(0, 2, 3, 1).flatten(0, 1).unflatten(2, shape)
-        points = 2 * locations[:, :, :, level].transpose(1, 2).flatten(0, 1) - 1
-        sampled = grid_sample(maps, points, align_corners=False)  # (B * heads, C, queries, points)
-        output = output + torch.einsum(
-            'bcqp,bqp->bqc', sampled, weights[:, :, :, level].transpose(1, 2).flatten(0, 1)
+        points, weight = (
+            tensor[:, :, :, level].transpose(1, 2).flatten(0, 1) for tensor in (locations, weights)
         )
+        sampled = grid_sample(maps, 2 * points - 1, align_corners=False)  # (B * heads, C, Q, P)
+        weight = weight * _is_inside(points, shape)
+        output = output + torch.einsum('bcqp,bqp->bqc', sampled, weight)
     return output.unflatten(0, (batch, heads)).transpose(1, 2).reshape(batch, queries, -1)
+
+
+def _is_inside(points: Tensor, shape: list[int]) -> Tensor:
+    """Whether points (..., 2), x and y from 0 to 1, are less than a pixel's side from a pixel.
+
+    A point exactly on that edge has the value 0 in any case. Its gradient is 0 in mmcv, too, but in
+    grid_sample it is that from inside.
+    """
+    size = points.new_tensor(shape[::-1])  # width and height
+    at = points * size - 0.5
+    return ((at > -1) & (at < size)).all(-1)
 
 
 def psamask_forward(

@@ -90,11 +90,46 @@ def _unmasked_backward(
     tensors = _unmasked(input, weight, offset)
     grad_output = grad_output.to(tensors[0].dtype)
     order = _in_order(sizes, _PLAIN)
-    return _ops._deform_conv2d_backward(grad_output, *tensors, *order, False)
+    found = _ops._deform_conv2d_backward(grad_output, *tensors, *order, False)
+    _zero_on_edge(found[2], tensors[2], weight.shape[2:], order)
+    return found
 
 
 def _in_order(sizes: Mapping[str, int], names: Sequence[str]) -> list[int]:
     return [sizes[name] for name in names]
+
+
+def _zero_on_edge(
+    into_offset: Tensor, offset: Tensor, kernel: Sequence[int], order: Sequence[int]
+) -> None:
+    """Zero the offset gradient of sampling points whose row or column is exactly -1, in place.
+
+    A map fades to 0 between row 0 and row -1, so its slope at -1 is one-sided: mmcv takes that from
+    outside, which is 0, torchvision that from inside. New layers have offsets of 0, so with padding
+    their whole border lies there.
+
+    Args:
+        into_offset: Its gradient, contiguous, (B, 2 * deformable_group * kH * kW, h, w).
+        offset: In the same shape, and in the type that the points were computed in.
+        kernel: kH and kW.
+        order: Stride, padding and dilation, rows before columns, and what else torchvision takes.
+    """
+    moves = offset.unflatten(1, (-1, *kernel, 2))  # (B, groups, kH, kW, 2, h, w)
+    rows, columns = (
+        _unmoved(kernel[axis], offset.shape[2 + axis], *order[axis:6:2], offset.device)
+        for axis in (0, 1)
+    )
+    rows, columns = rows[:, None, :, None], columns[:, None]  # (kH, 1, h, 1) and (kW, 1, w)
+    is_on_edge = (moves[:, :, :, :, 0] + rows == -1) | (moves[:, :, :, :, 1] + columns == -1)
+    into_offset.view(moves.shape).masked_fill_(is_on_edge[:, :, :, :, None], 0)
+
+
+def _unmoved(
+    taps: int, outputs: int, stride: int, padding: int, dilation: int, device: torch.device
+) -> Tensor:
+    """Coordinates of the taps of each output without offsets, along one axis: (taps, outputs)."""
+    starts = stride * torch.arange(outputs, device=device) - padding
+    return dilation * torch.arange(taps, device=device)[:, None] + starts
 
 
 def modulated_deform_conv_forward(
@@ -135,7 +170,9 @@ def modulated_deform_conv_backward(
     size = grad_output.shape[2:]
     tensors = _modulated(input, weight, offset, mask, bias, with_bias, size)
     grad_output = grad_output.to(tensors[0].dtype)
-    found = _ops._deform_conv2d_backward(grad_output, *tensors, *_in_order(sizes, _MODULATED), True)
+    order = _in_order(sizes, _MODULATED)
+    found = _ops._deform_conv2d_backward(grad_output, *tensors, *order, True)
+    _zero_on_edge(found[2], tensors[2], weight.shape[2:], order)
     grad_input.copy_(found[0])
     grad_weight.copy_(found[1])
     _as_read(grad_offset, size).copy_(found[2])

@@ -20,7 +20,7 @@ COMPILED, INSTALLED, OFFERED, FOREIGN, NONE = (
     'foreign',
     'none',
 )
-"""Who serves mmcv's operators: `Source.kind`."""
+"""Who provides mmcv's operators: `Source.kind`."""
 
 
 class _Offer:
@@ -33,7 +33,7 @@ class _Offer:
 
 
 def offer() -> None:
-    """Serve ``import mmcv._ext`` in this process if mmcv has no extension of its own.
+    """Provide ``import mmcv._ext`` in this process if mmcv has no extension.
 
     Costs nothing until somebody imports ``mmcv.ops``.
     """
@@ -43,14 +43,14 @@ def offer() -> None:
 
 @dataclass(frozen=True)
 class Source:
-    """Who serves mmcv's operators (one of the kinds above), and from which file."""
+    """Who provides mmcv's operators (one of the kinds above), and from which file."""
 
     kind: str
     file: Path | None = None
 
 
 def source() -> Source:
-    """Tell where ``mmcv._ext`` comes from in this process, without importing mmcv."""
+    """Find where ``mmcv._ext`` comes from in this process, without importing mmcv."""
     folder = _mmcv_folder()
     if folder is None:
         return Source(NONE)
@@ -59,7 +59,7 @@ def source() -> Source:
             return Source(COMPILED, compiled)
     written = folder / '_ext.py'
     if written.exists():
-        return Source(INSTALLED if _is_ours(written) else FOREIGN, written)
+        return Source(INSTALLED if is_ours(written) else FOREIGN, written)
     return Source(OFFERED, EXTENSION) if _Offer in sys.meta_path else Source(NONE)
 
 
@@ -95,27 +95,12 @@ def remove() -> str:
     file = folder / '_ext.py' if folder else None
     if file is None or not file.exists():
         return 'Nothing to do: no _ext.py was installed into mmcv'
-    _check_own(Source(INSTALLED if _is_ours(file) else FOREIGN, file))
+    _check_own(Source(INSTALLED if is_ours(file) else FOREIGN, file))
     try:
         file.unlink()
     except OSError as error:
         raise UserError(f'{file} cannot be deleted: {error.strerror}') from error
     return f'Removed {file}'
-
-
-def status() -> str:
-    """Say who serves mmcv's operators, from where, and what each of ours is made of."""
-    now = source()
-    if now.kind == NONE:
-        return "Nobody serves mmcv's operators: install mmcv-lite, then ptnt_mm serves them"
-    lines = [f"mmcv's operators: {now.kind} ({now.file})"]
-    if now.kind in (INSTALLED, OFFERED):
-        from ptnt_mm.mmcv_ops.operators import MADE_OF
-
-        width = max(map(len, MADE_OF))
-        lines += [f'  {name:{width}}  {parts}' for name, parts in MADE_OF.items()]
-        lines.append('  Any other raises an error when it is called.')
-    return '\n'.join(lines)
 
 
 def _mmcv_folder() -> Path | None:
@@ -140,8 +125,8 @@ def _mmcv_folder_or_error() -> Path:
     return folder
 
 
-def _is_ours(file: Path) -> bool:
-    """Tell our file, of whatever version of ptnt_mm, by its first line."""
+def is_ours(file: Path) -> bool:
+    """Whether a file is our extension, from any version of ptnt_mm, by its first line."""
     with file.open(encoding='utf-8', errors='replace') as stream:
         return stream.readline() == EXTENSION.read_text(encoding='utf-8').splitlines(True)[0]
 

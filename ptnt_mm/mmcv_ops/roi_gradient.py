@@ -45,8 +45,10 @@ def _shares(start: Tensor, length: Tensor, bins: int, ratio: int, size: int) -> 
         return shares
     # Bins have as many samples as the largest here; what is too many counts nothing.
     sample = torch.arange(int(counts.max()), device=start.device)
-    part = torch.arange(bins, device=start.device)[:, None] + (sample + 0.5) / counts.clamp(min=1)
-    at = start[:, None, None] + length[:, None, None] * part
+    bin = torch.arange(bins, device=start.device)[:, None]
+    start, length = start[:, None, None], length[:, None, None]
+    # In the order of the forward pass, so that points on the edge are rounded to the same side.
+    at = start + bin * length + (sample + 0.5) * length / counts.clamp(min=1)
     counted = (at >= -1) & (at <= size) & (sample < counts)
     share = counted / counts.clamp(min=1)
     at = at.clamp(0, size - 1)

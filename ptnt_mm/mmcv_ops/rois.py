@@ -70,6 +70,7 @@ def roi_align_backward(
     wide, rois, y, x = widened(grad_output, rois, argmax_y, argmax_x)
     size = (aligned_height, aligned_width)
     if pool_mode == 0:
+        wide = wide.masked_fill(y == -1, 0)  # mmcv's mark of a bin without a maximum.
         maps = wide.new_zeros(grad_input.shape)  # The samples are linear in them.
         grad_input.copy_(gradients(partial(_at, rois=rois, y=y, x=x), [maps], wide)[0])
     elif wide.device.type == 'cpu' and wide.dtype == grad_input.dtype:
@@ -227,9 +228,10 @@ def _samples(
 
 def _positions(start: Tensor, length: Tensor, bins: int, samples: int) -> Tensor:
     """Spread samples evenly in the bins of each roi: (n,) and (n,) -> (n, bins, samples)."""
-    whole = torch.arange(bins, device=start.device)[:, None]
-    part = (torch.arange(samples, device=start.device) + 0.5) / samples
-    return start[:, None, None] + length[:, None, None] * (whole + part)
+    bin, sample = (torch.arange(count, device=start.device) for count in (bins, samples))
+    start, length = start[:, None, None], length[:, None, None]
+    # In mmcv's order, so that a point on the edge of what counts is rounded to the same side.
+    return start + bin[:, None] * length + (sample + 0.5) * length / samples
 
 
 def _sampled(maps: Tensor, y: Tensor, x: Tensor) -> Tensor:

@@ -194,7 +194,27 @@ def _convolution_cases() -> dict[str, Callable]:
                 *(draw.normal(2, 9 * offsets, 8, 9), draw.normal(6, 4 // groups, 3, 3)),
             )
 
-        for case in (larger_offset, plain, weight_alone, modulated, biased):
+        def on_the_grid(draw, geometry=geometry, groups=groups, offsets=offsets):
+            """Points on pixels and on the edges of the map, as with the offsets of a new layer."""
+            moves = draw.rng.integers(-3, 4, (2, 18 * offsets, 5, 7)).astype(np.float32)
+            moves[0] = 0
+            return with_gradients(
+                lambda *t: ops.modulated_deform_conv2d(*t, None, *geometry),
+                *(draw.normal(2, 4, 9, 7), torch.from_numpy(moves)),
+                *(draw.normal(2, 9 * offsets, 5, 7), draw.normal(6, 4 // groups, 3, 3)),
+            )
+
+        def plain_on_the_grid(draw, geometry=geometry, groups=groups, offsets=offsets):
+            return with_gradients(
+                lambda *t: ops.deform_conv2d(*t, *geometry),
+                *(draw.normal(2, 4, 9, 7), torch.zeros(2, 18 * offsets, 5, 7)),
+                draw.normal(6, 4 // groups, 3, 3),
+            )
+
+        for case in (
+            *(larger_offset, plain, weight_alone, modulated, biased),
+            *(on_the_grid, plain_on_the_grid),
+        ):
             cases[f'deform_conv-{case.__name__}-{groups}'] = case
     return cases
 
