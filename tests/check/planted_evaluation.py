@@ -177,7 +177,9 @@ FAULTS: dict[str, tuple[str, Change, str]] = {
     ),
     'best by a metric not measured': (
         'mask_rcnn',
-        put({'default_hooks.checkpoint.save_best': 'coco/segm_mAP', 'val_evaluator.metric': 'bbox'}),
+        put(
+            {'default_hooks.checkpoint.save_best': 'coco/segm_mAP', 'val_evaluator.metric': 'bbox'}
+        ),
         'segm_mAP',
     ),
     'best is least': (
@@ -275,7 +277,10 @@ SOUND: dict[str, tuple[str, Change]] = {
     'rpn': ('mmdet/rpn/rpn_r50_fpn_1x_coco.py', put({})),
     'unet with windows': ('mmseg/unet/unet-s5-d16_fcn_4xb4-40k_drive-64x64.py', put({})),
     'fast scnn': ('mmseg/fastscnn/fast_scnn_8xb4-160k_cityscapes-512x1024.py', put({})),
-    'deeplab': ('mmseg/deeplabv3plus/deeplabv3plus_r18-d8_4xb2-80k_cityscapes-512x1024.py', put({})),
+    'deeplab': (
+        'mmseg/deeplabv3plus/deeplabv3plus_r18-d8_4xb2-80k_cityscapes-512x1024.py',
+        put({}),
+    ),
     'vit': ('mmpretrain/deit/deit-tiny_4xb256_in1k.py', put({})),
     'efficientnet': ('mmpretrain/efficientnet/efficientnet-b0_8xb32_in1k.py', put({})),
     'only scores': ('retinanet', put({'model.test_cfg.score_thr': 0.0})),
@@ -294,10 +299,15 @@ SOUND: dict[str, tuple[str, Change]] = {
         put({'default_hooks.checkpoint.save_best': ['coco/bbox_mAP', 'coco/segm_mAP_50']}),
     ),
     'best is chosen': ('semantic_fpn', put({'default_hooks.checkpoint.save_best': 'auto'})),
-    'several metrics of maps': (FCN, put({'val_evaluator.iou_metrics': ['mIoU', 'mDice', 'mFscore']})),
+    'several metrics of maps': (
+        FCN,
+        put({'val_evaluator.iou_metrics': ['mIoU', 'mDice', 'mFscore']}),
+    ),
     'two metrics': (
         'classifier',
-        put({'val_evaluator': [dict(type='Accuracy', topk=(1, 2)), dict(type='SingleLabelMetric')]}),
+        put(
+            {'val_evaluator': [dict(type='Accuracy', topk=(1, 2)), dict(type='SingleLabelMetric')]}
+        ),
     ),
     'measured without a file': ('retinanet', put({'val_evaluator.ann_file': None})),
     'by iterations': (
