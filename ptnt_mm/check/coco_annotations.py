@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from mmengine.config import Config
 
-from ptnt_mm.check.data_sets import Data, ImageFile, find_data_sets, misread_names
+from ptnt_mm.check.data_sets import Data, ImageFile, evenly_spread, find_data_sets, misread_names
 from ptnt_mm.data.coco_file import CocoFile, read
 from ptnt_mm.engine.config import explain_build_error, kind_of
 from ptnt_mm.utils.errors import UserError
@@ -139,11 +139,13 @@ def _load(data: DetectionData, file: CocoFile) -> Iterator[Finding]:
     paths: dict[Id, str] = {}
     try:
         data.build()
-        data.built.COCOAPI = partial(_index, data.built.COCOAPI, file)
-        data.built.parse_data_info = partial(_parse, data.built.parse_data_info, data, paths)
+        data.built.COCOAPI = partial(index, data.built.COCOAPI, file)
+        parse = data.built.parse_data_info
+        data.built.parse_data_info = partial(_parse, parse, data, paths)
         # pycocotools prints its progress.
         with redirect_stdout(io.StringIO()):
             data.built.full_init()
+            data.few = _few(parse, data)
     except Exception as err:  # data sets may raise anything
         data.built = None
         if not file.problems and data.names_folder and not any(misread_names(data)):
@@ -164,7 +166,7 @@ def _load(data: DetectionData, file: CocoFile) -> Iterator[Finding]:
         data.images.append(ImageFile(path, (image['width'], image['height'])))
 
 
-def _index(api: type, file: CocoFile, path: str) -> Any:
+def index(api: type, file: CocoFile, path: str) -> Any:
     """What mmdet reads from ``path``, made of entries that are read and are whole."""
     coco = api()
     coco.dataset = dict(
@@ -176,6 +178,17 @@ def _index(api: type, file: CocoFile, path: str) -> Any:
     # mmdet's constructor adds these names.
     coco.img_ann_map, coco.cat_img_map = coco.imgToAnns, coco.catToImgs
     return coco
+
+
+def _few(parse: Callable[[dict], dict], data: DetectionData) -> list[dict]:
+    """What mmdet makes of a few images and their objects."""
+    ids = [info['img_id'] for info in evenly_spread(data.built.data_list)]
+    objects: dict[Id, list[dict]] = {number: [] for number in ids}
+    for annotation in data.file.annotations:
+        if annotation['image_id'] in objects and annotation['id'] not in data.refused:
+            objects[annotation['image_id']].append(annotation)
+    images = [dict(data.file.images[number], img_id=number) for number in ids]
+    return [parse(dict(raw_img_info=i, raw_ann_info=objects[i['img_id']])) for i in images]
 
 
 def _parse(

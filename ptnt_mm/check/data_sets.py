@@ -1,6 +1,6 @@
 """The data sets of a config: their files are there; each once, with the classes it is asked for."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +17,8 @@ from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, sound
 from ptnt_mm.utils.text import suggest, unknown_name
+
+_FEW = 4  # images of a data set that are tried
 
 _LAYOUT = (
     'paths start from the folder that you work in; docs/data.md has the settings, and '
@@ -52,6 +54,7 @@ class Data:
         classes: The class names.
         built: The host's own data set, without a pipeline; None if it was left out or refused.
         images: All images that it lists.
+        few: What the host lists for a few of them, evenly spread; none if it was left out.
     """
 
     data_set: DataSet
@@ -62,6 +65,7 @@ class Data:
     classes: tuple[str, ...]
     built: Any = None
     images: list[ImageFile] = field(default_factory=list)
+    few: list[dict] = field(default_factory=list)
 
     MAKES_PATHS = ''  # for advice: the settings that together make an image's path
     REMOVE = ''  # for advice: how to take an image out
@@ -138,10 +142,9 @@ def find_data_sets(
     for split in splits:
         for data_set in data_sets(config, split):
             settings = data_set.settings
-            # Pipelines do not count. Training data is kept apart from the same data in val.
-            identity = repr((split == 'train', dict(settings, pipeline=None)))
-            if identity in found:
-                found[identity].pipelines.setdefault(split, data_set.pipeline)
+            key = identity(settings, split == 'train')
+            if key in found:
+                found[key].pipelines.setdefault(split, data_set.pipeline)
                 continue
             try:
                 cls = _class_of(settings, scope)
@@ -155,8 +158,18 @@ def find_data_sets(
             # The config's own names, or its class's.
             default = getattr(cls, 'METAINFO', {}).get('classes', ())
             names = as_names(default if stated is None else stated)
-            found[identity] = kind(data_set, {split: data_set.pipeline}, scope, cls, stated, names)
+            found[key] = kind(data_set, {split: data_set.pipeline}, scope, cls, stated, names)
     return list(found.values()), findings
+
+
+def identity(settings: Mapping, trains: bool) -> str:
+    """A text that is equal for the same data, whatever the pipeline; training data is apart."""
+    return repr((trains, dict(settings, pipeline=None)))
+
+
+def evenly_spread(entries: Sequence) -> list:
+    """A few entries of many."""
+    return list(entries[:: max(len(entries) // _FEW, 1)])[:_FEW]
 
 
 def check_files(config: Config, splits: tuple[str, ...]) -> Iterator[Finding]:

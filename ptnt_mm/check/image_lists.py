@@ -8,7 +8,7 @@ from typing import Any
 from mmengine.config import Config
 
 from ptnt_mm.check.class_names import faults_of_names
-from ptnt_mm.check.data_sets import Data, ImageFile, as_names, find_data_sets
+from ptnt_mm.check.data_sets import Data, ImageFile, as_names, evenly_spread, find_data_sets
 from ptnt_mm.engine.config import explain_build_error, kind_of
 from ptnt_mm.utils.findings import Finding, Severity, error, note, sound
 
@@ -55,6 +55,7 @@ class ListedData(Data):
             return
         # The data set's class may give the names itself.
         self.classes = as_names(self.built.metainfo.get('classes')) or self.classes
+        self.few = evenly_spread(self.built.data_list)
         for entry in self.built.data_list:
             mask = entry.get('seg_map_path')
             mask = None if mask is None else Path(mask)

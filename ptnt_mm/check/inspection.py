@@ -1,8 +1,8 @@
 """All checks of a config, in the order of the report.
 
 A check is a generator function that yields findings, in the file of its subject. The quick half
-of the checks reads the config, the annotation files and the names in folders, and builds the model;
-the thorough half opens images and weights, and takes a step of training.
+of the checks reads the config, the annotation files and the names in folders, builds the model, and
+trains and evaluates it on an image or two; the thorough half opens all images, and the weights.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,6 +16,8 @@ from ptnt_mm.check import coco_annotations, evaluators, image_lists, mask_lists,
 from ptnt_mm.check.boxes import check_boxes
 from ptnt_mm.check.class_names import check_class_names, names_for_heads
 from ptnt_mm.check.data_sets import Data, check_files
+from ptnt_mm.check.evaluation_step import Evaluation, why_not_evaluated, with_tta_pipeline
+from ptnt_mm.check.few_images import were_read
 from ptnt_mm.check.filtered_objects import check_filtering
 from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads, check_neck
 from ptnt_mm.check.image_labels import LabelledData, check_labels
@@ -23,20 +25,26 @@ from ptnt_mm.check.images import check_images_are_there, check_images_open
 from ptnt_mm.check.mask_lists import SegmentationData
 from ptnt_mm.check.mask_values import check_masks
 from ptnt_mm.check.misspelt_settings import check_parameter_names, check_spelling
+from ptnt_mm.check.monitored import check_monitored
 from ptnt_mm.check.object_masks import check_object_masks
-from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_memory, check_schedule
+from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_schedule
 from ptnt_mm.check.strides import check_strides
+from ptnt_mm.check.training_step import check_training_step
+from ptnt_mm.check.trial import without_thresholds
 from ptnt_mm.check.weights import check_normalisation, check_weights_are_there, check_weights_fit
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.hosts import HOSTS, import_host, scope_of
-from ptnt_mm.engine.training_memory import TrainingStep, measure_memory
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, Severity, error, lines, note, of_kind, warning
 from ptnt_mm.utils.progress import waiting
 
 # Gets a subject with its findings, as soon as they are there.
 Tell = Callable[[str, list[Finding]], None]
+
+_MANY_WEIGHTS = 300_000_000  # with more, a step on a CPU takes too long to be quick
+
+_MILDER = {Severity.ERROR: Severity.WARNING}
 
 _LOADING = {
     'mmdet': (coco_annotations.load, lambda data, _: coco_annotations.check_annotations(data)),
@@ -86,6 +94,7 @@ def check_before_training(config: Config) -> list[str]:
     if not inspection.errors:
         inspection.look_at_data()
         inspection.run('mean and std', check_normalisation(config))
+        inspection.try_out()
     if inspection.errors:
         listed = '\n'.join(lines(inspection.errors))
         raise UserError(
@@ -151,7 +160,7 @@ class Inspection:
         fit = () if self.model is None else check_weights_fit(config, self.model)
         self.run('weights', check_weights_are_there(config), thorough=fit)
         self.run('mean and std', check_normalisation(config))
-        self.run('memory', thorough=self._take_step())
+        self.try_out()
 
     def look_at_settings(self) -> None:
         """Run the checks that read no data."""
@@ -187,7 +196,7 @@ class Inspection:
 
     def _build_model(self) -> Iterator[Finding]:
         if not self.errors:
-            self.model = build_model(self.config)
+            self.model = build_model(without_thresholds(self.config))
             yield from check_parameter_names(self.config, self.model)
             yield from check_strides(self.config, self.model)
 
@@ -198,27 +207,73 @@ class Inspection:
             self.data, findings = load(self.config, self.splits)
         yield from (*findings, *check_loaded(self.data, self.config))
 
-    def _take_step(self) -> Iterator[Finding]:
-        if self.errors:
-            yield note('Memory', 'not estimated: a step of training needs a config without errors')
-        elif self.scope not in HOSTS:
-            yield note('Memory', f'estimated for models of {", ".join(HOSTS)} only')
-        elif fetched := [one for one in self.data if one.trains and one.would_fetch()]:
-            kind = kind_of(fetched[0].settings)
-            yield note('Memory', f'not estimated: {kind} has yet to fetch its files')
+    def try_out(self) -> None:
+        """Train and evaluate on an image or two, as far as the splits go."""
+        if 'train' in self.splits:
+            self.run('a training step', self._train())
+        loops = [split for split in ('val', 'test') if split in self.splits]
+        for split in loops:
+            if split == 'val' or 'val' not in loops or not _are_alike(self.config):
+                self.run(f'evaluation of one image ({split})', self._evaluate(split))
+        if 'test' in loops and self.thorough:
+            self.run('test-time augmentation', self._evaluate_with_tta())
+
+    def _train(self) -> Iterator[Finding]:
+        if reason := self._why_not_tried('train'):
+            yield note('a training step', f'not tried: {reason}')
         elif self.model is not None:
-            # A segmenter gets two images: BatchNorm cannot train on one. If a step of training has
-            # one, it is tried with one, and fails as training would.
-            batch = self.config.train_dataloader.get('batch_size', 1) * self.gpus
-            images = min(batch, 2) if self.scope == 'mmseg' else 1
-            step = TrainingStep(self.config, self.model, images)
             with waiting('Taking a step of training'):
-                memory = measure_memory(self.config, step)
-            yield from check_memory(self.config, memory)
+                yield from check_training_step(self.config, self.model, self.data, self.gpus)
+
+    def _evaluate(self, split: str) -> Iterator[Finding]:
+        if not self.config.get(f'{split}_dataloader') or not self.config.get(f'{split}_evaluator'):
+            return
+        if reason := self._why_not_tried(split) or why_not_evaluated(self.config, split):
+            yield note(split, f'the evaluation was not tried: {reason}')
+        elif self.model is not None:
+            trial = Evaluation(self.config, split, self.model, self.data)
+            with waiting('Evaluating an image'):
+                yield from trial.check()
+            if split == 'val' and trial.metrics is not None:
+                yield from check_monitored(self.config, trial.metrics)
+
+    def _evaluate_with_tta(self) -> Iterator[Finding]:
+        given = [key for key in ('tta_model', 'tta_pipeline') if self.config.get(key)]
+        if len(given) == 2 and not self._why_not_tried('test') and self.model is not None:
+            config = with_tta_pipeline(self.config)
+            with waiting('Evaluating an image with test-time augmentation'):
+                found = Evaluation(config, 'test', self.model, self.data, with_tta=True).check()
+                # Training works without.
+                yield from (replace(f, severity=_MILDER.get(f.severity, f.severity)) for f in found)
+
+    def _why_not_tried(self, split: str) -> str:
+        """Why a step is not tried; empty if it is."""
+        if self.errors:
+            return 'it needs a config without errors'
+        if self.scope not in HOSTS:
+            return f'it is tried for models of {", ".join(HOSTS)} only'
+        of_split = [one for one in self.data if split in one.pipelines]
+        if fetched := [one for one in of_split if one.would_fetch()]:
+            return f'{kind_of(fetched[0].settings)} has yet to fetch its files'
+        if not self.thorough and not were_read(of_split):
+            return 'its data set was not read'
+        if not self.thorough and self.model is not None and _weights(self.model) > _MANY_WEIGHTS:
+            return f'the model has more than {_MANY_WEIGHTS / 1e6:.0f} million weights'
+        return ''
+
+
+def _are_alike(config: Config) -> bool:
+    """Whether test is evaluated as val is, with the same data."""
+    keys = ('dataloader', 'evaluator')
+    return all(repr(config.get(f'val_{k}')) == repr(config.get(f'test_{k}')) for k in keys)
+
+
+def _weights(model: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in model.parameters())
 
 
 def _milder(finding: Finding) -> Finding:
     """An error in what only testing needs is a warning: training works."""
-    if finding.where == 'test' and finding.severity is Severity.ERROR:
-        return replace(finding, severity=Severity.WARNING)
+    if finding.where == 'test' or finding.where.startswith(('test_', 'tta_')):
+        return replace(finding, severity=_MILDER.get(finding.severity, finding.severity))
     return finding

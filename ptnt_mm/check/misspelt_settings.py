@@ -1,20 +1,19 @@
 """Keys, types and values of a config that nothing reads: most are misspelt.
 
-Every dict with a ``type`` is compared with the signature of its class. Where a signature does not
-tell, as for a ``test_cfg`` or for ``**kwargs``, the sources do: a word is misspelt if the files of
-the classes of its section do not hold it, but hold one that is a single slip away.
+Every dict with a ``type`` is compared with the signature of its class, and every name of a class
+with the registries. Dicts without a class, such as a ``test_cfg``, are compared with the keys that
+the hosts read in them.
 """
 
 import inspect
-import sys
+import types
+import typing
 from collections.abc import Callable, Iterator, Mapping
-from types import NoneType
 
 from mmengine.config import Config
 from mmengine.dist import init_dist
-from mmengine.fileio import FileClient
-from mmengine.optim import DefaultOptimWrapperConstructor, OptimWrapper
-from mmengine.runner import EpochBasedTrainLoop, IterBasedTrainLoop, Runner, TestLoop, ValLoop
+from mmengine.optim import OptimWrapper
+from mmengine.runner import EpochBasedTrainLoop, IterBasedTrainLoop, TestLoop, ValLoop
 from mmengine.runner.utils import set_random_seed
 from mmengine.utils import import_modules_from_strings
 from mmengine.utils.dl_utils import set_multi_processing
@@ -22,14 +21,8 @@ from torch import nn
 from torch.nn.utils import clip_grad_norm_
 from torch.utils.data import DataLoader
 
-from ptnt_mm.engine.config import READ_KEYS, kind_of, within
-from ptnt_mm.engine.constructors import (
-    arguments,
-    classes_named,
-    plain_types,
-    registered_names,
-    words,
-)
+from ptnt_mm.engine.config import READ_KEYS, kind_of
+from ptnt_mm.engine.constructors import arguments, classes_named, registered_names
 from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.engine.optimizer import IDLE, CheckedOptimWrapperConstructor, idle_custom_keys
 from ptnt_mm.utils.findings import Finding, error, sound
@@ -52,18 +45,37 @@ _IMPLIED: dict[str, tuple[Callable, ...]] = {
 """What gets the settings that have no ``type``."""
 
 # Settings whose values are names that users choose.
-_OWN_NAMES = ('metainfo', 'experiment_name', 'work_dir', 'name', 'loss_name', 'prefix')
+_OWN_NAMES = ('metainfo', 'experiment_name', 'work_dir', 'name', 'loss_name', 'prefix', 'arch')
 
 _SHORTEST = 4  # letters; shorter words are too much alike
 
 _FOREIGN = ('Albu', 'Detectron2Wrapper')  # they hand their settings on to another library
+
+_PLAIN = (bool, int, float, complex, str, list, tuple, types.NoneType)
+_NAMED = {kind.__name__: kind for kind in _PLAIN} | {'None': types.NoneType}
+
+# Keys of dicts that no class takes: a model's train_cfg and test_cfg, and those inside.
+_WITHOUT_SIGNATURE = frozenset((
+    'allowed_border', 'assigner', 'crop_size', 'filter_thr', 'importance_sample_ratio', 'iou_thr',
+    'mask_size', 'mask_thr', 'mask_thr_binary', 'max_per_img', 'min_bbox_size', 'mode',
+    'neg_pos_ratio', 'nms_post', 'nms_pre', 'num_points', 'oversample_ratio', 'pos_weight', 'rcnn',
+    'rpn_proposal', 'sampler', 'score_thr', 'size_divisor', 'stride', 'subdivision_num_points',
+    'subdivision_steps',
+))  # fmt: skip
+
+# Keys that MMEngine and the hosts take out of settings before a class gets the rest.
+_TAKEN_OUT = {
+    'bg_cls_weight', 'by_epoch', 'class_agnostic', 'constructor', 'convert_to_iter_based',
+    'fallback_on_stride', 'num_batch_per_epoch', 'paramwise_cfg', 'priority', 'requires_grad',
+    'scale_factor', 'split_thr',
+}  # fmt: skip
 
 _MEANT = ': did you mean {!r}?'
 
 
 def check_spelling(config: Config) -> Iterator[Finding]:
     """Look for keys, types and values that nothing reads."""
-    found = []
+    found, section = [], _Section(config)
     for key in config.keys() - READ_KEYS:
         # Only keys that are nearly one that is read: others are variables of the config's own.
         meant = _meant(key, READ_KEYS)
@@ -73,7 +85,7 @@ def check_spelling(config: Config) -> Iterator[Finding]:
     for key in READ_KEYS & config.keys():
         # One finding for each place.
         once: dict[str, Finding] = {}
-        for finding in _Section(config, key).look(config[key], key):
+        for finding in section.look(config[key], key):
             once.setdefault(finding.where, finding)
         found += once.values()
     yield from found or [sound('config', 'every key and type is known')]
@@ -100,15 +112,9 @@ def check_parameter_names(config: Config, model: nn.Module) -> Iterator[Finding]
 class _Section:
     """What a config has under one of its top-level keys."""
 
-    def __init__(self, config: Config, key: str):
+    def __init__(self, config: Config):
         self.scope = scope_of(config)
-        readers = [Runner, DefaultOptimWrapperConstructor, FileClient]
-        for path, settings in within(config[key], key):
-            readers += self._classes(path, settings)
-        # Heads look up mmcv's operators themselves, by their names.
-        operators = set(dir(sys.modules.get('mmcv.ops')))
-        self.words = words(frozenset(readers)) | operators
-        self.known = self.words | registered_names()
+        self.registered = registered_names()
 
     def _classes(self, path: str, settings: Mapping) -> tuple[Callable, ...]:
         if settings.get('type'):
@@ -116,7 +122,7 @@ class _Section:
         return _IMPLIED.get(path, ())
 
     def look(self, value: object, path: str) -> Iterator[Finding]:
-        """What is misspelt in a value and all that is in it."""
+        """Look for misspelt names in a value and everything inside it."""
         if isinstance(value, Mapping):
             classes = self._classes(path, value)
             if 'type' in value and not classes:
@@ -132,22 +138,22 @@ class _Section:
         elif path.rpartition('.')[2] in _OWN_NAMES or '.metainfo.' in path:
             return
         elif isinstance(value, (list, tuple)):
-            # Several unknown words are the user's own names, such as class names.
-            unknown = [one for one in value if isinstance(one, str) and one not in self.known]
             for i, inner in enumerate(value):
-                if inner not in unknown or len(unknown) == 1:
-                    yield from self.look(inner, f'{path}[{i}]')
-        elif isinstance(value, str) and value.isidentifier():
-            meant = _meant(value, self.known)
-            if meant:
-                yield error(path, f'is {value!r}, which nothing knows: did you mean {meant!r}?')
+                yield from self.look(inner, f'{path}[{i}]')
+        elif isinstance(value, str) and value[:1].isupper() and value.isidentifier():
+            # Such as the constructor of an optimizer.
+            meant = _meant(value, self.registered)
+            if meant is not None:
+                yield error(path, f'is {value!r}, which is not registered: did you mean {meant!r}?')
 
     def _unknown_type(self, kind: object, path: str) -> Iterator[Finding]:
         scope, _, name = str(kind).rpartition('.')
-        # Some types are not classes: only the class above knows them. If the library of a scope is
-        # missing, another check reports that the model cannot be built.
-        if name not in self.words and scope in ('', 'mmengine', *HOSTS, 'ptnt_mm'):
-            what = f'unknown type {kind!r}{suggest(name, registered_names(), _MEANT)}'
+        # In a model, types may also be operators or words of a part's own. Building it shows the
+        # others, as well as libraries that are missing.
+        meant = _meant(name, self.registered)
+        is_class = name[:1].isupper() and not path.startswith('model')
+        if scope in ('', 'mmengine', *HOSTS, 'ptnt_mm') and (meant or is_class):
+            what = f'unknown type {kind!r}{suggest(name, self.registered, _MEANT)}'
             advice = 'correct it, or name the package that has it in custom_imports'
             yield error(f'{path}.type', what, advice)
 
@@ -164,14 +170,11 @@ class _Section:
                 yield from _wrong_value(where, value, parameters)
             elif key in ('type', '_scope_') or not str(key).isidentifier():
                 continue
-            elif meant := slips(key) & names - settings.keys():
-                yield _no_argument(where, classes, meant)
-            elif key in self.words:
-                # Some class that the settings pass through reads it.
-                continue
-            elif is_complete:
+            elif slips(key) & (names | _TAKEN_OUT) - settings.keys():
+                yield _no_argument(where, classes, names | _TAKEN_OUT)
+            elif is_complete and key not in _TAKEN_OUT:
                 yield _no_argument(where, classes, names)
-            elif meant := _meant(key, self.words):
+            elif not taken and (meant := _meant(key, _WITHOUT_SIGNATURE)):
                 yield error(where, f'nothing reads it: did you mean {meant!r}?')
 
 
@@ -190,15 +193,16 @@ def _meant(name: str, known: set[str] | frozenset[str]) -> str | None:
 
 
 def _wrong_value(
-    where: str, value: object, parameters: list[inspect.Parameter | None]
+    where: str, value: object, parameters: list[inspect.Parameter]
 ) -> Iterator[Finding]:
     """A text where a number or a list is expected, or what is nearly the default."""
-    kinds = [plain_types(parameter) for parameter in parameters]
+    kinds = [_plain_types(parameter) for parameter in parameters]
     allowed = set().union(*kinds)
+    allowed |= {type(parameter.default) for parameter in parameters}
     if isinstance(value, str) and all(kinds) and str not in allowed:
-        names = ' or '.join(sorted(kind.__name__ for kind in allowed - {NoneType}))
+        names = ' or '.join(sorted(kind.__name__ for kind in allowed - {types.NoneType}))
         yield error(where, f'is {value!r}, expected {names}')
-    defaults = {one for parameter in parameters if parameter for one in _texts(parameter.default)}
+    defaults = {one for parameter in parameters for one in _texts(parameter.default)}
     for text in _texts(value):
         if where.rpartition('.')[2] not in _OWN_NAMES and slips(text) & defaults:
             meant = min(slips(text) & defaults)
@@ -208,3 +212,22 @@ def _wrong_value(
 def _texts(value: object) -> list[str]:
     values = value if isinstance(value, (list, tuple)) else [value]
     return [one for one in values if isinstance(one, str)]
+
+
+def _plain_types(parameter: inspect.Parameter) -> set[type]:
+    """The plain types that a parameter takes; none if it may be others."""
+    if parameter.annotation is not parameter.empty:
+        return _leaves(parameter.annotation)
+    return {int, float} if type(parameter.default) in (int, float) else set()
+
+
+def _leaves(annotation: object) -> set[type]:
+    origin = typing.get_origin(annotation)
+    if isinstance(annotation, str):
+        # Not evaluated: plain ones say enough.
+        leaves = [{_NAMED.get(name.strip())} - {None} for name in annotation.split('|')]
+    elif origin in (typing.Union, types.UnionType):
+        leaves = [_leaves(part) for part in typing.get_args(annotation)]
+    else:
+        leaves = [{origin or annotation} & set(_PLAIN)]
+    return set().union(*leaves) if all(leaves) else set()

@@ -1,4 +1,4 @@
-"""The recipe of a training: length, batch, learning rate, memory, and where weights come from."""
+"""The recipe: length, batch, learning rate, and where weights come from."""
 
 from collections.abc import Iterator
 
@@ -6,9 +6,7 @@ from mmengine.config import Config
 
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets
-from ptnt_mm.engine.training_memory import StepMemory, free_memory
 from ptnt_mm.utils.findings import Finding, error, note, sound, warning
-from ptnt_mm.utils.text import binary
 
 # A higher rate was meant for SGD: published ones for Adam and AdamW are 1e-4 to 1e-3.
 _ADAM_LIMIT = 3e-3
@@ -78,25 +76,6 @@ def say_where_weights_come_from(config: Config, weights: str | None) -> Iterator
             'training starts from random numbers, and published results are out of reach. '
             '--pretrained PATH gives the backbone its ImageNet weights',
         )
-
-
-def check_memory(config: Config, step: StepMemory) -> Iterator[Finding]:
-    """Compare the estimate for a batch with what the device has."""
-    images = config.train_dataloader.get('batch_size', 1)
-    needed = step.weights + step.image * images
-    what = (
-        f'a step takes about {binary(needed)}: {binary(step.weights)} for weights, gradients '
-        f'and optimizer, {images} x {binary(step.image)} for images of {step.area / 1e6:.2f} '
-        'megapixels in 32 bits'
-    )
-    device, free = free_memory()
-    if free is None:
-        yield note('Memory', f'{what}; this system does not say how much it has')
-    elif needed > free:
-        advice = 'lower train_dataloader.batch_size, set model.backbone.with_cp=True, or use --amp'
-        yield warning('Memory', f'{what}; {device} has {binary(free)} free', advice)
-    else:
-        yield sound('Memory', f'{what}; {device} has {binary(free)} free')
 
 
 def _images_and_steps(config: Config) -> tuple[int, int]:

@@ -1,0 +1,191 @@
+"""The evaluation of one image: its pipeline, the model with its post-processing, the metrics."""
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from mmengine.config import Config, ConfigDict
+from mmengine.registry import MODELS
+from torch import Tensor, nn
+
+from ptnt_mm.check.data_sets import Data
+from ptnt_mm.check.failed_steps import StepError, at, describe, failing_class
+from ptnt_mm.check.few_images import collate_of, few_images, shrunk, take
+from ptnt_mm.check.one_image_metrics import left_out, measure
+from ptnt_mm.check.trial import WHOLE, sides, undisturbed
+from ptnt_mm.engine.config import kind_of, within
+from ptnt_mm.engine.constructors import arguments, classes_named
+from ptnt_mm.engine.data_files import data_sets
+from ptnt_mm.engine.hosts import scope_of
+from ptnt_mm.utils.findings import Finding, error, note, sound
+
+_META_KEYS = ('img_id', 'img_path', 'ori_shape', 'img_shape', 'pad_shape', 'scale_factor', 'flip',
+              'flip_direction')  # fmt: skip
+"""What models and metrics read; each Pack transform has more by default."""
+
+
+@dataclass
+class Evaluation:
+    """The evaluation of one image, or of two of different sizes where batches are larger.
+
+    Attributes:
+        split: 'val' or 'test'.
+        model: Its thresholds of scores should be 0, so that something is found.
+        data: The data sets that were read.
+        with_tta: Whether to evaluate as ``ptnt test --tta`` does.
+        metrics: What was measured, by name; None if it failed, or if an evaluator was not tried.
+    """
+
+    config: Config
+    split: str
+    model: nn.Module
+    data: Sequence[Data]
+    with_tta: bool = False
+    metrics: dict[str, Any] | None = None
+
+    @property
+    def scope(self) -> str:
+        """The config's default scope."""
+        return scope_of(self.config)
+
+    def check(self) -> Iterator[Finding]:
+        """Evaluate; an error names the setting that is wrong."""
+        what = 'evaluated with test-time augmentation' if self.with_tta else 'evaluated'
+        try:
+            metrics = self.run()
+        except StepError as failed:
+            advice = 'the first evaluation would stop'
+            yield from self._lacking() or [error(*describe(failed, self.config), advice)]
+            return
+        if names := left_out(self.config, self.split):
+            yield note(self.split, f'{", ".join(names)} was not tried')
+        else:
+            self.metrics = metrics
+        named = f': {", ".join(metrics)}' if metrics else ''
+        yield sound(self.split, f'an image is {what}{named}')
+
+    def run(self) -> dict[str, Any]:
+        """Evaluate, and return the metrics by name.
+
+        Raises:
+            StepError: if the data set, its pipeline, the model or a metric fails.
+        """
+        with undisturbed(self.config):
+            for side in sides(self.config):
+                try:
+                    return self._evaluate(side)
+                except StepError as failed:
+                    # Some models take no other size.
+                    if side == WHOLE or not failed.where.startswith('model'):
+                        raise
+        raise AssertionError('the last side is the whole image')
+
+    def _evaluate(self, side: int) -> dict[str, Any]:
+        config, split = self.config, self.split
+        collate = collate_of(config, split)
+        with at(f'{split}_dataloader.dataset'):
+            data_set = few_images(config, split, self.data)
+            samples = self._chosen(data_set)
+        with at(f'{split}_dataloader'):
+            batch = collate(samples)
+            if len(set(map(_size, samples))) == 1:
+                batch = collate([shrunk(sample, side) for sample in samples])
+        with at('tta_model' if self.with_tta else 'model'), torch.no_grad():
+            model = self.model.eval()
+            if self.with_tta:
+                model = MODELS.build(dict(config.tta_model, module=model)).eval()
+            predicted = model.test_step(batch)
+        with at(f'{split}_evaluator'):
+            return measure(config, split, data_set.metainfo, self.data, batch, predicted)
+
+    def _chosen(self, data_set: Any) -> list[dict]:
+        if self.with_tta or self.config[f'{self.split}_dataloader'].get('batch_size', 1) == 1:
+            return take(data_set, 1)
+        first, *others = take(data_set, len(data_set))
+        unlike = [other for other in others if _size(other) != _size(first)]
+        return [first, *(unlike or others)[:1]]
+
+    def _lacking(self) -> list[Finding]:
+        """An error for the meta keys without which an evaluation fails, if it is about them."""
+        packs = _packing(self.config, self.split)
+        absent = {
+            path: [key for key in _known_keys(self.scope, step) if key not in self._stated(step)]
+            for path, step in packs.items()
+        }
+        if self._failure(absent) is not None:
+            return []
+        found = []
+        for path, keys in absent.items():
+            needed, users = [], []
+            for key in keys:
+                fewer = {**absent, path: [other for other in keys if other != key]}
+                if (failed := self._failure(fewer)) is not None:
+                    needed.append(key)
+                    users.append(failing_class(failed.__cause__) or failed.where)
+            if needed:
+                keys_text = ', '.join(map(repr, needed))
+                what = f'lacks {keys_text}, which {", ".join(dict.fromkeys(users))} needs'
+                if self.with_tta:
+                    path = path.replace(f'{self.split}_dataloader.dataset.pipeline', 'tta_pipeline')
+                found.append(error(f'{path}.meta_keys', what, f'add {keys_text}'))
+        return found
+
+    def _stated(self, step: ConfigDict) -> tuple[str, ...]:
+        """The meta keys of a step, stated or by default."""
+        return tuple(step.get('meta_keys') or _default_keys(step, self.scope))
+
+    def _failure(self, more: dict[str, list[str]]) -> StepError | None:
+        """The failure with more meta keys, by the paths of the steps that get them."""
+        config = copy.deepcopy(self.config)
+        for path, step in _packing(config, self.split).items():
+            step['meta_keys'] = (*self._stated(step), *more[path])
+        try:
+            replace(self, config=config).run()
+        except StepError as failed:
+            return failed
+        return None
+
+
+def why_not_evaluated(config: Config, split: str) -> str:
+    """Why an evaluation cannot be tried apart from its loop; empty if it can."""
+    loop = kind_of(config.get(f'{split}_cfg') or {})
+    if loop not in ('', 'ValLoop', 'TestLoop'):
+        return f'{loop} evaluates in its own way'
+    hooks = map(kind_of, config.get('custom_hooks') or ())
+    prepares = [name for name in hooks if name.startswith('PrepareProto')]
+    return f'{prepares[0]} prepares the model' if prepares else ''
+
+
+def with_tta_pipeline(config: Config) -> Config:
+    """A copy of a config whose test data goes through the pipeline of ``ptnt test --tta``."""
+    config = copy.deepcopy(config)
+    for data_set in data_sets(config, 'test'):
+        data_set.settings['pipeline'] = config.tta_pipeline
+    return config
+
+
+def _size(sample: dict) -> tuple[int, ...]:
+    image = sample.get('inputs')
+    return tuple(image.shape) if isinstance(image, Tensor) else ()
+
+
+def _packing(config: Config, split: str) -> dict[str, ConfigDict]:
+    """The steps of a split's pipelines that choose meta keys, by their paths."""
+    where = f'{split}_dataloader.dataset'
+    inside = within(config[f'{split}_dataloader'].dataset, where)
+    return {path: step for path, step in inside if kind_of(step).startswith('Pack')}
+
+
+def _default_keys(step: ConfigDict, scope: str) -> tuple[str, ...]:
+    for cls in classes_named(step.get('type'), step.get('_scope_', scope)):
+        parameter = arguments(cls).parameters.get('meta_keys')
+        if parameter is not None:
+            return tuple(parameter.default)
+    return ()
+
+
+def _known_keys(scope: str, step: ConfigDict) -> dict[str, None]:
+    """The meta keys that something may read, each once."""
+    return dict.fromkeys((*_META_KEYS, *_default_keys(step, scope)))

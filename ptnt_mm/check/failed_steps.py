@@ -1,0 +1,92 @@
+"""From an exception in a step that was tried to the setting that is wrong."""
+
+import linecache
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from mmengine.config import Config
+from mmengine.dataset import Compose
+from mmengine.evaluator import BaseMetric
+from torch import nn
+
+from ptnt_mm.engine.config import explain_build_error, kind_of, within
+
+_CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
+
+
+class StepError(Exception):
+    """A step that was tried failed.
+
+    Attributes:
+        where: The part of the config that is probably wrong. The cause has the rest.
+    """
+
+    def __init__(self, where: str):
+        super().__init__(where)
+        self.where = where
+
+
+@contextmanager
+def at(where: str) -> Iterator[None]:
+    """Raise a StepError that names a part of the config, in place of any other exception."""
+    try:
+        yield
+    except StepError:
+        raise
+    except Exception as error:  # pipelines, models and metrics may raise anything
+        raise StepError(where) from error
+
+
+def describe(failed: StepError, config: Config) -> tuple[str, str]:
+    """The setting that is probably wrong, and what happens with it, in one line."""
+    error = failed.__cause__
+    where = _failing_transform(error, failed.where, config) or failed.where
+    reason = explain_build_error(error).strip().splitlines() or ['']
+    # The last line of such a message is the gist of it: the first ones are a worker's traceback.
+    reason = reason[0] or _failing_line(error)
+    culprit = failing_class(error)
+    by = f'{culprit} fails: ' if culprit else 'fails: '
+    kind = '' if isinstance(error, AssertionError | ValueError) else f'{type(error).__name__}: '
+    return where, f'{by}{kind}{reason}'
+
+
+def failing_class(error: BaseException) -> str | None:
+    """The innermost part of a model, metric or transform in which an exception was raised."""
+    found = None
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        owner = frame.f_locals.get('self')
+        is_part = isinstance(owner, (nn.Module, BaseMetric)) or hasattr(owner, 'transform')
+        named = type(owner).__module__.split('.')[0] not in ('torch', 'mmengine')
+        if is_part and named and not isinstance(owner, _CONTAINERS):
+            found = type(owner).__name__
+    return found
+
+
+def _failing_transform(error: BaseException, where: str, config: Config) -> str | None:
+    """The path of the pipeline's transform in which an exception was raised."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if frame.f_code is Compose.__call__.__code__ and 't' in frame.f_locals:
+            steps, step = frame.f_locals['self'].transforms, frame.f_locals['t']
+            return _path_of(steps.index(step), type(step).__name__, len(steps), where, config)
+    return None
+
+
+def _path_of(i: int, kind: str, length: int, where: str, config: Config) -> str | None:
+    top, _, key = where.partition('.')
+    for path, settings in within((config.get(top) or {}).get(key), where):
+        pipeline = settings.get('pipeline') or ()
+        if len(pipeline) == length and kind_of(pipeline[i]) == kind:
+            return f'{path}.pipeline[{i}]'
+    return None
+
+
+def _failing_line(error: BaseException) -> str:
+    """The line of code that raised an exception without a message."""
+    frames: list[tuple[FrameType, int]] = list(traceback.walk_tb(error.__traceback__))
+    if not frames:
+        return type(error).__name__
+    frame, number = frames[-1]
+    line = linecache.getline(frame.f_code.co_filename, number).strip()
+    return line or type(error).__name__

@@ -1,0 +1,49 @@
+"""Names of metrics that hooks and schedules watch."""
+
+from collections.abc import Collection, Iterator
+
+from mmengine.config import Config
+from mmengine.hooks import CheckpointHook
+
+from ptnt_mm.engine.config import kind_of
+from ptnt_mm.utils.findings import Finding, error, warning
+from ptnt_mm.utils.text import some, suggest
+
+
+def check_monitored(config: Config, measured: Collection[str]) -> Iterator[Finding]:
+    """Compare the metrics that are watched with those that evaluators measure, by their names."""
+    for where, name, rule in _watched(config):
+        if name not in measured:
+            # Users leave the prefix out most often.
+            same = [other for other in measured if other.rpartition('/')[2] == name]
+            near = f'did you mean {same[0]!r}?' if same else suggest(name, measured)
+            what = f'is {name!r}, which is not measured: {near or "nothing is like it"}'
+            yield error(where, what, f'write one of {some(measured, 20)}')
+        elif rule == 'less' and _is_better_if_greater(name):
+            where = f'{where.rpartition(".")[0]}.rule'
+            yield warning(where, f"is 'less', and more is better for {name}", "write 'greater'")
+
+
+def _watched(config: Config) -> Iterator[tuple[str, str, str | None]]:
+    """The path of each setting that names a metric, the name, and the rule to compare by."""
+    hook = (config.get('default_hooks') or {}).get('checkpoint') or {}
+    best, rules = hook.get('save_best') or (), hook.get('rule')
+    best = [best] if isinstance(best, str) else best
+    rules = rules if isinstance(rules, (list, tuple)) else [rules] * len(best)
+    for name, rule in zip(best, rules, strict=False):
+        # With 'auto' it is the first metric.
+        if name != 'auto':
+            yield 'default_hooks.checkpoint.save_best', name, rule
+    for i, settings in enumerate(config.get('custom_hooks') or ()):
+        if kind_of(settings) == 'EarlyStoppingHook' and 'monitor' in settings:
+            yield f'custom_hooks[{i}].monitor', settings['monitor'], settings.get('rule')
+    schedules = config.get('param_scheduler') or ()
+    for i, settings in enumerate(schedules if isinstance(schedules, list) else [schedules]):
+        if kind_of(settings).startswith('ReduceOnPlateau') and 'monitor' in settings:
+            yield f'param_scheduler[{i}].monitor', settings['monitor'], settings.get('rule')
+
+
+def _is_better_if_greater(name: str) -> bool:
+    """Whether MMEngine would look for the greatest value of a metric of this name."""
+    short = name.rpartition('/')[2].lower()
+    return any(key.lower() in short for key in CheckpointHook._default_greater_keys)

@@ -1,0 +1,109 @@
+"""A config's evaluators, on the predictions for one image."""
+
+import copy
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from mmengine.config import Config
+from mmengine.evaluator import BaseMetric
+from mmengine.registry import METRICS
+from mmengine.structures import BaseDataElement
+from torch import Tensor
+
+from ptnt_mm.check.coco_annotations import DetectionData, index
+from ptnt_mm.check.data_sets import Data
+from ptnt_mm.engine.config import kind_of
+from ptnt_mm.engine.data_files import DataSet, evaluators
+
+# They write files, fetch something, or need more than an image.
+_LEFT_OUT = (
+    'ANLS', 'CityScapesMetric', 'CityscapesMetric', 'CocoPanopticMetric', 'COCOCaption',
+    'COCOCaptionMetric', 'CrowdHumanMetric', 'DumpDetResults', 'DumpMaps', 'DumpODVGResults',
+    'DumpProposals', 'DumpResults', 'Flickr30kMetric', 'GQAAcc', 'LVISMetric', 'LVISFixedAPMetric',
+    'MOTChallengeMetric', 'NocapsSave', 'RefExpMetric', 'ReIDMetrics', 'RetrievalRecall',
+    'RetrievalAveragePrecision', 'ScienceQAMetric', 'VQAAcc', 'VQAMCTest', 'YouTubeVISMetric',
+)  # fmt: skip
+_FILES = ('outfile_prefix', 'output_dir', 'out_dir', 'out_file_path')
+
+
+def left_out(config: Config, split: str) -> list[str]:
+    """The kinds of evaluators that are not tried."""
+    return [kind_of(one) for one in evaluators(config, split) if not _is_tried(one)]
+
+
+def measure(
+    config: Config,
+    split: str,
+    metainfo: dict,
+    data: Sequence[Data],
+    batch: Any,
+    predicted: Sequence[BaseDataElement],
+) -> dict[str, Any]:
+    """Give predictions to the evaluators, and return the metrics by name; no file is left.
+
+    Args:
+        config: Its evaluators are built.
+        split: 'val' or 'test'.
+        metainfo: That of the data set.
+        data: The data sets that were read: annotations are not read again.
+        batch: The samples, collated.
+        predicted: What the model found. If that is nothing, a made-up object takes its place:
+            some metrics stop early otherwise.
+    """
+    found: dict[str, Any] = {}
+    samples = [_with_an_object(one).to_dict() for one in predicted]
+    for settings in filter(_is_tried, evaluators(config, split)):
+        metric = _build(settings, split, data)
+        metric.dataset_meta = metainfo
+        metric.process(batch, copy.deepcopy(samples))
+        prefix = f'{metric.prefix}/' if metric.prefix else ''
+        for name, value in metric.compute_metrics(metric.results).items():
+            if prefix + name in found:
+                raise ValueError(
+                    f'two evaluators measure {prefix + name}: give one of them a prefix'
+                )
+            found[prefix + name] = value
+    return found
+
+
+def _is_tried(settings: dict) -> bool:
+    return kind_of(settings) not in _LEFT_OUT and not settings.get('format_only')
+
+
+def _build(settings: dict, split: str, data: Sequence[Data]) -> BaseMetric:
+    settings = {key: value for key, value in settings.items() if key not in _FILES}
+    file = DataSet({}, ()).path(settings.get('ann_file'))
+    if kind_of(settings) == 'CocoMetric' and file is not None:
+        for one in data:
+            if isinstance(one, DetectionData) and one.few and split in one.pipelines:
+                metric = METRICS.build(dict(settings, ann_file=None))
+                metric._coco_api = _annotations_of_few(one, settings.get('sort_categories'))
+                return metric
+    return METRICS.build(settings)
+
+
+def _annotations_of_few(data: DetectionData, is_sorted: bool | None) -> Any:
+    ids = {info['img_id'] for info in data.few}
+    images = {key: image for key, image in data.file.images.items() if key in ids}
+    annotations = [entry for entry in data.file.annotations if entry['image_id'] in ids]
+    categories = data.file.categories
+    if is_sorted:
+        categories = sorted(categories, key=lambda category: category['id'])
+    few = replace(data.file, images=images, annotations=annotations, categories=categories)
+    return index(type(data.built).COCOAPI, few, str(data.file.path))
+
+
+def _with_an_object(predicted: BaseDataElement) -> BaseDataElement:
+    instances = predicted.get('pred_instances')
+    if instances is not None and 'bboxes' in instances and not len(instances.bboxes):
+        made_up = {
+            key: value.new_zeros((1, *value.shape[1:]))
+            for key, value in instances.items()
+            if isinstance(value, Tensor)
+        }
+        with suppress(RuntimeError):  # boxes of other dimensions
+            made_up['bboxes'][:] = made_up['bboxes'].new_tensor([0, 0, 8, 8])
+        predicted.pred_instances = type(instances)(**made_up)
+    return predicted

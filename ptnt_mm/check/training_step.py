@@ -1,0 +1,83 @@
+"""A step of training on one or two small images, as the config's pipeline makes them."""
+
+import copy
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from mmengine.config import Config
+from mmengine.model import BaseModel
+from torch import nn
+
+from ptnt_mm.check.data_sets import Data
+from ptnt_mm.check.failed_steps import StepError, at, describe
+from ptnt_mm.check.few_images import collate_of, few_images, shrunk, take
+from ptnt_mm.check.trial import WHOLE, sides, undisturbed
+from ptnt_mm.utils.findings import Finding, error, note, sound
+
+_WHERE = 'a training step'
+
+
+def check_training_step(
+    config: Config, model: nn.Module, data: Sequence[Data], gpus: int
+) -> Iterator[Finding]:
+    """Take a step of training on the CPU, without the optimizer."""
+    if not isinstance(model, BaseModel) or type(model).train_step is not BaseModel.train_step:
+        yield note(_WHERE, f'not tried: {type(model).__name__} takes its steps in its own way')
+        return
+    try:
+        train_once(config, model, data, gpus)
+    except StepError as failed:
+        yield error(*describe(failed, config), 'training would stop at its first step')
+        return
+    yield sound(_WHERE, 'the loss of a few images and its gradients can be computed')
+
+
+def train_once(config: Config, model: nn.Module, data: Sequence[Data], gpus: int) -> None:
+    """Compute the loss of a training batch of one or two images, and its gradients.
+
+    Two where training has two: BatchNorm cannot learn from one value.
+
+    Raises:
+        StepError: if the data set, its pipeline or the model fails.
+    """
+    with undisturbed(config):
+        with at('train_dataloader.dataset'):
+            samples = take(few_images(config, 'train', data), 2)
+            batch = config.train_dataloader.get('batch_size', 1) * gpus
+            # There may be a single image.
+            samples = (samples * 2)[: max(min(batch, 2), 1)]
+        for side in sides(config):
+            try:
+                _loss(config, model, samples, side)
+                return
+            except StepError:
+                # Some models take no other size.
+                if side == WHOLE:
+                    raise
+
+
+def _loss(config: Config, model: nn.Module, samples: list[dict], side: int) -> None:
+    with at('train_dataloader'):
+        smaller = [shrunk(sample, side, with_truth=True) for sample in samples]
+        # Preprocessors pad annotations in place.
+        batch = collate_of(config, 'train')(copy.deepcopy(smaller))
+    with at('model'), _small_padding(model, side):
+        batch = model.train().data_preprocessor(batch, True)
+        total, _ = model.parse_losses(model._run_forward(batch, mode='loss'))
+        total.backward()
+        model.zero_grad()
+
+
+@contextmanager
+def _small_padding(model: nn.Module, side: int) -> Iterator[None]:
+    """Let preprocessors that pad to a fixed size pad to a smaller one."""
+    preprocessor = model.data_preprocessor
+    parts = [preprocessor, *(getattr(preprocessor, 'batch_augments', None) or ())]
+    sizes = [(part, part.size) for part in parts if isinstance(getattr(part, 'size', 0), tuple)]
+    try:
+        for part, size in sizes:
+            part.size = tuple(n if n < side else side + n % 64 for n in size)
+        yield
+    finally:
+        for part, size in sizes:
+            part.size = size

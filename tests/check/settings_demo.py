@@ -1,0 +1,203 @@
+"""Configs of ours and of the hosts on the demo data, and ways to change their settings."""
+
+import copy
+import functools
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+
+from mmengine.config import Config, ConfigDict
+
+from ptnt_mm.engine.config import kind_of, read_config, within
+from ptnt_mm.engine.data_files import data_sets, evaluators
+
+CLASSES = ('ball', 'coin', 'crate', 'cup')
+SPLITS = ('train', 'val', 'test')
+
+Change = Callable[[Config], object]
+
+
+def config_on_demo(name: str, folder: Path, crops: Path) -> Config:
+    """A config of ours ('retinanet') or of a host, with its data replaced by the demo set.
+
+    Args:
+        name: Of a demo config, or 'mmdet/' and the path of a config in its wheel.
+        folder: The demo set.
+        crops: The demo set's objects, for classifiers.
+    """
+    config = copy.deepcopy(_read(name))
+    change = {'mmdet': _use_objects, 'mmseg': _use_maps, 'mmpretrain': _use_labels}
+    for split in SPLITS:
+        for data_set in data_sets(config, split):
+            change[config.default_scope](data_set.settings, split, folder, crops)
+        for evaluator in evaluators(config, split):
+            if evaluator.get('ann_file'):
+                evaluator['ann_file'] = str(folder / 'annotations' / 'instances_val.json')
+    return config
+
+
+def put(settings: dict) -> Change:
+    """Give --cfg-options."""
+
+    def change(config: Config) -> None:
+        for key, value in settings.items():
+            parent, _, last = key.rpartition('.')
+            inner = _at(config, parent) if parent else config
+            if isinstance(value, dict) and not value.get('_delete_'):
+                value = {**(inner.get(last) or {}), **value}
+            elif isinstance(value, dict):
+                value = {k: v for k, v in value.items() if k != '_delete_'}
+            inner[last] = ConfigDict(value) if isinstance(value, dict) else value
+
+    return change
+
+
+def both(*changes: Change) -> Change:
+    return lambda config: [change(config) for change in changes]
+
+
+def set_step(split: str, kind: str, **options: object) -> Change:
+    """Change the transforms of a kind; None takes a setting out."""
+
+    def change(config: Config) -> None:
+        for pipeline, i in _steps(config, split, kind):
+            pipeline[i].update(options)
+
+    return change
+
+
+def drop_meta(split: str, *keys: str) -> Change:
+    """Take meta keys out of a pipeline's last step."""
+
+    def change(config: Config) -> None:
+        for pipeline, i in _steps(config, split, 'PackDetInputs'):
+            pipeline[i]['meta_keys'] = tuple(k for k in pipeline[i].meta_keys if k not in keys)
+
+    return change
+
+
+def removed(split: str, kind: str) -> Change:
+    return lambda config: [p.pop(i) for p, i in list(_steps(config, split, kind))]
+
+
+def swapped(split: str, kind: str, **step: object) -> Change:
+    def change(config: Config) -> None:
+        for pipeline, i in _steps(config, split, kind):
+            pipeline[i] = ConfigDict(step)
+
+    return change
+
+
+def inserted(split: str, place: int, **step: object) -> Change:
+    def change(config: Config) -> None:
+        (data_set,) = data_sets(config, split)
+        data_set.settings['pipeline'].insert(place, ConfigDict(step))
+
+    return change
+
+
+def wrapped(split: str, kind: str, **options: object) -> Change:
+    def change(config: Config) -> None:
+        loader = config[f'{split}_dataloader']
+        inner = loader.dataset
+        joined = dict(datasets=[inner, copy.deepcopy(inner)]) if kind == 'ConcatDataset' else {}
+        loader.dataset = ConfigDict(dict(type=kind, **options, **(joined or dict(dataset=inner))))
+
+    return change
+
+
+def _at(config: Config, path: str) -> ConfigDict:
+    inner = config
+    for key in path.split('.'):
+        inner = inner[key]
+    return inner
+
+
+def _steps(config: Config, split: str, kind: str) -> Iterator[tuple[list, int]]:
+    """The lists that hold a kind of transform, and its place there."""
+    if split == 'tta':
+        lists = [
+            steps
+            for _, settings in within(config.tta_pipeline, 'tta')
+            if kind_of(settings) == 'TestTimeAug'
+            for steps in settings.transforms
+        ]
+    else:
+        lists = [data_set.settings['pipeline'] for data_set in data_sets(config, split)]
+    found = [(steps, i) for steps in lists for i, step in enumerate(steps) if kind_of(step) == kind]
+    assert found, f'no {kind} in {split}'
+    yield from reversed(found)
+
+
+@functools.cache
+def _read(name: str) -> Config:
+    package, _, path = name.partition('/')
+    if not path:
+        ours = dict(classifier='classifier_ptnt_ti', semantic_fpn='semantic_fpn_ptnt_ti')
+        return read_config(f'demo_{ours.get(name, f"{name}_ptnt_ti")}')
+    root = Path(import_module(package).__file__).parent / '.mim' / 'configs'
+    config = read_config(str(root / path))
+    for _, settings in within(config.model, 'model'):
+        settings.pop('init_cfg', None)
+        settings.pop('pretrained', None)
+        # One process has nothing to synchronise.
+        if settings.get('type') == 'SyncBN':
+            settings['type'] = 'BN'
+        if isinstance(settings.get('num_classes'), int) and 'rpn_head' not in _:
+            settings['num_classes'] = 5 if package == 'mmseg' else 4
+        if settings.get('out_channels') == 1 and package == 'mmseg':
+            settings['out_channels'] = 5
+        if settings.get('type') == 'ResNet' and package == 'mmdet' and settings.depth == 50:
+            settings.update(depth=18)
+            _narrow(config.model, settings)
+    for split in SPLITS:
+        if (loader := config.get(f'{split}_dataloader')) is not None:
+            loader.batch_size = min(loader.batch_size, 4)
+    return config
+
+
+def _narrow(model: ConfigDict, backbone: ConfigDict) -> None:
+    """Let a neck take the channels of ResNet-18 in place of those of ResNet-50."""
+    neck = model.get('neck')
+    if neck is not None and 'in_channels' in neck:
+        channels = neck.in_channels
+        quarter = (lambda n: n // 4) if isinstance(channels, int) else lambda n: [c // 4 for c in n]
+        neck['in_channels'] = quarter(channels)
+
+
+def _use_objects(settings: ConfigDict, split: str, folder: Path, crops: Path) -> None:
+    part = 'train' if split == 'train' else 'val'
+    settings.update(
+        data_root=f'{folder}/',
+        ann_file=f'annotations/instances_{part}.json',
+        data_prefix=dict(img=f'{part}/'),
+        metainfo=dict(classes=CLASSES),
+    )
+
+
+def _use_maps(settings: ConfigDict, split: str, folder: Path, crops: Path) -> None:
+    part = 'train' if split == 'train' else 'val'
+    settings.update(
+        type='BaseSegDataset',
+        data_root=f'{folder}/',
+        data_prefix=dict(img_path=part, seg_map_path=f'semantic/{part}'),
+        img_suffix='.jpg',
+        seg_map_suffix='.png',
+        reduce_zero_label=False,
+        metainfo=dict(classes=('background', *CLASSES)),
+    )
+    settings.pop('ann_file', None)
+    for step in settings.get('pipeline', ()):
+        step.pop('reduce_zero_label', None)
+
+
+def _use_labels(settings: ConfigDict, split: str, folder: Path, crops: Path) -> None:
+    part = 'train' if split == 'train' else 'val'
+    settings.update(
+        type='CustomDataset',
+        data_root=f'{crops}/',
+        data_prefix=part,
+        metainfo=dict(classes=CLASSES),
+    )
+    settings.pop('ann_file', None)
+    settings.pop('split', None)
