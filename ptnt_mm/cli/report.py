@@ -66,7 +66,11 @@ def write_report(
         if faults:
             more = f', and {len(faults) - 1} more: see the page' if faults[1:] else ''
             print(f'{faults[0]}{more}')
-    write_page('report.html', page, **content, drawing_code=drawing_code())
+    title = f'Training report: {", ".join(names)}'
+    code = drawing_code()
+    write_page(
+        'report.html', page, title=title, generator='ptnt report', drawing_code=code, **content
+    )
     return page
 
 

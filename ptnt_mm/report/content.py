@@ -1,21 +1,34 @@
-"""What the page of a report shows: its runs side by side."""
+"""The content of a report's page: runs side by side."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import cycle, zip_longest
-from typing import Any
+from itertools import zip_longest
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ptnt_mm.engine.config import flat_settings
+from ptnt_mm.report.comparison import (
+    COST,
+    COUNT,
+    ERROR_COUNT,
+    PERCENT,
+    SCORE,
+    SHARE,
+    Cell,
+    Table,
+    difference,
+    table_of_classes,
+)
 from ptnt_mm.report.errors import ERRORS
-from ptnt_mm.report.pictures import photograph
-from ptnt_mm.report.training_run import TrainingRun
+from ptnt_mm.report.training_run import Curves, TrainingRun
+from ptnt_mm.utils.decoding import read_rgb
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.scalar_logs import main_metric_first
 from ptnt_mm.version import __version__
-from ptnt_mm.visualization.charts import LINES, bar_chart, line_chart
+from ptnt_mm.visualization.charts import bar_chart, choice_chart, line_colours, training_chart
+from ptnt_mm.visualization.pictures import photograph
 
 _MOST_IMAGES = 48
 _MOST_BYTES = 6_000_000
@@ -30,12 +43,21 @@ _MOST_DIFFERENCES = 100
 Spec = dict[str, Any]
 
 
+class Chart(NamedTuple):
+    """A chart with its heading, a text below it, and whether the reader may smooth it."""
+
+    title: str
+    spec: Spec
+    note: str = ''
+    noisy: bool = False
+
+
 def page_content(
     runs: Sequence[TrainingRun], reports: Mapping[str, Any], notes: Mapping[str, str]
 ) -> dict[str, Any]:
-    """What the template ``report.html`` is filled with.
+    """Return the variables of the template ``report.html``.
 
-    ``reports`` holds what the predictions of a run say, ``notes`` why there are none, both by the
+    ``reports`` holds the evaluated predictions of runs, ``notes`` why there are none, both by the
     names of the runs.
     """
     detectors, segmenters = (
@@ -43,27 +65,22 @@ def page_content(
         for task in ('detection', 'segmentation')
     )
     names = [run.name for run in runs]
-    charts = _charts_of_detectors(detectors, names) if detectors else {}
+    colours = dict(zip(names, line_colours(len(names)), strict=True))
+    charts = _charts_of_detectors(detectors, colours) if detectors else {}
     if segmenters:
-        charts['IoU'] = _bars_of_classes(segmenters, 'IoU', names)
+        charts['IoU'] = _bars_of_classes(segmenters, 'IoU', colours)
     # Two galleries share the page.
     size = _MOST_BYTES // (2 if detectors and segmenters else 1)
-    colours = dict(zip(names, cycle(LINES), strict=False))
     return dict(
         made=f'{datetime.now():%Y-%m-%d %H:%M} by ptnt_mm {__version__}',
         runs=runs,
         colours=colours,
         facts={run.name: dict(run.facts()) for run in runs},
-        reports=reports,
+        headlines=_headlines(reports),
         notes=notes,
-        curves=list(_curves(runs)),
+        curves=list(_curves(runs, colours)),
         differences=_differences(runs),
-        columns_of_boxes=[
-            (f'{run}: {what}' if len(runs) > 1 else what, colours[run], numbers)
-            for run, report in detectors.items()
-            for what, numbers in report.numbers().items()
-        ],
-        columns_of_maps=[(run, colours[run], one.summary) for run, one in segmenters.items()],
+        tables=_tables(names, detectors, segmenters),
         detectors=detectors,
         segmenters=segmenters,
         errors=ERRORS,
@@ -73,50 +90,92 @@ def page_content(
     )
 
 
-def _curves(runs: Sequence[TrainingRun]) -> Iterator[tuple[str, Spec]]:
-    """Titles and charts: of all runs together where each has one curve, else of each run."""
+def _headlines(reports: Mapping[str, Any]) -> dict[str, list[tuple[str, str, Cell | None]]]:
+    """For each run its main figures: names, values, and differences to the first run with them."""
+    first, headlines = {}, {}
+    for run, report in reports.items():
+        unit = report.unit
+        headlines[run] = [
+            (
+                name,
+                unit.text(value),
+                difference(unit, value, first[name]) if name in first else None,
+            )
+            for name, value in report.headline().items()
+        ]
+        first = {**report.headline(), **first}
+    return headlines
+
+
+def _tables(
+    names: Sequence[str], detectors: Mapping[str, Any], segmenters: Mapping[str, Any]
+) -> dict[str, Table]:
+    """The tables of figures, by their place on the page."""
+    tables = {}
+    if detectors:
+        numbers = {run: report.numbers() for run, report in detectors.items()}
+        tables['twelve'] = Table(names, list(next(iter(numbers[next(iter(numbers))].values()))))
+        for kind in ('boxes', 'masks'):
+            tables['twelve'].add(kind, SCORE, {r: n[kind] for r, n in numbers.items() if kind in n})
+        rows = {run: list(report.of_classes()) for run, report in detectors.items()}
+        tables['classes'] = table_of_classes(
+            names, rows, lambda figure: COUNT if figure == 'objects' else SCORE
+        )
+        splits = {run: report.split for run, report in detectors.items()}
+        tables['kinds'] = Table(names, list(ERRORS))
+        tables['kinds'].add('number', ERROR_COUNT, {r: s.counts for r, s in splits.items()})
+        tables['kinds'].add('AP', COST, {run: split.costs for run, split in splits.items()})
+    if segmenters:
+        summaries = {run: report.summary for run, report in segmenters.items()}
+        tables['means'] = Table(names, list(next(iter(summaries.values()))))
+        tables['means'].add('all classes', PERCENT, summaries)
+        rows = {run: list(report.of_classes()) for run, report in segmenters.items()}
+        tables['regions'] = table_of_classes(
+            names, rows, lambda figure: SHARE if figure == 'pixels' else PERCENT
+        )
+    return tables
+
+
+def _curves(runs: Sequence[TrainingRun], colours: Mapping[str, str]) -> Iterator[Chart]:
+    """Charts of all runs together where each has one curve, else of each run."""
     points = [dict(point, run=run.name) for run in runs for point in run.curves()]
-    names = [run.name for run in runs]
-    # Colours of runs would say that a curve belongs to another run.
-    unused = (LINES[len(runs) :] or LINES) if len(runs) > 1 else LINES
-    for group in dict.fromkeys((point['group'], point['unit']) for point in points):
-        own = [point for point in points if (point['group'], point['unit']) == group]
-        of_runs = {name: [point for point in own if point['run'] == name] for name in names}
-        curves, title = list(dict.fromkeys(point['curve'] for point in own)), group[0]
+    for kind in dict.fromkeys(point['chart'] for point in points):
+        own = [point for point in points if point['chart'] == kind]
+        of_runs = {name: [point for point in own if point['run'] == name] for name in colours}
+        curves = list(dict.fromkeys(point['curve'] for point in own))
         if len(curves) == 1:
-            yield title, _chart(own, 'run', names)
+            yield _chart(kind, kind.title, own, 'run', colours)
             continue
-        if title.startswith('Evaluation') and len(list(filter(None, of_runs.values()))) > 1:
+        if kind.title.startswith('Evaluation') and len(list(filter(None, of_runs.values()))) > 1:
             main = main_metric_first(curves)[0]
             of_main = [point for point in own if point['curve'] == main]
-            yield f'{title}: {main}', _chart(of_main, 'run', names)
+            yield _chart(kind, f'{kind.title}: {main}', of_main, 'run', colours)
+        # In a colour of another run, a curve would seem to belong to it.
+        taken = len(runs) if len(runs) > 1 else 0
+        of_curves = dict(zip(curves, line_colours(taken + len(curves))[taken:], strict=True))
         for name, of_run in of_runs.items():
             if of_run:
-                heading = f'{title}: {name}' if len(runs) > 1 else title
-                yield heading, _chart(of_run, 'curve', curves, unused)
+                title = f'{kind.title}: {name}' if len(runs) > 1 else kind.title
+                yield _chart(kind, title, of_run, 'curve', of_curves)
 
 
 def _chart(
-    points: Sequence[Mapping[str, Any]],
-    key: str,
-    names: Sequence[str],
-    colours: Sequence[str] = LINES,
-) -> Spec:
-    """A line for each name that points, as :meth:`TrainingRun.curves` gives them, have at a key."""
-    unit = points[0]['unit']
-    rows = [{'name': p[key], unit: p['step'], 'value': p['value']} for p in points]
-    return line_chart(rows, unit, 'value', names, colours=colours)
+    kind: Curves, title: str, points: Sequence[Mapping], key: str, colours: Mapping[str, str]
+) -> Chart:
+    """Draw a line for each name that points have at a key, see :meth:`TrainingRun.curves`."""
+    rows = [{'name': p[key], kind.unit: p['step'], 'value': p['value']} for p in points]
+    return Chart(title, training_chart(rows, kind.unit, colours), kind.note, kind.noisy)
 
 
 def _differences(runs: Sequence[TrainingRun]) -> list[tuple[str, list[str]]]:
-    """Keys of the configs whose values differ, with the value of each run."""
+    """Return the keys of configs whose values differ, with the value of each run."""
     settings = [flat_settings(run.config.to_dict()) for run in runs]
     keys = dict.fromkeys(key for of_run in settings for key in of_run if key != 'work_dir')
     rows = ((key, [of_run.get(key, '–') for of_run in settings]) for key in keys)
     return [row for row in rows if len(set(row[1])) > 1][:_MOST_DIFFERENCES]
 
 
-def _charts_of_detectors(reports: Mapping[str, Any], names: Sequence[str]) -> dict[str, Spec]:
+def _charts_of_detectors(reports: Mapping[str, Any], colours: Mapping[str, str]) -> dict[str, Spec]:
     costs = [
         dict(name=run, kind=str(kind), AP=round(cost, 4))
         for run, report in reports.items()
@@ -124,20 +183,20 @@ def _charts_of_detectors(reports: Mapping[str, Any], names: Sequence[str]) -> di
     ]
     curves = [dict(row, name=run) for run in reports for row in reports[run].scores.curves()]
     return dict(
-        AP=_bars_of_classes(reports, 'AP', names),
-        costs=bar_chart(costs, 'AP', 'kind', names),
-        curves=line_chart(curves, 'recall', 'precision', names, choice='Class'),
+        AP=_bars_of_classes(reports, 'AP', colours),
+        costs=bar_chart(costs, 'AP', 'kind', colours),
+        curves=choice_chart(curves, 'recall', 'precision', 'Class', colours),
     )
 
 
-def _bars_of_classes(reports: Mapping[str, Any], figure: str, names: Sequence[str]) -> Spec:
+def _bars_of_classes(reports: Mapping[str, Any], figure: str, colours: Mapping[str, str]) -> Spec:
     rows = [dict(row, name=run) for run in reports for row in reports[run].of_classes()]
     rows.sort(key=lambda row: -(row[figure] or 0))
-    return bar_chart(rows, figure, 'Class', names)
+    return bar_chart(rows, figure, 'Class', colours)
 
 
 def _most_confused(names: Sequence[str], counts: np.ndarray) -> dict[str, Any]:
-    """A matrix of which the page shows as many classes as there is room for."""
+    """Reduce a confusion matrix to the classes that are confused most."""
     mistakes = counts.sum(axis=0) + counts.sum(axis=1) - 2 * counts.diagonal()
     kept = np.sort(np.argsort(-mistakes, kind='stable')[:_MOST_CONFUSED])
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
@@ -151,7 +210,7 @@ def _most_confused(names: Sequence[str], counts: np.ndarray) -> dict[str, Any]:
 
 
 def _gallery(reports: Mapping[str, Any], colours: Mapping[str, str], size: int) -> dict[str, Any]:
-    """The worst images of all runs, and what each run says of them, in so many bytes at most."""
+    """Collect the worst images of all runs with their predictions, in at most ``size`` bytes."""
     of_runs = {run: {one.file: one for one in reports[run].images()} for run in reports}
     ranked = [sorted(found.values(), key=lambda one: -one.cost) for found in of_runs.values()]
     # The worst of each run, then the second of each, and so on.
@@ -160,7 +219,7 @@ def _gallery(reports: Mapping[str, Any], colours: Mapping[str, str], size: int) 
     for file, name in list(names.items())[:_MOST_IMAGES]:
         seen = {run: found[file] for run, found in of_runs.items() if file in found}
         try:
-            picture = photograph(file)
+            picture = photograph(read_rgb(file))
         except UserError as error:
             # Its figures are worth a card without a picture.
             run, worst = next(iter(seen.items()))

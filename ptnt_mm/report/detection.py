@@ -1,4 +1,4 @@
-"""What a report says of a detector: scores, errors, confusion, and its worst images."""
+"""The report of a detector: scores, errors, confusion, and its worst images."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import cv2
 import numpy as np
 from mmengine.config import Config
 from sklearn.metrics import confusion_matrix
 
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.report.coco_scores import CocoScores, read_annotations, score_results
+from ptnt_mm.report.comparison import SCORE
 from ptnt_mm.report.errors import (
     FOREGROUND,
     Detection,
@@ -22,8 +22,9 @@ from ptnt_mm.report.errors import (
     overlaps,
     split_errors,
 )
-from ptnt_mm.report.pictures import Worst
+from ptnt_mm.report.worst_images import Worst
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.visualization.pictures import outline
 
 METRIC = 'CocoMetric'
 """The evaluator whose predictions are read."""
@@ -73,10 +74,12 @@ class DetectionReport:
     all_scores: list[CocoScores]  # of boxes, and of masks if there are any
     folders: list[Path]  # where images are
 
-    def headline(self) -> list[tuple[str, str]]:
-        """The figures that count: names and values."""
+    unit = SCORE
+
+    def headline(self) -> dict[str, float]:
+        """The main figures by their names, in [0, 1]."""
         names = dict(bbox='Box AP', segm='Mask AP')
-        return [(names[one.kind], f'{one.twelve["AP"] or 0:.3f}') for one in self.all_scores]
+        return {names[scores.kind]: scores.twelve['AP'] or 0 for scores in self.all_scores}
 
     def numbers(self) -> dict[str, dict[str, float | None]]:
         """COCO's twelve numbers in [0, 1], of boxes and of masks."""
@@ -167,16 +170,12 @@ class DetectionReport:
         yield from ((truth['category_id'], None) for truth in left.values())
 
     def _shape(self, one: Detection | Truth) -> dict[str, object]:
-        """Class, box and, if masks are compared, the outline as a path of SVG in pixels."""
+        """Class, box and, if masks are compared, the outline as an SVG path in pixels."""
         box = [round(value) for value in one.entry['bbox']]
         shape = dict(label=self.scores.classes[one.entry['category_id']], box=box)
         if self.scores.kind == 'segm':
             # It knows the sizes of images, which polygons need.
-            mask = self.scores.evaluation.cocoGt.annToMask(one.entry)
-            contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
-            lines = (cv2.approxPolyDP(contour, 1, closed=True)[:, 0] for contour in contours)
-            paths = ('M' + 'L'.join(f'{x} {y}' for x, y in line) + 'Z' for line in lines)
-            shape['outline'] = ''.join(paths)
+            shape['outline'] = outline(self.scores.evaluation.cocoGt.annToMask(one.entry))
         return shape
 
 

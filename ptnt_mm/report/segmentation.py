@@ -1,4 +1,4 @@
-"""What a report says of a segmenter of mmseg: IoU per class, confusion, and its worst images."""
+"""The report of an mmseg segmenter: IoU per class, confusion, and its worst images."""
 
 import copy
 from collections.abc import Iterator, Sequence
@@ -18,11 +18,13 @@ from ptnt_mm.data.class_masks import IGNORED
 from ptnt_mm.engine.build import explained_building
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets
-from ptnt_mm.report.pictures import Worst, class_map
+from ptnt_mm.report.comparison import PERCENT
+from ptnt_mm.report.worst_images import Worst
 from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.decoding import DECODERS, why_unreadable
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import watched
+from ptnt_mm.visualization.pictures import class_map
 
 METRIC = 'IoUMetric'
 """The evaluator whose predictions are read."""
@@ -71,9 +73,11 @@ class SegmentationReport:
         palette = self.data_set.metainfo.get('palette') or class_colours(len(self.names))
         return dict(zip(self.names, palette, strict=True))
 
-    def headline(self) -> list[tuple[str, str]]:
-        """The figure that counts: its name and value."""
-        return [('mIoU', f'{100 * self.summary["mIoU"]:.1f} %')]
+    unit = PERCENT
+
+    def headline(self) -> dict[str, float]:
+        """The main figure by its name, in [0, 1]."""
+        return dict(mIoU=self.summary['mIoU'])
 
     @property
     def summary(self) -> dict[str, float]:

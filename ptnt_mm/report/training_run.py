@@ -1,4 +1,4 @@
-"""A run's work dir: its config, its log, its predictions, and the curves of its training."""
+"""A run's work dir: its config, its log, its predictions, and its training curves."""
 
 import copy
 import importlib
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from mmengine.config import Config
 
@@ -20,39 +20,58 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.scalar_logs import TrainingLog, metrics_of, read_training_log, scalar_files
 from ptnt_mm.utils.text import binary
 
-_GROUPS = {
-    'lr': 'Learning rate',
-    'time': 'Seconds per iteration',
-    'images_per_second': 'Images per second',
-    'data_share': 'Share of data loading in the time',
-    'memory': 'Memory on the GPU (MiB)',
-    'memory_mib': 'Memory (MiB)',
-    'grad_norm': 'Norm of the gradient',
-    'gradient_norm': 'Norm of the gradient',
+
+class Curves(NamedTuple):
+    """Curves that share a chart: its title, what the reader should know, and what is counted."""
+
+    title: str
+    note: str = ''
+    noisy: bool = False  # smoothing helps
+    unit: str = 'iteration'
+
+
+_LOSS = Curves('Loss', noisy=True)
+_LOSS_PARTS = Curves('Parts of the loss', noisy=True)
+_GRADIENT = Curves(
+    'Gradient norm',
+    'The norm of all gradients together, before clipping. Where optim_wrapper.clip_grad sets '
+    'max_norm, larger gradients are scaled down to that norm.',
+    noisy=True,
+)
+_LOGGED_CURVES = {
+    'grad_norm': _GRADIENT,
+    'lr': Curves('Learning rate'),
+    'time': Curves('Seconds per iteration', noisy=True),
+    'images_per_second': Curves('Images per second', noisy=True),
+    'data_share': Curves('Share of data loading in the time', noisy=True),
+    'memory': Curves('GPU memory (MiB)'),
+    'memory_mib': Curves('Memory (MiB)'),
 }
-"""What MMEngine and our health hook log besides losses: its title."""
+"""Scalars that are logged beside losses, by MMEngine and by HealthHook."""
 
 _LOGGED = re.compile(r' - INFO - (Command|Versions|Revision of .*?|Weights): (.*)')
-"""What the log file begins with: see :func:`ptnt_mm.engine.runner.how_to_repeat`."""
+"""The beginning of the log file: see :func:`ptnt_mm.engine.runner.how_to_repeat`."""
+
+_SAVED = re.compile(r' - INFO - Saving checkpoint at (\d{1,9}) (epoch|iteration)s')
 
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """What a training left."""
+    """A work dir, finished or not."""
 
     work_dir: Path
-    name: str  # what a page calls it
-    config: Config  # of the last time that it was started or resumed
-    log: TrainingLog  # of all these times
+    name: str  # on the page
+    config: Config  # of the last start or resume
+    log: TrainingLog  # of the start and all resumes
 
     @cached_property
     def checkpoint(self) -> Path | None:
-        """The newest one that is whole."""
+        """The newest intact one."""
         return latest_checkpoint(self.work_dir)
 
     @property
     def task(self) -> str | None:
-        """'detection' or 'segmentation'; None if its predictions are not known here."""
+        """'detection' or 'segmentation'; None if its predictions cannot be read here."""
         host = HOSTS.get(self.config.get('default_scope'))
         return host.task if host and host.task in ('detection', 'segmentation') else None
 
@@ -76,54 +95,75 @@ class TrainingRun:
         reader, evaluator = self._reader(self.config)
         return reader.read_report(self.config, evaluator, self.work_dir)
 
-    def facts(self) -> Iterator[tuple[str, str]]:
-        """What was trained, how, and for how long: names and values."""
-        # The newest one of those that are named by a time.
+    @cached_property
+    def _text(self) -> str:
+        """The log file of the last start or resume; empty if there is none."""
         folder = scalar_files(self.work_dir)[-1].parents[1]
+        file = folder / f'{folder.name}.log'
+        return file.read_text(encoding='utf-8', errors='replace') if file.is_file() else ''
+
+    def progress(self) -> str:
+        """How much training is complete, of how much that was planned."""
+        unit = 'epoch' if self.log.counts_epochs else 'iteration'
+        saved = (int(number) for number, of in _SAVED.findall(self._text) if of == unit)
+        done = max([self.log.completed, *saved])
+        loop = self.config.get('train_cfg') or {}
+        planned = loop.get('max_epochs' if self.log.counts_epochs else 'max_iters')
+        text = f'{done} {unit}{"s" * (done != 1)}'
+        if isinstance(planned, int) and planned > done:
+            text = f'{done} of {planned} {unit}s'
+        begun = self.log.train[-1].get('epoch', done)
+        return f'{text}: stopped in epoch {begun}, or still running' if begun > done else text
+
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """Names and values: the model, how it was trained, and for how long."""
+        started = scalar_files(self.work_dir)[-1].parents[1].name
         model = self.config.get('model') or {}
         backbone = model.get('backbone') or {}
         arch = backbone.get('arch')
         parts = kind_of(model), kind_of(backbone), arch if isinstance(arch, str) else ''
         yield 'Model', ' '.join(filter(None, parts))
-        yield 'Started', re.sub(r'(....)(..)(..)_(..)(..).*', r'\1-\2-\3 \4:\5', folder.name)
-        lines, seconds, before = self.log.train, 0, 0
-        for line in lines:
-            seconds += (line['step'] - before) * line.get('time', 0)
-            before = line['step']
-        epochs = f'{lines[-1]["epoch"]} epochs, ' if self.log.counts_epochs else ''
-        yield 'Trained for', f'{epochs}{lines[-1]["step"]} iterations'
+        yield 'Started', re.sub(r'(....)(..)(..)_(..)(..).*', r'\1-\2-\3 \4:\5', started)
+        yield 'Trained for', self.progress()
+        yield 'Last logged iteration', str(self.log.train[-1]['step'])
+        seconds, before = 0, 0
+        for step, of_iteration in self.log.points('time'):
+            seconds += (step - before) * of_iteration
+            before = step
         yield 'Time', f'{seconds / 3600:.1f} h' if seconds > 3600 else f'{seconds / 60:.1f} min'
-        # MMEngine knows that of a GPU, our hook that of the process, too.
-        if memory := max(line.get('memory') or line.get('memory_mib') or 0 for line in lines):
-            yield 'Peak memory', binary(int(memory * 2**20))
+        # MMEngine logs that of a GPU, HealthHook that of the process, too.
+        if memory := self.log.points('memory') or self.log.points('memory_mib'):
+            yield 'Peak memory', binary(int(max(mib for _, mib in memory) * 2**20))
         yield 'Checkpoint', self.checkpoint.name if self.checkpoint else 'none'
-        file = folder / f'{folder.name}.log'
-        if file.is_file():
-            found = _LOGGED.findall(file.read_text(encoding='utf-8', errors='replace'))
-            yield from ((name.partition(' ')[0], value) for name, value in found)
+        found = _LOGGED.findall(self._text)
+        yield from ((name.partition(' ')[0], value) for name, value in found)
 
     def curves(self) -> Iterator[dict[str, Any]]:
         """Points of all curves.
 
         Yields:
-            ``group``, a title; ``unit``, what is counted; ``curve``, as it is called in the log;
-            ``step`` and ``value``.
+            ``chart``, a :class:`Curves`; ``curve``, its name in the log; ``step`` and ``value``.
         """
         unit = 'epoch' if self.log.counts_epochs else 'iteration'
         for line in self.log.val:
             for key, value in metrics_of(line).items():
                 # 'coco/segm_mAP_50' is mAP_50 of coco/segm.
                 of, _, curve = key.partition('_') if '_' in key else ('', '', key)
-                group = f'Evaluation {of}'.strip()
-                yield dict(group=group, unit=unit, curve=curve, step=line['step'], value=value)
+                chart = Curves(f'Evaluation {of}'.strip(), unit=unit)
+                yield dict(chart=chart, curve=curve, step=line['step'], value=value)
         parts = self.log.loss_parts
-        of_parts = dict.fromkeys(parts, 'Parts of the loss') if len(parts) > 1 else {}
-        for curve, group in {'loss': 'Loss', **of_parts, **_GROUPS}.items():
-            for step, value in self.log.points(curve):
-                yield dict(group=group, unit='iteration', curve=curve, step=step, value=value)
+        of_parts = dict.fromkeys(parts, _LOSS_PARTS) if len(parts) > 1 else {}
+        for curve, chart in {'loss': _LOSS, **of_parts, **_LOGGED_CURVES}.items():
+            points = self.log.points(curve)
+            if curve == 'grad_norm' and not points:
+                # MMEngine logs a norm only if gradients are clipped; HealthHook used to log one
+                # after clipping, which without any clipping is the same.
+                points = self.log.points('gradient_norm')
+            for step, value in points:
+                yield dict(chart=chart, curve=curve, step=step, value=value)
 
     def _reader(self, config: Config) -> tuple[ModuleType, dict]:
-        """The file of this folder that knows the predictions, and their evaluator."""
+        """The module that reads the predictions, and the settings of their evaluator."""
         if self.task is None:
             raise UserError(f'predictions of {config.get("default_scope")} cannot be read here')
         import_host(config.default_scope)
@@ -137,7 +177,7 @@ class TrainingRun:
 
 
 def read_run(work_dir: Path, name: str) -> TrainingRun:
-    """Read what a training left, or raise a UserError if there is no log or no config."""
+    """Read a work dir, or raise a UserError if there is no log or no config."""
     log = read_training_log(work_dir)
     config = scalar_files(work_dir)[-1].with_name('config.py')
     return TrainingRun(work_dir, name, read_config(str(config)), log)

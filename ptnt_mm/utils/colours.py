@@ -1,6 +1,8 @@
 """The colours of classes and lines."""
 
-from itertools import cycle
+import colorsys
+from collections.abc import Iterator
+from itertools import count, islice
 
 # Okabe and Ito's colours without black (RGB), which colour-blind people can tell apart.
 PALETTE = (
@@ -14,11 +16,26 @@ PALETTE = (
 )
 
 _SHADES = (1.0, 0.65, 0.4)
+_GOLDEN_RATIO = 0.618034
 
 
 def class_colours(number: int) -> list[tuple[int, int, int]]:
-    """Colours for so many classes, RGB: ours, then the same ones darker, and darker again."""
-    return [
-        tuple(int(value * _SHADES[index // len(PALETTE) % len(_SHADES)]) for value in colour)
-        for index, colour in zip(range(number), cycle(PALETTE), strict=False)
-    ]
+    """Return a different RGB colour for each of ``number`` classes.
+
+    First :data:`PALETTE`, then two darker shades of it, then :func:`more_colours`.
+    """
+    shades = [tuple(int(v * shade) for v in colour) for shade in _SHADES for colour in PALETTE]
+    return [*shades, *islice(more_colours(), max(0, number - len(shades)))][:number]
+
+
+def more_colours() -> Iterator[tuple[int, int, int]]:
+    """Yield different RGB colours without end, neither very light nor very dark."""
+    seen = set()
+    for i in count():
+        # Multiples of the golden ratio spread hues evenly, however many there are.
+        hue, lightness, saturation = i * _GOLDEN_RATIO % 1, (0.5, 0.38, 0.62)[i % 3], 0.6
+        red, green, blue = colorsys.hls_to_rgb(hue, lightness, saturation)
+        colour = round(255 * red), round(255 * green), round(255 * blue)
+        if colour not in seen:
+            seen.add(colour)
+            yield colour

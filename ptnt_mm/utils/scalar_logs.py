@@ -13,12 +13,12 @@ _BOOKKEEPING = frozenset({'step', 'iter', 'epoch', 'time', 'data_time', 'memory'
 
 
 class TrainingLog(NamedTuple):
-    """The log lines of one training and all its resumes, in step order.
+    """The log lines of a training run and all its resumes, in step order.
 
     Attributes:
         train: Lines with losses; ``step`` counts iterations.
-        val: Lines of evaluations; ``step`` counts epochs, or iterations where there are none.
-        resumed_at: The first iteration of each resume.
+        val: Lines of evaluations; ``step`` counts epochs, or iterations if training has no epochs.
+        resumed_at: The first logged iteration of each resume.
     """
 
     train: list[dict[str, Any]]
@@ -27,8 +27,18 @@ class TrainingLog(NamedTuple):
 
     @property
     def counts_epochs(self) -> bool:
-        """Whether evaluations are counted by epochs."""
+        """Whether training is divided into epochs."""
         return 'epoch' in self.train[-1]
+
+    @property
+    def completed(self) -> int:
+        """How many epochs, or iterations if training has no epochs, the log proves complete.
+
+        The end of an epoch is not logged, only what follows it: an evaluation or the next epoch.
+        """
+        last = self.train[-1]
+        trained = last['epoch'] - 1 if self.counts_epochs else last['step']
+        return max([trained, *(line['step'] for line in self.val)])
 
     @property
     def loss_parts(self) -> list[str]:
@@ -36,9 +46,9 @@ class TrainingLog(NamedTuple):
         return [key for key in self.train[-1] if 'loss' in key and key != 'loss']
 
     def points(self, key: str) -> list[tuple[int, float]]:
-        """Iterations and values of what lines with losses log; only finite values."""
-        points = ((line['step'], line.get(key, math.nan)) for line in self.train)
-        return [(step, value) for step, value in points if math.isfinite(value)]
+        """Iterations and values of a key in lines with losses; only finite values."""
+        points = ((line['step'], line.get(key)) for line in self.train)
+        return [(x, y) for x, y in points if isinstance(y, int | float) and math.isfinite(y)]
 
 
 def scalar_files(work_dir: Path) -> list[Path]:
@@ -59,6 +69,8 @@ def read_scalars(path: Path) -> list[dict[str, Any]]:
         try:
             line = json.loads(text)
             line['step'] = int(line['step'])
+            if 'epoch' in line:
+                line['epoch'] = int(line['epoch'])
         except (ValueError, KeyError, TypeError) as error:
             if number == len(texts):
                 break
@@ -71,7 +83,7 @@ def read_scalars(path: Path) -> list[dict[str, Any]]:
 
 
 def read_training_log(work_dir: Path) -> TrainingLog:
-    """Join the logs of a training and its resumes. Where they overlap, the later one counts.
+    """Join the logs of a training run and its resumes. Where they overlap, the later one counts.
 
     Raises:
         UserError: if there is no log, if it is empty, or if it was not written by MMEngine.
@@ -92,12 +104,17 @@ def read_training_log(work_dir: Path) -> TrainingLog:
             if train[0]['step'] > log.train[0]['step']:
                 log.resumed_at.append(train[0]['step'])
             else:
-                # A new training in an old folder: drop the evaluations of the earlier one.
+                # A new run in an old folder: drop the evaluations of the earlier one.
                 log.val.clear()
                 log.resumed_at.clear()
-        for earlier, later in ((log.train, train), (log.val, val)):
-            if later:
-                earlier[:] = [line for line in earlier if line['step'] < later[0]['step']] + later
+        if train:
+            first = train[0]
+            log.train[:] = [line for line in log.train if line['step'] < first['step']] + train
+            # An epoch that is trained again has not been evaluated yet.
+            begun = first.get('epoch', first['step'])
+            log.val[:] = [line for line in log.val if line['step'] < begun]
+        if val:
+            log.val[:] = [line for line in log.val if line['step'] < val[0]['step']] + val
     if not log.train:
         raise UserError(
             f'The training log of {work_dir} holds no losses yet: the first line is written after '

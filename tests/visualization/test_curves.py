@@ -17,8 +17,9 @@ def drawn(monkeypatch) -> list:
 
 
 def train_line(step, loss, **others):
+    epoch = 1 + (step - 1) // 20
     return dict(
-        lr=1e-3, time=0.5, loss=loss, loss_cls=loss / 2, epoch=step // 30, step=step, **others
+        lr=1e-3, time=0.5, loss=loss, loss_cls=loss / 2, epoch=epoch, step=step, **others
     )
 
 

@@ -1,10 +1,57 @@
-'use strict';
+// ---- Charts, drawn when their section is first open: closed, they have no width
 
-// ---- Charts
+const smoothing = document.getElementById('smoothing');
+const noisy = []; // charts that can be smoothed, each with its view and its points
 
-for (const figure of document.querySelectorAll('.chart')) {
+// An exponential moving average of each curve that does not start at 0, as in TensorBoard.
+function smoothed(points, weight) {
+  const curves = {};
+  return points.map((point) => {
+    const curve = (curves[point.name] ??= { mean: 0, rest: 1 });
+    curve.mean = weight * curve.mean + (1 - weight) * point.value;
+    curve.rest *= weight;
+    return { ...point, smooth: curve.mean / (1 - curve.rest) };
+  });
+}
+
+function smooth({ view, points }) {
+  const weight = Number(smoothing.value);
+  view.signal('smoothing', weight).data('points', smoothed(points, weight)).run();
+}
+
+async function draw(figure) {
+  if (figure.dataset.drawn) return;
+  figure.dataset.drawn = 'yes';
   const spec = JSON.parse(figure.querySelector('script').textContent);
-  vegaEmbed(figure.querySelector('.drawing'), spec, { actions: false, renderer: 'svg' });
+  const { view } = await vegaEmbed(figure.querySelector('.drawing'), spec, { actions: false, renderer: 'svg' });
+  if ('noisy' in figure.dataset) {
+    noisy.push({ view, points: spec.data.values });
+    smooth(noisy.at(-1));
+  }
+}
+
+for (const section of sections) {
+  const drawAll = () => { if (section.open) section.querySelectorAll('.chart').forEach(draw); };
+  section.addEventListener('toggle', drawAll);
+  drawAll();
+}
+smoothing?.addEventListener('input', () => {
+  smoothing.nextElementSibling.textContent = Number(smoothing.value).toFixed(2);
+  noisy.forEach(smooth);
+});
+
+// ---- A menu selects the figure that a table compares
+
+for (const menu of document.querySelectorAll('select[data-table]')) {
+  const table = document.getElementById(menu.dataset.table);
+  const choose = () => {
+    for (const { dataset, cellIndex } of table.tHead.rows[0].cells) {
+      const hidden = Boolean(dataset.figure) && dataset.figure !== menu.value;
+      for (const row of table.rows) row.cells[cellIndex].hidden = hidden;
+    }
+  };
+  menu.addEventListener('input', choose);
+  choose();
 }
 
 // ---- A click on a heading sorts: figures from the highest down, words from A to Z
@@ -65,7 +112,7 @@ function segments(card, wanted) {
   return mean <= wanted.iou ? { note: `IoU ${mean.toFixed(2)}`, 'worst first': mean, 'best first': -mean } : null;
 }
 
-const CARDS = 12; // at a time
+const CARDS = matchMedia('(max-width: 40rem)').matches ? 4 : 12; // at a time
 
 function runGallery(gallery, choose) {
   const [form, cards, more, count] = ['form', '.cards', '.more', '.count'].map((name) => gallery.querySelector(name));
