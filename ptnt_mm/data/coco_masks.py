@@ -23,7 +23,8 @@ from ptnt_mm.utils.text import some, unknown_name
 
 BACKGROUND = 'background'  # the class with the index 0
 
-_FAR = 10  # sides of an image that a polygon may lie outside of it
+FAR = 10
+"""How many sides of an image a polygon may lie outside of it."""
 
 
 def write_masks(
@@ -199,7 +200,7 @@ def run_lengths(mask: Mapping | list, height: int, width: int) -> dict:
         if not all(np.isfinite(polygon).all() for polygon in polygons):
             raise ValueError('a polygon is not finite')
         # pycocotools walks along the edges, pixel by pixel.
-        if any(np.abs(polygon).max() > _FAR * max(height, width) for polygon in polygons):
+        if any(np.abs(polygon).max() > FAR * max(height, width) for polygon in polygons):
             raise ValueError('a polygon lies far outside of the image')
         return coco.merge(coco.frPyObjects(mask, height, width))
     if list(mask['size']) != [height, width]:
