@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 COMMANDS = (
+    ('new', 'ptnt_mm.cli.new', 'make a training setup from labelled images'),
     ('train', 'ptnt_mm.cli.train', 'train a detector, segmenter or classifier'),
     ('test', 'ptnt_mm.cli.test', 'evaluate a checkpoint'),
     ('infer', 'ptnt_mm.cli.infer', 'look at images, a folder, a video or a webcam'),

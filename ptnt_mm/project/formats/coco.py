@@ -137,7 +137,7 @@ FORMAT = Format(
     'coco',
     'COCO',
     'JSON files with "images", "annotations" and "categories"',
-    ('detection', 'instance'),
+    ('detection', 'instance', 'semantic'),
     _find,
     _read,
 )

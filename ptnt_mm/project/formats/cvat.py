@@ -144,7 +144,7 @@ FORMAT = Format(
     'cvat',
     'CVAT for images 1.1',
     'an XML file with <annotations> and <image>',
-    ('detection', 'instance'),
+    ('detection', 'instance', 'semantic'),
     _find,
     _read,
 )

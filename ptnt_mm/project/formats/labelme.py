@@ -146,7 +146,7 @@ FORMAT = Format(
     'labelme',
     'LabelMe',
     'JSON files with "shapes" and "imagePath"',
-    ('detection', 'instance'),
+    ('detection', 'instance', 'semantic'),
     _find,
     _read,
 )

@@ -224,7 +224,7 @@ FORMAT = Format(
     'yolo',
     'YOLO (v5 to v26)',
     'a data.yaml with names, or text files of numbers in labels/ or beside images',
-    ('detection', 'instance'),
+    ('detection', 'instance', 'semantic'),
     _find,
     _read,
 )
