@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from ptnt_mm.data.class_masks import IGNORED, save_mask, write_names
-from ptnt_mm.data.coco_masks import BACKGROUND
+from ptnt_mm.data.coco_masks import BACKGROUND, draw_mask
 from ptnt_mm.project.labels import LabelledImage, Labels
 from ptnt_mm.project.mask_values import read_values
-from ptnt_mm.project.segmentations import area, draw_classes
+from ptnt_mm.project.segmentations import area
 from ptnt_mm.utils.atomic_files import write_whole
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.many_files import on_threads
@@ -108,7 +108,7 @@ def _pixels(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[s
         if image.mask is not None:
             pixels = lookup(read_values(image.mask))
         else:
-            pixels = draw_classes(image.objects, image.size, indices)
+            pixels = _drawn(image, indices)
         save_mask(pixels, len(classes), folder / 'masks' / f'{name}.png')
 
     for split, images in splits.items():
@@ -117,6 +117,16 @@ def _pixels(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[s
         write_whole(folder / f'{split}.txt', '\n'.join(names) + '\n')
     write_names(folder / 'masks', classes)
     return classes
+
+
+def _drawn(image: LabelledImage, indices: Mapping[str, int]) -> np.ndarray:
+    """The class of each pixel, (H, W) uint8, of an image with masks of objects."""
+    entry = dict(width=image.size[0], height=image.size[1], file_name=image.path.name)
+    annotations = [
+        dict(id=i, category_id=one.label, segmentation=one.segmentation, iscrowd=one.ignored)
+        for i, one in enumerate(image.objects)
+    ]
+    return draw_mask(entry, annotations, indices)
 
 
 class _Lookup:

@@ -10,6 +10,9 @@ from ptnt_mm.project.recipe import Choice, Recipe
 _RETINANET = (8, 16, 32, 64, 128)
 _FROM_4 = (4, 8, 16, 32, 64)
 
+_SCALES = {16: [4, 8], 8: [2, 4, 8]}
+"""Sides of Mask R-CNN's anchors in cells, by the smallest in pixels; the usual are [8]."""
+
 # What the fragments have.
 _SCALED = [127.5, 127.5, 127.5]
 
@@ -55,7 +58,7 @@ def _retinanet(facts: Facts, recipe: Recipe) -> Iterator[str]:
     yield from _neck(facts, recipe, _RETINANET, dict(start_level=start) if start else {})
     head = dict(num_classes=_COUNT)
     if recipe['anchors'].value is not None:
-        head |= dict(anchor_generator=dict(octave_base_scale=recipe['anchors'].value // 2))
+        head |= dict(anchor_generator=dict(octave_base_scale=recipe['anchors'].value // 8))
     yield f'bbox_head={_dict(head)},{_comment(recipe["anchors"].because)}'
     limit = recipe['max_per_img']
     yield from _test(limit, dict(max_per_img=limit.value))
@@ -64,7 +67,7 @@ def _retinanet(facts: Facts, recipe: Recipe) -> Iterator[str]:
 def _mask_rcnn(facts: Facts, recipe: Recipe) -> Iterator[str]:
     yield from _neck(facts, recipe, _FROM_4)
     if recipe['anchors'].value is not None:
-        rpn = dict(anchor_generator=dict(scales=[recipe['anchors'].value]))
+        rpn = dict(anchor_generator=dict(scales=_SCALES[recipe['anchors'].value]))
         yield f'rpn_head={_dict(rpn)},{_comment(recipe["anchors"].because)}'
     yield 'roi_head=dict('
     yield '    bbox_head=dict(num_classes=len(classes)), mask_head=dict(num_classes=len(classes))'

@@ -55,7 +55,9 @@ _MODELS = {
     'classification': 'classifier_ptnt_ti',
 }
 
-_SMALL = 16  # pixels of a small object: two cells of the finest map of stride 8
+# Pixels of a small object: two cells of the finest map, whose stride is 8 for RetinaNet, else 4.
+_SMALL = {'detection': 16, 'instance': 8, 'semantic': 8}
+_ANCHOR = 32  # pixels, the smallest usual one
 _SIDES = (320, 1333)  # of images in which objects or areas are found
 _CROPPED = 512  # pixels of a segmenter's crop, at most
 _CLASSIFIED = (64, 224)  # sides of images that are classified
@@ -90,7 +92,11 @@ def _size(facts: Facts, _: Recipe) -> Choice:
         because = f'images are {facts.size[0]} x {facts.size[1]}'
     else:
         # Enlarging beyond twice shows nothing new.
-        side = min(max(_near_32(_SMALL / facts.small), _SIDES[0]), _SIDES[1], 2 * _near_32(long))
+        side = min(
+            max(_near_32(_SMALL[facts.task] / facts.small), _SIDES[0]),
+            _SIDES[1],
+            2 * _near_32(long),
+        )
         because = (
             f'images are {facts.size[0]} x {facts.size[1]}; one object in ten is below '
             f'{facts.small * long:.0f} pixels, here {facts.small * side:.0f}'
@@ -109,9 +115,12 @@ def _anchors(facts: Facts, recipe: Recipe) -> Choice:
     if facts.task not in ('detection', 'instance') or facts.small is None:
         return Choice(None)
     pixels = facts.small * max(recipe['size'].value)
-    if pixels >= 1.5 * _SMALL:
-        return Choice(None)
-    return Choice(4, f'small objects: {pixels:.0f} pixels')
+    anchor = _ANCHOR
+    while anchor > 1.5 * pixels and anchor > _SMALL[facts.task]:
+        anchor //= 2
+    return (
+        Choice(None) if anchor == _ANCHOR else Choice(anchor, f'small objects: {pixels:.0f} pixels')
+    )
 
 
 def _max_per_img(facts: Facts, _: Recipe) -> Choice:
@@ -199,11 +208,11 @@ RULES = (
     ),
     Rule(
         'size',
-        'The longer side at which one object in ten is below 16 pixels; 320 to 1333, and at most '
-        'twice that of the images. Without objects: the size of the images, 320 to 1024. '
+        'The longer side at which one object in ten is below 16 pixels, or 8 for masks; 320 to '
+        '1333, and at most twice that of the images. Without objects: the size of the images, 320 to 1024. '
         'Classifiers: the shorter side, 64 to 224.',
-        'The finest map has a cell for 8 pixels, and an object needs two cells. Larger images take '
-        'longer and show nothing new.',
+        'An object needs two cells of the finest map, which has one for 8 pixels, or 4 for masks. '
+        'Larger images take longer and show nothing new.',
         _size,
     ),
     Rule(
@@ -214,8 +223,8 @@ RULES = (
     ),
     Rule(
         'anchors',
-        'Half the usual size where one object in ten is below 24 pixels.',
-        'The smallest usual anchor is 32 pixels wide, and finds nothing that is half as wide.',
+        'From 32 pixels; from 16 or 8 where one object in ten is smaller than two thirds of that.',
+        'An anchor of 32 pixels overlaps too little with an object that is half as wide.',
         _anchors,
     ),
     Rule(

@@ -1,13 +1,12 @@
 """Masks of objects as COCO stores them: checked, drawn, and made from pixels."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import chain
 
 import numpy as np
 from pycocotools import mask as coco
 
-from ptnt_mm.data.class_masks import IGNORED
 from ptnt_mm.data.coco_masks import FAR, encode_mask, run_lengths
 from ptnt_mm.project.labels import Box, LabelledObject, Segmentation, box_around
 
@@ -64,24 +63,3 @@ def area(one: LabelledObject, size: tuple[int, int]) -> float:
     if one.segmentation is None:
         return one.box[2] * one.box[3]
     return float(coco.area(run_lengths(one.segmentation, size[1], size[0])))
-
-
-def draw_classes(
-    objects: Sequence[LabelledObject], size: tuple[int, int], indices: Mapping[str, int]
-) -> np.ndarray:
-    """Draw objects as a mask of classes: small ones over large ones, all of them over ignored ones.
-
-    Args:
-        objects: Those with a mask are drawn.
-        size: (width, height) of the image in pixels.
-        indices: The index of each class.
-
-    Returns:
-        The class of each pixel, (H, W) uint8: 0 where nothing is.
-    """
-    pixels = np.zeros(size[::-1], np.uint8)
-    drawn = [one for one in objects if one.segmentation is not None]
-    for one in sorted(drawn, key=lambda one: (not one.ignored, -area(one, size))):
-        inside = coco.decode(run_lengths(one.segmentation, size[1], size[0])).astype(bool)
-        pixels[inside] = IGNORED if one.ignored else indices[one.label]
-    return pixels
