@@ -209,8 +209,8 @@ RULES = (
     Rule(
         'size',
         'The longer side at which one object in ten is below 16 pixels, or 8 for masks; 320 to '
-        '1333, and at most twice that of the images. Without objects: the size of the images, 320 to 1024. '
-        'Classifiers: the shorter side, 64 to 224.',
+        '1333, and at most twice that of the images. Without objects: the size of the images, 320 '
+        'to 1024. Classifiers: the shorter side, 64 to 224.',
         'An object needs two cells of the finest map, which has one for 8 pixels, or 4 for masks. '
         'Larger images take longer and show nothing new.',
         _size,
