@@ -1,6 +1,7 @@
 """Find, read and copy the configs that come with the package."""
 
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from mmengine.config import Config
@@ -64,9 +65,21 @@ def copy_config(name: str, folder: Path) -> list[Path]:
         UserError: if the name is unknown, if one of the files already exists with other content,
             or if the folder cannot be written to.
     """
-    root = config_root()
-    sources = _with_bases(config_path(name))
-    targets = [folder / source.relative_to(root) for source in sources]
+    return _copy(_with_bases(config_path(name)), folder)
+
+
+def copy_bases(names: Iterable[str], folder: Path) -> list[Path]:
+    """Copy fragments, such as '_base_/schedules/new.py', and their bases into a folder.
+
+    Returns and raises what :func:`copy_config` does.
+    """
+    files = [file for name in names for file in _with_bases(config_root() / name)]
+    return _copy(list(dict.fromkeys(files)), folder)
+
+
+def _copy(sources: list[Path], folder: Path) -> list[Path]:
+    """Copy configs to where they lie relative to the folder of configs."""
+    targets = [folder / source.relative_to(config_root()) for source in sources]
     for source, target in zip(sources, targets, strict=True):
         if target.exists() and target.read_bytes() != source.read_bytes():
             raise UserError(f'{target} exists and differs: choose another folder, or move it away')

@@ -15,7 +15,7 @@ FLOORS = (
     ('mmcv_ops', 'checkpoints', 'data', 'deploy', 'zoo'),
     ('doctor', 'models', 'visualization'),
     ('engine',),
-    ('check', 'inference', 'report'),
+    ('check', 'inference', 'project', 'report'),
     ('export',),
     ('cli',),
     ('__init__', '__main__'),

@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 COMMANDS = (
+    ('new', 'ptnt_mm.cli.new', 'make a training setup from labelled images'),
     ('train', 'ptnt_mm.cli.train', 'train a detector, segmenter or classifier'),
     ('test', 'ptnt_mm.cli.test', 'evaluate a checkpoint'),
     ('infer', 'ptnt_mm.cli.infer', 'look at images, a folder, a video or a webcam'),
@@ -23,7 +24,6 @@ COMMANDS = (
     ('complexity', 'ptnt_mm.cli.complexity', 'count parameters and multiply-adds'),
     ('configs', 'ptnt_mm.cli.configs', 'list the configs of this package, or copy one'),
     ('demo', 'ptnt_mm.cli.demo', 'make the demo data set, without any download'),
-    ('masks-from-coco', 'ptnt_mm.cli.masks_from_coco', 'draw COCO polygons as masks of classes'),
     ('doctor', 'ptnt_mm.cli.doctor', 'show what is installed, and how to mend it'),
     ('mmcv-ops', 'ptnt_mm.cli.mmcv_ops', "offer mmcv's operators to all programs"),
     ('completion', 'ptnt_mm.cli.completion', 'print the completion of bash, zsh or fish'),

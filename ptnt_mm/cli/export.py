@@ -26,6 +26,7 @@ from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.engine.data_files import check_data_files
 from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.engine.loading import load_whole
+from ptnt_mm.engine.work_dir import checkpoint_to_use
 from ptnt_mm.export.comparison import TOLERANCE, compare, sizes_to_check
 from ptnt_mm.export.evaluation import evaluate_file, images_of, resizing, test_images
 from ptnt_mm.export.formats import (
@@ -251,7 +252,11 @@ def main(words: list[str] | None = None) -> int:
 def _parser() -> Parser:
     parser = Parser(__doc__)
     add_config(parser, 'model.test_cfg.score_thr=0.3')
-    parser.add_argument('checkpoint', help='what training saved')
+    parser.add_argument(
+        'checkpoint',
+        nargs='?',
+        help="what training saved; by default the best or the newest in the config's work dir",
+    )
     parser.add_argument(
         '--out', type=Path, required=True, help='the file to write: .onnx, .xml (OpenVINO) or .pt2'
     )
@@ -278,4 +283,5 @@ def _run(args: argparse.Namespace) -> None:
         raise UserError('--int8 and --calibrate FOLDER belong together: give both')
     config = read_config(args.config, args.cfg_options)
     size = args.size and tuple(args.size)
-    export(resolved(ExportArguments, args, config=config, size=size))
+    checkpoint = checkpoint_to_use(config, args.checkpoint)
+    export(resolved(ExportArguments, args, config=config, checkpoint=checkpoint, size=size))

@@ -15,6 +15,7 @@ from ptnt_mm.checkpoints.read import check_file, refuse_forced_unsafe_loading
 from ptnt_mm.cli.arguments import Parser, add_config, resolved
 from ptnt_mm.deploy.about import SUFFIXES
 from ptnt_mm.engine.config import read_config
+from ptnt_mm.engine.work_dir import checkpoint_to_use
 from ptnt_mm.inference.images import Images
 from ptnt_mm.inference.predictor import load_exported, load_predictor
 from ptnt_mm.inference.results import FORMAT, Results
@@ -139,7 +140,9 @@ def _parser() -> Parser:
     )
     add_config(parser, 'model.test_cfg.max_per_img=20')
     parser.add_argument(
-        'checkpoint', nargs='?', help='what training saved; nothing behind an exported file'
+        'checkpoint',
+        nargs='?',
+        help="what training saved; by default the best or the newest in the config's work dir",
     )
     parser.add_argument(
         '--out', type=Path, metavar='DIR', help='where results go: work_dirs/infer/INPUT by default'
@@ -166,7 +169,7 @@ def _parser() -> Parser:
 
 def _resolve(args: argparse.Namespace) -> InferArguments:
     exported = Path(args.config).suffix in SUFFIXES
-    if exported != (args.checkpoint is None) or (exported and (args.cfg_options or args.device)):
+    if exported and (args.checkpoint or args.cfg_options or args.device):
         raise UserError(
             'expected a config and a checkpoint, or an exported file alone, without --cfg-options '
             'and --device'
@@ -174,7 +177,10 @@ def _resolve(args: argparse.Namespace) -> InferArguments:
     if exported:
         return resolved(InferArguments, args, config=None, checkpoint=args.config, config_name=None)
     config = read_config(args.config, args.cfg_options)
-    return resolved(InferArguments, args, config=config, config_name=args.config)
+    checkpoint = checkpoint_to_use(config, args.checkpoint)
+    return resolved(
+        InferArguments, args, config=config, checkpoint=checkpoint, config_name=args.config
+    )
 
 
 def _run(arguments: InferArguments) -> None:

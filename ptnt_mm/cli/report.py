@@ -13,6 +13,7 @@ from typing import Any
 
 from ptnt_mm.cli.arguments import Parser
 from ptnt_mm.cli.test import evaluate
+from ptnt_mm.engine.work_dir import work_dir_of
 from ptnt_mm.report.training_run import TrainingRun, read_run
 from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.errors import UserError
@@ -29,7 +30,7 @@ def write_report(
     checkpoint is evaluated first, and its predictions are kept there.
 
     Args:
-        work_dirs: Those of trainings; one that is named twice is one.
+        work_dirs: Of runs, or folders of projects; one that is named twice is one.
         out: The page, which is returned. By default ``report.html`` in the first work dir, where
             the page of an earlier call is replaced.
         overwrite: Replace any other file that is there.
@@ -43,14 +44,15 @@ def write_report(
         from ptnt_mm.visualization.page import write_page
     except ModuleNotFoundError as error:
         raise UserError(f'{error}: a report needs pip install {_PACKAGES}') from error
-    work_dirs = list(dict.fromkeys(work_dirs))
+    named = list(dict.fromkeys(work_dirs))
+    work_dirs = [work_dir_of(folder) for folder in named]
     default = work_dirs[0] / 'report.html'
     page = out or default
     if page != default:
         check_new(page, overwrite)
-    names = [path.resolve().name for path in work_dirs]
+    names = [path.resolve().name for path in named]
     if len(set(names)) < len(names):
-        names = list(map(str, work_dirs))
+        names = list(map(str, named))
     runs = [read_run(work_dir, name) for work_dir, name in zip(work_dirs, names, strict=True)]
     reports, notes = {}, {}
     for run in runs:
@@ -104,7 +106,11 @@ def main(words: list[str] | None = None) -> int:
 def _parser() -> Parser:
     parser = Parser(__doc__)
     parser.add_argument(
-        'work_dirs', nargs='+', type=Path, metavar='WORK_DIR', help='the --work-dir of a training'
+        'work_dirs',
+        nargs='+',
+        type=Path,
+        metavar='WORK_DIR',
+        help='the --work-dir of a run, or a project',
     )
     parser.add_argument(
         '--out', type=Path, metavar='FILE.html', help='the page: WORK_DIR/report.html by default'

@@ -22,7 +22,7 @@ from ptnt_mm.engine.failures import late_building
 from ptnt_mm.engine.hooks.health import NO_FIGURES
 from ptnt_mm.engine.launcher import choose_launcher
 from ptnt_mm.engine.runner import log_file
-from ptnt_mm.engine.work_dir import choose_work_dir
+from ptnt_mm.engine.work_dir import checkpoint_to_use, choose_work_dir
 from ptnt_mm.inference.evaluation import draw_predictions, dump_predictions
 from ptnt_mm.utils.errors import UserError
 
@@ -112,7 +112,11 @@ def _parser() -> Parser:
     parser = Parser(__doc__)
     add_config(parser)
     add_work_dir_and_launcher(parser)
-    parser.add_argument('checkpoint', help='what training saved')
+    parser.add_argument(
+        'checkpoint',
+        nargs='?',
+        help="what training saved; by default the best or the newest in the config's work dir",
+    )
     parser.add_argument('--out', type=Path, metavar='FILE.pkl', help='where predictions go')
     parser.add_argument('--show-dir', type=Path, help='where pictures of predictions go')
     parser.add_argument('--tta', action='store_true', help='average over scales and mirroring')
@@ -122,7 +126,8 @@ def _parser() -> Parser:
 
 def _resolve(args: argparse.Namespace) -> EvaluateArguments:
     config = read_config(args.config, args.cfg_options)
-    return resolved(EvaluateArguments, args, config=config)
+    checkpoint = checkpoint_to_use(config, args.checkpoint)
+    return resolved(EvaluateArguments, args, config=config, checkpoint=checkpoint)
 
 
 def _run(args: argparse.Namespace) -> None:

@@ -1,76 +1,17 @@
 """Draw the polygons and run lengths of COCO files as masks of class indices."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from collections.abc import Mapping
 
 import numpy as np
 from pycocotools import mask as coco
 
-from ptnt_mm.data.class_masks import (
-    IGNORED,
-    check_neighbours,
-    check_replaceable,
-    save_mask,
-    write_names,
-)
-from ptnt_mm.data.coco_file import FOR_MASKS, CocoFile, read
-from ptnt_mm.utils.atomic_files import folder_written_whole
+from ptnt_mm.data.class_masks import IGNORED
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.progress import watched
-from ptnt_mm.utils.text import some, unknown_name
 
 BACKGROUND = 'background'  # the class with the index 0
 
-_FAR = 10  # sides of an image that a polygon may lie outside of it
-
-
-def write_masks(
-    annotations: Path,
-    folder: Path,
-    classes: Sequence[str] | None = None,
-    overwrite: bool = False,
-) -> tuple[str, ...]:
-    """Write one mask for each image of an annotation file, or none at all.
-
-    Args:
-        annotations: A file in COCO format.
-        folder: Where to write the masks, named like the images. Created with its parents.
-        classes: All category names in index order, from 1. Default: the order in the file.
-        overwrite: Replace the folder if it holds only masks that this function drew.
-
-    Returns:
-        The class names in index order, background first.
-
-    Raises:
-        UserError: if an annotation cannot be drawn, if masks in a neighbouring folder have other
-            classes or another class order, or if the folder cannot be written.
-    """
-    folder = folder.resolve()
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        if not overwrite:
-            raise UserError(f'{folder} exists: choose another name, or give --overwrite')
-        check_replaceable(folder)
-    file = _read(annotations)
-    if classes is not None:
-        file = _ordered(file, classes)
-    names = class_names(file)
-    check_neighbours(folder, names)
-    targets = _targets(file)
-    labels = {category['id']: label for label, category in enumerate(file.categories, start=1)}
-    objects: dict[int | str, list[dict]] = {number: [] for number in file.images}
-    for annotation in file.annotations:
-        objects[annotation['image_id']].append(annotation)
-    try:
-        with folder_written_whole(folder) as building:
-            write_names(building, names)
-            for image in watched(file.images.values(), len(file.images), 'Drawing masks'):
-                pixels = draw_mask(image, objects[image['id']], labels)
-                save_mask(pixels, len(names), building / targets[image['id']])
-    except OSError as error:
-        raise UserError(f'{folder} cannot be written: {error.strerror or error}') from error
-    return names
+FAR = 10
+"""How many sides of an image a polygon may lie outside of it."""
 
 
 def draw_mask(
@@ -110,76 +51,6 @@ def draw_mask(
     return pixels
 
 
-def class_names(file: CocoFile) -> tuple[str, ...]:
-    """Return the class names in index order: background, then the categories as in the file.
-
-    Raises:
-        UserError: if there are no categories or too many, or if two share a name.
-    """
-    names = (BACKGROUND, *(category['name'] for category in file.categories))
-    if not 1 < len(names) <= IGNORED:
-        raise UserError(
-            f'{file.path} has {len(file.categories)} categories: masks have room for 1 to '
-            f'{IGNORED - 1} beside {BACKGROUND}'
-        )
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise UserError(
-            f'{file.path} would give several classes of one name: {some(twice)}. '
-            f'{BACKGROUND} is the class of pixels without an object; merge or rename the categories'
-        )
-    return names
-
-
-def _read(annotations: Path) -> CocoFile:
-    """Read an annotation file and check that all of it can be drawn."""
-    file = read(annotations, FOR_MASKS)
-    if file.problems:
-        listed = '\n'.join(f'{finding.what}: {finding.advice}' for finding in file.problems)
-        raise UserError(f'{annotations} cannot be drawn completely:\n{listed}')
-    if not file.images:
-        raise UserError(f'{annotations} lists no image')
-    return file
-
-
-def _ordered(file: CocoFile, classes: Sequence[str]) -> CocoFile:
-    """Reorder the categories of a file; the names are all of them, each once."""
-    names = [category['name'] for category in file.categories]
-    unknown = [name for name in classes if name not in names]
-    if unknown:
-        raise UserError(f'--classes: {unknown_name("category", unknown[0], names)}')
-    missing = [name for name in names if name not in classes]
-    if missing:
-        raise UserError(
-            f'--classes lacks categories of {file.path}: {some(missing)}. Name all of them, or '
-            'remove them and their objects from the file'
-        )
-    twice = [name for name, count in Counter(classes).items() if count > 1]
-    if twice:
-        raise UserError(f'--classes names some twice: {some(twice)}. Name each category once')
-    categories = sorted(file.categories, key=lambda category: classes.index(category['name']))
-    return replace(file, categories=categories)
-
-
-def _targets(file: CocoFile) -> dict[int | str, PurePosixPath]:
-    """Map each image id to the path of its mask, relative to the folder."""
-    names = {number: PurePosixPath(image['file_name']) for number, image in file.images.items()}
-    outside = [str(name) for name in names.values() if name.is_absolute() or '..' in name.parts]
-    if outside:
-        raise UserError(
-            f'{file.path} has images whose masks would lie outside of the folder: '
-            f'{some(outside)}. Write file_name relative to the image folder'
-        )
-    targets = {number: name.with_suffix('.png') for number, name in names.items()}
-    twice = [str(name) for name, count in Counter(targets.values()).items() if count > 1]
-    if twice:
-        raise UserError(
-            f'{file.path} has several images for one mask: {some(twice)}. Rename images so that '
-            'they differ in more than the file extension'
-        )
-    return targets
-
-
 def run_lengths(mask: Mapping | list, height: int, width: int) -> dict:
     """Convert an object's segmentation to the run lengths that pycocotools decodes.
 
@@ -199,7 +70,7 @@ def run_lengths(mask: Mapping | list, height: int, width: int) -> dict:
         if not all(np.isfinite(polygon).all() for polygon in polygons):
             raise ValueError('a polygon is not finite')
         # pycocotools walks along the edges, pixel by pixel.
-        if any(np.abs(polygon).max() > _FAR * max(height, width) for polygon in polygons):
+        if any(np.abs(polygon).max() > FAR * max(height, width) for polygon in polygons):
             raise ValueError('a polygon lies far outside of the image')
         return coco.merge(coco.frPyObjects(mask, height, width))
     if list(mask['size']) != [height, width]:

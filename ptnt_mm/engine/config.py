@@ -31,6 +31,9 @@ _TOP_LEVEL = {
     'tta_model',
     'tta_pipeline',
 }
+PROJECT_CONFIG = 'config.py'
+"""The config in the folder of a project, which stands for it."""
+
 READ_KEYS = (set(inspect.signature(Runner).parameters) | _TOP_LEVEL) - {'cfg'}
 
 _NOT_REGISTERED = re.compile(r'(\w+) is not in the (\S+) registry')
@@ -38,7 +41,7 @@ _REFUSED = re.compile(r"unexpected keyword argument '(\w+)'")
 
 
 def read_config(path: str, options: dict | None = None) -> Config:
-    """Read a config file, or one of this package's by name, and apply ``--cfg-options``.
+    """Read a config file, a project's or one of this package's by name; apply ``--cfg-options``.
 
     Raises:
         UserError: if there is no such file, if it cannot be executed, if it needs a package that
@@ -170,6 +173,8 @@ class _DictCalls(ast.NodeTransformer):
 def _find_config(path: str) -> Path:
     if Path(path).is_file():
         return Path(path)
+    if Path(path, PROJECT_CONFIG).is_file():
+        return Path(path, PROJECT_CONFIG)
     if Path(path).is_dir():
         raise UserError(f'{path} is a folder: give one of the config files in it')
     if path in config_names():

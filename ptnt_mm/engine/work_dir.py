@@ -22,6 +22,9 @@ from ptnt_mm.checkpoints.errors import CheckpointError
 from ptnt_mm.checkpoints.read import read
 from ptnt_mm.utils.errors import UserError
 
+PROJECT_WORK_DIR = 'work_dir'
+"""The work dir in the folder of a project."""
+
 _logger = logging.getLogger(__name__)
 
 _TIMESTAMP = re.compile(r'\d{8}_\d{6}')
@@ -90,6 +93,28 @@ def latest_checkpoint(work_dir: Path) -> Path | None:
             return checkpoint
         _logger.warning(_DAMAGED, checkpoint)
     return None
+
+
+def checkpoint_to_use(config: Config, asked: str | None) -> str:
+    """The checkpoint that was asked for, or the best one in a config's work dir, or the newest.
+
+    Raises:
+        UserError: if none was asked for, and none is there.
+    """
+    if asked is not None:
+        return asked
+    work_dir = Path(config.get('work_dir') or Path('work_dirs', Path(config.filename).stem))
+    best = [path for path in _checkpoints(work_dir) if path.name.startswith('best_')]
+    found = next(filter(_is_whole, best[::-1]), None) or latest_checkpoint(work_dir)
+    if found is None:
+        raise UserError(f'{work_dir} holds no checkpoint: train first, or name one')
+    return str(found)
+
+
+def work_dir_of(folder: Path) -> Path:
+    """The work dir that a folder is, or that it holds if it is a project's."""
+    inside = folder / PROJECT_WORK_DIR
+    return inside if inside.is_dir() else folder
 
 
 def read_latest_checkpoint(work_dir: Path) -> tuple[Path, dict] | tuple[None, None]:

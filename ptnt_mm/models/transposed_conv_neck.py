@@ -1,4 +1,4 @@
-"""Upsampling between PyramidTNT and a feature pyramid."""
+"""Upsampling between PyramidTNT and a feature pyramid: of every level, or one more."""
 
 from collections.abc import Sequence
 
@@ -68,6 +68,41 @@ class TransposedConvNeck(BaseModule):
         cropped = [crop(map_, hw) for map_, hw in zip(doubled[1:], sides, strict=True)]
         # Whoever reads them may not look at strides: mmcv's RoIAlign does not.
         return tuple(level.contiguous() for level in (doubled[0], *cropped))
+
+
+@MODELS.register_module()
+class FinerLevelNeck(BaseModule):
+    """Add a level of half the stride before those of a backbone: 8, 16, 32, 64 gain a 4.
+
+    The first map goes through a transposed convolution with stride 2 and a 3 x 3 convolution, each
+    followed by BatchNorm and GELU; all maps pass as they are. Used before an FPN, for heads that
+    need stride 4: ``neck=[dict(type='FinerLevelNeck', in_channels=...), dict(type='FPN', ...)]``.
+
+    Args:
+        in_channels: Channels of each input level, finest first.
+        norm_cfg: Normalisation: 'BN' or 'SyncBN'.
+        init_cfg: How MMEngine draws fresh weights.
+    """
+
+    def __init__(
+        self,
+        in_channels: Sequence[int],
+        norm_cfg: dict = dict(type='BN'),  # noqa: B006  MMEngine's idiom; it is only read
+        init_cfg: dict | list[dict] | None = dict(  # noqa: B006
+            type='Kaiming', layer=['Conv2d', 'ConvTranspose2d']
+        ),
+    ):
+        super().__init__(init_cfg)
+        self.in_channels = tuple(in_channels)
+        self.out_channels = (self.in_channels[0], *self.in_channels)
+        self.upsampler = _upsampler(self.in_channels[0], 2, norm_cfg)
+
+    def forward(self, levels: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Maps (B, C_i, h_i, w_i), finest first -> (B, C_0, 2 h_0, 2 w_0), then the maps.
+
+        All are contiguous.
+        """
+        return self.upsampler(levels[0]).contiguous(), *levels
 
 
 def _upsampler(channels: int, kernel_size: int, norm_cfg: dict) -> nn.Sequential:

@@ -142,7 +142,7 @@ offer() {{ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _shtab_ptnt; echo "${{COMP
 @pytest.mark.parametrize('shell', ['zsh', 'fish'])
 def test_other_shells_get_commands_flags_and_configs(completion, shell: str):
     script = completion(shell)
-    for word in ('masks-from-coco', 'auto-scale-lr', 'inspect', 'demo_retinanet_ptnt_ti'):
+    for word in ('mmcv-ops', 'auto-scale-lr', 'inspect', 'demo_retinanet_ptnt_ti'):
         assert word in script
 
 

@@ -1,0 +1,76 @@
+# The backbones that `ptnt new --backbone` knows, each with what its published weights expect.
+# `pretrained` is added where training starts from `weights`, or from a file of the same kind.
+minus_1_to_1 = dict(mean=[127.5, 127.5, 127.5], std=[127.5, 127.5, 127.5])
+imagenet = dict(mean=[123.675, 116.28, 103.53], std=[58.395, 57.12, 57.375])
+tnt_files = 'https://github.com/huawei-noah/Efficient-AI-Backbones/releases/download/tnt/'
+pvt_files = 'https://github.com/whai362/PVT/releases/download/v2/'
+swin_files = 'https://github.com/SwinTransformer/storage/releases/download/v1.0.0/'
+
+pyramid_tnt = dict(
+    **minus_1_to_1,
+    no_decay=['outer_pos', 'inner_pos'],
+    # A batch of a few images is too small for the statistics of the stem.
+    pretrained=dict(norm_cfg=dict(type='BN', requires_grad=False), norm_eval=True),
+)
+tnt = dict(**minus_1_to_1, no_decay=['outer_pos', 'inner_pos'])
+cpvt = dict(**minus_1_to_1)
+resnet = dict(**imagenet, pretrained=dict(norm_eval=True, frozen_stages=1))
+swin = dict(**imagenet, no_decay=['relative_position_bias_table'])
+
+backbones = dict(
+    ptnt_ti=dict(**pyramid_tnt, settings=dict(type='PyramidTNT', arch='tiny', out_norms=True)),
+    ptnt_s=dict(**pyramid_tnt, settings=dict(type='PyramidTNT', arch='small', out_norms=True)),
+    ptnt_m=dict(**pyramid_tnt, settings=dict(type='PyramidTNT', arch='medium', out_norms=True)),
+    ptnt_b=dict(**pyramid_tnt, settings=dict(type='PyramidTNT', arch='base', out_norms=True)),
+    tnt_s=dict(
+        **tnt,
+        settings=dict(type='mmengine.TNT', arch='small'),
+        weights=tnt_files + 'tnt_s_81.5.pth.tar',
+    ),
+    tnt_b=dict(
+        **tnt,
+        settings=dict(type='mmengine.TNT', arch='base'),
+        weights=tnt_files + 'tnt_b_82.9.pth.tar',
+    ),
+    cpvt_ti=dict(**cpvt, settings=dict(type='CPVT', arch='tiny')),
+    cpvt_s=dict(**cpvt, settings=dict(type='CPVT', arch='small')),
+    cpvt_b=dict(**cpvt, settings=dict(type='CPVT', arch='base')),
+    resnet18=dict(
+        **resnet,
+        settings=dict(type='mmdet.ResNet', depth=18, norm_eval=False),
+        weights='torchvision://resnet18',
+    ),
+    resnet50=dict(
+        **resnet,
+        settings=dict(type='mmdet.ResNet', depth=50, norm_eval=False),
+        weights='torchvision://resnet50',
+    ),
+    pvtv2_b0=dict(
+        **imagenet,
+        settings=dict(
+            type='mmdet.PyramidVisionTransformerV2', embed_dims=32, num_layers=[2, 2, 2, 2]
+        ),
+        weights=pvt_files + 'pvt_v2_b0.pth',
+    ),
+    pvtv2_b1=dict(
+        **imagenet,
+        settings=dict(
+            type='mmdet.PyramidVisionTransformerV2', embed_dims=64, num_layers=[2, 2, 2, 2]
+        ),
+        weights=pvt_files + 'pvt_v2_b1.pth',
+    ),
+    swin_t=dict(
+        **swin,
+        settings=dict(
+            type='mmdet.SwinTransformer', embed_dims=96, depths=[2, 2, 6, 2], convert_weights=True
+        ),
+        weights=swin_files + 'swin_tiny_patch4_window7_224.pth',
+    ),
+    swin_s=dict(
+        **swin,
+        settings=dict(
+            type='mmdet.SwinTransformer', embed_dims=96, depths=[2, 2, 18, 2], convert_weights=True
+        ),
+        weights=swin_files + 'swin_small_patch4_window7_224.pth',
+    ),
+)

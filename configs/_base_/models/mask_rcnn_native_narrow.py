@@ -1,0 +1,25 @@
+# As mask_rcnn_native.py with a pyramid and heads of 64 channels, for a few thousand images. From
+# random initialisation, heads with normalisation learn much sooner.
+_base_ = './mask_rcnn_native.py'
+
+width = 64
+norm_cfg = dict(type='BN')
+_base_.model.neck[1].out_channels = width
+model = dict(
+    rpn_head=dict(in_channels=width, feat_channels=width),
+    roi_head=dict(
+        bbox_roi_extractor=dict(out_channels=width),
+        bbox_head=dict(
+            type='ConvFCBBoxHead',
+            num_shared_convs=2,
+            num_shared_fcs=1,
+            in_channels=width,
+            conv_out_channels=width,
+            fc_out_channels=256,
+            norm_cfg=norm_cfg,
+        ),
+        mask_roi_extractor=dict(out_channels=width),
+        mask_head=dict(num_convs=2, in_channels=width, conv_out_channels=width, norm_cfg=norm_cfg),
+    ),
+    train_cfg=dict(rcnn=dict(sampler=dict(num=128))),
+)

@@ -1,0 +1,69 @@
+"""Make a training setup from a folder of labelled images, whatever their format.
+
+ptnt new photos/bccd bccd
+ptnt train bccd
+"""
+
+import argparse
+import shlex
+from pathlib import Path
+
+from ptnt_mm.cli.arguments import Parser, whole
+
+_PUBLISHED = 'published'
+
+
+def main(words: list[str] | None = None) -> int:
+    """Make what the command line names; 1 if the check of it finds errors."""
+    return _parser().run(_run, words)
+
+
+def _parser() -> Parser:
+    parser = Parser(__doc__)
+    parser.add_argument('data', type=Path, help='the folder of images and labels; only read')
+    parser.add_argument('folder', type=Path, help='the project to make: a config, and labels')
+    parser.add_argument(
+        '--format',
+        help='coco, voc, yolo, cvat, labelme, object-masks, class-masks or folders; by default '
+        'the one that is found',
+    )
+    parser.add_argument(
+        '--task',
+        help='detection, instance, semantic or classification; by default what the labels say most '
+        'about',
+    )
+    parser.add_argument(
+        '--backbone',
+        help='such as ptnt_s, tnt_s, resnet18, pvtv2_b0, swin_t, or a registered class with its '
+        'arguments; ptnt_ti by default',
+    )
+    parser.add_argument(
+        '--weights',
+        metavar='PATH',
+        help=f"the backbone's: a file, an address, or '{_PUBLISHED}' for those that can be fetched",
+    )
+    parser.add_argument(
+        '--size', type=whole, metavar='PIXELS', help='the longer side of images in training'
+    )
+    parser.add_argument('--epochs', type=whole, help='how often each image is seen')
+    return parser
+
+
+def _run(args: argparse.Namespace) -> int:
+    # Help should not wait for torch.
+    from ptnt_mm.check.inspection import check
+    from ptnt_mm.engine.config import read_config
+    from ptnt_mm.project.create import Wishes, create_project
+    from ptnt_mm.utils.console import show
+    from ptnt_mm.utils.findings import Severity, closing, lines, of_kind
+
+    chosen = ('format', 'task', 'backbone', 'weights', 'size', 'epochs')
+    wishes = Wishes(**{name: getattr(args, name) for name in chosen})
+    file = create_project(args.data, args.folder, wishes, tell=show)
+    show(f'{file}:\n{file.read_text(encoding="utf-8")}')
+    found = check(read_config(str(file)))
+    wrong = [one for one in found if one.severity in (Severity.ERROR, Severity.WARNING)]
+    show('\n'.join(('ptnt check:', *lines(wrong), f'  {closing(found)}')))
+    folder = shlex.quote(str(args.folder))
+    show(f'Next:\n  ptnt train {folder}\n  ptnt test {folder}\n  ptnt infer PHOTOS {folder}')
+    return int(bool(of_kind(found, Severity.ERROR)))

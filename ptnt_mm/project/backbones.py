@@ -1,0 +1,128 @@
+"""The backbone of a project: found by name, with the maps that it gives, measured."""
+
+import ast
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from mmengine.config import Config
+from mmengine.registry import DefaultScope
+
+from ptnt_mm.engine.build import build_model
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import unknown_name
+from ptnt_mm.zoo import config_root
+
+_SIDE = 256  # of the square image that is tried, in pixels
+_IMAGENET = dict(mean=[123.675, 116.28, 103.53], std=[58.395, 57.12, 57.375])
+
+DEFAULT_BACKBONE = 'ptnt_ti'
+"""The one that the fragments of models are wired for."""
+
+PUBLISHED = 'published'
+"""The weights that a backbone's authors published."""
+
+
+@dataclass(frozen=True)
+class Backbone:
+    """A backbone, and what a config needs to know of it.
+
+    Attributes:
+        name: As it was asked for.
+        settings: What builds it, with the weights that it starts from.
+        mean: Of its images' channels, and ``std``: red, green, blue.
+        no_decay: Parts of the names of weights that are not decayed.
+        weights: The file or address that it starts from; None for random initialisation.
+        channels: Of its maps, finest first, and ``strides`` in pixels.
+    """
+
+    name: str
+    settings: dict[str, Any]
+    mean: list[float]
+    std: list[float]
+    no_decay: tuple[str, ...]
+    weights: str | None
+    channels: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+def backbone_names() -> list[str]:
+    """The names that :func:`find_backbone` knows, beside those of registered classes."""
+    return list(_rows())
+
+
+def find_backbone(name: str, weights: str | None, scope: str) -> Backbone:
+    """Find a backbone by its name, or by a registered class and its arguments, and measure it.
+
+    Args:
+        name: Such as 'resnet18', or "mmpretrain.ConvNeXt(arch='tiny', out_indices=(0, 1, 2, 3))".
+        weights: A file or address, 'published', or None for random initialisation.
+        scope: That of the host library, such as 'mmdet'.
+
+    Raises:
+        UserError: if there is no such backbone or file, or if it gives no maps.
+    """
+    row = _row(name)
+    settings = dict(row['settings'])
+    if weights == PUBLISHED:
+        weights = row.get('weights')
+        if weights is None:
+            known = ', '.join(key for key, one in _rows().items() if one.get('weights'))
+            raise UserError(
+                f'--weights {PUBLISHED}: {name} has none that can be fetched. Give a file, or '
+                f'choose another --backbone: {known}'
+            )
+    elif weights is not None and '://' not in weights:
+        if not Path(weights).is_file():
+            raise UserError(f'--weights {weights}: there is no such file')
+        weights = str(Path(weights).resolve())
+    channels, strides = _measure(name, settings, scope)
+    if weights is not None:
+        settings |= row.get('pretrained', {})
+        settings['init_cfg'] = dict(type='Pretrained', checkpoint=weights)
+    no_decay = tuple(row.get('no_decay', ()))
+    return Backbone(name, settings, row['mean'], row['std'], no_decay, weights, channels, strides)
+
+
+def _rows() -> dict[str, dict]:
+    return Config.fromfile(config_root() / '_base_' / 'backbones.py').backbones.to_dict()
+
+
+def _row(name: str) -> dict[str, Any]:
+    rows = _rows()
+    if name in rows:
+        return rows[name]
+    try:
+        call = ast.parse(name, mode='eval').body
+        arguments = call.keywords if isinstance(call, ast.Call) else []
+        kind = ast.unparse(call.func if isinstance(call, ast.Call) else call)
+        settings = {one.arg: ast.literal_eval(one.value) for one in arguments}
+    except (SyntaxError, ValueError, TypeError):
+        raise UserError(f'--backbone: {unknown_name("backbone", name, rows)}') from None
+    if kind.rpartition('.')[2][:1].islower():
+        raise UserError(f'--backbone: {unknown_name("backbone", name, rows)}')
+    return dict(_IMAGENET, settings=dict(type=kind, **settings))
+
+
+def _measure(
+    name: str, settings: Mapping[str, Any], scope: str
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The channels and the strides of a backbone's maps."""
+    config = Config(dict(model=dict(settings), default_scope=scope))
+    network = build_model(config, f'--backbone {name}').eval()
+    try:
+        with (
+            DefaultScope.overwrite_default_scope(scope),
+            warnings.catch_warnings(action='ignore'),
+            torch.no_grad(),
+        ):
+            maps = network(torch.zeros(1, 3, _SIDE, _SIDE))
+        shapes = [tuple(level.shape) for level in maps]
+        if not shapes or any(len(shape) != 4 for shape in shapes):
+            raise ValueError(f'its outputs have the shapes {shapes}')
+    except Exception as error:  # a network may raise anything
+        raise UserError(f'--backbone {name} gives no maps for an image: {error}') from error
+    return tuple(s[1] for s in shapes), tuple(_SIDE // s[3] for s in shapes)

@@ -1,0 +1,165 @@
+"""Write labels where the hosts can read them: COCO's JSON, index masks, or lists with classes."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ptnt_mm.data.class_masks import IGNORED, save_mask, write_names
+from ptnt_mm.data.coco_masks import BACKGROUND, draw_mask
+from ptnt_mm.project.labels import LabelledImage, Labels
+from ptnt_mm.project.mask_values import read_values
+from ptnt_mm.project.segmentations import area
+from ptnt_mm.utils.atomic_files import write_whole
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.many_files import on_threads
+
+Splits = Mapping[str, Sequence[LabelledImage]]
+
+
+def convert(labels: Labels, splits: Splits, task: str, root: Path, folder: Path) -> tuple[str, ...]:
+    """Write the labels of all splits into a folder.
+
+    Args:
+        labels: Their classes; gets what is left out as problems.
+        splits: The images of each split.
+        task: What is learned, one of ``labels.TASKS``.
+        root: The folder of the data, which the paths of images start from.
+        folder: Where to write.
+
+    Returns:
+        The names of the classes, in the order of their labels.
+
+    Raises:
+        UserError: if the classes do not fit, or a file cannot be written.
+    """
+    return _WRITERS[task](labels, splits, root, folder)
+
+
+def _boxes(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[str, ...]:
+    for split, images in splits.items():
+        _write_coco(folder / f'{split}.json', labels.classes, images, root, False)
+    return tuple(labels.classes)
+
+
+def _objects(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[str, ...]:
+    for split, images in splits.items():
+        masked = [_with_masks(labels, image) for image in images]
+        _write_coco(folder / f'{split}.json', labels.classes, masked, root, True)
+    return tuple(labels.classes)
+
+
+def _with_masks(labels: Labels, image: LabelledImage) -> LabelledImage:
+    """The image without the objects that have a box alone, which become problems."""
+    kept = tuple(one for one in image.objects if one.segmentation is not None)
+    for one in image.objects:
+        if one.segmentation is None:
+            labels.report(image.path, 'objects that have a box and no mask', one.label)
+    return replace(image, objects=kept)
+
+
+def _write_coco(
+    file: Path, classes: Sequence[str], images: Sequence[LabelledImage], root: Path, masks: bool
+) -> None:
+    numbers = {name: number for number, name in enumerate(classes, start=1)}
+    entries, annotations = [], []
+    for number, image in enumerate(images, start=1):
+        name = image.path.relative_to(root).as_posix()
+        width, height = image.size
+        entries.append(dict(id=number, file_name=name, width=width, height=height))
+        for one in image.objects:
+            annotation = dict(
+                id=len(annotations) + 1,
+                image_id=number,
+                category_id=numbers[one.label],
+                bbox=[round(value, 2) for value in one.box],
+                area=round(area(one, image.size), 2),
+                iscrowd=int(one.ignored),
+            )
+            if masks:
+                annotation['segmentation'] = one.segmentation
+            annotations.append(annotation)
+    categories = [dict(id=number, name=name) for name, number in numbers.items()]
+    content = dict(images=entries, annotations=annotations, categories=categories)
+    write_whole(file, json.dumps(content, ensure_ascii=False))
+
+
+def _pixels(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[str, ...]:
+    """Masks of class indices; objects are drawn over a background."""
+    has_masks = any(image.mask for images in splits.values() for image in images)
+    classes = tuple(labels.classes) if has_masks else (BACKGROUND, *labels.classes)
+    if not 1 < len(classes) <= IGNORED or len(set(classes)) < len(classes):
+        raise UserError(
+            f'there are {len(classes)} classes: {", ".join(classes[:5])} ...; masks have room for '
+            f'2 to {IGNORED} of different names'
+        )
+    if not has_masks:
+        splits = {
+            split: [_with_masks(labels, image) for image in images]
+            for split, images in splits.items()
+        }
+    lookup = _Lookup(labels.mask_indices)
+    indices = {name: index for index, name in enumerate(classes)}
+
+    def write(image: LabelledImage) -> None:
+        name = image.path.relative_to(root).as_posix()
+        if image.mask is not None:
+            pixels = lookup(read_values(image.mask))
+        else:
+            pixels = _drawn(image, indices)
+        save_mask(pixels, len(classes), folder / 'masks' / f'{name}.png')
+
+    for split, images in splits.items():
+        list(on_threads(write, images, f'Writing {split} masks'))
+        names = (image.path.relative_to(root).as_posix() for image in images)
+        write_whole(folder / f'{split}.txt', '\n'.join(names) + '\n')
+    write_names(folder / 'masks', classes)
+    return classes
+
+
+def _drawn(image: LabelledImage, indices: Mapping[str, int]) -> np.ndarray:
+    """The class of each pixel, (H, W) uint8, of an image with masks of objects."""
+    entry = dict(width=image.size[0], height=image.size[1], file_name=image.path.name)
+    annotations = [
+        dict(id=i, category_id=one.label, segmentation=one.segmentation, iscrowd=one.ignored)
+        for i, one in enumerate(image.objects)
+    ]
+    return draw_mask(entry, annotations, indices)
+
+
+class _Lookup:
+    """Turns the values of masks into indices of classes; others are ignored."""
+
+    def __init__(self, indices: Mapping[int, int]):
+        pairs = sorted(indices.items())
+        self.values = np.array([value for value, _ in pairs], np.int64)
+        self.indices = np.array([index for _, index in pairs], np.uint8)
+
+    def __call__(self, pixels: np.ndarray) -> np.ndarray:
+        """(H, W) values -> (H, W) uint8."""
+        places = np.searchsorted(self.values, pixels).clip(max=len(self.values) - 1)
+        known = self.values[places] == pixels
+        return np.where(known, self.indices[places], IGNORED).astype(np.uint8)
+
+
+def _images(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[str, ...]:
+    """A list of each split: a path and the number of its class on each line."""
+    numbers = {name: number for number, name in enumerate(labels.classes)}
+    if len(numbers) < 2:
+        raise UserError(f'there is one class, {labels.classes[0]}: nothing to tell apart')
+    for split, images in splits.items():
+        lines = (
+            f'{image.path.relative_to(root).as_posix()} {numbers[image.label]}' for image in images
+        )
+        write_whole(folder / f'{split}.txt', '\n'.join(lines) + '\n')
+    return tuple(labels.classes)
+
+
+_WRITERS = {
+    'detection': _boxes,
+    'instance': _objects,
+    'semantic': _pixels,
+    'classification': _images,
+}

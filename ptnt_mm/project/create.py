@@ -1,0 +1,173 @@
+"""From a folder of labelled images to a folder with a config: what ``ptnt new`` does."""
+
+import os
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ptnt_mm.engine.build import build_model
+from ptnt_mm.engine.config import PROJECT_CONFIG, read_config
+from ptnt_mm.engine.training_memory import StepMemory, TrainingStep, free_memory, measure_memory
+from ptnt_mm.project.backbones import DEFAULT_BACKBONE, find_backbone
+from ptnt_mm.project.convert import convert
+from ptnt_mm.project.facts import Facts, middle_size, small_object
+from ptnt_mm.project.labels import TASKS, Labels
+from ptnt_mm.project.recipe import choose_recipe
+from ptnt_mm.project.recognise import Recognised, read_labels, recognise, summary
+from ptnt_mm.project.split import split_off
+from ptnt_mm.project.tree import Tree
+from ptnt_mm.project.write import LABELS, bases, config_text, host_of
+from ptnt_mm.utils.atomic_files import folder_written_whole, write_whole
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.zoo import copy_bases
+
+PROBLEMS = 'problems.txt'
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the user decides instead of the rules; None leaves it to them."""
+
+    format: str | None = None
+    task: str | None = None
+    backbone: str | None = None
+    weights: str | None = None
+    size: int | None = None
+    epochs: int | None = None
+
+
+def create_project(
+    data: Path,
+    folder: Path,
+    wishes: Wishes = Wishes(),
+    tell: Callable[[str], None] = lambda line: None,
+) -> Path:
+    """Make a folder with a config and labels from a folder of labelled images.
+
+    Args:
+        data: The images and their labels, in any format that is known. Nothing is written there.
+        folder: The project; made, whole or not at all.
+        wishes: What the user decides.
+        tell: Is told, line by line, what is found and chosen.
+
+    Returns:
+        The config.
+
+    Raises:
+        UserError: if the folder is in use or lies in the data, if the labels are in no format that
+            is known, if nothing of them can be used, or if a wish cannot be met.
+    """
+    _check_place(data, folder)
+    tree = Tree(data)
+    recognised = recognise(tree, wishes.format, wishes.task)
+    tell(f'{recognised.format.title}: {recognised.why}')
+    for line in recognised.others:
+        tell(f'  also found, and not read: {line}')
+    labels = read_labels(tree, recognised)
+    task = _choose_task(recognised, labels, wishes.task)
+    backbone = find_backbone(wishes.backbone or DEFAULT_BACKBONE, wishes.weights, host_of(task))
+    splits = split_off(labels)
+    try:
+        with folder_written_whole(folder) as building:
+            classes = convert(labels, splits, task, tree.root, building / LABELS)
+            numbers = [len(image.objects) for image in splits['train']]
+            facts = Facts(
+                task=task,
+                counts={split: len(images) for split, images in splits.items()},
+                classes=classes,
+                objects=sum(numbers),
+                most=max(numbers),
+                size=middle_size(splits['train']),
+                small=small_object(splits['train']),
+                backbone=backbone,
+                asked_size=wishes.size,
+                asked_epochs=wishes.epochs,
+            )
+            opening = _opening(data, folder, facts, recognised)
+            write_config(building, facts, tree.root, opening)
+            facts = replace(facts, memory=_memory(building), free=free_memory())
+            write_config(building, facts, tree.root, opening)
+            for line in _findings(facts, labels):
+                tell(line)
+            if labels.problems:
+                write_whole(building / PROBLEMS, _problems(tree, labels))
+                tell(f'  {folder / PROBLEMS} lists all of them')
+    except OSError as error:
+        raise UserError(f'{folder} cannot be written: {error.strerror or error}') from error
+    return folder / PROJECT_CONFIG
+
+
+def write_config(folder: Path, facts: Facts, data: Path, opening: list[str]) -> None:
+    """Choose a recipe, and write the config and the fragments that it inherits."""
+    recipe = choose_recipe(facts)
+    copy_bases(bases(facts, recipe), folder)
+    write_whole(folder / PROJECT_CONFIG, config_text(facts, recipe, data, opening))
+
+
+def _check_place(data: Path, folder: Path) -> None:
+    if Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(data)):
+        raise UserError(f'{folder} lies in {data}, where nothing is written: choose another one')
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise UserError(f'{folder} exists: choose another name, or remove it')
+
+
+def _choose_task(recognised: Recognised, labels: Labels, asked: str | None) -> str:
+    """The task that was asked for, or the one that says most about the labels."""
+    tasks = recognised.format.tasks
+    from_objects = 'detection' in tasks
+    if asked is None:
+        return 'instance' if 'instance' in tasks and labels.has_masks() else tasks[0]
+    needs_masks = from_objects and asked in ('instance', 'semantic')
+    if needs_masks and not any(one.segmentation for i in labels.images for one in i.objects):
+        raise UserError(f'--task {asked}: the labels are boxes alone, and have no masks')
+    return asked
+
+
+def _memory(folder: Path) -> StepMemory | None:
+    """What a step of training takes with the config in a folder; None if it cannot be tried."""
+    try:
+        config = read_config(str(folder / PROJECT_CONFIG))
+        images = 2 if config.default_scope == 'mmseg' else 1
+        return measure_memory(config, TrainingStep(config, build_model(config), images))
+    except UserError:
+        # The check, which comes last, says what is wrong.
+        return None
+
+
+def _opening(data: Path, folder: Path, facts: Facts, recognised: Recognised) -> list[str]:
+    words = shlex.join(['ptnt', 'new', str(data), str(folder)])
+    return [
+        f'Written by `{words}`; docs/data.md has the rules.',
+        f'{recognised.format.title}. {_counted(facts)[0]},',
+        f'{_counted(facts)[1]}.',
+    ]
+
+
+def _counted(facts: Facts) -> tuple[str, str]:
+    """The images, and what is in them."""
+    uses = dict(train='to train on', val='to validate with', test='to test with')
+    images = ', '.join(f'{count:,} {uses[split]}' for split, count in facts.counts.items())
+    objects = f'{facts.objects:,} objects to train on, ' if facts.objects else ''
+    plural = 'es' if len(facts.classes) > 1 else ''
+    return f'Images: {images}', f'{objects}{len(facts.classes)} class{plural}'
+
+
+def _findings(facts: Facts, labels: Labels) -> list[str]:
+    lines = [f'  {line}' for line in _counted(facts)]
+    lines += [f'  task: {facts.task}, from {TASKS[facts.task]}']
+    lines += [f'  {note}' for note in labels.notes]
+    return lines + [f'  {line}' for line in summary(labels)]
+
+
+def _problems(tree: Tree, labels: Labels) -> str:
+    lines = (
+        f'{_shown(tree, problem.file)}: {problem.kind}'
+        + f': {problem.detail}' * bool(problem.detail)
+        for problem in labels.problems
+    )
+    return '\n'.join(lines) + '\n'
+
+
+def _shown(tree: Tree, file: Path) -> str:
+    return str(tree.relative(file)) if file.is_relative_to(tree.root) else str(file)

@@ -1,0 +1,1 @@
+"""Readers of label formats, one file each."""

@@ -1,0 +1,71 @@
+"""A folder of images for each class, with or without folders of splits around them."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from ptnt_mm.project.formats.format import Collector, Format
+from ptnt_mm.project.labels import Labels
+from ptnt_mm.project.tree import Tree, split_named
+
+_NO_CLASSES = {
+    *('images', 'image', 'imgs', 'img', 'jpegimages', 'pictures', 'photos', 'data'),
+    *('masks', 'mask', 'labels', 'label', 'annotations', 'segmentationclass', 'segmentationobject'),
+}
+
+
+def _find(tree: Tree) -> str:
+    classes = {name for _, name in _classes(tree).values() if name}
+    if len(classes) < 2 or classes & _NO_CLASSES:
+        return ''
+    splits = sorted({split for split, _ in _classes(tree).values() if split})
+    inside = f' inside of {", ".join(splits)}' if splits else ''
+    return f'images in folders of {len(classes)} names{inside}'
+
+
+def _read(tree: Tree) -> Labels:
+    collector = Collector(tree)
+    for path, (split, name) in _classes(tree).items():
+        if name is None:
+            collector.labels.report(path, 'images that lie in no folder of a class')
+            continue
+        image = collector.image(path, path, split)
+        if image is not None:
+            collector.set(replace(image, label=name))
+    labels = collector.finish()
+    labels.classes = sorted({image.label for image in labels.images})
+    return labels
+
+
+def _classes(tree: Tree) -> dict[Path, tuple[str | None, str | None]]:
+    """The split and the class of each image: the first folders below those that all share."""
+    placed = {}
+    for image in tree.images:
+        folders = list(tree.relative(image).parts[:-1])
+        at = next((i for i, name in enumerate(folders) if split_named(name)), None)
+        split = None if at is None else split_named(folders.pop(at))
+        placed[image] = split, folders
+    shared = _shared([folders for _, folders in placed.values() if folders])
+    return {
+        image: (split, folders[shared] if len(folders) > shared else None)
+        for image, (split, folders) in placed.items()
+    }
+
+
+def _shared(paths: list[list[str]]) -> int:
+    """The number of folders that all paths begin with."""
+    count = 0
+    while paths and all(len(path) > count + 1 for path in paths):
+        if len({path[count] for path in paths}) > 1:
+            break
+        count += 1
+    return count
+
+
+FORMAT = Format(
+    'folders',
+    'class folders',
+    'two or more folders of images, one for each class, perhaps inside of train and val',
+    ('classification',),
+    _find,
+    _read,
+)

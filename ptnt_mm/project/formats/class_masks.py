@@ -1,0 +1,154 @@
+"""Masks of classes: indices, palettes, colours with a table, or black and white."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from ptnt_mm.data.class_masks import IGNORED
+from ptnt_mm.project.formats.format import Collector, Format
+from ptnt_mm.project.formats.voc import image_sets, splits_of
+from ptnt_mm.project.labels import Labels
+from ptnt_mm.project.mask_values import Table, read_table, shown_value, values_of
+from ptnt_mm.project.tree import Tree
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.many_files import on_threads
+from ptnt_mm.utils.text import some
+
+_WORDS = {
+    *('mask', 'masks', 'label', 'labels', 'annot', 'annots', 'annotation', 'annotations', 'gt'),
+    *('groundtruth', 'truth', 'seg', 'segs', 'segmentation', 'segmentations', 'segmentationclass'),
+    *('segmentationclassraw', 'gtfine', 'trimaps', 'trainannot', 'valannot', 'testannot'),
+}
+_IMAGE_WORDS = {'images', 'image', 'imgs', 'img', 'jpegimages', 'leftimg8bit', 'pictures', 'input'}
+_OF_OBJECTS = 'segmentationobject'
+_ENDING = re.compile(
+    r'(_gtfine_label(train)?ids|_leftimg8bit|[_-](masks?|seg|segmentation|labels?|gt|l|trimap))$'
+)
+
+
+def _find(tree: Tree) -> str:
+    pairs, _ = _pairs(tree)
+    if not pairs:
+        return ''
+    image, mask = next(iter(pairs.items()))
+    example = f'{tree.relative(image)} and {tree.relative(mask)}'
+    return f'{len(pairs):,} pairs of image and mask, such as {example}'
+
+
+def _read(tree: Tree) -> Labels:
+    collector = Collector(tree)
+    labels = collector.labels
+    pairs, labels.aside = _pairs(tree)
+    splits: dict[str, str | None] = {}
+    for files in image_sets(tree, 'Segmentation').values():
+        splits |= splits_of(files, labels)
+    values: set[int] = set()
+    found = on_threads(values_of, list(pairs.values()), 'Reading masks')
+    for (path, mask), read in zip(pairs.items(), found, strict=True):
+        image = collector.image(mask, path, splits.get(path.stem))
+        if image is None:
+            continue
+        if read.fault or read.size != image.size:
+            other = f'it has {read.size}, its image {image.size}'
+            labels.report(mask, 'masks that cannot be used', read.fault or other)
+            labels.report(path, 'images without a usable mask')
+            collector.drop(image)
+            continue
+        values |= read.values
+        collector.set(replace(image, mask=mask))
+    labels.classes, labels.mask_indices = _classes(tree, values, read_table(tree), labels)
+    return collector.finish()
+
+
+def _classes(
+    tree: Tree, values: set[int], table: Table, labels: Labels
+) -> tuple[list[str], dict[int, int]]:
+    """The names of the classes, and the index of each value in the masks."""
+    colours = sorted(value for value in values if value > IGNORED)
+    if colours and not table.colours:
+        raise UserError(
+            f'the masks in {tree.root} have colours or numbers above 255 '
+            f'({some(map(shown_value, colours))}), and no table says what they mean: write them '
+            'to class_dict.csv there, with the columns name,r,g,b'
+        )
+    if table.colours and (colours or not values <= table.names.keys() | {IGNORED}):
+        names = list(dict.fromkeys(table.colours.values()))
+        if unknown := sorted(values - table.colours.keys()):
+            shown = some(map(shown_value, unknown))
+            labels.notes.append(f'colours that the table does not name are ignored: {shown}')
+        return names, {value: names.index(name) for value, name in table.colours.items()}
+    if values <= {0, 255}:
+        return ['background', 'object'], {0: 0, 255: 1}
+    if table.names:
+        last = max(table.names)
+        names = [table.names.get(i, f'class {i}') for i in range(last + 1)]
+        return names, {i: i for i in range(last + 1) if i != IGNORED}
+    indices = sorted(values - {IGNORED})
+    # A few values far apart are shades of grey, drawn to be seen.
+    if indices[-1] >= 2 * len(indices) + 20:
+        indices = sorted(values)
+        shades = ', '.join(map(str, indices))
+        labels.notes.append(f'the values {shades} are taken as the classes 0 to {len(indices) - 1}')
+    elif indices[0] == 0:
+        indices = list(range(indices[-1] + 1))
+    names = ['background' if value == 0 else f'class {value}' for value in indices]
+    return names, {value: index for index, value in enumerate(indices)}
+
+
+def _pairs(tree: Tree) -> tuple[dict[Path, Path], set[Path]]:
+    """The mask of each image, and all files that are masks."""
+    masks = {file for file in tree.images if _is_mask(tree, file)}
+    by_key: dict[tuple, list[Path]] = {}
+    by_stem: dict[str, list[Path]] = {}
+    # Cityscapes has several masks for an image; those for training come first.
+    for mask in sorted(masks, key=lambda file: (-file.stem.count('TrainIds'), str(file))):
+        if _OF_OBJECTS not in str(mask.parent).casefold():
+            by_key.setdefault(_key(tree, mask), []).append(mask)
+            by_stem.setdefault(_stem(mask), []).append(mask)
+    pairs = {}
+    for image in tree.images:
+        if image in masks:
+            continue
+        same = by_stem.get(_stem(image), [])
+        mask = by_key.get(_key(tree, image)) or (same if len(same) == 1 else None)
+        if mask:
+            pairs[image] = mask[0]
+    return pairs, masks
+
+
+def _is_mask(tree: Tree, file: Path) -> bool:
+    folders = [part.casefold() for part in tree.relative(file).parts[:-1]]
+    words = {word for folder in folders for word in (folder, *re.split(r'[_\- ]+', folder))}
+    return bool(words & _WORDS) or _OF_OBJECTS in words or bool(_mask_ending(file))
+
+
+def _mask_ending(file: Path) -> str:
+    ending = _ENDING.search(file.stem.casefold())
+    return ending[0] if ending and ending[0] != '_leftimg8bit' else ''
+
+
+def _stem(file: Path) -> str:
+    return _ENDING.sub('', file.stem.casefold())
+
+
+def _key(tree: Tree, file: Path) -> tuple[str, ...]:
+    """What an image and its mask have in common: folders without their kind, and the name."""
+    folders = [part.casefold() for part in tree.relative(file).parts[:-1]]
+    kept = (_without_kind(folder) for folder in folders)
+    return (*filter(None, kept), _stem(file))
+
+
+def _without_kind(folder: str) -> str:
+    """train_labels -> train, images -> nothing."""
+    words = (word.removesuffix('annot') for word in re.split(r'[_\- ]+', folder))
+    return '_'.join(word for word in words if word and word not in _WORDS | _IMAGE_WORDS)
+
+
+FORMAT = Format(
+    'class-masks',
+    'masks of classes',
+    'masks of the names of images, in masks/, labels/, SegmentationClass/ or as NAME_mask.png',
+    ('semantic',),
+    _find,
+    _read,
+)

@@ -1,0 +1,143 @@
+"""COCO's JSON, as COCO itself, Roboflow, Label Studio, CVAT and others write it."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ptnt_mm.data.coco_file import read_json
+from ptnt_mm.project.formats.format import UNKNOWN_CLASS, UNREADABLE, Collector, Format, number
+from ptnt_mm.project.labels import LabelledImage, LabelledObject, Labels
+from ptnt_mm.project.segmentations import box_of, checked
+from ptnt_mm.project.tree import Tree, split_in
+from ptnt_mm.utils.errors import UserError
+
+_KEYS = (b'"images"', b'"annotations"', b'"categories"')
+_PANOPTIC = b'"segments_info"'
+
+
+def _find(tree: Tree) -> str:
+    files = _files(tree)
+    listed = ', '.join(str(tree.relative(file)) for file in files[:3])
+    more = f' and {len(files) - 3} more' if len(files) > 3 else ''
+    return f'{listed}{more} with "images", "annotations" and "categories"' if files else ''
+
+
+def _read(tree: Tree) -> Labels:
+    collector = Collector(tree)
+    for file in _files(tree):
+        try:
+            content = read_json(file)
+            lists = [content[key] for key in ('images', 'annotations', 'categories')]
+            if not all(isinstance(entries, list) for entries in lists):
+                raise UserError('"images", "annotations" or "categories" is not a list')
+        except (UserError, KeyError, TypeError) as error:
+            collector.labels.report(file, UNREADABLE, str(error))
+        else:
+            _add(collector, file, *lists)
+    labels = collector.finish()
+    _drop_group(labels)
+    return labels
+
+
+def _files(tree: Tree) -> list[Path]:
+    """The files of objects; where some are called instances, as COCO's, others are left aside."""
+    files = [file for file in tree.with_suffix('.json') if _is_coco(file)]
+    instances = [file for file in files if 'instances' in file.name]
+    return instances or files
+
+
+def _is_coco(file: Path) -> bool:
+    try:
+        content = file.read_bytes()
+    except OSError:
+        return False
+    return all(key in content for key in _KEYS) and _PANOPTIC not in content
+
+
+def _add(collector: Collector, file: Path, images: list, annotations: list, categories: list):
+    """Add what a file holds."""
+    tree, labels = collector.tree, collector.labels
+    names = {}
+    for category in categories:
+        if isinstance(category, dict) and str(category.get('name') or '').strip():
+            names[_key(category.get('id'))] = labels.add_class(str(category['name']))
+        else:
+            labels.report(file, 'categories without a name', str(category)[:80])
+    labels.groups |= {
+        str(category.get('supercategory')) for category in categories if isinstance(category, dict)
+    }
+    split = split_in(file.stem) or tree.split_of(file)
+    known: dict[str, LabelledImage | None] = {}
+    for entry in images:
+        name = entry.get('file_name') if isinstance(entry, dict) else None
+        if not isinstance(name, str) or not name:
+            labels.report(file, 'images without a file_name', str(entry)[:80])
+            continue
+        key = _key(entry.get('id'))
+        if key in known:
+            labels.report(file, 'ids of several images', f'{entry.get("id")}: {name}')
+            continue
+        stated = tuple(int(_positive(entry.get(side))) for side in ('width', 'height'))
+        path = tree.find_image(name, file.parent, split)
+        known[key] = collector.image(file, path, split, stated, name)
+    objects: dict[str, list[LabelledObject]] = {}
+    for entry in annotations:
+        if not isinstance(entry, dict) or _key(entry.get('image_id')) not in known:
+            labels.report(file, 'annotations of an unknown image', str(entry)[:80])
+            continue
+        image = known[_key(entry['image_id'])]
+        if image is not None:
+            found = list(_object(labels, file, image, entry, names))
+            objects.setdefault(_key(entry['image_id']), []).extend(found)
+    for key, found in objects.items():
+        collector.add(file, known[key], found)
+
+
+def _object(
+    labels: Labels, file: Path, image: LabelledImage, entry: Mapping[str, Any], names: Mapping
+) -> Iterator[LabelledObject]:
+    """The object of an annotation, if it has a class and a box or a mask."""
+    label = names.get(_key(entry.get('category_id')))
+    if label is None:
+        detail = f'{entry.get("category_id")!r} in {image.path.name}'
+        labels.report(file, UNKNOWN_CLASS, detail)
+        return
+    mask, box = entry.get('segmentation') or None, entry.get('bbox')
+    if isinstance(box, list) and len(box) == 4:
+        box = tuple(map(number, box))
+    elif (drawn := checked(mask, image.size)[0]) is not None:
+        box = box_of(drawn)
+    else:
+        labels.report(file, 'objects without a box', f'{label} in {image.path.name}')
+        return
+    yield LabelledObject(label, box, mask, bool(entry.get('iscrowd') or entry.get('ignore')))
+
+
+def _drop_group(labels: Labels) -> None:
+    """Drop Roboflow's first category, which is the name of the project and of no object."""
+    counts = Counter(one.label for image in labels.images for one in image.objects)
+    for name in [name for name in labels.classes if name in labels.groups and not counts[name]]:
+        if len(labels.classes) > 1:
+            labels.classes.remove(name)
+            labels.notes.append(f'{name} is a group of categories without objects: no class')
+
+
+def _key(value: object) -> str:
+    """An id, which tables may have turned into 1.0 or '1'."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _positive(value: object) -> float:
+    length = number(value)
+    return length if 0 < length < 2**31 else 0
+
+
+FORMAT = Format(
+    'coco',
+    'COCO',
+    'JSON files with "images", "annotations" and "categories"',
+    ('detection', 'instance', 'semantic'),
+    _find,
+    _read,
+)

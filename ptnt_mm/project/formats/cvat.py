@@ -1,0 +1,150 @@
+"""CVAT's own XML, 'CVAT for images 1.1': boxes, polygons, ellipses and masks."""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from ptnt_mm.project.formats.format import (
+    NO_NUMBERS,
+    UNREADABLE,
+    Collector,
+    Format,
+    number,
+    read_xml,
+    whole_number,
+)
+from ptnt_mm.project.labels import LabelledObject, Labels, box_around, box_between
+from ptnt_mm.project.segmentations import from_pixels
+from ptnt_mm.project.tree import Tree, split_named
+from ptnt_mm.utils.errors import UserError
+
+_SIDES = 36  # of the polygon that an ellipse becomes
+
+
+def _find(tree: Tree) -> str:
+    files = _files(tree)
+    listed = ', '.join(str(tree.relative(file)) for file in files[:3])
+    return f'{listed} with <annotations>' if files else ''
+
+
+def _read(tree: Tree) -> Labels:
+    collector = Collector(tree)
+    for file in _files(tree):
+        try:
+            root = read_xml(file)
+        except UserError as error:
+            collector.labels.report(file, UNREADABLE, str(error))
+            continue
+        for label in root.findall('meta//labels/label'):
+            # The points of a skeleton have names, too, and are no classes.
+            if label.findtext('name') and not label.findtext('parent'):
+                collector.labels.add_class(label.findtext('name'))
+        if root.find('track') is not None:
+            what = 'tracks of a video: export it as "CVAT for images"'
+            collector.labels.report(file, UNREADABLE, what)
+        for element in root.findall('image'):
+            _add(collector, file, element)
+    return collector.finish()
+
+
+def _files(tree: Tree) -> list[Path]:
+    files = []
+    for file in tree.with_suffix('.xml'):
+        try:
+            with file.open('rb') as stream:
+                if b'<annotations>' in stream.read(4096):
+                    files.append(file)
+        except OSError:
+            continue
+    return files
+
+
+def _add(collector: Collector, file: Path, element: Element) -> None:
+    name = element.get('name') or ''
+    split = split_named(element.get('subset') or '')
+    stated = whole_number(element.get('width')), whole_number(element.get('height'))
+    path = collector.tree.find_image(name, file.parent, split)
+    image = collector.image(file, path, split, stated, name)
+    if image is not None:
+        collector.add(file, image, list(_objects(collector.labels, file, element, image.size)))
+
+
+def _objects(
+    labels: Labels, file: Path, image: Element, size: tuple[int, int]
+) -> Iterator[LabelledObject]:
+    for element in image:
+        if element.tag in ('tag', 'attribute'):
+            continue
+        name = image.get('name')
+        label = (element.get('label') or '').strip()
+        shape = _SHAPES.get(element.tag)
+        if shape is None or not label:
+            what = f'{element.tag} in {name}' if label else f'{element.tag} without label in {name}'
+            labels.report(file, 'shapes that are neither boxes nor areas', what)
+            continue
+        try:
+            yield shape(label, element, size)
+        except (ValueError, TypeError, OverflowError) as error:
+            labels.report(file, NO_NUMBERS, f'{label} in {name}: {error}')
+
+
+def _box(label: str, element: Element, _: tuple[int, int]) -> LabelledObject:
+    left, top, right, bottom = (number(element.get(key)) for key in ('xtl', 'ytl', 'xbr', 'ybr'))
+    angle = math.radians(float(element.get('rotation') or 0))
+    if not angle:
+        return LabelledObject(label, box_between(left, top, right, bottom))
+    x, y, w, h = (left + right) / 2, (top + bottom) / 2, (right - left) / 2, (bottom - top) / 2
+    corners = ((-w, -h), (w, -h), (w, h), (-w, h))
+    points = [value for dx, dy in corners for value in _turned(x, y, dx, dy, angle)]
+    return LabelledObject(label, box_around(points), [points])
+
+
+def _polygon(label: str, element: Element, _: tuple[int, int]) -> LabelledObject:
+    pairs = [pair.split(',') for pair in (element.get('points') or '').split(';')]
+    points = [float(value) for x, y in pairs for value in (x, y)]
+    return LabelledObject(label, box_around(points), [points])
+
+
+def _ellipse(label: str, element: Element, _: tuple[int, int]) -> LabelledObject:
+    x, y, rx, ry = (float(element.get(key) or 'nan') for key in ('cx', 'cy', 'rx', 'ry'))
+    turn = math.radians(float(element.get('rotation') or 0))
+    angles = (2 * math.pi * i / _SIDES for i in range(_SIDES))
+    around = ((rx * math.cos(angle), ry * math.sin(angle)) for angle in angles)
+    points = [value for dx, dy in around for value in _turned(x, y, dx, dy, turn)]
+    return LabelledObject(label, box_around(points), [points])
+
+
+def _mask(label: str, element: Element, size: tuple[int, int]) -> LabelledObject:
+    """Run lengths inside of a box, row by row, outside first."""
+    left, top, width, height = (int(element.get(key)) for key in ('left', 'top', 'width', 'height'))
+    runs = [int(run) for run in (element.get('rle') or '').split(',')]
+    if min(runs) < 0 or sum(runs) != width * height:
+        raise ValueError(f'its run lengths count {sum(runs)} pixels of {width} x {height}')
+    if min(left, top) < 0 or left + width > size[0] or top + height > size[1]:
+        raise ValueError(f'its mask lies outside of {size[0]} x {size[1]}')
+    inside = np.repeat(np.arange(len(runs)) % 2 == 1, runs).reshape(height, width)
+    pixels = np.zeros(size[::-1], bool)
+    pixels[top : top + height, left : left + width] = inside
+    mask, box = from_pixels(pixels)
+    return LabelledObject(label, box, mask)
+
+
+def _turned(x: float, y: float, dx: float, dy: float, angle: float) -> tuple[float, float]:
+    """A point around (x, y), turned clockwise."""
+    cos, sin = math.cos(angle), math.sin(angle)
+    return x + dx * cos - dy * sin, y + dx * sin + dy * cos
+
+
+_SHAPES = {'box': _box, 'polygon': _polygon, 'ellipse': _ellipse, 'mask': _mask}
+
+FORMAT = Format(
+    'cvat',
+    'CVAT for images 1.1',
+    'an XML file with <annotations> and <image>',
+    ('detection', 'instance', 'semantic'),
+    _find,
+    _read,
+)

@@ -1,0 +1,194 @@
+"""What a label format is, and what its readers have in common."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from xml.etree import ElementTree
+from xml.parsers import expat
+
+from PIL import Image
+
+from ptnt_mm.data.image_files import size_as_read
+from ptnt_mm.project.labels import LabelledImage, LabelledObject, Labels, fitted
+from ptnt_mm.project.segmentations import checked
+from ptnt_mm.project.tree import Tree
+from ptnt_mm.utils.decoding import DECODERS
+from ptnt_mm.utils.errors import UserError
+
+MISSING = 'images that were not found'
+UNREADABLE = 'label files that cannot be read'
+UNKNOWN_CLASS = 'objects of an unknown class'
+NO_NUMBERS = 'objects without usable coordinates'
+
+
+@dataclass(frozen=True)
+class Format:
+    """A way to store labels.
+
+    Attributes:
+        name: What ``--format`` calls it.
+        title: What people call it.
+        looks_for: What tells that a folder has it.
+        tasks: What can be learned from it.
+        find: Looks into a folder; what was found, or nothing.
+        read: Reads the labels.
+    """
+
+    name: str
+    title: str
+    looks_for: str
+    tasks: tuple[str, ...]
+    find: Callable[[Tree], str]
+    read: Callable[[Tree], Labels]
+
+
+class Collector:
+    """Gathers the labels of a data set; names all that does not fit, and goes on.
+
+    Attributes:
+        tree: The folder.
+        labels: What was gathered; its images once :meth:`finish` was called.
+    """
+
+    def __init__(self, tree: Tree):
+        self.tree = tree
+        self.labels = Labels()
+        self._images: dict[Path, LabelledImage] = {}
+
+    def image(
+        self,
+        file: Path,
+        path: Path | None,
+        split: str | None = None,
+        stated: tuple[int, int] | None = None,
+        name: str = '',
+    ) -> LabelledImage | None:
+        """Add an image, or find it if it was added before.
+
+        Args:
+            file: Its label file.
+            path: The image; None if it was not found.
+            split: That of the label file; by default the one that a folder is named after.
+            stated: (width, height) for which the labels were made, if the file says so.
+            name: What the label file calls it.
+
+        Returns:
+            The image without the objects; None if it cannot be used.
+        """
+        if path is None:
+            self.labels.report(file, MISSING, self.tree.why_not_found(name, file.parent))
+            return None
+        split = split or self.tree.split_of(path)
+        size = size_as_read(path)
+        if size is None:
+            self.labels.report(path, 'images that cannot be opened', f'named by {file.name}')
+            return None
+        if stated and all(stated) and stated != size:
+            self.labels.report(
+                file, 'labels for another image size', _why_other(path, stated, size)
+            )
+            return None
+        known = self._images.get(path)
+        if known is not None and split not in (None, known.split):
+            self.labels.report(path, 'images in several splits', f'{split}; {known.split} is kept')
+        elif known is None:
+            self._images[path] = LabelledImage(path, size, split)
+        return self._images[path]
+
+    def add(self, file: Path, image: LabelledImage, objects: Iterable[LabelledObject]) -> None:
+        """Add objects to an image, cut to it; the same one twice is one."""
+        kept = list(self._images[image.path].objects)
+        for one in objects:
+            mask, fault = checked(one.segmentation, image.size)
+            if fault:
+                detail = f'{fault}: {one.label} in {image.path.name}'
+                self.labels.report(file, 'masks that cannot be drawn', detail)
+                one = replace(one, segmentation=mask)
+            whole, fault = fitted(one, image.size)
+            if fault:
+                self.labels.report(file, fault, f'{one.label} {_numbers(one.box)} in {image.size}')
+            if whole in kept:
+                self.labels.report(file, 'objects that are there twice', one.label)
+            elif whole is not None:
+                self.labels.add_class(whole.label)
+                kept.append(whole)
+        self._images[image.path] = replace(image, objects=tuple(kept))
+
+    def set(self, image: LabelledImage) -> None:
+        """Replace what is known of an image."""
+        self._images[image.path] = image
+
+    def drop(self, image: LabelledImage) -> None:
+        """Leave an image out again."""
+        del self._images[image.path]
+
+    def finish(self) -> Labels:
+        """The labels, with all images."""
+        self.labels.images = list(self._images.values())
+        return self.labels
+
+
+def read_text(file: Path) -> str:
+    """The text of a label file.
+
+    Raises:
+        UserError: if it cannot be read, or is no text.
+    """
+    try:
+        return file.read_text(encoding='utf-8-sig')
+    except OSError as error:
+        raise UserError(f'{error.strerror}') from error
+    except UnicodeDecodeError as error:
+        raise UserError('it is not text in UTF-8') from error
+
+
+def read_xml(file: Path) -> ElementTree.Element:
+    """Parse an XML file that defines no entities: a few lines of them can expand to gigabytes.
+
+    Raises:
+        UserError: if it cannot be read, is not XML, or defines entities.
+    """
+
+    def refuse(name: str, *_: object) -> None:
+        raise UserError(f'it defines the XML entity {name!r}: no labelling tool does')
+
+    guard = expat.ParserCreate()
+    guard.EntityDeclHandler = refuse
+    try:
+        content = file.read_bytes()
+        guard.Parse(content, True)
+        return ElementTree.fromstring(content)
+    except OSError as error:
+        raise UserError(f'{error.strerror}') from error
+    except (expat.ExpatError, ElementTree.ParseError, ValueError, LookupError) as error:
+        raise UserError(f'it is not XML, or is cut off: {error}') from error
+
+
+def text_of(element: ElementTree.Element, path: str) -> str:
+    """The text of a part of an XML element, without spaces around it; empty if it is not there."""
+    return (element.findtext(path) or '').strip()
+
+
+def number(text: object) -> float:
+    """A number of a label file; not a number if it is none, which :func:`fitted` reports."""
+    try:
+        return float(text)
+    except (TypeError, ValueError):
+        return float('nan')
+
+
+def whole_number(text: object) -> int:
+    """An integer of a label file; 0 if it is none."""
+    value = number(text)
+    return int(value) if abs(value) < 2**31 else 0
+
+
+def _why_other(path: Path, stated: tuple[int, int], size: tuple[int, int]) -> str:
+    text = f'they are for {stated[0]} x {stated[1]} pixels, {path.name} has {size[0]} x {size[1]}'
+    with Image.open(path, formats=DECODERS) as stored:
+        turned = stored.size == stated
+    return text + ', turned as its EXIF entry says: save it upright' * turned
+
+
+def _numbers(box: tuple[float, ...]) -> str:
+    return '[' + ', '.join(f'{value:g}' for value in box) + ']'

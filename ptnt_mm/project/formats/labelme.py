@@ -1,0 +1,152 @@
+"""LabelMe: a JSON file with shapes for each image."""
+
+import base64
+import io
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from ptnt_mm.data.coco_file import read_json
+from ptnt_mm.project.formats.format import (
+    NO_NUMBERS,
+    UNREADABLE,
+    Collector,
+    Format,
+    whole_number,
+)
+from ptnt_mm.project.labels import LabelledObject, Labels, box_around
+from ptnt_mm.project.segmentations import from_pixels
+from ptnt_mm.project.tree import Tree
+from ptnt_mm.utils.errors import UserError
+
+_BACKGROUND = ('_background_', '__background__')
+_IGNORED = ('__ignore__', '_ignore_')
+_SIDES = 36  # of the polygon that a circle becomes
+
+
+def _find(tree: Tree) -> str:
+    files = _files(tree)
+    return f'{len(files):,} JSON files with "shapes" and "imagePath"' if files else ''
+
+
+def _read(tree: Tree) -> Labels:
+    collector = Collector(tree)
+    for file in _files(tree):
+        try:
+            content = read_json(file)
+            shapes, name = content['shapes'], content['imagePath']
+            if not isinstance(shapes, list) or not isinstance(name, str):
+                raise UserError('"shapes" is no list, or "imagePath" no name')
+        except (UserError, KeyError, TypeError) as error:
+            collector.labels.report(file, UNREADABLE, str(error))
+            continue
+        path = collector.tree.find_image(name, file.parent)
+        stated = tuple(whole_number(content.get(key)) for key in ('imageWidth', 'imageHeight'))
+        image = collector.image(file, path, None, stated, name)
+        if image is not None:
+            objects = list(_objects(collector.labels, file, shapes, image.size))
+            collector.add(file, image, _grouped(objects))
+    labels = collector.finish()
+    labels.classes.sort()
+    return labels
+
+
+def _files(tree: Tree) -> list[Path]:
+    files = []
+    for file in tree.with_suffix('.json'):
+        try:
+            content = file.read_bytes()
+        except OSError:
+            continue
+        if b'"shapes"' in content and b'"imagePath"' in content:
+            files.append(file)
+    return files
+
+
+def _objects(
+    labels: Labels, file: Path, shapes: list, size: tuple[int, int]
+) -> Iterator[tuple[object, LabelledObject]]:
+    """The objects, each with the number of the group that it is a part of, if any."""
+    for i, shape in enumerate(shapes):
+        label = shape.get('label') if isinstance(shape, dict) else None
+        if not isinstance(label, str) or not label.strip():
+            labels.report(file, 'objects without a class', f'shape {i}')
+            continue
+        if label in _BACKGROUND:
+            continue
+        kind = shape.get('shape_type') or 'polygon'
+        try:
+            points = [(float(x), float(y)) for x, y in shape.get('points') or []]
+            one = _object(label.strip(), kind, points, shape, size)
+        except Exception as error:  # shapes hold anything, embedded images included
+            labels.report(file, NO_NUMBERS, f'shape {i}, {label}: {error}')
+            continue
+        if one is None:
+            labels.report(file, 'shapes that are neither boxes nor areas', f'{kind} of {label}')
+        elif label in _IGNORED:
+            labels.report(file, f'objects labelled {label}')
+        else:
+            yield shape.get('group_id'), one
+
+
+def _object(
+    label: str, kind: str, points: list, shape: dict[str, Any], size: tuple[int, int]
+) -> LabelledObject | None:
+    flat = [value for point in points for value in point]
+    if kind == 'rectangle':
+        return LabelledObject(label, box_around(flat))
+    if kind == 'circle':
+        (x, y), (on_x, on_y) = points
+        radius = math.hypot(on_x - x, on_y - y)
+        angles = (2 * math.pi * i / _SIDES for i in range(_SIDES))
+        around = [(x + radius * math.cos(a), y + radius * math.sin(a)) for a in angles]
+        flat = [value for point in around for value in point]
+    elif kind == 'mask':
+        return _mask(label, points, shape, size)
+    elif kind not in ('polygon', 'oriented_rectangle'):
+        return None
+    return LabelledObject(label, box_around(flat), [flat])
+
+
+def _mask(label: str, points: list, shape: dict[str, Any], size: tuple[int, int]) -> LabelledObject:
+    """A PNG inside of the file, placed by its upper left corner."""
+    content = base64.b64decode(shape['mask'])
+    with Image.open(io.BytesIO(content), formats=['PNG']) as stored:
+        inside = np.asarray(stored.convert('L')) > 0
+    left, top = round(points[0][0]), round(points[0][1])
+    pixels = np.zeros(size[::-1], bool)
+    room = pixels[top : top + inside.shape[0], left : left + inside.shape[1]]
+    if min(left, top) < 0 or not room.size:
+        raise ValueError('its mask lies outside of the image')
+    room[:] = inside[: room.shape[0], : room.shape[1]]
+    mask, box = from_pixels(pixels)
+    return LabelledObject(label, box, mask)
+
+
+def _grouped(objects: list[tuple[object, LabelledObject]]) -> Iterator[LabelledObject]:
+    """The objects; polygons of one label and group are parts of one."""
+    parts: dict[tuple, list[LabelledObject]] = {}
+    for i, (group, one) in enumerate(objects):
+        is_part = group is not None and isinstance(one.segmentation, list)
+        parts.setdefault((one.label, str(group)) if is_part else (i,), []).append(one)
+    for members in parts.values():
+        if len(members) == 1:
+            yield members[0]
+            continue
+        polygons = [polygon for one in members for polygon in one.segmentation]
+        around = box_around([value for polygon in polygons for value in polygon])
+        yield LabelledObject(members[0].label, around, polygons)
+
+
+FORMAT = Format(
+    'labelme',
+    'LabelMe',
+    'JSON files with "shapes" and "imagePath"',
+    ('detection', 'instance', 'semantic'),
+    _find,
+    _read,
+)

@@ -1,0 +1,143 @@
+"""Pascal VOC: an XML file for each image, with or without ``ImageSets``, and beside images, too.
+
+Some tools count pixels from 1, as VOC did, others from 0, and no file says which. MMDetection and
+supervision subtract 1 from all coordinates; torchvision, globox and labelformat take them as they
+are. Half a pixel is subtracted here: no reading is further away than that.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+from ptnt_mm.project.formats.format import (
+    UNREADABLE,
+    Collector,
+    Format,
+    number,
+    read_text,
+    read_xml,
+    text_of,
+    whole_number,
+)
+from ptnt_mm.project.labels import LabelledObject, Labels, box_between
+from ptnt_mm.project.tree import Tree
+from ptnt_mm.utils.errors import UserError
+
+_HALF = 0.5
+_LISTS = {'train': 'train', 'val': 'val', 'test': 'test', 'trainval': None}
+
+
+def _find(tree: Tree) -> str:
+    files = list(_annotations(tree))
+    if not files:
+        return ''
+    lists = [file.name for sets in image_sets(tree).values() for file in sets.values()]
+    listed = f', split by ImageSets/Main/{", ".join(lists)}' if lists else ''
+    return f'{len(files):,} XML files with <annotation>{listed}'
+
+
+def _read(tree: Tree) -> Labels:
+    collector = Collector(tree)
+    sets = image_sets(tree)
+    splits = {folder: splits_of(files, collector.labels) for folder, files in sets.items()}
+    found: dict[Path, set[str]] = {folder: set() for folder in splits}
+    for file in _annotations(tree):
+        folder = next((one for one in splits if file.is_relative_to(one)), None)
+        split = None
+        if folder is not None:
+            found[folder].add(file.stem)
+            if file.stem not in splits[folder]:
+                collector.labels.report(file, 'label files that no list in ImageSets names')
+                continue
+            split = splits[folder][file.stem]
+        try:
+            _add(collector, file, read_xml(file), split)
+        except UserError as error:
+            collector.labels.report(file, UNREADABLE, str(error))
+    for folder, names in splits.items():
+        for name in names.keys() - found[folder]:
+            file = folder / 'Annotations' / f'{name}.xml'
+            collector.labels.report(file, 'label files that are listed and not there')
+    labels = collector.finish()
+    labels.classes.sort()
+    return labels
+
+
+def _annotations(tree: Tree) -> Iterator[Path]:
+    for file in tree.with_suffix('.xml'):
+        try:
+            with file.open('rb') as stream:
+                # CVAT's begins with <annotations>. A file that is cut off may hold no more.
+                if b'<annotation>' in stream.read(4096).replace(b'<annotation ', b'<annotation>'):
+                    yield file
+        except OSError:
+            continue
+
+
+def image_sets(tree: Tree, kind: str = 'Main') -> dict[Path, dict[str, Path]]:
+    """The lists of each folder that has ImageSets/Main: those of splits, or that of both."""
+    sets: dict[Path, dict[str, Path]] = {}
+    for file in tree.with_suffix('.txt'):
+        if file.parts[-3:-1] == ('ImageSets', kind) and file.stem in _LISTS:
+            sets.setdefault(file.parents[2], {})[file.stem] = file
+    for files in sets.values():
+        if 'train' in files and 'val' in files:
+            files.pop('trainval', None)
+    return sets
+
+
+def splits_of(files: dict[str, Path], labels: Labels) -> dict[str, str | None]:
+    """The split of each name in the lists."""
+    splits: dict[str, str | None] = {}
+    for name, file in files.items():
+        try:
+            lines = read_text(file).splitlines()
+        except UserError as error:
+            labels.report(file, UNREADABLE, str(error))
+            continue
+        for line in filter(None, map(str.strip, lines)):
+            splits.setdefault(line.split()[0], _LISTS[name])
+    return splits
+
+
+def _add(collector: Collector, file: Path, root: Element, split: str | None) -> None:
+    name = text_of(root, 'filename')
+    path = _image(collector, file, name)
+    stated = whole_number(text_of(root, 'size/width')), whole_number(text_of(root, 'size/height'))
+    image = collector.image(file, path, split, stated, name or file.stem)
+    if image is not None:
+        collector.add(file, image, list(_objects(collector.labels, file, root)))
+
+
+def _image(collector: Collector, file: Path, name: str) -> Path | None:
+    """The image of the file's own name, which survives renaming, or else the one it names."""
+    tree = collector.tree
+    own = tree.find_image(f'{file.stem}.jpg', file.parent)
+    named = tree.find_image(name, file.parent) if name else None
+    if own and named and own != named and own.stem != named.stem:
+        detail = f'it names {named.name}, {own.name} is taken'
+        collector.labels.report(file, 'label files that name another image', detail)
+    return own or named
+
+
+def _objects(labels: Labels, file: Path, root: Element) -> Iterator[LabelledObject]:
+    for element in root.iter('object'):
+        label = text_of(element, 'name')
+        corners = [number(text_of(element, f'bndbox/{key}')) for key in _CORNERS]
+        if not label:
+            labels.report(file, 'objects without a class')
+            continue
+        box = box_between(*(value - _HALF for value in corners))
+        yield LabelledObject(label, box, ignored=text_of(element, 'difficult') == '1')
+
+
+_CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
+
+FORMAT = Format(
+    'voc',
+    'Pascal VOC',
+    'XML files with <annotation>, and ImageSets/Main for splits',
+    ('detection',),
+    _find,
+    _read,
+)

@@ -1,0 +1,230 @@
+"""YOLO from v5 to v26, and darknet: a text file for each image, names in data.yaml or beside it."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ptnt_mm.project.formats.format import (
+    MISSING,
+    NO_NUMBERS,
+    UNKNOWN_CLASS,
+    UNREADABLE,
+    Collector,
+    Format,
+    number,
+    read_text,
+)
+from ptnt_mm.project.labels import LabelledImage, LabelledObject, Labels, box_around
+from ptnt_mm.project.tree import Tree
+from ptnt_mm.utils.decoding import FORMATS
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import some
+
+_NAME_LISTS = ('classes.txt', 'obj.names', 'labels.txt')
+_LINE = re.compile(r'\s*\d+(\s+[-+.\deE]+){4,}\s*')
+_SPLITS = ('train', 'val', 'test')
+
+
+def _find(tree: Tree) -> str:
+    if settings := _settings(tree):
+        return f'{tree.relative(settings[0])} with the names of classes'
+    labelled = [image for image in tree.images if _looks_like_labels(_label_file(image))]
+    return f'{len(labelled):,} images with a text file of numbers each' if labelled else ''
+
+
+def _read(tree: Tree) -> Labels:
+    collector = Collector(tree)
+    labels = collector.labels
+    file, content = _settings(tree) or (None, {})
+    names, keypoints = _names(tree, content, labels), 'kpt_shape' in content
+    images = _listed(tree, file, content, labels) if file else []
+    if not images:
+        images = [(image, None) for image in tree.images]
+    without = 0
+    for path, split in images:
+        source = _label_file(path)
+        image = collector.image(source, path, split)
+        if image is None:
+            continue
+        if not source.is_file():
+            without += 1
+            continue
+        try:
+            lines = read_text(source).splitlines()
+        except UserError as error:
+            labels.report(source, UNREADABLE, str(error))
+            continue
+        objects = _objects(labels, source, lines, image, names, keypoints)
+        collector.add(source, image, list(objects))
+    if without:
+        labels.notes.append(
+            f'{without:,} images have no label file: taken as images without objects, as YOLO does'
+        )
+    if not names:
+        labels.notes.append('there are no names of classes: write them to classes.txt, one a line')
+    _report_strays(tree, collector, {_label_file(path) for path, _ in images})
+    return collector.finish()
+
+
+def _settings(tree: Tree) -> tuple[Path, dict] | None:
+    """The file of settings nearest to the top, and its content."""
+    files = tree.with_suffix('.yaml', '.yml')
+    for file in sorted(files, key=lambda file: (len(file.parts), file.name != 'data.yaml')):
+        try:
+            content = yaml.safe_load(read_text(file))
+        except (UserError, yaml.YAMLError, ValueError, RecursionError):
+            continue
+        if isinstance(content, dict) and isinstance(content.get('names'), (list, dict)):
+            return file, content
+    return None
+
+
+def _names(tree: Tree, content: Mapping, labels: Labels) -> dict[int, str]:
+    """The names of the classes by their numbers."""
+    names = content.get('names') or []
+    if not names:
+        lists = [file for file in tree.with_suffix('.txt', '.names') if file.name in _NAME_LISTS]
+        for file in lists[:1]:
+            try:
+                names = [line.strip() for line in read_text(file).splitlines() if line.strip()]
+            except UserError as error:
+                labels.report(file, UNREADABLE, str(error))
+    pairs = names.items() if isinstance(names, dict) else enumerate(names)
+    known = {int(key): str(name) for key, name in pairs if str(key).isdigit()}
+    for _, name in sorted(known.items()):
+        labels.add_class(name)
+    count = content.get('nc')
+    if isinstance(count, int) and known and count != len(known):
+        labels.notes.append(f'nc is {count}, and there are {len(known)} names: the names count')
+    return known
+
+
+def _listed(
+    tree: Tree, file: Path, content: Mapping[str, Any], labels: Labels
+) -> list[tuple[Path, str]]:
+    """The images of the splits that the settings name, each once."""
+    found: dict[Path, str] = {}
+    for split in _SPLITS:
+        value = content.get(split) or (content.get('valid') if split == 'val' else None)
+        for name in value if isinstance(value, list) else [value] if value else []:
+            place = _place(tree, file, content, str(name))
+            if place is None:
+                labels.report(file, 'folders or lists that were not found', f'{split}: {name}')
+            elif place.is_dir():
+                images = (image for image in tree.images if image.is_relative_to(place))
+                found = {image: split for image in images} | found
+            else:
+                found = {image: split for image in _of_list(tree, place, labels)} | found
+    return list(found.items())
+
+
+def _place(tree: Tree, file: Path, content: Mapping[str, Any], name: str) -> Path | None:
+    """A folder or list of the settings, inside of the data.
+
+    Paths count from ``path``, if that is there, or else from the settings' folder. Roboflow writes
+    '../train/images' for what lies beside its settings.
+    """
+    root = str(content.get('path') or '')
+    inside = re.sub(r'^(\.\.?/)+', '', name.replace('\\', '/'))
+    for folder in (file.parent / root, file.parent, tree.root):
+        for path in (folder / name, folder / inside):
+            if tree.holds(path):
+                return Path(path.resolve() if path.is_symlink() else path)
+    return None
+
+
+def _of_list(tree: Tree, file: Path, labels: Labels) -> Iterator[Path]:
+    """The images that a text file lists, one on each line."""
+    try:
+        lines = read_text(file).splitlines()
+    except UserError as error:
+        labels.report(file, UNREADABLE, str(error))
+        return
+    for name in filter(None, map(str.strip, lines)):
+        path = tree.find_image(name, file.parent)
+        if path is None:
+            labels.report(file, MISSING, tree.why_not_found(name, file.parent))
+        else:
+            yield path
+
+
+def _label_file(image: Path) -> Path:
+    """The text file of an image: in labels instead of the last images, or beside it."""
+    beside = image.with_suffix('.txt')
+    parts = list(image.parts)
+    for i in reversed(range(len(parts) - 1)):
+        if parts[i] == 'images':
+            other = Path(*parts[:i], 'labels', *parts[i + 1 :]).with_suffix('.txt')
+            return beside if beside.is_file() and not other.is_file() else other
+    return beside
+
+
+def _objects(
+    labels: Labels,
+    file: Path,
+    lines: list[str],
+    image: LabelledImage,
+    names: Mapping[int, str],
+    keypoints: bool,
+) -> Iterator[LabelledObject]:
+    """The objects of a file: five numbers are a box, more are a polygon."""
+    for place, line in enumerate(lines, start=1):
+        words = line.split()
+        if not words:
+            continue
+        values = [number(word) for word in words]
+        if any(value != value for value in values) or len(values) < 5:
+            labels.report(file, NO_NUMBERS, f'line {place}: {line[:80]}')
+            continue
+        # A detector's own labels have a score after each box.
+        coordinates = values[1:5] if keypoints or len(values) == 6 else values[1:]
+        if len(coordinates) % 2:
+            labels.report(file, NO_NUMBERS, f'line {place} has {len(values)} numbers')
+            continue
+        index = values[0]
+        if not index.is_integer() or index < 0 or (names and index not in names):
+            known = f'there are {some(names.values())}' if names else 'it is no index'
+            labels.report(file, UNKNOWN_CLASS, f'line {place}: {words[0]}; {known}')
+            continue
+        label = names.get(int(index), f'class {int(index)}')
+        yield _object(label, coordinates, *image.size)
+
+
+def _object(label: str, values: list[float], width: int, height: int) -> LabelledObject:
+    scaled = [value * (height if i % 2 else width) for i, value in enumerate(values)]
+    if len(values) == 4:
+        x, y, w, h = scaled
+        return LabelledObject(label, (x - w / 2, y - h / 2, w, h))
+    return LabelledObject(label, box_around(scaled), [scaled])
+
+
+def _looks_like_labels(file: Path) -> bool:
+    try:
+        lines = [line for line in read_text(file).splitlines() if line.strip()]
+    except UserError:
+        return False
+    return bool(lines) and bool(_LINE.fullmatch(lines[0]))
+
+
+def _report_strays(tree: Tree, collector: Collector, known: set[Path]) -> None:
+    """Name the label files whose image is not there."""
+    stems = {image.with_suffix('') for image in tree.images}
+    for file in tree.with_suffix('.txt'):
+        parts = [part if part != 'labels' else 'images' for part in file.parts]
+        has_image = file.with_suffix('') in stems or Path(*parts).with_suffix('') in stems
+        if file not in known and not has_image and _looks_like_labels(file):
+            suffixes = '/'.join(sorted(FORMATS))
+            collector.labels.report(file, MISSING, f'no {file.stem} with {suffixes}')
+
+
+FORMAT = Format(
+    'yolo',
+    'YOLO (v5 to v26)',
+    'a data.yaml with names, or text files of numbers in labels/ or beside images',
+    ('detection', 'instance', 'semantic'),
+    _find,
+    _read,
+)

@@ -1,0 +1,145 @@
+"""The labels of a data set, in one form whatever file they came from, and what was wrong in them.
+
+Boxes are x, y, width and height in pixels, from the upper left corner of the image as the hosts
+load it. Segmentations are those of COCO: polygons, or run lengths.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+Box = tuple[float, float, float, float]
+Segmentation = list[list[float]] | dict
+
+TASKS = {
+    'detection': 'boxes',
+    'instance': 'a mask for each object',
+    'semantic': 'a class for each pixel',
+    'classification': 'a class for each image',
+}
+"""What can be learned, and from what."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that was left out, or changed.
+
+    Attributes:
+        file: Where it is: a label file or an image.
+        kind: The same words for all problems of one kind, such as 'boxes without area'.
+        detail: What exactly was found.
+    """
+
+    file: Path
+    kind: str
+    detail: str = ''
+
+
+@dataclass(frozen=True)
+class LabelledObject:
+    """An object in an image; ``ignored`` is a crowd, or too difficult to count."""
+
+    label: str
+    box: Box
+    segmentation: Segmentation | None = None
+    ignored: bool = False
+
+
+@dataclass(frozen=True)
+class LabelledImage:
+    """An image and its labels.
+
+    Attributes:
+        path: The file, in the folder of the data.
+        size: (width, height) in pixels, as the hosts load it.
+        split: 'train', 'val', 'test', or None if the data does not say.
+        objects: What is in it, for detection and masks of objects.
+        label: The class of the whole image.
+        mask: The file that has a class for each pixel.
+    """
+
+    path: Path
+    size: tuple[int, int]
+    split: str | None = None
+    objects: tuple[LabelledObject, ...] = ()
+    label: str | None = None
+    mask: Path | None = None
+
+
+@dataclass
+class Labels:
+    """All that was read of a data set.
+
+    Attributes:
+        classes: Their names, in the order of the data set where it has one.
+        images: Those that can be used.
+        problems: What was left out or changed.
+        notes: What else is worth knowing, a line each.
+        aside: Image files that are no pictures to learn from, such as masks.
+        groups: Names of groups of classes.
+        mask_indices: The index of the class of each value in a mask, as
+            :func:`ptnt_mm.project.mask_values.read_values` reads it. Other values are ignored.
+    """
+
+    classes: list[str] = field(default_factory=list)
+    images: list[LabelledImage] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    aside: set[Path] = field(default_factory=set)
+    groups: set[str] = field(default_factory=set)
+    mask_indices: dict[int, int] = field(default_factory=dict)
+
+    def report(self, file: Path, kind: str, detail: str = '') -> None:
+        """Add a problem."""
+        self.problems.append(Problem(file, kind, detail))
+
+    def add_class(self, name: str) -> str:
+        """Add a class unless it is there; its name, without spaces around it."""
+        name = name.strip()
+        if name not in self.classes:
+            self.classes.append(name)
+        return name
+
+    def has_masks(self) -> bool:
+        """Whether most objects have a segmentation."""
+        objects = [one for image in self.images for one in image.objects]
+        return sum(one.segmentation is not None for one in objects) > len(objects) / 2
+
+
+def box_around(points: Sequence[float]) -> Box:
+    """The box around the points x, y, x, y, ..."""
+    left, top = min(points[::2]), min(points[1::2])
+    return left, top, max(points[::2]) - left, max(points[1::2]) - top
+
+
+def box_between(left: float, top: float, right: float, bottom: float) -> Box:
+    """The box between two corners; it has no area if they are swapped."""
+    return left, top, right - left, bottom - top
+
+
+def fitted(one: LabelledObject, size: tuple[int, int]) -> tuple[LabelledObject | None, str]:
+    """Cut an object to its image, as every host would.
+
+    Args:
+        one: The object.
+        size: (width, height) of its image in pixels.
+
+    Returns:
+        The object, or None if nothing that can be learned from is left of it; and what was wrong:
+        empty if all is well. Up to one pixel outside is, as tools count from 0 or from 1.
+    """
+    x, y, width, height = one.box
+    if not all(map(math.isfinite, one.box)):
+        return None, 'boxes that are not finite'
+    if width <= 0 or height <= 0:
+        return None, 'boxes without area'
+    left, top = max(x, 0.0), max(y, 0.0)
+    right, bottom = min(x + width, size[0]), min(y + height, size[1])
+    if right <= left or bottom <= top:
+        return None, 'boxes outside the image'
+    if right - left < 1 or bottom - top < 1:
+        return None, 'boxes of less than a pixel'
+    outside = max(left - x, top - y, x + width - right, y + height - bottom)
+    box = box_between(left, top, right, bottom)
+    return replace(one, box=box), 'boxes cut off at the border of the image' * (outside > 1)

@@ -1,0 +1,276 @@
+"""The rules that choose a recipe from the figures of a data set: one row each.
+
+docs/data.md shows the same rows, and the comments of a config the figures that decided.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+from ptnt_mm.project.facts import Facts
+from ptnt_mm.utils.text import binary
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A setting, and the figure that decided."""
+
+    value: Any
+    because: str = ''
+
+
+Recipe = Mapping[str, Choice]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How one setting is chosen.
+
+    Attributes:
+        setting: Its name in the config.
+        rule: What it does, for a page.
+        reason: Why, for a page.
+        choose: Makes the choice; later rules see the choices of earlier ones.
+    """
+
+    setting: str
+    rule: str
+    reason: str
+    choose: Callable[[Facts, Recipe], Choice]
+
+
+def choose_recipe(facts: Facts) -> dict[str, Choice]:
+    """Apply all rules to the figures of a data set."""
+    recipe: dict[str, Choice] = {}
+    for rule in RULES:
+        recipe[rule.setting] = rule.choose(facts, recipe)
+    return recipe
+
+
+_MODELS = {
+    'detection': 'retinanet_native',
+    'instance': 'mask_rcnn_native',
+    'semantic': 'semantic_fpn_native',
+    'classification': 'classifier_ptnt_ti',
+}
+
+# Pixels of a small object: two cells of the finest map, whose stride is 8 for RetinaNet, else 4.
+_SMALL = {'detection': 16, 'instance': 8, 'semantic': 8}
+_ANCHOR = 32  # pixels, the smallest usual one
+_SIDES = (320, 1333)  # of images in which objects or areas are found
+_CROPPED = 512  # pixels of a segmenter's crop, at most
+_CLASSIFIED = (64, 224)  # sides of images that are classified
+_SHARE = 0.8  # of the free memory
+_USUAL_LIMIT = 100  # of objects that a detector finds in an image
+
+
+def _width(facts: Facts, _: Recipe) -> Choice:
+    count = facts.counts['train']
+    return Choice(64 if count < 5_000 else 256, f'{count:,} images')
+
+
+def _model(facts: Facts, recipe: Recipe) -> Choice:
+    name = _MODELS[facts.task]
+    if facts.task == 'classification':
+        return Choice(name)
+    width = recipe['width']
+    narrow = '_narrow' if width.value == 64 else ''
+    return Choice(name + narrow, f'{width.value} channels for {width.because}')
+
+
+def _size(facts: Facts, _: Recipe) -> Choice:
+    long, short = max(facts.size), min(facts.size)
+    if facts.task == 'classification':
+        side = facts.asked_size or min(max(_near_32(short), _CLASSIFIED[0]), _CLASSIFIED[1])
+        asked = f'images are {facts.size[0]} x {facts.size[1]}'
+        return Choice(side, 'as asked' if facts.asked_size else asked)
+    if facts.asked_size:
+        side, because = facts.asked_size, 'as asked'
+    elif facts.small is None:
+        side = min(max(_near_32(long), _SIDES[0]), 2 * _CROPPED)
+        because = f'images are {facts.size[0]} x {facts.size[1]}'
+    else:
+        # Enlarging beyond twice shows nothing new.
+        side = min(
+            max(_near_32(_SMALL[facts.task] / facts.small), _SIDES[0]),
+            _SIDES[1],
+            2 * _near_32(long),
+        )
+        because = (
+            f'images are {facts.size[0]} x {facts.size[1]}; one object in ten is below '
+            f'{facts.small * long:.0f} pixels, here {facts.small * side:.0f}'
+        )
+    return Choice((side, max(_near_32(side * short / long), 32)), because)
+
+
+def _crop(facts: Facts, recipe: Recipe) -> Choice:
+    if facts.task != 'semantic':
+        return Choice(None)
+    side = min(_CROPPED, *recipe['size'].value)
+    return Choice((side, side), 'the shorter side, or 512')
+
+
+def _anchors(facts: Facts, recipe: Recipe) -> Choice:
+    if facts.task not in ('detection', 'instance') or facts.small is None:
+        return Choice(None)
+    pixels = facts.small * max(recipe['size'].value)
+    anchor = _ANCHOR
+    while anchor > 1.5 * pixels and anchor > _SMALL[facts.task]:
+        anchor //= 2
+    return (
+        Choice(None) if anchor == _ANCHOR else Choice(anchor, f'small objects: {pixels:.0f} pixels')
+    )
+
+
+def _max_per_img(facts: Facts, _: Recipe) -> Choice:
+    if facts.most <= _USUAL_LIMIT * 0.8:
+        return Choice(None)
+    return Choice(ceil(facts.most * 1.5 / 100) * 100, f'there are up to {facts.most} in an image')
+
+
+def _augmentation(facts: Facts, _: Recipe) -> Choice:
+    count = facts.counts['train']
+    kind = 'strong' if count < 1_000 else 'medium' if count < 10_000 else 'light'
+    return Choice(kind, f'{count:,} images')
+
+
+def _effective_batch(facts: Facts, _: Recipe) -> Choice:
+    count = facts.counts['train']
+    batch = 4 if count < 500 else 8 if count < 5_000 else 16
+    if facts.task == 'classification':
+        batch *= 8
+    batch = min(batch, 2 ** max(count.bit_length() - 2, 1))
+    return Choice(batch, f'{count:,} images')
+
+
+def _batch_size(facts: Facts, recipe: Recipe) -> Choice:
+    batch = recipe['effective batch'].value
+    device, free = facts.free
+    if facts.memory is None or free is None:
+        return Choice(batch, recipe['effective batch'].because)
+    weights, image = facts.memory.weights, facts.memory.image
+    # BatchNorm cannot train on one image.
+    least = 2 if facts.task == 'semantic' else 1
+    while batch > least and weights + batch * image > _SHARE * free:
+        batch //= 2
+    step = f'{binary(weights + batch * image)} of {binary(free)} that {device} has free'
+    return Choice(batch, f'{recipe["effective batch"].because}; {step}')
+
+
+def _accumulation(_: Facts, recipe: Recipe) -> Choice:
+    effective, batch = recipe['effective batch'].value, recipe['batch_size'].value
+    steps = effective // batch
+    return Choice(steps, f'steps to make a batch of {effective}' if steps > 1 else '')
+
+
+def _epochs(facts: Facts, _: Recipe) -> Choice:
+    if facts.asked_epochs:
+        return Choice(facts.asked_epochs, 'as asked')
+    seen, passes = (30_000, 30) if facts.task == 'classification' else (12_000, 12)
+    if facts.backbone.weights:
+        seen //= 2
+    count = facts.counts['train']
+    epochs = min(max(round(seen / count), passes), 300)
+    return Choice(epochs, f'{epochs * count:,} images seen')
+
+
+def _lr(facts: Facts, recipe: Recipe) -> Choice:
+    batch = recipe['effective batch'].value
+    if facts.backbone.weights:
+        start, rate, of = 'pretrained weights', 1e-4, 4
+    else:
+        start, rate, of = 'random initialisation', 1e-3, 4
+    if facts.task == 'classification':
+        of = 32
+    lr = float(f'{min(rate * (batch / of) ** 0.5, 2e-3):.2g}')
+    return Choice(lr, f'from {start}, batches of {batch}')
+
+
+def _near_32(pixels: float) -> int:
+    return max(round(pixels / 32), 1) * 32
+
+
+RULES = (
+    Rule(
+        'width',
+        'Neck and head are 64 channels wide below 5,000 images, else 256.',
+        'The published 256 take most of the time in small images, and a few thousand images do '
+        'not teach them more.',
+        _width,
+    ),
+    Rule(
+        'model',
+        'Boxes get RetinaNet, objects with masks Mask R-CNN, masks of classes Semantic FPN, class '
+        'folders a classifier.',
+        'The labels say what can be learned. These heads are simple and well known.',
+        _model,
+    ),
+    Rule(
+        'size',
+        'The longer side at which one object in ten is below 16 pixels, or 8 for masks; 320 to '
+        '1333, and at most twice that of the images. Without objects: the size of the images, 320 '
+        'to 1024. Classifiers: the shorter side, 64 to 224.',
+        'An object needs two cells of the finest map, which has one for 8 pixels, or 4 for masks. '
+        'Larger images take longer and show nothing new.',
+        _size,
+    ),
+    Rule(
+        'crop',
+        'Segmenters train on squares of the shorter side, at most 512.',
+        'A batch needs one size, and 512 is the usual one.',
+        _crop,
+    ),
+    Rule(
+        'anchors',
+        'From 32 pixels; from 16 or 8 where one object in ten is smaller than two thirds of that.',
+        'An anchor of 32 pixels overlaps too little with an object that is half as wide.',
+        _anchors,
+    ),
+    Rule(
+        'max_per_img',
+        '100 objects are found in an image, or 1.5 times as many as there are in the fullest one.',
+        'Objects beyond the limit would count as missed.',
+        _max_per_img,
+    ),
+    Rule(
+        'augmentation',
+        'Mirroring always; sizes of 75 to 133 % below 10,000 images; colours below 1,000.',
+        'The fewer images there are, the more often each is seen.',
+        _augmentation,
+    ),
+    Rule(
+        'effective batch',
+        '4 images a step below 500 images, 8 below 5,000, else 16; classifiers 8 times as many.',
+        'A small set has few steps in an epoch, and needs each of them.',
+        _effective_batch,
+    ),
+    Rule(
+        'batch_size',
+        'The effective batch, halved until a step takes at most 80 % of the free memory.',
+        'A step of training is tried, and what it keeps in memory is counted.',
+        _batch_size,
+    ),
+    Rule(
+        'accumulation',
+        'As many steps as make up the effective batch.',
+        'The learning rate belongs to the effective batch, whatever fits into memory.',
+        _accumulation,
+    ),
+    Rule(
+        'epochs',
+        '12,000 images seen, at least 12 epochs and at most 300; half as many images from '
+        'pretrained weights. Classifiers: 30,000 images, at least 30 epochs.',
+        'Learning takes iterations, however few images there are. COCO is trained for 12 epochs.',
+        _epochs,
+    ),
+    Rule(
+        'lr',
+        '1e-3 from random initialisation, 1e-4 from pretrained weights, for 4 images a step (32 '
+        'for classifiers); with the square root of the batch, at most 2e-3.',
+        'For AdamW, the rate grows with the square root of the batch. Pretrained weights need '
+        'small steps.',
+        _lr,
+    ),
+)
+"""In the order in which they are applied."""

@@ -1,0 +1,113 @@
+"""Find out in which format the labels of a folder are, and read them."""
+
+from dataclasses import dataclass
+
+from ptnt_mm.project.formats import (
+    class_folders,
+    class_masks,
+    coco,
+    cvat,
+    labelme,
+    object_masks,
+    voc,
+    yolo,
+)
+from ptnt_mm.project.formats.format import Format
+from ptnt_mm.project.labels import TASKS, Labels
+from ptnt_mm.project.tree import Tree
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import unknown_name
+
+FORMATS = tuple(
+    module.FORMAT
+    for module in (coco, voc, yolo, cvat, labelme, object_masks, class_masks, class_folders)
+)
+"""The clearest signs first: class folders are all that is left where nothing else is found."""
+
+FORMAT_NAMES = tuple(format.name for format in FORMATS)
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """The format of a folder, and what can be learned from it.
+
+    Attributes:
+        format: The format that was chosen.
+        why: What it was recognised by.
+        others: What else was found, a line each.
+    """
+
+    format: Format
+    why: str
+    others: tuple[str, ...] = ()
+
+
+def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> Recognised:
+    """Find out which format the labels of a folder have.
+
+    Args:
+        tree: The folder.
+        name: The format that was asked for; None for the first that is found.
+        task: The task that was asked for; formats that it cannot be learned from are left out.
+
+    Raises:
+        UserError: if there is no such format or task, or if none is found.
+    """
+    if name is not None and name not in FORMAT_NAMES:
+        raise UserError(unknown_name('format', name, FORMAT_NAMES))
+    if task is not None and task not in TASKS:
+        raise UserError(unknown_name('task', task, TASKS))
+    asked = [one for one in FORMATS if name in (None, one.name)]
+    fit = [one for one in asked if task is None or task in one.tasks]
+    if not fit:
+        tasks = ', '.join(asked[0].tasks)
+        raise UserError(f'--task {task}: {asked[0].title} is for {tasks}')
+    found = [(one, why) for one in FORMATS if (why := one.find(tree))]
+    chosen = next(((one, why) for one, why in found if one in fit), None)
+    if chosen is None:
+        looked = '\n'.join(f'    {one.name:<13} {one.looks_for}' for one in fit)
+        raise UserError(
+            f'{tree.root} holds no labels that are known. It has {tree.overview()}. '
+            f'Looked for:\n{looked}{_instead(found)}\ndocs/data.md shows each layout'
+        )
+    others = tuple(f'{one.title} ({why})' for one, why in found if one is not chosen[0])
+    return Recognised(*chosen, others)
+
+
+def read_labels(tree: Tree, recognised: Recognised) -> Labels:
+    """Read the labels of a folder; name all images that no label speaks of.
+
+    Raises:
+        UserError: if nothing is left that can be used.
+    """
+    labels = recognised.format.read(tree)
+    used = {image.path for image in labels.images}
+    named = {problem.file for problem in labels.problems}
+    for path in tree.images:
+        if path not in used | labels.aside | named:
+            labels.report(path, 'images that no label names')
+    if not any(image.objects or image.label or image.mask for image in labels.images):
+        listed = '\n'.join(f'    {line}' for line in summary(labels))
+        raise UserError(
+            f'{tree.root} was taken for {recognised.format.title} ({recognised.why}), and nothing '
+            f'in it can be used:\n{listed or "    no objects"}\n--format chooses another format'
+        )
+    return labels
+
+
+def summary(labels: Labels) -> list[str]:
+    """One line for each kind of problem: how many, and the first with its file."""
+    kinds: dict[str, list] = {}
+    for problem in labels.problems:
+        kinds.setdefault(problem.kind, []).append(problem)
+    return [
+        f'{len(problems):,} {kind}: {problems[0].file.name}'
+        + f' ({problems[0].detail})' * bool(problems[0].detail)
+        + f' and {len(problems) - 1:,} more' * (len(problems) > 1)
+        for kind, problems in kinds.items()
+    ]
+
+
+def _instead(found: list[tuple[Format, str]]) -> str:
+    seen = ''.join(f'\n    {one.name:<13} {why}, for {", ".join(one.tasks)}' for one, why in found)
+    return f'\nFound instead:{seen}' if found else ''

@@ -1,0 +1,65 @@
+"""Masks of objects as COCO stores them: checked, drawn, and made from pixels."""
+
+import math
+from collections.abc import Mapping
+from itertools import chain
+
+import numpy as np
+from pycocotools import mask as coco
+
+from ptnt_mm.data.coco_masks import FAR, encode_mask, run_lengths
+from ptnt_mm.project.labels import Box, LabelledObject, Segmentation, box_around
+
+
+def checked(value: object, size: tuple[int, int]) -> tuple[Segmentation | None, str]:
+    """The polygons or run lengths of an object, as far as they can be drawn.
+
+    Args:
+        value: As in a label file; it may hold anything.
+        size: (width, height) of the image in pixels.
+
+    Returns:
+        The segmentation, or None if there is none; and what is wrong, empty if nothing is.
+    """
+    if not value or isinstance(value, RunLengths):
+        return value or None, ''
+    width, height = size
+    try:
+        if isinstance(value, Mapping):
+            run_lengths(value, height, width)
+            return dict(value), ''
+        polygons = [list(map(float, polygon)) for polygon in value]
+        drawn = [polygon for polygon in polygons if len(polygon) >= 6 and len(polygon) % 2 == 0]
+        if not drawn:
+            return None, 'polygons of less than three points'
+        farthest = max(max(map(abs, polygon)) for polygon in drawn)
+        if not all(map(math.isfinite, chain(*drawn))) or farthest > FAR * max(size):
+            return None, 'a polygon that is not finite, or lies far outside of the image'
+    except Exception as error:  # label files hold anything, and pycocotools raises many kinds
+        return None, str(error) or type(error).__name__
+    return drawn, '' if len(drawn) == len(polygons) else 'a polygon of less than three points'
+
+
+def box_of(mask: Segmentation) -> Box:
+    """The box around polygons or run lengths."""
+    if isinstance(mask, list):
+        return box_around(list(chain(*mask)))
+    height, width = mask['size']
+    return tuple(map(float, coco.toBbox(run_lengths(mask, height, width))))
+
+
+class RunLengths(dict):
+    """Run lengths that were made here, and need no check."""
+
+
+def from_pixels(pixels: np.ndarray) -> tuple[RunLengths, Box]:
+    """The run lengths of a mask, (H, W) bool, and the box around it."""
+    mask = RunLengths(encode_mask(pixels))
+    return mask, tuple(map(float, coco.toBbox(mask)))
+
+
+def area(one: LabelledObject, size: tuple[int, int]) -> float:
+    """The area of an object in pixels: that of its mask, or else of its box."""
+    if one.segmentation is None:
+        return one.box[2] * one.box[3]
+    return float(coco.area(run_lengths(one.segmentation, size[1], size[0])))

@@ -1,0 +1,79 @@
+"""Which images are for training, for validation and for testing."""
+
+import hashlib
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+from ptnt_mm.project.labels import LabelledImage, Labels
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.many_files import on_threads
+
+VAL_SHARE = 0.2
+
+
+def split_off(labels: Labels) -> dict[str, list[LabelledImage]]:
+    """The images of each split: those of the data set, or a share of them by their content.
+
+    The hash of an image's bytes decides: more images do not move others, and copies of an image
+    stay together.
+
+    Returns:
+        'train' and 'val', and 'test' if the data set has it. Notes are added to the labels.
+
+    Raises:
+        UserError: if there are less than two images to train on and to validate with.
+    """
+    counts = Counter(image.split for image in labels.images)
+    images = labels.images
+    if not counts['train'] and not counts[None]:
+        # Nothing is left to train on: a split by itself is no split.
+        given = ', '.join(f'{count} {split}' for split, count in counts.items())
+        labels.notes.append(f'there are no images to train on, only {given}: split anew')
+        images = [replace(image, split=None) for image in images]
+        counts = Counter({None: len(images)})
+    if counts[None] and counts['train'] and counts['val']:
+        labels.notes.append(f'{counts[None]} images belong to no split: taken to train on')
+    splits: dict[str, list[LabelledImage]] = {'train': [], 'val': [], 'test': []}
+    pool = []
+    for image in images:
+        if image.split in ('val', 'test') or (image.split and counts['val']):
+            splits[image.split].append(image)
+        elif counts['val']:
+            splits['train'].append(image)
+        else:
+            pool.append(image)
+    if pool:
+        if len(pool) < 2:
+            raise UserError(f'{pool[0].path} is the only image to train on: expected two or more')
+        train, val = _by_content(pool)
+        splits['train'] += train
+        splits['val'] += val
+        labels.notes.append(
+            f'no validation split: {len(val)} of {len(pool)} images split off by their content'
+        )
+    return {
+        split: [replace(image, split=split) for image in images]
+        for split, images in splits.items()
+        if images
+    }
+
+
+def _by_content(images: list[LabelledImage]) -> tuple[list[LabelledImage], list[LabelledImage]]:
+    """Split images to train on and to validate with; both get at least one, if they differ."""
+    found = on_threads(_share, [image.path for image in images], 'Hashing images')
+    shares = dict(zip((image.path for image in images), found, strict=True))
+    limit = VAL_SHARE
+    different = sorted(set(shares.values()))
+    # Of very few images, all may lie on one side.
+    if different[0] >= limit or different[-1] < limit:
+        limit = different[1] if len(different) > 1 else 0.0
+    train = [image for image in images if shares[image.path] >= limit]
+    val = [image for image in images if shares[image.path] < limit]
+    return (train, val) if val else (images[1:], images[:1])
+
+
+def _share(path: Path) -> float:
+    """A number from 0 to 1 that depends on the content of a file alone."""
+    digest = hashlib.sha256(path.read_bytes()).digest()
+    return int.from_bytes(digest[:8]) / 2**64

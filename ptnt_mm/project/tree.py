@@ -1,0 +1,168 @@
+"""The files of a data set, listed once, and how an image is found by the name in a label file."""
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+from ptnt_mm.utils.decoding import FORMATS
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import printable
+
+_SPLITS = {
+    'train': ('train', 'training', 'trainset', 'trn'),
+    'val': ('val', 'valid', 'validation', 'valset', 'dev', 'eval'),
+    'test': ('test', 'testing', 'testset', 'tst'),
+}
+_SPLIT_OF = {word: split for split, words in _SPLITS.items() for word in words}
+
+
+class Tree:
+    """A folder of images and labels, whose files were listed; hidden ones are left out.
+
+    Args:
+        root: The folder.
+
+    Raises:
+        UserError: if it is not there, is not a folder, or holds no file.
+    """
+
+    def __init__(self, root: Path):
+        if not root.is_dir():
+            what = 'is a file: give the folder that holds images and labels'
+            raise UserError(f'{root} {what if root.exists() else "is not there"}')
+        self.root = Path(os.path.abspath(root))
+        self.files = sorted(self._walk())
+        if not self.files:
+            raise UserError(f'{root} is empty: expected images and labels')
+
+    @cached_property
+    def images(self) -> list[Path]:
+        """The files that are images by their suffix."""
+        return [file for file in self.files if file.suffix.lower() in FORMATS]
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[Path]]:
+        named = defaultdict(list)
+        for image in self.images:
+            named[image.name.casefold()].append(image)
+        return named
+
+    @cached_property
+    def _by_stem(self) -> dict[str, list[Path]]:
+        named = defaultdict(list)
+        for image in self.images:
+            named[image.stem.casefold()].append(image)
+        return named
+
+    def with_suffix(self, *suffixes: str) -> list[Path]:
+        """The files with one of these suffixes, in lower case."""
+        return [file for file in self.files if file.suffix.lower() in suffixes]
+
+    def relative(self, path: Path) -> PurePosixPath:
+        """A path below the folder, relative to it."""
+        return PurePosixPath(path.relative_to(self.root).as_posix())
+
+    def holds(self, path: Path) -> bool:
+        """Whether a path, with its '..' taken out, is that of a file or folder in here."""
+        return Path(os.path.normpath(path)).is_relative_to(self.root) and path.exists()
+
+    def split_of(self, path: Path) -> str | None:
+        """The split that a folder on the way to a file is named after, the nearest one."""
+        for part in reversed(self.relative(path).parts[:-1]):
+            if split := split_named(part):
+                return split
+        return None
+
+    def find_image(self, name: str, near: Path, split: str | None = None) -> Path | None:
+        """Find the image that a label file names; never one outside of this folder.
+
+        The path is tried as it is, from the label file and from the folder; then its end, since
+        label files remember where images once were; then other suffixes.
+
+        Args:
+            name: As it is written; may be of another machine.
+            near: The folder of the label file.
+            split: That of the label file, which decides between images of one name.
+        """
+        parts = [part for part in re.split(r'[\\/]+', name) if part not in ('', '.')]
+        if not parts:
+            return None
+        for folder in (near, self.root):
+            path = Path(os.path.normpath(folder.joinpath(*parts)))
+            if path.suffix.lower() in FORMATS and self.holds(path) and path.is_file():
+                return path
+        stem = PurePosixPath(parts[-1]).stem.casefold()
+        known = self._by_name.get(parts[-1].casefold()) or self._by_stem.get(stem) or []
+        return self._nearest(known, [part for part in parts if part != '..'], near, split)
+
+    def _nearest(
+        self, images: list[Path], parts: list[str], near: Path, split: str | None
+    ) -> Path | None:
+        """The image whose folders fit best; None if several fit equally well."""
+
+        def fit(image: Path) -> tuple[int, int, int]:
+            folders = image.parts[:-1][::-1]
+            same = 0
+            for ours, theirs in zip(folders, parts[:-1][::-1], strict=False):
+                if ours.casefold() != theirs.casefold():
+                    break
+                same += 1
+            common = len(os.path.commonpath([image.parent, near]))
+            return same, split is not None and self.split_of(image) == split, common
+
+        ranked = sorted(images, key=fit, reverse=True)
+        if len(ranked) > 1 and fit(ranked[0]) == fit(ranked[1]):
+            return None
+        return ranked[0] if ranked else None
+
+    def why_not_found(self, name: str, near: Path) -> str:
+        """Why :meth:`find_image` gave nothing."""
+        shown = printable(name)
+        base = re.split(r'[\\/]+', name)[-1].casefold()
+        several = self._by_name.get(base) or self._by_stem.get(PurePosixPath(base).stem) or []
+        if len(several) > 1:
+            return f'{shown}: {len(several)} images have this name'
+        path = Path(os.path.normpath(near / name.replace('\\', '/')))
+        leaves = not path.is_relative_to(self.root)
+        return f'{shown} leads out of {self.root}' if leaves else f'{shown} is not there'
+
+    def overview(self) -> str:
+        """What kinds of files there are: '364 .jpg, 364 .xml and 4 .txt'."""
+        counts: dict[str, int] = defaultdict(int)
+        for file in self.files:
+            counts[file.suffix.lower() or 'without suffix'] += 1
+        ranked = sorted(counts.items(), key=lambda pair: -pair[1])
+        listed = [f'{count:,} {suffix}' for suffix, count in ranked[:6]]
+        more = [f'{len(ranked) - 6} other kinds'] if len(ranked) > 6 else []
+        return ', '.join(listed + more)
+
+    def _walk(self) -> Iterator[Path]:
+        seen = set()
+        for folder, names, files in os.walk(self.root, followlinks=True):
+            # A link to a folder above would never end.
+            real = os.path.realpath(folder)
+            if real in seen:
+                names.clear()
+                continue
+            seen.add(real)
+            names[:] = [name for name in names if not name.startswith(('.', '__MACOSX'))]
+            yield from (Path(folder, name) for name in files if not name.startswith('.'))
+
+
+def split_named(name: str) -> str | None:
+    """The split that a folder's or list's name stands for: 'train2017' and 'valid' do."""
+    return _SPLIT_OF.get(re.sub(r'[\d_\-. ]+$', '', name.casefold()))
+
+
+def split_in(name: str) -> str | None:
+    """The split that is one of the words of a file's name, such as 'instances_val2017'."""
+    words = re.split(r'[_\-. ]+', name)
+    return next(filter(None, map(split_named, words)), None)
+
+
+def common_folder(paths: list[Path]) -> Path:
+    """The deepest folder that holds all of these files."""
+    return Path(os.path.commonpath([path.parent for path in paths]))

@@ -1,0 +1,146 @@
+"""The config of a project: short, with the figure that decided beside each setting."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ptnt_mm.engine.work_dir import PROJECT_WORK_DIR
+from ptnt_mm.project.facts import Facts
+from ptnt_mm.project.model_settings import model_lines
+from ptnt_mm.project.recipe import Recipe
+
+LABELS = 'labels'
+"""The folder of the labels in a project."""
+
+_HOSTS = dict(detection='mmdet', instance='mmdet', semantic='mmseg', classification='mmpretrain')
+_FIGURES = ('size', 'crop', 'batch_size', 'epochs', 'lr')
+_LOADED = dict(detection=2, instance=2, semantic=2, classification=1)
+"""The steps of a training pipeline that load what is needed; augmentation follows."""
+
+
+def host_of(task: str) -> str:
+    """The library that learns a task."""
+    return _HOSTS[task]
+
+
+def bases(facts: Facts, recipe: Recipe) -> dict[str, str]:
+    """The fragments that a config inherits, and why."""
+    return {
+        f'_base_/models/{recipe["model"].value}.py': recipe['model'].because,
+        f'_base_/datasets/new_{facts.task}.py': '',
+        '_base_/schedules/new.py': '',
+        f'_base_/new_runtime_{host_of(facts.task)}.py': '',
+    }
+
+
+def config_text(facts: Facts, recipe: Recipe, data: Path, opening: list[str]) -> str:
+    """The config of a project, at most 40 lines.
+
+    Args:
+        facts: The figures of the data set.
+        recipe: The choices.
+        data: The folder of the images, absolute.
+        opening: What the first lines say, as comments.
+    """
+    lines = [f'# {line}' for line in opening]
+    lines += ['_base_ = [']
+    lines += [f'    {base!r},{_comment(why)}' for base, why in bases(facts, recipe).items()]
+    lines += [']']
+    lines += [f'images = {str(data)!r}', f"labels = '{{{{ fileDirname }}}}/{LABELS}'"]
+    lines += [f"work_dir = '{{{{ fileDirname }}}}/{PROJECT_WORK_DIR}'"]
+    lines += [f'classes = {facts.classes!r}']
+    lines += _figures(recipe)
+    lines += model_lines(facts, recipe)
+    lines += _pipelines(facts, recipe)
+    lines += _data(facts)
+    lines += _schedule(facts, recipe)
+    return '\n'.join(lines) + '\n'
+
+
+def _figures(recipe: Recipe) -> Iterator[str]:
+    """The settings that are used below by their names."""
+    yield ''
+    for setting in _FIGURES:
+        choice = recipe[setting]
+        if choice.value is not None:
+            yield f'{setting} = {choice.value}{_comment(choice.because)}'
+
+
+def _pipelines(facts: Facts, recipe: Recipe) -> Iterator[str]:
+    loaded, choice = _LOADED[facts.task], recipe['augmentation']
+    place = f'_base_.train_dataloader.dataset.pipeline[{loaded}:{loaded}]'
+    yield f'{place} = [{_comment(choice.because)}'
+    for step in _steps(facts, choice.value):
+        yield f'    {step},'
+    yield ']'
+    for split in ('val', 'test'):
+        steps = f'_base_.{split}_dataloader.dataset.pipeline'
+        if facts.task == 'classification':
+            yield f'{steps}[1].scale, {steps}[2].crop_size = round(size / 0.9), size'
+        else:
+            yield f'{steps}[1].scale = size'
+
+
+def _steps(facts: Facts, augmentation: str) -> Iterator[str]:
+    if facts.task == 'classification':
+        yield "dict(type='RandomResizedCrop', scale=size, crop_ratio_range=(0.35, 1.0))"
+        yield "dict(type='RandomFlip', prob=0.5, direction='horizontal')"
+        if augmentation == 'strong':
+            yield "dict(type='ColorJitter', brightness=0.3, contrast=0.3, saturation=0.3)"
+        return
+    if augmentation == 'light':
+        yield "dict(type='Resize', scale=size, keep_ratio=True)"
+    else:
+        yield "dict(type='RandomResize', scale=size, ratio_range=(0.75, 1.33), keep_ratio=True)"
+    if facts.task == 'semantic':
+        yield "dict(type='RandomCrop', crop_size=crop, cat_max_ratio=0.75)"
+    yield "dict(type='RandomFlip', prob=0.5)"
+    if augmentation == 'strong':
+        yield "dict(type='PhotoMetricDistortion')"
+
+
+def _data(facts: Facts) -> Iterator[str]:
+    """The loaders and evaluators of the splits."""
+    is_coco = facts.task in ('detection', 'instance')
+    suffix = 'json' if is_coco else 'txt'
+    prefixes = {
+        'semantic': "dict(img_path=images, seg_map_path='masks')",
+        'classification': 'images',
+    }
+    prefix = prefixes.get(facts.task, 'dict(img=images)')
+    yield f'data = dict(data_root=labels, metainfo=dict(classes=classes), data_prefix={prefix})'
+    batch = 'batch_size=batch_size, '
+    for split in ('train', 'val', 'test'):
+        if split in facts.counts:
+            file = f'ann_file={f"{split}.{suffix}"!r}'
+            yield f'{split}_dataloader = dict({batch}dataset=dict({file}, **data))'
+            if is_coco and split != 'train':
+                yield f"{split}_evaluator = dict(ann_file=f'{{labels}}/{split}.{suffix}')"
+        else:
+            yield f'{split}_dataloader = val_dataloader'
+            if is_coco:
+                yield f'{split}_evaluator = val_evaluator'
+        batch = ''
+
+
+def _schedule(facts: Facts, recipe: Recipe) -> Iterator[str]:
+    evaluations = max(round(recipe['epochs'].value / 10), 1)
+    yield f'train_cfg = dict(max_epochs=epochs, val_interval={evaluations})'
+    yield f'_base_.default_hooks.checkpoint.interval = {evaluations}'
+    yield '_base_.param_scheduler[1].update(end=epochs, T_max=epochs)'
+    steps, batch = recipe['accumulation'], 'batch_size'
+    settings = ['optimizer=dict(lr=lr)']
+    if steps.value > 1:
+        settings.append(f'accumulative_counts={steps.value}')
+        batch = f'{steps.value} * batch_size'
+    if facts.backbone.no_decay != _TABLES:
+        decay = ''.join(f', {name}=dict(decay_mult=0.0)' for name in facts.backbone.no_decay)
+        settings.append(f'paramwise_cfg=dict(custom_keys=dict(_delete_=True{decay}))')
+    yield f'optim_wrapper = dict({", ".join(settings)}){_comment(steps.because)}'
+    yield f'auto_scale_lr = dict(base_batch_size={batch})'
+
+
+_TABLES = ('outer_pos', 'inner_pos')  # what the fragment does not decay
+
+
+def _comment(text: str) -> str:
+    return f'  # {text}' if text else ''

@@ -1,0 +1,197 @@
+"""Every format is recognised, and its objects are those that other programs wrote or read."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip('labelformat')
+pytest.importorskip('pycocotools')
+
+from labelformat.formats.pascalvoc import PascalVOCObjectDetectionInput
+from labelformat.formats.yolov8 import YOLOv8ObjectDetectionInput
+
+from ptnt_mm.project.labels import Labels
+from ptnt_mm.project.recognise import read_labels, recognise
+from ptnt_mm.project.tree import Tree
+from ptnt_mm.utils.errors import UserError
+
+from . import made
+
+FORMATS = {
+    made.coco: 'coco',
+    made.voc: 'voc',
+    made.voc_beside: 'voc',
+    made.yolo: 'yolo',
+    made.yolo_roboflow: 'yolo',
+    made.yolo_lists: 'yolo',
+    made.darknet: 'yolo',
+    made.yolo_polygons: 'yolo',
+    made.cvat: 'cvat',
+    made.cvat_shapes: 'cvat',
+    made.labelme: 'labelme',
+    made.roboflow_coco: 'coco',
+    made.label_studio: 'coco',
+    made.object_masks: 'object-masks',
+    made.class_masks: 'class-masks',
+    made.colour_masks: 'class-masks',
+    made.class_folders: 'folders',
+}
+
+
+def read(root: Path, task: str | None = None) -> Labels:
+    tree = Tree(root)
+    return read_labels(tree, recognise(tree, task=task))
+
+
+@pytest.mark.parametrize('make', FORMATS, ids=lambda make: make.__name__)
+def test_every_format_is_recognised(tmp_path: Path, make):
+    found = recognise(Tree(make(tmp_path)))
+    assert found.format.name == FORMATS[make]
+    assert found.why
+
+
+@pytest.mark.parametrize('make', made.BOXES, ids=lambda make: make.__name__)
+def test_boxes_are_those_that_were_written(tmp_path: Path, make):
+    labels = read(make(tmp_path))
+    assert len(labels.images) == made.COUNT
+    for image in labels.images:
+        assert image.size == made.SIZE
+        i = int(image.path.stem.removeprefix('im'))
+        corners = [corners for _, corners in made.boxes_of(i)]
+        wanted = [(x, y, right - x, bottom - y) for x, y, right, bottom in corners]
+        found = sorted(one.box for one in image.objects)
+        assert len(found) == len(wanted)
+        for box, other in zip(found, sorted(wanted), strict=True):
+            assert box == pytest.approx(other, abs=0.5001)
+        names = {one.label for one in image.objects}
+        assert names == ({'object'} if make is made.object_masks else set(made.NAMES))
+
+
+@pytest.mark.parametrize(
+    ('make', 'splits'),
+    [
+        (made.voc_beside, {'train': 4, 'val': 2}),
+        (made.yolo_roboflow, {'train': 4, 'val': 2}),
+        (made.yolo_lists, {'train': 4, 'val': 2}),
+        (made.cvat_shapes, {'train': 4, 'val': 2}),
+        (made.roboflow_coco, {'train': 4, 'val': 2}),
+        (made.colour_masks, {'train': 4, 'val': 2}),
+        (made.voc, {None: 6}),
+    ],
+)
+def test_splits_are_kept(tmp_path: Path, make, splits: dict):
+    found = [image.split for image in read(make(tmp_path)).images]
+    assert {split: found.count(split) for split in set(found)} == splits
+
+
+def test_lists_of_voc_are_splits(tmp_path: Path):
+    made.voc(tmp_path)
+    lists = tmp_path / 'ImageSets' / 'Main'
+    lists.mkdir(parents=True)
+    for name, numbers in dict(train='01', val='2', trainval='012', test='34').items():
+        (lists / f'{name}.txt').write_text('\n'.join(f'im{i}' for i in numbers))
+    labels = read(tmp_path)
+    assert {image.path.stem: image.split for image in labels.images} == {
+        'im0': 'train', 'im1': 'train', 'im2': 'val', 'im3': 'test', 'im4': 'test',
+    }  # fmt: skip
+    assert 'im5.xml' in {problem.file.name for problem in labels.problems}
+
+
+def test_voc_is_read_within_half_a_pixel_of_labelformat(tmp_path: Path):
+    made.voc(tmp_path)
+    others = PascalVOCObjectDetectionInput(tmp_path / 'Annotations', ','.join(made.NAMES))
+    ours = {image.path.name: image.objects for image in read(tmp_path).images}
+    for label in others.get_labels():
+        for one, other in zip(ours[label.image.filename], label.objects, strict=True):
+            x, y, width, height = one.box
+            box = other.box
+            assert (x, y, x + width, y + height) == pytest.approx(
+                (box.xmin, box.ymin, box.xmax, box.ymax), abs=0.5001
+            )
+
+
+def test_yolo_is_read_as_by_labelformat(tmp_path: Path):
+    made.yolo(tmp_path)
+    ours = {image.path.name: image.objects for image in read(tmp_path).images}
+    for label in YOLOv8ObjectDetectionInput(tmp_path / 'data.yaml', 'train').get_labels():
+        for one, other in zip(ours[label.image.filename], label.objects, strict=True):
+            assert one.box[:2] == pytest.approx((other.box.xmin, other.box.ymin))
+            assert one.label == other.category.name
+
+
+def test_polygons_and_masks_are_kept(tmp_path: Path):
+    for make in (made.yolo_polygons, made.cvat_shapes, made.label_studio, made.object_masks):
+        labels = read(make(tmp_path / make.__name__))
+        assert labels.has_masks(), make.__name__
+    assert not read(made.yolo(tmp_path / 'boxes')).has_masks()
+
+
+def test_the_group_of_roboflow_is_no_class(tmp_path: Path):
+    assert read(made.roboflow_coco(tmp_path)).classes == list(made.NAMES)
+
+
+def test_crowds_and_difficult_objects_are_ignored_in_training(tmp_path: Path):
+    made.voc(tmp_path)
+    file = tmp_path / 'Annotations' / 'im0.xml'
+    text = file.read_text().replace('<difficult>0', '<difficult>1', 1)
+    file.write_text(text)
+    objects = [one for image in read(tmp_path).images for one in image.objects]
+    assert [one.ignored for one in objects].count(True) == 1
+
+
+def test_colours_are_classes_by_their_table(tmp_path: Path):
+    labels = read(made.colour_masks(tmp_path))
+    assert labels.classes == ['Void', 'cell', 'dot']
+    assert sorted(labels.mask_indices.values()) == [0, 1, 2]
+
+
+def test_colours_without_a_table_are_explained(tmp_path: Path):
+    made.colour_masks(tmp_path)
+    (tmp_path / 'class_dict.csv').unlink()
+    with pytest.raises(UserError, match=r'64,0,128.*class_dict\.csv'):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ('values', 'classes', 'indices'),
+    [
+        ((0, 255, 255), ['background', 'object'], {0: 0, 255: 1}),
+        ((0, 1, 255), ['background', 'class 1'], {0: 0, 1: 1}),
+        ((0, 128, 255), ['background', 'class 128', 'class 255'], {0: 0, 128: 1, 255: 2}),
+        ((1, 2, 3), ['class 1', 'class 2', 'class 3'], {1: 0, 2: 1, 3: 2}),
+    ],
+)
+def test_greys_are_classes(tmp_path: Path, values, classes, indices):
+    made.class_masks(tmp_path)
+    for file in (tmp_path / 'masks').iterdir():
+        pixels = made.np.array(values, made.np.uint8)[made.np.asarray(made.Image.open(file))]
+        made.Image.fromarray(pixels).save(file)
+    labels = read(tmp_path)
+    assert (labels.classes, labels.mask_indices) == (classes, indices)
+
+
+def test_classes_are_folders_inside_of_splits(tmp_path: Path):
+    for split in ('train', 'valid'):
+        made.class_folders(tmp_path / 'pets' / split)
+    labels = read(tmp_path)
+    assert labels.classes == ['cell', 'dot']
+    assert {image.split for image in labels.images} == {'train', 'val'}
+
+
+def test_labels_that_are_not_known_are_answered_with_what_was_looked_for(tmp_path: Path):
+    made.draw_all(tmp_path)
+    (tmp_path / 'labels.parquet').write_bytes(b'PAR1')
+    with pytest.raises(UserError) as error:
+        recognise(Tree(tmp_path))
+    assert '6 .png, 1 .parquet' in str(error.value)
+    assert 'data.yaml' in str(error.value) and '"shapes"' in str(error.value)
+
+
+def test_format_and_task_are_checked(tmp_path: Path):
+    tree = Tree(made.yolo(tmp_path))
+    with pytest.raises(UserError, match="unknown format 'yolov5'"):
+        recognise(tree, name='yolov5')
+    with pytest.raises(UserError, match="unknown task 'segment'"):
+        recognise(tree, task='segment')
+    with pytest.raises(UserError, match='--task classification'):
+        recognise(tree, name='yolo', task='classification')
