@@ -89,6 +89,25 @@ def version() -> str:
     return re.search(r"^__version__ = '(.+)'$", text, re.MULTILINE).group(1)
 
 
+def description(repository: str) -> str:
+    """Read README.md for a package index, where relative links and pictures lead nowhere.
+
+    Args:
+        repository: The address of the repository at the version's tag or branch, such as
+            'https://github.com/NAME/ptnt_mm/blob/v0.1.0'; links lead there. If it is empty, links
+            to files become plain text, and pictures and lines of nothing but links are left out.
+    """
+    text = (ROOT / 'README.md').read_text(encoding='utf-8')
+    relative = r'\]\((?!\w+:)([^)]+)\)'
+    if repository:
+        # GitHub shows a page about a picture at its address, and the picture itself with ?raw=true.
+        text = re.sub(rf'(!\[[^\]]*){relative}', rf'\1]({repository}/\2?raw=true)', text)
+        return re.sub(relative, rf']({repository}/\1)', text)
+    text = re.sub(rf'(?m)^!\[[^\]]*{relative}\n\n', '', text)
+    text = re.sub(rf'(?m)^(\[[^\]]*{relative}( · )?)+\n\n', '', text)
+    return re.sub(rf'\[([^\]]*){relative}', r'\1', text)
+
+
 def scratch_options() -> dict:
     """Let the build work outside the checkout: a stale build/ would ship deleted files."""
     scratch = tempfile.mkdtemp(prefix='ptnt_mm-build-')
@@ -130,7 +149,7 @@ setup(
     name='ptnt_mm',
     version=version(),
     description='PyramidTNT backbones for the OpenMMLab detectors, segmentors and classifiers',
-    long_description=(ROOT / 'README.md').read_text(encoding='utf-8'),
+    long_description=description(os.environ.get('PTNT_REPOSITORY', '').rstrip('/')),
     long_description_content_type='text/markdown',
     author='The ptnt_mm authors',
     license='Apache-2.0',

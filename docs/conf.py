@@ -11,6 +11,8 @@ copyright = 'the ptnt_mm authors'
 html_title = project
 html_theme = 'furo'
 html_copy_source = False
+html_static_path = ['_static']
+html_css_files = ['custom.css']
 
 extensions = ['myst_parser', 'sphinx.ext.autodoc', 'sphinx.ext.napoleon']
 # Headings get the names that GitHub gives them, so that a link works in both places.

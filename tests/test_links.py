@@ -44,3 +44,9 @@ def test_every_class_that_a_config_can_name_is_in_the_reference():
     registered = re.findall(r'\.register_module\(\)\nclass (\w+)', source)
     page = (ROOT / 'docs' / 'config_reference.md').read_text()
     assert set(registered) <= set(re.findall(r'autoclass:: [\w.]+\.(\w+)', page))
+
+
+@pytest.mark.parametrize('page', ['README.md', 'README.zh-CN.md', 'docs/index.md'])
+def test_first_pages_begin_with_installing(page: str):
+    first = next(block for block in blocks(ROOT / page) if block.is_code)
+    assert first.text.startswith('pip install')

@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 
 from ptnt_mm.version import __version__
 
@@ -93,6 +94,34 @@ def test_metadata(wheel):
             pattern = rf"Requires-Dist: {name}\b.*; extra == ['\"]{extra}['\"]"
             assert any(re.match(pattern, line) for line in lines), (name, extra)
     assert any(name.endswith('/LICENSE') for name in wheel.namelist())
+
+
+def targets(markdown: str) -> list[str]:
+    """The addresses of links and pictures, as a package index renders them."""
+    html = MarkdownIt('gfm-like', {'linkify': False}).render(markdown)
+    return re.findall(r'(?:href|src)="([^"]*)"', html)
+
+
+def test_the_description_has_no_link_that_a_package_index_breaks(wheel):
+    name = next(name for name in wheel.namelist() if name.endswith('.dist-info/METADATA'))
+    text = wheel.read(name).decode().split('\n\n', 1)[1]
+    assert text.startswith('# ptnt_mm')
+    found = targets(text)
+    assert 'https://github.com/open-mmlab/mmdetection' in found
+    assert all(target.startswith('https://') for target in found), found
+
+
+def test_the_description_links_to_the_repository_where_it_has_an_address():
+    address = 'https://example.org/ptnt_mm/blob/v1'
+    command = [sys.executable, 'setup.py', '--quiet', '--long-description']
+    environment = {**os.environ, 'PTNT_REPOSITORY': address + '/'}
+    printed = subprocess.run(
+        command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True
+    ).stdout
+    found = targets(printed)
+    assert f'{address}/docs/images/demo_predictions.jpg?raw=true' in found
+    assert f'{address}/docs/how_it_works.md#padding' in found
+    assert all(target.startswith('https://') for target in found), found
 
 
 def test_the_source_distribution_builds_the_same_wheel(wheel, tmp_path):

@@ -27,10 +27,10 @@ from ptnt_mm.utils.atomic_files import write_whole
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.tables import markdown
 from reproduction.entries import MAPS, MASKS, Figures
-from reproduction.progress import last_evaluation
-from reproduction.trainings import train_command
+from reproduction.runs import last_evaluation
 
-METRICS = MASKS + MAPS
+METRICS = {**MASKS, **MAPS}
+TRAIN = Path(__file__).parents[1] / 'train.py'
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def _outcome(config: Path, seed: int, work_dirs: Path, threads: int) -> Outcome:
         # With busy waiting, threads become very slow when two runs share the cores.
         'OMP_WAIT_POLICY': 'passive',
     }
-    command = [*train_command(), str(config), '--work-dir', str(folder)]
+    command = [sys.executable, str(TRAIN), str(config), '--work-dir', str(folder)]
     command += ['--seed', str(seed), '--overwrite']
     start = time.perf_counter()
     with console.open('w', encoding='utf-8') as stream:
@@ -105,7 +105,7 @@ def _outcome(config: Path, seed: int, work_dirs: Path, threads: int) -> Outcome:
 
 def to_markdown(outcomes: list[Outcome]) -> str:
     """Return a table with the mean and every seed of each config, below the machines used."""
-    metrics = [m.name for m in METRICS if any(m.name in run.figures for run in outcomes)]
+    metrics = [name for name in METRICS if any(name in run.figures for run in outcomes)]
     rows = []
     for config in dict.fromkeys(run.config for run in outcomes):
         runs = [run for run in outcomes if run.config == config]

@@ -10,7 +10,6 @@ Images are random and small, weights random too. Prints a Markdown table.
 import argparse
 import multiprocessing
 import resource
-import sys
 import traceback
 from collections import Counter
 from collections.abc import Iterator
@@ -23,13 +22,10 @@ from mmengine.config import Config
 from mmengine.logging import MessageHub
 from mmengine.model import revert_sync_batchnorm
 from mmengine.registry import init_default_scope
+from mmengine.structures import PixelData
 from torch.distributed import HashStore
 
-# The script's own folder is on the path; `reproduction` is one above.
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-
 from ptnt_mm.engine.build import build_model
-from reproduction.random_batches import maps_batch
 
 
 def choose(host: str, names: list[str]) -> list[Path]:
@@ -105,10 +101,15 @@ def detection_batch(model: torch.nn.Module, side: int, images: int) -> dict:
 
 def segmentation_batch(model: torch.nn.Module, side: int, images: int) -> dict:
     """Images with class maps."""
-    batch = maps_batch(model, images, (side, side), 'cpu')
-    for sample in batch['data_samples']:
-        sample.gt_edge_map = sample.gt_sem_seg  # for PIDNet
-    return batch
+    from mmseg.structures import SegDataSample
+
+    size = (side, side)
+    samples = [SegDataSample(metainfo=dict(img_shape=size, ori_shape=size)) for _ in range(images)]
+    for sample in samples:
+        labels = torch.randint(model.num_classes, (1, *size))
+        sample.gt_sem_seg = sample.gt_edge_map = PixelData(data=labels)  # edges are for PIDNet
+    inputs = torch.randint(256, (images, 3, *size), dtype=torch.uint8)
+    return dict(inputs=list(inputs), data_samples=samples)
 
 
 BATCHES = {'mmdet': detection_batch, 'mmseg': segmentation_batch}

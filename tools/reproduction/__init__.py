@@ -1,1 +1,1 @@
-"""The model zoo: plan trainings, run them, and collect their results."""
+"""The model zoo: the command for each config, and a page of their results."""

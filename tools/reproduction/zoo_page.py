@@ -1,22 +1,27 @@
-"""The model zoo as a page and as MIM's metafile, from configs and logs."""
+"""The model zoo as a page and as MIM's metafile."""
 
+from collections.abc import Mapping
 from itertools import groupby
-from typing import Any
 
 import yaml
 
 from ptnt_mm.utils.tables import markdown
-from reproduction.entries import Figures
-from reproduction.progress import Progress
+from reproduction.entries import Entry, Figures
 
 _HEAD = """# Model zoo
 
-Made by `python tools/reproduce.py collect` out of the configs and the logs in `work_dirs`; not to
-be edited. Figures are in percent. "Published" is arXiv 2201.00978, as far as we could confirm it,
-and for ImageNet its authors' readme; there is no semantic segmentation, so those recipes are ours.
-All other figures were measured here, at the end of the schedule, and are missing where no training
-was finished. AP small, medium and large is that of boxes, for objects below 32 x 32 pixels, below
-96 x 96, and above. [Reproducing](reproduce.md) tells how to fill the page.
+Figures are in percent. "Paper" is arXiv 2201.00978, as far as we could confirm it, and for ImageNet
+its authors' readme. All other figures were measured here, at the end of the schedule. `ti`, `s`,
+`m` and `b` in a name are PyramidTNT-Ti, -S, -M and -B. `python tools/reproduce.py collect` writes
+this page from the configs and the logs in `work_dirs`.
+"""
+
+_NOTHING = "**Nothing has been trained here yet**, so all figures are the paper's.\n"
+
+_REST = """## No result yet
+
+The paper has no semantic segmentation, so those recipes are ours. [Reproducing](reproduce.md)
+has the commands, and explains how to fill this page.
 """
 
 _COLLECTION = {
@@ -35,29 +40,41 @@ _COLLECTION = {
 }
 
 
-def zoo_page(rows: list[Progress]) -> str:
-    """Return the text of docs/model_zoo.md: one table for each method and benchmark."""
-    parts = [_HEAD]
-    families = groupby(rows, key=lambda row: (row.entry.method, row.entry.benchmark))
-    for (method, benchmark), group in families:
-        title = f'{method}, {benchmark.name} {benchmark.split}'
-        parts.append(f'## {title}\n\n{_table(list(group))}\n')
-    return '\n'.join(parts)
+def zoo_page(entries: list[Entry], measured: Mapping[str, Figures]) -> str:
+    """Return docs/model_zoo.md: a table of results for each method, then a line for the rest.
+
+    Args:
+        entries: All rows, in the order of the page.
+        measured: The figures of finished runs, by config.
+    """
+    tables, rest = [_HEAD, *([] if measured else [_NOTHING])], [_REST]
+    for (method, data), group in groupby(entries, key=lambda entry: (entry.method, entry.data)):
+        group = list(group)
+        known = [entry for entry in group if entry.published or entry.name in measured]
+        if known:
+            tables.append(f'## {method}, {data}\n\n{_table(known, measured)}\n')
+        unknown = [entry for entry in group if entry not in known]
+        if unknown:
+            prefix = unknown[0].name.partition('_ptnt_')[0] + '_ptnt_'
+            links = ' · '.join(_link(entry, prefix) for entry in unknown)
+            rest.append(f'- **{method}**, {data}, `{prefix}`...: {links}')
+    return '\n'.join([*tables, *rest, ''])
 
 
-def _table(rows: list[Progress]) -> str:
-    """What was measured, beside what was published where anything was."""
-    entry = rows[0].entry
+def _link(entry: Entry, prefix: str = '') -> str:
+    return f'[`{entry.name.removeprefix(prefix)}`](../configs/{entry.name}.py)'
+
+
+def _table(entries: list[Entry], measured: Mapping[str, Figures]) -> str:
+    """Return a row for each config, without the metrics that none of them has."""
     columns = {
-        'config': [f'[`{row.entry.name}`](../configs/{row.entry.name}.py)' for row in rows],
-        'backbone': [row.entry.backbone for row in rows],
-        f'{entry.schedule.unit}s': [f'{row.entry.schedule.length:,}' for row in rows],
+        'config': [_link(entry) for entry in entries],
+        f'{entries[0].unit}s': [f'{entry.length:,}' for entry in entries],
     }
-    for name in (metric.name for metric in entry.benchmark.metrics):
-        published = [_figure(row.entry.published, name) for row in rows]
-        if any(published):
-            columns[f'{name}, published'] = published
-        columns[name] = [_figure(row.measured, name) for row in rows]
+    for name in entries[0].metrics:
+        columns[f'{name} (paper)'] = [_figure(entry.published, name) for entry in entries]
+        columns[name] = [_figure(measured.get(entry.name, {}), name) for entry in entries]
+    columns = {heading: cells for heading, cells in columns.items() if any(cells)}
     return markdown(columns, zip(*columns.values(), strict=True))
 
 
@@ -65,34 +82,20 @@ def _figure(figures: Figures, name: str) -> str:
     return f'{figures[name]:.1f}' if name in figures else ''
 
 
-def metafile(rows: list[Progress]) -> str:
-    """Return the text of configs/metafile.yml, which MIM and MMEngine's inferencers read.
-
-    Results and weights that were not produced are left out.
-    """
-    content = {'Collections': [_COLLECTION], 'Models': list(map(_model, rows))}
-    return yaml.safe_dump(content, sort_keys=False, width=100)
-
-
-def _model(row: Progress) -> dict[str, Any]:
-    entry = row.entry
-    model = {
-        'Name': entry.name,
-        'In Collection': 'PyramidTNT',
-        'Config': f'configs/{entry.name}.py',
-        'Metadata': {
-            f'{entry.schedule.unit.capitalize()}s': entry.schedule.length,
-            'Training Data': entry.benchmark.name,
-            'Architecture': [entry.backbone, entry.method],
-        },
-    }
-    measured = [metric for metric in entry.benchmark.metrics if metric.name in row.measured]
-    results = [
+def metafile(entries: list[Entry]) -> str:
+    """Return configs/metafile.yml, with which MIM and MMEngine's inferencers find configs."""
+    models = [
         {
-            'Task': task,
-            'Dataset': entry.benchmark.name,
-            'Metrics': {metric.name: row.measured[metric.name] for metric in group},
+            'Name': entry.name,
+            'In Collection': 'PyramidTNT',
+            'Config': f'configs/{entry.name}.py',
+            'Metadata': {
+                f'{entry.unit.capitalize()}s': entry.length,
+                'Training Data': entry.data.split()[0],
+                'Architecture': [f'PyramidTNT-{entry.size.capitalize()}', entry.method],
+            },
         }
-        for task, group in groupby(measured, key=lambda metric: metric.task)
+        for entry in entries
     ]
-    return {**model, 'Results': results} if results else model
+    content = {'Collections': [_COLLECTION], 'Models': models}
+    return yaml.safe_dump(content, sort_keys=False, width=100)

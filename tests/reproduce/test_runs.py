@@ -1,0 +1,78 @@
+"""The commands for the model zoo, and how far their runs got."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+from logs import evaluation, map_evaluation, write_log
+
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.zoo import get_config
+from reproduction.entries import LABELS, MAPS, MASKS, find_entries
+from reproduction.runs import last_evaluation, recipe_command
+
+pytest.importorskip('mmdet')
+
+
+def command(name: str, gpus: int) -> str:
+    (entry,) = find_entries([name])
+    return shlex.join(recipe_command(entry, Path('pretrained'), gpus))
+
+
+def test_epochs_scale_the_learning_rate_on_other_gpus_than_the_recipes():
+    rest = '--pretrained pretrained/ptnt_s_82.0.pth.tar --resume'
+    start = 'torchrun --standalone --nproc_per_node 8 -m ptnt_mm train retinanet_ptnt_s_1x'
+    assert command('retinanet_ptnt_s_1x', 8) == f'{start} --launcher pytorch {rest}'
+    single = f'ptnt train retinanet_ptnt_s_1x {rest} --auto-scale-lr'
+    assert command('retinanet_ptnt_s_1x', 1) == single
+
+
+@pytest.mark.parametrize(
+    'name', ['retinanet_ptnt_s_1x_low_mem', 'dino_ptnt_s_1x', 'upernet_ptnt_s_80k_cityscapes']
+)
+def test_the_recipes_gpus_have_the_batch_of_its_learning_rate(name: str):
+    (entry,) = find_entries([name])
+    config = get_config(name)
+    steps = config.optim_wrapper.get('accumulative_counts', 1)
+    batch = entry.gpus * config.train_dataloader.batch_size * steps
+    assert batch == config.auto_scale_lr.base_batch_size
+
+
+def test_a_pretraining_starts_from_random_initialisation():
+    assert '--pretrained' not in command('classifier_ptnt_ti_300e_imagenet', 1)
+
+
+def test_iterations_keep_their_images_on_any_number_of_gpus():
+    for gpus, batch_size in ((1, 8), (2, 4), (8, 1)):
+        printed = command('upernet_ptnt_s_80k_cityscapes', gpus)
+        assert printed.endswith(f' --cfg-options train_dataloader.batch_size={batch_size}')
+    assert '--cfg-options' not in command('upernet_ptnt_s_80k_cityscapes', 4)
+    with pytest.raises(UserError, match='--gpus 3: .* 8 images'):
+        command('upernet_ptnt_s_80k_cityscapes', 3)
+
+
+def test_nothing_was_run(tmp_path: Path):
+    assert last_evaluation(tmp_path, MASKS) == (0, {})
+
+
+def test_the_last_epoch_counts_over_all_resumes(tmp_path: Path):
+    sizes = {'coco/bbox_mAP_s': 0.2501, 'coco/bbox_mAP_m': -1}  # COCO's mark for no such object
+    last = {**evaluation(12, 0.4312, 0.3987), **sizes}
+    write_log(tmp_path, '20260102_120000', evaluation(11, 0.5, 0.4), last)
+    write_log(tmp_path, '20260101_120000', evaluation(10, 0.9, 0.9), evaluation(11, 0.1, 0.1))
+    expected = {'box AP': 43.1, 'AP small': 25.0, 'mask AP': 39.9}
+    assert last_evaluation(tmp_path, MASKS) == (12, expected)
+
+
+def test_other_hosts_log_percent(tmp_path: Path):
+    write_log(tmp_path / 'maps', '20260101_120000', map_evaluation(16_000, 30.04))
+    assert last_evaluation(tmp_path / 'maps', MAPS) == (16_000, {'mIoU': 30.0})
+    write_log(tmp_path / 'labels', '20260101_120000', {'accuracy/top1': 75.21, 'step': 300})
+    assert last_evaluation(tmp_path / 'labels', LABELS) == (300, {'top-1': 75.2})
+
+
+def test_a_line_that_a_killed_process_left_unfinished(tmp_path: Path):
+    log = write_log(tmp_path, '20260101_120000', evaluation(3, 0.2))
+    with log.open('a') as stream:
+        stream.write('{"coco/bbox_mAP": 0.')
+    assert last_evaluation(tmp_path, MASKS)[0] == 3
