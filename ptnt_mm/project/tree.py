@@ -16,6 +16,7 @@ _SPLITS = {
     'val': ('val', 'valid', 'validation', 'valset', 'dev', 'eval'),
     'test': ('test', 'testing', 'testset', 'tst'),
 }
+_USUAL = ('images', 'jpegimages')
 _SPLIT_OF = {word: split for split, words in _SPLITS.items() for word in words}
 
 
@@ -103,7 +104,7 @@ class Tree:
     ) -> Path | None:
         """The image whose folders fit best; None if several fit equally well."""
 
-        def fit(image: Path) -> tuple[int, int, int]:
+        def fit(image: Path) -> tuple[int, bool, int, bool]:
             folders = image.parts[:-1][::-1]
             same = 0
             for ours, theirs in zip(folders, parts[:-1][::-1], strict=False):
@@ -111,7 +112,8 @@ class Tree:
                     break
                 same += 1
             common = len(os.path.commonpath([image.parent, near]))
-            return same, split is not None and self.split_of(image) == split, common
+            of_split = split is not None and self.split_of(image) == split
+            return same, of_split, common, image.parent.name.casefold() in _USUAL
 
         ranked = sorted(images, key=fit, reverse=True)
         if len(ranked) > 1 and fit(ranked[0]) == fit(ranked[1]):

@@ -39,6 +39,11 @@ def _read(tree: Tree) -> Labels:
     collector = Collector(tree)
     labels = collector.labels
     pairs, labels.aside = _pairs(tree)
+    stems = {_stem(image) for image in tree.images if image not in labels.aside}
+    for mask in sorted(labels.aside - set(pairs.values())):
+        # Cityscapes has several masks for an image.
+        if not any(_stem(mask).startswith(stem) for stem in stems):
+            labels.report(mask, 'masks without an image')
     splits: dict[str, str | None] = {}
     for files in image_sets(tree, 'Segmentation').values():
         splits |= splits_of(files, labels)

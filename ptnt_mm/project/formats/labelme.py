@@ -22,6 +22,7 @@ from ptnt_mm.project.labels import LabelledObject, Labels, box_around
 from ptnt_mm.project.segmentations import from_pixels
 from ptnt_mm.project.tree import Tree
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import printable
 
 _BACKGROUND = ('_background_', '__background__')
 _IGNORED = ('__ignore__', '_ignore_')
@@ -45,6 +46,9 @@ def _read(tree: Tree) -> Labels:
             collector.labels.report(file, UNREADABLE, str(error))
             continue
         path = collector.tree.find_image(name, file.parent)
+        if path is None and (path := collector.tree.find_image(f'{file.stem}.jpg', file.parent)):
+            detail = f'it names {printable(name)}, {path.name} is taken'
+            collector.labels.report(file, 'label files that name another image', detail)
         stated = tuple(whole_number(content.get(key)) for key in ('imageWidth', 'imageHeight'))
         image = collector.image(file, path, None, stated, name)
         if image is not None:

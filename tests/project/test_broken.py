@@ -1,0 +1,78 @@
+"""No fault in a folder ends in a traceback, and no image and no object is lost in silence."""
+
+import shutil
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip('labelformat')
+pytest.importorskip('pycocotools')
+
+from ptnt_mm.project.labels import Labels
+from ptnt_mm.project.recognise import read_labels, recognise, summary
+from ptnt_mm.project.tree import Tree
+from ptnt_mm.utils.errors import UserError
+
+from .broken import HARMLESS, PLANTED
+
+NOTHING_REMAINS = {
+    *(('label_studio', name) for name in ('cut', 'list', 'images is a dict')),
+    *(('cvat_shapes', name) for name in ('cut', 'billion laughs')),
+}
+"""One file holds all labels."""
+
+
+def read(root: Path) -> Labels:
+    tree = Tree(root)
+    return read_labels(tree, recognise(tree))
+
+
+def objects(labels: Labels) -> int:
+    return sum(len(image.objects) for image in labels.images)
+
+
+@pytest.fixture(scope='module')
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Callable], tuple[Path, Labels]]:
+    """Make a data set, and read it, once."""
+
+    @cache
+    def made(make: Callable) -> tuple[Path, Labels]:
+        root = make(tmp_path_factory.mktemp(make.__name__))
+        return root, read(root)
+
+    return made
+
+
+def test_there_are_enough():
+    assert len(PLANTED) > 100
+
+
+@pytest.mark.parametrize(
+    ('make', 'name', 'spoil'),
+    PLANTED,
+    ids=[f'{make.__name__}-{name}' for make, name, _ in PLANTED],
+)
+def test_nothing_is_lost_in_silence(tmp_path: Path, sound, make, name: str, spoil):
+    origin, whole = sound(make)
+    root = shutil.copytree(origin, tmp_path / 'data')
+    spoil(root)
+    files = {file: file.read_bytes() for file in Tree(root).files}
+    if (make.__name__, name) in NOTHING_REMAINS:
+        with pytest.raises(UserError, match=f'{root}.*nothing in it can be used'):
+            read(root)
+        return
+    labels = read(root)
+    used = {image.path for image in labels.images}
+    named = {problem.file for problem in labels.problems}
+    assert set(Tree(root).images) <= used | named | labels.aside
+    # One fault is no reason to drop the rest.
+    assert len(labels.images) >= len(whole.images) - 1
+    if (make.__name__, name) not in HARMLESS:
+        assert labels.problems, 'it was not noticed'
+        assert summary(labels)
+    elif 'empty' not in name and 'mark' not in name and name != 'label missing':
+        assert objects(labels) == objects(whole)
+    assert {file: file.read_bytes() for file in Tree(root).files} == files
+    assert not Path('/tmp/evil').exists()
