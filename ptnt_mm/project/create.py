@@ -6,9 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import PROJECT_CONFIG, read_config
-from ptnt_mm.engine.training_memory import StepMemory, TrainingStep, free_memory, measure_memory
 from ptnt_mm.project.backbones import DEFAULT_BACKBONE, find_backbone
 from ptnt_mm.project.convert import convert
 from ptnt_mm.project.facts import Facts, middle_size, small_object
@@ -16,6 +14,7 @@ from ptnt_mm.project.labels import TASKS, Labels
 from ptnt_mm.project.recipe import choose_recipe
 from ptnt_mm.project.recognise import Recognised, read_labels, recognise, summary
 from ptnt_mm.project.split import split_off
+from ptnt_mm.project.step_memory import StepMemory, free_memory, measure_memory
 from ptnt_mm.project.tree import Tree
 from ptnt_mm.project.write import LABELS, bases, config_text, host_of
 from ptnt_mm.utils.atomic_files import folder_written_whole, write_whole
@@ -125,13 +124,10 @@ def _choose_task(recognised: Recognised, labels: Labels, asked: str | None) -> s
 
 
 def _memory(folder: Path) -> StepMemory | None:
-    """What a step of training takes with the config in a folder; None if it cannot be tried."""
+    """Memory of a training step with the config in a folder; None if the step fails."""
     try:
-        config = read_config(str(folder / PROJECT_CONFIG))
-        images = 2 if config.default_scope == 'mmseg' else 1
-        return measure_memory(config, TrainingStep(config, build_model(config), images))
-    except UserError:
-        # The check, which comes last, says what is wrong.
+        return measure_memory(read_config(str(folder / PROJECT_CONFIG)))
+    except Exception:  # the check, which comes last, reports what is wrong
         return None
 
 

@@ -6,9 +6,9 @@ from statistics import median
 
 import numpy as np
 
-from ptnt_mm.engine.training_memory import StepMemory
 from ptnt_mm.project.backbones import Backbone
 from ptnt_mm.project.labels import LabelledImage
+from ptnt_mm.project.step_memory import StepMemory
 
 
 @dataclass(frozen=True)
