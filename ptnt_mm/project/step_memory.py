@@ -6,7 +6,10 @@ memory that libraries take for themselves, are not counted.
 """
 
 import copy
+import io
 import re
+import warnings
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,10 +17,9 @@ import torch
 from mmengine.config import Config
 from mmengine.dataset import pseudo_collate
 from mmengine.optim import OPTIMIZERS
-from mmengine.registry import DATASETS
+from mmengine.registry import DATASETS, DefaultScope
 from torch import Tensor, nn
 
-from ptnt_mm.check.trial import undisturbed
 from ptnt_mm.engine.build import build_model
 
 _SAMPLES = 4  # training images, evenly spread over the data set; the largest is used
@@ -55,7 +57,11 @@ def measure_memory(config: Config) -> StepMemory:
             kept[storage.data_ptr()] = storage.nbytes()
         return tensor
 
-    with undisturbed(config):
+    with (
+        DefaultScope.overwrite_default_scope(config.default_scope),
+        warnings.catch_warnings(action='ignore'),
+        redirect_stdout(io.StringIO()),  # pycocotools prints its progress
+    ):
         data_set = DATASETS.build(copy.deepcopy(config.train_dataloader.dataset))
         chosen = range(0, len(data_set), max(len(data_set) // _SAMPLES, 1))
         sample = max((data_set[i] for i in chosen), key=lambda sample: sample['inputs'].numel())
