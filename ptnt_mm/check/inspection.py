@@ -28,9 +28,11 @@ from ptnt_mm.check.misspelt_settings import check_parameter_names, check_spellin
 from ptnt_mm.check.monitored import check_monitored
 from ptnt_mm.check.object_masks import check_object_masks
 from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_schedule
+from ptnt_mm.check.rule_table import KEYS, RULES
+from ptnt_mm.check.rules import check_rules
 from ptnt_mm.check.strides import check_strides
 from ptnt_mm.check.training_step import check_training_step
-from ptnt_mm.check.trial import without_thresholds
+from ptnt_mm.check.trial import made_for_trial
 from ptnt_mm.check.weights import check_normalisation, check_weights_are_there, check_weights_fit
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import kind_of
@@ -164,7 +166,12 @@ class Inspection:
 
     def look_at_settings(self) -> None:
         """Run the checks that read no data."""
-        self.run('settings', check_spelling(self.config), check_schedule(self.config))
+        self.run(
+            'settings',
+            check_spelling(self.config),
+            check_schedule(self.config),
+            check_rules(self.config, RULES, KEYS),
+        )
         self.run('model', self._build_model())
 
     def look_at_data(self) -> None:
@@ -196,7 +203,7 @@ class Inspection:
 
     def _build_model(self) -> Iterator[Finding]:
         if not self.errors:
-            self.model = build_model(without_thresholds(self.config))
+            self.model = build_model(made_for_trial(self.config))
             yield from check_parameter_names(self.config, self.model)
             yield from check_strides(self.config, self.model)
 

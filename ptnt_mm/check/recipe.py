@@ -8,8 +8,10 @@ from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.utils.findings import Finding, error, note, sound, warning
 
-# A higher rate was meant for SGD: published ones for Adam and AdamW are 1e-4 to 1e-3.
-_ADAM_LIMIT = 3e-3
+# A higher rate was meant for SGD: published ones for Adam and AdamW are at most 4e-3, or belong to
+# larger batches.
+_ADAM_LIMIT = 5e-3
+_LARGE = 512  # images
 
 
 def check_schedule(config: Config) -> Iterator[Finding]:
@@ -59,9 +61,9 @@ def check_learning_rate(config: Config, gpus: int) -> Iterator[Finding]:
         summed = ' leaves accumulated steps out and' if steps > 1 else ''
         scaling = f'--auto-scale-lr{summed} would make it {scaled}'
         yield warning(where, f'{lr} is for batch {base}; {scaling}')
-    if 'Adam' in str(optimizer.get('type')) and lr > _ADAM_LIMIT:
+    if 'Adam' in str(optimizer.get('type')) and lr > _ADAM_LIMIT and (base or batch) < _LARGE:
         what = f'{lr} is high for {optimizer.type}, and the loss may become NaN'
-        yield warning(where, what, 'published recipes have 1e-4 to 1e-3')
+        yield warning(where, what, 'published recipes have 1e-4 to 4e-3')
 
 
 def say_where_weights_come_from(config: Config, weights: str | None) -> Iterator[Finding]:
