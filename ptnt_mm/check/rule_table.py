@@ -52,9 +52,11 @@ _SHAPED = ('CosineAnnealingLR', 'CosineAnnealingMomentum', 'CosineAnnealingParam
 
 RULES = (
     # Post-processing
+    Rule('model.test_cfg', at(None), error, 'is None: heads read it to choose what is found',
+         'write test_cfg=dict(score_thr=0.05, max_per_img=100, ...)', scopes=('mmdet',)),
     Rule(tuple(f'{path}max_per_img' for path in _TESTING), below(1, but=(-1,)), error,
          'is {value}: nothing is ever found', 'write how many objects are kept, such as 100'),
-    Rule(tuple(f'{path}nms_pre' for path in _TESTING), below(0, but=(-1,)), error,
+    Rule(tuple(f'{path}nms_pre' for path in _TESTING), below(1, but=(-1,)), error,
          'is {value}', 'write how many candidates a level may have, such as 1000; -1 is for all'),
     Rule('model.test_cfg.*score_thr', outside(0, 0.999999), error,
          'is {value}: scores lie between 0 and 1', 'write 0.05 for 5 %'),

@@ -13,11 +13,13 @@ import torch
 from mmengine.config import Config
 from mmengine.logging import MessageHub
 from mmengine.registry import DefaultScope
+from torch import nn
 
 from ptnt_mm.check.few_images import SIDE
 from ptnt_mm.engine.config import within
 from ptnt_mm.engine.hosts import scope_of
 
+_MANY_WEIGHTS = 300_000_000
 _NUMBER = (int, float)
 _REGIONS = 64  # that the second stage of a detector works on
 _MANY = dict(rpn=['max_per_img'], rpn_proposal=['max_per_img'], sampler=['num'])
@@ -44,6 +46,13 @@ def made_for_trial(config: Config) -> Config:
             if isinstance(settings.get(key), int):
                 settings[key] = min(settings[key], _REGIONS)
     return changed
+
+
+def why_not_quick(model: nn.Module) -> str:
+    """Why a step on a CPU takes too long to be quick; empty if it does not."""
+    weights = sum(parameter.numel() for parameter in model.parameters())
+    many = f'the model has more than {_MANY_WEIGHTS / 1e6:.0f} million weights'
+    return many if weights > _MANY_WEIGHTS else ''
 
 
 def sides(config: Config) -> tuple[int, ...]:

@@ -152,7 +152,7 @@ FAULTS: dict[str, tuple[str, Change, str]] = {
         'iou_threshold',
     ),
     'overlap below 0': (YOLOX, put({'model.test_cfg.nms.iou_threshold': -0.65}), 'iou_threshold'),
-    'unknown nms': (FCOS, put({'model.test_cfg.nms.type': 'nsm'}), 'nms'),
+    'unknown nms': (FCOS, put({'model.test_cfg.nms.type': 'nsm'}), "'nsm'"),
     'no threshold of masks': (
         'mask_rcnn',
         put({'model.test_cfg.rcnn.mask_thr_binary': 50}),
