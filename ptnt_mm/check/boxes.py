@@ -95,13 +95,22 @@ def _is_lost(data: DetectionData) -> np.ndarray:
 
 
 def _twice(data: DetectionData) -> Iterator[Finding]:
-    """Objects with the image, the category and the box of another."""
+    """Objects with the image and the box of another, with and without its category."""
     keys = ((a['image_id'], a['category_id'], *a['bbox']) for a in data.file.annotations)
     first: dict[tuple, int] = {}
     again = np.array([first.setdefault(key, i) < i for i, key in enumerate(keys)])
     report = warning if again.mean() > _FEW else note
     advice = 'leave one of each: the model learns to see both'
     yield from _report_boxes(report, data, again, 'objects listed twice', advice)
+    # Some public data sets name an object by several classes, but few objects of most.
+    places = ((a['image_id'], *a['bbox']) for a in data.file.annotations)
+    seen: dict[tuple, int] = {}
+    other = np.array([seen.setdefault(place, i) < i for i, place in enumerate(places)]) & ~again
+    if other.mean() > _MANY:
+        advice = 'leave the right one: each is an error of the other to the model'
+        yield from _report_boxes(
+            warning, data, other, 'boxes listed again as another class', advice
+        )
 
 
 def _near_the_corner(data: DetectionData) -> Iterator[Finding]:

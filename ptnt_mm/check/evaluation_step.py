@@ -1,8 +1,9 @@
 """The evaluation of one image: its pipeline, the model with its post-processing, the metrics."""
 
 import copy
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from ptnt_mm.check.data_sets import Data
 from ptnt_mm.check.failed_steps import StepError, at, describe, failing_class
 from ptnt_mm.check.few_images import collate_of, few_images, shrunk, take
 from ptnt_mm.check.one_image_metrics import left_out, measure
-from ptnt_mm.check.trial import WHOLE, sides, undisturbed
+from ptnt_mm.check.trial import sides, undisturbed
 from ptnt_mm.engine.config import kind_of, within
 from ptnt_mm.engine.constructors import arguments, classes_named
 from ptnt_mm.engine.data_files import data_sets
@@ -22,8 +23,11 @@ from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.utils.findings import Finding, error, note, sound
 
 _META_KEYS = ('img_id', 'img_path', 'ori_shape', 'img_shape', 'pad_shape', 'scale_factor', 'flip',
-              'flip_direction')  # fmt: skip
+              'flip_direction', 'instances')  # fmt: skip
 """What models and metrics read; each Pack transform has more by default."""
+
+
+NO_KEYS: Mapping[str, list[str]] = MappingProxyType({})
 
 
 @dataclass
@@ -53,37 +57,30 @@ class Evaluation:
     def check(self) -> Iterator[Finding]:
         """Evaluate; an error names the setting that is wrong."""
         what = 'evaluated with test-time augmentation' if self.with_tta else 'evaluated'
-        try:
-            metrics = self.run()
-        except StepError as failed:
+        failed = None
+        for side in sides(self.config):
+            failed = self._failure(side)
+            if failed is None:
+                break
+            if lacking := self._lacking(side):
+                yield from lacking
+                return
+            # Some models take no other size than that of the whole image.
+            if not failed.where.startswith('model'):
+                break
+        if failed is not None:
             advice = 'the first evaluation would stop'
-            yield from self._lacking() or [error(*describe(failed, self.config), advice)]
+            yield error(*describe(failed, self.config), advice)
             return
         if names := left_out(self.config, self.split):
             yield note(self.split, f'{", ".join(names)} was not tried')
-        else:
-            self.metrics = metrics
-        named = f': {", ".join(metrics)}' if metrics else ''
+            self.metrics = None
+        named = f': {", ".join(self.metrics)}' if self.metrics else ''
         yield sound(self.split, f'an image is {what}{named}')
 
-    def run(self) -> dict[str, Any]:
-        """Evaluate, and return the metrics by name.
-
-        Raises:
-            StepError: if the data set, its pipeline, the model or a metric fails.
-        """
-        with undisturbed(self.config):
-            for side in sides(self.config):
-                try:
-                    return self._evaluate(side)
-                except StepError as failed:
-                    # Some models take no other size.
-                    if side == WHOLE or not failed.where.startswith('model'):
-                        raise
-        raise AssertionError('the last side is the whole image')
-
-    def _evaluate(self, side: int) -> dict[str, Any]:
-        config, split = self.config, self.split
+    def _evaluate(self, config: Config, side: int) -> dict[str, Any]:
+        """The metrics of an image by name; raises a StepError that names a part of the config."""
+        split = self.split
         collate = collate_of(config, split)
         with at(f'{split}_dataloader.dataset'):
             data_set = few_images(config, split, self.data)
@@ -107,21 +104,21 @@ class Evaluation:
         unlike = [other for other in others if _size(other) != _size(first)]
         return [first, *(unlike or others)[:1]]
 
-    def _lacking(self) -> list[Finding]:
+    def _lacking(self, side: int) -> list[Finding]:
         """An error for the meta keys without which an evaluation fails, if it is about them."""
         packs = _packing(self.config, self.split)
         absent = {
             path: [key for key in _known_keys(self.scope, step) if key not in self._stated(step)]
             for path, step in packs.items()
         }
-        if self._failure(absent) is not None:
+        if self._failure(side, absent) is not None:
             return []
         found = []
         for path, keys in absent.items():
             needed, users = [], []
             for key in keys:
                 fewer = {**absent, path: [other for other in keys if other != key]}
-                if (failed := self._failure(fewer)) is not None:
+                if (failed := self._failure(side, fewer)) is not None:
                     needed.append(key)
                     users.append(failing_class(failed.__cause__) or failed.where)
             if needed:
@@ -136,13 +133,16 @@ class Evaluation:
         """The meta keys of a step, stated or by default."""
         return tuple(step.get('meta_keys') or _default_keys(step, self.scope))
 
-    def _failure(self, more: dict[str, list[str]]) -> StepError | None:
-        """The failure with more meta keys, by the paths of the steps that get them."""
-        config = copy.deepcopy(self.config)
-        for path, step in _packing(config, self.split).items():
-            step['meta_keys'] = (*self._stated(step), *more[path])
+    def _failure(self, side: int, more: Mapping[str, list[str]] = NO_KEYS) -> StepError | None:
+        """Evaluate; why it fails, or None. Steps get more meta keys by their paths."""
+        config = self.config
+        if more:
+            config = copy.deepcopy(config)
+            for path, step in _packing(config, self.split).items():
+                step['meta_keys'] = (*self._stated(step), *more[path])
         try:
-            replace(self, config=config).run()
+            with undisturbed(config):
+                self.metrics = self._evaluate(config, side)
         except StepError as failed:
             return failed
         return None

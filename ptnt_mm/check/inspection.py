@@ -7,12 +7,11 @@ trains and evaluates it on an image or two; the thorough half opens all images, 
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from mmengine.config import Config
 from torch import nn
 
-from ptnt_mm.check import coco_annotations, evaluators, image_lists, mask_lists, mask_settings
+from ptnt_mm.check import evaluators, mask_lists, mask_settings
 from ptnt_mm.check.boxes import check_boxes
 from ptnt_mm.check.class_names import check_class_names, names_for_heads
 from ptnt_mm.check.data_sets import Data, check_files
@@ -20,17 +19,18 @@ from ptnt_mm.check.evaluation_step import Evaluation, why_not_evaluated, with_tt
 from ptnt_mm.check.few_images import were_read
 from ptnt_mm.check.filtered_objects import check_filtering
 from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads, check_neck
-from ptnt_mm.check.image_labels import LabelledData, check_labels
 from ptnt_mm.check.images import check_images_are_there, check_images_open
-from ptnt_mm.check.mask_lists import SegmentationData
 from ptnt_mm.check.mask_values import check_masks
 from ptnt_mm.check.misspelt_settings import check_parameter_names, check_spelling
 from ptnt_mm.check.monitored import check_monitored
 from ptnt_mm.check.object_masks import check_object_masks
-from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_schedule
+from ptnt_mm.check.reading import check_what_was_read, read_data
+from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_lengths, check_schedule
+from ptnt_mm.check.rule_table import KEYS, RULES
+from ptnt_mm.check.rules import check_rules
 from ptnt_mm.check.strides import check_strides
 from ptnt_mm.check.training_step import check_training_step
-from ptnt_mm.check.trial import without_thresholds
+from ptnt_mm.check.trial import made_for_trial, why_not_quick
 from ptnt_mm.check.weights import check_normalisation, check_weights_are_there, check_weights_fit
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import kind_of
@@ -42,16 +42,7 @@ from ptnt_mm.utils.progress import waiting
 # Gets a subject with its findings, as soon as they are there.
 Tell = Callable[[str, list[Finding]], None]
 
-_MANY_WEIGHTS = 300_000_000  # with more, a step on a CPU takes too long to be quick
-
 _MILDER = {Severity.ERROR: Severity.WARNING}
-
-_LOADING = {
-    'mmdet': (coco_annotations.load, lambda data, _: coco_annotations.check_annotations(data)),
-    'mmseg': (partial(image_lists.load, SegmentationData), mask_lists.check_lists),
-    'mmpretrain': (partial(image_lists.load, LabelledData), check_labels),
-}
-"""What reads the data sets of a host, and the first check of what was read."""
 
 
 def check(
@@ -94,6 +85,7 @@ def check_before_training(config: Config) -> list[str]:
     if not inspection.errors:
         inspection.look_at_data()
         inspection.run('mean and std', check_normalisation(config))
+        inspection.run('length', check_lengths(config, inspection.data, inspection.gpus))
         inspection.try_out()
     if inspection.errors:
         listed = '\n'.join(lines(inspection.errors))
@@ -156,6 +148,7 @@ class Inspection:
         self.look_at_settings()
         self.look_at_data()
         rate = check_learning_rate(config, self.gpus)
+        self.run('length', check_lengths(config, self.data, self.gpus))
         self.run('batch and learning rate', check_batch(config, self.gpus), rate)
         fit = () if self.model is None else check_weights_fit(config, self.model)
         self.run('weights', check_weights_are_there(config), thorough=fit)
@@ -164,7 +157,12 @@ class Inspection:
 
     def look_at_settings(self) -> None:
         """Run the checks that read no data."""
-        self.run('settings', check_spelling(self.config), check_schedule(self.config))
+        self.run(
+            'settings',
+            check_spelling(self.config),
+            check_schedule(self.config),
+            check_rules(self.config, RULES, KEYS),
+        )
         self.run('model', self._build_model())
 
     def look_at_data(self) -> None:
@@ -196,16 +194,14 @@ class Inspection:
 
     def _build_model(self) -> Iterator[Finding]:
         if not self.errors:
-            self.model = build_model(without_thresholds(self.config))
+            self.model = build_model(made_for_trial(self.config))
             yield from check_parameter_names(self.config, self.model)
             yield from check_strides(self.config, self.model)
 
     def _read_annotations(self) -> Iterator[Finding]:
-        # Other libraries have data sets like mmdet's, or none.
-        load, check_loaded = _LOADING.get(self.scope, _LOADING['mmdet'])
         with waiting('Reading annotations'):
-            self.data, findings = load(self.config, self.splits)
-        yield from (*findings, *check_loaded(self.data, self.config))
+            self.data, findings = read_data(self.config, self.splits)
+        yield from (*findings, *check_what_was_read(self.data, self.config))
 
     def try_out(self) -> None:
         """Train and evaluate on an image or two, as far as the splits go."""
@@ -257,19 +253,13 @@ class Inspection:
             return f'{kind_of(fetched[0].settings)} has yet to fetch its files'
         if not self.thorough and not were_read(of_split):
             return 'its data set was not read'
-        if not self.thorough and self.model is not None and _weights(self.model) > _MANY_WEIGHTS:
-            return f'the model has more than {_MANY_WEIGHTS / 1e6:.0f} million weights'
-        return ''
+        return '' if self.thorough or self.model is None else why_not_quick(self.model)
 
 
 def _are_alike(config: Config) -> bool:
     """Whether test is evaluated as val is, with the same data."""
     keys = ('dataloader', 'evaluator')
     return all(repr(config.get(f'val_{k}')) == repr(config.get(f'test_{k}')) for k in keys)
-
-
-def _weights(model: nn.Module) -> int:
-    return sum(parameter.numel() for parameter in model.parameters())
 
 
 def _milder(finding: Finding) -> Finding:

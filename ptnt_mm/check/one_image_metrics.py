@@ -55,7 +55,7 @@ def measure(
     found: dict[str, Any] = {}
     samples = [_with_an_object(one).to_dict() for one in predicted]
     for settings in filter(_is_tried, evaluators(config, split)):
-        metric = _build(settings, split, data)
+        metric = _build(settings, split, data, {sample.get('img_id') for sample in samples})
         metric.dataset_meta = metainfo
         metric.process(batch, copy.deepcopy(samples))
         prefix = f'{metric.prefix}/' if metric.prefix else ''
@@ -72,20 +72,20 @@ def _is_tried(settings: dict) -> bool:
     return kind_of(settings) not in _LEFT_OUT and not settings.get('format_only')
 
 
-def _build(settings: dict, split: str, data: Sequence[Data]) -> BaseMetric:
+def _build(settings: dict, split: str, data: Sequence[Data], ids: set) -> BaseMetric:
     settings = {key: value for key, value in settings.items() if key not in _FILES}
     file = DataSet({}, ()).path(settings.get('ann_file'))
     if kind_of(settings) == 'CocoMetric' and file is not None:
         for one in data:
             if isinstance(one, DetectionData) and one.few and split in one.pipelines:
                 metric = METRICS.build(dict(settings, ann_file=None))
-                metric._coco_api = _annotations_of_few(one, settings.get('sort_categories'))
+                metric._coco_api = _annotations_of(ids, one, settings.get('sort_categories'))
                 return metric
     return METRICS.build(settings)
 
 
-def _annotations_of_few(data: DetectionData, is_sorted: bool | None) -> Any:
-    ids = {info['img_id'] for info in data.few}
+def _annotations_of(ids: set, data: DetectionData, is_sorted: bool | None) -> Any:
+    """The annotations of some images, as pycocotools has them."""
     images = {key: image for key, image in data.file.images.items() if key in ids}
     annotations = [entry for entry in data.file.annotations if entry['image_id'] in ids]
     categories = data.file.categories

@@ -1,15 +1,18 @@
 """The recipe: length, batch, learning rate, and where weights come from."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mmengine.config import Config
 
+from ptnt_mm.check.data_sets import Data
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.utils.findings import Finding, error, note, sound, warning
 
-# A higher rate was meant for SGD: published ones for Adam and AdamW are 1e-4 to 1e-3.
-_ADAM_LIMIT = 3e-3
+# A higher rate was meant for SGD: published ones for Adam and AdamW are at most 4e-3, or belong to
+# larger batches.
+_ADAM_LIMIT = 5e-3
+_LARGE = 512  # images
 
 
 def check_schedule(config: Config) -> Iterator[Finding]:
@@ -24,6 +27,26 @@ def check_schedule(config: Config) -> Iterator[Finding]:
         # The check of spelling reports texts. An interval may be infinite: no evaluation.
         if isinstance(count, (int, float)) and (count < 1 or count % 1 > 0):
             yield error(f'train_cfg.{key}', f'is {count!r}, expected a whole number above 0')
+
+
+def check_lengths(config: Config, data: Sequence[Data], gpus: int) -> Iterator[Finding]:
+    """Compare lengths in iterations with those of an epoch and of training, if they are known."""
+    epochs = (config.get('train_cfg') or {}).get('max_epochs')
+    images = _images_of_an_epoch(config, data)
+    if not isinstance(epochs, int) or not images:
+        return
+    batch = _images_and_steps(config)[0] * gpus
+    length = -(-images // max(batch, 1))
+    schedules = config.get('param_scheduler') or ()
+    for i, schedule in enumerate(schedules if isinstance(schedules, list) else [schedules]):
+        end = schedule.get('end')
+        if not schedule.get('by_epoch', True) and isinstance(end, int) and end > length * epochs:
+            what = f'is {end}, and training ends after {epochs} epochs of {length} iterations'
+            yield warning(f'param_scheduler[{i}].end', what, 'lower it, or train for longer')
+    interval = ((config.get('default_hooks') or {}).get('logger') or {}).get('interval', 10)
+    if isinstance(interval, int) and interval > length:
+        what = f'is {interval}, and an epoch has {length} iterations: no loss is logged'
+        yield note('default_hooks.logger.interval', what)
 
 
 def check_batch(config: Config, gpus: int) -> Iterator[Finding]:
@@ -59,9 +82,9 @@ def check_learning_rate(config: Config, gpus: int) -> Iterator[Finding]:
         summed = ' leaves accumulated steps out and' if steps > 1 else ''
         scaling = f'--auto-scale-lr{summed} would make it {scaled}'
         yield warning(where, f'{lr} is for batch {base}; {scaling}')
-    if 'Adam' in str(optimizer.get('type')) and lr > _ADAM_LIMIT:
+    if 'Adam' in str(optimizer.get('type')) and lr > _ADAM_LIMIT and (base or batch) < _LARGE:
         what = f'{lr} is high for {optimizer.type}, and the loss may become NaN'
-        yield warning(where, what, 'published recipes have 1e-4 to 1e-3')
+        yield warning(where, what, 'published recipes have 1e-4 to 4e-3')
 
 
 def say_where_weights_come_from(config: Config, weights: str | None) -> Iterator[Finding]:
@@ -82,3 +105,15 @@ def _images_and_steps(config: Config) -> tuple[int, int]:
     """Images that a process loads at once, and steps whose gradients are summed up."""
     images = config.train_dataloader.get('batch_size', 1)
     return images, config.optim_wrapper.get('accumulative_counts', 1)
+
+
+def _images_of_an_epoch(config: Config, data: Sequence[Data]) -> int | None:
+    """How many images a pass through the training data has; None if it is not known."""
+    data_set, times = config.train_dataloader.get('dataset') or {}, 1
+    while kind_of(data_set) == 'RepeatDataset':
+        data_set, times = data_set['dataset'], times * data_set['times']
+    trained = [one for one in data if one.trains]
+    if 'dataset' in data_set or 'datasets' in data_set or len(trained) != 1:
+        return None
+    # mmdet filters what it lists.
+    return len(getattr(trained[0], 'used', None) or trained[0].images) * times

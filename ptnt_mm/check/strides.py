@@ -61,6 +61,9 @@ def _strides_of_parts(model: nn.Module) -> Iterator[tuple[str, list[float]]]:
         # HTC's semantic extractor takes the map of its semantic head.
         if hasattr(module, 'featmap_strides') and 'semantic' not in name:
             yield f'model.{name}', list(map(float, module.featmap_strides))
+        # Semantic FPN enlarges each map by its stride over the first one.
+        if hasattr(module, 'feature_strides'):
+            yield f'model.{name}.feature_strides', list(map(float, module.feature_strides))
         for key in ('prior_generator', 'square_anchor_generator'):
             if hasattr(generator := getattr(module, key, None), 'strides'):
                 pairs = (one if isinstance(one, Sequence) else [one] for one in generator.strides)

@@ -72,7 +72,8 @@ def _loss(config: Config, model: nn.Module, samples: list[dict], side: int) -> N
 def _small_padding(model: nn.Module, side: int) -> Iterator[None]:
     """Let preprocessors that pad to a fixed size pad to a smaller one."""
     preprocessor = model.data_preprocessor
-    parts = [preprocessor, *(getattr(preprocessor, 'batch_augments', None) or ())]
+    augments = getattr(preprocessor, 'batch_augments', None)
+    parts = [preprocessor, *(augments if isinstance(augments, nn.ModuleList) else ())]
     sizes = [(part, part.size) for part in parts if isinstance(getattr(part, 'size', 0), tuple)]
     try:
         for part, size in sizes:

@@ -11,23 +11,48 @@ from contextlib import contextmanager, redirect_stdout
 import numpy as np
 import torch
 from mmengine.config import Config
+from mmengine.logging import MessageHub
 from mmengine.registry import DefaultScope
+from torch import nn
 
 from ptnt_mm.check.few_images import SIDE
 from ptnt_mm.engine.config import within
 from ptnt_mm.engine.hosts import scope_of
 
+_MANY_WEIGHTS = 300_000_000
+_NUMBER = (int, float)
+_REGIONS = 64  # that the second stage of a detector works on
+_MANY = dict(rpn=['max_per_img'], rpn_proposal=['max_per_img'], sampler=['num'])
+
+# Parts of models ask MMEngine how far training is.
+_BEGINNING = dict(iter=0, epoch=0, max_iters=1000, max_epochs=10)
+
 WHOLE = 10**6  # pixels: larger than any image
 
 
-def without_thresholds(config: Config) -> Config:
-    """A copy of a config whose model reports everything, however low the score."""
+def made_for_trial(config: Config) -> Config:
+    """A copy of a config whose model reports everything, and works on few regions.
+
+    A model with random weights finds nothing above a threshold, and what comes after that would
+    not be tried.
+    """
     changed = copy.copy(config)
     changed.model = copy.deepcopy(config.model)
-    for _, settings in within(changed.model.get('test_cfg') or {}, 'test_cfg'):
-        if isinstance(settings.get('score_thr'), (int, float)):
+    for path, settings in within(changed.model, 'model'):
+        if path.startswith('model.test_cfg') and isinstance(settings.get('score_thr'), _NUMBER):
             settings['score_thr'] = 0.0
+        part = path.rpartition('.')[2]
+        for key in _MANY.get(part, ()):
+            if isinstance(settings.get(key), int):
+                settings[key] = min(settings[key], _REGIONS)
     return changed
+
+
+def why_not_quick(model: nn.Module) -> str:
+    """Why a step on a CPU takes too long to be quick; empty if it does not."""
+    weights = sum(parameter.numel() for parameter in model.parameters())
+    many = f'the model has more than {_MANY_WEIGHTS / 1e6:.0f} million weights'
+    return many if weights > _MANY_WEIGHTS else ''
 
 
 def sides(config: Config) -> tuple[int, ...]:
@@ -49,6 +74,10 @@ def undisturbed(config: Config) -> Iterator[None]:
     states = random.getstate(), np.random.get_state()
     disabled = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
+    hub = MessageHub.get_current_instance()
+    absent = {key: value for key, value in _BEGINNING.items() if key not in hub.runtime_info}
+    for key, value in absent.items():
+        hub.update_info(key, value)
     try:
         with (
             DefaultScope.overwrite_default_scope(scope_of(config)),
@@ -58,6 +87,8 @@ def undisturbed(config: Config) -> Iterator[None]:
         ):
             yield
     finally:
+        for key in absent:
+            hub.pop_info(key)
         logging.disable(disabled)
         random.setstate(states[0])
         np.random.set_state(states[1])

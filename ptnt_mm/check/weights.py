@@ -63,7 +63,9 @@ def check_normalisation(config: Config) -> Iterator[Finding]:
     pretrained = is_ours and not config.get('load_from') and starting_weights(config) is not None
     if mean is None or std is None:
         what = f'has mean={mean} and std={std}: images come in with values from 0 to 255'
-        yield warning(where, what, f'write mean=[{_AUTHORS}] * 3, std=[{_AUTHORS}] * 3')
+        # Some detectors are trained so from random initialisation, such as YOLOX.
+        report = warning if is_ours or starting_weights(config) is not None else note
+        yield report(where, what, f'write mean=[{_AUTHORS}] * 3, std=[{_AUTHORS}] * 3')
     elif not all(0 < number < inf for number in std):
         what = f'std={list(std)}: images are divided by it'
         yield error(where, what, f'write numbers above 0, such as std=[{_AUTHORS}] * 3')

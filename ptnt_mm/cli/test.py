@@ -12,6 +12,7 @@ import numpy as np
 from mmengine.config import Config, ConfigDict
 from mmengine.dist import is_main_process
 
+from ptnt_mm.check.before_testing import check_before_testing
 from ptnt_mm.checkpoints.read import check_file, refuse_forced_unsafe_loading
 from ptnt_mm.cli.arguments import Parser, add_config, add_work_dir_and_launcher, resolved
 from ptnt_mm.cli.json_output import add_json, json_output
@@ -20,7 +21,7 @@ from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.engine.data_files import check_data_files, data_sets
 from ptnt_mm.engine.failures import late_building
 from ptnt_mm.engine.hooks.health import NO_FIGURES
-from ptnt_mm.engine.launcher import choose_launcher
+from ptnt_mm.engine.launcher import choose_launcher, is_first_process
 from ptnt_mm.engine.runner import log_file
 from ptnt_mm.engine.work_dir import checkpoint_to_use, choose_work_dir
 from ptnt_mm.inference.evaluation import draw_predictions, dump_predictions
@@ -74,6 +75,10 @@ def evaluate(
     choose_work_dir(config, work_dir)
     check_data_files(config, ('test',))
     _use_checkpoint(config, checkpoint)
+    if tta:
+        _require_tta(config)
+    if is_first_process(config):
+        check_before_testing(config, tta)
     if show_dir is not None:
         draw_predictions(config, show_dir.absolute())
     if out is not None:
@@ -94,10 +99,13 @@ def _use_checkpoint(config: Config, checkpoint: str) -> None:
         config.model.backbone.init_cfg = None
 
 
-def _use_tta(config: Config) -> None:
+def _require_tta(config: Config) -> None:
     for key in ('tta_model', 'tta_pipeline'):
         if key not in config:
             raise UserError(f'--tta needs {key} in the config: see configs/_base_/tta/')
+
+
+def _use_tta(config: Config) -> None:
     config.model = ConfigDict(**config.tta_model, module=config.model)
     for data_set in data_sets(config, 'test'):
         data_set.settings['pipeline'] = config.tta_pipeline

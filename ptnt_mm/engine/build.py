@@ -34,7 +34,11 @@ def build_model(config: Config, name: str = 'the model') -> nn.Module:
         # Libraries warn of each other's future, which nobody can change here.
         warnings.simplefilter('ignore')
         # Some of mmdet's constructors write into their settings.
-        return MODELS.build(copy.deepcopy(config.model))
+        settings = copy.deepcopy(config.model)
+        # As MMEngine's runner does: mmpretrain's configs have it at their top.
+        if config.get('data_preprocessor') is not None:
+            settings.setdefault('data_preprocessor', copy.deepcopy(config.data_preprocessor))
+        return MODELS.build(settings)
 
 
 def build_runner(config: Config, checkpoint: dict | None = None) -> Runner:

@@ -6,12 +6,15 @@ import re
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from mmengine.dist import get_world_size
+from mmengine.runner import EpochBasedTrainLoop, ValLoop
 
 from ptnt_mm.engine.config import explain_build_error, is_about_the_config
 from ptnt_mm.engine.data_files import HOW_TO_GET_DATA
 from ptnt_mm.engine.runner import TRACEBACK
+from ptnt_mm.engine.work_dir import latest_checkpoint
 from ptnt_mm.utils.errors import UserError
 
 _NO_SPACE = (
@@ -99,6 +102,24 @@ def explain_failure(error: BaseException) -> str | None:
         r'Connection (closed|reset) by peer|Connection reset|gloo.*timeout', text, re.I
     ):
         return _OTHER_PROCESS
+    return _explain_evaluation(error)
+
+
+def _explain_evaluation(error: BaseException) -> str | None:
+    """One line for an evaluation that fails during training: what is kept, and how to go on."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if frame.f_code is ValLoop.run.__code__:
+            runner = frame.f_locals['self'].runner
+            by_epoch = isinstance(runner.train_loop, EpochBasedTrainLoop)
+            when = f'epoch {runner.epoch}' if by_epoch else f'iteration {runner.iter}'
+            checkpoint = latest_checkpoint(Path(runner.work_dir))
+            kept = f'{checkpoint} is kept' if checkpoint else 'no checkpoint was written yet'
+            go_on = 'continue with --resume' if checkpoint else 'start again'
+            reason = str(error).strip().partition('\n')[0]
+            return (
+                f'the evaluation after {when} failed: {type(error).__name__}: {reason}; the log has '
+                f'all of it. {kept}: correct the config, and {go_on}'
+            )
     return None
 
 

@@ -150,6 +150,16 @@ def _read(name: str) -> Config:
         if settings.get('type') == 'ResNet' and package == 'mmdet' and settings.depth == 50:
             settings.update(depth=18)
             _narrow(config.model, settings)
+    # So are warm-ups: there are 16 images.
+    for schedule in config.get('param_scheduler') or ():
+        if kind_of(schedule) == 'LinearLR' and not schedule.get('by_epoch', True):
+            schedule['end'] = min(schedule['end'], 20)
+    # Batches are smaller here, and classes fewer than five.
+    config.auto_scale_lr = None
+    for _, settings in within(config.get('val_evaluator'), ''):
+        if 'topk' in settings:
+            settings['topk'] = (1, 2)
+    config.test_evaluator = copy.deepcopy(config.val_evaluator)
     for split in SPLITS:
         if (loader := config.get(f'{split}_dataloader')) is not None:
             loader.batch_size = min(loader.batch_size, 4)

@@ -1,0 +1,49 @@
+"""An evaluation of one image before ``ptnt test`` begins with all of them."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from mmengine.config import Config
+
+from ptnt_mm.check.evaluation_step import Evaluation, why_not_evaluated, with_tta_pipeline
+from ptnt_mm.check.few_images import were_read
+from ptnt_mm.check.reading import read_data
+from ptnt_mm.check.trial import made_for_trial, why_not_quick
+from ptnt_mm.engine.build import build_model
+from ptnt_mm.engine.hosts import HOSTS, import_host, scope_of
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.findings import Finding, Severity, lines, of_kind
+
+
+def check_before_testing(config: Config, tta: bool = False) -> None:
+    """Evaluate one image of the test split, with random weights.
+
+    What cannot be tried so is left to the test itself.
+
+    Args:
+        config: As it is, without test-time augmentation.
+        tta: Whether to evaluate with its ``tta_model`` and ``tta_pipeline``.
+
+    Raises:
+        UserError: if the evaluation fails; names the setting that is wrong.
+    """
+    found: list[Finding] = []
+    # A bug in a check must not stop a test.
+    with suppress(Exception):
+        found = list(_evaluate(config, tta))
+    if errors := of_kind(found, Severity.ERROR):
+        listed = '\n'.join(lines(errors))
+        raise UserError(f'{config.filename or "the config"} cannot be evaluated:\n{listed}')
+
+
+def _evaluate(config: Config, tta: bool) -> Iterator[Finding]:
+    import_host(scope_of(config))
+    if scope_of(config) not in HOSTS or why_not_evaluated(config, 'test'):
+        return
+    data, _ = read_data(config, ('test',))
+    if not were_read(data) or any(one.would_fetch() for one in data):
+        return
+    model = build_model(made_for_trial(config))
+    if not why_not_quick(model):
+        config = with_tta_pipeline(config) if tta else config
+        yield from Evaluation(config, 'test', model, data, with_tta=tta).check()

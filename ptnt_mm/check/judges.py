@@ -1,0 +1,198 @@
+"""When a setting is wrong: the predicates of the rule table."""
+
+from collections.abc import Mapping
+
+from ptnt_mm.check.rules import Judge, Setting
+from ptnt_mm.engine.config import kind_of
+
+_AUGMENTING = (
+    'AutoAugment', 'CachedMixUp', 'CachedMosaic', 'ColorJitter', 'CopyPaste', 'CutOut', 'Expand',
+    'GeomTransform', 'MinIoURandomCrop', 'MixUp', 'Mosaic', 'PhotoMetricDistortion', 'RandAugment',
+    'TrivialAugmentWide', 'YOLOXHSVRandomAug',
+)  # fmt: skip
+_PARTS = ('dataloader', 'cfg', 'evaluator')  # of an evaluation, in a config
+SMALL = 32  # pixels: CIFAR's images are as large
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def below(limit: float, but: tuple = ()) -> Judge:
+    """A number less than ``limit``, except some."""
+    return lambda s: _number(s.value) and s.value < limit and s.value not in but
+
+
+def outside(least: float, most: float) -> Judge:
+    """A number that is not in [least, most]."""
+    return lambda s: _number(s.value) and not least <= s.value <= most
+
+
+def above(limit: float) -> Judge:
+    """A number of more than ``limit``."""
+    return lambda s: _number(s.value) and s.value > limit
+
+
+def at(*values: object) -> Judge:
+    """One of some values."""
+    return lambda s: any(s.value is value or (_number(s.value) and s.value == value)
+                         for value in values)  # fmt: skip
+
+
+def after_the_end(setting: Setting) -> str | bool:
+    """A number in the loop's own unit that training never comes to."""
+    length = setting.recipe.length
+    is_after = _number(setting.value) and length.end < setting.value < float('inf')
+    return is_after and f'training ends after {length.text}'
+
+
+def schedule_after_the_end(setting: Setting) -> str | bool:
+    """A number of a schedule, in the unit of the loop, after the end of training."""
+    by_epoch = setting.beside.get('by_epoch', True)
+    return by_epoch == setting.recipe.length.by_epoch and after_the_end(setting)
+
+
+def hook_after_the_end(setting: Setting) -> str | bool:
+    """A hook's interval, in the unit of the loop, of more than all of training."""
+    return setting.beside.get('interval') == setting.value and schedule_after_the_end(setting)
+
+
+def counts_epochs_of_iterations(setting: Setting) -> bool:
+    """A schedule by epochs, stated or by default, where the loop counts iterations."""
+    is_schedule = isinstance(setting.value, Mapping) and 'type' in setting.value
+    by_epoch = is_schedule and setting.value.get('by_epoch', True)
+    known = setting.recipe.length.end < float('inf')
+    return bool(by_epoch) and known and not setting.recipe.length.by_epoch
+
+
+def in_epochs_by_iteration(setting: Setting) -> str | bool:
+    """Ends that look like epochs in a schedule by iterations; warm-ups may be short."""
+    length, schedule = setting.recipe.length, setting.value
+    if not isinstance(schedule, Mapping) or not length.by_epoch or schedule.get('by_epoch', True):
+        return False
+    ends = [schedule.get(key) for key in ('end', 'T_max', 'total_iters')]
+    ends += schedule.get('milestones') or ()
+    warms_up = kind_of(schedule) in ('LinearLR', 'ConstantLR', 'QuadraticWarmupLR')
+    late = [end for end in ends if _number(end) and end <= length.end]
+    return not warms_up and bool(late) and f'{max(late)} iterations; training has {length.text}'
+
+
+def ends_before_it_begins(setting: Setting) -> bool:
+    """The end of a schedule that does not come after its beginning."""
+    begin = setting.beside.get('begin', 0)
+    return _number(setting.value) and _number(begin) and setting.value <= begin
+
+
+def without_workers(setting: Setting) -> bool:
+    """A setting of the workers of a loader that has none."""
+    return bool(setting.value) and setting.beside.get('num_workers', 0) == 0
+
+
+def augments(setting: Setting) -> str | bool:
+    """A transform that changes images at random; its name."""
+    step = setting.value
+    if not isinstance(step, Mapping) or step.get('test_mode'):
+        return False
+    kind = kind_of(step)
+    # mmpretrain's flips with 0.5 by default, mmdet's never.
+    never = step.get('prob', 1.0) in (0, 0.0, None) or (kind == 'RandomFlip' and 'prob' not in step)
+    return not never and (kind.startswith('Random') or kind in _AUGMENTING) and kind
+
+
+def windows_lack(setting: Setting) -> str | bool:
+    """Sliding windows without a size or a stride; which of them is missing."""
+    lacking = [key for key in ('crop_size', 'stride') if setting.beside.get(key) is None]
+    return setting.value == 'slide' and ' and '.join(lacking)
+
+
+def is_no_pair(setting: Setting) -> bool:
+    """The size or stride of sliding windows that is not two numbers."""
+    value = setting.value
+    is_pair = isinstance(value, (list, tuple)) and len(value) == 2 and all(map(_number, value))
+    return setting.beside.get('mode') == 'slide' and value is not None and not is_pair
+
+
+def leaves_gaps(setting: Setting) -> str | bool:
+    """A stride that is longer than the window; the window."""
+    crop = setting.beside.get('crop_size')
+    if setting.beside.get('mode') != 'slide' or is_no_pair(setting) or not crop:
+        return False
+    pairs = zip(setting.value, crop, strict=False)
+    return any(step > side for step, side in pairs) and f'windows of {tuple(crop)}'
+
+
+def is_small(setting: Setting) -> bool:
+    """A size of images, as one number or two, that is too small to show much."""
+    sides = setting.value if isinstance(setting.value, (list, tuple)) else [setting.value]
+    # Fractions are shares of an image.
+    return bool(sides) and all(_number(n) and 1 <= n < SMALL for n in sides)
+
+
+def below_beside(key: str) -> Judge:
+    """A number less than another one in the same dict."""
+
+    def judge(setting: Setting) -> str | bool:
+        other = setting.beside.get(key)
+        return _number(setting.value) and _number(other) and setting.value < other and f'{other}'
+
+    return judge
+
+
+def not_ascending(setting: Setting) -> bool:
+    """A list of numbers in another order."""
+    value = setting.value
+    are_numbers = isinstance(value, (list, tuple)) and all(map(_number, value))
+    return are_numbers and list(value) != sorted(value)
+
+
+def never_due(setting: Setting) -> str | bool:
+    """As :func:`after_the_end`; the first number after the end is there on purpose."""
+    return setting.value != setting.recipe.length.end + 1 and after_the_end(setting)
+
+
+def is_alone(setting: Setting) -> str | bool:
+    """A part of an evaluation that is missing while another is there; the others."""
+    split, _, part = setting.path.partition('_')
+    if setting.value is not None or part not in _PARTS:
+        return False
+    config = setting.recipe.config
+    others = [f'{split}_{other}' for other in _PARTS]
+    return ' and '.join(other for other in others if config.get(other) is not None)
+
+
+def lacks_test_mode(setting: Setting) -> bool:
+    """A data set that is evaluated without test_mode; wrappers have none."""
+    data_set = setting.value
+    is_one = isinstance(data_set, Mapping) and 'pipeline' in data_set and 'type' in data_set
+    is_wrapper = is_one and ('dataset' in data_set or 'datasets' in data_set)
+    return is_one and not is_wrapper and not data_set.get('test_mode')
+
+
+def keeps_other_ratio(setting: Setting) -> str | bool:
+    """A keep_ratio that no transform of training has; theirs."""
+    kept = setting.recipe.kept_ratios
+    differs = isinstance(setting.value, bool) and kept == {not setting.value}
+    return differs and f'{not setting.value}'
+
+
+def saves_by_epochs(setting: Setting) -> bool:
+    """A checkpoint hook that counts epochs, stated or by default, where the loop has none."""
+    hook, length = setting.value, setting.recipe.length
+    is_hook = isinstance(hook, Mapping) and 'type' in hook
+    counts = is_hook and hook.get('by_epoch', True)
+    return bool(counts) and length.end < float('inf') and not length.by_epoch
+
+
+def saves_often(setting: Setting) -> bool:
+    """A checkpoint hook that counts iterations as if they were epochs."""
+    hook, length = setting.value, setting.recipe.length
+    if not isinstance(hook, Mapping) or hook.get('by_epoch', True) or not length.by_epoch:
+        return False
+    return _number(hook.get('interval')) and 0 < hook['interval'] <= length.end
+
+
+def evaluates_often(setting: Setting) -> bool:
+    """An interval of a few iterations, as epochs have it."""
+    length = setting.recipe.length
+    often = _number(setting.value) and 0 < setting.value <= 10
+    return often and not length.by_epoch and 1000 < length.end < float('inf')

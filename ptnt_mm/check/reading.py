@@ -1,0 +1,40 @@
+"""The data sets of a config, read by the way of their host."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from mmengine.config import Config
+
+from ptnt_mm.check import coco_annotations, image_lists, mask_lists
+from ptnt_mm.check.data_sets import Data
+from ptnt_mm.check.image_labels import LabelledData, check_labels
+from ptnt_mm.check.mask_lists import SegmentationData
+from ptnt_mm.engine.hosts import scope_of
+from ptnt_mm.utils.findings import Finding
+
+_LOADING = {
+    'mmdet': (coco_annotations.load, lambda data, _: coco_annotations.check_annotations(data)),
+    'mmseg': (partial(image_lists.load, SegmentationData), mask_lists.check_lists),
+    'mmpretrain': (partial(image_lists.load, LabelledData), check_labels),
+}
+"""How the data sets of a host are read, and the first check of what was read."""
+
+
+def read_data(config: Config, splits: tuple[str, ...]) -> tuple[Sequence[Any], list[Finding]]:
+    """Read the data sets of some splits, with the host, which is imported.
+
+    Returns:
+        The data sets, each once, and what was wrong with them or was left out.
+    """
+    return _of_host(config)[0](config, splits)
+
+
+def check_what_was_read(data: Sequence[Data], config: Config) -> Iterator[Finding]:
+    """Look at what was read, by itself."""
+    return _of_host(config)[1](data, config)
+
+
+def _of_host(config: Config) -> tuple:
+    # Other libraries have data sets like mmdet's, or none.
+    return _LOADING.get(scope_of(config), _LOADING['mmdet'])

@@ -1,0 +1,173 @@
+"""The rules: one row for each kind of setting that is easily wrong.
+
+None of them fires on a config that mmdet, mmseg or mmpretrain publish, unless that config is wrong.
+"""
+
+from collections.abc import Mapping
+
+from ptnt_mm.check.judges import (
+    SMALL,
+    above,
+    at,
+    augments,
+    below,
+    below_beside,
+    counts_epochs_of_iterations,
+    ends_before_it_begins,
+    evaluates_often,
+    hook_after_the_end,
+    in_epochs_by_iteration,
+    is_alone,
+    is_no_pair,
+    is_small,
+    keeps_other_ratio,
+    lacks_test_mode,
+    leaves_gaps,
+    never_due,
+    not_ascending,
+    outside,
+    saves_by_epochs,
+    saves_often,
+    schedule_after_the_end,
+    windows_lack,
+    without_workers,
+)  # fmt: skip
+from ptnt_mm.check.rules import Rule
+from ptnt_mm.engine.config import kind_of
+from ptnt_mm.utils.findings import error, warning
+
+KEYS = (
+    'model', 'tta_model', 'train_dataloader', 'val_dataloader', 'val_cfg', 'val_evaluator',
+    'test_dataloader', 'test_cfg', 'test_evaluator', 'train_cfg', 'optim_wrapper',
+    'param_scheduler', 'default_hooks', 'custom_hooks',
+)  # fmt: skip
+"""The keys of a config that rules are about."""
+
+_TESTING = ('model.test_cfg.*', 'tta_model.tta_cfg.*', 'model.train_cfg.*')
+_EVALUATING = ('val_dataloader.dataset*', 'test_dataloader.dataset*')
+# Whose shape is that of the time from begin to end.
+_SHAPED = ('CosineAnnealingLR', 'CosineAnnealingMomentum', 'CosineAnnealingParamScheduler',
+           'LinearLR', 'PolyLR', 'QuadraticWarmupLR')  # fmt: skip
+
+
+RULES = (
+    # Post-processing
+    Rule('model.test_cfg', at(None), error, 'is None: heads read it to choose what is found',
+         'write test_cfg=dict(score_thr=0.05, max_per_img=100, ...)', scopes=('mmdet',)),
+    Rule(tuple(f'{path}max_per_img' for path in _TESTING), below(1, but=(-1,)), error,
+         'is {value}: nothing is ever found', 'write how many objects are kept, such as 100'),
+    Rule(tuple(f'{path}nms_pre' for path in _TESTING), below(1, but=(-1,)), error,
+         'is {value}', 'write how many candidates a level may have, such as 1000; -1 is for all'),
+    Rule('model.test_cfg.*score_thr', outside(0, 0.999999), error,
+         'is {value}: scores lie between 0 and 1', 'write 0.05 for 5 %'),
+    Rule('model.test_cfg.*mask_thr_binary', above(0.999999), error,
+         'is {value}: probabilities lie between 0 and 1, and no mask has a pixel', 'write 0.5'),
+    Rule(tuple(f'{path}iou_{end}' for path in _TESTING for end in ('threshold', 'thr')),
+         outside(0, 1), error, 'is {value}: overlaps lie between 0 and 1', 'write 0.5 for 50 %'),
+    Rule('model.test_cfg.mode', lambda s: s.value not in ('slide', 'whole'), error,
+         "is {value!r}, expected 'slide' or 'whole'", scopes=('mmseg',)),
+    Rule('model.test_cfg.mode', windows_lack, error, "is 'slide' without {found}",
+         'write both in pixels: crop_size=(512, 512), stride=(341, 341)', scopes=('mmseg',)),
+    Rule(('model.test_cfg.crop_size', 'model.test_cfg.stride'), is_no_pair, error,
+         'is {value}, expected (height, width) in pixels', scopes=('mmseg',)),
+    Rule('model.test_cfg.stride', leaves_gaps, error,
+         'is {value}: {found} leave gaps between them', 'make it smaller than crop_size',
+         scopes=('mmseg',)),
+    # Assignment and losses
+    Rule(('model.train_cfg.*pos_iou_thr', 'model.train_cfg.*neg_iou_thr',
+          'model.train_cfg.*min_pos_iou'), outside(0, 1), error,
+         'is {value}: overlaps lie between 0 and 1', 'write 0.5 for 50 %'),
+    Rule('model.train_cfg.*pos_iou_thr', below_beside('neg_iou_thr'), error,
+         'is {value}, less than neg_iou_thr={found}', 'boxes between them would be both'),
+    Rule('model.train_cfg.*sampler.num', below(1), error, 'is {value}: no box is learned from'),
+    Rule('model.train_cfg.*sampler.pos_fraction', outside(0.000001, 1), error,
+         'is {value}, expected a share above 0 and up to 1'),
+    Rule('model.*loss_weight', below(0), error, 'is {value}: the model would learn the opposite'),
+    Rule('model.*loss_weight', at(0), warning, 'is 0: nothing is learned from this loss',
+         'take the loss out, or give it a weight'),
+    Rule(('model.*drop_path_rate', 'model.*drop_rate', 'model.*dropout_ratio'), above(0.999), error,
+         'is {value}, expected a share from 0 to less than 1'),
+    # The optimizer
+    Rule('optim_wrapper.optimizer.weight_decay', below(0), error, 'is {value}: weights would grow'),
+    Rule('optim_wrapper.optimizer.weight_decay', above(0.999999), warning,
+         'is {value}: published recipes have 0.0001 to 0.3'),
+    Rule('optim_wrapper.optimizer.momentum', outside(0, 0.999999), error,
+         'is {value}, expected a share from 0 to less than 1', 'published recipes have 0.9'),
+    Rule('optim_wrapper.clip_grad.max_norm', below(1e-9), error,
+         'is {value}: no gradient is left', 'write the norm that gradients may have, such as 1.0'),
+    Rule('optim_wrapper.clip_grad.clip_value', below(1e-9), error,
+         'is {value}: no gradient is left'),
+    Rule('optim_wrapper.accumulative_counts', below(1), error, 'is {value}, expected 1 or more'),
+    # Loaders
+    Rule('*_dataloader.num_workers', below(0), error, 'is {value}',
+         'write 0 to load without workers'),
+    Rule('*_dataloader.batch_size', below(1), error, 'is {value}, expected 1 or more'),
+    Rule(('*_dataloader.persistent_workers', '*_dataloader.prefetch_factor'), without_workers,
+         error, 'is {value} with num_workers=0, which torch refuses', 'take it out'),
+    Rule('train_dataloader.sampler.shuffle', at(False), warning,
+         'is False: images come in the same order each time', 'write True',
+         scopes=('mmdet', 'mmseg', 'mmpretrain'), kinds=('DefaultSampler', 'InfiniteSampler')),
+    Rule(('val_dataloader.drop_last', 'test_dataloader.drop_last'), at(True), warning,
+         'is True: the images of the last batch may not be measured', 'take it out'),
+    Rule(('val_dataloader.sampler.type', 'test_dataloader.sampler.type'),
+         lambda s: kind_of(s.beside) == 'InfiniteSampler', error,
+         'is InfiniteSampler: evaluation would never end',
+         "write sampler=dict(type='DefaultSampler', shuffle=False)"),
+    # Pipelines
+    Rule(tuple(f'{path}.pipeline[*]' for path in _EVALUATING), augments, warning,
+         '{found} changes images at random, and what is measured is not what is found in them',
+         'leave it to training'),
+    Rule(tuple(f'{path}.pipeline[*].prob' for path in ('train_dataloader*', *_EVALUATING)),
+         outside(0, 1), error, 'is {value}: probabilities lie between 0 and 1'),
+    Rule('train_dataloader.dataset*.pipeline[*]',
+         lambda s: isinstance(s.value, Mapping) and kind_of(s.value) == 'TestTimeAug', error,
+         'TestTimeAug is for testing', 'take it out of training'),
+    Rule(('train_dataloader.dataset*.pipeline[*].scale',
+          'train_dataloader.dataset*.pipeline[*].crop_size'), is_small, warning,
+         f'is {{value}} pixels, and images of less than {SMALL} show little', 'write larger ones',
+         kinds=('Resize', 'RandomCrop', 'RandomResizedCrop', 'CenterCrop', 'RandomResize')),
+    Rule(tuple(f'{path}.keep_ratio' for path in _EVALUATING), keeps_other_ratio, warning,
+         'is {value}, and {found} in training: objects have other shapes there', 'write {found}'),
+    Rule(_EVALUATING, lacks_test_mode, warning, 'has no test_mode=True: images without an object '
+         'may be left out, and others may take their place', 'write test_mode=True',
+         scopes=('mmdet',)),
+    # Length and schedule
+    Rule(('val_*', 'test_*'), is_alone, error, 'is None, and {found} is there: MMEngine needs all',
+         'give all three, or none'),
+    Rule('train_cfg.val_interval', evaluates_often, warning,
+         'is {value}: training counts iterations, and is interrupted after every few'),
+    Rule('train_cfg.val_interval', never_due, warning,
+         'is {value}, and {found}: it is evaluated once, at the end'),
+    Rule('train_cfg.val_begin', never_due, warning,
+         'is {value}, and {found}: it is never evaluated'),
+    Rule('default_hooks.checkpoint.interval', hook_after_the_end, warning,
+         'is {value}, and {found}: if training stops before, nothing is saved'),
+    Rule('default_hooks.checkpoint.interval', below(1, but=(-1,)), error,
+         'is {value}, expected 1 or more', '-1 saves nothing but the last'),
+    Rule('default_hooks.checkpoint', saves_by_epochs, warning,
+         'counts epochs, and training iterations: it saves once, at the end',
+         'write by_epoch=False, and interval in iterations'),
+    Rule('default_hooks.checkpoint', saves_often, warning,
+         'has by_epoch=False, and saves every {value[interval]} iterations', 'write by_epoch=True'),
+    Rule('default_hooks.logger.interval', below(1), error, 'is {value}, expected 1 or more'),
+    Rule(('param_scheduler', 'param_scheduler[*]'), counts_epochs_of_iterations, error,
+         'counts epochs, stated or by default, and training counts iterations: it would never step',
+         'write by_epoch=False, and begin, end and milestones in iterations'),
+    Rule(('param_scheduler', 'param_scheduler[*]'), in_epochs_by_iteration, warning,
+         'has by_epoch=False and is over after {found}', 'write by_epoch=True'),
+    Rule(('param_scheduler.end', 'param_scheduler[*].end', 'param_scheduler*.T_max',
+          'param_scheduler*.total_iters'), schedule_after_the_end, warning,
+         'is {value}, and {found}: the schedule is cut off',
+         kinds=_SHAPED),
+    Rule('param_scheduler*.milestones[*]', schedule_after_the_end, warning,
+         'is {value}, and {found}: it is never reached'),
+    Rule('param_scheduler*.milestones', not_ascending, error,
+         'is {value}, expected ascending numbers'),
+    Rule(('param_scheduler.end', 'param_scheduler[*].end'), ends_before_it_begins, error,
+         'is {value}, not after its begin'),
+    Rule('custom_hooks[*].momentum', above(0.5), warning,
+         'is {value}: in MMEngine it is the share of the new weights',
+         'write 0.0002 for a decay of 0.9998',
+         kinds=('EMAHook',)),
+)  # fmt: skip
+"""All rules, in the order of a config."""

@@ -1,0 +1,138 @@
+"""Rules for single settings: where they are, when a value is wrong, and what is to be said then.
+
+``rule_table.py`` has the rules. Each needs the config alone.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+
+from mmengine.config import Config
+
+from ptnt_mm.engine.config import kind_of, within
+from ptnt_mm.engine.hosts import scope_of
+from ptnt_mm.utils.findings import Finding, Report
+
+
+@dataclass(frozen=True)
+class Length:
+    """The length of training.
+
+    Attributes:
+        by_epoch: Whether its loop counts epochs, and not iterations.
+        end: The number of epochs or iterations; infinite if the config does not have it.
+    """
+
+    by_epoch: bool
+    end: float
+
+    @property
+    def text(self) -> str:
+        """The end, for a sentence."""
+        return f'{self.end:g} {"epochs" if self.by_epoch else "iterations"}'
+
+
+class Recipe:
+    """A config, and what several rules need of it."""
+
+    def __init__(self, config: Config):
+        self.config = config
+        self.scope = scope_of(config)
+
+    @cached_property
+    def length(self) -> Length:
+        """The length of training."""
+        loop = self.config.get('train_cfg') or {}
+        by_epoch = 'max_epochs' in loop or bool(loop.get('by_epoch'))
+        end = loop.get('max_epochs' if by_epoch else 'max_iters')
+        is_number = isinstance(end, (int, float)) and end > 0
+        return Length(by_epoch, end if is_number else float('inf'))
+
+    @cached_property
+    def kept_ratios(self) -> set[bool]:
+        """The values of keep_ratio in the pipelines of training."""
+        inside = within(self.config.get('train_dataloader'), '')
+        return {bool(step['keep_ratio']) for _, step in inside if 'keep_ratio' in step}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A value in a config.
+
+    Attributes:
+        path: Such as 'model.neck[0].in_channels'.
+        value: Whatever is there.
+        beside: The dict that holds it, or that holds its list.
+        recipe: The whole config.
+    """
+
+    path: str
+    value: object
+    beside: Mapping
+    recipe: Recipe
+
+
+Judge = Callable[[Setting], object]
+"""Whether a setting is wrong. A text is put in place of ``{found}`` in what is said."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A kind of setting that can be wrong.
+
+    Attributes:
+        paths: Patterns of paths, in which an asterisk stands for any text.
+        is_wrong: Judges a value.
+        report: Makes the finding: ``error``, ``warning`` or ``note``.
+        what: What is said; ``{value}`` and ``{found}`` are filled in.
+        advice: What to do.
+        scopes: The hosts that it is for; all if there are none.
+        kinds: The classes of the dicts that have the setting; all if there are none.
+    """
+
+    paths: str | tuple[str, ...]
+    is_wrong: Judge
+    report: Report
+    what: str
+    advice: str = ''
+    scopes: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+
+    def judge(self, setting: Setting) -> Iterator[Finding]:
+        """The finding for a setting, if the rule is about it and it is wrong."""
+        paths = (self.paths,) if isinstance(self.paths, str) else self.paths
+        if not any(fnmatchcase(setting.path, _escaped(path)) for path in paths):
+            return
+        if self.scopes and setting.recipe.scope not in self.scopes:
+            return
+        if self.kinds and kind_of(setting.beside) not in self.kinds:
+            return
+        if found := self.is_wrong(setting):
+            what = self.what.format(value=setting.value, found=found)
+            yield self.report(setting.path, what, self.advice)
+
+
+def check_rules(config: Config, rules: Iterable[Rule], keys: Iterable[str]) -> Iterator[Finding]:
+    """Judge all settings in some top-level keys of a config."""
+    recipe, rules = Recipe(config), list(rules)
+    for key in keys:
+        for setting in _settings(config.get(key), key, config, recipe):
+            for rule in rules:
+                yield from rule.judge(setting)
+
+
+def _settings(value: object, path: str, beside: Mapping, recipe: Recipe) -> Iterator[Setting]:
+    """A value and everything inside it."""
+    yield Setting(path, value, beside, recipe)
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _settings(inner, f'{path}.{key}', value, recipe)
+    elif isinstance(value, (list, tuple)):
+        for i, inner in enumerate(value):
+            yield from _settings(inner, f'{path}[{i}]', beside, recipe)
+
+
+def _escaped(pattern: str) -> str:
+    """A pattern in which brackets stand for themselves."""
+    return pattern.replace('[', '[[]')
