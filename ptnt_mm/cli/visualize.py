@@ -1,53 +1,30 @@
-"""Draw what a network sees: feature maps, words, attention and position tables, as one HTML page.
+"""Draw what a network sees: predictions, feature maps, words, attention and position tables.
 
-ptnt visualize configs/retinanet_ptnt_s_1x.py work_dirs/.../epoch_12.pth photo.jpg
+ptnt visualize configs/retinanet_ptnt_s_1x.py work_dirs/.../epoch_12.pth photo.jpg --box 1
 """
 
 import argparse
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
-from urllib.parse import unquote
 
-import numpy as np
 from mmengine.config import Config
-from rich.console import Console
-from rich.progress import track
 
 from ptnt_mm.checkpoints.read import refuse_forced_unsafe_loading
-from ptnt_mm.cli.arguments import Parser, add_config, resolved
+from ptnt_mm.cli.arguments import Parser, add_config, resolved, whole
 from ptnt_mm.engine.config import read_config
+from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.inference.images import drawn_name, read_image
 from ptnt_mm.inference.network import load_network
-from ptnt_mm.inference.network_figures import SECTIONS, Scene
-from ptnt_mm.inference.recording import Recording
+from ptnt_mm.inference.network_page import GENERATOR, Question, write_network_page
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.visualization.figures import save_figure
-from ptnt_mm.visualization.page import write_page
-from ptnt_mm.visualization.panels import draw_rows
 from ptnt_mm.zoo import config_names
-
-_MARK = '<meta name="generator" content="ptnt_mm visualize">'
-"""In each of these pages: one may replace another."""
-
-_FIGURE = re.compile(r'\d+_[^/]+/\w+\.png')
-
-
-class Entry(NamedTuple):
-    """A heading of the page, a text and perhaps a figure, by its path from the page."""
-
-    title: str
-    text: str
-    figure: str = ''
 
 
 @dataclass(frozen=True)
 class VisualizeArguments:
-    """What :func:`visualize` takes: the command line, resolved."""
+    """The command line, resolved: what :func:`visualize` takes."""
 
     networks: Sequence[tuple[Config, str | None]]
     """One, or two to compare: a config, and a checkpoint or None, see ``load_network``."""
@@ -57,91 +34,62 @@ class VisualizeArguments:
     out: Path | None = None
     """The folder of the page; ``work_dirs/visualize/<config>`` by default."""
 
-    query: tuple[float, float] | None = None
-    """A pixel (x, y) of the sentence whose attention is shown; by default the middle."""
+    at: tuple[float, float] | None = None
+    """A pixel (x, y) whose attention and similarity are shown; the middle by default."""
+
+    box: int | None = None
+    """Instead of a pixel: the number of a detection of the first network, counted from 1."""
 
     channels: Sequence[int] = ()
-    """Those to show, counted from 0; by default the ones that vary most."""
+    """Channels to show, counted from 0; by default those that vary most."""
+
+    score_thr: float | None = None
+    """The lowest score of a box or a class; by default that of ``ptnt infer``."""
 
     overwrite: bool = False
     device: str | None = None
 
 
 def visualize(arguments: VisualizeArguments) -> Path:
-    """Draw what networks see in images; the HTML page, beside which the figures lie.
+    """Draw what networks see in images, and return the HTML page.
 
     Raises:
-        UserError: for everything that the user can mend.
+        UserError: for everything that the user can correct.
     """
     refuse_forced_unsafe_loading()
     if find_spec('sklearn') is None:
         raise UserError('ptnt visualize needs scikit-learn: pip install scikit-learn')
-    networks, query = arguments.networks, arguments.query
+    networks = arguments.networks
     name = Path(networks[0][0].filename or 'model').stem
     page = (arguments.out or Path('work_dirs', 'visualize', name)) / 'index.html'
-    if page.exists() and _MARK not in page.read_text(errors='replace'):
-        raise UserError(f'{page} exists and is not a page of ptnt visualize: choose another --out')
-    if page.exists() and not arguments.overwrite:
-        raise UserError(f'{page} exists: choose another --out, or give --overwrite')
-    images = {file: _read(file, query) for file in arguments.images}
-    loaded = [load_network(*network, arguments.device) for network in networks]
-    labels = 'AB' if len(loaded) > 1 else ['']
-    entries = [
-        Entry(f'Network {label}'.strip(), f'{config.filename}, weights: {network.weights}')
-        for label, (config, _), network in zip(labels, networks, loaded, strict=True)
-    ]
-    for number, (file, image) in enumerate(images.items(), start=1):
-        height, width = image.shape[:2]
-        recordings = dict(zip(labels, (network.look(image) for network in loaded), strict=True))
-        _check_channels(arguments.channels, recordings.values())
-        middle = (width / 2, height / 2)
-        scene = Scene(image[..., ::-1], recordings, query or middle, arguments.channels)
-        entries.append(Entry(str(file), f'{width} x {height} pixels'))
-        entries += _draw(scene, page.parent, f'{number}_{file.stem}')
-    outdated = _figures_of(page) - {entry.figure for entry in entries}
-    title = f'What {name} sees'
-    write_page('figures.html', page, title=title, mark=_MARK, entries=entries)
-    for figure in outdated:
-        (page.parent / figure).unlink(missing_ok=True)
-        with suppress(OSError):
-            # Not empty: it holds figures of this page, or files of others.
-            (page.parent / figure).parent.rmdir()
+    _check_page(page, arguments.overwrite)
+    _check_box(arguments.box, *networks[0])
+    question = Question(arguments.at, arguments.box, arguments.channels)
+    images = {file: read_image(file) for file in arguments.images}
+    for file, image in images.items():
+        question.check_point(file, image)
+    loaded = {
+        label: load_network(*network, arguments.device, arguments.score_thr)
+        for label, network in zip('AB' if len(networks) > 1 else [''], networks, strict=True)
+    }
+    write_network_page(page, f'What {name} sees', loaded, images, question)
     return page
 
 
-def _figures_of(page: Path) -> set[str]:
-    """The figures that a page shows, by their paths from it; none if there is no page."""
-    text = page.read_text(errors='replace') if page.exists() else ''
-    figures = map(unquote, re.findall(r'<img src="([^"]+)"', text))
-    # Whatever was written into the page since: only names that `_draw` gives are removed.
-    return {figure for figure in figures if _FIGURE.fullmatch(figure)}
+def _check_page(page: Path, overwrite: bool) -> None:
+    if page.exists() and f'content="{GENERATOR}"' not in page.read_text(errors='replace'):
+        raise UserError(f'{page} exists and is not a page of ptnt visualize: choose another --out')
+    if page.exists() and not overwrite:
+        raise UserError(f'{page} exists: choose another --out, or give --overwrite')
 
 
-def _read(file: Path, query: tuple[float, float] | None) -> np.ndarray:
-    """An image (H, W, 3) uint8, BGR, with the queried pixel in it."""
-    image = read_image(file)
-    height, width = image.shape[:2]
-    if query and not (0 <= query[0] < width and 0 <= query[1] < height):
-        raise UserError(f'--query {query[0]:g} {query[1]:g}: {file} has {width} x {height} pixels')
-    return image
-
-
-def _check_channels(channels: Sequence[int], recordings: Iterable[Recording]) -> None:
-    most = max(len(level.feature) for seen in recordings for level in seen.stages())
-    for channel in channels:
-        if not 0 <= channel < most:
-            raise UserError(f'--channels {channel}: expected numbers from 0 to {most - 1}')
-
-
-def _draw(scene: Scene, out: Path, folder: str) -> Iterator[Entry]:
-    """Draw the figures of an image."""
-    for section in track(SECTIONS, folder, console=Console(stderr=True)):
-        rows, file = section.rows(scene), f'{folder}/{section.name}.png'
-        if rows:
-            save_figure(draw_rows(section.title, rows), out / file)
-            yield Entry(section.title, section.text, file)
-        else:
-            yield Entry(section.title, 'There are none in this network.')
+def _check_box(box: int | None, config: Config, checkpoint: str | None) -> None:
+    """Raise a UserError if the network cannot have boxes."""
+    host = HOSTS.get(scope_of(config))
+    if box is not None and (host is None or host.task != 'detection'):
+        raise UserError(f'--box {box}: {config.filename} is no detector: choose a point with --at')
+    if box is not None and checkpoint is None:
+        raise UserError(f'--box {box} needs a checkpoint: without training, no box is meaningful')
 
 
 def main(words: list[str] | None = None) -> int:
@@ -153,7 +101,7 @@ def _parser() -> Parser:
     parser = Parser(__doc__)
     add_config(parser)
     parser.add_argument(
-        'files', nargs='+', metavar='[CHECKPOINT] IMAGE', help='what training saved, and images'
+        'files', nargs='+', metavar='[CHECKPOINT] IMAGE', help='a training checkpoint, and images'
     )
     parser.add_argument(
         '--versus',
@@ -161,12 +109,18 @@ def _parser() -> Parser:
         metavar='OTHER',
         help='compare: another checkpoint, another config, or a config and its checkpoint',
     )
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument(
+        '--at',
+        type=_point,
+        metavar='X,Y',
+        help='show similarity and attention for this pixel of the image; the middle by default',
+    )
+    place.add_argument(
+        '--box', type=whole, metavar='N', help='show them for a detected box, by its number'
+    )
     parser.add_argument(
-        '--query',
-        type=float,
-        nargs=2,
-        metavar=('X', 'Y'),
-        help='a pixel of the sentence whose attention is shown; the middle by default',
+        '--score-thr', type=float, metavar='S', help='the lowest score of a box: 0.3 by default'
     )
     parser.add_argument(
         '--channels', type=int, nargs='+', default=(), metavar='C', help='to show, counted from 0'
@@ -180,6 +134,15 @@ def _parser() -> Parser:
     parser.add_argument('--overwrite', action='store_true', help='replace an earlier page')
     parser.add_argument('--device', help='cpu, cuda or cuda:1; by default the best there is')
     return parser
+
+
+def _point(text: str) -> tuple[float, float]:
+    """Two numbers in a text such as '120,80'; argparse prints errors."""
+    try:
+        x, y = map(float, text.split(','))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f'{text!r} is not a pixel such as 120,80') from error
+    return x, y
 
 
 def _resolve(args: argparse.Namespace) -> VisualizeArguments:
@@ -198,5 +161,5 @@ def _resolve(args: argparse.Namespace) -> VisualizeArguments:
         case [_, *_]:
             raise UserError('--versus takes a checkpoint, a config, or a config and a checkpoint')
     if not files:
-        raise UserError(f'{checkpoint} is not an image: name one behind it')
+        raise UserError(f'{checkpoint} is not an image: name an image after it')
     return resolved(VisualizeArguments, args, networks=networks, images=[*map(Path, files)])

@@ -6,10 +6,12 @@ import numpy as np
 import torch
 from mmengine.config import Config
 from mmengine.device import get_device
-from torch import nn
+from torch import Tensor, nn
 
+from ptnt_mm.checkpoints.errors import CheckpointError
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.hosts import HOSTS, scope_of
+from ptnt_mm.inference.network_predictions import Prediction, predict
 from ptnt_mm.inference.predictor import Predictor, load_predictor, move
 from ptnt_mm.inference.recording import Recording, find_trunk, record
 from ptnt_mm.models.pretrained import load_pretrained, pretrained_init
@@ -21,56 +23,103 @@ class Network(NamedTuple):
 
     model: nn.Module
     weights: str  # where they come from
-    predictor: Predictor | None  # a detector's or segmenter's
+    task: str | None  # 'detection', 'segmentation' or 'classification'; None for a backbone alone
+    predictor: Predictor | None
+    silence: str = ''  # why nothing is predicted
+
+    def predict(self, image: np.ndarray) -> Prediction:
+        """Find boxes, a map or classes in an image (H, W, 3) uint8, BGR."""
+        if self.silence:
+            return Prediction(note=self.silence)
+        return predict(self.predictor, self.task, image)
 
     def look(self, image: np.ndarray) -> Recording:
-        """Run on an image (H, W, 3) uint8, BGR, and keep what passes.
+        """Run on an image (H, W, 3) uint8, BGR, and record maps and attention.
 
-        Raises a UserError if it is smaller than a token.
+        Raises:
+            UserError: if the network cannot run on an image of this size.
         """
-        if self.predictor is not None:
+        pixels, ratio = self._inputs(image)
+        run = getattr(self.model, 'extract_feat', self.model)
+        try:
+            return record(self.model, run, pixels, ratio)
+        except ValueError as error:
+            raise UserError(f'the network cannot run on this image: {error}') from error
+
+    def _inputs(self, image: np.ndarray) -> tuple[Tensor, tuple[float, float]]:
+        """The network's input (1, 3, h, w), and its pixels for each pixel of the image (y, x)."""
+        if self.task in ('detection', 'segmentation'):
             data = self.predictor.prepare(image)
             x, y = data['data_samples'][0].metainfo.get('scale_factor', (1.0, 1.0))
-            return record(self.model, self.model.extract_feat, data['inputs'], (y, x))
-        pixels = torch.from_numpy(image[..., ::-1].copy()).permute(2, 0, 1)[None] / 127.5 - 1
+            return data['inputs'], (y, x)
+        # A classifier's test pipeline crops: its maps would not lie on the image.
+        pixels = torch.from_numpy(image.copy()).permute(2, 0, 1)
+        if find_trunk(self.model) is None:
+            return self.model.data_preprocessor(dict(inputs=[pixels]))['inputs'], (1.0, 1.0)
         device = next(self.model.parameters()).device
-        try:
-            return record(self.model, self.model, pixels.to(device), (1.0, 1.0))
-        except ValueError as error:
-            raise UserError(f'an image cannot be looked at: {error}') from error
+        return pixels.flip(0)[None].to(device) / 127.5 - 1, (1.0, 1.0)
 
 
-def load_network(config: Config, checkpoint: str | None, device: str | None = None) -> Network:
-    """Build what a config names, and load its weights.
+def load_network(
+    config: Config,
+    checkpoint: str | None,
+    device: str | None = None,
+    score_thr: float | None = None,
+) -> Network:
+    """Build the model of a config, and load its weights.
 
     Args:
-        config: Of a detector or segmenter, of a classifier with a backbone of ours, or with such a
-            backbone alone as ``model``.
-        checkpoint: What training saved or, for a classifier or a backbone, its authors published.
-            None for the weights that the config's backbone starts from.
-        device: Such as 'cpu' or 'cuda:1'; None for the best that is there.
+        config: Of a detector, a segmenter, a classifier, or with one of our backbones or
+            classifiers alone as ``model``.
+        checkpoint: A training checkpoint or, for one of our classifiers or backbones, a published
+            one. None for the weights that ``init_cfg`` of our backbone names.
+        device: Such as 'cpu' or 'cuda:1'; None for the best available one.
+        score_thr: The lowest score of a prediction; None for the default of the task.
 
     Raises:
         UserError: if the model is none of these or cannot be built, the checkpoint does not fit
-            it, or the device is not there.
+            it, or the device is not available.
     """
-    name, predictor = config.filename or 'the config', None
-    host = HOSTS.get(scope_of(config))
-    # A classifier's test pipeline crops: its maps would not lie on the image.
-    if host is not None and host.task != 'classification':
-        predictor = load_predictor(config, checkpoint, device)
+    name, host = config.filename or 'the config', HOSTS.get(scope_of(config))
+    task, predictor, silence = host.task if host else None, None, ''
+    if task == 'classification' and 'test_dataloader' not in config:
+        task = None
+    if task is not None:
+        predictor, silence = _load_predictor(config, checkpoint, device, score_thr, task)
     model = predictor.model if predictor else build_model(config, name).eval()
     trunk = find_trunk(model)
-    start = pretrained_init(getattr(trunk, 'init_cfg', None))
-    if trunk is None and predictor is None:
+    if trunk is None and not hasattr(model, 'backbone'):
+        raise UserError(f'{name}: {type(model).__name__} has no backbone to look into')
+    if trunk is None and task is None:
         raise UserError(
-            f'{name}: its model is no detector or segmenter, and has no backbone of ours'
+            f'{name}: its model is no detector, segmenter or classifier of a host, and has no '
+            'backbone of this package'
         )
+    start = pretrained_init(getattr(trunk, 'init_cfg', None))
     if checkpoint is None and start is not None:
         trunk.init_weights()
-    elif checkpoint is not None and predictor is None:
+    elif checkpoint is not None and (predictor is None or silence):
         load_pretrained(trunk, checkpoint)
     move(model, device or get_device())
     if checkpoint is None:
-        checkpoint = start['checkpoint'] if start else 'random numbers: no checkpoint was given'
-    return Network(model, str(checkpoint), predictor)
+        checkpoint = start['checkpoint'] if start else 'random initialisation, without a checkpoint'
+    return Network(model, str(checkpoint), task, predictor, silence)
+
+
+def _load_predictor(
+    config: Config, checkpoint: str | None, device: str | None, score_thr: float | None, task: str
+) -> tuple[Predictor, str]:
+    """Load a model with its weights, and say why nothing can be predicted with them, if so."""
+    if checkpoint is None:
+        predictor = load_predictor(config, None, device, score_thr)
+        return predictor, 'There are no predictions without a checkpoint: the head is untrained.'
+    try:
+        return load_predictor(config, checkpoint, device, score_thr), ''
+    except CheckpointError:
+        if task != 'classification':
+            raise
+        predictor = load_predictor(config, None, device, score_thr)
+        if find_trunk(predictor.model) is None:
+            raise
+        # A backbone's weights are enough to look into a classifier.
+        return predictor, f'There are no predictions: {checkpoint} holds no weights of this head.'

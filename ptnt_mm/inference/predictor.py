@@ -36,6 +36,7 @@ class Predictor(ABC):
 
     Attributes:
         classes: Their names, or None.
+        dataset_meta: The same names, and their colours.
         score_thr: The value that is used; None where there are no scores.
     """
 
@@ -43,6 +44,7 @@ class Predictor(ABC):
 
     def __init__(self, model: Any, dataset_meta: dict, score_thr: float | None):
         self.classes = dataset_meta['classes']
+        self.dataset_meta = dataset_meta
         self.score_thr = score_thr
         self.model = model
 

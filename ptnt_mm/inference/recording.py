@@ -1,8 +1,8 @@
-"""What passes through a network while it looks at an image, kept by hooks."""
+"""Record the feature maps and the attention of a network with forward hooks."""
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
@@ -26,6 +26,9 @@ Size = tuple[float, float]
 """Height and width in pixels of the image."""
 
 
+_AT_ONCE = 256  # sentences whose attention is in memory at the same time
+
+
 class Level(NamedTuple):
     """A feature map (C, h, w), and the size of its places."""
 
@@ -35,7 +38,7 @@ class Level(NamedTuple):
 
 
 class BlockRecord(NamedTuple):
-    """A block of one of our backbones, and what an image left behind in it."""
+    """A block of one of our backbones, with its inputs and outputs for an image."""
 
     name: str
     module: OuterBlock
@@ -43,11 +46,11 @@ class BlockRecord(NamedTuple):
     class_tokens: int
     cell: Size  # of a sentence
     hw: Grid  # of the sentences
-    outer: Tensor  # behind the block, (1, n + N, C) with n class tokens
-    words: Tensor | None  # behind the block, (N, m, c)
-    queries: Tensor  # what the outer attention gets, (1, n + N, C)
+    outer: Tensor  # after the block, (1, n + N, C) with n class tokens
+    words: Tensor | None  # after the block, (N, m, c)
+    queries: Tensor  # input of the outer attention, (1, n + N, C)
     position: Position  # likewise
-    inner_queries: Tensor | None  # what the inner attention gets, (N, m, c)
+    inner_queries: Tensor | None  # input of the inner attention, (N, m, c)
 
     @property
     def key_hw(self) -> Grid:
@@ -65,28 +68,31 @@ class BlockRecord(NamedTuple):
         words = words_to_map(self.words, self.hw, side)
         return Level(self.name, as_numpy(words[0]), tuple(length / side for length in self.cell))
 
-    def attention(self, sentence: int, with_table: bool = True) -> Tensor:
-        """What a sentence takes from each key, (heads, n + M), as the model computes it.
+    def attention(self, sentences: Sequence[int], with_table: bool = True) -> Tensor:
+        """The attention of sentences to each key, their mean, (heads, n + M).
 
         Args:
-            sentence: Counted row by row; -1 is the class token.
-            with_table: Whether the relative position table takes part.
+            sentences: Their numbers, counted row by row; -1 is the class token.
+            with_table: Whether to add the relative position table.
         """
-        attention, token = self.module.outer_attn, self.class_tokens + sentence
+        attention, total = self.module.outer_attn, 0
         with torch.no_grad():
             keys = attention.key_tokens(self.queries, self.hw)
-            q, k, _ = attention.project(self.queries[:, token : token + 1], keys)
-            return attention_weights(q, k, self.bias(sentence) if with_table else None)[0, :, 0]
+            for some in torch.as_tensor(sentences).split(_AT_ONCE):
+                q, k, _ = attention.project(self.queries[:, self.class_tokens + some], keys)
+                bias = self.bias(some) if with_table else None
+                total = total + attention_weights(q, k, bias)[0].sum(dim=1)
+        return total / len(sentences)
 
-    def bias(self, sentence: int) -> Tensor | None:
-        """What the table adds to a sentence's logits, (1, heads, 1, M); None without a table."""
-        row = slice(sentence, sentence + 1)
+    def bias(self, sentences: Sequence[int]) -> Tensor | None:
+        """What the table adds to the logits of sentences, (1, heads, k, M), if there is one."""
+        rows = torch.as_tensor(sentences)
         if isinstance(self.position, Factors):
-            return self.position._replace(queries=self.position.queries[:, :, row]).bias()
-        return None if self.position is None else self.position[:, :, row]
+            return self.position._replace(queries=self.position.queries[:, :, rows]).bias()
+        return None if self.position is None else self.position[:, :, rows]
 
     def inner_attention(self, sentence: int) -> Tensor:
-        """What each word of a sentence takes from each of them, (heads, m, m)."""
+        """The attention of each word of a sentence to each of its words, (heads, m, m)."""
         words = self.inner_queries[sentence : sentence + 1]
         with torch.no_grad():
             q, k, _ = self.module.inner_attn.project(words, words)
@@ -102,11 +108,11 @@ class BlockRecord(NamedTuple):
 
 
 class Recording(NamedTuple):
-    """What an image left behind in a network."""
+    """The blocks and feature maps of a network for one image."""
 
-    blocks: list[BlockRecord]  # of our backbone; none if it is another one
-    maps: list[Level]  # what another backbone returned
-    necks: list[Level]  # what each part of the neck returned
+    blocks: list[BlockRecord]  # of one of our backbones; none for any other
+    maps: list[Level]  # outputs of any other backbone
+    necks: list[Level]  # outputs of each part of the neck
 
     def shown(self) -> list[BlockRecord]:
         """The last block of each stage; the first, middle and last of a backbone of one scale."""
@@ -116,23 +122,23 @@ class Recording(NamedTuple):
         return list({block.stage: block for block in self.blocks}.values())
 
     def nested(self) -> list[BlockRecord]:
-        """The blocks with words: of a pyramid all, otherwise the shown ones."""
+        """The blocks with words: all of a pyramid, otherwise the shown ones."""
         pyramid = [block for block in self.blocks if block.stage is not None]
         return [block for block in pyramid or self.shown() if block.words is not None]
 
     def stages(self) -> list[Level]:
-        """The maps behind the shown blocks, or what another backbone returned."""
+        """The maps after the shown blocks, or the outputs of another backbone."""
         return [block.sentences_in_place() for block in self.shown()] or self.maps
 
 
 def record(model: nn.Module, run: Callable, pixels: Tensor, ratio: Size) -> Recording:
-    """Run a network on an image, and keep what passes.
+    """Run a network on an image, and record its blocks and feature maps.
 
     Args:
-        model: In evaluation mode.
-        run: Its part up to the neck.
-        pixels: What it gets of the image, (1, 3, H, W).
-        ratio: Pixels of it for each pixel of the image, along y and x.
+        model: In evaluation mode, with a ``backbone`` or one of our backbones.
+        run: Computes its feature maps, up to the neck.
+        pixels: The network's input, (1, 3, H, W).
+        ratio: Pixels of the input for each pixel of the image, along y and x.
     """
     trunk, neck = find_trunk(model), getattr(model, 'neck', None)
     necks = neck if isinstance(neck, nn.Sequential) else filter(None, [neck])
@@ -155,24 +161,37 @@ def record(model: nn.Module, run: Callable, pixels: Tensor, ratio: Size) -> Reco
 
 
 def find_trunk(model: nn.Module) -> Backbone | None:
-    """The backbone of ours in a model, or None."""
+    """Return the first of our backbones in a model, or None."""
     return next((module for module in model.modules() if isinstance(module, Backbone)), None)
 
 
 def as_numpy(tensor: Tensor) -> np.ndarray:
-    """A tensor from any device, in float32."""
+    """Return a tensor from any device, in float32."""
     return tensor.detach().float().cpu().numpy()
 
 
 def _levels(part: nn.Module, calls: Calls, whole: Size) -> Iterator[Level]:
-    """The maps that a part returned; ``whole`` is the size that each covers.
+    """The maps (1, C, h, w) among the outputs of a part; ``whole`` is the size that each covers.
 
-    A classifier's neck returns vectors: those are left out.
+    Vectors, as of a classifier's neck, are left out, and so is a part that did not run.
     """
-    maps = (feature for feature in calls[part][0][1] if feature.dim() == 4)
+    maps = [feature for _, output in calls[part][:1] for feature in _maps(output)]
     for i, feature in enumerate(maps, start=1):
         cell = tuple(length / n for length, n in zip(whole, feature.shape[2:], strict=True))
         yield Level(f'{type(part).__name__}, level {i}', as_numpy(feature[0]), cell)
+
+
+def _maps(output: Any) -> Iterator[Tensor]:
+    """The tensors (1, C, h, w) in an output, however it is nested."""
+    match output:
+        case Tensor():
+            if output.dim() == 4 and len(output) == 1:
+                yield output
+        case dict():
+            yield from _maps(list(output.values()))
+        case list() | tuple():
+            for part in output:
+                yield from _maps(part)
 
 
 def _blocks(trunk: Backbone, calls: Calls, ratio: Size) -> Iterator[BlockRecord]:

@@ -7,7 +7,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from ptnt_mm.utils.atomic_files import write_whole
 
-
 TEMPLATES = Environment(
     loader=PackageLoader(__package__),
     # Class and file names are other people's text.

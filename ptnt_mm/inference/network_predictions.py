@@ -1,0 +1,94 @@
+"""Predictions for an image, as a page shows them."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ptnt_mm.inference.predictor import Predictor
+from ptnt_mm.utils.colours import class_colours
+from ptnt_mm.visualization.panels import Box
+from ptnt_mm.visualization.pictures import class_map, outline
+
+_MOST_BOXES = 100
+_MOST_COLOURS = 255  # of a map
+
+
+class FoundBox(NamedTuple):
+    """A detection."""
+
+    label: str
+    score: float
+    box: Box
+    colour: str
+    outline: str | None = None  # of its mask, an SVG path in pixels of the image
+
+
+class FoundClass(NamedTuple):
+    """A class of an image, with its probability, or of a map, with its share of the pixels."""
+
+    label: str
+    share: float
+    colour: str
+
+
+class Prediction(NamedTuple):
+    """Boxes, the best first, or classes, or why there is neither."""
+
+    boxes: Sequence[FoundBox] = ()
+    classes: Sequence[FoundClass] = ()
+    map: str = ''  # classes of pixels as a data URL
+    score_thr: float = 0.0
+    note: str = ''
+
+
+def predict(predictor: Predictor, task: str, image: np.ndarray) -> Prediction:
+    """Run a model on an image (H, W, 3) uint8, BGR.
+
+    A model that cannot predict is worth a look all the same: the reason becomes a note.
+    """
+    try:
+        sample = predictor.predict(image)
+        return _PREDICTIONS[task](predictor, sample, predictor.describe(sample))
+    except Exception as error:  # the post-processing of a host may raise anything
+        reason = (str(error).splitlines() or [''])[0]
+        return Prediction(note=f'The prediction failed: {type(error).__name__}: {reason}')
+
+
+def _boxes(predictor: Predictor, sample: Any, described: dict) -> Prediction:
+    instances = sample.pred_instances[:_MOST_BOXES]
+    labels, masks = instances.labels.tolist(), instances.get('masks')
+    colours = class_colours(max(labels, default=0) + 1)
+    boxes = []
+    for i, (label, found) in enumerate(zip(labels, described['detections'], strict=False)):
+        left, top, right, bottom = found['box']
+        box = left, top, round(right - left, 2), round(bottom - top, 2)
+        mask = None if masks is None else outline(masks[i].numpy())
+        boxes.append(FoundBox(found['label'], found['score'], box, _css(colours[label]), mask))
+    return Prediction(boxes=boxes, score_thr=predictor.score_thr)
+
+
+def _map(predictor: Predictor, sample: Any, described: dict) -> Prediction:
+    labels, palette = sample.pred_sem_seg.data[0].numpy(), predictor.dataset_meta['palette']
+    known = [] if palette == 'random' else palette
+    colours = [*known, *class_colours(int(labels.max()) + 1)[len(known) :]][:_MOST_COLOURS]
+    classes = [
+        FoundClass(
+            segment['label'], segment['share'], _css(colours[segment['index'] % len(colours)])
+        )
+        for segment in described['segments']
+    ]
+    return Prediction(classes=classes, map=class_map(labels, colours))
+
+
+def _classes(predictor: Predictor, sample: Any, described: dict) -> Prediction:
+    colour = _css(class_colours(6)[5])
+    found = described['classes']
+    return Prediction(classes=[FoundClass(c['label'], c['score'], colour) for c in found])
+
+
+def _css(colour: Sequence[int]) -> str:
+    return 'rgb({}, {}, {})'.format(*colour)
+
+
+_PREDICTIONS = dict(detection=_boxes, segmentation=_map, classification=_classes)
