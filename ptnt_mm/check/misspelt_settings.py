@@ -54,13 +54,22 @@ _FOREIGN = ('Albu', 'Detectron2Wrapper')  # they hand their settings on to anoth
 _PLAIN = (bool, int, float, complex, str, list, tuple, types.NoneType)
 _NAMED = {kind.__name__: kind for kind in _PLAIN} | {'None': types.NoneType}
 
-# Keys of dicts that no class takes: a model's train_cfg and test_cfg, and those inside.
+# Keys of dicts that no class takes: those of a model's train_cfg and test_cfg, of data sets, of
+# optimizers, and of hooks.
 _WITHOUT_SIGNATURE = frozenset((
     'allowed_border', 'assigner', 'crop_size', 'filter_thr', 'importance_sample_ratio', 'iou_thr',
     'mask_size', 'mask_thr', 'mask_thr_binary', 'max_per_img', 'min_bbox_size', 'mode',
     'neg_pos_ratio', 'nms_post', 'nms_pre', 'num_points', 'oversample_ratio', 'pos_weight', 'rcnn',
     'rpn_proposal', 'sampler', 'score_thr', 'size_divisor', 'stride', 'subdivision_num_points',
     'subdivision_steps',
+    'classes', 'palette', 'thing_classes', 'stuff_classes', 'filter_empty_gt', 'min_size',
+    'img_path', 'seg_map_path', 'backend',
+    'bias_decay_mult', 'bias_lr_mult', 'bypass_duplicate', 'custom_keys', 'decay_mult',
+    'dcn_offset_lr_mult', 'dwconv_decay_mult', 'flat_decay_mult', 'lr_mult', 'norm_decay_mult',
+    'base_batch_size', 'enable', 'cudnn_benchmark', 'mp_cfg', 'dist_cfg', 'mp_start_method',
+    'opencv_num_threads',
+    'checkpoint', 'logger', 'param_scheduler', 'runtime_info', 'sampler_seed', 'timer',
+    'visualization',
 ))  # fmt: skip
 
 # Keys that MMEngine and the hosts take out of settings before a class gets the rest.
@@ -168,11 +177,11 @@ class _Section:
             if key in names:
                 parameters = [one.parameters[key] for one in taken if key in one.parameters]
                 yield from _wrong_value(where, value, parameters)
-            elif key in ('type', '_scope_') or not str(key).isidentifier():
+            elif key in ('type', '_scope_', *_TAKEN_OUT) or not str(key).isidentifier():
                 continue
-            elif slips(key) & (names | _TAKEN_OUT) - settings.keys():
+            elif slips(key) & (names | _TAKEN_OUT):
                 yield _no_argument(where, classes, names | _TAKEN_OUT)
-            elif is_complete and key not in _TAKEN_OUT:
+            elif is_complete:
                 yield _no_argument(where, classes, names)
             elif not taken and (meant := _meant(key, _WITHOUT_SIGNATURE)):
                 yield error(where, f'nothing reads it: did you mean {meant!r}?')

@@ -115,10 +115,11 @@ def _explain_evaluation(error: BaseException) -> str | None:
             checkpoint = latest_checkpoint(Path(runner.work_dir))
             kept = f'{checkpoint} is kept' if checkpoint else 'no checkpoint was written yet'
             go_on = 'continue with --resume' if checkpoint else 'start again'
-            reason = str(error).strip().partition('\n')[0]
+            text = str(error).strip().partition('\n')[0]
+            reason = f'{type(error).__name__}: {text}' if text else type(error).__name__
             return (
-                f'the evaluation after {when} failed: {type(error).__name__}: {reason}; the log has '
-                f'all of it. {kept}: correct the config, and {go_on}'
+                f'the evaluation after {when} failed: {reason}; the log '
+                f'file has more. {kept}: correct the config, and {go_on}'
             )
     return None
 

@@ -219,12 +219,12 @@ FAULTS: dict[str, tuple[str, Change, str]] = {
     'unknown iou_metrics': (FCN, put({'val_evaluator.iou_metrics': ['mIOU']}), 'mIOU'),
     'unknown items of labels': (
         RESNET,
-        put({'val_evaluator': dict(type='SingleLabelMetric', items=['precison'])}),
+        put({'val_evaluator': dict(_delete_=True, type='SingleLabelMetric', items=['precison'])}),
         'precison',
     ),
     'unknown average': (
         MOBILENET,
-        put({'val_evaluator': dict(type='SingleLabelMetric', average='mean')}),
+        put({'val_evaluator': dict(_delete_=True, type='SingleLabelMetric', average='mean')}),
         'average',
     ),
     'metric of several labels': (

@@ -67,7 +67,8 @@ class Demo:
         """All that is given as --cfg-options."""
         roots = {f'{s}_dataloader.dataset.data_root': f'{self.folder}/' for s in SPLITS}
         files = {f'{s}_evaluator.ann_file': str(self.file('val')) for s in ('val', 'test')}
-        return {**roots, **files, **self.options}
+        # A warm-up for 16 images.
+        return {**roots, **files, 'param_scheduler.0.end': 10, **self.options}
 
     def config(self) -> Config:
         config = copy.deepcopy(_read(self.name))
