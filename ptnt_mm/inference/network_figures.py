@@ -79,11 +79,11 @@ def _attention(scene: Scene, recording: Recording) -> Iterator[PanelRow]:
     for block in recording.shown():
         sentences, place = scene.sentences(block)
         attention, bias = block.module.outer_attn, block.bias(sentences)
-        maps = {'attention': block.attention(sentences)}
+        maps = {'attention (%)': block.attention(sentences)}
         if bias is not None:
-            maps['without the table'] = block.attention(sentences, with_table=False)
+            maps['without the table (%)'] = block.attention(sentences, with_table=False)
         if block.class_tokens:
-            maps['attention of the class token'] = block.attention([-1])
+            maps['attention of the class token (%)'] = block.attention([-1])
         maps = {title: _on_keys(block, 100 * heads) for title, heads in maps.items()}
         cell = tuple(length * attention.sr_ratio for length in block.cell)
         over = dict(cell=cell, frame=place)
@@ -92,7 +92,7 @@ def _attention(scene: Scene, recording: Recording) -> Iterator[PanelRow]:
         if bias is not None:
             added = _on_keys(block, bias[0].mean(dim=1))
             scale = around(0, 'added to the logits', added)
-            panels.append(scene.panel('addition of the table', added, scale=scale, **over))
+            panels.append(scene.panel('addition to the logits', added, scale=scale, **over))
         number = f'{len(sentences)} sentences, ' if len(sentences) > 1 else ''
         yield PanelRow(f'{block.name}: {number}{_averaged(attention.num_heads)}', panels)
 
@@ -110,8 +110,8 @@ def _inner_attention(scene: Scene, recording: Recording) -> Iterator[PanelRow]:
         over = dict(place=place, scale=around(100 / words, 'attention (%)', taken))
         panels = [
             Panel('the sentence', frame=place, view=near),
-            Panel('attention to each word', received, frame=place, view=near, **over),
-            Panel('attention of each word', taken, tiles=hw, view=place, **over),
+            Panel('attention to each word (%)', received, frame=place, view=near, **over),
+            Panel('attention of each word (%)', taken, tiles=hw, view=place, **over),
         ]
         yield PanelRow(f'{block.name}: {_averaged(len(weights))}', panels)
 
@@ -142,7 +142,7 @@ def _points(scene: Scene, recording: Recording) -> Iterator[PanelRow]:
         scale = from_zero('standard deviation', spread)
         panels.append(Points(_title(level), scatter_channels(level.feature), spread, scale))
     if panels:
-        yield PanelRow('every point is a channel', panels)
+        yield PanelRow('every point is a channel, coloured by its standard deviation', panels)
 
 
 SECTIONS = (

@@ -65,6 +65,11 @@ class Table:
         """The figures that have columns."""
         return list(dict.fromkeys(column.figure for column in self.columns))
 
+    @property
+    def compares(self) -> bool:
+        """Whether more than one run has figures."""
+        return len({column.run for column in self.columns if column.run}) > 1
+
     def add(
         self, figure: str, unit: Unit, values: Mapping[str, Mapping[str, float | None]]
     ) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -66,7 +67,8 @@ def page_content(
     )
     names = [run.name for run in runs]
     colours = dict(zip(names, line_colours(len(names)), strict=True))
-    charts = _charts_of_detectors(detectors, colours) if detectors else {}
+    comparable = _alike(detectors)
+    charts = _charts_of_detectors(comparable, colours) if detectors else {}
     if segmenters:
         charts['IoU'] = _bars_of_classes(segmenters, 'IoU', colours)
     # Two galleries share the page.
@@ -76,11 +78,13 @@ def page_content(
         runs=runs,
         colours=colours,
         facts={run.name: dict(run.facts()) for run in runs},
+        origins={run.name: dict(run.how_to_repeat()) for run in runs},
         headlines=_headlines(reports),
         notes=notes,
         curves=list(_curves(runs, colours)),
         differences=_differences(runs),
-        tables=_tables(names, detectors, segmenters),
+        tables=_tables(names, detectors, comparable, segmenters),
+        compared={report.scores.kind for report in comparable.values()},
         detectors=detectors,
         segmenters=segmenters,
         errors=ERRORS,
@@ -107,24 +111,38 @@ def _headlines(reports: Mapping[str, Any]) -> dict[str, list[tuple[str, str, Cel
     return headlines
 
 
+def _alike(detectors: Mapping[str, Any]) -> dict[str, Any]:
+    """Reduce reports to boxes if some have no masks: AP of boxes is not that of masks."""
+    if len({report.scores.kind for report in detectors.values()}) < 2:
+        return dict(detectors)
+    return {run: replace(one, all_scores=one.all_scores[:1]) for run, one in detectors.items()}
+
+
 def _tables(
-    names: Sequence[str], detectors: Mapping[str, Any], segmenters: Mapping[str, Any]
+    names: Sequence[str],
+    detectors: Mapping[str, Any],
+    comparable: Mapping[str, Any],
+    segmenters: Mapping[str, Any],
 ) -> dict[str, Table]:
     """The tables of figures, by their place on the page."""
     tables = {}
     if detectors:
         numbers = {run: report.numbers() for run, report in detectors.items()}
-        tables['twelve'] = Table(names, list(next(iter(numbers[next(iter(numbers))].values()))))
+        figures = next(iter(next(iter(numbers.values())).values()))
+        tables['twelve'] = Table(names, list(figures))
         for kind in ('boxes', 'masks'):
             tables['twelve'].add(kind, SCORE, {r: n[kind] for r, n in numbers.items() if kind in n})
-        rows = {run: list(report.of_classes()) for run, report in detectors.items()}
+        rows = {run: list(report.of_classes()) for run, report in comparable.items()}
         tables['classes'] = table_of_classes(
             names, rows, lambda figure: COUNT if figure == 'objects' else SCORE
         )
-        splits = {run: report.split for run, report in detectors.items()}
+        splits = {run: report.split for run, report in comparable.items()}
+        counts = {
+            run: {kind: split.counts[kind] for kind in ERRORS} for run, split in splits.items()
+        }
         tables['kinds'] = Table(names, list(ERRORS))
-        tables['kinds'].add('number', ERROR_COUNT, {r: s.counts for r, s in splits.items()})
         tables['kinds'].add('AP', COST, {run: split.costs for run, split in splits.items()})
+        tables['kinds'].add('number', ERROR_COUNT, counts)
     if segmenters:
         summaries = {run: report.summary for run, report in segmenters.items()}
         tables['means'] = Table(names, list(next(iter(summaries.values()))))

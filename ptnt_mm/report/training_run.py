@@ -135,8 +135,11 @@ class TrainingRun:
         if memory := self.log.points('memory') or self.log.points('memory_mib'):
             yield 'Peak memory', binary(int(max(mib for _, mib in memory) * 2**20))
         yield 'Checkpoint', self.checkpoint.name if self.checkpoint else 'none'
-        found = _LOGGED.findall(self._text)
-        yield from ((name.partition(' ')[0], value) for name, value in found)
+
+    def how_to_repeat(self) -> Iterator[tuple[str, str]]:
+        """Names and values from the beginning of the log: the command, versions, weights."""
+        for name, value in _LOGGED.findall(self._text):
+            yield name.partition(' ')[0], value
 
     def curves(self) -> Iterator[dict[str, Any]]:
         """Points of all curves.

@@ -47,7 +47,8 @@ def training_chart(rows: Sequence[dict], x: str, colours: dict[str, str]) -> dic
     names = _present(rows, colours)
     rows = [row for name in names for row in _thinned([r for r in rows if r['name'] == name])]
     rows = [dict(row, smooth=row['value']) for row in rows]
-    lines = _lines(rows, _axis(alt.X, x), _axis(alt.Y, 'value', title=None), colours)
+    steps = alt.X(shorthand=x, type='quantitative', axis=alt.Axis(tickCount=6, tickMinStep=1))
+    lines = _lines(rows, steps, _axis(alt.Y, 'value', title=None), colours)
     smooth = lines.encode(y=_axis(alt.Y, 'smooth', title=None))
     raw = lines.mark_line(strokeWidth=2, opacity=alt.ExprRef('smoothing > 0 ? 0.25 : 1'))
     smooth = smooth.mark_line(strokeWidth=2, opacity=alt.ExprRef('smoothing > 0 ? 1 : 0'))

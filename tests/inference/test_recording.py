@@ -43,7 +43,7 @@ def outer_weights(recording: Recording, with_table: bool = True) -> list[Tensor]
     return [
         torch.stack(
             [
-                block.attention(sentence, with_table)
+                block.attention([sentence], with_table)
                 for sentence in range(-block.class_tokens, block.hw[0] * block.hw[1])
             ],
             dim=1,
@@ -198,3 +198,25 @@ def test_nothing_stays_behind(micro_arch):
     model = PyramidTNT(micro_arch)
     look(model)
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+
+
+def test_attention_of_several_sentences_is_their_mean(micro_arch, monkeypatch):
+    block = look(PyramidTNT(micro_arch))[0].blocks[0]
+    each = torch.stack([block.attention([sentence]) for sentence in (0, 5, 7)])
+    monkeypatch.setattr('ptnt_mm.inference.recording._AT_ONCE', 2)
+    torch.testing.assert_close(block.attention([0, 5, 7]), each.mean(dim=0))
+
+
+class Nested(torch.nn.Module):
+    """A part whose output is nested, with tensors that are no maps."""
+
+    def forward(self, image):
+        return dict(maps=[(image, image[0]), image[..., ::2]], vector=image.mean(dim=(2, 3)))
+
+
+def test_maps_are_found_in_any_output_and_parts_may_not_run():
+    model = torch.nn.Module()
+    model.backbone, model.neck = Nested(), torch.nn.Identity()
+    recording = record(model, model.backbone, torch.randn(1, 3, 4, 8), (1.0, 1.0))
+    assert [level.feature.shape for level in recording.stages()] == [(3, 4, 8), (3, 4, 4)]
+    assert recording.necks == []

@@ -31,9 +31,14 @@ def runs(tmp_path: Path) -> list[TrainingRun]:
     return [read_run(make_detector(tmp_path, name, kinds[name]), name) for name in kinds]
 
 
+def scale(chart: content.Chart) -> dict:
+    """The names of a chart's lines, and their colours."""
+    return chart.spec['layer'][0]['encoding']['color']['scale']
+
+
 def test_curves_of_two_runs(runs: list[TrainingRun]):
     page = content.page_content(runs, {}, {})
-    titles = [title for title, _ in page['curves']]
+    titles = [chart.title for chart in page['curves']]
     assert titles == [
         'Evaluation coco/bbox',
         'Loss',
@@ -42,13 +47,42 @@ def test_curves_of_two_runs(runs: list[TrainingRun]):
         'Evaluation coco/segm',
     ]
     # A run has the same colour in every chart.
-    first, last = (
-        spec['layer'][0]['encoding']['color']['scale'] for _, spec in page['curves'][::7]
-    )
+    first, last = map(scale, page['curves'][::7])
     assert first['domain'] == ['boxes', 'masks'] and last['domain'] == ['masks']
     assert last['range'] == first['range'][1:] == [page['colours']['masks']]
-    parts = page['curves'][2][1]['layer'][0]['encoding']['color']['scale']
+    parts = scale(page['curves'][2])
     assert not set(parts['range']) & set(first['range']), 'a curve that is no run looks like none'
+    assert {chart.title for chart in page['curves'] if chart.noisy} == {
+        *('Loss', 'Parts of the loss: boxes', 'Parts of the loss: masks', 'Seconds per iteration')
+    }
+
+
+def test_many_losses_and_many_runs_have_a_colour_each(tmp_path: Path):
+    work_dir = make_detector(tmp_path, 'run')
+    (log,) = work_dir.glob('*/vis_data/scalars.json')
+    losses = {f'loss_{i}': 0.1 for i in range(14)}
+    log.write_text(json.dumps(dict(loss=1.4, **losses, epoch=1, step=10)) + '\n')
+    runs = [read_run(work_dir, f'run {i}') for i in range(9)]
+    page = content.page_content(runs, {}, {})
+    (parts,) = (scale(c) for c in page['curves'] if c.title == 'Parts of the loss: run 8')
+    used = [*page['colours'].values(), *parts['range']]
+    assert len(parts['range']) == 14 and len(set(used)) == len(used) == 9 + 14
+
+
+def test_ap_of_boxes_is_not_compared_with_that_of_masks(runs: list[TrainingRun]):
+    reports = {run.name: run.read_report() for run in runs}
+    page = content.page_content(runs, reports, {})
+    assert page['compared'] == {'bbox'}
+    ap = [c for c in page['tables']['classes'].columns if c.figure == 'AP']
+    assert [column.heading for column in ap] == ['boxes: AP', 'masks: AP', 'difference']
+    assert ap[0].cells == ap[1].cells, 'both have the same boxes'
+    twelve = page['tables']['twelve'].columns
+    assert [(column.run, column.heading) for column in twelve] == [
+        ('boxes', 'boxes: boxes'), ('masks', 'masks: boxes'), ('masks', 'difference'),
+        ('masks', 'masks: masks'),
+    ]  # fmt: skip
+    alone = content.page_content(runs[1:], {'masks': reports['masks']}, {})
+    assert alone['compared'] == {'segm'}
 
 
 def test_configs_that_differ(runs: list[TrainingRun]):

@@ -21,7 +21,7 @@ def test_boxes(tmp_path: Path):
     assert names == ['ball', 'cup', 'background']
     # The cup is taken for a ball. Beside the objects are a duplicate and three others.
     assert counts.tolist() == [[1, 0, 2], [1, 0, 0], [3, 1, 0]]
-    assert report.headline() == [('Box AP', f'{report.scores.twelve["AP"]:.3f}')]
+    assert report.headline() == {'Box AP': report.scores.twelve['AP']}
 
     first, second = report.images()
     assert first.file == tmp_path / 'data' / '1.jpg' and first.file.is_file()

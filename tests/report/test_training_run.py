@@ -1,5 +1,6 @@
 """What a work dir tells: facts, curves, and whether its predictions are those of its weights."""
 
+import json
 import shutil
 import zipfile
 from pathlib import Path
@@ -32,17 +33,69 @@ def test_facts(work_dir: Path):
     assert dict(read_run(work_dir, 'run').facts()) == {
         'Model': 'Net PyramidTNT tiny',
         'Started': '2026-01-02 03:04',
-        'Trained for': '2 epochs, 20 iterations',
+        'Trained for': '2 epochs',
+        'Last logged iteration': '20',
         'Time': '10.0 min',
         'Peak memory': '2.0 GiB',
         'Checkpoint': 'epoch_2.pth',
-        'Versions': 'torch 2.15',
     }
+    assert dict(read_run(work_dir, 'run').how_to_repeat()) == {'Versions': 'torch 2.15'}
+
+
+def add_lines(work_dir: Path, *lines: dict) -> None:
+    (log,) = work_dir.glob('*/vis_data/scalars.json')
+    log.write_text(log.read_text() + ''.join(json.dumps(line) + '\n' for line in lines))
+
+
+def progress(work_dir: Path, **train_cfg) -> str:
+    run = read_run(work_dir, 'run')
+    run.config.train_cfg = train_cfg
+    return dict(run.facts())['Trained for']
+
+
+def test_an_epoch_counts_when_it_is_complete(work_dir: Path):
+    add_lines(work_dir, dict(loss=0.3, epoch=3, step=25))
+    assert progress(work_dir) == '2 epochs: stopped in epoch 3, or still running'
+    assert progress(work_dir, max_epochs=4).startswith('2 of 4 epochs: stopped in epoch 3')
+    add_lines(work_dir, {'coco/bbox_mAP': 0.3, 'step': 3})
+    assert progress(work_dir, max_epochs=3) == '3 epochs'
+    # Without an evaluation, the log file proves it.
+    add_lines(work_dir, dict(loss=0.3, epoch=4, step=35))
+    text = next(work_dir.glob('*/*.log'))
+    text.write_text(text.read_text() + ' - INFO - Saving checkpoint at 40 iterations\n')
+    assert progress(work_dir, max_epochs=4).startswith('3 of 4 epochs')
+    text.write_text(text.read_text() + ' - INFO - Saving checkpoint at 4 epochs\n')
+    assert progress(work_dir, max_epochs=4) == '4 epochs'
+
+
+def test_a_resumed_epoch_is_not_complete_again(work_dir: Path):
+    again = shutil.copytree(next(work_dir.glob('2026*')), work_dir / '20260202_030405')
+    line = dict(loss=0.3, epoch=2, step=15)
+    (again / 'vis_data' / 'scalars.json').write_text(json.dumps(line) + '\n')
+    assert progress(work_dir) == '1 epoch: stopped in epoch 2, or still running'
+
+
+def test_iterations_count_as_they_are_logged(work_dir: Path):
+    (log,) = work_dir.glob('*/vis_data/scalars.json')
+    log.write_text('{"loss": 1, "step": 90}\n{"mIoU": 5.0, "step": 96}\n')
+    assert progress(work_dir, max_iters=200) == '96 of 200 iterations'
+    assert progress(work_dir, max_iters=96) == '96 iterations'
+
+
+@pytest.mark.parametrize('clipped', [True, False])
+def test_there_is_one_gradient_norm(work_dir: Path, clipped: bool):
+    clip = dict(grad_norm=9.0) if clipped else {}
+    line = dict(loss=0.3, epoch=3, step=25, gradient_norm=5.0, time='x', memory_mib=[1])
+    add_lines(work_dir, dict(line, **clip))
+    points = list(read_run(work_dir, 'run').curves())
+    norms = [(p['chart'], p['value']) for p in points if 'Gradient' in p['chart'].title]
+    ((chart, value),) = norms
+    assert value == (9 if clipped else 5) and 'before clipping' in chart.note
 
 
 def test_curves(work_dir: Path):
     points = list(read_run(work_dir, 'run').curves())
-    of = {(p['group'], p['curve'], p['unit']) for p in points}
+    of = {(p['chart'].title, p['curve'], p['chart'].unit) for p in points}
     assert of == {
         ('Evaluation coco/bbox', 'mAP', 'epoch'),
         ('Evaluation coco/segm', 'mAP', 'epoch'),

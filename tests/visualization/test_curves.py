@@ -18,9 +18,7 @@ def drawn(monkeypatch) -> list:
 
 def train_line(step, loss, **others):
     epoch = 1 + (step - 1) // 20
-    return dict(
-        lr=1e-3, time=0.5, loss=loss, loss_cls=loss / 2, epoch=epoch, step=step, **others
-    )
+    return dict(lr=1e-3, time=0.5, loss=loss, loss_cls=loss / 2, epoch=epoch, step=step, **others)
 
 
 def val_line(epoch, value):

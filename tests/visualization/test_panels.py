@@ -1,44 +1,40 @@
-"""Rows of panels, and many channels as colours and points."""
+"""Panels of a page, and many channels as colours and points."""
+
+import base64
+import io
 
 import numpy as np
 import pytest
+from PIL import Image
 
-from ptnt_mm.inference.network_figures import scatter_channels, to_colours
-from ptnt_mm.visualization.panels import Panel, PanelRow, Points, around, draw_rows, from_zero
-
-IMAGE = np.full((60, 80, 3), 100, np.uint8)
-
-
-def axes_titles(figure) -> list[str]:
-    return [axes.get_title() for axes in figure.axes if axes.get_title()]
+from ptnt_mm.inference.projections import scatter_channels, similarity, to_colours
+from ptnt_mm.visualization.panels import Panel, Points, around, from_zero
 
 
-def test_a_map_lies_where_its_places_are():
-    values = np.arange(6.0).reshape(2, 3)
-    scale = from_zero('attention (%)', values)
-    panel = Panel('map', IMAGE, values, (0, 96, 64, 0), scale, opacity=0.5, frame=(32, 64, 64, 32))
-    figure = draw_rows('Title', [PanelRow('a row', [panel])])
-    (axes,) = (axes for axes in figure.axes if axes.get_title() == 'map')
-    under, over = axes.images
-    assert list(under.get_extent()) == [0, 80, 60, 0]
-    assert list(over.get_extent()) == [0, 96, 64, 0]
-    assert (over.get_alpha(), over.get_clim(), over.get_interpolation()) == (0.5, (0, 5), 'nearest')
-    # What lies beyond the image is not shown.
-    assert (axes.get_xlim(), axes.get_ylim()) == ((0, 80), (60, 0))
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ('x (pixels)', 'y (pixels)')
-    assert [box.get_bbox().extents.tolist() for box in axes.patches] == [[32, 32, 64, 64]] * 2
+def decoded(url: str) -> np.ndarray:
+    content = base64.b64decode(url.removeprefix('data:image/png;base64,'))
+    return np.asarray(Image.open(io.BytesIO(content)).convert('RGB'))
 
 
-def test_neighbours_of_one_scale_share_a_bar():
-    maps = [np.ones((2, 2)), np.zeros((2, 2))]
-    one, other = from_zero('one', *maps), around(0, 'other', maps[0])
-    place = (0, 80, 60, 0)
-    panels = [Panel(str(i), IMAGE, maps[0], place, s) for i, s in enumerate((one, one, other))]
-    rows = [PanelRow('first', panels), PanelRow('second', [Panel('image', IMAGE)])]
-    figure = draw_rows('Title', rows)
-    inside = [child for axes in figure.axes for child in axes.child_axes]
-    assert [bar.get_ylabel() for bar in inside] == ['one', 'other']
-    assert axes_titles(figure) == ['0', '1', '2', 'image']
+def test_values_become_pixels():
+    values = np.array([[0.0, 5.0], [2.5, np.nan]])
+    scale = from_zero('attention (%)', np.array([5.0]))
+    pixels = decoded(Panel('map', values, (0, 0, 80, 60), scale).layer())
+    dark, light, middle = pixels[0, 0], pixels[0, 1], pixels[1, 0]
+    assert dark.sum() < middle.sum() < light.sum()
+    assert (pixels[1, 1] == dark).all(), 'no number has the lowest colour'
+    colours = np.random.rand(3, 4, 3)
+    assert decoded(Panel('map', colours).layer()) / 255 == pytest.approx(colours, abs=0.003)
+
+
+def test_large_maps_are_thinned():
+    assert decoded(Panel('map', np.zeros((2000, 10, 3))).layer()).shape == (667, 10, 3)
+
+
+def test_lines_between_tiles():
+    panel = Panel('tiles', np.ones((4, 6)), (0, 0, 90, 60), tiles=(2, 3))
+    assert panel.lines().count('M') == 3 + 4 and 'M30.00 0.00v60.00' in panel.lines()
+    assert panel._replace(tiles=(2, 300)).lines() == panel._replace(tiles=(1, 1)).lines() == ''
 
 
 def test_scales():
@@ -46,17 +42,23 @@ def test_scales():
     assert around(0, '', np.array([-2.0, 1.0]))[1:3] == pytest.approx((-2, 2), rel=0.01)
     # As good as even: the colours do not exaggerate it.
     assert around(6.25, '', np.array([6.25, 6.26]))[1:3] == pytest.approx((5.625, 6.875))
+    assert from_zero('', np.ones(1)).gradient.count('#') == 9
 
 
-def test_points_and_tiles():
-    scale = from_zero('spread', np.ones(5))
-    points = Points('points', np.random.rand(5, 2), np.ones(5), scale)
-    tiles = Panel('tiles', IMAGE, np.ones((4, 6)), (0, 80, 60, 0), tiles=(2, 3))
-    many = tiles._replace(title='many', tiles=(2, 300))
-    figure = draw_rows('Title', [PanelRow('row', [points, tiles, many])])
-    of = {axes.get_title(): axes for axes in figure.axes}
-    assert of['points'].get_xlabel() == 't-SNE 1' and len(of['points'].collections) == 1
-    assert len(of['tiles'].lines) == 3 + 4 and not of['many'].lines
+def test_points_fill_their_panel():
+    positions = np.array([[-3.0, 7.0], [5.0, 7.0], [1.0, 9.0]])
+    circles = Points('points', positions, np.arange(3.0), from_zero('', np.array([2.0]))).circles()
+    assert [circle[:2] for circle in circles] == [(4, 4), (96, 4), (50, 96)]
+    assert len({colour for _, _, colour in circles}) == 3
+
+
+def test_similarity_is_to_the_mean_of_the_covered_places():
+    feature = np.zeros((2, 1, 4))
+    feature[0], feature[1] = [[3, 3, -3, -3]], [[100, 100, 100, 100]]
+    covered = np.array([[True, False, False, False]])
+    # All places have the second channel in common.
+    assert similarity(feature, covered) == pytest.approx(np.array([[1, 1, -1, -1]]))
+    assert (similarity(np.ones((2, 1, 1)), np.array([[True]])) == 0).all()
 
 
 def test_three_colours_are_the_principal_components():
