@@ -3,6 +3,6 @@ _base_ = './default_runtime_mmpretrain.py'
 
 default_hooks = dict(
     logger=dict(interval=10),
-    checkpoint=dict(interval=1, max_keep_ckpts=1, save_best='auto'),
+    checkpoint=dict(interval=1, max_keep_ckpts=1, save_best='accuracy/top1'),
 )
 randomness = dict(seed=0)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ptnt_mm.cli.arguments import Parser, whole
 
-_PUBLISHED = 'published'
+_OFFERED = 'tnt_s'
 
 
 def main(words: list[str] | None = None) -> int:
@@ -40,7 +40,7 @@ def _parser() -> Parser:
     parser.add_argument(
         '--weights',
         metavar='PATH',
-        help=f"the backbone's: a file, an address, or '{_PUBLISHED}' for those that can be fetched",
+        help="the backbone's: a file, an address, or 'published' for those that can be fetched",
     )
     parser.add_argument(
         '--size', type=whole, metavar='PIXELS', help='the longer side of images in training'
@@ -53,6 +53,7 @@ def _run(args: argparse.Namespace) -> int:
     # Help should not wait for torch.
     from ptnt_mm.check.inspection import check
     from ptnt_mm.engine.config import read_config
+    from ptnt_mm.project.backbones import PUBLISHED, is_in_reach
     from ptnt_mm.project.create import Wishes, create_project
     from ptnt_mm.utils.console import show
     from ptnt_mm.utils.findings import Severity, closing, lines, of_kind
@@ -64,6 +65,18 @@ def _run(args: argparse.Namespace) -> int:
     found = check(read_config(str(file)))
     wrong = [one for one in found if one.severity in (Severity.ERROR, Severity.WARNING)]
     show('\n'.join(('ptnt check:', *lines(wrong), f'  {closing(found)}')))
-    folder = shlex.quote(str(args.folder))
-    show(f'Next:\n  ptnt train {folder}\n  ptnt test {folder}\n  ptnt infer PHOTOS {folder}')
+    if args.weights is None and is_in_reach(_OFFERED):
+        offered = f'--backbone {_OFFERED} --weights {PUBLISHED}'
+        show(
+            f'Pretrained weights need fewer images and epochs: ptnt new ... {offered} fetches some'
+        )
+    show(_next(args.folder))
     return int(bool(of_kind(found, Severity.ERROR)))
+
+
+def _next(folder: Path) -> str:
+    """The commands that follow."""
+    words = ('train', 'test', 'report', 'infer PHOTOS')
+    lines = [f'  ptnt {word} {shlex.quote(str(folder))}' for word in words]
+    lines.append(f'  ptnt export {shlex.quote(str(folder))} --dynamic --out model.onnx')
+    return '\n'.join(('Next:', *lines))

@@ -1,11 +1,13 @@
 """The backbone of a project: found by name, with the maps that it gives, measured."""
 
 import ast
+import socket
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import torch
 from mmengine.config import Config
@@ -17,6 +19,7 @@ from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.zoo import config_root
 
 _SIDE = 256  # of the square image that is tried, in pixels
+_PATIENCE = 2  # seconds to wait for a server
 _IMAGENET = dict(mean=[123.675, 116.28, 103.53], std=[58.395, 57.12, 57.375])
 
 DEFAULT_BACKBONE = 'ptnt_ti'
@@ -87,6 +90,16 @@ def find_backbone(name: str, weights: str | None, scope: str) -> Backbone:
     return Backbone(name, settings, row['mean'], row['std'], no_decay, weights, channels, strides)
 
 
+def is_in_reach(name: str) -> bool:
+    """Whether the server that has a backbone's published weights can be reached."""
+    host = urlsplit(_rows()[name].get('weights') or '').hostname
+    try:
+        with socket.create_connection((host, 443), timeout=_PATIENCE):
+            return True
+    except OSError:
+        return False
+
+
 def _rows() -> dict[str, dict]:
     return Config.fromfile(config_root() / '_base_' / 'backbones.py').backbones.to_dict()
 
@@ -112,7 +125,8 @@ def _measure(
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The channels and the strides of a backbone's maps."""
     config = Config(dict(model=dict(settings), default_scope=scope))
-    network = build_model(config, f'--backbone {name}').eval()
+    network = build_model(config, f'--backbone {name}')
+    network.eval()  # some return nothing
     try:
         with (
             DefaultScope.overwrite_default_scope(scope),
@@ -125,4 +139,9 @@ def _measure(
             raise ValueError(f'its outputs have the shapes {shapes}')
     except Exception as error:  # a network may raise anything
         raise UserError(f'--backbone {name} gives no maps for an image: {error}') from error
+    if scope == 'mmpretrain' and not isinstance(maps, tuple):
+        raise UserError(
+            f"--backbone {name} gives its maps as a list, which mmpretrain's classifiers refuse: "
+            "give one of its own, such as mmpretrain.SwinTransformer(arch='tiny')"
+        )
     return tuple(s[1] for s in shapes), tuple(_SIDE // s[3] for s in shapes)

@@ -135,22 +135,21 @@ def _opening(data: Path, folder: Path, facts: Facts, recognised: Recognised) -> 
     words = shlex.join(['ptnt', 'new', str(data), str(folder)])
     return [
         f'Written by `{words}`; docs/data.md has the rules.',
-        f'{recognised.format.title}. {_counted(facts)[0]},',
-        f'{_counted(facts)[1]}.',
+        f'{recognised.format.title}: {", ".join(_counted(facts))}.',
     ]
 
 
 def _counted(facts: Facts) -> tuple[str, str]:
     """The images, and what is in them."""
-    uses = dict(train='to train on', val='to validate with', test='to test with')
+    uses = dict(train='to train on', val='to validate', test='to test')
     images = ', '.join(f'{count:,} {uses[split]}' for split, count in facts.counts.items())
-    objects = f'{facts.objects:,} objects to train on, ' if facts.objects else ''
-    plural = 'es' if len(facts.classes) > 1 else ''
-    return f'Images: {images}', f'{objects}{len(facts.classes)} class{plural}'
+    classes = f'{len(facts.classes)} class{"es" if len(facts.classes) > 1 else ""}'
+    objects = f'{facts.objects:,} objects of ' if facts.objects else ''
+    return f'images: {images}', f'{objects}{classes}'
 
 
 def _findings(facts: Facts, labels: Labels) -> list[str]:
-    lines = [f'  {line}' for line in _counted(facts)]
+    lines = [f'  {"; ".join(_counted(facts))}']
     lines += [f'  task: {facts.task}, from {TASKS[facts.task]}']
     lines += [f'  {note}' for note in labels.notes]
     return lines + [f'  {line}' for line in summary(labels)]

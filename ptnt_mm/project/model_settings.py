@@ -29,6 +29,8 @@ _COUNT = _Name('len(classes)')
 
 def model_lines(facts: Facts, recipe: Recipe) -> Iterator[str]:
     """The model of a config, a line each."""
+    if facts.task == 'instance':
+        yield 'count = dict(num_classes=len(classes))'
     yield 'model = dict('
     if preprocessor := _preprocessor(facts):
         yield f'    data_preprocessor={_dict(preprocessor)},'
@@ -69,9 +71,7 @@ def _mask_rcnn(facts: Facts, recipe: Recipe) -> Iterator[str]:
     if recipe['anchors'].value is not None:
         rpn = dict(anchor_generator=dict(scales=_SCALES[recipe['anchors'].value]))
         yield f'rpn_head={_dict(rpn)},{_comment(recipe["anchors"].because)}'
-    yield 'roi_head=dict('
-    yield '    bbox_head=dict(num_classes=len(classes)), mask_head=dict(num_classes=len(classes))'
-    yield '),'
+    yield 'roi_head=dict(bbox_head=count, mask_head=count),'
     limit = recipe['max_per_img']
     yield from _test(limit, dict(rcnn=dict(max_per_img=limit.value)))
 
@@ -126,10 +126,8 @@ def _neck(
     elif backbone.strides[0] > strides[0]:
         finer = dict(type='FinerLevelNeck', in_channels=channels)
         fpn = dict(type='FPN', in_channels=[channels[0], *channels], out_channels=width)
-        yield f'neck=[  # the first map, doubled, is stride {strides[0]}'
-        yield f'    {_dict(finer)},'
-        yield f'    {_dict(dict(**fpn, num_outs=len(strides)))},'
-        yield '],'
+        yield f'neck=[{_dict(finer)},  # the first map, doubled, is stride {strides[0]}'
+        yield f'      {_dict(dict(**fpn, num_outs=len(strides)))}],'
     else:
         fpn = dict(type='FPN', in_channels=channels, out_channels=width, num_outs=len(strides))
         yield f'neck={_dict(dict(_delete_=True, **fpn))},'

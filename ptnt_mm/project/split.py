@@ -60,17 +60,25 @@ def split_off(labels: Labels) -> dict[str, list[LabelledImage]]:
 
 
 def _by_content(images: list[LabelledImage]) -> tuple[list[LabelledImage], list[LabelledImage]]:
-    """Split images to train on and to validate with; both get at least one, if they differ."""
+    """Split images to train on and to validate with; each class of images gets both, if it can."""
     found = on_threads(_share, [image.path for image in images], 'Hashing images')
     shares = dict(zip((image.path for image in images), found, strict=True))
-    limit = VAL_SHARE
-    different = sorted(set(shares.values()))
-    # Of very few images, all may lie on one side.
-    if different[0] >= limit or different[-1] < limit:
-        limit = different[1] if len(different) > 1 else 0.0
-    train = [image for image in images if shares[image.path] >= limit]
-    val = [image for image in images if shares[image.path] < limit]
+    groups: dict[str | None, list[LabelledImage]] = {}
+    for image in images:
+        groups.setdefault(image.label, []).append(image)
+    limits = {label: _limit({shares[i.path] for i in group}) for label, group in groups.items()}
+    train = [image for image in images if shares[image.path] >= limits[image.label]]
+    val = [image for image in images if shares[image.path] < limits[image.label]]
+    # All are copies of one image, or there is one of each class.
     return (train, val) if val else (images[1:], images[:1])
+
+
+def _limit(shares: set[float]) -> float:
+    """The share that is split off; of very few images, one that leaves some on both sides."""
+    different = sorted(shares)
+    if len(different) < 2:
+        return 0.0
+    return VAL_SHARE if different[0] < VAL_SHARE <= different[-1] else different[1]
 
 
 def _share(path: Path) -> float:

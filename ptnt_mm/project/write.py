@@ -22,14 +22,14 @@ def host_of(task: str) -> str:
     return _HOSTS[task]
 
 
-def bases(facts: Facts, recipe: Recipe) -> dict[str, str]:
-    """The fragments that a config inherits, and why."""
-    return {
-        f'_base_/models/{recipe["model"].value}.py': recipe['model'].because,
-        f'_base_/datasets/new_{facts.task}.py': '',
-        '_base_/schedules/new.py': '',
-        f'_base_/new_runtime_{host_of(facts.task)}.py': '',
-    }
+def bases(facts: Facts, recipe: Recipe) -> list[str]:
+    """The fragments that a config inherits: model, data, schedule, the rest."""
+    return [
+        f'_base_/models/{recipe["model"].value}.py',
+        f'_base_/datasets/new_{facts.task}.py',
+        '_base_/schedules/new.py',
+        f'_base_/new_runtime_{host_of(facts.task)}.py',
+    ]
 
 
 def config_text(facts: Facts, recipe: Recipe, data: Path, opening: list[str]) -> str:
@@ -43,7 +43,9 @@ def config_text(facts: Facts, recipe: Recipe, data: Path, opening: list[str]) ->
     """
     lines = [f'# {line}' for line in opening]
     lines += ['_base_ = [']
-    lines += [f'    {base!r},{_comment(why)}' for base, why in bases(facts, recipe).items()]
+    model, data, *others = bases(facts, recipe)
+    lines += [f'    {model!r},{_comment(recipe["model"].because)}']
+    lines += [f'    {data!r},', f'    {", ".join(map(repr, others))},']
     lines += [']']
     lines += [f'images = {str(data)!r}', f"labels = '{{{{ fileDirname }}}}/{LABELS}'"]
     lines += [f"work_dir = '{{{{ fileDirname }}}}/{PROJECT_WORK_DIR}'"]
@@ -58,7 +60,6 @@ def config_text(facts: Facts, recipe: Recipe, data: Path, opening: list[str]) ->
 
 def _figures(recipe: Recipe) -> Iterator[str]:
     """The settings that are used below by their names."""
-    yield ''
     for setting in _FIGURES:
         choice = recipe[setting]
         if choice.value is not None:
@@ -72,12 +73,13 @@ def _pipelines(facts: Facts, recipe: Recipe) -> Iterator[str]:
     for step in _steps(facts, choice.value):
         yield f'    {step},'
     yield ']'
-    for split in ('val', 'test'):
-        steps = f'_base_.{split}_dataloader.dataset.pipeline'
-        if facts.task == 'classification':
-            yield f'{steps}[1].scale, {steps}[2].crop_size = round(size / 0.9), size'
-        else:
-            yield f'{steps}[1].scale = size'
+    steps = '_base_.val_dataloader.dataset.pipeline'
+    if facts.task == 'classification':
+        yield f'{steps}[1].scale = round(size / 0.9)'
+        yield f'{steps}[2].crop_size = size'
+    else:
+        yield f'{steps}[1].scale = size'
+    yield '_base_.test_dataloader = _base_.val_dataloader'
 
 
 def _steps(facts: Facts, augmentation: str) -> Iterator[str]:
@@ -85,7 +87,7 @@ def _steps(facts: Facts, augmentation: str) -> Iterator[str]:
         yield "dict(type='RandomResizedCrop', scale=size, crop_ratio_range=(0.35, 1.0))"
         yield "dict(type='RandomFlip', prob=0.5, direction='horizontal')"
         if augmentation == 'strong':
-            yield "dict(type='ColorJitter', brightness=0.3, contrast=0.3, saturation=0.3)"
+            yield "dict(type='ColorJitter', brightness=0.3, contrast=0.3, backend='cv2')"
         return
     if augmentation == 'light':
         yield "dict(type='Resize', scale=size, keep_ratio=True)"
@@ -93,19 +95,15 @@ def _steps(facts: Facts, augmentation: str) -> Iterator[str]:
         yield "dict(type='RandomResize', scale=size, ratio_range=(0.75, 1.33), keep_ratio=True)"
     if facts.task == 'semantic':
         yield "dict(type='RandomCrop', crop_size=crop, cat_max_ratio=0.75)"
-    yield "dict(type='RandomFlip', prob=0.5)"
-    if augmentation == 'strong':
-        yield "dict(type='PhotoMetricDistortion')"
+    colours = ", dict(type='PhotoMetricDistortion')" * (augmentation == 'strong')
+    yield f"dict(type='RandomFlip', prob=0.5){colours}"
 
 
 def _data(facts: Facts) -> Iterator[str]:
     """The loaders and evaluators of the splits."""
     is_coco = facts.task in ('detection', 'instance')
     suffix = 'json' if is_coco else 'txt'
-    prefixes = {
-        'semantic': "dict(img_path=images, seg_map_path='masks')",
-        'classification': 'images',
-    }
+    prefixes = dict(semantic='dict(img_path=images)', classification='images')
     prefix = prefixes.get(facts.task, 'dict(img=images)')
     yield f'data = dict(data_root=labels, metainfo=dict(classes=classes), data_prefix={prefix})'
     batch = 'batch_size=batch_size, '
@@ -115,17 +113,16 @@ def _data(facts: Facts) -> Iterator[str]:
             yield f'{split}_dataloader = dict({batch}dataset=dict({file}, **data))'
             if is_coco and split != 'train':
                 yield f"{split}_evaluator = dict(ann_file=f'{{labels}}/{split}.{suffix}')"
-        else:
-            yield f'{split}_dataloader = val_dataloader'
-            if is_coco:
-                yield f'{split}_evaluator = val_evaluator'
         batch = ''
+    if 'test' not in facts.counts:
+        # The fragment's evaluator of masks and classes is the same for both.
+        also = (', test_evaluator', ', val_evaluator') if is_coco else ('', '')
+        yield f'test_dataloader{also[0]} = val_dataloader{also[1]}'
 
 
 def _schedule(facts: Facts, recipe: Recipe) -> Iterator[str]:
     evaluations = max(round(recipe['epochs'].value / 10), 1)
     yield f'train_cfg = dict(max_epochs=epochs, val_interval={evaluations})'
-    yield f'_base_.default_hooks.checkpoint.interval = {evaluations}'
     yield '_base_.param_scheduler[1].update(end=epochs, T_max=epochs)'
     steps, batch = recipe['accumulation'], 'batch_size'
     settings = ['optimizer=dict(lr=lr)']

@@ -3,7 +3,12 @@ loaders = dict(num_workers=2, persistent_workers=True)
 load = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations')]
 resize = dict(type='Resize', scale=(2048, 512), keep_ratio=True)
 # A mask is called as its image, with .png behind: a.jpg.png.
-dataset = dict(type='BaseSegDataset', img_suffix='', seg_map_suffix='.png')
+dataset = dict(
+    type='BaseSegDataset',
+    data_prefix=dict(seg_map_path='masks'),
+    img_suffix='',
+    seg_map_suffix='.png',
+)
 test_pipeline = [load[0], resize, load[1], dict(type='PackSegInputs')]
 
 train_dataloader = dict(

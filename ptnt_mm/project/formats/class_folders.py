@@ -63,7 +63,7 @@ def _shared(paths: list[list[str]]) -> int:
 
 FORMAT = Format(
     'folders',
-    'class folders',
+    'Class folders',
     'two or more folders of images, one for each class, perhaps inside of train and val',
     ('classification',),
     _find,

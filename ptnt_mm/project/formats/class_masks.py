@@ -151,7 +151,7 @@ def _without_kind(folder: str) -> str:
 
 FORMAT = Format(
     'class-masks',
-    'masks of classes',
+    'Masks of classes',
     'masks of the names of images, in masks/, labels/, SegmentationClass/ or as NAME_mask.png',
     ('semantic',),
     _find,

@@ -91,7 +91,7 @@ def _objects(
 
 FORMAT = Format(
     'object-masks',
-    'one mask file for each object',
+    'One mask file for each object',
     'masks/NAME/ with several images beside images/NAME.png, or masks/ beside one image',
     ('instance', 'detection', 'semantic'),
     _find,

@@ -1,0 +1,130 @@
+"""The rules of a recipe, one by one, and the config that is written from them."""
+
+import ast
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip('pycocotools')
+
+from ptnt_mm.engine.training_memory import StepMemory
+from ptnt_mm.project.backbones import Backbone
+from ptnt_mm.project.facts import Facts
+from ptnt_mm.project.recipe import RULES, choose_recipe
+from ptnt_mm.project.write import config_text
+from ptnt_mm.utils.tables import markdown
+
+ROOT = Path(__file__).parents[2]
+PYRAMID = Backbone(
+    name='ptnt_s',
+    settings=dict(type='PyramidTNT', arch='small', out_norms=True),
+    mean=[127.5] * 3,
+    std=[127.5] * 3,
+    no_decay=('outer_pos', 'inner_pos'),
+    weights=None,
+    channels=(128, 256, 512, 512),
+    strides=(8, 16, 32, 64),
+)
+RESNET = replace(
+    PYRAMID,
+    name='resnet18',
+    settings=dict(type='mmdet.ResNet', depth=18, norm_eval=False),
+    mean=[123.675, 116.28, 103.53],
+    std=[58.395, 57.12, 57.375],
+    no_decay=(),
+    channels=(64, 128, 256, 512),
+    strides=(4, 8, 16, 32),
+)
+PLAIN = replace(PYRAMID, name='tnt_s', channels=(384,), strides=(16,))
+FACTS = Facts(
+    task='detection',
+    counts=dict(train=200, val=50, test=50),
+    classes=('ball', 'cup'),
+    objects=2000,
+    most=10,
+    size=(640, 480),
+    small=0.1,
+    backbone=PYRAMID,
+)
+GIB = 2**30
+
+
+def chosen(**changes):
+    return {name: one.value for name, one in choose_recipe(replace(FACTS, **changes)).items()}
+
+
+@pytest.mark.parametrize(
+    ('changes', 'size'),
+    [
+        (dict(small=0.1), (320, 256)),  # 160 would do, and is too small for what is in the image
+        (dict(small=0.025), (640, 480)),
+        (dict(small=0.002), (1280, 960)),  # twice the image
+        (dict(small=0.002, size=(4000, 3000)), (1333, 992)),
+        (dict(small=0.02, task='instance'), (384, 288)),  # its finest map has stride 4
+        (dict(small=None, task='semantic'), (640, 480)),
+        (dict(small=None, task='semantic', size=(2048, 1024)), (1024, 512)),
+        (dict(task='classification', small=None), 224),
+        (dict(task='classification', small=None, size=(40, 28)), 64),
+        (dict(asked_size=800), (800, 608)),
+    ],
+)
+def test_size_follows_objects_and_images(changes: dict, size):
+    assert chosen(**changes)['size'] == size
+
+
+def test_batch_follows_images_and_memory():
+    assert [chosen(counts=dict(train=n))['batch_size'] for n in (3, 200, 2000, 20_000)] == [
+        2, 4, 8, 16,
+    ]  # fmt: skip
+    small = dict(memory=StepMemory(GIB, GIB, 10**6), free=('the GPU', 4 * GIB))
+    recipe = chosen(counts=dict(train=20_000), **small)
+    assert (recipe['batch_size'], recipe['accumulation'], recipe['effective batch']) == (2, 8, 16)
+    # BatchNorm cannot train on one image.
+    tiny = dict(small, free=('the GPU', GIB))
+    assert chosen(**tiny)['batch_size'] == 1
+    assert chosen(**tiny, task='semantic')['batch_size'] == 2
+
+
+def test_epochs_follow_images_and_weights():
+    assert [chosen(counts=dict(train=n))['epochs'] for n in (10, 200, 118_000)] == [300, 60, 12]
+    assert chosen(backbone=replace(PYRAMID, weights='a.pth'))['epochs'] == 30
+    assert chosen(asked_epochs=7)['epochs'] == 7
+
+
+def test_learning_rate_follows_batch_and_weights():
+    assert chosen()['lr'] == 1e-3
+    assert chosen(counts=dict(train=20_000))['lr'] == 2e-3
+    assert chosen(backbone=replace(PYRAMID, weights='a.pth'))['lr'] == 1e-4
+
+
+def test_other_rules():
+    assert chosen()['model'] == 'retinanet_native_narrow'
+    assert chosen(counts=dict(train=9000))['model'] == 'retinanet_native'
+    assert chosen(small=0.02, asked_size=640)['anchors'] == 16
+    assert chosen(small=0.01, asked_size=640, task='instance')['anchors'] == 8
+    assert (chosen()['max_per_img'], chosen(most=300)['max_per_img']) == (None, 500)
+    counts = (200, 2000, 20_000)
+    found = [chosen(counts=dict(train=n))['augmentation'] for n in counts]
+    assert found == ['strong', 'medium', 'light']
+
+
+@pytest.mark.parametrize('task', ['detection', 'instance', 'semantic', 'classification'])
+@pytest.mark.parametrize('backbone', [PYRAMID, RESNET, PLAIN], ids=lambda one: one.name)
+def test_a_config_has_at_most_40_lines(task: str, backbone: Backbone):
+    facts = replace(FACTS, task=task, backbone=backbone, small=0.01, most=300)
+    memory = dict(memory=StepMemory(GIB, GIB, 10**6), free=('the GPU', 4 * GIB))
+    text = config_text(
+        replace(facts, **memory), choose_recipe(replace(facts, **memory)), Path('/data'), ['a', 'b']
+    )
+    ast.parse(text)
+    assert len(text.splitlines()) <= 40
+    for figure in ('size', 'batch_size', 'epochs', 'lr'):
+        assert re.search(rf'^{figure} = .*  # ', text, re.MULTILINE)
+
+
+def test_the_page_has_every_rule():
+    rows = [(f'`{rule.setting}`', rule.rule, rule.reason) for rule in RULES]
+    table = markdown(('Setting', 'Rule', 'Reason'), rows).replace('---:', '---')
+    assert table in (ROOT / 'docs' / 'data.md').read_text()
