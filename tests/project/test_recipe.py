@@ -9,10 +9,10 @@ import pytest
 
 pytest.importorskip('pycocotools')
 
-from ptnt_mm.engine.training_memory import StepMemory
 from ptnt_mm.project.backbones import Backbone
 from ptnt_mm.project.facts import Facts
 from ptnt_mm.project.recipe import RULES, choose_recipe
+from ptnt_mm.project.step_memory import StepMemory
 from ptnt_mm.project.write import config_text
 from ptnt_mm.utils.tables import markdown
 
@@ -78,7 +78,7 @@ def test_batch_follows_images_and_memory():
     assert [chosen(counts=dict(train=n))['batch_size'] for n in (3, 200, 2000, 20_000)] == [
         2, 4, 8, 16,
     ]  # fmt: skip
-    small = dict(memory=StepMemory(GIB, GIB, 10**6), free=('the GPU', 4 * GIB))
+    small = dict(memory=StepMemory(GIB, GIB), free=('the GPU', 4 * GIB))
     recipe = chosen(counts=dict(train=20_000), **small)
     assert (recipe['batch_size'], recipe['accumulation'], recipe['effective batch']) == (2, 8, 16)
     # BatchNorm cannot train on one image.
@@ -114,7 +114,7 @@ def test_other_rules():
 @pytest.mark.parametrize('backbone', [PYRAMID, RESNET, PLAIN], ids=lambda one: one.name)
 def test_a_config_has_at_most_40_lines(task: str, backbone: Backbone):
     facts = replace(FACTS, task=task, backbone=backbone, small=0.01, most=300)
-    memory = dict(memory=StepMemory(GIB, GIB, 10**6), free=('the GPU', 4 * GIB))
+    memory = dict(memory=StepMemory(GIB, GIB), free=('the GPU', 4 * GIB))
     text = config_text(
         replace(facts, **memory), choose_recipe(replace(facts, **memory)), Path('/data'), ['a', 'b']
     )
