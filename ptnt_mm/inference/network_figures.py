@@ -14,6 +14,8 @@ from ptnt_mm.inference.recording import BlockRecord, Level, Recording, as_numpy
 from ptnt_mm.models.layers.shapes import Grid
 from ptnt_mm.visualization.panels import Panel, PanelRow, Points, Scale, around, from_zero
 
+_MOST_POINTS = 512
+
 
 class Section(NamedTuple):
     """A section of the page: how to read its panels, and how the rows of a recording are made."""
@@ -139,8 +141,11 @@ def _points(scene: Scene, recording: Recording) -> Iterator[PanelRow]:
     panels = []
     for level in recording.stages():
         spread = level.feature.std(axis=(1, 2))
+        # A minute for each map of a ResNet, for points that would hide each other.
+        shown = np.argsort(-spread, kind='stable')[:_MOST_POINTS]
         scale = from_zero('standard deviation', spread)
-        panels.append(Points(_title(level), scatter_channels(level.feature), spread, scale))
+        positions = scatter_channels(level.feature[shown])
+        panels.append(Points(_title(level), positions, spread[shown], scale))
     if panels:
         yield PanelRow('every point is a channel, coloured by its standard deviation', panels)
 
@@ -206,8 +211,9 @@ SECTIONS = (
     Section(
         'tsne',
         't-SNE',
-        'Every point is a channel of the sentences, as in the TNT paper. Channels with similar '
-        'maps are close to each other; other distances have no meaning.',
+        f'Every point is a channel, as in the TNT paper: the {_MOST_POINTS} that vary most, if there '
+        'are more. Channels with similar maps are close to each other; other distances have no '
+        'meaning.',
         _points,
         is_open=False,
     ),

@@ -1,29 +1,28 @@
 """The page in a browser: it draws, filters, sorts, fits phone and paper, and asks for nothing."""
 
-import os
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from browser import PHONE, chromium, height, needs_chromium, quiet_page, width
 
 pytest.importorskip('altair')
 pytest.importorskip('vl_convert')
 pytest.importorskip('sklearn')
 pytest.importorskip('mmdet')
 pytest.importorskip('mmseg')
-playwright = pytest.importorskip('playwright.sync_api')
+pytest.importorskip('playwright')
 
 from ptnt_mm.cli.report import main  # noqa: E402
 from ptnt_mm.visualization.page import TEMPLATES  # noqa: E402
 
+from . import made_runs  # noqa: E402
 from .made_runs import make_detector, make_segmenter  # noqa: E402
 from .test_segmentation import FOUND, TRUTH  # noqa: E402
 
-CHROMIUM = shutil.which('chromium') or shutil.which('google-chrome')
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason='there is no Chromium')
+pytestmark = needs_chromium
 
 
 @pytest.fixture(scope='module')
@@ -42,31 +41,23 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope='module')
 def browser() -> Iterator:
-    with playwright.sync_playwright() as driver:
-        # Chromium's sandbox refuses the superuser, as whom tests run in containers.
-        arguments = ['--no-sandbox'] if os.geteuid() == 0 else []
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=arguments)
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
 def page(browser, file: Path) -> Iterator:
-    """The page, of which nothing may go wrong and nothing may be asked for while a test runs."""
-    page = browser.new_page(viewport=dict(width=1280, height=900))
-    said, asked = [], []
-    page.on('console', lambda message: said.append(message.text))
-    page.on('pageerror', lambda error: said.append(str(error)))
-    page.on('request', lambda request: asked.append(request.url))
-    page.goto(file.as_uri())
+    with quiet_page(browser, file) as page:
+        wait_for_charts(page)
+        yield page
+
+
+def wait_for_charts(page) -> None:
+    """Wait until the charts in all open sections are drawn."""
     page.wait_for_function(
-        "document.querySelectorAll('.drawing svg').length"
-        " === document.querySelectorAll('.chart').length"
+        "[...document.querySelectorAll('.section[open] .chart')]"
+        ".every((chart) => chart.querySelector('.drawing svg'))"
     )
-    yield page
-    page.close()
-    assert not said
-    assert [url for url in asked if not url.startswith('data:')] == [file.as_uri()]
 
 
 def names(page, gallery: str) -> list[str]:
@@ -91,7 +82,7 @@ def test_everything_is_there(page, file: Path):
 def test_headings_sort(page):
     table = page.locator('#kinds')
     first = lambda: table.locator('tbody th').first.inner_text()  # noqa: E731
-    heading = table.locator('th', has_text='AP (boxes <b>)')
+    heading = table.locator('th', has_text='boxes <b>: AP')
     heading.get_by_role('button').click()
     assert heading.get_attribute('aria-sort') == 'descending' and first().endswith('classification')
     heading.get_by_role('button').click()
@@ -161,7 +152,8 @@ def test_runs_have_one_colour_everywhere(page):
 
     boxes, masks, maps = colours('.tile')
     assert len({boxes, masks, maps}) == 3
-    assert colours('#twelve .run') == [boxes, masks, masks]
+    # Both have boxes, and their difference.
+    assert colours('#twelve .run') == [boxes, masks, masks, masks]
     assert colours('#confusion .run') == [boxes, masks] and colours('#segmentation .run')[0] == maps
     assert colours('#detections .card .run')[:2] == [boxes, masks]
 
@@ -200,10 +192,90 @@ def test_a_curve_is_chosen(page):
     )
 
 
+def test_a_menu_selects_the_figure_that_runs_are_compared_by(page):
+    def headings() -> list[str]:
+        shown = page.locator('#classes th button:visible').all_inner_texts()
+        return [text.rstrip(' ↕') for text in shown]
+
+    assert headings() == ['class', 'objects', 'boxes <b>: AP', 'masks: AP', 'difference']
+    page.locator('[data-table=classes]').select_option('AP50')
+    assert headings()[2:] == ['boxes <b>: AP50', 'masks: AP50', 'difference']
+    difference = page.locator('#classes tbody tr').first.locator('td:visible').last
+    assert difference.inner_text() == '0.000', 'both have the same boxes'
+
+
+def test_curves_are_smoothed_and_stay_visible(page):
+    chart = page.locator('.chart:has(figcaption:text-is("Loss"))')
+    # Three runs as they are logged, then smoothed.
+    raw, smooth = (chart.locator('.mark-line path').nth(i) for i in (0, 3))
+    before = raw.get_attribute('d')
+    assert smooth.get_attribute('opacity') == '0'
+    page.locator('#smoothing').fill('0.9')
+    assert page.locator('#smoothing + output').inner_text() == '0.90'
+    faint = "document.querySelector('.chart[data-noisy] .mark-line path').getAttribute('opacity')"
+    page.wait_for_function(f"{faint} === '0.25'")
+    assert raw.get_attribute('d') == before != smooth.get_attribute('d')
+    # The average of 1 and 0.5 with these weights, without the start at 0.
+    average = page.evaluate(
+        "smoothed([1, 0.5].map((value) => ({ name: 'a', value })), 0.9).map((p) => p.smooth)"
+    )
+    assert average == pytest.approx([1, (0.09 * 1 + 0.1 * 0.5) / 0.19])
+
+
+def test_no_label_of_a_chart_is_cut_off(page):
+    cut = page.evaluate("""() => [...document.querySelectorAll('.drawing svg')].flatMap((svg) => {
+        const frame = svg.getBoundingClientRect();
+        return [...svg.querySelectorAll('text')].filter((text) => {
+            const box = text.getBoundingClientRect();
+            return box.left < frame.left - 0.5 || box.right > frame.right + 0.5;
+        }).map((text) => text.textContent);
+    })""")
+    assert cut == []
+
+
+def test_a_phone_shows_the_first_section_and_links_open_others(browser, file: Path):
+    with quiet_page(browser, file, viewport=PHONE) as page:
+        wait_for_charts(page)
+        assert width(page) == 390 and height(page) < 2000
+        assert page.locator('.section[open]').count() == 1
+        page.get_by_role('link', name='Errors').click()
+        assert page.locator('#errors').get_attribute('open') is not None
+        wait_for_charts(page)
+        assert page.locator('#errors .drawing svg').bounding_box()['width'] > 200
+        page.get_by_role('button', name='Open all').click()
+        wait_for_charts(page)
+        assert page.locator('.section[open]').count() == page.locator('.section').count()
+        assert width(page) == 390
+        page.get_by_role('button', name='Close all').click()
+        assert page.locator('.section[open]').count() == 0
+
+
+def test_text_from_files_is_only_text(browser, tmp_path: Path, monkeypatch):
+    script = '<script>alert(1)</script><img src=x onerror=alert(2)>"\'{{ 7 * 7 }}'
+    monkeypatch.setattr(made_runs, 'CLASSES', (script, 'cup'))
+    for name in ('TRUTHS', 'FOUND'):
+        rows = [
+            (i, script if c == 'ball' else c, *rest) for i, c, *rest in getattr(made_runs, name)
+        ]
+        monkeypatch.setattr(made_runs, name, tuple(rows))
+    # What they take by default was decided when the module was imported.
+    truths = made_runs.TRUTHS, made_runs.CLASSES, 2, ()
+    monkeypatch.setattr(made_runs.annotations, '__defaults__', truths)
+    found = made_runs.FOUND, made_runs.CLASSES
+    monkeypatch.setattr(made_runs.results, '__defaults__', found)
+    run = make_detector(tmp_path, 'run')
+    work_dir = run.rename(tmp_path / '<img src=x onerror=alert(3)>')
+    assert main([str(work_dir), '--out', str(tmp_path / 'page.html')]) == 0
+    with quiet_page(browser, tmp_path / 'page.html') as page:
+        wait_for_charts(page)
+        assert page.locator('#classes tbody th').first.inner_text() == script
+        assert page.locator('img').count() == 0 and '49' not in page.locator('h1').inner_text()
+
+
 def test_a_phone_paper_and_the_dark(page):
     colour = 'getComputedStyle(document.body).backgroundColor'
-    page.set_viewport_size(dict(width=390, height=844))
-    assert page.evaluate('document.documentElement.scrollWidth') == 390
+    page.set_viewport_size(PHONE)
+    assert width(page) == 390
     light = page.evaluate(colour)
     page.emulate_media(color_scheme='dark')
     assert page.evaluate(colour) != light
