@@ -81,10 +81,10 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
         UserError: if nothing is left that can be used.
     """
     labels = recognised.format.read(tree)
-    used = {image.path for image in labels.images}
-    named = {problem.file for problem in labels.problems}
+    spoken_of = {image.path for image in labels.images} | labels.aside
+    spoken_of |= {problem.file for problem in labels.problems}
     for path in tree.images:
-        if path not in used | labels.aside | named:
+        if path not in spoken_of:
             labels.report(path, 'images that no label names')
     if not any(image.objects or image.label or image.mask for image in labels.images):
         listed = '\n'.join(f'    {line}' for line in summary(labels))

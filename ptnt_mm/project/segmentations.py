@@ -62,4 +62,7 @@ def area(one: LabelledObject, size: tuple[int, int]) -> float:
     """The area of an object in pixels: that of its mask, or else of its box."""
     if one.segmentation is None:
         return one.box[2] * one.box[3]
-    return float(coco.area(run_lengths(one.segmentation, size[1], size[0])))
+    mask = one.segmentation
+    if not isinstance(mask, RunLengths):
+        mask = run_lengths(mask, size[1], size[0])
+    return float(coco.area(mask))

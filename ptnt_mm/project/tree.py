@@ -64,7 +64,11 @@ class Tree:
 
     def relative(self, path: Path) -> PurePosixPath:
         """A path below the folder, relative to it."""
-        return PurePosixPath(path.relative_to(self.root).as_posix())
+        return PurePosixPath(*path.parts[len(self.root.parts) :])
+
+    def folders(self, path: Path) -> tuple[str, ...]:
+        """The names of the folders on the way to a file, from the top."""
+        return path.parts[len(self.root.parts) : -1]
 
     def holds(self, path: Path) -> bool:
         """Whether a path, with its '..' taken out, is that of a file or folder in here."""
@@ -72,7 +76,7 @@ class Tree:
 
     def split_of(self, path: Path) -> str | None:
         """The split that a folder on the way to a file is named after, the nearest one."""
-        for part in reversed(self.relative(path).parts[:-1]):
+        for part in reversed(self.folders(path)):
             if split := split_named(part):
                 return split
         return None

@@ -43,9 +43,9 @@ def config_text(facts: Facts, recipe: Recipe, data: Path, opening: list[str]) ->
     """
     lines = [f'# {line}' for line in opening]
     lines += ['_base_ = [']
-    model, data, *others = bases(facts, recipe)
-    lines += [f'    {model!r},{_comment(recipe["model"].because)}']
-    lines += [f'    {data!r},', f'    {", ".join(map(repr, others))},']
+    model, loading, *others = map(repr, bases(facts, recipe))
+    lines += [f'    {model},{_comment(recipe["model"].because)}']
+    lines += [f'    {loading},', f'    {", ".join(others)},']
     lines += [']']
     lines += [f'images = {str(data)!r}', f"labels = '{{{{ fileDirname }}}}/{LABELS}'"]
     lines += [f"work_dir = '{{{{ fileDirname }}}}/{PROJECT_WORK_DIR}'"]

@@ -119,6 +119,7 @@ def test_a_config_has_at_most_40_lines(task: str, backbone: Backbone):
         replace(facts, **memory), choose_recipe(replace(facts, **memory)), Path('/data'), ['a', 'b']
     )
     ast.parse(text)
+    assert "\nimages = '/data'\n" in text
     assert len(text.splitlines()) <= 40
     for figure in ('size', 'batch_size', 'epochs', 'lr'):
         assert re.search(rf'^{figure} = .*  # ', text, re.MULTILINE)

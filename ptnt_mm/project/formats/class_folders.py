@@ -14,10 +14,11 @@ _NO_CLASSES = {
 
 
 def _find(tree: Tree) -> str:
-    classes = {name for _, name in _classes(tree).values() if name}
+    placed = set(_classes(tree).values())
+    classes = {name for _, name in placed if name}
     if len(classes) < 2 or classes & _NO_CLASSES:
         return ''
-    splits = sorted({split for split, _ in _classes(tree).values() if split})
+    splits = sorted({split for split, _ in placed if split})
     inside = f' inside of {", ".join(splits)}' if splits else ''
     return f'images in folders of {len(classes)} names{inside}'
 
@@ -40,7 +41,7 @@ def _classes(tree: Tree) -> dict[Path, tuple[str | None, str | None]]:
     """The split and the class of each image: the first folders below those that all share."""
     placed = {}
     for image in tree.images:
-        folders = list(tree.relative(image).parts[:-1])
+        folders = list(tree.folders(image))
         at = next((i for i, name in enumerate(folders) if split_named(name)), None)
         split = None if at is None else split_named(folders.pop(at))
         placed[image] = split, folders

@@ -122,7 +122,7 @@ def _pairs(tree: Tree) -> tuple[dict[Path, Path], set[Path]]:
 
 
 def _is_mask(tree: Tree, file: Path) -> bool:
-    folders = [part.casefold() for part in tree.relative(file).parts[:-1]]
+    folders = [part.casefold() for part in tree.folders(file)]
     words = {word for folder in folders for word in (folder, *re.split(r'[_\- ]+', folder))}
     return bool(words & _WORDS) or _OF_OBJECTS in words or bool(_mask_ending(file))
 
@@ -138,7 +138,7 @@ def _stem(file: Path) -> str:
 
 def _key(tree: Tree, file: Path) -> tuple[str, ...]:
     """What an image and its mask have in common: folders without their kind, and the name."""
-    folders = [part.casefold() for part in tree.relative(file).parts[:-1]]
+    folders = [part.casefold() for part in tree.folders(file)]
     kept = (_without_kind(folder) for folder in folders)
     return (*filter(None, kept), _stem(file))
 
