@@ -1,4 +1,4 @@
-"""Heads, necks, weights and memory: what takes a model."""
+"""Heads, necks and weights: what takes a model."""
 
 from pathlib import Path
 
@@ -8,10 +8,8 @@ from mmengine.config import Config
 from torch import nn
 
 from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads, check_neck
-from ptnt_mm.check.recipe import check_memory
 from ptnt_mm.check.weights import check_normalisation, check_weights_fit
 from ptnt_mm.engine.starting_weights import use_pretrained
-from ptnt_mm.engine.training_memory import StepMemory
 from ptnt_mm.models import TNT, PyramidTNT
 from ptnt_mm.utils.findings import Severity
 
@@ -166,14 +164,6 @@ def test_images_are_to_be_scaled_as_for_the_authors_weights(scale: dict, where: 
     assert not counted(list(check_normalisation(config)))
 
 
-@pytest.mark.parametrize(('image', 'severity'), [(1000, Severity.OK), (2**60, WARNING)])
-def test_memory_that_the_device_does_not_have(image: int, severity: Severity):
-    config = Config(dict(train_dataloader=dict(batch_size=2)))
-    (finding,) = check_memory(config, StepMemory(weights=1000, image=image, area=10**6))
-    assert finding.severity is severity
-    assert 'images of 1.00 megapixels' in finding.what
-
-
 @pytest.mark.parametrize(
     ('key', 'value', 'words'),
     [
@@ -183,10 +173,14 @@ def test_memory_that_the_device_does_not_have(image: int, severity: Severity):
             "the model cannot be built: RetinaHead: unknown argument 'stacked_convz': did you mean "
             "'stacked_convs'?",
         ),
-        (TRAIN_SET + 'pipeline.2.scale', (0, 0), 'the training data set or its pipeline fails'),
-        ('model.bbox_head.in_channels', 32, 'a step of training fails'),
+        (
+            TRAIN_SET + 'pipeline.2.scale',
+            (0, 0),
+            'train_dataloader.dataset.pipeline[2]: Resize fails',
+        ),
+        ('model.bbox_head.in_channels', 32, 'model: RetinaHead fails: '),
     ],
 )
 def test_what_cannot_be_built_or_fails_is_a_finding(demo: Demo, key: str, value, words: str):
     demo.options[key] = value
-    assert words in '\n'.join(map(str, counted(demo.findings('heads', 'memory'))))
+    assert words in '\n'.join(map(str, counted(demo.findings('heads', 'trial'))))

@@ -10,10 +10,7 @@ from ptnt_mm.check.image_lists import load
 from ptnt_mm.check.mask_lists import SegmentationData
 from ptnt_mm.check.mask_settings import check_crops
 from ptnt_mm.data.class_masks import label_of_each_value
-from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.hosts import import_host
-from ptnt_mm.engine.training_memory import TrainingStep
-from ptnt_mm.utils.errors import UserError
 
 from .spoilt import MaskDemo
 
@@ -82,50 +79,6 @@ def test_the_size_of_crops_is_that_of_the_last_step(masks: MaskDemo, steps: list
     config = masks.config()
     (finding,) = check_crops(load(SegmentationData, config, ('train',))[0], config)
     assert words in str(finding)
-
-
-def _step(masks: MaskDemo, micro_arch: dict, images: int, **settings: object) -> TrainingStep:
-    """A step with a small model whose head normalises a map of a single pixel."""
-    widths = micro_arch['outer_dims']
-    masks.options |= {
-        'model.backbone.arch': dict(_delete_=True, **micro_arch),
-        'model.neck.0.in_channels': list(widths),
-        'model.neck.1.in_channels': list(widths),
-        'model.neck.1.out_channels': 8,
-        'model.decode_head': dict(
-            _delete_=True,
-            type='PSPHead',
-            in_channels=8,
-            in_index=3,
-            channels=8,
-            num_classes=5,
-            norm_cfg=dict(type='BN'),
-        ),
-        **settings,
-    }
-    config = masks.config()
-    return TrainingStep(config, build_model(config), images)
-
-
-def test_a_step_is_tried_with_two_images(masks: MaskDemo, micro_arch: dict):
-    step = _step(masks, micro_arch, images=2)
-    assert step.area == 192 * 192
-    loss, area = step.loss(side=64)
-    assert area == 2 * 64 * 64 and loss.isfinite()
-    # It is as it was.
-    assert step.model.data_preprocessor.size == (192, 192)
-    assert step.loss(side=1000)[1] == 2 * 192 * 192
-
-
-def test_a_single_image_has_nothing_to_normalise(masks: MaskDemo, micro_arch: dict):
-    step = _step(masks, micro_arch, images=1)
-    with pytest.raises(UserError, match='more than 1 value per channel'):
-        step.loss(side=64)
-
-
-def test_a_step_is_tried_without_a_fixed_size(masks: MaskDemo, micro_arch: dict):
-    settings = {'model.data_preprocessor.size': None, 'model.data_preprocessor.size_divisor': 96}
-    assert _step(masks, micro_arch, 2, **settings).loss(side=90)[1] == 2 * 96 * 96
 
 
 def test_a_segmenter_repeats_the_number_of_its_head():
