@@ -60,10 +60,10 @@ _WITHOUT_SIGNATURE = frozenset((
     'allowed_border', 'assigner', 'crop_size', 'filter_thr', 'importance_sample_ratio', 'iou_thr',
     'mask_size', 'mask_thr', 'mask_thr_binary', 'max_per_img', 'min_bbox_size', 'mode',
     'neg_pos_ratio', 'nms_post', 'nms_pre', 'num_points', 'oversample_ratio', 'pos_weight', 'rcnn',
-    'rpn_proposal', 'sampler', 'score_thr', 'size_divisor', 'stride', 'subdivision_num_points',
-    'subdivision_steps',
+    'rpn_proposal', 'sampler', 'score_thr', 'size', 'size_divisor', 'stride',
+    'subdivision_num_points', 'subdivision_steps',
     'classes', 'palette', 'thing_classes', 'stuff_classes', 'filter_empty_gt', 'min_size',
-    'img_path', 'seg_map_path', 'backend',
+    'img_path', 'seg_map_path', 'backend', 'iou_threshold', 'max_norm', 'class_agnostic',
     'bias_decay_mult', 'bias_lr_mult', 'bypass_duplicate', 'custom_keys', 'decay_mult',
     'dcn_offset_lr_mult', 'dwconv_decay_mult', 'flat_decay_mult', 'lr_mult', 'norm_decay_mult',
     'base_batch_size', 'enable', 'cudnn_benchmark', 'mp_cfg', 'dist_cfg', 'mp_start_method',
@@ -179,11 +179,11 @@ class _Section:
                 yield from _wrong_value(where, value, parameters)
             elif key in ('type', '_scope_', *_TAKEN_OUT) or not str(key).isidentifier():
                 continue
-            elif slips(key) & (names | _TAKEN_OUT):
+            elif taken and slips(key) & (names | _TAKEN_OUT):
                 yield _no_argument(where, classes, names | _TAKEN_OUT)
             elif is_complete:
                 yield _no_argument(where, classes, names)
-            elif not taken and (meant := _meant(key, _WITHOUT_SIGNATURE)):
+            elif not taken and (meant := _meant(key, _WITHOUT_SIGNATURE | _TAKEN_OUT)):
                 yield error(where, f'nothing reads it: did you mean {meant!r}?')
 
 

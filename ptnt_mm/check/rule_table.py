@@ -4,6 +4,7 @@ None of them fires on a config that mmdet, mmseg or mmpretrain publish, unless t
 """
 
 from collections.abc import Mapping
+from logging import getLevelNamesMapping
 
 from ptnt_mm.check.judges import (
     SMALL,
@@ -39,7 +40,7 @@ from ptnt_mm.utils.findings import error, warning
 KEYS = (
     'model', 'tta_model', 'train_dataloader', 'val_dataloader', 'val_cfg', 'val_evaluator',
     'test_dataloader', 'test_cfg', 'test_evaluator', 'train_cfg', 'optim_wrapper',
-    'param_scheduler', 'default_hooks', 'custom_hooks',
+    'param_scheduler', 'default_hooks', 'custom_hooks', 'log_level',
 )  # fmt: skip
 """The keys of a config that rules are about."""
 
@@ -165,6 +166,8 @@ RULES = (
          'is {value}, expected ascending numbers'),
     Rule(('param_scheduler.end', 'param_scheduler[*].end'), ends_before_it_begins, error,
          'is {value}, not after its begin'),
+    Rule('log_level', lambda s: str(s.value) not in (*getLevelNamesMapping(), 'None'), error,
+         'is {value!r}, expected INFO, WARNING, ERROR or DEBUG'),
     Rule('custom_hooks[*].momentum', above(0.5), warning,
          'is {value}: in MMEngine it is the share of the new weights',
          'write 0.0002 for a decay of 0.9998',

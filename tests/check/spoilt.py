@@ -31,8 +31,12 @@ class Partial(Inspection):
     def run(self, subject: str, *quick: Iterable[Finding], thorough: Iterable[Finding] = ()):
         if subject in self.chosen:
             super().run(subject, *quick, thorough=thorough)
-        elif subject != 'model' or {'heads', 'weights', 'memory'} & {*self.chosen}:
+        elif subject != 'model' or {'heads', 'weights', 'trial'} & {*self.chosen}:
             super().run(subject, *quick)
+
+    def try_out(self):
+        if 'trial' in self.chosen:
+            super().try_out()
 
 
 @dataclass

@@ -85,20 +85,20 @@ def test_a_planted_fault_is_found(labels: LabelDemo, plant, words: str):
 
 
 def test_a_sound_set_is_sound_through_to_a_step_of_training(labels: LabelDemo):
-    findings = labels.findings('images', 'memory', 'heads', 'weights', 'model')
+    findings = labels.findings('images', 'trial', 'heads', 'weights', 'model')
     assert not counted(findings)
     told = '\n'.join(map(str, findings))
     assert 'train: 4 classes of ' in told and 'val and test: measured by Accuracy' not in told
-    assert 'Memory: a step takes about' in told
+    assert 'a training step: ' in told and 'val: an image is evaluated: accuracy/top1' in told
 
 
 def test_data_that_is_fetched_is_left_alone(labels: LabelDemo, tmp_path: Path):
     labels.name, labels.folder = 'classifier_tnt_s_384_cifar10', tmp_path / 'cifar10'
     # The published weights are at an address, which is not looked into.
-    notes = [str(f) for f in labels.findings('memory') if f.severity is Severity.NOTE]
+    notes = [str(f) for f in labels.findings('trial') if f.severity is Severity.NOTE]
     left = 'train: CIFAR10 fetches its files itself: its images and labels were not checked'
     assert left in notes
-    assert 'Memory: not estimated: CIFAR10 has yet to fetch its files' in notes
+    assert 'a training step: not tried: CIFAR10 has yet to fetch its files' in notes
     assert not labels.folder.exists()
 
 

@@ -16,7 +16,7 @@ SCALE = 'model.data_preprocessor.'
 
 
 def test_nothing_is_found_in_the_sound_set(demo: Demo):
-    assert counted(demo.findings('images', 'heads', 'weights', 'memory')) == []
+    assert counted(demo.findings('images', 'heads', 'weights', 'trial')) == []
 
 
 def test_nothing_is_found_in_the_sound_set_with_masks(demo: Demo):

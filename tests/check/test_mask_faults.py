@@ -520,11 +520,11 @@ def test_one_fault_is_one_finding(masks: MaskDemo, name: str):
 
 
 def test_nothing_is_found_in_the_sound_set(masks: MaskDemo):
-    findings = masks.findings('images', 'masks', 'heads', 'weights', 'memory')
+    findings = masks.findings('images', 'masks', 'heads', 'weights', 'trial')
     assert counted(findings) == []
     said = '\n'.join(map(str, findings))
     assert 'train: 16 masks open, values 0 to 4' in said
-    assert 'Memory: a step takes about' in said
+    assert 'val: an image is evaluated: aAcc, mIoU, mAcc' in said
 
 
 def test_nothing_is_found_in_masks_with_palettes(masks: MaskDemo):

@@ -1,4 +1,4 @@
-"""Heads, necks, weights and memory: what takes a model."""
+"""Heads, necks and weights: what takes a model."""
 
 from pathlib import Path
 
@@ -173,10 +173,14 @@ def test_images_are_to_be_scaled_as_for_the_authors_weights(scale: dict, where: 
             "the model cannot be built: RetinaHead: unknown argument 'stacked_convz': did you mean "
             "'stacked_convs'?",
         ),
-        (TRAIN_SET + 'pipeline.2.scale', (0, 0), 'train_dataloader'),
-        ('model.bbox_head.in_channels', 32, 'bbox_head'),
+        (
+            TRAIN_SET + 'pipeline.2.scale',
+            (0, 0),
+            'train_dataloader.dataset.pipeline[2]: Resize fails',
+        ),
+        ('model.bbox_head.in_channels', 32, 'model: RetinaHead fails: '),
     ],
 )
 def test_what_cannot_be_built_or_fails_is_a_finding(demo: Demo, key: str, value, words: str):
     demo.options[key] = value
-    assert words in '\n'.join(map(str, counted(demo.findings('heads', 'memory'))))
+    assert words in '\n'.join(map(str, counted(demo.findings('heads', 'trial'))))

@@ -1,0 +1,139 @@
+"""A training step and the evaluation of an image, tried on small images, disturb nothing."""
+
+import os
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from mmengine.structures import BaseDataElement, InstanceData, PixelData
+
+from ptnt_mm.check.before_testing import check_before_testing
+from ptnt_mm.check.evaluation_step import Evaluation
+from ptnt_mm.check.failed_steps import StepError, describe
+from ptnt_mm.check.few_images import shrunk
+from ptnt_mm.check.reading import read_data
+from ptnt_mm.check.training_step import train_once
+from ptnt_mm.check.trial import made_for_trial
+from ptnt_mm.engine.build import build_model
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.findings import Severity
+
+from .spoilt import Demo, MaskDemo
+
+MICRO_HEAD = dict(
+    _delete_=True, type='PSPHead', in_channels=8, in_index=3, channels=8, num_classes=5,
+    pool_scales=(1,), norm_cfg=dict(type='BN'),
+    loss_decode=dict(type='CrossEntropyLoss', use_sigmoid=False, loss_weight=1.0),
+)  # fmt: skip
+
+
+def _micro(masks: MaskDemo, micro_arch: dict) -> MaskDemo:
+    """Use a small model whose head normalises a map of a single pixel."""
+    widths = list(micro_arch['outer_dims'])
+    masks.options |= {
+        'model.backbone.arch': dict(_delete_=True, **micro_arch),
+        'model.neck.0.in_channels': widths,
+        'model.neck.1.in_channels': widths,
+        'model.neck.1.out_channels': 8,
+        'model.decode_head': MICRO_HEAD,
+    }
+    return masks
+
+
+def test_an_image_shrinks_and_all_that_is_known_of_it():
+    sample = dict(
+        inputs=torch.zeros(3, 800, 1333, dtype=torch.uint8),
+        data_samples=BaseDataElement(
+            metainfo=dict(
+                img_shape=(800, 1333), ori_shape=(480, 800), scale_factor=(1333 / 800, 800 / 480)
+            ),
+            gt_sem_seg=PixelData(sem_seg=torch.zeros(1, 800, 1333, dtype=torch.int64)),
+        ),
+    )
+    small = shrunk(sample, 256, with_truth=True)
+    # The remainders of 64 stay: models that refuse odd sizes refuse these.
+    assert small['inputs'].shape == (3, 256 + 800 % 64, 256 + 1333 % 64)
+    meta = small['data_samples']
+    assert meta.img_shape == small['inputs'].shape[1:] and meta.ori_shape == (480, 800)
+    width, height = meta.scale_factor
+    assert meta.img_shape == (round(480 * height), round(800 * width))
+    assert meta.gt_sem_seg.sem_seg.shape[1:] == meta.img_shape
+    # The truth of an evaluation lies in the original image.
+    kept = shrunk(sample, 256)['data_samples']
+    assert kept.gt_sem_seg.sem_seg.shape[1:] == (800, 1333)
+    assert sample['data_samples'].img_shape == (800, 1333)
+
+
+def test_batch_norm_gets_two_images_where_training_has_two(masks: MaskDemo, micro_arch: dict):
+    pytest.importorskip('mmseg')
+    config = _micro(masks, micro_arch).config()
+    model = build_model(config)
+    data, _ = read_data(config, ('train',))
+    train_once(config, model, data, gpus=1)
+    assert model.data_preprocessor.size == (192, 192)
+    config.train_dataloader.batch_size = 1
+    train_once(config, model, data, gpus=2)
+    with pytest.raises(StepError) as failed:
+        train_once(config, model, data, gpus=1)
+    assert 'more than 1 value per channel' in describe(failed.value, config)[1]
+
+
+def test_a_trial_leaves_files_and_random_numbers_alone(
+    demo: Demo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
+):
+    temporary = tmp_path / 'temporary'
+    temporary.mkdir()
+    monkeypatch.setattr('tempfile.tempdir', str(temporary))
+    demo.options['val_evaluator.outfile_prefix'] = str(tmp_path / 'out' / 'results')
+    config = demo.config()
+    model = build_model(made_for_trial(config))
+    data, _ = read_data(config, ('train', 'val'))
+    before = sorted(os.walk(tmp_path)), random.random(), np.random.rand(), torch.rand(1)
+    random.seed(0), np.random.seed(0), torch.manual_seed(0)
+    states = random.getstate(), torch.get_rng_state()
+    (found,) = Evaluation(config, 'val', model, data).check()
+    train_once(config, model, data, gpus=1)
+    assert found.severity is Severity.OK and 'coco/bbox_mAP_50' in found.what
+    assert random.getstate() == states[0] and torch.equal(torch.get_rng_state(), states[1])
+    assert sorted(os.walk(tmp_path)) == before[0]
+    assert capfd.readouterr().out == ''
+
+
+def test_a_model_that_finds_nothing_is_measured(demo: Demo, monkeypatch: pytest.MonkeyPatch):
+    demo.options['val_evaluator.metric_items'] = ['mAP', 'mAP_90']
+    config = demo.config()
+    model = build_model(config)
+    data, _ = read_data(config, ('val',))
+
+    def nothing(batch: dict) -> list:
+        (sample,) = batch['data_samples']
+        sample.pred_instances = InstanceData(
+            bboxes=torch.zeros(0, 4), scores=torch.zeros(0), labels=torch.zeros(0).long()
+        )
+        return [sample]
+
+    monkeypatch.setattr(model, 'test_step', nothing)
+    (found,) = Evaluation(config, 'val', model, data).check()
+    assert found.where == 'val_evaluator' and 'mAP_90' in found.what
+
+
+def test_evaluation_is_tried_before_testing(demo: Demo):
+    check_before_testing(demo.config())
+    check_before_testing(demo.config(), tta=True)
+    demo.options['test_evaluator.metric_items'] = ['mAP_90']
+    with pytest.raises(UserError, match='mAP_90'):
+        check_before_testing(demo.config())
+    del demo.options['test_evaluator.metric_items']
+    steps = demo.config().tta_pipeline[1].transforms
+    keys = tuple(key for key in steps[3][0].meta_keys if key != 'flip')
+    demo.options['tta_pipeline.1.transforms.3.0.meta_keys'] = keys
+    check_before_testing(demo.config())
+    with pytest.raises(UserError, match=r"tta_pipeline\S+meta_keys: lacks 'flip'"):
+        check_before_testing(demo.config(), tta=True)
+
+
+def test_a_bug_in_the_check_does_not_stop_a_test(demo: Demo, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr('ptnt_mm.check.before_testing.read_data', lambda *_: 1 / 0)
+    check_before_testing(demo.config())
