@@ -8,6 +8,7 @@ import argparse
 import builtins
 import copy
 import copyreg
+import functools
 import io
 import pickle
 import struct
@@ -15,7 +16,7 @@ import types
 import warnings
 import zipfile
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -462,9 +463,94 @@ def too_many_steps(canary: Path) -> Raw:
     return Raw(pickle.EMPTY_LIST + (pickle.NONE + pickle.APPEND) * 500_000)
 
 
-def keys_that_collide(canary: Path) -> Raw:
+def a_long_number_as_key(canary: Path) -> Raw:
     number = (2**61 - 1) * 2**64
     return Raw(pack({}) + pickle.LONG1 + b'\x10' + number.to_bytes(16, 'little') + b'Ns')
+
+
+@functools.cache
+def colliding_numbers(count: int = 21_000, slots: int = 2**15) -> tuple[int, ...]:
+    """Integers for which filling a dict of ``count`` keys takes about count**2 / 8 steps.
+
+    Half of them fill a part of the dict's table, in the order in which Python looks for a free slot
+    (``slot = 5 * slot + 1``). The others lead into this part wherever the search begins.
+    """
+    chain, slot = [], 0
+    for _ in range(count // 2):
+        chain.append(slot)
+        slot = (5 * slot + 1) % slots
+    is_taken = np.zeros(slots, dtype=bool)
+    is_taken[chain] = True
+    numbers = np.arange(slots, slots * 2**9)
+    slot, rest = numbers % slots, numbers
+    while len(numbers):
+        kept = is_taken[slot]
+        numbers, slot, rest = numbers[kept], slot[kept], rest[kept]
+        if not rest.any():
+            break
+        rest = rest >> 5
+        slot = (5 * slot + rest + 1) % slots
+    return (*chain, *numbers[: count - len(chain)].tolist())
+
+
+def _dict_of(keys: Iterable[Raw], value: bytes = pickle.NONE) -> Raw:
+    items = b''.join(key.code + value for key in keys)
+    return Raw(pickle.EMPTY_DICT + pickle.MARK + items + pickle.SETITEMS)
+
+
+def _colliding() -> list[Raw]:
+    return [Raw(pack(number)) for number in colliding_numbers()]
+
+
+def colliding_keys(canary: Path) -> Raw:
+    return _dict_of(_colliding())
+
+
+def colliding_keys_one_by_one(canary: Path) -> Raw:
+    items = b''.join(key.code + pickle.NONE + pickle.SETITEM for key in _colliding())
+    return Raw(pickle.EMPTY_DICT + items)
+
+
+def colliding_floats(canary: Path) -> Raw:
+    floats = (struct.pack('>d', number) for number in colliding_numbers())
+    return _dict_of(Raw(pickle.BINFLOAT + number) for number in floats)
+
+
+def colliding_items_of_a_set(canary: Path) -> Raw:
+    return glob('builtins', 'set').reduce(_colliding())
+
+
+def colliding_pairs(canary: Path) -> Raw:
+    return ORDERED.reduce([Raw(key.code + b'N\x86') for key in _colliding()])
+
+
+def colliding_pairs_many_times(canary: Path) -> Raw:
+    """A short list of pairs becomes a dict again and again; the size of the text allows it."""
+    pairs = [Raw(pack((number, None))) for number in colliding_numbers(5_400, 2**13)]
+    first = memo(ORDERED, 1).code + memo(Raw(pack((pairs,))), 2).code + pickle.REDUCE
+    again = b'h\x01h\x02R' + pickle.APPEND
+    return Raw(pack(['x' * 4_000_000, Raw(first)]) + again * 1000)
+
+
+def colliding_milestones(canary: Path) -> Raw:
+    return COUNTER.reduce(_dict_of(_colliding(), value=b'K\x01'))
+
+
+def colliding_settings(canary: Path) -> Raw:
+    return glob('argparse', 'Namespace').new().build(_dict_of(_colliding()))
+
+
+def colliding_versions(canary: Path) -> Raw:
+    return ORDERED.reduce().build({'_metadata': _dict_of(_colliding())})
+
+
+def colliding_numbers_of_objects(canary: Path) -> Raw:
+    puts = (pickle.LONG_BINPUT + struct.pack('<I', number) for number in colliding_numbers())
+    return Raw(pickle.NONE + b''.join(puts))
+
+
+def empty_tensor_of_overflowing_size(canary: Path) -> Raw:
+    return tensor((1 << 30, 1 << 30, 1 << 30, 0), (0, 0, 0, 0))
 
 
 def text_used_many_times(canary: Path) -> Raw:
@@ -583,7 +669,18 @@ REFUSED: tuple[Callable[[Path], Raw], ...] = (
     inside_itself,
     too_deep,
     too_many_steps,
-    keys_that_collide,
+    a_long_number_as_key,
+    colliding_keys,
+    colliding_keys_one_by_one,
+    colliding_floats,
+    colliding_items_of_a_set,
+    colliding_pairs,
+    colliding_pairs_many_times,
+    colliding_milestones,
+    colliding_settings,
+    colliding_versions,
+    colliding_numbers_of_objects,
+    empty_tensor_of_overflowing_size,
     text_used_many_times,
     endless_milestones,
     command_line_of_another_class,
@@ -602,7 +699,12 @@ MAIN = (*REFUSED[:8], counter_as_self, rebuilt_type, attributes_of_a_function, i
 """Those that are tried on every way to a file."""
 
 
-SLOW = (too_many_steps, too_deep, shared_for_ever, tensor_of_many_sides)
+SLOW = (
+    *(too_many_steps, too_deep, shared_for_ever, tensor_of_many_sides),
+    *(colliding_keys, colliding_keys_one_by_one, colliding_floats, colliding_pairs_many_times),
+    *(colliding_pairs, colliding_milestones, colliding_settings, colliding_versions),
+    colliding_numbers_of_objects,
+)
 """Those that are refused after a while."""
 
 

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from ptnt_mm.checkpoints.errors import CheckpointError, require
-from ptnt_mm.checkpoints.pickle_reader import STORAGES, Name, Storage, unpickle
+from ptnt_mm.checkpoints.objects import STORAGES, Name, Storage
+from ptnt_mm.checkpoints.pickle_reader import unpickle
 from ptnt_mm.utils.text import printable
 
 # In bytes. A log of a million iterations takes 24 MB for each quantity; an archive's table of
@@ -86,7 +87,8 @@ def _load_legacy(file: BinaryIO, size: int, map_location: Any) -> Any:
     storages = _Storages(size, map_location)
     magic, _, system, value, keys = (unpickle(head, storages, size) for _ in range(5))
     require(magic == _MAGIC and type(system) is dict, 'it does not begin as a file of torch does')
-    require(set(keys) == set(storages.known), 'tensors without their bytes')
+    named = type(keys) is list and all(type(key) is str for key in keys)
+    require(named and set(keys) == set(storages.known), 'tensors without their bytes')
     swap = system.get('little_endian', True) is not (sys.byteorder == 'little')
     file.seek(head.tell())
     for key in keys:

@@ -17,11 +17,10 @@ from urllib.parse import urlparse
 import torch
 from mmengine.dist import barrier, get_rank
 
-from ptnt_mm.checkpoints import archive
+from ptnt_mm.checkpoints import archive, tensors_file
 from ptnt_mm.checkpoints.errors import CheckpointError
 from ptnt_mm.checkpoints.unsafe_switch import UNSAFE_SWITCH, is_on
 from ptnt_mm.utils.atomic_files import sha256
-from ptnt_mm.utils.text import printable
 
 _TIMEOUT = 30.0  # seconds that a server may stay silent
 _HEAD = 512  # bytes of a file that tell what it is
@@ -48,14 +47,14 @@ def read(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
             damaged, or does what no honest checkpoint does.
     """
     refuse_forced_unsafe_loading()
-    file, origin = Path(path).expanduser(), ''
+    file, origin = Path(os.path.expanduser(path)), ''
     if '://' in str(path):
         file = _download(str(path))
         origin = f' (it came from {path}; delete it before you try again)'
     check_file(file)
     try:
         if file.suffix == '.safetensors':
-            return _read_safetensors(file, map_location)
+            return tensors_file.load(file, map_location)
         checkpoint = archive.load(file, map_location)
         if not isinstance(checkpoint, dict):
             what = type(checkpoint).__name__
@@ -97,11 +96,16 @@ def refuse_forced_unsafe_loading() -> None:
 
 
 def check_file(path: Path) -> None:
-    """Raise a CheckpointError for what is certainly no checkpoint, and say what it is."""
+    """Raise a CheckpointError that names what a path is if it is certainly no checkpoint."""
     head = b''
-    if path.is_file():
-        with path.open('rb') as file:
-            head = file.read(_HEAD)
+    # Opening a pipe or a device would wait for ever; the files of /proc are empty by their size.
+    is_file = os.path.isfile(path)
+    try:
+        if is_file and path.stat().st_size:
+            with path.open('rb') as file:
+                head = file.read(_HEAD)
+    except OSError as error:
+        raise CheckpointError(f'{path}: cannot be read ({error.strerror})') from error
     page = head.lstrip().lower().startswith((b'<!doctype', b'<html', b'<?xml'))
     # Bytes that are not text become what cannot be printed.
     text = head.decode(errors='surrogateescape')
@@ -110,8 +114,9 @@ def check_file(path: Path) -> None:
     is_text = all(character.isprintable() or character.isspace() for character in text)
     tensors = head[8:9] == b'{' and path.suffix != '.safetensors'
     for is_so, what in (
-        (path.is_dir(), 'is a folder; give the checkpoint file inside it'),
-        (not path.is_file(), 'no such file'),
+        (os.path.isdir(path), 'is a folder; give the checkpoint file inside it'),
+        (not os.path.exists(path), 'no such file'),
+        (not is_file, 'is a pipe, a socket or a device, not a file'),
         (not head, 'is empty; download it again'),
         (head.startswith(b'version https:'), "is a git-lfs pointer; run 'git lfs pull' to get it"),
         (page, 'is a web page; download the checkpoint by a direct link'),
@@ -134,19 +139,6 @@ def check_described(checkpoint: Mapping) -> None:
                 f"the checkpoint's {name} is a {type(entry).__name__}, not a dict as MMEngine "
                 'writes it: save its weights alone, read by torch.load(..., weights_only=True)'
             )
-
-
-def _read_safetensors(file: Path, map_location: Any) -> dict:
-    device = str(map_location) if isinstance(map_location, (str, torch.device)) else 'cpu'
-    try:
-        import safetensors.torch
-
-        return safetensors.torch.load_file(file, device=device)
-    except ImportError:
-        raise CheckpointError('needs the package safetensors: pip install safetensors') from None
-    except Exception as error:  # its own kind, and whatever a strange dtype raises
-        reason = printable(str(error))
-        raise CheckpointError(f'is not a safetensors file, or is damaged ({reason})') from error
 
 
 def cache_path(url: str) -> Path:

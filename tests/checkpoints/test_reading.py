@@ -371,6 +371,21 @@ def test_switched_off_is_fine(monkeypatch, value):
     refuse_forced_unsafe_loading()
 
 
+def test_an_optimizer_of_many_parameters_is_read(tmp_path):
+    state = {number: {} for number in range(9_000)}
+    torch.save({'optimizer': {'state': state}}, tmp_path / 'a.pth')
+    assert read(tmp_path / 'a.pth')['optimizer']['state'] == state
+
+
+def test_colliding_names_of_storages(tmp_path, canary):
+    """The last pickle of a legacy file is a list of names, not of numbers."""
+    path = attacks.write_legacy(tmp_path / 'bad.pth', {})
+    content = path.read_bytes().removesuffix(pickle.dumps([], protocol=2))
+    path.write_bytes(content + attacks.pickled([*attacks.colliding_numbers()]))
+    with pytest.raises(CheckpointError, match='tensors without their bytes'):
+        read(path)
+
+
 def written(path, content):
     path.write_bytes(content)
     return path
@@ -406,7 +421,32 @@ def safetensors(path):
     return written(path, (2).to_bytes(8, 'little') + b'{}')
 
 
+def pipe(path):
+    os.mkfifo(path)
+    return path
+
+
+def device(path):
+    path.symlink_to('/dev/zero')
+    return path
+
+
+def dangling(path):
+    path.symlink_to('nowhere')
+    return path
+
+
+def unreadable(path):
+    """A file of /proc that raises an OSError when it is read."""
+    path.symlink_to('/proc/self/mem')
+    return path
+
+
 BAD_FILES = (
+    (pipe, 'is a pipe, a socket or a device'),
+    (device, 'is a .* device, not a file'),
+    (dangling, 'no such file'),
+    (unreadable, 'is empty'),
     (lambda path: path, 'no such file'),
     (lambda path: path.mkdir() or path, 'is a folder'),
     (lambda path: written(path, b''), 'is empty'),
