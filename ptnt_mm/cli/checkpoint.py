@@ -39,8 +39,10 @@ from ptnt_mm.utils.text import printable, some
 # What a published checkpoint tells about its training. Class names are what inferencers print.
 _PUBLISHED = ('epoch', 'iter', 'time', 'seed', 'mmengine_version', 'dataset_meta', 'arch', 'metric')
 
-# Of images, in pixels: all four grids of position tables are whole.
+# In pixels: images of these sizes have whole grids for all four position tables, and the largest
+# for which a backbone is built.
 _SIZE_STEP = PATCH * 2 ** (NUM_STAGES - 1)
+_MAX_SIZE = 2**14
 
 
 def main(words: list[str] | None = None) -> int:
@@ -173,7 +175,7 @@ def _with_se(trunk: Weights) -> bool:
 def _compare(trunk: Weights, found: Identity) -> LoadReport:
     """Compare with the whole backbone of an arch; of its own size where no other is possible."""
     backbone = dict(type=f'mmengine.{found.kind}', arch=found.arch)
-    if found.size and _has_whole_grids(found):
+    if found.size and found.size <= _MAX_SIZE and _has_whole_grids(found):
         backbone['pretrain_img_size'] = found.size
     if found.kind == 'CPVT':
         backbone['position'] = 'learned' if 'outer_pos' in trunk else 'peg'
@@ -213,4 +215,8 @@ def _as_safetensors(weights: Weights) -> bytes:
         from safetensors.torch import save
     except ImportError:
         raise UserError('.safetensors needs a package: pip install safetensors') from None
+    # Text with lone surrogates has no UTF-8; the other name has a meaning in the format.
+    odd = [key for key in weights if key == '__metadata__' or not key.isprintable()]
+    if odd:
+        raise UserError(f'.safetensors cannot hold weights named {some(odd)}: convert to .pth')
     return save(weights)

@@ -77,8 +77,8 @@ def looks_like(weights: Weights) -> str:
 
 
 def side_of_square(places: int) -> int | None:
-    """Side of a square grid, in tokens."""
-    side = math.isqrt(places)
+    """Side of a square grid, in tokens; None if the places make no square."""
+    side = math.isqrt(max(places, 0))
     return side if side and side * side == places else None
 
 

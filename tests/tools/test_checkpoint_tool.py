@@ -261,6 +261,24 @@ def test_errors_are_one_line(tmp_path, monkeypatch, capsys, arguments, message):
     assert err.startswith('error: ') and message in err and err.count('\n') == 1
 
 
+@pytest.mark.parametrize('places', [0, 2**14, 2**40])
+def test_inspect_a_position_table_of_an_impossible_size(tmp_path, capsys, places):
+    """The others of its tables would be larger than any memory, or have sides of -1."""
+    state = PyramidTNT('tiny').state_dict()
+    state['outer_pos'] = torch.empty(1, places, 0)
+    torch.save(state, tmp_path / 'odd.pth')
+    status, out, _ = run(capsys, 'inspect', tmp_path / 'odd.pth')
+    assert status == 0 and '1 of 321 missing or misshapen: outer_pos' in out
+
+
+@pytest.mark.parametrize('name', ['__metadata__', '\ud800'])
+def test_names_that_safetensors_cannot_hold(tmp_path, capsys, name):
+    torch.save({name: torch.zeros(1)}, tmp_path / 'a.pth')
+    status, _, err = run(capsys, 'convert', tmp_path / 'a.pth', tmp_path / 'a.safetensors')
+    assert status == 1 and err.startswith('error: ') and 'convert to .pth' in err
+    assert not (tmp_path / 'a.safetensors').exists()
+
+
 @pytest.mark.parametrize('command', ['inspect', 'convert', 'publish'])
 @pytest.mark.parametrize('attack', attacks.MAIN, ids=lambda attack: attack.__name__)
 def test_attack(tmp_path, capsys, command, attack):
