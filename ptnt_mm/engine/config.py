@@ -4,6 +4,7 @@ import ast
 import inspect
 import re
 import traceback
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -32,6 +33,12 @@ _TOP_LEVEL = {
     'tta_pipeline',
 }
 READ_KEYS = (set(inspect.signature(Runner).parameters) | _TOP_LEVEL) - {'cfg'}
+
+# Characters: the longest config of the hosts has 270,000. Syntax trees are 100 times as large.
+_LONGEST_CONFIG = 2**19
+
+# For deep nesting, Python 3.13 raises a MemoryError, and older versions a RecursionError.
+_UNREADABLE = (SyntaxError, TypeError, ValueError, RecursionError, MemoryError)
 
 _NOT_REGISTERED = re.compile(r'(\w+) is not in the (\S+) registry')
 _REFUSED = re.compile(r"unexpected keyword argument '(\w+)'")
@@ -144,14 +151,18 @@ def stored_config(text: str) -> ConfigDict:
     ``Config.pretty_text`` wrote assignments of literals and ``dict(...)``; others are left out.
     """
     settings = ConfigDict()
+    if not isinstance(text, str) or len(text) > _LONGEST_CONFIG:
+        return settings
     try:
-        statements = ast.parse(text).body
-    except (SyntaxError, TypeError, ValueError, RecursionError):
+        with warnings.catch_warnings(action='ignore'):
+            statements = ast.parse(text).body
+    except _UNREADABLE:
         return settings
     for statement in statements:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            with suppress(ValueError, TypeError, RecursionError):
+            with suppress(*_UNREADABLE):
                 value = ast.literal_eval(_DictCalls().visit(statement.value))
+                repr(value)  # Python does not print integers of thousands of digits
                 settings[statement.targets[0].id] = value
     return settings
 

@@ -1,19 +1,20 @@
 """The weights that a training starts from: pretrained ones, a whole model's, or its own so far."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mmengine.config import Config, ConfigDict
 
-from ptnt_mm.checkpoints.read import read
 from ptnt_mm.engine.config import flat_settings, stored_config
 from ptnt_mm.engine.constructors import arguments, classes_named, is_of_family
 from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.engine.loading import without_config
-from ptnt_mm.engine.work_dir import read_latest_checkpoint
+from ptnt_mm.engine.work_dir import read_latest_checkpoint, read_resumable
 from ptnt_mm.models.pretrained import pretrained_init
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import printable
 
 # What belongs to a start, and not to the experiment; the seed goes on.
 _OF_A_START = ('load_from', 'resume', 'work_dir', 'launcher', 'model.backbone.init_cfg', 'env_cfg')
@@ -61,8 +62,10 @@ def choose_start(
         config.randomness = dict(config.get('randomness') or {}, seed=seed)
     checkpoint, stored = None, ConfigDict()
     if resume is not None:
-        is_auto = resume == 'auto'
-        file, content = read_latest_checkpoint(work_dir) if is_auto else (resume, read(resume))
+        if resume == 'auto':
+            file, content = read_latest_checkpoint(work_dir)
+        else:
+            file, content = resume, read_resumable(resume)
         config.resume = content is not None
         if content is not None:
             checkpoint, stored = _use_resume(config, str(file), content)
@@ -105,12 +108,6 @@ def _use_resume(config: Config, file: str, content: dict) -> tuple[dict, ConfigD
     The seed goes on too, whatever the config says: MMEngine would give it to everything but the
     order of the images. Gives what was read, without the stored config, and its settings.
     """
-    # MMEngine saves the best ones without an optimizer, and would go on with a fresh one.
-    if 'meta' not in content or 'optimizer' not in content:
-        raise UserError(
-            f'--resume {file}: holds weights only; start from them with --load-from, or with '
-            "--pretrained if they are a backbone's alone"
-        )
     config.load_from = file
     stored = stored_config(content['meta'].get('cfg', ''))
     seed = content['meta'].get('seed')
@@ -133,7 +130,8 @@ def changes(stored: ConfigDict, config: Config) -> Iterator[str]:
     before, now = flat_settings(stored), flat_settings(stored_config(config.pretty_text))
     for key in sorted(before.keys() | now.keys()):
         if before.get(key) != now.get(key) and not key.startswith(_OF_A_START):
-            yield f'{key} was {before.get(key, "not set")}, is {now.get(key, "not set")}'
+            line = f'{key} was {before.get(key, "not set")}, is {now.get(key, "not set")}'
+            yield printable(line, 1000)
 
 
 def check_start(config: Config) -> str | None:
@@ -145,7 +143,7 @@ def check_start(config: Config) -> str | None:
     backbone = config.model.get('backbone') or {}
     weights = starting_weights(config)
     if weights is not None:
-        if '://' not in weights and not Path(weights).expanduser().is_file():
+        if '://' not in weights and not os.path.isfile(os.path.expanduser(weights)):
             raise UserError(f'there is no file {weights} to start from')
         return weights
     trains = backbone.get('frozen_stages', -1) < 0 and not backbone.get('norm_eval')

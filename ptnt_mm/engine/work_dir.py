@@ -7,9 +7,7 @@ import os
 import re
 import shutil
 import socket
-import zipfile
-import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,14 +16,14 @@ from mmengine.dist import master_only
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
 
-from ptnt_mm.checkpoints.errors import CheckpointError
 from ptnt_mm.checkpoints.read import read
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import printable
 
 _logger = logging.getLogger(__name__)
 
 _TIMESTAMP = re.compile(r'\d{8}_\d{6}')
-_DAMAGED = '%s is damaged and left out: the next older one is taken'
+_LONGEST_PATH = 4096  # bytes, the limit of Linux
 _CHECKPOINT = re.compile(r'(epoch|iter|best_.+)_(\d+)\.pth')
 
 
@@ -81,50 +79,75 @@ def locked(work_dir: Path) -> Iterator[None]:
 
 
 def latest_checkpoint(work_dir: Path) -> Path | None:
-    """The newest checkpoint that is whole, or None if there is none; warns of those that are not.
+    """Find the newest checkpoint that can be read; None if there is none.
 
     The one that MMEngine's pointer names comes first, then those of the most steps.
     """
-    for checkpoint in _newest_first(work_dir):
-        if _is_whole(checkpoint):
-            return checkpoint
-        _logger.warning(_DAMAGED, checkpoint)
-    return None
+    # On the meta device, all bytes are read and checked, and none are kept.
+    found = _first_readable(work_dir, lambda path: read(path, 'meta'))
+    return found and found[0]
 
 
 def read_latest_checkpoint(work_dir: Path) -> tuple[Path, dict] | tuple[None, None]:
-    """Find the same as :func:`latest_checkpoint`, and read it, once.
+    """Find and read the newest checkpoint that a run can continue from, in the same order.
 
     Raises:
-        CheckpointError: if it is whole, but refused.
+        UserError: There are checkpoints, but none of them can be continued from.
     """
+    found = _first_readable(work_dir, read_resumable)
+    if found is None and _newest_first(work_dir):
+        raise UserError(
+            f'{work_dir}: none of its checkpoints can be continued from: start over with '
+            '--overwrite, or give another checkpoint with --resume PATH'
+        )
+    return found or (None, None)
+
+
+def read_resumable(path: str | Path) -> dict:
+    """Read a checkpoint that a run can continue from.
+
+    Raises:
+        UserError: It cannot be read, or holds weights only.
+    """
+    content = read(path)
+    # MMEngine saves the best ones without an optimizer, and would go on with a fresh one.
+    if 'meta' not in content or 'optimizer' not in content:
+        raise UserError(
+            f'{path}: holds weights only; start from them with --load-from, or with --pretrained '
+            "if they are a backbone's alone"
+        )
+    return content
+
+
+def _first_readable(work_dir: Path, reader: Callable[[Path], dict]) -> tuple[Path, dict] | None:
+    """Read the newest checkpoint that can be read; warn about each one that is skipped."""
     for checkpoint in _newest_first(work_dir):
         try:
-            return checkpoint, read(checkpoint)
-        except CheckpointError:
-            if _is_whole(checkpoint):
-                raise
-            _logger.warning(_DAMAGED, checkpoint)
-    return None, None
+            return checkpoint, reader(checkpoint)
+        except Exception as error:  # whatever is wrong with a file, an older one may be intact
+            reason = str(error).removeprefix(f'{checkpoint}: ')
+            _logger.warning(printable(f'{checkpoint} is skipped: {reason}', 1000))
+    return None
 
 
 def _newest_first(work_dir: Path) -> list[Path]:
     newest = [path for path in _checkpoints(work_dir) if not path.name.startswith('best_')][::-1]
+    # The path was written as it was typed: the file lies beside the pointer.
+    named = work_dir / Path(_pointed_at(work_dir)).name
+    pointed = [named] if os.path.isfile(named) else []
+    return list(dict.fromkeys([*pointed, *newest]))
+
+
+def _pointed_at(work_dir: Path) -> str:
+    """Read the path in MMEngine's pointer; empty if there is none that can be read."""
     pointer = work_dir / 'last_checkpoint'
-    if pointer.is_file():
-        # The path was written as it was typed: the file lies beside the pointer.
-        named = work_dir / Path(pointer.read_text().strip()).name
-        newest = [named, *newest] if named.is_file() else newest
-    return newest
-
-
-def _is_whole(checkpoint: Path) -> bool:
-    """Whether every byte of what torch.save wrote is there and as it was."""
     try:
-        with zipfile.ZipFile(checkpoint) as archive:
-            return archive.testzip() is None
-    except (OSError, zipfile.BadZipFile, zlib.error):
-        return False
+        if not pointer.is_file():
+            return ''
+        with pointer.open('rb') as file:
+            return os.fsdecode(file.read(_LONGEST_PATH)).strip()
+    except OSError:
+        return ''
 
 
 def earlier_run(work_dir: Path) -> list[Path]:
@@ -155,7 +178,8 @@ class RemoveHook(Hook):
     def before_train(self, runner: Runner) -> None:
         """Remove them."""
         for path in self.paths:
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+            is_folder = path.is_dir() and not path.is_symlink()
+            shutil.rmtree(path) if is_folder else path.unlink(missing_ok=True)
 
 
 def _checkpoints(work_dir: Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import attacks
 import pytest
 import torch
 from mmengine.config import Config, ConfigDict
@@ -102,6 +103,34 @@ def test_resuming_survives_a_stored_config_of_another_kind(stored: str, tmp_path
     config = _config()
     choose_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored)))
     assert 'norm_eval' not in config.model.backbone
+
+
+@pytest.mark.parametrize(
+    'stored',
+    [
+        'x = ' + '-' * 100_000 + '1',
+        'x = ' + 'not ' * 100_000 + '1',
+        'x = ' + '[' * 100_000 + ']' * 100_000,
+        'x = dict(' + 'a=dict(' * 100_000 + ')' * 100_001,
+        'if 1: pass\n' + 'elif 1: pass\n' * 30_000,
+        'x = 0x' + 'f' * 10_000,
+        'x = [' + '1, ' * 300_000 + ']',
+        'x = {' + ': 0, '.join(map(str, attacks.colliding_numbers())) + ': 0}' + ' ' * 500_000,
+    ],
+    ids=lambda text: text[:12],
+)
+def test_resuming_survives_a_stored_config_of_endless_text(stored: str, tmp_path: Path):
+    config = _config()
+    start = choose_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored)))
+    assert not start.stored and config.resume
+
+
+def test_a_change_cannot_steer_a_terminal(tmp_path: Path):
+    config = _config()
+    stored = "x = {'\\x1b[2J': 1}"
+    start = choose_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored)))
+    lines = list(changes(start.stored, config))
+    assert any('[2J was 1' in line for line in lines) and all(map(str.isprintable, lines))
 
 
 @pytest.mark.parametrize('meta', [None, 'text', [1]])

@@ -1,7 +1,11 @@
 """What a run leaves in its folder, and what may be done there again."""
 
+import contextlib
+import os
+import socket
 from pathlib import Path
 
+import attacks
 import pytest
 import torch
 from mmengine.config import Config
@@ -11,6 +15,7 @@ from ptnt_mm.engine.work_dir import (
     choose_work_dir,
     earlier_run,
     latest_checkpoint,
+    read_latest_checkpoint,
     require_fresh,
 )
 from ptnt_mm.utils.errors import UserError
@@ -59,6 +64,116 @@ def test_a_run_is_known_by_its_pointer_too(tmp_path: Path, pointer: str):
     (tmp_path / 'last_checkpoint').write_text(pointer)
     with pytest.raises(UserError, match=r'\(last_checkpoint\): continue it'):
         require_fresh(tmp_path)
+
+
+def _zip_field(at: int, value: int, local: int):
+    """Change a field of every entry, in the zip directory (``at``) and before its bytes."""
+
+    def spoil(path: Path) -> None:
+        content = bytearray(path.read_bytes())
+        for mark, offset in ((b'PK\x01\x02', at), (b'PK\x03\x04', local)):
+            found = -1
+            while (found := content.find(mark, found + 1)) >= 0:
+                content[found + offset : found + offset + 2] = value.to_bytes(2, 'little')
+        path.write_bytes(content)
+
+    return spoil
+
+
+def _replaced(make):
+    def spoil(path: Path) -> None:
+        path.unlink()
+        make(path)
+
+    return spoil
+
+
+def _socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as end, contextlib.chdir(path.parent):
+        end.bind(path.name)
+
+
+_SPOILT = {
+    'compression method 99': _zip_field(10, 99, 8),
+    'compression method 93': _zip_field(10, 93, 8),
+    'version needed 200': _zip_field(6, 200, 4),
+    'encryption': _zip_field(8, 1, 6),
+    'strong encryption': _zip_field(8, 0x41, 6),
+    'patched data': _zip_field(8, 0x20, 6),
+    'length of names': _zip_field(28, 60_000, 26),
+    'length of comments': _zip_field(32, 60_000, 10),
+    'size': _zip_field(26, 0x7FFF, 22),
+    'pipe': _replaced(os.mkfifo),
+    'socket': _replaced(_socket),
+    'device': _replaced(lambda path: path.symlink_to('/dev/zero')),
+    'random device': _replaced(lambda path: path.symlink_to('/dev/random')),
+    'own memory': _replaced(lambda path: path.symlink_to('/proc/self/mem')),
+    'folder': _replaced(Path.mkdir),
+    'dangling link': _replaced(lambda path: path.symlink_to('nowhere')),
+    'link to itself': _replaced(lambda path: path.symlink_to(path)),
+    'empty': lambda path: path.write_bytes(b''),
+    'cut off': lambda path: path.write_bytes(path.read_bytes()[:-100]),
+    'end of an archive': lambda path: path.write_bytes(b'PK\x05\x06' + bytes(18)),
+    'text': lambda path: path.write_text('hello'),
+    'zeros': lambda path: path.write_bytes(bytes(5000)),
+    'weights only': lambda path: torch.save({'state_dict': {'w': torch.ones(1)}}, path),
+    'an attack': lambda path: attacks.write_zip(path, attacks.os_system(path / 'canary')),
+    'not permitted': lambda path: path.chmod(0),
+}
+
+
+def _resumable(path: Path) -> Path:
+    torch.save({'meta': {'epoch': 1}, 'state_dict': {'w': torch.ones(1)}, 'optimizer': {}}, path)
+    return path
+
+
+@pytest.mark.parametrize('spoil', _SPOILT.values(), ids=_SPOILT)
+def test_an_older_checkpoint_is_taken_whatever_is_wrong_with_the_newest(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, spoil
+):
+    intact, newest = (_resumable(tmp_path / f'epoch_{number}.pth') for number in (1, 9))
+    (tmp_path / 'last_checkpoint').write_text(str(newest))
+    spoil(newest)
+    if os.access(newest, os.R_OK) and newest.stat().st_mode & 0o777 == 0:
+        pytest.skip('this user may read everything')
+    path, content = read_latest_checkpoint(tmp_path)
+    assert path == intact and content['meta'] == {'epoch': 1}
+    (line,) = caplog.messages
+    assert str(newest) in line and line.count(str(newest)) == 1 and len(line) > len(str(newest))
+    assert latest_checkpoint(tmp_path) in (intact, newest)
+
+
+def test_checkpoints_that_are_all_damaged_are_not_silently_started_over(tmp_path: Path):
+    assert read_latest_checkpoint(tmp_path) == (None, None)
+    for number in (1, 2):
+        (tmp_path / f'epoch_{number}.pth').write_bytes(b'cut off')
+    with pytest.raises(UserError, match='none of its checkpoints.*--overwrite'):
+        read_latest_checkpoint(tmp_path)
+
+
+@pytest.mark.parametrize(
+    'pointer', [b'\xff\xfe\xff', b'x' * 5000, b'epoch_1.pth\0', b'..', b'/', b'\n' * 10_000]
+)
+def test_a_pointer_that_is_no_path(tmp_path: Path, pointer: bytes):
+    intact = _resumable(tmp_path / 'epoch_1.pth')
+    (tmp_path / 'last_checkpoint').write_bytes(pointer)
+    assert read_latest_checkpoint(tmp_path)[0] == latest_checkpoint(tmp_path) == intact
+
+
+@pytest.mark.parametrize('make', [os.mkfifo, os.mkdir, lambda path: path.symlink_to('/dev/zero')])
+def test_a_pointer_that_is_no_file(tmp_path: Path, make):
+    intact = _resumable(tmp_path / 'epoch_1.pth')
+    make(tmp_path / 'last_checkpoint')
+    assert read_latest_checkpoint(tmp_path)[0] == latest_checkpoint(tmp_path) == intact
+
+
+def test_a_link_to_a_folder_is_removed_and_the_folder_kept(tmp_path: Path):
+    kept, link = tmp_path / 'kept', tmp_path / 'run' / 'epoch_1.pth'
+    kept.mkdir()
+    link.parent.mkdir()
+    link.symlink_to(kept)
+    RemoveHook(earlier_run(link.parent)).before_train(runner=None)
+    assert kept.is_dir() and not link.is_symlink()
 
 
 def test_iterations_are_steps_too(tmp_path: Path):
