@@ -86,8 +86,7 @@ def latest_checkpoint(work_dir: Path) -> Path | None:
 
     The one that MMEngine's pointer names comes first, then those of the most steps.
     """
-    # On the meta device, all bytes are read and checked, and none are kept.
-    found = _first_readable(work_dir, lambda path: read(path, 'meta'))
+    found = _first_readable(_newest_first(work_dir), _read_all)
     return found and found[0]
 
 
@@ -101,10 +100,10 @@ def checkpoint_to_use(config: Config, asked: str | None) -> str:
         return asked
     work_dir = Path(config.get('work_dir') or Path('work_dirs', Path(config.filename).stem))
     best = [path for path in _checkpoints(work_dir) if path.name.startswith('best_')]
-    found = next(filter(_is_whole, best[::-1]), None) or latest_checkpoint(work_dir)
+    found = _first_readable([*best[::-1], *_newest_first(work_dir)], _read_all)
     if found is None:
         raise UserError(f'{work_dir} holds no checkpoint: train first, or name one')
-    return str(found)
+    return str(found[0])
 
 
 def work_dir_of(folder: Path) -> Path:
@@ -119,7 +118,7 @@ def read_latest_checkpoint(work_dir: Path) -> tuple[Path, dict] | tuple[None, No
     Raises:
         UserError: There are checkpoints, but none of them can be continued from.
     """
-    found = _first_readable(work_dir, read_resumable)
+    found = _first_readable(_newest_first(work_dir), read_resumable)
     if found is None and _newest_first(work_dir):
         raise UserError(
             f'{work_dir}: none of its checkpoints can be continued from: start over with '
@@ -144,9 +143,16 @@ def read_resumable(path: str | Path) -> dict:
     return content
 
 
-def _first_readable(work_dir: Path, reader: Callable[[Path], dict]) -> tuple[Path, dict] | None:
-    """Read the newest checkpoint that can be read; warn about each one that is skipped."""
-    for checkpoint in _newest_first(work_dir):
+def _read_all(path: Path) -> dict:
+    """Read and check all bytes of a checkpoint; on the meta device, none are kept."""
+    return read(path, 'meta')
+
+
+def _first_readable(
+    checkpoints: list[Path], reader: Callable[[Path], dict]
+) -> tuple[Path, dict] | None:
+    """Read the first checkpoint that can be read; warn about each one that is skipped."""
+    for checkpoint in checkpoints:
         try:
             return checkpoint, reader(checkpoint)
         except Exception as error:  # whatever is wrong with a file, an older one may be intact
