@@ -112,7 +112,7 @@ def train(
         # The runner alone holds the checkpoint now, and frees it when it is loaded.
         del start
         try:
-            with late_building(), failures_explained(runner.logger):
+            with late_building(), failures_explained(runner.logger, Path(runner.work_dir)):
                 runner.train()
         except KeyboardInterrupt:
             if not is_first:

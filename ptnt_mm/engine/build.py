@@ -11,6 +11,7 @@ from mmengine.runner import Runner
 from torch import nn
 
 from ptnt_mm.engine.config import explain_build_error
+from ptnt_mm.engine.failures import explain_full_disk
 from ptnt_mm.engine.hosts import import_host, scope_of
 from ptnt_mm.engine.runner import QuietRunner
 from ptnt_mm.engine.safeguards import use_safeguards
@@ -69,4 +70,6 @@ def explained_building(what: str) -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:  # constructors may raise anything
-        raise UserError(f'{what} cannot be built: {explain_build_error(error)}') from error
+        full = explain_full_disk(error)
+        explanation = full or f'{what} cannot be built: {explain_build_error(error)}'
+        raise UserError(explanation) from error

@@ -1,4 +1,4 @@
-"""What a user can do about a training or an evaluation that fails."""
+"""Explain in one line why a run or an evaluation failed, what is safe, and how to continue."""
 
 import errno
 import logging
@@ -17,10 +17,6 @@ from ptnt_mm.engine.runner import TRACEBACK
 from ptnt_mm.engine.work_dir import latest_checkpoint
 from ptnt_mm.utils.errors import UserError
 
-_NO_SPACE = (
-    'the disk is full. Earlier checkpoints are still whole; make room, or move --work-dir, '
-    'and continue with --resume'
-)
 _DEAD_WORKER = (
     'a worker of the data loader was killed: most often memory ran out, or /dev/shm is too small '
     'for the images on their way (docker run --shm-size=8g). Fewer workers need less of both: '
@@ -31,11 +27,19 @@ _NO_GPU_MEMORY = (
     '--cfg-options model.backbone.with_cp=True, then train_dataloader.batch_size=1 with '
     'optim_wrapper.accumulative_counts=2; docs/training.md has more. Continue with --resume'
 )
-# Of files that are not there any more, and of storage that does not answer.
+_NOT_WRITABLE = {
+    errno.ENOSPC: ('the disk is full', 'make room'),
+    errno.EDQUOT: ('the disk quota is used up', 'make room'),
+    errno.EROFS: ('the disk is read-only now', 'make it writable'),
+}
+"""What happened, and what to do about it."""
+
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EIO, errno.ESTALE, errno.ENOTCONN)
-_WHY = re.compile(r"\[Errno (\d+)\] ([^:\n]+)(: '.+')?\s*$")
-_IS_GONE = (
-    '{0}. If data was moved, or its storage is not connected any more, bring it back and continue '
+"""Raised for files that were there before, and by storage that does not respond."""
+
+_WHY = re.compile(r"\[Errno (\d+)\] ([^:\n]+?)(?:: '(.+)')?\s*$")
+_DATA_IS_GONE = (
+    '{}. If data was moved, or its storage is not connected any more, bring it back and continue '
     'with --resume; the log says where it was read'
 )
 _OTHER_PROCESS = (
@@ -48,14 +52,14 @@ _BUILT_LATE = {
     'build_optim_wrapper': 'the optimizer',
     'build_param_scheduler': 'the schedule of the learning rate',
 }
-"""What methods of MMEngine's runner build."""
+"""The methods of MMEngine's runner that build them."""
 
 
 @contextmanager
 def late_building() -> Iterator[None]:
-    """Raise a UserError for what data loaders, optimizers and schedules, built late, refuse.
+    """Raise a UserError if a data loader, an optimizer or a schedule cannot be built.
 
-    And for files that data sets do not find.
+    MMEngine builds them when the run starts. Files that data sets do not find count, too.
     """
     try:
         yield
@@ -66,8 +70,12 @@ def late_building() -> Iterator[None]:
 
 
 @contextmanager
-def failures_explained(logger: logging.Logger) -> Iterator[None]:
-    """Write the traceback of what stops a training into its log file, and say what to do about it.
+def failures_explained(logger: logging.Logger, work_dir: Path) -> Iterator[None]:
+    """Log the traceback of what stops a run, and explain it in one line where possible.
+
+    Args:
+        logger: Gets the traceback.
+        work_dir: Where the run writes.
 
     Raises:
         UserError: in place of a failure that a user can do something about.
@@ -76,25 +84,23 @@ def failures_explained(logger: logging.Logger) -> Iterator[None]:
         yield
     except Exception as error:
         logger.error(f'{TRACEBACK}\n{traceback.format_exc()}')
-        explanation = explain_failure(error)
+        explanation = explain_failure(error, work_dir)
         if explanation is None:
             raise
         raise UserError(explanation) from error
 
 
-def explain_failure(error: BaseException) -> str | None:
-    """One line for a failure that is not the program's, or None for all others."""
+def explain_failure(error: BaseException, work_dir: Path) -> str | None:
+    """Explain in one line a failure that is not a bug in the program; None for all others."""
     text = str(error)
     if isinstance(error, UserError) and text.startswith('Caught UserError in DataLoader worker'):
         # torch makes the worker's traceback the message.
         return text.rpartition('UserError: ')[2].strip()
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return _NO_SPACE
-    # Of an error in a worker, torch keeps the text alone.
-    why = _WHY.search(text) if isinstance(error, OSError) else None
-    if why is not None and int(why[1]) in _GONE:
-        return _IS_GONE.format(f'{why[2]}{why[3] or ""}')
-    if re.search(r'DataLoader worker \(pid.*(killed|exited)|/dev/shm|bus error', text, re.I):
+    if (refused := _refused_by_the_system(error)) is not None:
+        return _explain_storage(*refused, error, work_dir)
+    if re.search(
+        r'DataLoader worker \(pid.*(killed|exited)|/dev/shm|</torch_|bus error', text, re.I
+    ):
         return _DEAD_WORKER
     if type(error).__name__ == 'OutOfMemoryError' or 'CUDA out of memory' in text:
         return _NO_GPU_MEMORY
@@ -124,8 +130,64 @@ def _explain_evaluation(error: BaseException) -> str | None:
     return None
 
 
+def explain_full_disk(error: Exception) -> str | None:
+    """Explain that the first files of a run cannot be written; None for all other errors."""
+    if isinstance(error, OSError) and error.errno in _NOT_WRITABLE:
+        what, remedy = _NOT_WRITABLE[error.errno]
+        return f'{what}: {remedy}, or choose another --work-dir'
+    return None
+
+
+def _refused_by_the_system(error: BaseException) -> tuple[int, str, str] | None:
+    """Find the error number, its words and the path, if there is one."""
+    # UserErrors of atomic writes have it as their cause.
+    cause = error.__cause__ if isinstance(error, UserError) else error
+    if not isinstance(cause, OSError):
+        return None
+    if cause.errno is not None:
+        return cause.errno, cause.strerror or '', str(cause.filename or '')
+    # Of an error in a worker, torch keeps only the text.
+    found = _WHY.search(str(cause))
+    return found and (int(found[1]), found[2], found[3] or '')
+
+
+def _explain_storage(
+    number: int, reason: str, path: str, error: BaseException, work_dir: Path
+) -> str | None:
+    """Explain what cannot be written or is gone, and name the checkpoint to continue from."""
+    named = f'{reason}: {path!r}' if path else reason
+    if isinstance(error, UserError):
+        named = str(error)
+    if number in _NOT_WRITABLE:
+        what, remedy = _NOT_WRITABLE[number]
+        return (
+            f'{what} ({named}). {_what_is_safe(work_dir)}: {remedy}, or move the work dir to '
+            'another disk, and continue with --resume'
+        )
+    if number not in _GONE:
+        return None
+    if not Path(path).is_relative_to(work_dir):
+        # A UserError has its advice already.
+        return None if isinstance(error, UserError) else _DATA_IS_GONE.format(named)
+    return (
+        f'the work dir was removed or changed while the run wrote to it ({named}). '
+        f'{_what_is_safe(work_dir)}: bring back what was moved, connect its storage if it is '
+        'disconnected, and continue with --resume'
+    )
+
+
+def _what_is_safe(work_dir: Path) -> str:
+    try:
+        checkpoint = latest_checkpoint(work_dir)
+    except OSError:
+        return f'The checkpoints in {work_dir} cannot be read at the moment'
+    if checkpoint is None:
+        return f'There is no complete checkpoint in {work_dir}'
+    return f'{checkpoint} is complete'
+
+
 def _explain_late_building(error: Exception) -> str | None:
-    """One line for what is refused, is not there, or cannot be fetched; None for other failures."""
+    """Explain in one line what is refused, missing, or cannot be fetched; None for the rest."""
     if is_about_the_config(error):
         return explain_build_error(error)
     calls = {

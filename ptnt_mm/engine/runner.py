@@ -43,7 +43,11 @@ class QuietRunner(Runner):
         """Build MMEngine's logger; the arguments are those of ``Runner.build_logger``."""
         logger = super().build_logger(log_level, log_file, **kwargs)
         for handler in logger.handlers:
-            if not isinstance(handler, logging.FileHandler):
+            if isinstance(handler, logging.FileHandler):
+                # When the disk is full, the metrics beside the log cannot be written either: that
+                # stops the run with one line, and needs no traceback for each line of the log.
+                handler.handleError = lambda record: None
+            else:
                 handler.addFilter(_fits_the_console)
         return logger
 

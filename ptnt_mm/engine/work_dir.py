@@ -17,6 +17,7 @@ from mmengine.hooks import Hook
 from mmengine.runner import Runner
 
 from ptnt_mm.checkpoints.read import read
+from ptnt_mm.utils.atomic_files import check_room
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import printable
 
@@ -40,14 +41,15 @@ def choose_work_dir(config: Config, asked: Path | None) -> Path:
     if not asked and not config.filename:
         raise UserError('the config was read from no file that could name the work dir: give one')
     work_dir = Path(asked or Path('work_dirs', Path(config.filename).stem))
-    probe = work_dir / '.writable'
+    if work_dir.is_file():
+        raise UserError(f'{work_dir} is a file, not a folder: choose another --work-dir')
     try:
         work_dir.mkdir(parents=True, exist_ok=True)
-        probe.touch()
-        probe.unlink(missing_ok=True)
+        check_room(work_dir)
     except OSError as error:
         raise UserError(
-            f'{work_dir} cannot be written to ({error.strerror}): choose another --work-dir'
+            f'{work_dir} cannot be written to ({error.strerror}): make room there if it is full, '
+            'or choose another --work-dir'
         ) from error
     config.work_dir = str(work_dir)
     return work_dir

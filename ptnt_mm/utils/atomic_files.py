@@ -65,6 +65,22 @@ def folder_written_whole(folder: Path) -> Iterator[Path]:
         shutil.rmtree(building, ignore_errors=True)
 
 
+def check_room(folder: Path) -> None:
+    """Check that a folder can be written to, and has room for 1 MiB.
+
+    Raises:
+        OSError: if not. A full disk or a used-up quota still lets empty files be made.
+    """
+    probe = _beside(folder / 'room', _PARTIAL)
+    try:
+        with probe.open('wb') as stream:
+            stream.write(bytes(2**20))
+            stream.flush()
+            os.fsync(stream.fileno())
+    finally:
+        probe.unlink(missing_ok=True)
+
+
 def sha256(file: Path) -> str:
     """Return the SHA-256 of a file as hexadecimal digits."""
     with file.open('rb') as stream:

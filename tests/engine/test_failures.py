@@ -1,24 +1,35 @@
-"""What the system does to a training, explained in a line."""
+"""What the system does to a run, explained in one line."""
 
 import errno
+import io
 import logging
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 import torch
 from mmengine.runner import Runner
 
+from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.failures import explain_failure, failures_explained, late_building
 from ptnt_mm.utils.errors import UserError
 
-from .toy import ToyNoise, toy_config, train
+from .toy import ToyModel, ToyNoise, quick, toy_config, toy_iterations, train
 
 
 @pytest.mark.parametrize(
     ('error', 'words'),
     [
-        (OSError(errno.ENOSPC, 'No space left on device'), 'the disk is full.*--resume'),
-        (OSError(errno.EDQUOT, 'Disk quota exceeded'), 'the disk is full'),
+        (
+            OSError(errno.ENOSPC, 'No space left on device'),
+            'the disk is full.*no complete.*--resume',
+        ),
+        (OSError(errno.EDQUOT, 'Disk quota exceeded'), 'the disk quota .*make room.*--resume'),
+        (
+            OSError(errno.EROFS, 'Read-only file system', '/x/1.log'),
+            'read-only.*/x/1.log.*--resume',
+        ),
         (
             RuntimeError('DataLoader worker (pid 12) is killed by signal: Killed. '),
             'a worker of the data loader was killed.*num_workers=1',
@@ -39,14 +50,17 @@ from .toy import ToyNoise, toy_config, train
             "^No such file or directory: 'data/1.jpg'. If data was moved.*--resume",
         ),
         (OSError(errno.ESTALE, 'Stale file handle'), '^Stale file handle. If data was moved'),
-        (RuntimeError('unable to write to file </torch_1_2>: /dev/shm'), '/dev/shm'),
+        (RuntimeError('unable to write to file </torch_1_2>: No space left (28)'), '/dev/shm'),
         (torch.OutOfMemoryError('CUDA out of memory. Tried to allocate 2 GiB'), 'the GPU has no'),
         (RuntimeError('[gloo] Connection closed by peer [127.0.0.1]:3'), 'another process of this'),
     ],
 )
-def test_what_a_user_can_do(monkeypatch, error: Exception, words: str):
+def test_what_a_user_can_do(tmp_path: Path, monkeypatch, error: Exception, words: str):
     monkeypatch.setattr('ptnt_mm.engine.failures.get_world_size', lambda: 2)
-    with pytest.raises(UserError, match=words), failures_explained(logging.getLogger('quiet')):
+    with (
+        pytest.raises(UserError, match=words),
+        failures_explained(logging.getLogger('quiet'), tmp_path),
+    ):
         raise error
 
 
@@ -59,14 +73,14 @@ def test_what_a_user_can_do(monkeypatch, error: Exception, words: str):
         OSError(errno.ENOMEM, 'Cannot allocate memory'),
     ],
 )
-def test_what_is_the_programs_own_is_left(error: Exception):
-    assert explain_failure(error) is None
-    with pytest.raises(type(error)), failures_explained(logging.getLogger('quiet')):
+def test_what_is_the_programs_own_is_left(tmp_path: Path, error: Exception):
+    assert explain_failure(error, tmp_path) is None
+    with pytest.raises(type(error)), failures_explained(logging.getLogger('quiet'), tmp_path):
         raise error
 
 
-def test_the_log_keeps_the_traceback(caplog: pytest.LogCaptureFixture):
-    with pytest.raises(UserError), failures_explained(logging.getLogger('kept')):
+def test_the_log_keeps_the_traceback(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    with pytest.raises(UserError), failures_explained(logging.getLogger('kept'), tmp_path):
         raise OSError(errno.ENOSPC, 'No space left on device')
     assert 'What failed:\nTraceback (most recent call last)' in caplog.text
 
@@ -79,9 +93,102 @@ def test_data_that_goes_away_in_a_worker(tmp_path: Path, monkeypatch):
 
     monkeypatch.setattr(ToyNoise, '__call__', gone)
     stopped = pytest.raises(UserError, match="^No such file or directory: 'data/val/1.jpg'")
-    with stopped as caught, failures_explained(logging.getLogger('quiet')):
+    with stopped as caught, failures_explained(logging.getLogger('quiet'), tmp_path):
         train(toy_config(tmp_path))
     assert '\n' not in str(caught.value)
+
+
+def stopped_by(work_dir: Path) -> str:
+    """Train with checkpoints after 4, 8 and 12 iterations, and explain what stops it."""
+    with (
+        pytest.raises(UserError) as caught,
+        failures_explained(logging.getLogger('quiet'), work_dir),
+    ):
+        train(quick(toy_iterations(work_dir)))
+    message = str(caught.value)
+    assert '\n' not in message and '--resume' in message
+    return message
+
+
+def in_iteration(monkeypatch, number: int, happens) -> None:
+    """Let something happen in an iteration of the toy."""
+    step, count = ToyModel.train_step, 0
+
+    def with_fault(self, *args, **kwargs):
+        nonlocal count
+        count += 1
+        if count == number:
+            happens()
+        return step(self, *args, **kwargs)
+
+    monkeypatch.setattr(ToyModel, 'train_step', with_fault)
+
+
+def test_a_work_dir_that_is_removed(tmp_path: Path, monkeypatch):
+    work_dir = tmp_path / 'run'
+    in_iteration(monkeypatch, 6, lambda: shutil.rmtree(work_dir))
+    message = stopped_by(work_dir)
+    assert (
+        'the work dir was removed' in message and f'no complete checkpoint in {work_dir}' in message
+    )
+    assert 'data' not in message.partition('(')[0]
+
+
+def test_a_work_dir_of_which_the_logs_are_removed(tmp_path: Path, monkeypatch):
+    in_iteration(
+        monkeypatch, 6, lambda: [shutil.rmtree(logs) for logs in tmp_path.glob('*/vis_data')]
+    )
+    message = stopped_by(tmp_path)
+    assert 'work dir was removed or changed' in message
+    assert f'{tmp_path / "iter_4.pth"} is complete' in message
+
+
+@pytest.mark.parametrize('number', [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
+def test_a_disk_that_fills_up_during_a_checkpoint(tmp_path: Path, monkeypatch, number: int):
+    """Nothing takes the place of the last good one, which the message names."""
+    fsync = os.fsync
+
+    def full(descriptor: int) -> None:
+        if 'iter_8' in os.readlink(f'/proc/self/fd/{descriptor}'):
+            raise OSError(number, os.strerror(number))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, 'fsync', full)
+    message = stopped_by(tmp_path)
+    assert str(tmp_path / 'iter_8.pth') in message and os.strerror(number) in message
+    assert f'{tmp_path / "iter_4.pth"} is complete' in message
+    assert [file.name for file in tmp_path.glob('.*') if 'partial' in file.name] == []
+    assert [file.name for file in tmp_path.glob('*.pth')] == ['iter_4.pth']
+
+
+def test_a_disk_that_is_full_when_a_run_is_built(tmp_path: Path, monkeypatch):
+    def full(self) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Runner, 'dump_config', full)
+    config = toy_config(tmp_path)
+    config.experiment_name = 'full'
+    with pytest.raises(UserError, match='^the disk is full: make room'):
+        build_runner(config)
+
+
+class Full(io.StringIO):
+    """A file on a full disk."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_log_that_cannot_be_written_prints_no_traceback(tmp_path: Path, capsys):
+    """A full disk would print one for each line."""
+    config = toy_config(tmp_path)
+    config.experiment_name = 'full_log'
+    logger = build_runner(config).logger
+    (file,) = (handler for handler in logger.handlers if isinstance(handler, logging.FileHandler))
+    file.setStream(Full())
+    logger.warning('one more line')
+    printed = ''.join(capsys.readouterr())
+    assert 'one more line' in printed and 'Traceback' not in printed
 
 
 def test_files_of_data_sets_that_only_their_class_knows(tmp_path: Path):

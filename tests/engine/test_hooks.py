@@ -63,7 +63,7 @@ def test_too_many_of_them_are_an_error(tmp_path: Path, monkeypatch, toy, workers
     stopped = pytest.raises(
         UserError, match=r'^3 images or masks could not .* is image \d: row \d is cut short.*limit='
     )
-    with stopped as caught, failures_explained(logging.getLogger('quiet')):
+    with stopped as caught, failures_explained(logging.getLogger('quiet'), tmp_path):
         train(config)
     assert '\n' not in str(caught.value)
 
@@ -190,7 +190,7 @@ def test_a_worker_that_dies_is_explained(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(ToyNoise, '__call__', die)
     quiet = logging.getLogger('quiet')
     killed = pytest.raises(UserError, match='a worker of the data loader was killed.*--resume')
-    with killed, failures_explained(quiet):
+    with killed, failures_explained(quiet, tmp_path):
         train(toy_config(tmp_path))
 
 

@@ -236,7 +236,9 @@ def test_what_is_infinite_from_the_beginning_is_said_then(tmp_path: Path, monkey
         self.register_buffer('mask', torch.full((2, 2), float('-inf')))
 
     monkeypatch.setattr(Counting, '__init__', masked)
-    with pytest.raises(UserError, match=r'^training starts from .* in state_dict\.mask\. .*persist'):
+    with pytest.raises(
+        UserError, match=r'^training starts from .* in state_dict\.mask\. .*persist'
+    ):
         train(quick(toy_config(tmp_path, model=dict(type='Counting'))))
 
 

@@ -1,6 +1,7 @@
 """What a run leaves in its folder, and what may be done there again."""
 
 import contextlib
+import errno
 import os
 import socket
 from pathlib import Path
@@ -206,7 +207,20 @@ def test_removing_an_earlier_run_leaves_all_else(tmp_path: Path):
 
 def test_a_work_dir_that_cannot_be_made(tmp_path: Path):
     (tmp_path / 'file').touch()
-    with pytest.raises(UserError, match='cannot be written to .*another --work-dir'):
+    with pytest.raises(UserError, match='is a file.*another --work-dir'):
         choose_work_dir(Config(), tmp_path / 'file')
     with pytest.raises(UserError, match='cannot be written to'):
         choose_work_dir(Config(), tmp_path / 'file' / 'below')
+
+
+@pytest.mark.parametrize('number', [errno.ENOSPC, errno.EDQUOT])
+def test_a_work_dir_without_room(tmp_path: Path, monkeypatch, number: int):
+    """An empty file can still be made there."""
+
+    def full(descriptor: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, 'fsync', full)
+    with pytest.raises(UserError, match=f'{os.strerror(number)}.*make room.*another --work-dir'):
+        choose_work_dir(Config(), tmp_path)
+    assert not list(tmp_path.iterdir())
