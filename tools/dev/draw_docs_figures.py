@@ -109,8 +109,8 @@ def two_streams() -> Canvas:
     page.text(620, 352, 'maps for the neck: (B, C, h, w)', 13, color=SENTENCE, weight='bold')
     for stage in range(4):
         x = 320 + stage * 172
-        page.box(x, 85, 108, 60, f'words\nin stage {stage}', WORD, WORD_PALE)
-        page.box(x, 220, 108, 60, f'sentences\nin stage {stage}', SENTENCE, SENTENCE_PALE)
+        page.box(x, 85, 108, 60, f'words\nin stage {stage + 1}', WORD, WORD_PALE)
+        page.box(x, 220, 108, 60, f'sentences\nin stage {stage + 1}', SENTENCE, SENTENCE_PALE)
         page.arrow((x + 52, 147), (x + 52, 218), WORD)
         page.arrow((x + 52, 282), (x + 52, 316), SENTENCE)
         page.text(x + 52, 328, f'stride {8 * 2**stage}', 12)
@@ -250,7 +250,7 @@ def padding() -> Canvas:
     page = Canvas(1000, 400)
     scale, left, top = 0.36, 40, 50
     page.text(
-        left, 26, 'stage 3: 21 x 13 sentences of 64 x 64 pixels', 13, ha='left', weight='bold'
+        left, 26, 'stage 4: 21 x 13 sentences of 64 x 64 pixels', 13, ha='left', weight='bold'
     )
     page.cell(left, top, 1333 * scale, 800 * scale, SENTENCE_PALE, 'none')
     page.cell(left + 1333 * scale, top, 11 * scale, 800 * scale, WORD, 'none')
@@ -276,7 +276,7 @@ def padding() -> Canvas:
     rows = [('', 'columns', 'rows', 'after the neck')]
     for stage, (columns, lines) in enumerate(((168, 100), (84, 50), (42, 25), (21, 13))):
         doubled = ('336 x 200', '168 x 100', '84 x 50', '42 x 25')[stage]
-        rows.append((f'stage {stage}, stride {8 * 2**stage}', columns, lines, doubled))
+        rows.append((f'stage {stage + 1}, stride {8 * 2**stage}', columns, lines, doubled))
     for number, row in enumerate(rows):
         y = 150 + number * 34
         for x, entry in zip((550, 755, 830, 930), row, strict=True):
