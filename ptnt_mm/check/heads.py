@@ -7,7 +7,7 @@ from mmengine.config import Config
 from torch import nn
 
 from ptnt_mm.engine.config import kind_of, within
-from ptnt_mm.models.archs import ARCHS, NUM_STAGES
+from ptnt_mm.models.archs import ARCHS, NUM_STAGES, full_names
 from ptnt_mm.utils.findings import Finding, error, note, sound
 from ptnt_mm.utils.text import some
 
@@ -90,7 +90,7 @@ def _backbone_channels(backbone: Mapping) -> list[int] | None:
     if kind_of(backbone) != 'PyramidTNT':
         return None
     arch = backbone.get('arch')
-    row = ARCHS.get(arch) if isinstance(arch, str) else arch
+    row = ARCHS.get(full_names(ARCHS).get(arch)) if isinstance(arch, str) else arch
     indices = backbone.get('out_indices', range(NUM_STAGES))
     if not isinstance(row, Mapping) or not all(i in range(NUM_STAGES) for i in indices):
         return None

@@ -24,7 +24,7 @@ def main(words: list[str] | None = None) -> int:
 def _parser() -> Parser:
     parser = Parser(__doc__)
     archs = ', '.join(ARCH_NAMES)
-    parser.add_argument('model', help=f'{archs}, a config file or a config name')
+    parser.add_argument('model', help=f'{archs} (or ti, s, m, b), a config file or a config name')
     parser.add_argument(
         '--shape', type=int, nargs=2, required=True, metavar=('H', 'W'), help='image size in pixels'
     )

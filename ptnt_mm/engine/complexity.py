@@ -26,7 +26,7 @@ from ptnt_mm.engine.config import read_config, require_keys, within
 from ptnt_mm.engine.constructors import is_of_family
 from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.models import PlainClassifier, PyramidTNTClassifier
-from ptnt_mm.models.archs import ARCHS, CPVT_ARCHS, TNT_ARCHS
+from ptnt_mm.models.archs import ARCHS, CPVT_ARCHS, TNT_ARCHS, full_names
 from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.models.layers.attention import FusedOuterAttention
 from ptnt_mm.models.layers.stage import Stage
@@ -39,18 +39,19 @@ from ptnt_mm.zoo import config_names
 ATTENTION_PRODUCTS = ('scaled_dot_product_attention', 'matmul', 'bmm', 'einsum')
 """Operations that multiply activations with activations: queries with keys, weights with values."""
 
-_PLAIN = {
-    # With its scope: mmpretrain has a TNT of its own.
-    f'{kind.lower()}_{arch}': dict(type=f'mmengine.{kind}', arch=arch)
-    for kind, archs in (('TNT', TNT_ARCHS), ('CPVT', CPVT_ARCHS))
-    for arch in archs
+_FAMILIES = (('', 'PyramidTNT', ARCHS), ('tnt_', 'TNT', TNT_ARCHS), ('cpvt_', 'CPVT', CPVT_ARCHS))
+
+ARCH_NAMES = tuple(prefix + arch for prefix, _, archs in _FAMILIES for arch in archs)
+"""What :func:`build` takes beside configs; it takes aliases such as 'ti' and 'tnt_s', too."""
+
+_ARCHS = {
+    prefix + word: (kind, arch)
+    for prefix, kind, archs in _FAMILIES
+    for word, arch in full_names(archs).items()
 }
-"""The backbones of one scale, by the names of their archs."""
+"""Classes and archs by all names that may be written for them."""
 
-ARCH_NAMES = (*ARCHS, *_PLAIN)
-"""What :func:`build` takes beside configs."""
-
-# Name prefixes inside the backbone; the first pattern that matches decides.
+# Name prefixes inside the backbone; the first pattern that matches decides. Labels count from 1.
 _PYRAMID_PARTS = (
     (r'patch_embed|outer_pos|inner_pos', 'stem'),
     (r'stages\.(\d)\.blocks\.\d+\.(?:inner_|proj)', 'stage {} inner'),
@@ -146,18 +147,20 @@ def build(name: str) -> nn.Module:
     """Build an arch's classifier or a config's model, ready for :func:`measure`.
 
     Args:
-        name: 'tiny', 'small', 'medium', 'base', 'tnt_small' and so on, a config file, or the name
-            of a config.
+        name: 'tiny', 'small', 'medium', 'base', 'tnt_small' and so on, the aliases 'ti', 's', 'm',
+            'b', 'tnt_s' and so on, a config file, or the name of a config.
 
     Raises:
         UserError: for an unknown name, or a config that cannot be read or built here.
     """
-    if name in ARCHS:
-        return PyramidTNTClassifier(name, attention='eager')
-    if name in _PLAIN:
-        return PlainClassifier(dict(_PLAIN[name], attention='eager'))
+    kind, arch = _ARCHS.get(name, (None, None))
+    if kind == 'PyramidTNT':
+        return PyramidTNTClassifier(arch, attention='eager')
+    if kind:
+        # With its scope: mmpretrain has a TNT as well.
+        return PlainClassifier(dict(type=f'mmengine.{kind}', arch=arch, attention='eager'))
     if not name.endswith('.py') and name not in config_names():
-        raise UserError(unknown_name('arch or config', name, [*ARCH_NAMES, *config_names()]))
+        raise UserError(unknown_name('arch or config', name, [*_ARCHS, *config_names()]))
     config = read_config(name)
     require_keys(config, ('model',))
     use_published_attention(config.model, scope_of(config))
@@ -251,5 +254,5 @@ def _part_of(name: str, trunk: tuple[str, Backbone] | None) -> str:
         parts = _PLAIN_PARTS if isinstance(trunk[1], PlainBackbone) else _PYRAMID_PARTS
         for pattern, label in parts if f'{name}.'.startswith(prefix) else ():
             if match := re.match(pattern, name.removeprefix(prefix)):
-                return label.format(*match.groups())
+                return label.format(*(int(index) + 1 for index in match.groups()))
     return name.partition('.')[0] or _OTHER

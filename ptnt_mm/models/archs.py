@@ -1,4 +1,43 @@
-"""The variants as data: PyramidTNT's, TNT's and CPVT's, each from its paper."""
+"""The variants as data: PyramidTNT's, TNT's and CPVT's, each from its paper.
+
+A row has what the backbone is built of, and beside it :data:`NOT_BUILT`: ``alias``, the variant's
+short name, as in the names of configs, and ``published``, or None.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+GREY = (127.5, 127.5, 127.5)
+
+
+class Published(NamedTuple):
+    """What the authors of a variant published: its accuracy and weights on ImageNet-1k."""
+
+    top_1: float
+    """Percent, from the paper."""
+
+    file: str | None = None
+    """Name of the checkpoint."""
+
+    release: str | None = None
+    """Address of the folder that has the file; None where it has no plain address."""
+
+    mean: tuple[float, float, float] = GREY
+    """Subtracted from the RGB values from 0 to 255 of the images that the weights saw."""
+
+    std: tuple[float, float, float] = GREY
+    """What these were divided by."""
+
+    @property
+    def url(self) -> str | None:
+        """Address of the checkpoint."""
+        return f'{self.release}/{self.file}' if self.release else None
+
+
+NOT_BUILT = ('alias', 'published')
+"""Keys of a row that say something about the variant and are no setting of the backbone."""
+
+_TNT_RELEASE = 'https://github.com/huawei-noah/Efficient-AI-Backbones/releases/download/tnt'
 
 PATCH = 8
 """Side length of a first-stage outer token, in pixels."""
@@ -7,6 +46,7 @@ NUM_STAGES = 4
 
 ARCHS = {
     'tiny': dict(
+        alias='ti',
         depths=(2, 6, 3, 2),
         inner_depths=(1, 1, 1, 1),
         outer_dims=(80, 160, 320, 320),
@@ -14,8 +54,10 @@ ARCHS = {
         outer_heads=(2, 4, 8, 8),
         inner_heads=(1, 2, 4, 4),
         pretrain_img_size=192,
+        published=Published(75.2, 'ptnt_ti_75.2.pth.tar'),
     ),
     'small': dict(
+        alias='s',
         depths=(2, 8, 4, 2),
         inner_depths=(1, 2, 1, 1),
         outer_dims=(128, 256, 512, 512),
@@ -23,8 +65,10 @@ ARCHS = {
         outer_heads=(4, 8, 16, 16),
         inner_heads=(2, 4, 8, 8),
         pretrain_img_size=256,
+        published=Published(82.0, 'ptnt_s_82.0.pth.tar'),
     ),
     'medium': dict(
+        alias='m',
         depths=(2, 8, 6, 2),
         inner_depths=(1, 2, 1, 1),
         outer_dims=(192, 384, 768, 768),
@@ -32,8 +76,10 @@ ARCHS = {
         outer_heads=(4, 8, 16, 16),
         inner_heads=(2, 4, 8, 8),
         pretrain_img_size=256,
+        published=Published(83.5, 'ptnt_m_83.5.pth.tar'),
     ),
     'base': dict(
+        alias='b',
         depths=(2, 10, 6, 2),
         inner_depths=(1, 2, 1, 1),
         outer_dims=(256, 512, 1024, 1024),
@@ -41,6 +87,7 @@ ARCHS = {
         outer_heads=(4, 8, 16, 16),
         inner_heads=(2, 4, 8, 8),
         pretrain_img_size=256,
+        published=Published(84.1, 'ptnt_b_84.1.pth.tar'),
     ),
 }
 """PyramidTNT (arXiv 2201.00978, table 1, and the authors' code). Tuples hold one value per stage.
@@ -57,14 +104,42 @@ PLAIN_PATCH = 16
 """Side length of an outer token of TNT and of CPVT, in pixels."""
 
 TNT_ARCHS = {
-    'small': dict(depth=12, outer_dim=384, inner_dim=24, outer_heads=6, inner_heads=4, words=16),
-    'base': dict(depth=12, outer_dim=640, inner_dim=40, outer_heads=10, inner_heads=4, words=16),
+    'small': dict(
+        alias='s',
+        depth=12,
+        outer_dim=384,
+        inner_dim=24,
+        outer_heads=6,
+        inner_heads=4,
+        words=16,
+        published=Published(81.5, 'tnt_s_81.5.pth.tar', _TNT_RELEASE),
+    ),
+    'base': dict(
+        alias='b',
+        depth=12,
+        outer_dim=640,
+        inner_dim=40,
+        outer_heads=10,
+        inner_heads=4,
+        words=16,
+        published=Published(82.9, 'tnt_b_82.9.pth.tar', _TNT_RELEASE),
+    ),
 }
 """TNT (arXiv 2103.00112, table 1). ``words`` is the number of inner tokens of an outer one."""
 
 CPVT_ARCHS = {
-    'tiny': dict(depth=12, dim=192, heads=3),
-    'small': dict(depth=12, dim=384, heads=6),
-    'base': dict(depth=12, dim=768, heads=12),
+    'tiny': dict(alias='ti', depth=12, dim=192, heads=3, published=Published(73.4)),
+    'small': dict(alias='s', depth=12, dim=384, heads=6, published=None),
+    'base': dict(alias='b', depth=12, dim=768, heads=12, published=None),
 }
 """CPVT (arXiv 2102.10882, table 1), the widths of DeiT."""
+
+
+def full_names(archs: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """The names of archs by all that may be written for them: themselves and their aliases."""
+    return {word: name for name, row in archs.items() for word in (name, row['alias'])}
+
+
+def settings(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What the backbone of a row is built of."""
+    return {key: value for key, value in row.items() if key not in NOT_BUILT}

@@ -8,6 +8,7 @@ from typing import Any
 from mmengine.model import BaseModule
 from torch import Tensor, nn
 
+from ptnt_mm.models.archs import full_names, settings
 from ptnt_mm.models.layers.position import POSITIONS, PositionEncoding
 from ptnt_mm.models.layers.shapes import pad, reduced
 from ptnt_mm.models.pretrained import load_pretrained, pretrained_init
@@ -97,14 +98,14 @@ class Backbone(BaseModule):
 
 
 def read_arch(arch: str | dict, archs: Mapping[str, dict]) -> dict:
-    """The row of an arch, by its name or given itself.
+    """The settings of an arch, by its name or alias, or given as a row.
 
     Raises:
         ValueError: for an unknown name, or a dict with other keys than the rows have.
     """
     if not isinstance(arch, Mapping):
-        return choose('arch', arch, archs)
-    keys = set(next(iter(archs.values())))
+        return settings(archs[choose('arch', arch, full_names(archs))])
+    arch, keys = settings(arch), set(settings(next(iter(archs.values()))))
     if set(arch) != keys:
         missing, unknown = sorted(keys - set(arch)), sorted(set(arch) - keys)
         raise ValueError(f'an arch dict has the keys {sorted(keys)}: {missing=}, {unknown=}')
@@ -137,12 +138,14 @@ def check_out_indices(
 ) -> tuple[int, ...]:
     """The indices, or a ValueError unless they rise and are in range."""
     if not isinstance(out_indices, Sequence) or isinstance(out_indices, str):
-        raise ValueError(f'out_indices is {out_indices!r}: expected {kind} such as {such_as}')
+        raise ValueError(
+            f'out_indices is {out_indices!r}: expected indices of {kind} such as {such_as}'
+        )
     indices = tuple(out_indices)
     if not indices or list(indices) != sorted({*indices} & {*range(number)}):
         raise ValueError(
-            f'out_indices is {indices}: expected rising {kind} from 0 to {number - 1}, '
-            f'such as {such_as}'
+            f'out_indices is {indices}: expected rising indices of {kind} from 0 to '
+            f'{number - 1}, such as {such_as}'
         )
     return indices
 

@@ -14,7 +14,8 @@ class PyramidTNTClassifier(PyramidTNT):
     """The backbone with the final norm and head of the authors' checkpoints.
 
     Args:
-        arch: 'tiny', 'small', 'medium', 'base', or a dict with the keys of a row of ``ARCHS``.
+        arch: 'tiny', 'small', 'medium', 'base', their aliases 'ti', 's', 'm', 'b', or a dict with
+            the keys of a row of ``ARCHS``.
         num_classes: Length of the logits.
         drop_path_rate: Rate of dropping a residual branch in the last block.
         drop_rate: Dropout of MLPs, of the attention's projection and of the sentence table.

@@ -24,7 +24,8 @@ class CPVT(PlainBackbone):
     colour of normalised images.
 
     Args:
-        arch: 'tiny', 'small', 'base', or a dict with the keys of a row of ``CPVT_ARCHS``.
+        arch: 'tiny', 'small', 'base', their aliases 'ti', 's', 'b', or a dict with the keys of a
+            row of ``CPVT_ARCHS``.
         out_indices: The blocks whose maps are returned, rising; negative ones count from the last.
             The last block's map comes out of the final LayerNorm.
         pretrain_img_size: Side in pixels, a multiple of 16, that a position table would belong to.

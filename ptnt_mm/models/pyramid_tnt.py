@@ -46,8 +46,9 @@ class PyramidTNT(Backbone):
     standard deviation 127.5 in every channel, in RGB order.
 
     Args:
-        arch: 'tiny', 'small', 'medium', 'base', or a dict with the keys of a row of ``ARCHS``.
-        out_indices: The stages whose maps are returned, from 0 to 3, rising.
+        arch: 'tiny', 'small', 'medium', 'base', their aliases 'ti', 's', 'm', 'b', or a dict with
+            the keys of a row of ``ARCHS``.
+        out_indices: The stages whose maps are returned, rising; 0 is stage 1, 3 is stage 4.
         out_norms: Whether each returned map gets a LayerNorm of its own, ``norm0`` to ``norm3``
             (ours; the paper's detector is not known to have them).
         pretrain_img_size: Side in pixels, a multiple of 64, that the position tables belong to.

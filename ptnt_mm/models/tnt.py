@@ -29,7 +29,7 @@ class TNT(PlainBackbone):
     Their images have mean and standard deviation 127.5 in every channel, in RGB order.
 
     Args:
-        arch: 'small', 'base', or a dict with the keys of a row of ``TNT_ARCHS``.
+        arch: 'small' or 's', 'base' or 'b', or a dict with the keys of a row of ``TNT_ARCHS``.
         out_indices: The blocks whose maps are returned, rising; negative ones count from the last.
             The last block's map comes out of the final LayerNorm.
         pretrain_img_size: Side in pixels, a multiple of 16, that the sentence table belongs to.

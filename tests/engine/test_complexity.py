@@ -55,7 +55,7 @@ def part(complexity, name):
 def test_inner_share_of_a_stage(counted, stage):
     n, _, outer, inner = stage_numbers(stage)
     blocks = ARCH['inner_depths'][stage]
-    found = part(counted, f'stage {stage} inner')
+    found = part(counted, f'stage {stage + 1} inner')
     # Words: q, k, v, projection (4 c^2), MLP (8 c^2); a sentence: its 16 words to its own width.
     assert found.operations['linear'] == blocks * n * (16 * 12 * inner**2 + 16 * inner * outer)
     assert found.attention_products == blocks * n * 16 * 16 * 2 * inner
@@ -69,7 +69,7 @@ def test_inner_share_of_a_stage(counted, stage):
 def test_outer_share_of_a_stage(counted, stage):
     n, m, width, _ = stage_numbers(stage)
     blocks, reduced = ARCH['depths'][stage], REDUCTIONS[stage] > 1
-    found = part(counted, f'stage {stage} outer')
+    found = part(counted, f'stage {stage + 1} outer')
     # Queries, projection and MLP on all sentences; keys, values and the reduction on pooled ones.
     linear = n * 10 * width**2 + m * (2 + reduced) * width**2
     assert found.operations['linear'] == blocks * linear
@@ -105,7 +105,7 @@ def test_stem_merges_and_head(counted):
 def test_parts_add_up_to_the_whole_model(counted):
     model = PyramidTNTClassifier(ARCH, num_classes=CLASSES)
     assert counted.total.parameters == sum(parameter.numel() for parameter in model.parameters())
-    shares = {f'stage {i} {kind}' for i in range(4) for kind in ('inner', 'outer')}
+    shares = {f'stage {number} {kind}' for number in range(1, 5) for kind in ('inner', 'outer')}
     assert {part.name for part in counted.parts} == {'stem', 'merges', 'head', *shares}
     assert counted.total.multiply_adds == sum(part.multiply_adds for part in counted.parts)
     assert 'softmax' in counted.not_counted

@@ -6,23 +6,27 @@ import pytest
 import torch
 
 from ptnt_mm.models import PyramidTNT
-from ptnt_mm.models.archs import ARCHS
+from ptnt_mm.models.archs import ARCHS, full_names
 
 
 @pytest.mark.parametrize(
     ('options', 'message'),
     [
         (dict(arch='smal'), "unknown arch 'smal': did you mean 'small'?"),
-        (dict(arch='resnet50'), f'expected one of {", ".join(ARCHS)}'),
+        (dict(arch='resnet50'), f'expected one of {", ".join(full_names(ARCHS))}'),
+        (dict(arch='S'), "unknown arch 'S': did you mean 's'?"),
         (dict(arch=None), 'unknown arch None'),
         (dict(arch=['tiny']), "unknown arch ['tiny']"),
-        (dict(out_indices=2), 'out_indices is 2: expected stages such as (1, 2, 3)'),
-        (dict(out_indices='012'), "out_indices is '012': expected stages such as (1, 2, 3)"),
+        (dict(out_indices=2), 'out_indices is 2: expected indices of stages such as (1, 2, 3)'),
+        (
+            dict(out_indices='012'),
+            "out_indices is '012': expected indices of stages such as (1, 2, 3)",
+        ),
         (dict(out_indices=()), 'out_indices is ()'),
         (dict(out_indices=(0, 4)), 'out_indices is (0, 4)'),
         (dict(out_indices=(-1,)), 'out_indices is (-1,)'),
         (dict(out_indices=(1, 1, 2)), 'out_indices is (1, 1, 2)'),
-        (dict(out_indices=(2, 1)), 'expected rising stages from 0 to 3, such as'),
+        (dict(out_indices=(2, 1)), 'expected rising indices of stages from 0 to 3, such as'),
         (dict(pretrain_img_size=224), 'pretrain_img_size is 224: expected a multiple of 64'),
         (dict(pretrain_img_size=0), 'pretrain_img_size is 0:'),
         (dict(pretrain_img_size='256'), "pretrain_img_size is '256': expected a multiple of 64"),

@@ -1,0 +1,50 @@
+"""The rows of variants: aliases, and what was published about them."""
+
+import re
+
+import pytest
+import torch
+from torch import nn
+
+from ptnt_mm.engine.complexity import build
+from ptnt_mm.models import CPVT, TNT, PlainClassifier, PyramidTNT, PyramidTNTClassifier
+from ptnt_mm.models.archs import ARCHS, CPVT_ARCHS, TNT_ARCHS, full_names
+from ptnt_mm.zoo import config_names
+
+CLASSES = [(PyramidTNT, 'ptnt', ARCHS), (TNT, 'tnt', TNT_ARCHS), (CPVT, 'cpvt', CPVT_ARCHS)]
+EVERY_ARCH = [(cls, arch, row) for cls, _, archs in CLASSES for arch, row in archs.items()]
+
+
+def shapes(model: nn.Module) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(weight.shape) for name, weight in model.state_dict().items()}
+
+
+@pytest.mark.parametrize(('cls', 'arch', 'row'), EVERY_ARCH)
+def test_an_alias_and_the_row_itself_are_the_same_backbone(cls, arch, row):
+    with torch.device('meta'):
+        expected = shapes(cls(arch))
+        assert shapes(cls(row['alias'])) == shapes(cls(row)) == expected
+
+
+def test_classifiers_take_aliases():
+    with torch.device('meta'):
+        assert shapes(PyramidTNTClassifier('ti')) == shapes(PyramidTNTClassifier('tiny'))
+        plain = (PlainClassifier(dict(type='CPVT', arch=arch)) for arch in ('ti', 'tiny'))
+        assert shapes(next(plain)) == shapes(next(plain))
+
+
+@pytest.mark.parametrize(
+    ('alias', 'name'), [('ti', 'tiny'), ('m', 'medium'), ('tnt_b', 'tnt_base')]
+)
+def test_complexity_takes_aliases(alias, name):
+    with torch.device('meta'):
+        assert shapes(build(alias)) == shapes(build(name))
+
+
+@pytest.mark.parametrize(('cls', 'word', 'archs'), CLASSES)
+def test_aliases_are_those_in_the_names_of_configs(cls, word, archs):
+    known = full_names(archs)
+    assert len(known) == 2 * len(archs)
+    names = filter(None, (re.search(rf'_{word}_([a-z]+)_', name) for name in config_names()))
+    sizes = {match[1] for match in names}
+    assert sizes and sizes <= {row['alias'] for row in archs.values()}
