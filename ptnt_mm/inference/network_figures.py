@@ -211,9 +211,9 @@ SECTIONS = (
     Section(
         'tsne',
         't-SNE',
-        f'Every point is a channel, as in the TNT paper: the {_MOST_POINTS} that vary most, if there '
-        'are more. Channels with similar maps are close to each other; other distances have no '
-        'meaning.',
+        f'Every point is a channel, as in the TNT paper: the {_MOST_POINTS} that vary most if '
+        'there are more. Channels with similar maps are close to each other; other distances '
+        'have no meaning.',
         _points,
         is_open=False,
     ),
