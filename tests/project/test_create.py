@@ -1,0 +1,167 @@
+"""Projects are made whole or not at all, and their configs are checked and found by the folder."""
+
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip('labelformat')
+pytest.importorskip('mmdet')
+
+from mmengine.config import Config
+from PIL import Image
+
+from ptnt_mm.check.inspection import check
+from ptnt_mm.cli import new
+from ptnt_mm.engine.config import read_config
+from ptnt_mm.engine.work_dir import checkpoint_to_use, work_dir_of
+from ptnt_mm.project.create import PROBLEMS, Wishes, create_project
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.findings import Severity, of_kind
+
+from . import made
+
+
+def files_of(root: Path) -> dict[Path, bytes]:
+    return {file: file.read_bytes() for file in root.rglob('*') if file.is_file()}
+
+
+@pytest.mark.parametrize(
+    ('make', 'host'),
+    [
+        (made.yolo_roboflow, 'mmdet'),
+        (made.label_studio, 'mmdet'),
+        (made.colour_masks, 'mmseg'),
+        (made.class_folders, 'mmpretrain'),
+    ],
+)
+def test_a_project_passes_the_check_and_the_data_is_not_touched(tmp_path: Path, make, host: str):
+    pytest.importorskip(host)
+    data = make(tmp_path / 'my data')
+    before = files_of(data)
+    file = create_project(data, tmp_path / 'project')
+    assert len(file.read_text().splitlines()) <= 40
+    # The folder stands for its config.
+    config = read_config(str(tmp_path / 'project'))
+    assert config.default_scope == host
+    assert not of_kind(check(config), Severity.ERROR)
+    assert files_of(data) == before
+
+
+@pytest.mark.parametrize('backbone', ['resnet18', 'pvtv2_b0', 'tnt_s'])
+def test_other_backbones_are_wired_by_their_maps(tmp_path: Path, backbone: str):
+    data = made.label_studio(tmp_path / 'data')
+    file = create_project(data, tmp_path / 'project', Wishes(backbone=backbone, size=64))
+    found = check(Config.fromfile(file), thorough=False)
+    assert not of_kind(found, Severity.ERROR)
+
+
+def test_a_project_can_be_moved(tmp_path: Path):
+    create_project(made.darknet(tmp_path / 'data'), tmp_path / 'project')
+    (tmp_path / 'project').rename(tmp_path / 'other')
+    config = read_config(str(tmp_path / 'other'))
+    assert config.work_dir == str(tmp_path / 'other' / 'work_dir')
+    assert Path(config.val_evaluator.ann_file).is_file()
+
+
+def test_masks_of_objects_become_masks_of_classes(tmp_path: Path):
+    pytest.importorskip('mmseg')
+    data = made.cvat_shapes(tmp_path / 'data')
+    create_project(data, tmp_path / 'project', Wishes(task='semantic'))
+    config = read_config(str(tmp_path / 'project'))
+    assert config.classes == ('background', 'cell', 'dot')
+    for i in range(made.COUNT):
+        (file,) = (tmp_path / 'project' / 'labels' / 'masks').rglob(f'im{i}.png.png')
+        drawn = np.asarray(Image.open(file))
+        assert (drawn != made.class_mask(i)).mean() < 0.02  # COCO's polygons include their border
+
+
+def test_what_is_left_out_is_listed(tmp_path: Path):
+    data = made.voc(tmp_path / 'data')
+    file = data / 'Annotations' / 'im0.xml'
+    file.write_text(file.read_text().replace('<xmin>4', '<xmin>94'))
+    lines: list[str] = []
+    create_project(data, tmp_path / 'project', tell=lines.append)
+    assert 'Annotations/im0.xml: boxes' in (tmp_path / 'project' / PROBLEMS).read_text()
+    assert any('1 boxes without area: im0.xml' in line for line in lines)
+
+
+def test_difficult_objects_are_crowds(tmp_path: Path):
+    data = made.voc(tmp_path / 'data')
+    for file in (data / 'Annotations').iterdir():
+        file.write_text(file.read_text().replace('<difficult>0', '<difficult>1', 1))
+    create_project(data, tmp_path / 'project')
+    content = json.loads((tmp_path / 'project' / 'labels' / 'train.json').read_text())
+    assert sorted({one['iscrowd'] for one in content['annotations']}) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ('wishes', 'words'),
+    [
+        (Wishes(backbone='resnet19'), "unknown backbone 'resnet19': did you mean 'resnet18'"),
+        (Wishes(backbone='NoSuchNetwork'), 'NoSuchNetwork'),
+        (Wishes(weights='/nowhere.pth'), '/nowhere.pth'),
+        (Wishes(weights='published'), 'ptnt_ti has none'),
+        (Wishes(task='instance'), 'boxes alone'),
+        (Wishes(format='cvat'), 'CVAT|annotations'),
+    ],
+)
+def test_wishes_that_cannot_be_met(tmp_path: Path, wishes: Wishes, words: str):
+    data = made.darknet(tmp_path / 'data')
+    with pytest.raises(UserError, match=words):
+        create_project(data, tmp_path / 'project', wishes)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ['data']
+
+
+def test_nothing_is_written_into_the_data_or_over_a_folder(tmp_path: Path):
+    data = made.darknet(tmp_path / 'data')
+    with pytest.raises(UserError, match='where nothing is written'):
+        create_project(data, data / 'project')
+    (tmp_path / 'project').mkdir()
+    (tmp_path / 'project' / 'mine.txt').touch()
+    with pytest.raises(UserError, match='exists'):
+        create_project(data, tmp_path / 'project')
+    with pytest.raises(UserError, match='is not there'):
+        create_project(tmp_path / 'nowhere', tmp_path / 'other')
+
+
+def test_a_failure_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr('ptnt_mm.project.create.copy_bases', fail)
+    with pytest.raises(KeyboardInterrupt):
+        create_project(made.darknet(tmp_path / 'data'), tmp_path / 'project')
+    assert sorted(path.name for path in tmp_path.iterdir()) == ['data']
+
+
+def test_the_command_shows_what_it_found_and_what_comes_next(tmp_path: Path, capsys):
+    data, project = made.darknet(tmp_path / 'data'), tmp_path / 'project'
+    assert new.main([str(data), str(project), '--epochs', '3', '--size', '320']) == 0
+    shown = capsys.readouterr().out
+    assert 'YOLO' in shown and 'epochs = 3  # as asked' in shown
+    assert f'ptnt train {project}' in shown and 'nothing found' in shown
+    assert new.main([str(data), str(project)]) == 1
+
+
+def test_the_best_checkpoint_is_found_by_the_folder(tmp_path: Path):
+    config = Config(dict(work_dir=str(tmp_path / 'work_dir')))
+    with pytest.raises(UserError, match='holds no checkpoint'):
+        checkpoint_to_use(config, None)
+    (tmp_path / 'work_dir').mkdir()
+    for name in ('epoch_3.pth', 'best_coco_bbox_mAP_epoch_2.pth'):
+        made_archive(tmp_path / 'work_dir' / name)
+    assert checkpoint_to_use(config, None).endswith('best_coco_bbox_mAP_epoch_2.pth')
+    # One that is cut off is no checkpoint.
+    (tmp_path / 'work_dir' / 'best_coco_bbox_mAP_epoch_2.pth').write_bytes(b'PK')
+    assert checkpoint_to_use(config, None).endswith('epoch_3.pth')
+    assert checkpoint_to_use(config, 'mine.pth') == 'mine.pth'
+    assert work_dir_of(tmp_path) == tmp_path / 'work_dir'
+    assert work_dir_of(tmp_path / 'work_dir') == tmp_path / 'work_dir'
+
+
+def made_archive(file: Path) -> None:
+    with zipfile.ZipFile(file, 'w') as archive:
+        archive.writestr('data.pkl', b'')
