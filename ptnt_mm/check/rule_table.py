@@ -65,7 +65,7 @@ RULES = (
          'is {value}: probabilities lie between 0 and 1, and no mask has a pixel', 'write 0.5'),
     Rule(tuple(f'{path}iou_{end}' for path in _TESTING for end in ('threshold', 'thr')),
          outside(0, 1), error, 'is {value}: overlaps lie between 0 and 1', 'write 0.5 for 50 %'),
-    Rule('model.test_cfg.mode', lambda s: s.value not in ('slide', 'whole'), error,
+    Rule('model.test_cfg.mode', lambda s: s.value not in ('slide', 'whole', 'slide_flip'), error,
          "is {value!r}, expected 'slide' or 'whole'", scopes=('mmseg',)),
     Rule('model.test_cfg.mode', windows_lack, error, "is 'slide' without {found}",
          'write both in pixels: crop_size=(512, 512), stride=(341, 341)', scopes=('mmseg',)),

@@ -85,6 +85,7 @@ def test_a_planted_fault_is_found(labels: LabelDemo, plant, words: str):
 
 
 def test_a_sound_set_is_sound_through_to_a_step_of_training(labels: LabelDemo):
+    labels.options['param_scheduler.0.end'] = 5  # its epochs have two iterations
     findings = labels.findings('images', 'trial', 'heads', 'weights', 'model')
     assert not counted(findings)
     told = '\n'.join(map(str, findings))
