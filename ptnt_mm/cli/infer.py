@@ -100,15 +100,18 @@ def predict(
     if isinstance(images, Images) and images.skipped:
         print(f'Skipped, no images: {some(map(str, images.skipped))}', file=sys.stderr)
     results.prepare()
+    finished = False
     try:
         if isinstance(images, Images):
             look_at_images(images, predictor, results, draw)
         else:
             look_at_video(images, predictor, results, draw, window)
+        finished = True
     finally:
-        # Whatever stops us, Ctrl-C for one: what was found is kept.
+        # Whatever stops us, such as Ctrl-C: what was found is kept.
         results.write(
             format=FORMAT,
+            finished=finished,
             config=config_name or (config and config.filename),
             checkpoint=checkpoint,
             score_thr=predictor.score_thr,

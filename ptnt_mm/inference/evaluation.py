@@ -16,7 +16,7 @@ from ptnt_mm.engine.hosts import HOSTS
 from ptnt_mm.inference.classes import count_classes, find_classes, paint_map, write_labels
 from ptnt_mm.inference.images import encode_image, read_image
 from ptnt_mm.registry import HOOKS, METRICS
-from ptnt_mm.utils.atomic_files import check_new, write_whole
+from ptnt_mm.utils.atomic_files import check_new, fitted_name, write_whole
 from ptnt_mm.utils.errors import UserError
 
 
@@ -128,10 +128,10 @@ class DrawHook(Hook):
                 raise UserError(f'--show-dir: {error}') from error
             name = file.relative_to(self._root if file.is_relative_to(self._root) else file.anchor)
             # Not in the images' own formats: JPEG blurs borders, WebP has no room for two of them.
-            out = name.with_suffix('.png')
+            out = name.with_name(fitted_name(f'{name.stem}.png'))
             if self._drawn.setdefault(out, name) != name:
                 # Images that differ in their suffixes alone.
-                out = name.with_name(f'{name.name}.png')
+                out = name.with_name(fitted_name(f'{name.name}.png'))
             write_whole(self._folder / out, encode_image(picture, '.png'))
 
     def _picture(self, sample: Any, image: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from ptnt_mm.utils.atomic_files import fitted_name
 from ptnt_mm.utils.decoding import FORMATS, read_rgb
 from ptnt_mm.utils.errors import UserError
 
@@ -53,8 +54,10 @@ def read_image(file: Path) -> np.ndarray:
 
 
 def drawn_name(name: Path) -> Path:
-    """The name of the picture that is drawn for an image: its own where we can write such files."""
-    return name if name.suffix.lower() in FORMATS else name.with_name(f'{name.name}.png')
+    """Name the picture that is drawn for an image: the same if such files can be written."""
+    if name.suffix.lower() in FORMATS:
+        return name
+    return name.with_name(fitted_name(f'{name.name}.png'))
 
 
 def encode_image(image: np.ndarray, suffix: str) -> bytes:

@@ -5,25 +5,25 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from ptnt_mm.utils.atomic_files import write_whole
+from ptnt_mm.utils.atomic_files import remove_partials, write_whole
 from ptnt_mm.utils.errors import UserError
 
 FORMAT = 'ptnt_mm predictions 1'
-"""To be raised by whoever changes what the keys of the file mean."""
+"""Raise the number when the keys of the file change their meaning."""
 
 
 class Results:
-    """What one run found, gathered for the JSON file of its folder.
+    """Results of one run, gathered for the JSON file of its folder.
 
     Args:
         folder: The folder; it need not exist.
-        overwrite: Replace what an earlier run left in it.
+        overwrite: Replace the results of an earlier run, finished or killed.
 
     Attributes:
         file: The JSON file.
         drawn: The folder of pictures.
         found: An image each, as JSON.
-        failed: An image each that could not be read or looked at, as JSON.
+        failed: An image each that failed, as JSON.
 
     Raises:
         UserError: if there are results that may not be replaced, or files of the same names that
@@ -41,7 +41,7 @@ class Results:
             return
         if not _is_ours(self.file):
             raise UserError(
-                f'{folder} holds a {self.file.name} or {self.drawn.name} that is not of this '
+                f'{folder} holds a {self.file.name} or {self.drawn.name} that is not from this '
                 'tool: choose another --out, or move them away'
             )
         if not overwrite:
@@ -51,26 +51,31 @@ class Results:
             )
 
     def prepare(self) -> None:
-        """Make the folder, and throw away what an earlier run left, or raise a UserError."""
+        """Make the folder, and remove the results of an earlier run, or raise a UserError.
+
+        The JSON file is written now, without images: it marks the folder as ours if this process
+        is killed.
+        """
         folder = self.file.parent
+        self.write(format=FORMAT, finished=False)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self.file.unlink(missing_ok=True)
+            remove_partials(folder)
             if self.drawn.exists():
                 shutil.rmtree(self.drawn)
         except OSError as error:
-            raise UserError(f'{folder} cannot be written to: {error.strerror}') from error
+            reason = error.strerror or error
+            raise UserError(f'{self.drawn} cannot be removed: {reason}') from error
 
     def add(self, **entry: Any) -> None:
         """Add an image."""
         self.found.append(json.dumps(entry))
 
     def fail(self, file: str, reason: str) -> None:
-        """Add an image that could not be read or looked at."""
+        """Add an image that failed."""
         self.failed.append(json.dumps(dict(file=file, reason=reason)))
 
     def write(self, **about: Any) -> None:
-        """Write the file, one image a line, behind what is said of the whole run."""
+        """Write the file: facts about the whole run, then one image per line."""
         parts = [f'{json.dumps(key)}: {json.dumps(value)}' for key, value in about.items()]
         for key, entries in (('images', self.found), ('failed', self.failed)):
             lines = ',\n '.join(entries)
@@ -81,5 +86,5 @@ class Results:
 def _is_ours(file: Path) -> bool:
     try:
         return json.loads(file.read_text(encoding='utf-8'))['format'] == FORMAT
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False

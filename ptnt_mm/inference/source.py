@@ -10,8 +10,9 @@ from ptnt_mm.inference.images import Images, drawn_name, encode_image, find_imag
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.inference.results import Results
 from ptnt_mm.inference.video import VIDEO_SUFFIXES, Movie, Video, Window, open_video
-from ptnt_mm.utils.atomic_files import write_whole
+from ptnt_mm.utils.atomic_files import fitted_name, is_about_the_disk, write_whole
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import printable
 
 
 def default_out(text: str) -> Path:
@@ -40,23 +41,28 @@ def find_source(text: str, drawn: Path) -> Images | Video:
 
 
 def look_at_images(images: Images, predictor: Predictor, results: Results, draws: bool) -> None:
-    """Look at image files; one that fails is reported, and the others go on."""
+    """Look at image files; one that fails is reported, and the others go on.
+
+    Raises:
+        UserError: if a picture cannot be written because the disk is full or read-only.
+    """
     with Progress(console=Console(stderr=True)) as bar:
         for name in bar.track(images.files, description='Images'):
+            file = images.root / name
             try:
-                entry, drawn = _look(read_image(images.root / name), predictor, draws)
+                entry, drawn = _look(read_image(file), predictor, draws)
                 if drawn is not None:
                     picture = encode_image(drawn, drawn_name(name).suffix)
+                    write_whole(results.drawn / drawn_name(name), picture)
             except Exception as error:  # an image can fail in any way, out of memory for one
-                # The results name the file already.
-                reason = _reason(error).removeprefix(f'{images.root / name} ')
+                if is_about_the_disk(error):
+                    raise
+                reason = _reason(error, file)
                 results.fail(name.as_posix(), reason)
                 # Above the bar, whatever the file names are made of.
-                line = f'FAILED {name}: {reason}'.encode(errors='backslashreplace').decode()
+                line = f'FAILED {printable(str(name), 300)}: {reason}'
                 bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
                 continue
-            if drawn is not None:
-                write_whole(results.drawn / drawn_name(name), picture)
             results.add(file=name.as_posix(), **entry)
 
 
@@ -67,7 +73,7 @@ def look_at_video(
 
     Raises a UserError if it is damaged, or a frame cannot be looked at.
     """
-    file, frames = results.drawn / f'{Path(video.name).stem}.mp4', 0
+    file, frames = results.drawn / fitted_name(f'{Path(video.name).stem}.mp4'), 0
     with Progress(console=Console(stderr=True)) as bar, Movie(file, video.fps) as movie:
         for frame in bar.track(video, total=video.announced, description='Frames'):
             try:
@@ -91,9 +97,10 @@ def _look(image: np.ndarray, predictor: Predictor, draws: bool) -> tuple[dict, n
     return entry, predictor.draw(image, sample) if draws else None
 
 
-def _reason(error: Exception) -> str:
-    """Why an image failed, in one line."""
-    text = ' '.join(str(error).split())
+def _reason(error: Exception, file: Path | None = None) -> str:
+    """Explain in one line why an image failed, without the file, which is named anyway."""
+    text = str(error).removeprefix(f'{file} ')
+    text = printable(' '.join(text.split()), 1000)
     return text if isinstance(error, UserError) else f'{type(error).__name__}: {text}'
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from ptnt_mm.utils.atomic_files import temporary_name
 from ptnt_mm.utils.errors import UserError
 
 VIDEO_SUFFIXES = ('.avi', '.m4v', '.mkv', '.mov', '.mp4', '.mpeg', '.mpg', '.webm', '.wmv')
@@ -77,7 +78,7 @@ class Movie:
     def __init__(self, file: Path, fps: float):
         self._file = file
         # Not ``write_whole``: OpenCV needs the file extension, and a stopped video is kept.
-        self._partial = file.with_name(f'.{file.stem}.partial-{os.getpid()}{file.suffix}')
+        self._partial = temporary_name(file, 'partial', file.suffix)
         self._fps = fps
         self._writer = None
 

@@ -1,8 +1,10 @@
-"""Write files and folders whole or not at all, and describe files by checksums."""
+"""Write files and folders completely or not at all, fit their names, and compute checksums."""
 
+import errno
 import hashlib
 import os
 import shutil
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,15 +12,16 @@ from pathlib import Path
 from ptnt_mm.utils.errors import UserError
 
 _PARTIAL = 'partial'
+_LONGEST = 255  # bytes of a name, on nearly all file systems
 
 
 def write_whole(file: Path, content: bytes | str) -> None:
-    """Write a file, with its folders: its name is given to it when all bytes are on the disk.
+    """Write a file, and its folders; it gets its name when all bytes are on the disk.
 
     Raises:
         UserError: if the file cannot be written; what had the name before is left as it was.
     """
-    partial = _beside(file, _PARTIAL)
+    partial = temporary_name(file, _PARTIAL)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -46,7 +49,7 @@ def folder_written_whole(folder: Path) -> Iterator[Path]:
     Raises:
         OSError: if the folder cannot be written.
     """
-    building, old = _beside(folder, _PARTIAL), _beside(folder, 'old')
+    building, old = temporary_name(folder, _PARTIAL), temporary_name(folder, 'old')
     # A killed process may have had the same number.
     shutil.rmtree(building, ignore_errors=True)
     try:
@@ -71,7 +74,7 @@ def check_room(folder: Path) -> None:
     Raises:
         OSError: if not. A full disk or a used-up quota still lets empty files be made.
     """
-    probe = _beside(folder / 'room', _PARTIAL)
+    probe = temporary_name(folder / 'room', _PARTIAL)
     try:
         with probe.open('wb') as stream:
             stream.write(bytes(2**20))
@@ -99,6 +102,45 @@ def check_new(file: Path, overwrite: bool) -> None:
         raise UserError(f'{file} cannot be written: there is no folder {file.parent}')
 
 
-def _beside(path: Path, what: str) -> Path:
-    """Return a hidden path beside a file or folder, unique to this process."""
-    return path.with_name(f'.{path.name}.{what}-{os.getpid()}')
+def is_about_the_disk(error: BaseException) -> bool:
+    """Return whether a file was not written for a reason that all others share, as on a full disk.
+
+    Args:
+        error: An OSError, or a UserError of :func:`write_whole`.
+    """
+    cause = error.__cause__ if isinstance(error, UserError) else error
+    shared = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+    return isinstance(cause, OSError) and cause.errno in shared
+
+
+def fitted_name(name: str) -> str:
+    """Cut a file name that is too long for a file system; others stay as they are.
+
+    The result has the beginning of the name, '~' and eight digits that depend on all of it, so that
+    names which differ in the part that is cut stay different, and its suffix.
+    """
+    return name if len(os.fsencode(name)) <= _LONGEST else _cut(name, _LONGEST)
+
+
+def temporary_name(path: Path, what: str, suffix: str = '') -> Path:
+    """Return a hidden path beside a file or folder, unique to this process.
+
+    Args:
+        path: The file or folder that it is for. Its name may be as long as the system allows.
+        what: What it is, in a word.
+        suffix: The end of the name, for programs that look at it.
+    """
+    # Some file systems, such as eCryptfs, allow only 143 bytes.
+    name = path.name if len(os.fsencode(path.name)) <= 100 else _cut(path.name, 100)
+    return path.with_name(f'.{name}.{what}-{os.getpid()}{suffix}')
+
+
+def _cut(name: str, length: int) -> str:
+    """Cut a file name to at most so many bytes, see :func:`fitted_name`."""
+    stem, suffix = os.path.splitext(name)
+    if len(os.fsencode(suffix)) > 20:  # no suffix, but a dot somewhere in a long name
+        stem, suffix = name, ''
+    end = f'~{zlib.crc32(os.fsencode(name)):08x}{suffix}'
+    start = os.fsencode(stem)[: length - len(os.fsencode(end))]
+    # Not through the middle of a character.
+    return start.decode(errors='ignore') + end

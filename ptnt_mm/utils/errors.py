@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from io import TextIOWrapper
 
 from ptnt_mm.utils.console import show
 
@@ -15,6 +16,9 @@ class UserError(Exception):
 
 def exit_status(command: Callable[[], int | None]) -> int:
     """Run a command line: its exit status, 1 for an error of the user's, 130 for Ctrl-C."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        # Printing a file name that is not valid text must not raise, as on standard error.
+        sys.stdout.reconfigure(errors='backslashreplace')
     try:
         return command() or 0
     except UserError as error:

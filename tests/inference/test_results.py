@@ -46,7 +46,12 @@ def test_results_are_replaced_only_when_asked(tmp_path: Path):
     results = Results(tmp_path, overwrite=True)
     assert results.file.exists()
     results.prepare()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ['mine.txt', 'new']
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        'mine.txt',
+        'new',
+        'predictions.json',
+    ]
+    assert json.loads(results.file.read_text())['finished'] is False
 
 
 @pytest.mark.parametrize('name', ['predictions.json', 'drawn/mine.png'])
@@ -54,7 +59,7 @@ def test_files_of_others_are_never_replaced(name: str, tmp_path: Path):
     file = tmp_path / name
     file.parent.mkdir(exist_ok=True)
     file.write_text('[]')
-    with pytest.raises(UserError, match='is not of this tool'):
+    with pytest.raises(UserError, match='is not from this tool'):
         Results(tmp_path, overwrite=True)
     assert file.read_text() == '[]'
 
@@ -63,5 +68,5 @@ def test_a_folder_that_cannot_be(tmp_path: Path):
     (tmp_path / 'file').touch()
     with pytest.raises(UserError, match='is not a folder'):
         Results(tmp_path / 'file', overwrite=False)
-    with pytest.raises(UserError, match='cannot be written to'):
+    with pytest.raises(UserError, match='cannot be written'):
         Results(tmp_path / 'file' / 'below', overwrite=False).prepare()

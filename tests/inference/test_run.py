@@ -1,6 +1,9 @@
 """What becomes of images, videos and Ctrl-C, with a predictor that finds the same everywhere."""
 
+import errno
 import json
+import os
+import signal
 from pathlib import Path
 
 import cv2
@@ -221,3 +224,98 @@ def test_results_do_not_go_among_the_images(place: Path, capsys: pytest.CaptureF
     assert infer('in', '--out', place / 'in') == 1
     assert 'is the folder of the images: choose another one' in capsys.readouterr().err
     assert infer('in', '--out', place / 'in' / 'found') == 0
+
+
+NAMES = [
+    'x' * 251 + '.png',
+    'ä' * 125 + '.jpg',
+    'a\nb.png',
+    ' a .png',
+    '-a.png',
+    'f\udce4hre.png',
+    '[red].png',
+]
+
+
+def test_any_name_that_the_system_allows(place: Path, capsys: pytest.CaptureFixture):
+    """One by one, too: the name becomes that of the output folder."""
+    for name in NAMES:
+        save(place / 'in' / name)
+    assert infer('in', '--out', 'out') == 0
+    assert [entry['file'] for entry in predictions(place / 'out')['images']] == sorted(NAMES)
+    assert sorted(path.name for path in (place / 'out' / 'drawn').iterdir()) == sorted(NAMES)
+    for name in NAMES:
+        assert infer(place / 'in' / name) == 0
+        assert (place / 'work_dirs' / 'infer' / name / 'drawn' / name).is_file()
+    assert infer('in', '--out', 'out') == 1, 'and the folder is one of results'
+
+
+def test_a_picture_whose_name_would_be_too_long(place: Path):
+    """Images with unknown suffixes become PNG."""
+    names = ['x' * 252 + '.ab', 'x' * 252 + '.cd']
+    for name in names:
+        save(place / 'in' / 'a.png').rename(place / 'in' / name)
+        assert infer(place / 'in' / name, '--out', place / name[-2:]) == 0
+    drawn = [next((place / folder / 'drawn').iterdir()).name for folder in ('ab', 'cd')]
+    assert drawn[0] != drawn[1]
+    assert all(name.startswith('x' * 200) and name.endswith('.png') for name in drawn)
+
+
+def test_a_picture_that_cannot_be_written_does_not_stop_the_others(
+    place: Path, monkeypatch, capsys
+):
+    for number in range(3):
+        save(place / 'in' / f'{number}.png')
+    refuse(monkeypatch, '1.png', errno.EILSEQ)
+    assert infer('in', '--out', 'out') == 1
+    found = predictions(place / 'out')
+    assert [entry['file'] for entry in found['images']] == ['0.png', '2.png']
+    assert [entry['file'] for entry in found['failed']] == ['1.png']
+    assert 'FAILED 1.png' in capsys.readouterr().err and found['finished']
+
+
+@pytest.mark.parametrize('number', [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
+def test_a_full_disk_stops_at_once(place: Path, monkeypatch, capsys, number: int):
+    """The others would not be written, either."""
+    for name in range(3):
+        save(place / 'in' / f'{name}.png')
+    refuse(monkeypatch, '1.png', number)
+    assert infer('in', '--out', 'out') == 1
+    found = predictions(place / 'out')
+    assert len(found['images']) == 1 and not found['finished']
+    assert f'1.png cannot be written: {os.strerror(number)}' in capsys.readouterr().err
+
+
+def refuse(monkeypatch: pytest.MonkeyPatch, name: str, number: int) -> None:
+    """Let the system refuse to give a file its name."""
+    replace = os.replace
+
+    def refused(source: Path, target: Path) -> None:
+        if Path(target).name == name:
+            raise OSError(number, os.strerror(number))
+        replace(source, target)
+
+    monkeypatch.setattr(os, 'replace', refused)
+
+
+def test_the_folder_of_a_killed_run_can_be_used_again(place: Path, monkeypatch, capsys):
+    for number in range(3):
+        save(place / 'in' / f'{number}.png')
+    with monkeypatch.context() as patched:
+        patched.setattr(Same, 'describe', lambda self, sample: os.kill(os.getpid(), signal.SIGKILL))
+        child = os.fork()
+        if child == 0:
+            infer('in', '--out', 'out')
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == signal.SIGKILL
+    # As a run has that is killed later.
+    (place / 'out' / 'drawn').mkdir()
+    (place / 'out' / 'drawn' / 'old.png').touch()
+    (place / 'out' / '.predictions.json.partial-1').touch()
+    assert predictions(place / 'out')['finished'] is False
+    assert infer('in', '--out', 'out') == 1
+    assert '--overwrite' in capsys.readouterr().err
+    assert infer('in', '--out', 'out', '--overwrite') == 0
+    assert sorted(path.name for path in (place / 'out').rglob('*')) == [
+        '0.png', '1.png', '2.png', 'drawn', 'predictions.json',
+    ]  # fmt: skip

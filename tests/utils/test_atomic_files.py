@@ -1,11 +1,20 @@
 """Files are written whole or not at all."""
 
+import io
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
-from ptnt_mm.utils.atomic_files import check_new, write_whole
+from ptnt_mm.utils.atomic_files import (
+    check_new,
+    fitted_name,
+    folder_written_whole,
+    remove_partials,
+    temporary_name,
+    write_whole,
+)
 from ptnt_mm.utils.errors import UserError, exit_status
 
 
@@ -73,3 +82,40 @@ def test_exit_status(capsys: pytest.CaptureFixture):
         130,
     ]
     assert capsys.readouterr().err == 'error: mend this\n\nStopped.\n'
+
+
+LONGEST = [c * (255 // len(os.fsencode(c))) for c in ('x', 'ä', '大', '\udce4')]
+
+
+@pytest.mark.parametrize('name', LONGEST)
+def test_names_as_long_as_the_system_allows(tmp_path: Path, name: str):
+    write_whole(tmp_path / name, 'whole')
+    with folder_written_whole(tmp_path / name[::-1][1:]) as building:
+        (building / 'file').touch()
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize('name', LONGEST)
+def test_names_that_are_too_long_are_cut_so_that_they_differ(tmp_path: Path, name: str):
+    first, second = (fitted_name(f'{name}{end}.png') for end in 'ab')
+    assert first != second
+    for fitted in (first, second):
+        write_whole(tmp_path / fitted, '')
+        assert fitted.startswith(name[:20].rstrip('\udce4')) and fitted.endswith('.png')
+    assert fitted_name(name) == name
+
+
+def test_long_names_have_temporary_names_of_their_own(tmp_path: Path):
+    """Two that differ at their ends may be written at the same time."""
+    first, second = (temporary_name(tmp_path / ('x' * 200 + end), 'partial') for end in 'ab')
+    assert first != second
+    write_whole(first, 'left by a killed process')
+    remove_partials(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_output_that_is_no_text_is_printed(monkeypatch: pytest.MonkeyPatch):
+    printed = io.BytesIO()
+    monkeypatch.setattr(sys, 'stdout', io.TextIOWrapper(printed, 'utf-8', write_through=True))
+    assert exit_status(lambda: print('f\udce4hre')) == 0
+    assert printed.getvalue() == b'f\\udce4hre\n'
