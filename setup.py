@@ -59,6 +59,8 @@ EXTRAS = {
     ],
     'dev': [
         'hypothesis>=6.100',
+        # Writes data sets that the tests of `ptnt new` read.
+        'labelformat>=0.1.17',
         'nox>=2025.2.9',
         # What exported files are written and run with.
         'onnx>=1.18',

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ptnt_mm.project.backbones import DEFAULT_BACKBONE
+from ptnt_mm.project.code import Code, comment, literal
 from ptnt_mm.project.facts import Facts
 from ptnt_mm.project.recipe import Choice, Recipe
 
@@ -17,14 +18,7 @@ _SCALES = {16: [4, 8], 8: [2, 4, 8]}
 _SCALED = [127.5, 127.5, 127.5]
 
 
-class _Name(str):
-    """Code, which is written without quotes."""
-
-    def __repr__(self) -> str:
-        return str(self)
-
-
-_COUNT = _Name('len(classes)')
+_COUNT = Code('len(classes)')
 
 
 def model_lines(facts: Facts, recipe: Recipe) -> Iterator[str]:
@@ -33,11 +27,11 @@ def model_lines(facts: Facts, recipe: Recipe) -> Iterator[str]:
         yield 'count = dict(num_classes=len(classes))'
     yield 'model = dict('
     if preprocessor := _preprocessor(facts):
-        yield f'    data_preprocessor={_dict(preprocessor)},'
+        yield f'    data_preprocessor={literal(preprocessor)},'
     settings = dict(_delete_=True, **facts.backbone.settings)
     if facts.task == 'classification' and len(facts.backbone.channels) > 1:
         settings['out_indices'] = (len(facts.backbone.channels) - 1,)
-    yield f'    backbone={_dict(settings)},'
+    yield f'    backbone={literal(settings)},'
     for line in _HEADS[facts.task](facts, recipe):
         yield f'    {line}'
     yield ')'
@@ -48,7 +42,7 @@ def _preprocessor(facts: Facts) -> dict[str, Any]:
     if facts.backbone.mean != _SCALED:
         settings |= dict(mean=facts.backbone.mean, std=facts.backbone.std)
     if facts.task == 'semantic':
-        settings |= dict(size=_Name('crop'))
+        settings |= dict(size=Code('crop'))
     if facts.task == 'classification':
         settings |= dict(num_classes=_COUNT)
     return settings
@@ -61,7 +55,7 @@ def _retinanet(facts: Facts, recipe: Recipe) -> Iterator[str]:
     head = dict(num_classes=_COUNT)
     if recipe['anchors'].value is not None:
         head |= dict(anchor_generator=dict(octave_base_scale=recipe['anchors'].value // 8))
-    yield f'bbox_head={_dict(head)},{_comment(recipe["anchors"].because)}'
+    yield f'bbox_head={literal(head)},{comment(recipe["anchors"].because)}'
     limit = recipe['max_per_img']
     yield from _test(limit, dict(max_per_img=limit.value))
 
@@ -70,7 +64,7 @@ def _mask_rcnn(facts: Facts, recipe: Recipe) -> Iterator[str]:
     yield from _neck(facts, recipe, _FROM_4)
     if recipe['anchors'].value is not None:
         rpn = dict(anchor_generator=dict(scales=_SCALES[recipe['anchors'].value]))
-        yield f'rpn_head={_dict(rpn)},{_comment(recipe["anchors"].because)}'
+        yield f'rpn_head={literal(rpn)},{comment(recipe["anchors"].because)}'
     yield 'roi_head=dict(bbox_head=count, mask_head=count),'
     limit = recipe['max_per_img']
     yield from _test(limit, dict(rcnn=dict(max_per_img=limit.value)))
@@ -84,12 +78,12 @@ def _semantic_fpn(facts: Facts, recipe: Recipe) -> Iterator[str]:
     if len(levels) < len(_FROM_4):
         head |= dict(in_channels=[recipe['width'].value] * len(levels))
         head |= dict(in_index=list(range(len(levels))), feature_strides=levels)
-    yield f'decode_head={_dict(head)},'
+    yield f'decode_head={literal(head)},'
 
 
 def _classifier(facts: Facts, recipe: Recipe) -> Iterator[str]:
     head = dict(num_classes=_COUNT, in_channels=facts.backbone.channels[-1])
-    yield f'head={_dict(head)},'
+    yield f'head={literal(head)},'
     choice = recipe['augmentation']
     if choice.value != 'light':
         yield f'train_cfg=None,  # images are not mixed: {choice.because}'
@@ -105,7 +99,7 @@ _HEADS = {
 
 def _test(choice: Choice, settings: dict[str, Any]) -> Iterator[str]:
     if choice.value is not None:
-        yield f'test_cfg={_dict(settings)},{_comment(choice.because)}'
+        yield f'test_cfg={literal(settings)},{comment(choice.because)}'
 
 
 def _neck(
@@ -119,28 +113,16 @@ def _neck(
     if len(channels) == 1:
         settings = dict(type='SimpleFeaturePyramid', in_channels=channels[0], out_channels=width)
         settings |= dict(in_stride=backbone.strides[0], out_strides=strides)
-        yield f'neck={_dict(dict(_delete_=True, **settings))},'
+        yield f'neck={literal(dict(_delete_=True, **settings))},'
     elif facts.task == 'detection':
         # The fragment has all else.
-        yield f'neck={_dict(dict(in_channels=channels, **(more or {})))},'
+        yield f'neck={literal(dict(in_channels=channels, **(more or {})))},'
     elif backbone.strides[0] > strides[0]:
         finer = dict(type='FinerLevelNeck', in_channels=channels)
         fpn = dict(type='FPN', in_channels=[channels[0], *channels], out_channels=width)
-        yield f'neck=[{_dict(finer)},  # the first map, doubled, is stride {strides[0]}'
-        yield f'      {_dict(dict(**fpn, num_outs=len(strides)))}],'
+        yield f'neck=[{literal(finer)},  # the first map, doubled, is stride {strides[0]}'
+        yield f'      {literal(dict(**fpn, num_outs=len(strides)))}],'
     else:
         fpn = dict(type='FPN', in_channels=channels, out_channels=width, num_outs=len(strides))
-        yield f'neck={_dict(dict(_delete_=True, **fpn))},'
+        yield f'neck={literal(dict(_delete_=True, **fpn))},'
 
-
-def _dict(settings: dict[str, Any]) -> str:
-    """Settings as a config writes them: dict(key=value)."""
-
-    def written(value: Any) -> str:
-        return _dict(value) if isinstance(value, dict) else repr(value)
-
-    return f'dict({", ".join(f"{key}={written(value)}" for key, value in settings.items())})'
-
-
-def _comment(text: str) -> str:
-    return f'  # {text}' if text else ''

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ptnt_mm.engine.work_dir import PROJECT_WORK_DIR
+from ptnt_mm.project.code import comment, comment_line, literal
 from ptnt_mm.project.facts import Facts
 from ptnt_mm.project.model_settings import model_lines
 from ptnt_mm.project.recipe import Recipe
@@ -41,15 +42,15 @@ def config_text(facts: Facts, recipe: Recipe, data: Path, opening: list[str]) ->
         data: The folder of the images, absolute.
         opening: What the first lines say, as comments.
     """
-    lines = [f'# {line}' for line in opening]
+    lines = list(map(comment_line, opening))
     lines += ['_base_ = [']
     model, loading, *others = map(repr, bases(facts, recipe))
-    lines += [f'    {model},{_comment(recipe["model"].because)}']
+    lines += [f'    {model},{comment(recipe["model"].because)}']
     lines += [f'    {loading},', f'    {", ".join(others)},']
     lines += [']']
-    lines += [f'images = {str(data)!r}', f"labels = '{{{{ fileDirname }}}}/{LABELS}'"]
+    lines += [f'images = {literal(str(data))}', f"labels = '{{{{ fileDirname }}}}/{LABELS}'"]
     lines += [f"work_dir = '{{{{ fileDirname }}}}/{PROJECT_WORK_DIR}'"]
-    lines += [f'classes = {facts.classes!r}']
+    lines += [f'classes = {literal(facts.classes)}']
     lines += _figures(recipe)
     lines += model_lines(facts, recipe)
     lines += _pipelines(facts, recipe)
@@ -63,13 +64,13 @@ def _figures(recipe: Recipe) -> Iterator[str]:
     for setting in _FIGURES:
         choice = recipe[setting]
         if choice.value is not None:
-            yield f'{setting} = {choice.value}{_comment(choice.because)}'
+            yield f'{setting} = {choice.value}{comment(choice.because)}'
 
 
 def _pipelines(facts: Facts, recipe: Recipe) -> Iterator[str]:
     loaded, choice = _LOADED[facts.task], recipe['augmentation']
     place = f'_base_.train_dataloader.dataset.pipeline[{loaded}:{loaded}]'
-    yield f'{place} = [{_comment(choice.because)}'
+    yield f'{place} = [{comment(choice.because)}'
     for step in _steps(facts, choice.value):
         yield f'    {step},'
     yield ']'
@@ -132,12 +133,9 @@ def _schedule(facts: Facts, recipe: Recipe) -> Iterator[str]:
     if facts.backbone.no_decay != _TABLES:
         decay = ''.join(f', {name}=dict(decay_mult=0.0)' for name in facts.backbone.no_decay)
         settings.append(f'paramwise_cfg=dict(custom_keys=dict(_delete_=True{decay}))')
-    yield f'optim_wrapper = dict({", ".join(settings)}){_comment(steps.because)}'
+    yield f'optim_wrapper = dict({", ".join(settings)}){comment(steps.because)}'
     yield f'auto_scale_lr = dict(base_batch_size={batch})'
 
 
 _TABLES = ('outer_pos', 'inner_pos')  # what the fragment does not decay
 
-
-def _comment(text: str) -> str:
-    return f'  # {text}' if text else ''

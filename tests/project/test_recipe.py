@@ -9,12 +9,15 @@ import pytest
 
 pytest.importorskip('pycocotools')
 
+from mmengine.config import Config
+
 from ptnt_mm.project.backbones import Backbone
 from ptnt_mm.project.facts import Facts
 from ptnt_mm.project.recipe import RULES, choose_recipe
 from ptnt_mm.project.step_memory import StepMemory
-from ptnt_mm.project.write import config_text
+from ptnt_mm.project.write import bases, config_text
 from ptnt_mm.utils.tables import markdown
+from ptnt_mm.zoo import copy_bases
 
 ROOT = Path(__file__).parents[2]
 PYRAMID = Backbone(
@@ -129,3 +132,23 @@ def test_the_page_has_every_rule():
     rows = [(f'`{rule.setting}`', rule.rule, rule.reason) for rule in RULES]
     table = markdown(('Setting', 'Rule', 'Reason'), rows).replace('---:', '---')
     assert table in (ROOT / 'docs' / 'data.md').read_text()
+
+
+def test_names_from_strangers_stay_names(tmp_path: Path):
+    """MMEngine fills in templates before it runs a config: they must not come from the labels."""
+    classes = (
+        "{{ $NO_SUCH:'+str(1/0)+' }}",
+        '{{ fileDirname }}',
+        "a', __import__('os').abort(), 'b",
+        '{{ _base_.model }}',
+        'a\nb',
+    )
+    facts = replace(FACTS, classes=classes)
+    data = Path("/data/{{ $HOME }}/it's\n1/0")
+    recipe = choose_recipe(facts)
+    copy_bases(bases(facts, recipe), tmp_path)
+    text = config_text(facts, recipe, data, [f'Written for {data}'])
+    (tmp_path / 'config.py').write_text(text)
+    config = Config.fromfile(tmp_path / 'config.py')
+    assert config.classes == classes
+    assert config.images == str(data)
