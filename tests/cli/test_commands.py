@@ -149,4 +149,5 @@ def test_other_shells_get_commands_flags_and_configs(completion, shell: str):
 def test_a_command_whose_libraries_are_missing_is_completed_by_its_name(completion, monkeypatch):
     monkeypatch.setitem(sys.modules, 'ptnt_mm.cli.infer', None)
     script = completion('bash')
-    assert ' infer ' in script and 'score-thr' not in script and 'auto-scale-lr' in script
+    assert ' infer ' in script and 'auto-scale-lr' in script
+    assert '_shtab_ptnt_infer_option' not in script
