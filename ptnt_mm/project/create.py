@@ -19,6 +19,7 @@ from ptnt_mm.project.tree import Tree
 from ptnt_mm.project.write import LABELS, bases, config_text, host_of
 from ptnt_mm.utils.atomic_files import folder_written_whole, write_whole
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import printable
 from ptnt_mm.zoo import copy_bases
 
 PROBLEMS = 'problems.txt'
@@ -157,8 +158,9 @@ def _findings(facts: Facts, labels: Labels) -> list[str]:
 
 def _problems(tree: Tree, labels: Labels) -> str:
     lines = (
-        f'{_shown(tree, problem.file)}: {problem.kind}'
-        + f': {problem.detail}' * bool(problem.detail)
+        printable(
+            f'{_shown(tree, problem.file)}: {problem.kind}: {problem.detail}'.rstrip(': '), 1000
+        )
         for problem in labels.problems
     )
     return '\n'.join(lines) + '\n'

@@ -125,4 +125,3 @@ def _neck(
     else:
         fpn = dict(type='FPN', in_channels=channels, out_channels=width, num_outs=len(strides))
         yield f'neck={literal(dict(_delete_=True, **fpn))},'
-

@@ -16,7 +16,7 @@ from ptnt_mm.project.formats.format import Format
 from ptnt_mm.project.labels import TASKS, Labels
 from ptnt_mm.project.tree import Tree
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import unknown_name
+from ptnt_mm.utils.text import printable, unknown_name
 
 FORMATS = tuple(
     module.FORMAT
@@ -101,8 +101,8 @@ def summary(labels: Labels) -> list[str]:
     for problem in labels.problems:
         kinds.setdefault(problem.kind, []).append(problem)
     return [
-        f'{len(problems):,} {kind}: {problems[0].file.name}'
-        + f' ({problems[0].detail})' * bool(problems[0].detail)
+        f'{len(problems):,} {kind}: {printable(problems[0].file.name)}'
+        + f' ({printable(problems[0].detail)})' * bool(problems[0].detail)
         + f' and {len(problems) - 1:,} more' * (len(problems) > 1)
         for kind, problems in kinds.items()
     ]

@@ -138,4 +138,3 @@ def _schedule(facts: Facts, recipe: Recipe) -> Iterator[str]:
 
 
 _TABLES = ('outer_pos', 'inner_pos')  # what the fragment does not decay
-

@@ -104,6 +104,14 @@ def drop(*path: Any) -> Callable[[Any], None]:
     return change
 
 
+def plant_yaml_bomb(root: Path) -> None:
+    """Add a third name, which stands for 9 ** 30 letters."""
+    file = root / 'data.yaml'
+    bomb = ['l0: &l0 [x, x, x, x, x, x, x, x, x]']
+    bomb += [f'l{i}: &l{i} [{", ".join([f"*l{i - 1}"] * 9)}]' for i in range(1, 30)]
+    file.write_text('\n'.join((*bomb, file.read_text(), 'names: [cell, dot, *l29]\n')))
+
+
 _XML = '<xmin>.*?</xmin>'
 _POINTS = 'points="[^"]*"'
 _ESCAPE = '../../../../etc/passwd.png'
@@ -220,10 +228,7 @@ _YOLO: dict[str, Spoil] = {
     'folder missing': partial(rewrite, 'data.yaml', 'train: images', 'train: nowhere'),
     'path leads out': partial(rewrite, 'data.yaml', 'train: images', 'train: ../../../../etc'),
     'absolute path': partial(rewrite, 'data.yaml', 'path: .', 'path: /datasets/mine'),
-    'yaml bomb': partial(
-        rewrite, 'data.yaml', '^',
-        'a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: &c [*b, *b, *b]\nd: [*c, *c, *c]\n',
-    ),
+    'yaml bomb': plant_yaml_bomb,
 }  # fmt: skip
 
 _CVAT: dict[str, Spoil] = {

@@ -93,7 +93,14 @@ def _names(tree: Tree, content: Mapping, labels: Labels) -> dict[int, str]:
             except UserError as error:
                 labels.report(file, UNREADABLE, str(error))
     pairs = names.items() if isinstance(names, dict) else enumerate(names)
-    known = {int(key): str(name) for key, name in pairs if str(key).isdigit()}
+    # A list of lists of lists may stand for billions of names.
+    known = {
+        int(key): str(name)
+        for key, name in pairs
+        if isinstance(key, (int, str))
+        and str(key).isdigit()
+        and isinstance(name, (str, int, float))
+    }
     for _, name in sorted(known.items()):
         labels.add_class(name)
     count = content.get('nc')
@@ -109,8 +116,9 @@ def _listed(
     found: dict[Path, str] = {}
     for split in _SPLITS:
         value = content.get(split) or (content.get('valid') if split == 'val' else None)
-        for name in value if isinstance(value, list) else [value] if value else []:
-            place = _place(tree, file, content, str(name))
+        names = value if isinstance(value, list) else [value]
+        for name in (name for name in names if isinstance(name, str)):
+            place = _place(tree, file, content, name)
             if place is None:
                 labels.report(file, 'folders or lists that were not found', f'{split}: {name}')
             elif place.is_dir():
@@ -127,7 +135,7 @@ def _place(tree: Tree, file: Path, content: Mapping[str, Any], name: str) -> Pat
     Paths count from ``path``, if that is there, or else from the settings' folder. Roboflow writes
     '../train/images' for what lies beside its settings.
     """
-    root = str(content.get('path') or '')
+    root = content.get('path') if isinstance(content.get('path'), str) else ''
     inside = re.sub(r'^(\.\.?/)+', '', name.replace('\\', '/'))
     for folder in (file.parent / root, file.parent, tree.root):
         for path in (folder / name, folder / inside):
