@@ -9,6 +9,7 @@ from mmengine.model import BaseModule
 from torch import Tensor, nn
 
 from ptnt_mm.models.archs import full_names, settings
+from ptnt_mm.models.feature_info import FeatureInfo
 from ptnt_mm.models.layers.position import POSITIONS, PositionEncoding
 from ptnt_mm.models.layers.shapes import pad, reduced
 from ptnt_mm.models.pretrained import load_pretrained, pretrained_init
@@ -30,6 +31,9 @@ class Backbone(BaseModule):
     Raises:
         ValueError: for ``frozen_stages`` out of range.
     """
+
+    feature_info: FeatureInfo
+    """Channels, strides and modules of the maps, as timm describes them."""
 
     patch: int
     """Side of an outer token of the finest grid, in pixels."""

@@ -15,6 +15,7 @@ from ptnt_mm.models.backbone import (
     choose_position,
     is_positive,
 )
+from ptnt_mm.models.feature_info import FeatureInfo
 from ptnt_mm.models.layers.block import OuterBlock, run_block
 from ptnt_mm.models.layers.drop import drop_path_rates
 from ptnt_mm.models.layers.init import init_weights
@@ -89,8 +90,11 @@ class PlainBackbone(Backbone):
             drop_rate: Dropout of the tokens behind the position table.
             drop_path_rate: Rate of dropping a residual branch in the last block.
         """
-        self.out_channels = (dim,) * len(self.out_indices)
-        self.out_strides = (PLAIN_PATCH,) * len(self.out_indices)
+        self.feature_info = FeatureInfo(
+            'blocks', (dim,) * self.depth, (PLAIN_PATCH,) * self.depth, self.out_indices
+        )
+        self.out_channels = tuple(self.feature_info.channels())
+        self.out_strides = tuple(self.feature_info.reduction())
         if self.class_tokens:
             self.cls_token = nn.Parameter(torch.zeros(1, 1, dim))
         new_position = choose_position('position', position, _POSITIONS)

@@ -17,6 +17,7 @@ from ptnt_mm.models.backbone import (
     is_positive,
     read_arch,
 )
+from ptnt_mm.models.feature_info import FeatureInfo
 from ptnt_mm.models.layers.aggregation import SentenceAggregation, WordAggregation
 from ptnt_mm.models.layers.attention import OUTER_ATTENTIONS
 from ptnt_mm.models.layers.block import BlockOptions
@@ -111,8 +112,10 @@ class PyramidTNT(Backbone):
             pretrain_img_size, PATCH * 2 ** (NUM_STAGES - 1)
         )
         self.norm_eval = norm_eval
-        self.out_channels = tuple(arch['outer_dims'][i] for i in self.out_indices)
-        self.out_strides = tuple(PATCH * 2**i for i in self.out_indices)
+        strides = [PATCH * 2**i for i in range(NUM_STAGES)]
+        self.feature_info = FeatureInfo('stages', arch['outer_dims'], strides, self.out_indices)
+        self.out_channels = tuple(self.feature_info.channels())
+        self.out_strides = tuple(self.feature_info.reduction())
 
         inner_dims, outer_dims = arch['inner_dims'], arch['outer_dims']
         self.patch_embed = Stem(inner_dims[0], outer_dims[0], norm_cfg)

@@ -143,6 +143,35 @@ def test_graphs_for_other_runtimes_have_standard_operators(build_shallow, take: 
     torch.testing.assert_close(run(image), shallow(image), rtol=1e-4, atol=1e-4)
 
 
+def build_tnt(**options) -> TNT:
+    row = dict(depth=2, outer_dim=16, inner_dim=4, outer_heads=2, inner_heads=2, words=16)
+    return TNT(row, **options).eval()
+
+
+def build_cpvt(**options) -> CPVT:
+    return CPVT(dict(depth=2, dim=16, heads=2), **options).eval()
+
+
+@pytest.mark.parametrize('grad', [True, False])
+@pytest.mark.parametrize(
+    'options',
+    [{}, dict(with_cp=True), dict(position='peg'), dict(attention='eager'), dict(with_se=True)],
+    ids=str,
+)
+def test_traces_pass_torchs_own_check(build_shallow, options: dict, grad: bool):
+    """It traces once more, without autograd, and compares graphs and outputs."""
+    model, image = build_shallow(**options), golden.image(1, 72, 104)
+    with torch.set_grad_enabled(grad):
+        run = torch.jit.trace(model, image)
+        torch.testing.assert_close(run(image), model(image), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize('build', [build_tnt, build_cpvt])
+@pytest.mark.parametrize('with_cp', [False, True])
+def test_traces_of_plain_backbones_pass_it(build, with_cp):
+    torch.jit.trace(build(with_cp=with_cp), golden.image(1, 32, 48))
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(shutil.which('g++') is None, reason='torch.compile needs a C++ compiler')
 def test_generated_code(build_shallow):

@@ -222,7 +222,10 @@ def run_block(
 
 
 def _add(tokens: Tensor, branch: Tensor) -> Tensor:
-    """Add in place when autograd is off: fresh memory is slow."""
-    if torch.is_grad_enabled() or branch.dtype != tokens.dtype:
+    """Add in place when autograd is off, as fresh memory is slow; never in a trace.
+
+    torch.jit.trace traces once more without autograd, and expects the same graph.
+    """
+    if torch.is_grad_enabled() or torch.jit.is_tracing() or branch.dtype != tokens.dtype:
         return tokens + branch
     return branch.add_(tokens)

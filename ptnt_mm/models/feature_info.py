@@ -1,0 +1,66 @@
+"""The maps of a backbone in timm's terms, for code that is written for timm's backbones."""
+
+from collections.abc import Sequence
+from typing import Any
+
+Index = int | Sequence[int] | None
+"""A stage or block, several, or None for those whose maps are returned."""
+
+
+class FeatureInfo(Sequence):
+    """A dict for each stage or block, with the methods of timm's class of this name.
+
+    A dict has ``num_chs``, the channels; ``reduction``, the stride in pixels; ``module``, the name
+    of the module that the map comes from; and ``index``, from 0. Stages that are not built are
+    listed, too, as in timm.
+
+    Args:
+        container: Name of the module that has the stages or blocks.
+        channels: Of each stage or block.
+        strides: Of each stage or block, in pixels.
+        out_indices: The stages or blocks whose maps are returned, from 0.
+    """
+
+    def __init__(
+        self,
+        container: str,
+        channels: Sequence[int],
+        strides: Sequence[int],
+        out_indices: Sequence[int],
+    ):
+        self.out_indices = tuple(out_indices)
+        self.info = [
+            dict(num_chs=width, reduction=stride, module=f'{container}.{index}', index=index)
+            for index, (width, stride) in enumerate(zip(channels, strides, strict=True))
+        ]
+
+    def channels(self, idx: Index = None) -> Any:
+        """Channels of the returned maps, or of the stages or blocks of an index or a list."""
+        return self.get('num_chs', idx)
+
+    def reduction(self, idx: Index = None) -> Any:
+        """Strides in pixels; see :meth:`channels`."""
+        return self.get('reduction', idx)
+
+    def module_name(self, idx: Index = None) -> Any:
+        """Names of modules, such as 'stages.0'; see :meth:`channels`."""
+        return self.get('module', idx)
+
+    def get(self, key: str, idx: Index = None) -> Any:
+        """A value of the returned maps' dicts, or of those of an index or a list."""
+        found = self.get_dicts([key], idx)
+        return found[key] if isinstance(found, dict) else [info[key] for info in found]
+
+    def get_dicts(self, keys: Sequence[str] | None = None, idx: Index = None) -> Any:
+        """The dicts of the returned maps, or of an index or a list; with these keys alone."""
+        if isinstance(idx, int):
+            info = self.info[idx]
+            return info if keys is None else {key: info[key] for key in keys}
+        indices = self.out_indices if idx is None else idx
+        return [self.get_dicts(keys, index) for index in indices]
+
+    def __getitem__(self, item):
+        return self.info[item]
+
+    def __len__(self) -> int:
+        return len(self.info)
