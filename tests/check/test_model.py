@@ -178,7 +178,7 @@ def test_images_are_to_be_scaled_as_for_the_authors_weights(scale: dict, where: 
             (0, 0),
             'train_dataloader.dataset.pipeline[2]: Resize fails',
         ),
-        ('model.bbox_head.in_channels', 32, 'model: RetinaHead fails: '),
+        ('model.bbox_head.in_channels', 32, 'model.bbox_head: RetinaHead fails: '),
     ],
 )
 def test_what_cannot_be_built_or_fails_is_a_finding(demo: Demo, key: str, value, words: str):
