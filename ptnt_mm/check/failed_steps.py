@@ -48,7 +48,6 @@ def describe(failed: StepError, config: Config) -> tuple[str, str]:
     elif path := _failing_transform(error, failed.where, config):
         where = path
     reason = explain_build_error(error).strip().splitlines() or ['']
-    # The last line of such a message is the gist of it: the first ones are a worker's traceback.
     reason = reason[0] or _failing_line(error)
     by = f'{culprit} fails: ' if culprit else 'fails: '
     kind = '' if isinstance(error, AssertionError | ValueError) else f'{type(error).__name__}: '
