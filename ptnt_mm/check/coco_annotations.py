@@ -194,16 +194,32 @@ def _few(parse: Callable[[dict], dict], data: DetectionData) -> list[dict]:
 def _parse(
     parse: Callable[[dict], dict], data: DetectionData, paths: dict[Id, str], raw: dict
 ) -> dict:
-    """Parse an image and each of its objects by itself."""
-    image = raw['raw_img_info']
-    info = parse(dict(raw_img_info=image, raw_ann_info=[]))
+    """Parse an image and its objects, and note what becomes of each object."""
+    image, annotations = raw['raw_img_info'], raw['raw_ann_info']
+    try:
+        info = parse(raw)
+    except Exception:  # an annotation may hold anything
+        info = None
+    if info is not None and len(info['instances']) == len(annotations):
+        for annotation, instance in zip(annotations, info['instances'], strict=True):
+            data.ignored[annotation['id']] = bool(instance['ignore_flag'])
+    else:
+        # Some are left out or refused: each by itself shows which.
+        info = parse(dict(raw_img_info=image, raw_ann_info=[]))
+        for annotation in annotations:
+            _parse_object(parse, data, image, annotation)
     paths[image['id']] = info['img_path']
-    for annotation in raw['raw_ann_info']:
-        try:
-            found = parse(dict(raw_img_info=image, raw_ann_info=[annotation]))['instances']
-        except Exception as err:  # an annotation may hold anything
-            data.refused[annotation['id']] = f'{type(err).__name__}: {err}'
-        else:
-            for instance in found:
-                data.ignored[annotation['id']] = bool(instance['ignore_flag'])
-    return info
+    # Every object once more, which nothing needs.
+    return {**info, 'instances': []}
+
+
+def _parse_object(
+    parse: Callable[[dict], dict], data: DetectionData, image: dict, annotation: dict
+) -> None:
+    try:
+        found = parse(dict(raw_img_info=image, raw_ann_info=[annotation]))['instances']
+    except Exception as err:  # an annotation may hold anything
+        data.refused[annotation['id']] = f'{type(err).__name__}: {err}'
+    else:
+        for instance in found:
+            data.ignored[annotation['id']] = bool(instance['ignore_flag'])

@@ -42,11 +42,13 @@ def at(where: str) -> Iterator[None]:
 def describe(failed: StepError, config: Config) -> tuple[str, str]:
     """The setting that is probably wrong, and what happens with it, in one line."""
     error = failed.__cause__
-    where = _failing_transform(error, failed.where, config) or failed.where
+    where, culprit = failed.where, failing_class(error)
+    if failed.where.startswith('model'):
+        where, culprit = _failing_part(error, config) or (where, culprit)
+    elif path := _failing_transform(error, failed.where, config):
+        where = path
     reason = explain_build_error(error).strip().splitlines() or ['']
-    # The last line of such a message is the gist of it: the first ones are a worker's traceback.
     reason = reason[0] or _failing_line(error)
-    culprit = failing_class(error)
     by = f'{culprit} fails: ' if culprit else 'fails: '
     kind = '' if isinstance(error, AssertionError | ValueError) else f'{type(error).__name__}: '
     return where, f'{by}{kind}{reason}'
@@ -61,6 +63,19 @@ def failing_class(error: BaseException) -> str | None:
         named = type(owner).__module__.split('.')[0] not in ('torch', 'mmengine')
         if is_part and named and not isinstance(owner, _CONTAINERS):
             found = type(owner).__name__
+    return found
+
+
+def _failing_part(error: BaseException, config: Config) -> tuple[str, str] | None:
+    """The innermost part that the config names in its model, by its path and its class."""
+    paths: dict[str, str] = {}
+    for path, settings in within(config.model, 'model'):
+        paths.setdefault(kind_of(settings), path)
+    found = None
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        name = type(frame.f_locals.get('self')).__name__
+        if isinstance(frame.f_locals.get('self'), nn.Module) and name in paths:
+            found = paths[name], name
     return found
 
 

@@ -105,17 +105,20 @@ def windows_lack(setting: Setting) -> str | bool:
     return setting.value == 'slide' and ' and '.join(lacking)
 
 
+def _is_pair(value: object) -> bool:
+    return isinstance(value, (list, tuple)) and len(value) == 2 and all(map(_number, value))
+
+
 def is_no_pair(setting: Setting) -> bool:
     """The size or stride of sliding windows that is not two numbers."""
-    value = setting.value
-    is_pair = isinstance(value, (list, tuple)) and len(value) == 2 and all(map(_number, value))
-    return setting.beside.get('mode') == 'slide' and value is not None and not is_pair
+    is_used = setting.beside.get('mode') == 'slide' and setting.value is not None
+    return is_used and not _is_pair(setting.value)
 
 
 def leaves_gaps(setting: Setting) -> str | bool:
     """A stride that is longer than the window; the window."""
     crop = setting.beside.get('crop_size')
-    if setting.beside.get('mode') != 'slide' or is_no_pair(setting) or not crop:
+    if setting.beside.get('mode') != 'slide' or not (_is_pair(crop) and _is_pair(setting.value)):
         return False
     pairs = zip(setting.value, crop, strict=False)
     return any(step > side for step, side in pairs) and f'windows of {tuple(crop)}'

@@ -23,7 +23,8 @@ class LabelDemo(Demo):
 
     def settings(self) -> dict:
         roots = {f'{split}_dataloader.dataset.data_root': f'{self.folder}/' for split in SPLITS}
-        return {**roots, **self.options}
+        # A warm-up for few images.
+        return {**roots, 'param_scheduler.0.end': 10, **self.options}
 
 
 @pytest.fixture(scope='module')

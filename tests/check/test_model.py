@@ -78,11 +78,9 @@ def test_a_head_of_borders_has_classes_of_its_own():
     ],
 )
 def test_the_channels_of_necks_are_those_of_the_backbone(neck: dict | list, where: str):
-    for arch in ('tiny', 'ti'):
-        backbone = dict(type='PyramidTNT', arch=arch, out_indices=(1, 2))
-        findings = check_neck(_model(backbone=backbone, neck=neck))
-        (finding,) = [finding for finding in findings if finding.severity is ERROR]
-        assert finding.where == where and '[160, 320] channels' in finding.what
+    config = _model(backbone=dict(type='PyramidTNT', arch='tiny', out_indices=(1, 2)), neck=neck)
+    (finding,) = [one for one in check_neck(config) if one.severity is ERROR]
+    assert finding.where == where and '[160, 320] channels' in finding.what
 
 
 @pytest.mark.parametrize('backbone', [dict(type='ResNet'), dict(type='PyramidTNT', arch='none')])
@@ -180,7 +178,7 @@ def test_images_are_to_be_scaled_as_for_the_authors_weights(scale: dict, where: 
             (0, 0),
             'train_dataloader.dataset.pipeline[2]: Resize fails',
         ),
-        ('model.bbox_head.in_channels', 32, 'model: ConvModule fails: '),
+        ('model.bbox_head.in_channels', 32, 'model.bbox_head: RetinaHead fails: '),
     ],
 )
 def test_what_cannot_be_built_or_fails_is_a_finding(demo: Demo, key: str, value, words: str):
