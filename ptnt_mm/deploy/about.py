@@ -1,38 +1,51 @@
-"""What an exported file says of itself, and whether it is whole.
+"""Facts about an exported file, stored in it, and whether it is complete.
 
-A file is what a runtime reads, and behind it a line of JSON: in ONNX as an entry of the model's
-metadata, in OpenVINO's XML as a comment. Both formats allow it, so every other program reads the
-file as before. The JSON has the SHA-256 of all the rest. It finds damage and edits; it is no
-signature.
+An exported file is what a runtime reads, followed by a line of JSON: in ONNX as an entry of the
+model's metadata, in OpenVINO's XML as a comment. Both formats allow it, so every other program
+reads the file as before. The JSON has the SHA-256 of all the rest. This detects damage and edits,
+but it is no signature: whoever writes a file can write any JSON. So every field is checked.
 """
 
 import hashlib
 import json
+import re
+import reprlib
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import printable
 
 KEY = 'ptnt_mm'
-"""Of the entry in the metadata of an ONNX file."""
+"""Name of the entry in the metadata of an ONNX file."""
 
-_START = b'{"format": "ptnt_mm export 1"'
-"""To be raised by whoever changes what the fields mean."""
+_FORMAT = b'{"format": "ptnt_mm export '
+_START = _FORMAT + b'1"'
+"""Raise the number when the fields change their meaning."""
 
 SUFFIXES = {'.onnx': 'onnx', '.xml': 'openvino'}
 """The formats that ``Deployed`` runs, by suffix."""
 
+TASKS = ('detection', 'segmentation', 'features')
+
+MOST_PIXELS = 2**26
+"""Of an image as a network gets it: 8192 x 8192."""
+
+_LONGEST = 2**20  # of a scale: a longer side out of reach makes only the shorter one count
+
 
 @dataclass(frozen=True)
 class About:
-    """What an exported file says of itself."""
+    """Facts about an exported file, stored in it."""
 
     task: str  # 'detection', 'segmentation', or 'features' for backbone and neck alone
     classes: list[str] | None  # their names
     size: list[int] | None  # height and width of the input in pixels; None for any
     scale: list[int] | None  # width and height to resize images into; None to take them as they are
-    keep_ratio: bool  # whether an image keeps its shape then
+    keep_ratio: bool  # whether resizing keeps the aspect ratio
     thresholds: dict[str, float]  # of scores, overlaps and masks; the number of boxes
     config: str  # its name
     checkpoint: str  # its name
@@ -49,8 +62,69 @@ class About:
         return _START + b', ' + fields.encode()
 
 
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_hash(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch('([0-9a-f]{64})?', value) is not None
+
+
+def _is_number(value: Any, low: float, high: float, *types: type) -> bool:
+    # Not isinstance: a bool is an int. NaN is in no range.
+    return type(value) in types and low <= value <= high
+
+
+def _are_names(value: Any) -> bool:
+    return value is None or (isinstance(value, list) and all(map(_is_text, value)))
+
+
+def _is_pair(value: Any, high: float, *types: type) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == 2
+        and all(_is_number(side, 1, high, *types) for side in value)
+    )
+
+
+def _is_size(value: Any) -> bool:
+    return value is None or (_is_pair(value, 2**15, int) and value[0] * value[1] <= MOST_PIXELS)
+
+
+def _is_scale(value: Any) -> bool:
+    return value is None or _is_pair(value, _LONGEST, int, float)
+
+
+def _are_thresholds(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        _is_number(x, -_LONGEST, _LONGEST, int, float) for x in value.values()
+    )
+
+
+_FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    'task': (lambda value: value in TASKS, f'one of {", ".join(TASKS)}'),
+    'classes': (_are_names, 'null or a list of names'),
+    'size': (_is_size, f'null, or a height and a width, at most {MOST_PIXELS} pixels in all'),
+    'scale': (_is_scale, f'null, or a width and a height from 1 to {_LONGEST}'),
+    'keep_ratio': (lambda value: isinstance(value, bool), 'true or false'),
+    'thresholds': (_are_thresholds, 'numbers by name'),
+    'config': (_is_text, 'a text'),
+    'checkpoint': (_is_text, 'a text'),
+    'checkpoint_sha256': (_is_hash, '64 hexadecimal digits'),
+    'version': (_is_text, 'a text'),
+    'precision': (
+        lambda value: value in ('float32', 'float16', 'int8'),
+        'float32, float16 or int8',
+    ),
+    'weights_sha256': (_is_hash, '64 hexadecimal digits, or nothing'),
+    'sha256': (_is_hash, '64 hexadecimal digits, or nothing'),
+    'length': (lambda value: _is_number(value, 0, 2**63, int), 'a number of bytes'),
+}
+"""Which values each field may have, and how to say it."""
+
+
 def with_about(body: bytes, about: About, suffix: str) -> bytes:
-    """A file of a format with its description behind it."""
+    """Append its description to a file of a format."""
     about = replace(about, length=len(body), sha256='')
     text = replace(about, sha256=hashlib.sha256(body + about.text()).hexdigest()).text()
     if suffix == '.xml':
@@ -61,31 +135,51 @@ def with_about(body: bytes, about: About, suffix: str) -> bytes:
 
 
 def read_about(file: Path) -> About:
-    """Read what a file says of itself, or raise a UserError if it is not whole or not ours."""
+    """Read the facts about an exported file; nothing large is allocated for what they claim.
+
+    Raises:
+        UserError: if the file is incomplete, changed, from another program or version, or if a
+            field has a wrong type or is out of range.
+    """
     if not file.is_file():
         raise UserError(f'there is no file {file}')
     if file.suffix not in SUFFIXES:
         raise UserError(f'{file}: expected a file that ends in {" or ".join(SUFFIXES)}')
-    data = file.read_bytes()
-    start = data.rfind(_START)
+    weights = file.with_suffix('.bin')
+    try:
+        data = file.read_bytes()
+        about = _parse(data, file)
+        if with_about(data[: about.length], about, file.suffix) != data:
+            raise UserError(f'{file} was changed or damaged since its export: export it again')
+        if file.suffix == '.xml' and not weights.is_file():
+            raise UserError(
+                f'there is no {weights}: an .xml file has its weights in a .bin beside it'
+            )
+        if file.suffix == '.xml' and sha256(weights) != about.weights_sha256:
+            raise UserError(f'{weights} belongs to another .xml, or is damaged: export both again')
+    except OSError as error:
+        raise UserError(f'{error.filename or file} cannot be read: {error.strerror}') from error
+    return about
+
+
+def _parse(data: bytes, file: Path) -> About:
+    """Parse and check the last line of a file."""
+    start = data.rfind(_FORMAT)
     if start < 0:
         raise UserError(f'{file} was not written by ptnt export, or is cut off: export it again')
+    if not data.startswith(_START, start):
+        raise UserError(f'{file} was written by another version of ptnt_mm: export it again')
     try:
         fields = json.JSONDecoder().raw_decode(data[start:].decode(errors='replace'))[0]
-        fields.pop('format')
-        about = About(**fields)
-        body = data[: about.length]
-        whole = with_about(body, about, file.suffix) == data
+        del fields['format']
+        for name in fields.keys() & _FIELDS.keys():
+            is_valid, expected = _FIELDS[name]
+            if not is_valid(fields[name]):
+                value = printable(reprlib.repr(fields[name]))
+                raise UserError(f'{file}: {name} is {value}: expected {expected}. Export it again')
+        return About(**fields)
     except (ValueError, TypeError, RecursionError) as error:
         raise UserError(f'{file} is damaged: export it again') from error
-    if not whole:
-        raise UserError(f'{file} was changed or damaged since its export: export it again')
-    weights = file.with_suffix('.bin')
-    if file.suffix == '.xml' and not weights.is_file():
-        raise UserError(f'there is no {weights}: an .xml file has its weights in a .bin beside it')
-    if file.suffix == '.xml' and sha256(weights) != about.weights_sha256:
-        raise UserError(f'{weights} belongs to another .xml, or is damaged: export both again')
-    return about
 
 
 def _field(number: int, content: bytes) -> bytes:

@@ -9,6 +9,14 @@ from PIL import Image
 from ptnt_mm.deploy.about import read_about
 from ptnt_mm.deploy.pixels import paste, prepared, to_rgb
 from ptnt_mm.deploy.runtimes import load
+from ptnt_mm.utils.errors import UserError
+
+_OUTPUTS: dict[str, dict[str, int]] = {
+    'detection': dict(boxes=3, scores=2, labels=2),
+    'segmentation': dict(labels=3),
+    'features': {},
+}
+"""The outputs of each task, with their numbers of dimensions; masks have 4."""
 
 
 class Detections(NamedTuple):
@@ -32,10 +40,11 @@ class Deployed:
         precision: 'f32', or 'bf16' for OpenVINO.
 
     Attributes:
-        about: What the file says of itself.
+        about: Facts about the file, see :class:`~ptnt_mm.deploy.about.About`.
 
     Raises:
-        UserError: if the file is not whole or not ours, or the runtime is not there or refuses it.
+        UserError: if the file is incomplete, not from ``ptnt export``, or has impossible values in
+            its description; if the runtime is not installed or refuses it.
     """
 
     def __init__(
@@ -45,8 +54,9 @@ class Deployed:
         threads: int = 0,
         precision: str = 'f32',
     ):
-        self.about = read_about(Path(file))
-        self._run = load(Path(file), runtime, threads, precision)
+        self._file = Path(file)
+        self.about = read_about(self._file)
+        self._run = load(self._file, runtime, threads, precision)
 
     @property
     def classes(self) -> list[str] | None:
@@ -64,7 +74,8 @@ class Deployed:
             with its neck, maps (1, C, h, w) by name. A list for a list.
 
         Raises:
-            UserError: if it is not an image, is damaged, or is an array of another type or shape.
+            UserError: if it is not an image, is damaged, or is an array of another type or shape;
+                if the file does not have the outputs of its task.
         """
         if isinstance(image, (list, tuple)):
             return [self(one) for one in image]
@@ -72,6 +83,7 @@ class Deployed:
         about = self.about
         inputs, size = prepared(image, about.scale, about.keep_ratio, about.size)
         outputs = self._run(inputs)
+        self._check(outputs)
         if about.task == 'features':
             return outputs
         if about.task == 'segmentation':
@@ -87,3 +99,19 @@ class Deployed:
             for i, (mask, box) in enumerate(zip(found['masks'], boxes, strict=True)):
                 masks[i] = paste(mask, box, (height, width), threshold)
         return Detections(boxes, found['scores'], found['labels'], masks)
+
+    def _check(self, outputs: dict[str, np.ndarray]) -> None:
+        """Raise a UserError unless there are the outputs of the file's task."""
+        about = self.about
+        expected = dict(_OUTPUTS[about.task])
+        if about.task == 'detection' and 'masks' in outputs:
+            expected['masks'] = 4
+            if 'mask' not in about.thresholds:
+                raise UserError(f'{self._file}: thresholds lack mask. Export it again')
+        for name, dimensions in expected.items():
+            if name not in outputs or outputs[name].ndim != dimensions:
+                got = outputs[name].shape if name in outputs else f'only {", ".join(outputs)}'
+                raise UserError(
+                    f'{self._file}: its task is {about.task}, which needs an output {name} with '
+                    f'{dimensions} dimensions: got {got}. Export it again'
+                )

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from ptnt_mm.deploy.about import MOST_PIXELS
 from ptnt_mm.utils.decoding import read_rgb
 from ptnt_mm.utils.errors import UserError
 
@@ -37,7 +38,7 @@ def target_size(
     """
     height, width = size
     if scale is not None and not keep_ratio:
-        height, width = scale[1], scale[0]
+        height, width = int(scale[1]), int(scale[0])
     elif scale is not None:
         factor = min(max(scale) / max(size), min(scale) / min(size))
         height, width = int(height * factor + 0.5), int(width * factor + 0.5)
@@ -50,12 +51,23 @@ def target_size(
 def prepared(
     image: np.ndarray, scale: list[int] | None, keep_ratio: bool, canvas: list[int] | None
 ) -> tuple[dict[str, np.ndarray], tuple[int, int]]:
-    """An image as a network takes it, and the height and width that it has in there.
+    """Prepare an image for a network; return its inputs, and the height and width in them.
 
-    The image is (H, W, 3) uint8, RGB. A canvas is the height and width of a file of fixed size,
-    which is filled up with zeros. For the rest see :func:`target_size`.
+    Args:
+        image: (H, W, 3) uint8, RGB.
+        scale: See :func:`target_size`.
+        keep_ratio: See :func:`target_size`.
+        canvas: Height and width of a file of fixed size, which is filled with zeros; None for any.
+
+    Raises:
+        UserError: if the image would be resized to more than ``MOST_PIXELS``.
     """
     size = target_size(image.shape[:2], scale, keep_ratio, canvas)
+    if scale is not None and size[0] * size[1] > MOST_PIXELS:
+        raise UserError(
+            f'an image of {image.shape[0]}x{image.shape[1]} pixels would be resized to '
+            f'{size[0]}x{size[1]}: at most {MOST_PIXELS} pixels are possible'
+        )
     pixels = resize(image, size)
     if canvas is not None:
         pixels = np.pad(pixels, [(0, canvas[0] - size[0]), (0, canvas[1] - size[1]), (0, 0)])

@@ -1,8 +1,10 @@
 """Files that are not whole, not ours, or not what they were: one clear line each."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ptnt_mm.deploy import Deployed
@@ -89,3 +91,125 @@ def test_weights_of_another_xml_are_refused(tmp_path: Path):
     file.with_suffix('.bin').write_bytes(b'others')
     with pytest.raises(UserError, match='belongs to another'):
         Deployed(file)
+
+
+def forged(file: Path, **fields: object) -> Path:
+    """A file whose checksum is right, whatever its description says."""
+    body = b'body' * 100
+    file.write_bytes(with_about(body, replace(ABOUT, **fields), file.suffix))
+    return file
+
+
+HUGE, DEEP = 10**300, [[[[[[]]]]]]
+NOT_TEXT = (None, 3, True, ['x'], {}, DEEP)
+IMPOSSIBLE = {
+    'task': ('classification', '', None, 1, ['detection'], {}),
+    'classes': ('ball', 3, True, [1], [None], [['ball']], {'0': 'ball'}, DEEP),
+    'size': (
+        [60000, 60000], [2**15 + 1, 1], [HUGE, 1], [0, 9], [-1, 9], [9], [9, 9, 9], [9.0, 9],
+        ['9', 9], [True, 9], [None, 9], [math.nan, 9], [math.inf, 9], 9, '9x9', {}, DEEP,
+    ),
+    'scale': (
+        [2**20 + 1, 9], [HUGE, 9], [math.inf, 9], [math.nan, 9], [0.5, 9], [-1, 800], [9], [9] * 3,
+        ['9', 9], [True, 9], 9, True, {}, DEEP,
+    ),
+    'keep_ratio': (None, 1, 'true', math.nan, []),
+    'thresholds': (
+        None, [0.5], 0.5, {'mask': '0.5'}, {'mask': None}, {'mask': True}, {'mask': math.nan},
+        {'mask': math.inf}, {'mask': HUGE}, {'mask': {}}, {'mask': DEEP},
+    ),
+    'config': NOT_TEXT,
+    'checkpoint': NOT_TEXT,
+    'checkpoint_sha256': ('x', '0' * 63, *NOT_TEXT),
+    'version': NOT_TEXT,
+    'precision': ('float64', '', *NOT_TEXT),
+    'weights_sha256': ('x', *NOT_TEXT),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize('suffix', ['.onnx', '.xml'])
+@pytest.mark.parametrize('field', IMPOSSIBLE)
+def test_impossible_values_are_refused(tmp_path: Path, field: str, suffix: str):
+    for value in IMPOSSIBLE[field]:
+        file = forged(tmp_path / f'x{suffix}', **{field: value})
+        with pytest.raises(UserError, match=f'{field} is .*: expected ') as caught:
+            Deployed(file)
+        assert '\n' not in str(caught.value) and len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize(
+    'fields',
+    [
+        dict(size=None, scale=None, classes=None, thresholds={}),
+        dict(size=[8192, 8192], scale=[2**20, 800], classes=[], precision='int8'),
+        dict(size=[1, 1], scale=[1333.5, 800], thresholds=dict(mask=-1, score=0, boxes=100)),
+        dict(task='features', keep_ratio=False, config='', checkpoint='\x1b[2J', version=''),
+    ],
+)
+def test_possible_values_are_read(tmp_path: Path, fields: dict):
+    about = read_about(forged(tmp_path / 'x.onnx', **fields))
+    assert replace(about, sha256='', length=0) == replace(ABOUT, **fields)
+
+
+def test_what_cannot_be_forged_with_a_right_checksum(tmp_path: Path):
+    """The fields that a checksum is made from, lacking and unknown ones, other versions."""
+    text = ABOUT.text().decode()
+    for changed, message in (
+        (text.replace('"length": 0', '"length": -1'), 'length is -1'),
+        (text.replace('"length": 0', f'"length": {HUGE}'), 'length is 1'),
+        (text.replace('"length": 0', f'"length": {"9" * 5000}'), 'is damaged'),
+        (text.replace('"length": 0', '"length": 0.5'), 'length is 0.5'),
+        (text.replace('"sha256": ""', '"sha256": 7'), 'sha256 is 7'),
+        (text.replace('"task": "detection", ', ''), 'is damaged'),
+        (text.replace('"task"', '"more": 1, "task"'), 'is damaged'),
+        (text.replace('export 1"', 'export 2"'), 'another version'),
+        (text.replace('export 1"', 'export 10"'), 'another version'),
+        (text.replace('"size": null', '"size": ' + '[' * 100_000), 'is damaged'),
+    ):
+        assert changed != text
+        (tmp_path / 'x.onnx').write_text(changed)
+        with pytest.raises(UserError, match=message):
+            Deployed(tmp_path / 'x.onnx')
+
+
+def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch):
+    file = write(tmp_path / 'x.onnx')
+
+    def refused(self) -> bytes:
+        raise PermissionError(13, 'Permission denied', str(self))
+
+    monkeypatch.setattr(Path, 'read_bytes', refused)
+    with pytest.raises(UserError, match='x.onnx cannot be read: Permission denied'):
+        Deployed(file)
+
+
+def deployed(monkeypatch, file: Path, **outputs: tuple) -> Deployed:
+    """A file with a runtime that gives zeros of some shapes."""
+    run = {name: np.zeros(shape, np.int64) for name, shape in outputs.items()}
+    monkeypatch.setattr('ptnt_mm.deploy.deployed.load', lambda *_: lambda inputs: run)
+    return Deployed(file)
+
+
+@pytest.mark.parametrize(
+    ('fields', 'outputs', 'message'),
+    [
+        (dict(), dict(labels=(1, 4, 6)), 'needs an output boxes .*: got only labels'),
+        (dict(), dict(level0=(1, 8, 4, 4)), 'needs an output boxes'),
+        (dict(task='segmentation'), dict(labels=(1, 5)), r'labels with 3 dimensions: got \(1, 5\)'),
+        (
+            dict(),
+            dict(boxes=(1, 5, 4), scores=(1, 5), labels=(1, 5), masks=(1, 5, 28, 28)),
+            'thresholds lack mask',
+        ),
+    ],
+)
+def test_a_description_of_another_network(tmp_path: Path, monkeypatch, fields, outputs, message):
+    file = forged(tmp_path / 'x.onnx', **fields)
+    with pytest.raises(UserError, match=message):
+        deployed(monkeypatch, file, **outputs)(np.zeros((8, 8, 3), np.uint8))
+
+
+def test_no_image_is_made_larger_than_memory(tmp_path: Path, monkeypatch):
+    file = forged(tmp_path / 'x.onnx', scale=[2**20, 2**20])
+    with pytest.raises(UserError, match='8x8 pixels would be resized to 1048576x1048576'):
+        deployed(monkeypatch, file)(np.zeros((8, 8, 3), np.uint8))

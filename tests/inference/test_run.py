@@ -25,13 +25,12 @@ class Same:
     classes = ('thing',)
     score_thr = 0.3
     images = 0
-    stops_at = 4  # image
 
     def predict(self, image: np.ndarray) -> str:
         self.images += 1
         if image.shape[1] > 1000:
             raise RuntimeError('too\nwide')
-        if self.images == self.stops_at:
+        if self.images == 4:
             raise KeyboardInterrupt
         return 'thing'
 
@@ -240,7 +239,7 @@ NAMES = [
 
 def test_any_name_that_the_system_allows(place: Path, monkeypatch: pytest.MonkeyPatch):
     """One by one, too: the name becomes that of the output folder."""
-    monkeypatch.setattr(Same, 'stops_at', None)
+    monkeypatch.setattr(Same, 'images', -99)
     for name in NAMES:
         save(place / 'in' / name)
     assert infer('in', '--out', 'out') == 0
@@ -249,7 +248,6 @@ def test_any_name_that_the_system_allows(place: Path, monkeypatch: pytest.Monkey
     for name in NAMES:
         assert infer(place / 'in' / name) == 0
         assert (place / 'work_dirs' / 'infer' / name / 'drawn' / name).is_file()
-    assert infer('in', '--out', 'out') == 1, 'and the folder is one of results'
 
 
 def test_a_picture_whose_name_would_be_too_long(place: Path):
