@@ -1,4 +1,4 @@
-"""Write one page about trainings: curves, scores, errors and the worst images.
+"""Write one page about training runs: curves, scores, errors and the worst images.
 
 Examples:
     ptnt report work_dirs/demo
@@ -29,13 +29,13 @@ def write_report(
     checkpoint is evaluated first, and its predictions are kept there.
 
     Args:
-        work_dirs: Those of trainings; one that is named twice is one.
+        work_dirs: The work dirs of the runs; duplicates are ignored.
         out: The page, which is returned. By default ``report.html`` in the first work dir, where
             the page of an earlier call is replaced.
         overwrite: Replace any other file that is there.
 
     Raises:
-        UserError: for everything that the user can mend.
+        UserError: for everything that the user can correct.
     """
     try:
         from ptnt_mm.report.content import page_content
@@ -104,7 +104,11 @@ def main(words: list[str] | None = None) -> int:
 def _parser() -> Parser:
     parser = Parser(__doc__)
     parser.add_argument(
-        'work_dirs', nargs='+', type=Path, metavar='WORK_DIR', help='the --work-dir of a training'
+        'work_dirs',
+        nargs='+',
+        type=Path,
+        metavar='WORK_DIR',
+        help='the --work-dir of a training run',
     )
     parser.add_argument(
         '--out', type=Path, metavar='FILE.html', help='the page: WORK_DIR/report.html by default'
