@@ -1,4 +1,4 @@
-"""Write one page about trainings: curves, scores, errors and the worst images.
+"""Write one page about training runs: curves, scores, errors and the worst images.
 
 Examples:
     ptnt report work_dirs/demo
@@ -30,13 +30,13 @@ def write_report(
     checkpoint is evaluated first, and its predictions are kept there.
 
     Args:
-        work_dirs: Of runs, or folders of projects; one that is named twice is one.
+        work_dirs: The work dirs of the runs, or folders of projects; duplicates are ignored.
         out: The page, which is returned. By default ``report.html`` in the first work dir, where
             the page of an earlier call is replaced.
         overwrite: Replace any other file that is there.
 
     Raises:
-        UserError: for everything that the user can mend.
+        UserError: for everything that the user can correct.
     """
     try:
         from ptnt_mm.report.content import page_content
@@ -110,7 +110,7 @@ def _parser() -> Parser:
         nargs='+',
         type=Path,
         metavar='WORK_DIR',
-        help='the --work-dir of a run, or a project',
+        help='the --work-dir of a training run, or a project',
     )
     parser.add_argument(
         '--out', type=Path, metavar='FILE.html', help='the page: WORK_DIR/report.html by default'

@@ -1,1 +1,1 @@
-"""Work dirs in, one page out: how a training went, and what its model gets wrong."""
+"""Work dirs in, one page out: how training went, and the errors of the model."""

@@ -42,7 +42,7 @@ ERRORS = {
 }
 """The kinds of errors, and what they mean."""
 
-_MENDED = {Kind.CLASSIFICATION, Kind.LOCALISATION}
+_FIXABLE = {Kind.CLASSIFICATION, Kind.LOCALISATION}
 """Fixing these makes a detection correct, if its object has no other. Others are removed."""
 
 
@@ -50,7 +50,7 @@ _MENDED = {Kind.CLASSIFICATION, Kind.LOCALISATION}
 class Detection:
     """A detection that counts: pycocotools' entry, what is wrong, and the id of its object.
 
-    The object of an error is the one that the detection would have if it were mended.
+    The object of an error is the one that the detection would have if it were fixed.
     """
 
     entry: dict
@@ -62,7 +62,7 @@ class Detection:
 class Truth:
     """An object that counts: pycocotools' entry.
 
-    ``score`` is the highest of the detections that have it, or would if mended; None if none.
+    ``score`` is the highest of the detections that have it, or would if fixed; None if none.
     """
 
     entry: dict
@@ -91,10 +91,10 @@ class ErrorSplit:
     def average_precision(self, fixed: Collection[Kind] = ()) -> float:
         """AP at an IoU of 0.5 in [0, 1] if all errors of some kinds were fixed."""
         correct = {one.target for one in self.detections if one.kind is Kind.CORRECT}
-        # An object gets one detection at most: of those to mend, that of the highest score.
+        # An object gets one detection at most: of those to fix, that of the highest score.
         best = {}
         for one in sorted(self.detections, key=lambda one: one.entry['score']):
-            if one.kind in _MENDED.intersection(fixed) and one.target not in correct:
+            if one.kind in _FIXABLE.intersection(fixed) and one.target not in correct:
                 best[one.target] = one
         results = defaultdict(list)
         for one in self.detections:

@@ -148,7 +148,9 @@ def test_the_page_in_a_browser(browser, file: Path):
         boxes = page.locator('#predictions-1 svg g')
         rows = page.locator('#predictions-1 tbody tr')
         assert boxes.count() == rows.count() > 1
-        assert boxes.last.locator('text').inner_text().startswith(f'1 {SCRIPT}'), 'the best on top'
+        assert boxes.last.locator('text').text_content().startswith(f'1 {SCRIPT}'), (
+            'the best on top'
+        )
         assert page.locator('img').count() == 0
         assert 'box 2, ' in page.locator('article > p').first.inner_text()
         assert page.locator('#colours-1 .choice.shape').count() > 0

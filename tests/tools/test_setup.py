@@ -51,7 +51,8 @@ def test_named_python_is_compared(checkout):
 def test_old_python_is_an_error(checkout):
     old = checkout / 'old'
     old.write_text(
-        '#!/bin/sh\nexec python3 -c "import sys; sys.version_info = (3, 9, 0); exec(sys.argv[1])" "$2"\n'
+        '#!/bin/sh\n'
+        'exec python3 -c "import sys; sys.version_info = (3, 9, 0); exec(sys.argv[1])" "$2"\n'
     )
     old.chmod(0o755)
     result = make(checkout, 'setup', f'PYTHON={old}')
