@@ -29,7 +29,7 @@ class FoundClass(NamedTuple):
 
     label: str
     share: float
-    colour: str
+    colour: str = ''  # on the map
 
 
 class Prediction(NamedTuple):
@@ -82,9 +82,8 @@ def _map(predictor: Predictor, sample: Any, described: dict) -> Prediction:
 
 
 def _classes(predictor: Predictor, sample: Any, described: dict) -> Prediction:
-    colour = _css(class_colours(6)[5])
     found = described['classes']
-    return Prediction(classes=[FoundClass(c['label'], c['score'], colour) for c in found])
+    return Prediction(classes=[FoundClass(c['label'], c['score']) for c in found])
 
 
 def _css(colour: Sequence[int]) -> str:
