@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
-from ptnt_mm.models import TransposedConvNeck
+from ptnt_mm.models import FinerLevelNeck, TransposedConvNeck
 
 from . import golden
 
@@ -131,3 +131,18 @@ def test_a_kernel_that_leaves_gaps():
 def test_an_unknown_norm():
     with pytest.raises(ValueError, match="norm_cfg type 'GN' is unknown"):
         TransposedConvNeck([8], norm_cfg=dict(type='GN'))
+
+
+@pytest.mark.parametrize(('height', 'width'), [(64, 96), (101, 211)])
+def test_a_finer_level_comes_before_the_others(height: int, width: int):
+    neck = golden.filled(FinerLevelNeck(CHANNELS)).eval()
+    levels = maps(height, width)
+    finer, *others = neck(levels)
+    assert finer.shape[1:] == (CHANNELS[0], *(2 * side for side in levels[0].shape[2:]))
+    assert finer.is_contiguous()
+    assert all(one is other for one, other in zip(others, levels, strict=True))
+    up, norm1, _, smooth, norm2, _ = neck.upsampler
+    expected = F.gelu(norm1(F.conv_transpose2d(levels[0], up.weight, stride=2)))
+    expected = F.gelu(norm2(F.conv2d(expected, smooth.weight, padding=1)))
+    torch.testing.assert_close(finer, expected)
+    assert neck.out_channels == (CHANNELS[0], *CHANNELS)

@@ -28,6 +28,12 @@ def files_of(root: Path) -> dict[Path, bytes]:
     return {file: file.read_bytes() for file in root.rglob('*') if file.is_file()}
 
 
+@pytest.fixture
+def untried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try no step of training, which takes seconds."""
+    monkeypatch.setattr('ptnt_mm.project.create._memory', lambda folder: None)
+
+
 @pytest.mark.parametrize(
     ('make', 'host'),
     [
@@ -51,14 +57,14 @@ def test_a_project_passes_the_check_and_the_data_is_not_touched(tmp_path: Path, 
 
 
 @pytest.mark.parametrize('backbone', ['resnet18', 'pvtv2_b0', 'tnt_s'])
-def test_other_backbones_are_wired_by_their_maps(tmp_path: Path, backbone: str):
+def test_other_backbones_are_wired_by_their_maps(untried, tmp_path: Path, backbone: str):
     data = made.label_studio(tmp_path / 'data')
     file = create_project(data, tmp_path / 'project', Wishes(backbone=backbone, size=64))
     found = check(Config.fromfile(file), thorough=False)
     assert not of_kind(found, Severity.ERROR)
 
 
-def test_a_project_can_be_moved(tmp_path: Path):
+def test_a_project_can_be_moved(untried, tmp_path: Path):
     create_project(made.darknet(tmp_path / 'data'), tmp_path / 'project')
     (tmp_path / 'project').rename(tmp_path / 'other')
     config = read_config(str(tmp_path / 'other'))
@@ -66,7 +72,7 @@ def test_a_project_can_be_moved(tmp_path: Path):
     assert Path(config.val_evaluator.ann_file).is_file()
 
 
-def test_masks_of_objects_become_masks_of_classes(tmp_path: Path):
+def test_masks_of_objects_become_masks_of_classes(untried, tmp_path: Path):
     pytest.importorskip('mmseg')
     data = made.cvat_shapes(tmp_path / 'data')
     create_project(data, tmp_path / 'project', Wishes(task='semantic'))
@@ -78,7 +84,7 @@ def test_masks_of_objects_become_masks_of_classes(tmp_path: Path):
         assert (drawn != made.class_mask(i)).mean() < 0.02  # COCO's polygons include their border
 
 
-def test_what_is_left_out_is_listed(tmp_path: Path):
+def test_what_is_left_out_is_listed(untried, tmp_path: Path):
     data = made.voc(tmp_path / 'data')
     file = data / 'Annotations' / 'im0.xml'
     file.write_text(file.read_text().replace('<xmin>4', '<xmin>94'))
@@ -88,7 +94,7 @@ def test_what_is_left_out_is_listed(tmp_path: Path):
     assert any('1 boxes without area: im0.xml' in line for line in lines)
 
 
-def test_difficult_objects_are_crowds(tmp_path: Path):
+def test_difficult_objects_are_crowds(untried, tmp_path: Path):
     data = made.voc(tmp_path / 'data')
     for file in (data / 'Annotations').iterdir():
         file.write_text(file.read_text().replace('<difficult>0', '<difficult>1', 1))
@@ -137,7 +143,7 @@ def test_a_failure_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.Mon
     assert sorted(path.name for path in tmp_path.iterdir()) == ['data']
 
 
-def test_the_command_shows_what_it_found_and_what_comes_next(tmp_path: Path, capsys):
+def test_the_command_shows_what_it_found_and_what_comes_next(untried, tmp_path: Path, capsys):
     data, project = made.darknet(tmp_path / 'data'), tmp_path / 'project'
     assert new.main([str(data), str(project), '--epochs', '3', '--size', '320']) == 0
     shown = capsys.readouterr().out
