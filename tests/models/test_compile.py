@@ -152,18 +152,12 @@ def build_cpvt(**options) -> CPVT:
     return CPVT(dict(depth=2, dim=16, heads=2), **options).eval()
 
 
-@pytest.mark.parametrize('grad', [True, False])
-@pytest.mark.parametrize(
-    'options',
-    [{}, dict(with_cp=True), dict(position='peg'), dict(attention='eager'), dict(with_se=True)],
-    ids=str,
-)
-def test_traces_pass_torchs_own_check(build_shallow, options: dict, grad: bool):
+@pytest.mark.parametrize('options', [{}, dict(with_cp=True), dict(position='peg')], ids=str)
+def test_traces_pass_torchs_own_check(build_shallow, options: dict):
     """It traces once more, without autograd, and compares graphs and outputs."""
     model, image = build_shallow(**options), golden.image(1, 72, 104)
-    with torch.set_grad_enabled(grad):
-        run = torch.jit.trace(model, image)
-        torch.testing.assert_close(run(image), model(image), rtol=1e-4, atol=1e-4)
+    run = torch.jit.trace(model, image)
+    torch.testing.assert_close(run(image), model(image), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize('build', [build_tnt, build_cpvt])

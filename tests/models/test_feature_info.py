@@ -16,7 +16,7 @@ def build(cls: type[Backbone], **options) -> Backbone:
 
 BACKBONES = {
     'pyramid': (PyramidTNT, dict(arch='tiny', out_indices=(1, 2))),
-    'all_stages': (PyramidTNT, dict(arch='s')),
+    'all_stages': (PyramidTNT, dict(arch='ti')),
     'classifier': (PyramidTNTClassifier, dict(arch='tiny')),
     'tnt': (TNT, dict(arch='small', out_indices=(2, -1))),
     'cpvt': (CPVT, dict(arch='tiny', out_indices=(3,))),

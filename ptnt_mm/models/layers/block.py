@@ -216,7 +216,7 @@ def run_block(
     position: Position,
 ) -> tuple[Tensor | None, Tensor]:
     """Call a block; with ``with_cp``, keep no activations and compute them again for gradients."""
-    if with_cp and torch.is_grad_enabled():
+    if with_cp and torch.is_grad_enabled() and not torch.jit.is_tracing():
         return checkpoint(block, inner, outer, hw, position, use_reentrant=False)
     return block(inner, outer, hw, position)
 
