@@ -151,7 +151,8 @@ def _read(name: str) -> Config:
             settings.update(depth=18)
             _narrow(config.model, settings)
     # So are warm-ups: there are 16 images.
-    for schedule in config.get('param_scheduler') or ():
+    schedules = config.get('param_scheduler') or ()
+    for schedule in [schedules] if isinstance(schedules, dict) else schedules:
         if kind_of(schedule) == 'LinearLR' and not schedule.get('by_epoch', True):
             schedule['end'] = min(schedule['end'], 20)
     # Batches are smaller here, and classes fewer than five.
