@@ -26,6 +26,11 @@ def config_on_demo(name: str, folder: Path, crops: Path) -> Config:
         crops: The demo set's objects, for classifiers.
     """
     config = copy.deepcopy(_read(name))
+    # Warm-ups are shorter: there are 16 images.
+    schedules = config.get('param_scheduler') or ()
+    for schedule in [schedules] if isinstance(schedules, dict) else schedules:
+        if kind_of(schedule) == 'LinearLR' and not schedule.get('by_epoch', True):
+            schedule['end'] = min(schedule['end'], 20)
     change = {'mmdet': _use_objects, 'mmseg': _use_maps, 'mmpretrain': _use_labels}
     for split in SPLITS:
         for data_set in data_sets(config, split):
@@ -150,11 +155,6 @@ def _read(name: str) -> Config:
         if settings.get('type') == 'ResNet' and package == 'mmdet' and settings.depth == 50:
             settings.update(depth=18)
             _narrow(config.model, settings)
-    # So are warm-ups: there are 16 images.
-    schedules = config.get('param_scheduler') or ()
-    for schedule in [schedules] if isinstance(schedules, dict) else schedules:
-        if kind_of(schedule) == 'LinearLR' and not schedule.get('by_epoch', True):
-            schedule['end'] = min(schedule['end'], 20)
     # Batches are smaller here, and classes fewer than five.
     config.auto_scale_lr = None
     for _, settings in within(config.get('val_evaluator'), ''):
