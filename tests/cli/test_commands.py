@@ -150,4 +150,4 @@ def test_a_command_whose_libraries_are_missing_is_completed_by_its_name(completi
     monkeypatch.setitem(sys.modules, 'ptnt_mm.cli.infer', None)
     script = completion('bash')
     assert ' infer ' in script and 'auto-scale-lr' in script
-    assert '_shtab_ptnt_infer_option' not in script
+    assert '_shtab_ptnt_infer_option_strings=(-h --help)' in script
