@@ -62,6 +62,7 @@ _SIDES = (320, 1333)  # of images in which objects or areas are found
 _CROPPED = 512  # pixels of a segmenter's crop, at most
 _CLASSIFIED = (64, 224)  # sides of images that are classified
 _SHARE = 0.8  # of the free memory
+_WARM_UP = 50  # iterations
 _USUAL_LIMIT = 100  # of objects that a detector finds in an image
 
 
@@ -175,6 +176,13 @@ def _epochs(facts: Facts, _: Recipe) -> Choice:
     return Choice(epochs, f'{epochs * count:,} images seen')
 
 
+def _warm_up(facts: Facts, recipe: Recipe) -> Choice:
+    steps = recipe['epochs'].value * ceil(facts.counts['train'] / recipe['batch_size'].value)
+    if steps >= 10 * _WARM_UP:
+        return Choice(None)
+    return Choice(max(steps // 10, 1), f'a tenth of {steps} iterations')
+
+
 def _lr(facts: Facts, recipe: Recipe) -> Choice:
     batch = recipe['effective batch'].value
     if facts.backbone.weights:
@@ -263,6 +271,12 @@ RULES = (
         'pretrained weights. Classifiers: 30,000 images, at least 30 epochs.',
         'Learning takes iterations, however few images there are. COCO is trained for 12 epochs.',
         _epochs,
+    ),
+    Rule(
+        'warm-up',
+        '50 iterations, or a tenth of a run of less than 500.',
+        'A longer warm-up would be most of a short run.',
+        _warm_up,
     ),
     Rule(
         'lr',
