@@ -4,11 +4,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from demo.confusion import draw_confusion
-from demo.contact_sheet import draw_detections, draw_maps
-from demo.dataset import PALETTE
-from demo.scenes import CLASSES
 from ptnt_mm.cli.arguments import Parser
+from ptnt_mm.demo.confusion import draw_confusion
+from ptnt_mm.demo.contact_sheet import draw_detections, draw_maps
+from ptnt_mm.demo.dataset import PALETTE
+from ptnt_mm.demo.scenes import CLASSES
 from ptnt_mm.visualization.curves import draw_curves
 from ptnt_mm.visualization.figures import fractions
 

@@ -4,8 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from demo.crops import make_crops
 from ptnt_mm.cli.arguments import Parser
+from ptnt_mm.demo.crops import make_crops
 from ptnt_mm.utils.errors import exit_status
 
 

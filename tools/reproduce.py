@@ -10,7 +10,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from ptnt_mm.cli.arguments import Parser, whole
+from ptnt_mm.cli.arguments import Parser, positive
 from ptnt_mm.utils.atomic_files import write_whole
 from reproduction.entries import find_entries, list_entries
 from reproduction.runs import last_evaluation, recipe_command
@@ -26,7 +26,7 @@ def main(words: list[str] | None = None) -> int:
     commands = subparsers.add_parser('commands', help='print the commands that train configs')
     commands.set_defaults(command=print_commands)
     commands.add_argument('names', nargs='*', metavar='CONFIG', help='default: all')
-    commands.add_argument('--gpus', type=whole, default=1, help='number of GPUs on this machine')
+    commands.add_argument('--gpus', type=positive, default=1, help='number of GPUs on this machine')
     _add_folder(commands, '--weights', 'pretrained', "the authors' weight files")
     collect = subparsers.add_parser('collect', help='write the model zoo from the logs')
     collect.set_defaults(command=write_zoo)

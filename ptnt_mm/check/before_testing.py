@@ -5,8 +5,10 @@ from contextlib import suppress
 
 from mmengine.config import Config
 
+from ptnt_mm.check.class_names import names_for_heads
 from ptnt_mm.check.evaluation_step import Evaluation, why_not_evaluated, with_tta_pipeline
 from ptnt_mm.check.few_images import were_read
+from ptnt_mm.check.heads import check_classes_of_heads
 from ptnt_mm.check.reading import read_data
 from ptnt_mm.check.trial import made_for_trial, why_not_quick
 from ptnt_mm.engine.build import build_model
@@ -42,6 +44,10 @@ def _evaluate(config: Config, tta: bool) -> Iterator[Finding]:
         return
     data, _ = read_data(config, ('test',))
     if not were_read(data) or any(one.would_fetch() for one in data):
+        return
+    counts = list(check_classes_of_heads(config, names_for_heads(data)))
+    yield from counts
+    if of_kind(counts, Severity.ERROR):
         return
     model = build_model(made_for_trial(config))
     if not why_not_quick(model):

@@ -91,7 +91,7 @@ def check_spelling(config: Config) -> Iterator[Finding]:
         if meant and (meant not in config or isinstance(config[key], (Mapping, list))):
             what = f'nothing reads it: did you mean {meant!r}?'
             found.append(error(key, what, f'write {meant}'))
-    for key in READ_KEYS & config.keys():
+    for key in sorted(READ_KEYS & config.keys()):
         # One finding for each place.
         once: dict[str, Finding] = {}
         for finding in section.look(config[key], key):
@@ -123,7 +123,6 @@ class _Section:
 
     def __init__(self, config: Config):
         self.scope = scope_of(config)
-        self.registered = registered_names()
 
     def _classes(self, path: str, settings: Mapping) -> tuple[Callable, ...]:
         if settings.get('type'):
@@ -151,7 +150,7 @@ class _Section:
                 yield from self.look(inner, f'{path}[{i}]')
         elif isinstance(value, str) and value[:1].isupper() and value.isidentifier():
             # Such as the constructor of an optimizer.
-            meant = _meant(value, self.registered)
+            meant = _meant(value, registered_names())
             if meant is not None:
                 yield error(path, f'is {value!r}, which is not registered: did you mean {meant!r}?')
 
@@ -159,10 +158,12 @@ class _Section:
         scope, _, name = str(kind).rpartition('.')
         # In a model, types may also be operators or words of a part's own. Building it shows the
         # others, as well as libraries that are missing.
-        meant = _meant(name, self.registered)
+        # Only now: looking for the type made the host register its classes.
+        registered = registered_names()
+        meant = _meant(name, registered)
         is_class = name[:1].isupper() and not path.startswith('model')
         if scope in ('', 'mmengine', *HOSTS, 'ptnt_mm') and (meant or is_class):
-            what = f'unknown type {kind!r}{suggest(name, self.registered, _MEANT)}'
+            what = f'unknown type {kind!r}{suggest(name, registered, _MEANT)}'
             advice = 'correct it, or name the package that has it in custom_imports'
             yield error(f'{path}.type', what, advice)
 

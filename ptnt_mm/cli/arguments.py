@@ -5,17 +5,15 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, TypeVar
-
-from mmengine.config import DictAction
+from typing import TYPE_CHECKING
 
 from ptnt_mm.utils.errors import exit_status
 from ptnt_mm.utils.text import unknown_name
 
-Arguments = TypeVar('Arguments')
+if TYPE_CHECKING:
+    from mmengine.config import Config
 
 # What the hosts warn of whenever they are used as they are meant to be, by its beginning: MMEngine
 # of its own import, mmseg of its own losses and of a hook that draws when asked to.
@@ -82,26 +80,6 @@ class Parser(argparse.ArgumentParser):
         return exit_status(lambda: command(args))
 
 
-class Settings(DictAction):
-    """MMEngine's ``--cfg-options``, with an error in place of a traceback."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: list[str],
-        option_string: str | None = None,
-    ) -> None:
-        """Parse KEY=VALUE words."""
-        try:
-            super().__call__(parser, namespace, values, option_string)
-        except (AssertionError, IndexError, ValueError) as error:
-            parser.error(
-                f'{option_string} {" ".join(values)}: expected KEY=VALUE ..., with a number, a '
-                f"word, or a quoted list such as '[1,2]' as VALUE ({error})"
-            )
-
-
 def add_config(
     parser: Parser, example: str = "model.backbone.arch=tiny 'model.backbone.out_indices=(1,2)'"
 ) -> None:
@@ -110,8 +88,8 @@ def add_config(
     parser.add_argument(
         '--cfg-options',
         nargs='+',
-        action=Settings,
-        default={},
+        action='extend',
+        default=[],
         metavar='KEY=VALUE',
         help=f'change settings: {example}',
     )
@@ -126,20 +104,38 @@ def add_work_dir_and_launcher(parser: Parser) -> None:
     parser.add_argument('--local_rank', '--local-rank', type=int, default=0, help=argparse.SUPPRESS)
 
 
-def resolved(kind: type[Arguments], args: argparse.Namespace, **values: Any) -> Arguments:
-    """Make a command's dataclass: some values, and what was parsed for its other fields."""
-    names = (field.name for field in fields(kind) if field.name not in values)
-    return kind(**{name: getattr(args, name) for name in names}, **values)
+def add_checkpoint(parser: Parser) -> None:
+    """Add the checkpoint, which may be left out after a run in the config's work dir."""
+    parser.add_argument(
+        'checkpoint',
+        nargs='?',
+        help="what training saved; by default the best or the newest in the config's work dir",
+    )
+
+
+def config_of(args: argparse.Namespace) -> 'Config':
+    """Read the config that the command line names, with the settings that it changes."""
+    from ptnt_mm.engine.config import parse_options, read_config
+
+    return read_config(args.config, parse_options(args.cfg_options))
+
+
+def config_and_checkpoint_of(args: argparse.Namespace) -> tuple['Config', str]:
+    """Read the config that the command line names, and find the checkpoint."""
+    from ptnt_mm.engine.work_dir import checkpoint_to_use
+
+    config = config_of(args)
+    return config, checkpoint_to_use(config, args.checkpoint)
 
 
 def size(text: str) -> tuple[int, int]:
     """Height and width in pixels, of a text such as '800x1344'; argparse prints errors."""
     height, _, width = text.partition('x')
-    return whole(height), whole(width)
+    return positive(height), positive(width)
 
 
-def whole(text: str) -> int:
-    """A whole number above 0; argparse prints errors."""
+def positive(text: str) -> int:
+    """An integer above 0; argparse prints errors."""
     if not text.isdigit() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f'{text!r} is not a whole number above 0')
+        raise argparse.ArgumentTypeError(f'{text!r} is not an integer above 0')
     return int(text)

@@ -6,29 +6,25 @@ ptnt check my_configs/custom_coco.py --gpus 8 --pretrained ptnt_s_82.0.pth.tar
 import argparse
 from dataclasses import asdict
 
-from mmengine.config import Config
-
-from ptnt_mm.check.inspection import check
-from ptnt_mm.checkpoints.read import refuse_forced_unsafe_loading
-from ptnt_mm.cli.arguments import Parser, add_config, whole
+from ptnt_mm.cli.arguments import Parser, add_config, config_of, positive
+from ptnt_mm.cli.importing import importing
 from ptnt_mm.cli.json_output import add_json, json_output
-from ptnt_mm.engine.config import read_config, require_keys
-from ptnt_mm.engine.starting_weights import use_pretrained
 from ptnt_mm.utils.console import show
 from ptnt_mm.utils.findings import Finding, Severity, closing, lines, of_kind
 
 
 def main(words: list[str] | None = None) -> int:
     """Check what the command line names, and print what is found; 1 if there are errors."""
-    return _parser().run(_run, words)
+    return new_parser().run(_run, words)
 
 
-def _parser() -> Parser:
+def new_parser() -> Parser:
+    """Make the parser of the command."""
     parser = Parser(__doc__)
     add_config(parser)
     parser.add_argument('--pretrained', metavar='PATH', help="the backbone's weights")
     parser.add_argument(
-        '--gpus', type=whole, default=1, metavar='N', help='how many will train: 1 by default'
+        '--gpus', type=positive, default=1, metavar='N', help='how many will train: 1 by default'
     )
     parser.add_argument(
         '--quick',
@@ -39,24 +35,23 @@ def _parser() -> Parser:
     return parser
 
 
-def _resolve(args: argparse.Namespace) -> Config:
-    """Read the config, and bring the flags into it that are settings."""
-    config = read_config(args.config, args.cfg_options)
-    require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
-    if args.pretrained is not None:
-        use_pretrained(config, args.pretrained)
-    return config
-
-
 def _run(args: argparse.Namespace) -> int:
+    with importing():
+        from ptnt_mm.api import check
+        from ptnt_mm.checkpoints.read import refuse_forced_unsafe_loading
+        from ptnt_mm.engine.config import require_keys
+        from ptnt_mm.engine.starting_weights import use_pretrained
+
+    def tell(subject: str, findings: list[Finding]) -> None:
+        show('\n'.join((subject, *lines(findings))))
+
     with json_output(args.json, args.overwrite) as write:
-        config = _resolve(args)
+        config = config_of(args)
+        require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
+        if args.pretrained is not None:
+            use_pretrained(config, args.pretrained)
         refuse_forced_unsafe_loading()
-        found = check(config, gpus=args.gpus, thorough=not args.quick, tell=_print)
+        found = check(config, gpus=args.gpus, thorough=not args.quick, tell=tell)
         print(closing(found))
         write([asdict(finding) for finding in found])
     return int(bool(of_kind(found, Severity.ERROR)))
-
-
-def _print(subject: str, findings: list[Finding]) -> None:
-    show('\n'.join((subject, *lines(findings))))

@@ -1,15 +1,17 @@
 """The command ``ptnt``: a table of commands, and the call of the one that is asked for.
 
-Only the standard library is imported here, because the help should not wait for torch.
+Commands read their flags before they import torch, because the help should not wait for it: see
+`ptnt_mm.cli.importing`.
 """
 
 import argparse
 import os
-import runpy
 import signal
 import sys
 from importlib import import_module
 from pathlib import Path
+
+from ptnt_mm.version import __version__
 
 COMMANDS = (
     ('new', 'ptnt_mm.cli.new', 'make a training setup from labelled images'),
@@ -41,16 +43,8 @@ def main() -> int:
     # As of a script of this name: parsers show it, and `command_line` reads it.
     sys.argv[:2] = [f'ptnt {name}', *part]
     modules = {known: module for known, module, _ in COMMANDS}
-    # Imports take a while, and nothing has begun. Some libraries swallow a KeyboardInterrupt.
-    before = signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     try:
-        command = import_module(modules[name])
-    except ImportError as error:
-        sys.exit(f'error: {error}. ptnt doctor says what to install')
-    finally:
-        signal.signal(signal.SIGINT, before)
-    try:
-        status = command.main(sys.argv[1:])
+        status = import_module(modules[name]).main(sys.argv[1:])
         sys.stdout.flush()
     except BrokenPipeError:
         # Nobody reads on, as in `ptnt configs | head`. Python's own last flush has to succeed.
@@ -75,15 +69,10 @@ def _parser() -> argparse.ArgumentParser:
         'ptnt COMMAND --help shows its flags and an example. Exit status: 0 done, 1 an error, or '
         'errors found, 2 a wrong command line, 130 stopped by Ctrl-C.',
     )
-    version = runpy.run_path(str(Path(__file__).parents[1] / 'version.py'))['__version__']
-    parser.add_argument('--version', action='version', version=version)
+    parser.add_argument('--version', action='version', version=__version__)
     rows = parser.add_subparsers(title='commands', dest='command', metavar='COMMAND', required=True)
     for name, _, about in COMMANDS:
         rows.add_parser(name, help=about, add_help=False)
     for name in _SHORT:
         rows.add_parser(name, add_help=False)
     return parser
-
-
-if __name__ == '__main__':
-    sys.exit(main())

@@ -13,15 +13,16 @@ import shtab
 
 from ptnt_mm.cli.arguments import Parser
 from ptnt_mm.cli.commands import COMMANDS
-from ptnt_mm.zoo import config_names
+from ptnt_mm.cli.importing import importing
 
 
 def main(words: list[str] | None = None) -> int:
     """Print the completion of a shell; the exit status."""
-    return _parser().run(lambda args: print(completion(args.shell)), words)
+    return new_parser().run(lambda args: print(completion(args.shell)), words)
 
 
-def _parser() -> Parser:
+def new_parser() -> Parser:
+    """Make the parser of the command."""
     parser = Parser(__doc__)
     parser.add_argument('shell', choices=('bash', 'zsh', 'fish'))
     return parser
@@ -30,15 +31,12 @@ def _parser() -> Parser:
 def completion(shell: str) -> str:
     """A script for a shell: commands, flags, choices, files and the names of configs.
 
-    It holds all of them. So a key press starts no Python, which would import torch first.
+    It holds all of them, so a key press starts no Python.
     """
     root = argparse.ArgumentParser('ptnt')
     commands = root.add_subparsers(parser_class=lambda parser, **settings: parser)
     for name, module, about in COMMANDS:
-        try:
-            parser = import_module(module)._parser()
-        except ImportError:  # of an extra that is not installed: its name is all there is
-            parser = argparse.ArgumentParser()
+        parser = import_module(module).new_parser()
         parser.description = about
         _mark(parser)
         commands.add_parser(name, help=about, parser=parser)
@@ -61,6 +59,9 @@ def _mark(parser: argparse.ArgumentParser) -> None:
 
 def _configs() -> dict:
     """How shtab completes a config: by its name, or as a file."""
+    with importing():
+        from ptnt_mm.zoo import config_names
+
     names = ' '.join(config_names())
     bash = f'compgen -f -- $1; compgen -W "{names}" -- $1'
     zsh = f"_alternative 'names:config:({names})' 'files:file:_files'"

@@ -10,21 +10,25 @@ import argparse
 from pathlib import Path
 
 from ptnt_mm.cli.arguments import Parser
+from ptnt_mm.cli.importing import importing
 from ptnt_mm.cli.json_output import add_json, json_output
-from ptnt_mm.engine.complexity import ARCH_NAMES, build, measure
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import waiting
 
 
 def main(words: list[str] | None = None) -> int:
     """Count what the command line names; the exit status."""
-    return _parser().run(_run, words)
+    return new_parser().run(_run, words)
 
 
-def _parser() -> Parser:
+def new_parser() -> Parser:
+    """Make the parser of the command."""
     parser = Parser(__doc__)
-    archs = ', '.join(ARCH_NAMES)
-    parser.add_argument('model', help=f'{archs} (or ti, s, m, b), a config file or a config name')
+    parser.add_argument(
+        'model',
+        help='tiny, small, medium or base (or ti, s, m, b), tnt_small, cpvt_small or another arch, '
+        'a config file or a config name',
+    )
     parser.add_argument(
         '--shape', type=int, nargs=2, required=True, metavar=('H', 'W'), help='image size in pixels'
     )
@@ -36,7 +40,9 @@ def _parser() -> Parser:
 
 
 def _run(args: argparse.Namespace) -> None:
-    """Count and print."""
+    with importing():
+        from ptnt_mm.engine.complexity import build, measure
+
     printed = json_output(Path('-') if args.format == 'json' else None, overwrite=False)
     with printed as print_json, json_output(args.json, args.overwrite) as write:
         try:

@@ -8,15 +8,16 @@ import argparse
 from pathlib import Path
 
 from ptnt_mm.cli.arguments import Parser
-from ptnt_mm.zoo import config_names, copy_config
+from ptnt_mm.cli.importing import importing
 
 
 def main(words: list[str] | None = None) -> int:
     """Print the names of all configs, or of the files that were copied; the exit status."""
-    return _parser().run(_run, words)
+    return new_parser().run(_run, words)
 
 
-def _parser() -> Parser:
+def new_parser() -> Parser:
+    """Make the parser of the command."""
     parser = Parser(__doc__)
     commands = parser.add_subparsers(dest='command')
     commands.add_parser('list', help='print the names of all configs, as without a command')
@@ -27,5 +28,8 @@ def _parser() -> Parser:
 
 
 def _run(args: argparse.Namespace) -> None:
+    with importing():
+        from ptnt_mm.zoo import config_names, copy_config
+
     copies = args.command == 'copy'
     print(*(copy_config(args.config, args.folder) if copies else config_names()), sep='\n')

@@ -1,12 +1,40 @@
-"""Make the demo data set: tools/make_demo_data.py, which the wheel carries, too."""
+"""Make the demo data set: a few hundred pictures in COCO format, without any download.
 
-import sys
-from importlib import import_module
+ptnt demo
+ptnt train demo_retinanet_ptnt_ti
+"""
 
-from ptnt_mm.zoo import config_root
+import argparse
+from pathlib import Path
 
-# As when Python runs a script of that folder.
-sys.path.insert(0, str(config_root().with_name('tools')))
-_tool = import_module('make_demo_data')
+from ptnt_mm.cli.arguments import Parser
+from ptnt_mm.cli.importing import importing
 
-main, _parser = _tool.main, _tool.new_parser
+
+def main(words: list[str] | None = None) -> int:
+    """Make the data set; the exit status."""
+    return new_parser().run(_run, words)
+
+
+def new_parser() -> Parser:
+    """Make the parser of the command."""
+    parser = Parser(__doc__)
+    parser.add_argument('folder', nargs='?', type=Path, default=Path('data/demo'))
+    parser.add_argument('--train', type=int, help='training pictures: 240 by default')
+    parser.add_argument('--val', type=int, help='validation pictures: 60 by default')
+    parser.add_argument('--seed', type=int, help='of every random choice: 0 by default')
+    parser.add_argument(
+        '--overwrite',
+        action='store_true',
+        help='replace a demo data set made with other arguments, or changed since',
+    )
+    return parser
+
+
+def _run(args: argparse.Namespace) -> None:
+    with importing():
+        from ptnt_mm.demo.dataset import DemoSpec, make
+
+    asked = dict(train=args.train, val=args.val, seed=args.seed)
+    spec = DemoSpec(**{name: value for name, value in asked.items() if value is not None})
+    print(make(args.folder, spec, args.overwrite))

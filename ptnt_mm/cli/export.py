@@ -1,271 +1,51 @@
 """Export a detector or segmenter to a file that runs without torch, and check it.
 
-ptnt export retinanet_ptnt_s_1x epoch_12.pth --dynamic --out model.onnx
+ptnt export retinanet_ptnt_s_1x epoch_12.pth --out model.onnx
 """
 
 import argparse
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from importlib.util import find_spec
-from itertools import cycle, islice
 from pathlib import Path
 
-import numpy as np
-from mmengine.config import Config
-from mmengine.model import revert_sync_batchnorm
-from mmengine.registry import init_default_scope
-
-from ptnt_mm.checkpoints.read import check_file, refuse_forced_unsafe_loading
-from ptnt_mm.cli.arguments import Parser, add_config, resolved, whole
-from ptnt_mm.deploy.about import About
-from ptnt_mm.deploy.pixels import prepared, resize, target_size
-from ptnt_mm.deploy.runtimes import load
-from ptnt_mm.engine.build import build_model
-from ptnt_mm.engine.config import read_config, require_keys
-from ptnt_mm.engine.data_files import check_data_files
-from ptnt_mm.engine.hosts import HOSTS, scope_of
-from ptnt_mm.engine.loading import load_whole
-from ptnt_mm.engine.work_dir import checkpoint_to_use
-from ptnt_mm.export.comparison import TOLERANCE, compare, sizes_to_check
-from ptnt_mm.export.evaluation import evaluate_file, images_of, resizing, test_images
-from ptnt_mm.export.formats import (
-    FORMATS,
-    PACKAGES,
-    as_arrays,
-    halved,
-    take_graph,
-    to_onnx,
-    write_onnx,
-    write_program,
+from ptnt_mm.cli.arguments import (
+    Parser,
+    add_checkpoint,
+    add_config,
+    config_and_checkpoint_of,
+    positive,
 )
-from ptnt_mm.export.int8 import quantised
-from ptnt_mm.export.networks import EndToEndModel, build_network
-from ptnt_mm.inference.classes import find_classes
-from ptnt_mm.utils.atomic_files import check_new, sha256
+from ptnt_mm.cli.importing import importing
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import printable
-from ptnt_mm.version import __version__
-
-_CALIBRATION = 100  # images of the folder that are looked at
-
-
-@dataclass(frozen=True)
-class ExportArguments:
-    """What :func:`export` takes: the command line, resolved."""
-
-    config: Config
-    checkpoint: str
-    """What training saved, a file."""
-
-    out: Path
-    """The file to write; that of OpenVINO gets a .bin beside it."""
-
-    format: str | None = None
-    """'onnx', 'openvino' or 'torch-export'; by default what the suffix says."""
-
-    size: tuple[int, int] | None = None
-    """Height and width of the input in pixels; None for any."""
-
-    half: bool = False
-    """Store weights as float16."""
-
-    calibrate: Path | None = None
-    """A folder of images to quantise to 8 bits with; None for floating point."""
-
-    evaluate: bool = False
-    """Whether to print the metrics on the test set, too."""
-
-    overwrite: bool = False
-
-
-def export(arguments: ExportArguments) -> Path:
-    """Export as ``ptnt export`` does, and compare with the host's own results; the file.
-
-    Raises:
-        UserError: for everything that the user can mend, and if the file's results differ.
-    """
-    refuse_forced_unsafe_loading()
-    config, out, size = arguments.config, arguments.out, arguments.size
-    half, calibrate, evaluate = arguments.half, arguments.calibrate, arguments.evaluate
-    format = _check_format(arguments)
-    for file in _files(out):
-        check_new(file, arguments.overwrite)
-    _check_packages(format, calibrate)
-    require_keys(config, ('model', 'test_dataloader'))
-    _check_host(config)
-    checkpoint = Path(arguments.checkpoint)
-    check_file(checkpoint)
-    if evaluate:
-        check_data_files(config, ('test',))
-    if calibrate is not None:
-        next(images_of(calibrate))
-    network, about = _read_model(config, checkpoint, size)
-    if evaluate and network.task == 'features':
-        raise UserError('--evaluate needs boxes or a map, and this file has none: leave it out')
-    # Of a usual image in the network.
-    shape = size or target_size((480, 640), about.scale, about.keep_ratio, None)
-    start = time.monotonic()
-    try:
-        program = take_graph(network, shape, dynamic=size is None)
-        body = b'' if format == 'torch-export' else to_onnx(program, network)
-    except UserError:
-        raise
-    except Exception as error:  # models have every operator there is
-        why = printable(next(filter(None, str(error).splitlines()), type(error).__name__))
-        raise UserError(
-            f'torch cannot take a graph of this model: {why}. '
-            f'{"Try --size H W" if size is None else "docs/deploy.md says what can be exported"}'
-        ) from error
-    if format == 'torch-export':
-        write_program(out, program, about)
-        run = as_arrays(program, network)
-    else:
-        body = halved(body) if half else body
-        write_onnx(out, body, replace(about, precision='float16' if half else 'float32'))
-        run = load(out, None)
-    print(f'Exported in {time.monotonic() - start:.0f} s: {out}, {_megabytes(out)}')
-    _check(run, network, config, shape, size, TOLERANCE * (10 if half else 1))
-    if evaluate:
-        _print_metrics(config, out)
-    if calibrate is not None:
-        images = islice(images_of(calibrate), _CALIBRATION)
-        inputs = (prepared(image, about.scale, about.keep_ratio, size)[0] for image in images)
-        write_onnx(out, quantised(body, inputs), replace(about, precision='int8'))
-        print(f'Quantised to 8 bits: {out}, {_megabytes(out)}')
-        if evaluate:
-            _print_metrics(config, out)
-    return out
-
-
-def _check_format(arguments: ExportArguments) -> str:
-    out, half, calibrate = arguments.out, arguments.half, arguments.calibrate
-    by_suffix = {suffix: name for name, suffix in FORMATS.items()}
-    format = arguments.format or by_suffix.get(out.suffix)
-    if format is None or FORMATS[format] != out.suffix:
-        expected = ', '.join(f'{suffix} for {name}' for name, suffix in FORMATS.items())
-        raise UserError(f'--out {out}: expected a name that ends in {expected}')
-    if format == 'torch-export' and (half or calibrate):
-        raise UserError('--half and --int8 are for ONNX and OpenVINO, not for torch-export')
-    if format == 'torch-export' and arguments.evaluate:
-        raise UserError('--evaluate runs .onnx and .xml files, and no .pt2: leave it out')
-    if half and calibrate:
-        raise UserError('--half and --int8 exclude each other: choose one')
-    return format
-
-
-def _check_packages(format: str, calibrate: Path | None) -> None:
-    """What is missing is said before a graph is taken, which lasts minutes."""
-    needed = {*PACKAGES[format], *(('onnxruntime',) if calibrate else ())}
-    if missing := sorted(name for name in needed if find_spec(name) is None):
-        raise UserError(f'exporting needs more packages: pip install {" ".join(missing)}')
-
-
-def _check_host(config: Config) -> None:
-    """A classifier's preprocessing is not translated."""
-    scope = scope_of(config)
-    host = HOSTS.get(scope)
-    if host is None or host.task == 'classification':
-        name = config.filename or 'the config'
-        raise UserError(f'{name} has default_scope={scope!r}: expected mmdet or mmseg')
-
-
-def _read_model(
-    config: Config, checkpoint: Path, size: tuple | None
-) -> tuple[EndToEndModel, About]:
-    """The network with its weights, and what the file will say of itself."""
-    scale, keep_ratio = resizing(config)
-    model = revert_sync_batchnorm(build_model(config, config.filename or 'the config')).eval()
-    init_default_scope(scope_of(config))
-    classes = find_classes(load_whole(model, str(checkpoint)), config, model)['classes']
-    network = build_network(model)
-    if network.task == 'features':
-        kind = type(model).__name__
-        print(f'{kind} is exported as backbone and neck alone: docs/deploy.md says what is whole')
-    about = About(
-        task=network.task,
-        classes=None if classes is None else list(classes),
-        size=None if size is None else list(size),
-        scale=scale,
-        keep_ratio=keep_ratio,
-        thresholds=network.thresholds,
-        config=Path(config.filename or 'config').name,
-        checkpoint=checkpoint.name,
-        checkpoint_sha256=sha256(checkpoint),
-        version=__version__,
-    )
-    return network, about
-
-
-def _check(
-    run: Callable[[dict], dict],
-    network: EndToEndModel,
-    config: Config,
-    shape: tuple[int, int],
-    canvas: tuple[int, int] | None,
-    tolerance: float,
-) -> None:
-    """Compare with the host at three sizes, padded to the canvas of a file of fixed size."""
-    wrong, found = [], 0
-    # A test set may have fewer images than there are sizes.
-    for image, size in zip(cycle(test_images(config, 3)), sizes_to_check(shape), strict=False):
-        pixels = resize(image, size)
-        if canvas is not None:
-            padding = [(0, whole - part) for whole, part in zip(canvas, size, strict=True)]
-            pixels = np.pad(pixels, [*padding, (0, 0)])
-        differences = compare(run, network, pixels, size)
-        print(differences)
-        found += differences.matched
-        if not differences.within(tolerance):
-            wrong.append(f'{size[0]}x{size[1]}')
-    if network.task == 'detection' and not found:
-        print(
-            'NO BOXES: the model finds nothing in these images, so none were compared; a lower '
-            'score_thr in --cfg-options gives some'
-        )
-    if wrong:
-        raise UserError(
-            f'the file differs from the model by more than {tolerance:g} at {", ".join(wrong)}: '
-            'do not use it, and report it with the lines above'
-        )
-
-
-def _print_metrics(config: Config, out: Path) -> None:
-    metrics = evaluate_file(config, out, out.parent / f'{out.stem}_evaluation')
-    print('\n'.join(f'{name}: {value:.4f}' for name, value in metrics.items()))
-
-
-def _files(out: Path) -> list[Path]:
-    """What is written: OpenVINO's weights lie beside their .xml."""
-    return [out, out.with_suffix('.bin')] if out.suffix == '.xml' else [out]
-
-
-def _megabytes(out: Path) -> str:
-    return f'{sum(file.stat().st_size for file in _files(out)) / 1e6:.0f} MB'
 
 
 def main(words: list[str] | None = None) -> int:
     """Export as the command line says; the exit status."""
-    return _parser().run(_run, words)
+    return new_parser().run(_run, words)
 
 
-def _parser() -> Parser:
+def new_parser() -> Parser:
+    """Make the parser of the command."""
     parser = Parser(__doc__)
     add_config(parser, 'model.test_cfg.score_thr=0.3')
-    parser.add_argument(
-        'checkpoint',
-        nargs='?',
-        help="what training saved; by default the best or the newest in the config's work dir",
-    )
+    add_checkpoint(parser)
     parser.add_argument(
         '--out', type=Path, required=True, help='the file to write: .onnx, .xml (OpenVINO) or .pt2'
     )
-    parser.add_argument('--format', choices=list(FORMATS), help='by default what --out says')
-    shape = parser.add_mutually_exclusive_group(required=True)
-    shape.add_argument(
-        '--size', nargs=2, type=whole, metavar=('H', 'W'), help='one size, in pixels: the fastest'
+    parser.add_argument(
+        '--format',
+        choices=('onnx', 'openvino', 'torch-export'),
+        help="by default that of --out's name",
     )
-    shape.add_argument('--dynamic', action='store_true', help='images of any size and number')
+    shape = parser.add_mutually_exclusive_group()
+    shape.add_argument(
+        '--size',
+        nargs=2,
+        type=positive,
+        metavar=('H', 'W'),
+        help='one size, in pixels: the fastest',
+    )
+    shape.add_argument(
+        '--dynamic', action='store_true', help='images of any size and number: the default'
+    )
     parser.add_argument('--half', action='store_true', help='store weights as float16')
     parser.add_argument('--int8', action='store_true', help='quantise to 8 bits')
     parser.add_argument(
@@ -281,7 +61,18 @@ def _parser() -> Parser:
 def _run(args: argparse.Namespace) -> None:
     if args.int8 != (args.calibrate is not None):
         raise UserError('--int8 and --calibrate FOLDER belong together: give both')
-    config = read_config(args.config, args.cfg_options)
-    size = args.size and tuple(args.size)
-    checkpoint = checkpoint_to_use(config, args.checkpoint)
-    export(resolved(ExportArguments, args, config=config, checkpoint=checkpoint, size=size))
+    with importing():
+        from ptnt_mm.api.exporting import export
+
+    config, checkpoint = config_and_checkpoint_of(args)
+    export(
+        config,
+        checkpoint,
+        args.out,
+        format=args.format,
+        size=args.size and tuple(args.size),
+        half=args.half,
+        calibrate=args.calibrate,
+        evaluate=args.evaluate,
+        overwrite=args.overwrite,
+    )

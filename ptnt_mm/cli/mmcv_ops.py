@@ -12,10 +12,11 @@ _ACTIONS = {'install': place.install, 'remove': place.remove, 'status': status}
 
 def main(words: list[str] | None = None) -> int:
     """Install or remove the operators, or report who provides them; the exit status."""
-    return _parser().run(lambda args: print(_ACTIONS[args.action]()), words)
+    return new_parser().run(lambda args: print(_ACTIONS[args.action]()), words)
 
 
-def _parser() -> Parser:
+def new_parser() -> Parser:
+    """Make the parser of the command."""
     parser = Parser(__doc__)
     parser.add_argument('action', choices=[*_ACTIONS], help='status tries import mmcv.ops')
     return parser

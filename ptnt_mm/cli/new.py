@@ -8,17 +8,21 @@ import argparse
 import shlex
 from pathlib import Path
 
-from ptnt_mm.cli.arguments import Parser, whole
+from ptnt_mm.cli.arguments import Parser, positive
+from ptnt_mm.cli.importing import importing
+from ptnt_mm.utils.console import show
+from ptnt_mm.utils.findings import Severity, closing, lines, of_kind
 
 _OFFERED = 'tnt_s'
 
 
 def main(words: list[str] | None = None) -> int:
     """Make what the command line names; 1 if the check of it finds errors."""
-    return _parser().run(_run, words)
+    return new_parser().run(_run, words)
 
 
-def _parser() -> Parser:
+def new_parser() -> Parser:
+    """Make the parser of the command."""
     parser = Parser(__doc__)
     parser.add_argument('data', type=Path, help='the folder of images and labels; only read')
     parser.add_argument('folder', type=Path, help='the project to make: a config, and labels')
@@ -43,27 +47,24 @@ def _parser() -> Parser:
         help="the backbone's: a file, an address, or 'published' for those that can be fetched",
     )
     parser.add_argument(
-        '--size', type=whole, metavar='PIXELS', help='the longer side of images in training'
+        '--size', type=positive, metavar='PIXELS', help='the longer side of images in training'
     )
-    parser.add_argument('--epochs', type=whole, help='how often each image is seen')
+    parser.add_argument('--epochs', type=positive, help='how often each image is seen')
     return parser
 
 
 def _run(args: argparse.Namespace) -> int:
-    # Help should not wait for torch.
-    from ptnt_mm.check.inspection import check
-    from ptnt_mm.engine.config import read_config
-    from ptnt_mm.project.backbones import PUBLISHED, is_in_reach
-    from ptnt_mm.project.create import Wishes, create_project
-    from ptnt_mm.utils.console import show
-    from ptnt_mm.utils.findings import Severity, closing, lines, of_kind
+    with importing():
+        from ptnt_mm.api import check, create_project, read_config
+        from ptnt_mm.project.backbones import PUBLISHED, is_in_reach
+        from ptnt_mm.project.create import Wishes
 
     chosen = ('format', 'task', 'backbone', 'weights', 'size', 'epochs')
     wishes = Wishes(**{name: getattr(args, name) for name in chosen})
     file = create_project(args.data, args.folder, wishes, tell=show)
     show(f'{file}:\n{file.read_text(encoding="utf-8")}')
     found = check(read_config(str(file)))
-    wrong = [one for one in found if one.severity in (Severity.ERROR, Severity.WARNING)]
+    wrong = [finding for finding in found if finding.severity in (Severity.ERROR, Severity.WARNING)]
     show('\n'.join(('ptnt check:', *lines(wrong), f'  {closing(found)}')))
     if args.weights is None and is_in_reach(_OFFERED):
         offered = f'--backbone {_OFFERED} --weights {PUBLISHED}'
@@ -78,5 +79,5 @@ def _next(folder: Path) -> str:
     """The commands that follow."""
     words = ('train', 'test', 'report', 'infer PHOTOS')
     lines = [f'  ptnt {word} {shlex.quote(str(folder))}' for word in words]
-    lines.append(f'  ptnt export {shlex.quote(str(folder))} --dynamic --out model.onnx')
+    lines.append(f'  ptnt export {shlex.quote(str(folder))} --out model.onnx')
     return '\n'.join(('Next:', *lines))

@@ -1,18 +1,22 @@
-"""Look at one installed package each, for the doctor, in a process of its own.
+"""Look at one installed package each, for the doctor, in another process.
 
-A broken package can do more than raise: it can end the process. So `ask_probe` runs this very file
-with the name of a probe, and nothing but the standard library is imported at its top.
+A broken package can do more than raise: it can end the process. So `ask_probes` runs this very file
+with the names of probes, and again with those that are left if one of them ended it. Nothing but
+the standard library is imported at its top.
 """
 
+import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]
-PROBE_SECONDS = 180
+PROBE_SECONDS = 180  # for all of them
+_MARK = 'answer of the probe: '
 
 
 @dataclass(frozen=True)
@@ -101,27 +105,38 @@ PROBES = {
 }
 
 
-def ask_probe(name: str) -> Answer:
-    """Run one probe in a process of its own."""
+def ask_probes(names: list[str]) -> Iterator[tuple[str, Answer]]:
+    """Run probes, as many as possible in one process; yield each one's name and answer."""
+    while names:
+        answers, end = _run_process(names)
+        yield from answers
+        names = names[len(answers) :]
+        if names:
+            yield names.pop(0), Answer(False, end)
+
+
+def _run_process(names: list[str]) -> tuple[list[tuple[str, Answer]], str]:
+    """Run probes in one process: those that answered, and how the process ended."""
     paths = (str(PACKAGE.parent), os.environ.get('PYTHONPATH', ''))
     environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(filter(None, paths))}
     # -P keeps the folder of this file, and its `models`, off the import path.
-    command = [sys.executable, '-P', '-W', 'ignore', __file__, name]
-    try:
-        done = subprocess.run(
-            command,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=PROBE_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return Answer(False, f'it gave no answer within {PROBE_SECONDS} s')
-    if done.returncode < 0:
-        return Answer(False, f'it ended the process with {signal.Signals(-done.returncode).name}')
-    lines = (done.stdout.strip() or done.stderr.strip() or 'it said nothing').splitlines()
-    return Answer(done.returncode == 0, lines[-1])
+    command = [sys.executable, '-P', '-W', 'ignore', __file__, *names]
+    pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with subprocess.Popen(command, env=environment, **pipes) as process:
+        try:
+            said, errors = process.communicate(timeout=PROBE_SECONDS)
+            last = (errors.strip() or 'it printed nothing').splitlines()[-1]
+            end = f'it ended the process: {last}'
+            if process.returncode < 0:
+                end = f'it ended the process with {signal.Signals(-process.returncode).name}'
+        except subprocess.TimeoutExpired:
+            process.kill()
+            said, _ = process.communicate()
+            end = f'it gave no answer within {PROBE_SECONDS} s'
+    # Libraries print, too.
+    lines = (line.partition(_MARK) for line in said.splitlines())
+    answers = [json.loads(answer) for _, mark, answer in lines if mark]
+    return [(name, Answer(*rest)) for name, *rest in answers], end
 
 
 def nvidia_driver() -> str:
@@ -139,10 +154,15 @@ def cpu_is_wanted() -> bool:
     return os.environ.get('PTNT_CUDA') == '0'
 
 
+def _run_probes(names: list[str]) -> None:
+    """Print a line for each probe as soon as it has an answer."""
+    for name in names:
+        try:
+            answer = (name, True, PROBES[name]())
+        except Exception as error:
+            answer = (name, False, f'{type(error).__name__}: {" ".join(str(error).split())[:300]}')
+        print(f'\n{_MARK}{json.dumps(answer)}', flush=True)
+
+
 if __name__ == '__main__':
-    # The process of one probe: the last line printed is what it saw, or the error.
-    try:
-        print(PROBES[sys.argv[1]]())
-    except Exception as error:
-        print(f'{type(error).__name__}: {" ".join(str(error).split())[:300]}')
-        sys.exit(1)
+    _run_probes(sys.argv[1:])

@@ -1,4 +1,4 @@
-"""Show what is installed, what is expected, and the one command that mends each problem.
+"""Show what is installed, what is expected, and the one command that fixes each problem.
 
 `python -m ptnt_mm.doctor` exits with status 1 if something is broken.
 """
@@ -6,15 +6,14 @@
 import os
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 
 from ptnt_mm.checkpoints.unsafe_switch import UNSAFE_SWITCH, is_on
-from ptnt_mm.doctor.probes import PROBES, Answer, ask_probe
+from ptnt_mm.doctor.probes import PROBES, Answer, ask_probes
 from ptnt_mm.mmcv_ops.place import OFFERED
 from ptnt_mm.utils.console import show
-from ptnt_mm.utils.progress import watched
+from ptnt_mm.utils.progress import waiting
 from ptnt_mm.utils.tables import new_listing, to_text
 from ptnt_mm.utils.versions import HOST_PACKAGES, VERSIONS, installed, is_within
 
@@ -52,9 +51,8 @@ class Row:
 
 def examine() -> list[Row]:
     """Look at everything, and make the rows of the table."""
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        found = watched(pool.map(ask_probe, PROBES), len(PROBES), 'Importing')
-        answers = dict(zip(PROBES, found, strict=True))
+    with waiting('Importing torch, mmcv and the hosts'):
+        answers = dict(ask_probes(list(PROBES)))
     rows = [
         python_row('.'.join(map(str, sys.version_info[:3]))),
         package_row('torch', answers['torch']),
@@ -72,7 +70,7 @@ def examine() -> list[Row]:
         # Whatever needs torch fails with it.
         for i, row in enumerate(rows):
             if row.what in NEED_TORCH and row.verdict == BROKEN:
-                rows[i] = replace(row, fix='mend torch first')
+                rows[i] = replace(row, fix='fix torch first')
     return rows
 
 
@@ -180,7 +178,7 @@ def ptnt_mm_row(answer: Answer) -> Row:
     if answer.works:
         return Row('ptnt_mm', answer.text, 'registered', 'registered')
     row = Row('ptnt_mm', 'not usable', 'registered', 'registered')
-    return row.broken(answer.text, 'mend what is broken above')
+    return row.broken(answer.text, 'fix what is broken above')
 
 
 def hosts_here() -> str:
@@ -211,11 +209,10 @@ def pip(action: str) -> str:
 
 
 def main(write: Callable[[list[dict]], None] = lambda rows: None) -> int:
-    """Print a table, and the command that mends each problem; ``write`` gets the rows.
+    """Print a table, and the command that fixes each problem; ``write`` gets the rows.
 
     Returns 1 if something is broken.
     """
-    print('Importing torch, mmcv and the hosts: up to a minute ...', file=sys.stderr, flush=True)
     rows = examine()
     table = new_listing('', 'found', 'expected', 'tested with', 'verdict')
     for row in rows:
@@ -223,7 +220,7 @@ def main(write: Callable[[list[dict]], None] = lambda rows: None) -> int:
     show(to_text(table))
     for row in rows:
         if row.fix:
-            purpose = 'mend' if row.verdict == BROKEN else 'get'
+            purpose = 'fix' if row.verdict == BROKEN else 'get'
             print(f'\n{row.what}: {row.problem}\n  to {purpose} it: {row.fix}')
     write([asdict(row) for row in rows])
     return int(any(row.verdict == BROKEN for row in rows))

@@ -5,11 +5,12 @@ import inspect
 import re
 import traceback
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from mmengine.config import Config, ConfigDict
+from mmengine.config import Config, ConfigDict, DictAction
 from mmengine.registry import build_from_cfg
 from mmengine.runner import Runner
 
@@ -70,6 +71,23 @@ def read_config(path: str, options: dict | None = None) -> Config:
         raise UserError(f'{file} is not a valid config: {kind}: {error}') from error
     apply_options(config, options or {})
     return config
+
+
+def parse_options(words: Sequence[str]) -> dict:
+    """Read the words of ``--cfg-options``, such as 'train_cfg.max_epochs=3', as MMEngine does.
+
+    Raises:
+        UserError: if a word is not KEY=VALUE, or a list has no end.
+    """
+    namespace = Namespace()
+    try:
+        DictAction(['--cfg-options'], 'options')(None, namespace, words)
+    except (AssertionError, IndexError, ValueError) as error:
+        raise UserError(
+            f'--cfg-options {" ".join(words)}: expected KEY=VALUE ..., with a number, a word, or a '
+            f"quoted list such as '[1,2]' as VALUE ({error})"
+        ) from error
+    return namespace.options
 
 
 def apply_options(config: Config, options: dict) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from demo.dataset import DemoSpec, make
+from ptnt_mm.demo.dataset import DemoSpec, make
 
 from .spoilt import Demo, MaskDemo
 

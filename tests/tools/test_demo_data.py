@@ -13,9 +13,9 @@ import pytest
 from pycocotools import mask as coco_mask
 from pycocotools.coco import COCO
 
-from demo import coco, dataset, photographs, scenes
-from demo.dataset import DemoSpec, make
-from demo.scenes import CLASSES, compose
+from ptnt_mm.demo import coco, dataset, photographs, scenes
+from ptnt_mm.demo.dataset import DemoSpec, make
+from ptnt_mm.demo.scenes import CLASSES, compose
 from ptnt_mm.utils.errors import UserError
 
 SPEC = DemoSpec(train=8, val=4, seed=0)

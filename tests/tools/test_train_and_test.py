@@ -134,11 +134,21 @@ def test_a_training_begun_with_pretrained_weights_is_resumed_without_their_file(
 def test_the_checkpoint_of_another_model_is_refused(workplace: Workplace, training: Training):
     done = workplace.run(
         'test.py', training.config, training.checkpoint, '--work-dir', 'other',
-        '--cfg-options', 'model.bbox_head.num_classes=7', check=False,
+        '--cfg-options', 'model.neck.1.out_channels=64', 'model.bbox_head.in_channels=64',
+        check=False,
     )  # fmt: skip
     assert done.returncode == 1
     assert 'error: the checkpoint does not fit the model' in done.stdout
-    assert 'num_classes' in done.stdout and 'Traceback' not in done.stdout
+    assert 'out_channels' in done.stdout and 'Traceback' not in done.stdout
+
+
+def test_a_model_of_more_classes_than_the_data_is_refused(workplace: Workplace, training: Training):
+    done = workplace.run(
+        'test.py', training.config, training.checkpoint, '--work-dir', 'other',
+        '--cfg-options', 'model.bbox_head.num_classes=7', check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert 'model.bbox_head.num_classes: is 7' in done.stdout and 'Traceback' not in done.stdout
 
 
 def test_a_config_of_ones_own_in_another_folder(workplace: Workplace):

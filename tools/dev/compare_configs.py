@@ -22,7 +22,7 @@ from typing import Any
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from benchmark.machine import describe_machine
-from ptnt_mm.cli.arguments import Parser, whole
+from ptnt_mm.cli.arguments import Parser, positive
 from ptnt_mm.utils.atomic_files import write_whole
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.tables import markdown
@@ -49,8 +49,8 @@ def main(words: list[str] | None = None) -> int:
     parser = Parser(__doc__)
     parser.add_argument('configs', nargs='+', type=Path, metavar='CONFIG', help='config files')
     parser.add_argument('--seeds', nargs='+', type=int, default=[0, 1, 2], help='random seeds')
-    parser.add_argument('--jobs', type=whole, default=2, help='parallel runs')
-    parser.add_argument('--threads', type=whole, default=1, help='threads of each run')
+    parser.add_argument('--jobs', type=positive, default=2, help='parallel runs')
+    parser.add_argument('--threads', type=positive, default=1, help='threads of each run')
     parser.add_argument(
         '--work-dirs', type=Path, default=Path('work_dirs/comparison'), metavar='FOLDER',
         help='folder that holds the runs (default: work_dirs/comparison)',

@@ -20,7 +20,7 @@ from benchmark.machine import describe_machine
 from benchmark.report import to_dicts, to_tables
 from benchmark.run import check_machine, time_contenders, with_costs
 from benchmark.timing import FORWARD, MODES, Setting
-from ptnt_mm.cli.arguments import Parser, size, whole
+from ptnt_mm.cli.arguments import Parser, positive, size
 from ptnt_mm.utils.atomic_files import check_new, write_whole
 
 MODELS = ['ptnt_s', 'ptnt_s_eager', 'ptnt_s_cp', 'swin_t', 'pvt_v2_b1', 'pvt_v2_b2', 'resnet50']
@@ -46,16 +46,18 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument(
         '--sizes', nargs='+', type=size, default=[(800, 1344)], metavar='HxW', help='in pixels'
     )
-    parser.add_argument('--batches', nargs='+', type=whole, default=[1], metavar='B')
+    parser.add_argument('--batches', nargs='+', type=positive, default=[1], metavar='B')
     parser.add_argument(
         '--dtypes', nargs='+', choices=['float32', 'bfloat16', 'float16'], default=['float32'],
         help='type to autocast to',
     )  # fmt: skip
     parser.add_argument('--device', default='cpu', help='cpu, cuda or cuda:1')
-    parser.add_argument('--threads', type=whole, default=2, help='CPU threads')
-    parser.add_argument('--rounds', type=whole, default=3, help='timed rounds, after one warm-up')
+    parser.add_argument('--threads', type=positive, default=2, help='CPU threads')
     parser.add_argument(
-        '--sides', nargs='*', type=whole, default=[256, 512, 1024, 2048], metavar='PIXELS',
+        '--rounds', type=positive, default=3, help='timed rounds, after one warm-up'
+    )
+    parser.add_argument(
+        '--sides', nargs='*', type=positive, default=[256, 512, 1024, 2048], metavar='PIXELS',
         help='side lengths for the figure over image sizes; without a number, skip it',
     )  # fmt: skip
     parser.add_argument('--out', type=Path, metavar='FOLDER', help=f'for {", ".join(FILES)}')

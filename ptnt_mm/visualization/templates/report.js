@@ -23,9 +23,11 @@ async function draw(figure) {
   if (figure.dataset.drawn) return;
   figure.dataset.drawn = 'yes';
   const spec = JSON.parse(figure.querySelector('script').textContent);
+  // Vega marks the points that it gets, and would take marked copies for the old ones.
+  const points = structuredClone(spec.data.values);
   const { view } = await vegaEmbed(figure.querySelector('.drawing'), spec, { actions: false, renderer: 'svg' });
   if ('noisy' in figure.dataset) {
-    noisy.push({ view, points: spec.data.values });
+    noisy.push({ view, points });
     smooth(noisy.at(-1));
   }
 }

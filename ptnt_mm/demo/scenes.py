@@ -5,9 +5,9 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
-from demo import photographs, sprites
-from demo.photographs import SPLITS, Split
-from demo.sprites import Sprite
+from ptnt_mm.demo import photographs, sprites
+from ptnt_mm.demo.photographs import SPLITS, Split
+from ptnt_mm.demo.sprites import Sprite
 
 CLASSES: tuple[str, ...] = tuple(sprites.OBJECTS)
 

@@ -16,9 +16,9 @@ from typing import Any
 import cv2
 import numpy as np
 
-from demo import coco, photographs
-from demo.photographs import SPLITS, Split
-from demo.scenes import CLASSES, Scene, compose
+from ptnt_mm.demo import coco, photographs
+from ptnt_mm.demo.photographs import SPLITS, Split
+from ptnt_mm.demo.scenes import CLASSES, Scene, compose
 from ptnt_mm.utils.atomic_files import folder_written_whole
 from ptnt_mm.utils.colours import PALETTE as COLOURS
 from ptnt_mm.utils.errors import UserError

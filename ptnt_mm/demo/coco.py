@@ -6,7 +6,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from demo.scenes import CLASSES, Scene
+from ptnt_mm.demo.scenes import CLASSES, Scene
 
 
 def categories() -> list[dict[str, Any]]:

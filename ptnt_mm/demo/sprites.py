@@ -12,8 +12,8 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
-from demo import photographs
-from demo.photographs import Split
+from ptnt_mm.demo import photographs
+from ptnt_mm.demo.photographs import Split
 
 
 class Sprite(NamedTuple):

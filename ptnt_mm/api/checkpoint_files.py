@@ -1,0 +1,180 @@
+"""Look into a checkpoint, convert it, or make it ready to be published; nothing in it is run."""
+
+import hashlib
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlparse
+
+import torch
+
+from ptnt_mm.checkpoints.read import read
+from ptnt_mm.models.archs import NUM_STAGES, PATCH
+from ptnt_mm.models.identity import Identity, identify, looks_like
+from ptnt_mm.models.pretrained import (
+    TRUNK_ROOTS,
+    LoadReport,
+    adapt,
+    find_state_dict,
+    may_lack,
+    split_prefix,
+)
+from ptnt_mm.models.weight_names import Weights, by_our_names
+from ptnt_mm.registry import MODELS
+from ptnt_mm.utils.atomic_files import check_new, sha256, write_whole
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import some
+
+# What a published checkpoint tells about its training. Class names are what inferencers print.
+_PUBLISHED = ('epoch', 'iter', 'time', 'seed', 'mmengine_version', 'dataset_meta', 'arch', 'metric')
+
+# In pixels: images of these sizes have whole grids for all four position tables, and the largest
+# for which a backbone is built.
+_SIZE_STEP = PATCH * 2 ** (NUM_STAGES - 1)
+_MAX_SIZE = 2**14
+
+
+def describe(file: str) -> Iterator[tuple[str, Any]]:
+    """Say what a checkpoint is, as pairs of a name and a value.
+
+    Raises:
+        CheckpointError: It cannot be read, or holds no weights.
+    """
+    checkpoint = read(file)
+    weights, entry = find_state_dict(checkpoint, file)
+    trunk, others = split_prefix(weights)
+    trunk = by_our_names(trunk)
+    found = identify(trunk)
+    yield 'file', file
+    if Path(file).is_file():
+        yield 'bytes', Path(file).stat().st_size
+        yield 'sha256', sha256(Path(file))
+    yield 'weights', f'{len(weights)} tensors, from {entry}'
+    report = _compare(trunk, found) if found.arch else None
+    if found.arch:
+        with_se = ', with_se=True' if _with_se(trunk) else ''
+        yield 'arch', f'{found.kind} {found.arch}'.removeprefix('PyramidTNT ') + with_se
+    else:
+        yield 'arch', f'none of ours; it looks like {looks_like(trunk)}'
+    if found.size:
+        odd = f', no multiple of {_SIZE_STEP}: its tables have to be converted'
+        yield 'pretraining', f'{found.size} px{"" if _has_whole_grids(found) else odd}'
+    if report:
+        problems = [*report.missing, *report.mismatched]
+        number = len(problems) + len(report.loaded) + len(report.resized)
+        missing = f'{len(problems)} of {number} missing or misshapen: {some(problems)}'
+        yield 'coverage', missing if problems else f'complete, all {number} of the trunk'
+    bad = [key for key, w in weights.items() if w.is_floating_point() and not w.isfinite().all()]
+    if bad:
+        yield 'broken', f'NaN or infinity in {some(bad)}'
+    # Without an arch, what no backbone of the family has.
+    strangers = [key for key in trunk if key.split('.')[0] not in TRUNK_ROOTS]
+    unused = (report.unused if report else strangers) + others
+    yield 'unused', ', '.join(_unused(checkpoint, entry, unused)) or 'nothing'
+    # What it tells about its training, where it is short.
+    hub = checkpoint.get('message_hub', {}).get('runtime_info', {})
+    told = {**checkpoint.get('meta', {}), 'metric': hub.get('best_score'), **checkpoint}
+    for name in ('epoch', 'iter', 'metric', 'time'):
+        if isinstance(told.get(name), (str, int, float)):
+            yield name, told[name]
+
+
+def convert_file(file: str, out: Path, overwrite: bool = False) -> Path:
+    """Write the weights of a checkpoint, averaged ones if it has them, as plain tensors.
+
+    Raises:
+        UserError: The file cannot be read, or ``out`` cannot be written.
+    """
+    if out.suffix not in ('.pth', '.safetensors'):
+        raise UserError(f'{out}: end the name in .safetensors or .pth, to say which is wanted')
+    check_new(out, overwrite)
+    weights = _own_weights(read(file), file)
+    write_whole(out, _as_safetensors(weights) if out.suffix == '.safetensors' else _saved(weights))
+    return out
+
+
+def publish_file(file: str, folder: Path | None = None, overwrite: bool = False) -> Path:
+    """Write a checkpoint without its optimizer, with the first 8 digits of its hash in its name.
+
+    Raises:
+        UserError: The file cannot be read, or the new one cannot be written.
+    """
+    if folder is None and '://' in file:
+        raise UserError(f'{file} is an address: name a folder for the new file')
+    folder = folder or Path(file).parent
+    if not folder.is_dir():
+        raise UserError(f'{folder} is not a folder: make it, or name another')
+    checkpoint = read(file)
+    meta = checkpoint.get('meta', checkpoint)
+    told = {key: meta[key] for key in _PUBLISHED if key in meta}
+    content = _saved({'meta': told, 'state_dict': _own_weights(checkpoint, file)})
+    # The name of a file or of an address, without what says its format.
+    name = Path(urlparse(file).path if '://' in file else file).name
+    stem = re.sub(r'\.(pth\.tar|pth|pt|safetensors)$', '', name)
+    out = folder / f'{stem}-{hashlib.sha256(content).hexdigest()[:8]}.pth'
+    check_new(out, overwrite)
+    write_whole(out, content)
+    return out
+
+
+def _own_weights(checkpoint: dict, file: str) -> Weights:
+    """The weights of a checkpoint; some are views of others, which would be written whole."""
+    weights, _ = find_state_dict(checkpoint, file)
+    return {key: weight.clone().contiguous() for key, weight in weights.items()}
+
+
+def _with_se(trunk: Weights) -> bool:
+    return any('.se_layer.' in key for key in trunk)
+
+
+def _compare(trunk: Weights, found: Identity) -> LoadReport:
+    """Compare with the whole backbone of an arch; of its own size where no other is possible."""
+    backbone = dict(type=f'mmengine.{found.kind}', arch=found.arch)
+    if found.size and found.size <= _MAX_SIZE and _has_whole_grids(found):
+        backbone['pretrain_img_size'] = found.size
+    if found.kind == 'CPVT':
+        backbone['position'] = 'learned' if 'outer_pos' in trunk else 'peg'
+        backbone['with_cls_token'] = 'cls_token' in trunk
+    elif _with_se(trunk):
+        backbone['with_se'] = True
+    with torch.device('meta'):
+        model = MODELS.build(backbone)
+    return adapt(trunk, model.state_dict(), may_lack(model))[1]
+
+
+def _has_whole_grids(found: Identity) -> bool:
+    """Whether a backbone can be built for the size that its tables belong to."""
+    return found.kind != 'PyramidTNT' or found.size % _SIZE_STEP == 0
+
+
+def _unused(checkpoint: dict, entry: str, keys: list[str]) -> list[str]:
+    """What a backbone has no use for: other weights by their first name, other entries."""
+    heads = Counter(key.split('.')[0] for key in keys)
+    unused = [f'{name} ({number})' for name, number in heads.items()]
+    if entry in checkpoint:
+        plain = (str, int, float, type(None))
+        entries = [key for key, value in checkpoint.items() if not isinstance(value, plain)]
+        unused += [str(key) for key in entries if key != entry]
+    return unused
+
+
+def _saved(content: dict) -> bytes:
+    """As ``torch.save`` writes it; in memory, so that no file name gets into the hash."""
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    return buffer.getvalue()
+
+
+def _as_safetensors(weights: Weights) -> bytes:
+    try:
+        from safetensors.torch import save
+    except ImportError:
+        raise UserError('.safetensors needs a package: pip install safetensors') from None
+    # Text with lone surrogates has no UTF-8; the other name has a meaning in the format.
+    odd = [key for key in weights if key == '__metadata__' or not key.isprintable()]
+    if odd:
+        raise UserError(f'.safetensors cannot hold weights named {some(odd)}: convert to .pth')
+    return save(weights)

@@ -1,0 +1,105 @@
+"""Detect, segment or classify on images, a video or a webcam: what ``ptnt infer`` does."""
+
+import sys
+from pathlib import Path
+
+from mmengine.config import Config
+
+from ptnt_mm.checkpoints.read import check_file, refuse_forced_unsafe_loading
+from ptnt_mm.inference.images import Images
+from ptnt_mm.inference.predictor import load_exported, load_predictor
+from ptnt_mm.inference.results import FORMAT, Results
+from ptnt_mm.inference.source import default_out, find_source, look_at_images, look_at_video
+from ptnt_mm.inference.video import Window
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import some
+
+_NO_NAMES = (
+    'NO CLASS NAMES: neither the checkpoint nor the config has as many as the model has classes; '
+    'they are called "class 0", "class 1" and so on'
+)
+
+
+def infer(
+    config: Config | None,
+    checkpoint: str,
+    source: str,
+    out: Path | None = None,
+    *,
+    overwrite: bool = False,
+    score_thr: float | None = None,
+    draw: bool = True,
+    show: bool = False,
+    device: str | None = None,
+    config_name: str | None = None,
+) -> Path:
+    """Look at all that a source gives as ``ptnt infer`` does, and write what is found.
+
+    Args:
+        config: A whole config; None for an exported file.
+        checkpoint: What training saved, or a file of ``ptnt export``.
+        source: An image, a folder, a video, or the number of a webcam.
+        out: Where results go; ``work_dirs/infer/<source>`` by default.
+        overwrite: Replace the results of an earlier run.
+        score_thr: Leave out what has a lower score; None for the host's own value.
+        draw: Whether to draw pictures, too.
+        show: Show a video or a webcam in a window.
+        device: Such as 'cpu' or 'cuda:1'; None for the best that is there.
+        config_name: What the JSON file calls the config; its file by default.
+
+    Returns:
+        The JSON file; drawn pictures lie in the folder beside it.
+
+    Raises:
+        UserError: for everything that the user can mend, at the end if an image failed.
+    """
+    refuse_forced_unsafe_loading()
+    if score_thr is not None and not 0 <= score_thr <= 1:
+        raise UserError(f'--score-thr {score_thr}: expected a value from 0 to 1')
+    if config is not None and '://' not in checkpoint:
+        check_file(Path(checkpoint))
+    if out is not None and out.resolve() == Path(source).resolve():
+        raise UserError(f'--out {out} is the folder of the images: choose another one')
+    results = Results(out or default_out(source), overwrite)
+    images = find_source(source, results.drawn)
+    if show and isinstance(images, Images):
+        raise UserError('--show is for a video or a webcam; drawn pictures are files')
+    window = Window(images.name) if show else None
+    if config is None:
+        predictor = load_exported(Path(checkpoint), score_thr)
+    else:
+        predictor = load_predictor(config, checkpoint, device, score_thr)
+    if predictor.classes is None:
+        print(_NO_NAMES, file=sys.stderr)
+    if isinstance(images, Images) and images.skipped:
+        print(f'Skipped, no images: {some(map(str, images.skipped))}', file=sys.stderr)
+    results.prepare()
+    finished = False
+    try:
+        if isinstance(images, Images):
+            look_at_images(images, predictor, results, draw)
+        else:
+            look_at_video(images, predictor, results, draw, window)
+        finished = True
+    finally:
+        # Whatever stops us, such as Ctrl-C: what was found is kept.
+        results.write(
+            format=FORMAT,
+            finished=finished,
+            config=config_name or (config and config.filename),
+            checkpoint=checkpoint,
+            score_thr=predictor.score_thr,
+            classes=predictor.classes,
+        )
+        print(_closing(results))
+    if results.failed:
+        failed, found = len(results.failed), len(results.found)
+        raise UserError(f'{failed} of {failed + found} images failed')
+    return results.file
+
+
+def _closing(results: Results) -> str:
+    """Where everything is."""
+    images = f'{len(results.found)} image{"" if len(results.found) == 1 else "s"}'
+    drawn = f'  drawn: {results.drawn}' if results.drawn.exists() else ''
+    return f'Looked at {images}. Predictions: {results.file}{drawn}'

@@ -1,0 +1,89 @@
+"""Write one page about training runs: what ``ptnt report`` does."""
+
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ptnt_mm.api.testing import test
+from ptnt_mm.engine.work_dir import work_dir_of
+from ptnt_mm.report.training_run import TrainingRun, read_run
+from ptnt_mm.utils.atomic_files import check_new
+from ptnt_mm.utils.errors import UserError
+
+_PACKAGES = 'altair jinja2 pycocotools scikit-learn vl-convert-python'  # the extra `vis`
+
+
+def report(work_dirs: Sequence[Path], out: Path | None = None, overwrite: bool = False) -> Path:
+    """Write a page as ``ptnt report`` does.
+
+    Predictions in a work dir are used if they are newer than its last checkpoint. Otherwise that
+    checkpoint is evaluated first, and its predictions are kept there.
+
+    Args:
+        work_dirs: The work dirs of the runs, or folders of projects; duplicates are ignored.
+        out: The page, which is returned. By default ``report.html`` in the first work dir, where
+            the page of an earlier call is replaced.
+        overwrite: Replace any other file that is there.
+
+    Raises:
+        UserError: for everything that the user can correct.
+    """
+    try:
+        from ptnt_mm.report.content import page_content
+        from ptnt_mm.visualization.charts import drawing_code
+        from ptnt_mm.visualization.page import write_page
+    except ModuleNotFoundError as error:
+        raise UserError(f'{error}: a report needs pip install {_PACKAGES}') from error
+    named = list(dict.fromkeys(work_dirs))
+    work_dirs = [work_dir_of(folder) for folder in named]
+    default = work_dirs[0] / 'report.html'
+    page = out or default
+    if page != default:
+        check_new(page, overwrite)
+    names = [path.resolve().name for path in named]
+    if len(set(names)) < len(names):
+        names = list(map(str, named))
+    runs = [read_run(work_dir, name) for work_dir, name in zip(work_dirs, names, strict=True)]
+    reports, notes = {}, {}
+    for run in runs:
+        try:
+            reports[run.name] = _report(run)
+        except UserError as error:
+            # Curves and config are worth a page, too.
+            notes[run.name] = f'No scores and no images: {error}'
+            print(f'{run.work_dir}: {notes[run.name]}')
+    content = page_content(runs, reports, notes)
+    for gallery in filter(None, content['galleries']):
+        faults = [image['fault'] for image in gallery['images'] if 'fault' in image]
+        if faults:
+            more = f', and {len(faults) - 1} more: see the page' if faults[1:] else ''
+            print(f'{faults[0]}{more}')
+    title = f'Training report: {", ".join(names)}'
+    code = drawing_code()
+    write_page(
+        'report.html', page, title=title, generator='ptnt report', drawing_code=code, **content
+    )
+    return page
+
+
+def _report(run: TrainingRun) -> Any:
+    if not run.has_predictions():
+        if run.checkpoint is None:
+            raise UserError('there are neither predictions nor a checkpoint')
+        _evaluate(run)
+    if not run.has_predictions():
+        raise UserError('the evaluation found nothing in any image')
+    return run.read_report()
+
+
+def _evaluate(run: TrainingRun) -> None:
+    try:
+        test(run.evaluation_config(), str(run.checkpoint), run.work_dir / 'test')
+    except UserError:
+        raise
+    except Exception as error:  # a damaged image can make a host raise anything
+        traceback.print_exc()
+        # What a worker of a data loader raises ends with its traceback's last line.
+        reason = ''.join(traceback.format_exception_only(error)).strip().splitlines()[-1]
+        raise UserError(f'its evaluation failed: {reason}') from error

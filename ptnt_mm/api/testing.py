@@ -1,0 +1,87 @@
+"""Evaluate a checkpoint of a detector, a segmenter or a classifier: what ``ptnt test`` does."""
+
+import copy
+from pathlib import Path
+
+from mmengine.config import Config, ConfigDict
+
+from ptnt_mm.check.before_testing import check_before_testing
+from ptnt_mm.checkpoints.read import check_file, refuse_forced_unsafe_loading
+from ptnt_mm.engine.build import build_runner
+from ptnt_mm.engine.config import require_keys
+from ptnt_mm.engine.data_files import check_data_files, data_sets
+from ptnt_mm.engine.failures import late_building
+from ptnt_mm.engine.launcher import choose_launcher, is_first_process
+from ptnt_mm.engine.work_dir import choose_work_dir
+from ptnt_mm.inference.evaluation import draw_predictions, dump_predictions
+from ptnt_mm.utils.errors import UserError
+
+
+def test(
+    config: Config,
+    checkpoint: str,
+    work_dir: Path | str | None = None,
+    *,
+    out: Path | None = None,
+    show_dir: Path | None = None,
+    tta: bool = False,
+    launcher: str = 'none',
+) -> dict[str, float]:
+    """Evaluate a checkpoint as ``ptnt test`` does.
+
+    Args:
+        config: A whole config; it is not changed.
+        checkpoint: What training saved.
+        work_dir: Where the log goes; by default as the config says, or ``work_dirs/<its name>``.
+        out: The .pkl file for all predictions.
+        show_dir: The folder for pictures of predictions.
+        tta: Average over scales and mirroring.
+        launcher: What started this process: 'none', 'pytorch', 'slurm' or 'mpi'.
+
+    Returns:
+        The metrics by name; none if nothing was found in any image.
+
+    Raises:
+        UserError: for everything that the user can mend.
+    """
+    refuse_forced_unsafe_loading()
+    require_keys(config, ('model', 'test_dataloader', 'test_cfg', 'test_evaluator'))
+    config = copy.deepcopy(config)
+    choose_launcher(config, launcher)
+    choose_work_dir(config, work_dir)
+    check_data_files(config, ('test',))
+    _use_checkpoint(config, checkpoint)
+    if tta:
+        _require_tta(config)
+    if is_first_process(config):
+        check_before_testing(config, tta)
+    if show_dir is not None:
+        draw_predictions(config, show_dir.absolute())
+    if out is not None:
+        dump_predictions(config, out)
+    if tta:
+        _use_tta(config)
+    runner = build_runner(config)
+    with late_building():
+        return runner.test()
+
+
+def _use_checkpoint(config: Config, checkpoint: str) -> None:
+    if '://' not in checkpoint:
+        check_file(Path(checkpoint))
+    config.load_from = checkpoint
+    config.resume = False
+    if config.model.get('backbone'):
+        config.model.backbone.init_cfg = None
+
+
+def _require_tta(config: Config) -> None:
+    for key in ('tta_model', 'tta_pipeline'):
+        if key not in config:
+            raise UserError(f'--tta needs {key} in the config: see configs/_base_/tta/')
+
+
+def _use_tta(config: Config) -> None:
+    config.model = ConfigDict(**config.tta_model, module=config.model)
+    for data_set in data_sets(config, 'test'):
+        data_set.settings['pipeline'] = config.tta_pipeline

@@ -1,0 +1,80 @@
+"""Draw what networks see in images: what ``ptnt visualize`` does."""
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from mmengine.config import Config
+
+from ptnt_mm.checkpoints.read import refuse_forced_unsafe_loading
+from ptnt_mm.engine.hosts import HOSTS, scope_of
+from ptnt_mm.inference.images import read_image
+from ptnt_mm.inference.network import load_network
+from ptnt_mm.inference.network_page import GENERATOR, Question, write_network_page
+from ptnt_mm.utils.errors import UserError
+
+
+def visualize(
+    networks: Sequence[tuple[Config, str | None]],
+    images: Sequence[Path],
+    out: Path | None = None,
+    *,
+    at: tuple[float, float] | None = None,
+    box: int | None = None,
+    channels: Sequence[int] = (),
+    score_thr: float | None = None,
+    overwrite: bool = False,
+    device: str | None = None,
+) -> Path:
+    """Draw what networks see in images as ``ptnt visualize`` does.
+
+    Args:
+        networks: One, or two to compare: each a whole config, and a checkpoint or None.
+        images: Image files.
+        out: The folder of the page; ``work_dirs/visualize/<config>`` by default.
+        at: The pixel (x, y) whose attention and similarity are shown; the middle by default.
+        box: Instead of a pixel: the number of a detection of the first network, counted from 1.
+        channels: Channels to show, counted from 0; by default those that vary most.
+        score_thr: The lowest score of a box or a class; None for that of ``ptnt infer``.
+        overwrite: Replace an earlier page.
+        device: Such as 'cpu' or 'cuda:1'; None for the best that is there.
+
+    Returns:
+        The HTML page.
+
+    Raises:
+        UserError: for everything that the user can correct.
+    """
+    refuse_forced_unsafe_loading()
+    if find_spec('sklearn') is None:
+        raise UserError('ptnt visualize needs scikit-learn: pip install scikit-learn')
+    name = Path(networks[0][0].filename or 'model').stem
+    page = (out or Path('work_dirs', 'visualize', name)) / 'index.html'
+    _check_page(page, overwrite)
+    _check_box(box, *networks[0])
+    question = Question(at, box, channels)
+    pixels = {file: read_image(file) for file in images}
+    for file, image in pixels.items():
+        question.check_point(file, image)
+    loaded = {
+        label: load_network(*network, device, score_thr)
+        for label, network in zip('AB' if len(networks) > 1 else [''], networks, strict=True)
+    }
+    write_network_page(page, f'What {name} sees', loaded, pixels, question)
+    return page
+
+
+def _check_page(page: Path, overwrite: bool) -> None:
+    if page.exists() and f'content="{GENERATOR}"' not in page.read_text(errors='replace'):
+        raise UserError(f'{page} exists and is not a page of ptnt visualize: choose another --out')
+    if page.exists() and not overwrite:
+        raise UserError(f'{page} exists: choose another --out, or give --overwrite')
+
+
+def _check_box(box: int | None, config: Config, checkpoint: str | None) -> None:
+    """Raise a UserError if the network cannot have boxes."""
+    host = HOSTS.get(scope_of(config))
+    if box is not None and (host is None or host.task != 'detection'):
+        raise UserError(f'--box {box}: {config.filename} is no detector: choose a point with --at')
+    if box is not None and checkpoint is None:
+        raise UserError(f'--box {box} needs a checkpoint: without training, no box is meaningful')

@@ -1,0 +1,26 @@
+"""Import what a command needs, after its flags were read: help should not wait for torch."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """Run ``ptnt_mm/__init__.py`` if the script ``ptnt`` put that off, then the block's imports.
+
+    Ctrl-C ends the process at once: nothing has begun, and some libraries swallow a
+    KeyboardInterrupt. A missing library ends it with one line.
+    """
+    package = sys.modules['ptnt_mm']
+    before = signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+    try:
+        if not hasattr(package, '__version__'):
+            package.__spec__.loader.exec_module(package)
+        yield
+    except ImportError as error:
+        sys.exit(f'error: {error}. ptnt doctor says what to install')
+    finally:
+        signal.signal(signal.SIGINT, before)
