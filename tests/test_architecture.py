@@ -16,7 +16,8 @@ FLOORS = (
     ('doctor', 'models', 'visualization'),
     ('engine',),
     ('check', 'inference', 'project', 'report'),
-    ('export',),
+    ('demo', 'export'),
+    ('api',),
     ('cli',),
     ('__init__', '__main__'),
 )

@@ -5,10 +5,10 @@ import inspect
 import re
 import traceback
 import warnings
-from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 from mmengine.config import Config, ConfigDict, DictAction
 from mmengine.registry import build_from_cfg
@@ -79,7 +79,7 @@ def parse_options(words: Sequence[str]) -> dict:
     Raises:
         UserError: if a word is not KEY=VALUE, or a list has no end.
     """
-    namespace = Namespace()
+    namespace = SimpleNamespace()
     try:
         DictAction(['--cfg-options'], 'options')(None, namespace, words)
     except (AssertionError, IndexError, ValueError) as error:

@@ -4,7 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from mmengine.config import Config
 
+from ptnt_mm.api import training
 from ptnt_mm.cli import check_config, configs, infer, test, train
 from ptnt_mm.cli.arguments import Parser
 
@@ -72,11 +74,11 @@ def test_flags_of_other_tools_say_what_to_do_here(capsys, main: Main, flag: str,
 def test_flags_of_training_become_settings_or_arguments(monkeypatch, tmp_path: Path):
     given = {}
 
-    def stop(**arguments: object) -> None:
-        given.update(arguments)
+    def stop(config: Config, work_dir: Path, **options: object) -> None:
+        given.update(options, config=config, work_dir=work_dir)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(train, 'train', stop)
+    monkeypatch.setattr(training, 'train', stop)
     file = tmp_path / 'mine.py'
     file.write_text('auto_scale_lr = dict(base_batch_size=8)\nrandomness = dict(seed=3)\n')
     flags = ('--auto-scale-lr', '--deterministic', '--load-from', 'whole.pth', '--resume')

@@ -3,12 +3,17 @@
 import importlib
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from ptnt_mm.cli import commands, train
+from ptnt_mm.api import training
+from ptnt_mm.cli import commands, export, train
 from ptnt_mm.cli.commands import COMMANDS, command_line
+from ptnt_mm.export.formats import FORMATS
+from ptnt_mm.inference.experiment_log import BACKENDS
 
 SCRIPT = Path(__file__).parents[2] / 'tools' / 'ptnt'
 
@@ -24,13 +29,37 @@ def ptnt(monkeypatch):
     return run
 
 
-def test_the_help_lists_all_commands_and_does_not_wait_for_torch():
-    command = [sys.executable, '-X', 'importtime', SCRIPT, '--help']
+def help_of(*words: str) -> str:
+    """What ``ptnt ... --help`` prints; it imports neither torch nor MMEngine."""
+    command = [sys.executable, '-X', 'importtime', SCRIPT, *words, '--help']
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    said = ' '.join(done.stdout.split())  # a long name has its line alone
+    assert 'argparse' in done.stderr
+    assert 'torch' not in done.stderr and 'mmengine' not in done.stderr
+    return ' '.join(done.stdout.split())  # a long name has its line alone
+
+
+def test_the_help_lists_all_commands_and_does_not_wait_for_torch():
+    said = help_of()
     for name, _, about in COMMANDS:
         assert f' {name} {about}' in said
-    assert 'argparse' in done.stderr and 'torch' not in done.stderr
+
+
+@pytest.mark.parametrize('name', [name for name, *_ in COMMANDS])
+def test_help_of_a_command_does_not_wait_for_torch(name: str):
+    assert help_of(name).startswith(f'usage: ptnt {name} ')
+
+
+@pytest.mark.parametrize(
+    ('command', 'flag', 'expected'),
+    [
+        (train, '--log', BACKENDS),
+        (export, '--format', FORMATS),
+    ],
+)
+def test_choices_are_those_that_there_are(command: ModuleType, flag: str, expected: Iterable[str]):
+    """They are named twice, because the table itself needs torch."""
+    action = command.new_parser()._option_string_actions[flag]
+    assert list(action.choices) == list(expected)
 
 
 @pytest.mark.parametrize('name', [name for name, *_ in COMMANDS])
@@ -72,9 +101,9 @@ def test_list_and_copy_are_short_for_parts_of_configs(ptnt, capsys, tmp_path: Pa
 
 
 def test_a_library_that_is_missing_is_one_line(ptnt, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, 'ptnt_mm.cli.train', None)
-    with pytest.raises(SystemExit, match='error: import of ptnt_mm.cli.train .*ptnt doctor says'):
-        ptnt('train')
+    monkeypatch.setitem(sys.modules, 'ptnt_mm.api.training', None)
+    with pytest.raises(SystemExit, match='import of ptnt_mm.api.training .*ptnt doctor says'):
+        ptnt('train', 'config.py')
 
 
 def test_a_command_can_be_repeated(ptnt, monkeypatch):
@@ -99,7 +128,7 @@ def test_a_command_can_be_repeated(ptnt, monkeypatch):
 def test_a_stopped_training_says_how_to_continue(
     tmp_path: Path, command: str, launcher: str, expected: str
 ):
-    advice = train._how_to_continue(tmp_path, (*command.split(), '--overwrite'), None, launcher)
+    advice = training._how_to_continue(tmp_path, (*command.split(), '--overwrite'), None, launcher)
     assert advice == f'no checkpoint was written yet; continue with\n    {expected}'
 
 
@@ -144,10 +173,3 @@ def test_other_shells_get_commands_flags_and_configs(completion, shell: str):
     script = completion(shell)
     for word in ('mmcv-ops', 'auto-scale-lr', 'inspect', 'demo_retinanet_ptnt_ti'):
         assert word in script
-
-
-def test_a_command_whose_libraries_are_missing_is_completed_by_its_name(completion, monkeypatch):
-    monkeypatch.setitem(sys.modules, 'ptnt_mm.cli.infer', None)
-    script = completion('bash')
-    assert ' infer ' in script and 'auto-scale-lr' in script
-    assert '_shtab_ptnt_infer_option_strings=(-h --help)' in script

@@ -6,8 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ptnt_mm.api import testing
 from ptnt_mm.cli import test as evaluation
 from ptnt_mm.cli.json_output import json_output, to_json
+from ptnt_mm.engine import runner
 from ptnt_mm.utils.errors import UserError
 
 FIGURES = {'mAP': np.float32(0.5), 'IoU': [float('nan'), float('inf')], 'epoch': 3}
@@ -56,8 +58,8 @@ def test_a_file_that_is_there_stays_and_no_work_is_done(tmp_path: Path):
 def test_metrics_of_a_test(tmp_path: Path, capsys, monkeypatch):
     """With all digits; the text has those that mean something."""
     metrics = {'coco/bbox_mAP': 0.46512345, 'mIoU': float('nan')}
-    monkeypatch.setattr(evaluation, 'evaluate', lambda **arguments: metrics)
-    monkeypatch.setattr(evaluation, 'log_file', lambda: Path('run.log'))
+    monkeypatch.setattr(testing, 'test', lambda *arguments, **options: metrics)
+    monkeypatch.setattr(runner, 'log_file', lambda: Path('run.log'))
     config, file = tmp_path / 'mine.py', tmp_path / 'metrics.json'
     config.touch()
     assert evaluation.main([str(config), 'epoch_1.pth', '--json', str(file)]) == 0

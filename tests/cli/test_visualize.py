@@ -8,6 +8,7 @@ import torch
 from inference.samples import photograph
 from PIL import Image
 
+from ptnt_mm.api import visualizing
 from ptnt_mm.cli import visualize
 from ptnt_mm.inference import network_page
 from ptnt_mm.inference.network_figures import SECTIONS
@@ -98,7 +99,7 @@ def test_refusals(place: Path, capsys, monkeypatch):
     assert 'at least 8x8 pixels' in refusal(capsys, 'micro.py', 'low.png')
     Path('other.py').write_text('model = dict(type="TransposedConvNeck", in_channels=[8])')
     assert 'TransposedConvNeck has no backbone' in refusal(capsys, 'other.py', 'photo.png')
-    monkeypatch.setattr(visualize, 'find_spec', lambda name: None)
+    monkeypatch.setattr(visualizing, 'find_spec', lambda name: None)
     said = refusal(capsys, 'micro.py', 'photo.png')
     assert said == 'error: ptnt visualize needs scikit-learn: pip install scikit-learn'
 
@@ -107,7 +108,7 @@ def test_refusals(place: Path, capsys, monkeypatch):
 def test_a_point_outside_the_image_is_refused_before_a_model_is_built(
     place: Path, capsys, monkeypatch, point: str
 ):
-    monkeypatch.setattr(visualize, 'load_network', None)
+    monkeypatch.setattr(visualizing, 'load_network', None)
     said = refusal(capsys, 'micro.py', 'photo.png', f'--at={point}')
     assert f'--at {point}' in said and 'photo.png has 100 x 72 pixels' in said
 
@@ -122,7 +123,7 @@ def test_what_is_no_point_and_no_number(place: Path, capsys, words: tuple[str, s
 
 
 def test_only_a_trained_detector_has_boxes(place: Path, capsys, monkeypatch):
-    monkeypatch.setattr(visualize, 'load_network', None)
+    monkeypatch.setattr(visualizing, 'load_network', None)
     assert 'is no detector' in refusal(capsys, 'micro.py', 'photo.png', '--box', '1')
     words = ('demo_retinanet_ptnt_ti', 'photo.png', '--box', '1')
     assert '--box 1 needs a checkpoint' in refusal(capsys, *words)

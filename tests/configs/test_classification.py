@@ -19,9 +19,9 @@ from mmpretrain.structures import DataSample  # noqa: E402
 from PIL import Image  # noqa: E402
 from torch import nn  # noqa: E402
 
+from ptnt_mm import api  # noqa: E402
 from ptnt_mm.check.inspection import check_before_training  # noqa: E402
 from ptnt_mm.check.misspelt_settings import check_spelling  # noqa: E402
-from ptnt_mm.cli.test import evaluate  # noqa: E402
 from ptnt_mm.engine.build import build_runner  # noqa: E402
 from ptnt_mm.engine.loading import load_whole  # noqa: E402
 from ptnt_mm.models import PlainClassifier, PyramidTNTClassifier  # noqa: E402
@@ -296,7 +296,7 @@ def test_an_authors_checkpoint_is_evaluated_by_its_average(name: str, images, tm
         100 * torch.nn.functional.one_hot(torch.tensor(label), 1000).float() for label in (300, 7)
     )
     torch.save(dict(state_dict=none, state_dict_ema=one, epoch=299), tmp_path / 'w.pth.tar')
-    metrics = evaluate(config, str(tmp_path / 'w.pth.tar'), tmp_path / 'test')
+    metrics = api.test(config, str(tmp_path / 'w.pth.tar'), tmp_path / 'test')
     assert metrics['accuracy/top1'] == 25
 
 

@@ -9,8 +9,8 @@ from browser import PHONE, chromium, height, needs_chromium, quiet_page, width
 from configs.models import build
 
 import ptnt_mm
+from ptnt_mm.api import visualize
 from ptnt_mm.checkpoints.errors import CheckpointError
-from ptnt_mm.cli.visualize import VisualizeArguments, visualize
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.inference import network_page
 from ptnt_mm.inference.images import encode_image
@@ -106,7 +106,7 @@ def draw(image: Path, checkpoint: Path, **options) -> Path:
     networks = [(ptnt_mm.get_config(NAME), str(checkpoint))]
     images = sorted(image.parent.glob('*.png'))
     out = image.parent / 'out'
-    return visualize(VisualizeArguments(networks, images, out=out, device='cpu', **options))
+    return visualize(networks, images, out=out, device='cpu', **options)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from ptnt_mm.api import inferring
 from ptnt_mm.cli import infer as infer_command
 from ptnt_mm.inference.images import read_image
 from ptnt_mm.inference.video import open_video
@@ -45,7 +46,7 @@ class Same:
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to work in, with files in the place of config and checkpoint."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(infer_command, 'load_predictor', lambda *arguments: Same())
+    monkeypatch.setattr(inferring, 'load_predictor', lambda *arguments: Same())
     (tmp_path / 'x.py').write_text('model = dict()\ntest_dataloader = dict()\n')
     (tmp_path / 'x.pth').write_bytes(b'\0' * 600)
     (tmp_path / 'in').mkdir()

@@ -10,7 +10,7 @@ pytest.importorskip('vl_convert')
 pytest.importorskip('sklearn')
 pytest.importorskip('mmdet')
 
-from ptnt_mm.cli import report  # noqa: E402
+from ptnt_mm.api import reporting  # noqa: E402
 from ptnt_mm.cli.report import main  # noqa: E402
 
 from .made_runs import make_detector  # noqa: E402
@@ -56,7 +56,7 @@ def test_an_evaluation_that_fails_costs_the_scores_alone(tmp_path: Path, monkeyp
     def fail(*_) -> None:
         raise OSError('Caught OSError in a worker.\nTraceback ...\nOSError: 7.jpg is truncated\n')
 
-    monkeypatch.setattr(report, 'evaluate', fail)
+    monkeypatch.setattr(reporting, 'test', fail)
     bad, good = (make_detector(tmp_path, name) for name in ('bad', 'good'))
     (bad / 'predictions.bbox.json').unlink()
     save_checkpoint(bad)
@@ -84,7 +84,7 @@ def test_a_folder_that_is_no_work_dir(tmp_path: Path, capsys):
 
 def test_packages_that_are_not_there(tmp_path: Path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, 'altair', None)
-    for module in ('report.content', 'visualization.charts', 'visualization.page'):
+    for module in ('api.reporting', 'report.content', 'visualization.charts', 'visualization.page'):
         monkeypatch.delitem(sys.modules, f'ptnt_mm.{module}', raising=False)
     assert main([str(make_detector(tmp_path, 'run'))]) == 1
     assert 'a report needs pip install altair jinja2' in capsys.readouterr().err
