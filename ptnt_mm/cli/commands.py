@@ -26,7 +26,7 @@ COMMANDS = (
     ('complexity', 'ptnt_mm.cli.complexity', 'count parameters and multiply-adds'),
     ('configs', 'ptnt_mm.cli.configs', 'list the configs of this package, or copy one'),
     ('demo', 'ptnt_mm.cli.demo', 'make the demo data set, without any download'),
-    ('doctor', 'ptnt_mm.cli.doctor', 'show what is installed, and how to mend it'),
+    ('doctor', 'ptnt_mm.cli.doctor', 'show what is installed, and how to fix it'),
     ('mmcv-ops', 'ptnt_mm.cli.mmcv_ops', "offer mmcv's operators to all programs"),
     ('completion', 'ptnt_mm.cli.completion', 'print the completion of bash, zsh or fish'),
 )

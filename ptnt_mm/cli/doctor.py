@@ -1,4 +1,4 @@
-"""Show what is installed, what is expected, and the one command that mends each problem.
+"""Show what is installed, what is expected, and the command that fixes each problem.
 
 ptnt doctor
 """

@@ -1,1 +1,1 @@
-"""What is installed, and how to mend it."""
+"""What is installed, and how to fix it."""

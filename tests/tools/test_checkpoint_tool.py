@@ -8,6 +8,7 @@ import attacks
 import pytest
 import torch
 
+from ptnt_mm.api import checkpoint_files
 from ptnt_mm.cli import checkpoint as tool
 from ptnt_mm.models import CPVT, PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.models.pretrained import load_pretrained, read
@@ -186,7 +187,7 @@ def test_published_name(tmp_path, capsys, name):
 
 
 def test_published_name_of_an_address(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(tool, 'read', lambda file: {'w': torch.zeros(1)})
+    monkeypatch.setattr(checkpoint_files, 'read', lambda file: {'w': torch.zeros(1)})
     assert run(capsys, 'publish', 'https://127.0.0.1/x/m.pth?raw=1', tmp_path)[0] == 0
     (published,) = tmp_path.glob('m-*.pth')
     assert len(published.name) == len('m-12345678.pth')
@@ -206,7 +207,7 @@ def test_interrupted(capsys, monkeypatch):
     def interrupt(file):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tool, 'read', interrupt)
+    monkeypatch.setattr(checkpoint_files, 'read', interrupt)
     assert run(capsys, 'inspect', 'm.pth') == (130, '', '\nStopped.\n')
 
 
