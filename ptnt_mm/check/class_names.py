@@ -28,9 +28,12 @@ def check_class_names(data: Sequence[Data]) -> Iterator[Finding]:
 
 
 def names_for_heads(data: Sequence[Data]) -> tuple[str, ...]:
-    """The class names of the training data that heads learn; none if they are not known."""
-    for one in data:
-        if one.trains and names_are_known(one):
+    """The class names that heads are for; none if they are not known.
+
+    Those of the training data, or of what there is if nothing is trained.
+    """
+    for one in [one for one in data if one.trains] or data:
+        if names_are_known(one):
             # Of panoptic data, heads tell objects apart.
             own = getattr(one.cls, 'METAINFO', {}) | one.metainfo
             return as_names(own.get('thing_classes')) or one.classes

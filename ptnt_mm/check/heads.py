@@ -30,7 +30,7 @@ def check_classes_of_heads(config: Config, classes: tuple[str, ...]) -> Iterator
         return
     wrong = [(path, count) for path, count in counts if count != len(classes)]
     for path, count in wrong:
-        what = f'is {count}, the training data has {len(classes)} classes: {some(classes)}'
+        what = f'is {count}, the data has {len(classes)} classes: {some(classes)}'
         yield error(path, what, f'write {len(classes)}')
     if not wrong:
         yield sound('model', f'{len(counts)} x num_classes={len(classes)}')
@@ -47,7 +47,7 @@ def check_built_heads(
         # A segmenter, which has no name here, repeats the number of its head.
         is_other = not name or path in stated or _is_other(path, type(module).__name__)
         if isinstance(count, int) and not is_other and classes and count != len(classes):
-            what = f'is {count} by default, the training data has {len(classes)} classes'
+            what = f'is {count} by default, the data has {len(classes)} classes'
             yield error(path, what, f'write num_classes={len(classes)}')
 
 

@@ -89,6 +89,7 @@ def add_config(
         '--cfg-options',
         nargs='+',
         action='extend',
+        type=_setting,
         default=[],
         metavar='KEY=VALUE',
         help=f'change settings: {example}',
@@ -126,6 +127,15 @@ def config_and_checkpoint_of(args: argparse.Namespace) -> tuple['Config', str]:
 
     config = config_of(args)
     return config, checkpoint_to_use(config, args.checkpoint)
+
+
+def _setting(text: str) -> str:
+    """KEY=VALUE, as it is; argparse prints errors."""
+    if '=' not in text:
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: expected KEY=VALUE ..., with a number, a word, or a quoted list such as '[1,2]'"
+        )
+    return text
 
 
 def size(text: str) -> tuple[int, int]:

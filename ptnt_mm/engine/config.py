@@ -85,7 +85,7 @@ def parse_options(words: Sequence[str]) -> dict:
     except (AssertionError, IndexError, ValueError) as error:
         raise UserError(
             f'--cfg-options {" ".join(words)}: expected KEY=VALUE ..., with a number, a word, or a '
-            f"quoted list such as '[1,2]' as VALUE ({error})"
+            f"quoted list such as '[1,2]' ({error})"
         ) from error
     return namespace.options
 

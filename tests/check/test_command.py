@@ -27,7 +27,7 @@ def _status(demo: Demo, *args: object) -> int:
 @pytest.mark.parametrize(
     ('key', 'value', 'words'),
     [
-        (HEAD, 80, 'model.bbox_head.num_classes: is 80, the training data has 4 classes'),
+        (HEAD, 80, 'model.bbox_head.num_classes: is 80, the data has 4 classes'),
         (TRAIN_SET + 'ann_file', 'absent.json', 'absent.json is not there'),
         (TRAIN_SET + 'metainfo.classes', 'ball', "a single class needs its comma: classes=('ball'"),
     ],

@@ -270,7 +270,7 @@ FAULTS = {
     'heads of another number': (
         settings({HEAD: 80}),
         ERROR,
-        ('bbox_head.num_classes: is 80, the training data has 4 classes', 'write 4'),
+        ('bbox_head.num_classes: is 80, the data has 4 classes', 'write 4'),
     ),
     'neck of another backbone': (
         settings({'model.backbone.arch': 'small'}),

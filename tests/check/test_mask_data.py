@@ -136,7 +136,7 @@ def test_heads_are_compared_with_names_that_a_class_gives(masks: MaskDemo):
     _train(masks, **_names_itself(masks))
     masks.options['model.decode_head.num_classes'] = 150
     (finding,) = counted(masks.findings())
-    assert 'is 150, the training data has 5 classes' in str(finding)
+    assert 'is 150, the data has 5 classes' in str(finding)
 
 
 def test_training_data_without_names_is_noted(masks: MaskDemo):

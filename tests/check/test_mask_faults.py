@@ -321,12 +321,12 @@ FAULTS = {
     'head of another number': (
         settings({HEAD + 'num_classes': 150}),
         ERROR,
-        ('decode_head.num_classes: is 150, the training data has 5 classes', 'write 5'),
+        ('decode_head.num_classes: is 150, the data has 5 classes', 'write 5'),
     ),
     'auxiliary head of another number': (
         settings({'model.auxiliary_head': [dict(type='FCNHead', num_classes=150)]}),
         ERROR,
-        ('model.auxiliary_head[0].num_classes: is 150, the training data has 5 classes',),
+        ('model.auxiliary_head[0].num_classes: is 150, the data has 5 classes',),
     ),
     'colours of another number': (
         _everywhere(**{'metainfo.palette': [(0, 0, 0), (1, 1, 1)]}),

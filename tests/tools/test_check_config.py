@@ -18,7 +18,7 @@ def test_a_sound_config(workplace: Workplace):
 def test_errors_make_the_exit_status_1(workplace: Workplace):
     done = workplace.run('check_config.py', CONFIG, '--cfg-options', HEAD, check=False)
     assert done.returncode == 1
-    assert 'model.bbox_head.num_classes: is 80, the training data has 4 classes' in done.stdout
+    assert 'model.bbox_head.num_classes: is 80, the data has 4 classes' in done.stdout
     assert done.stdout.splitlines()[-1] == '1 error, 0 warnings'
 
 

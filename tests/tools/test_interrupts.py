@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -27,7 +28,9 @@ def interrupt(process: subprocess.Popen) -> int:
     return process.returncode
 
 
-@pytest.mark.parametrize('words', [['tools/train.py'], ['tools/infer.py'], ['tools/ptnt', 'train']])
+@pytest.mark.parametrize(
+    'words', [['tools/train.py'], ['tools/infer.py'], ['tools/ptnt', 'train', 'x.py']]
+)
 def test_ctrl_c_at_the_start(words: list[str]):
     process = start('-X', 'importtime', *words)
     # Written when NumPy is there; torch and all that needs it are still to come.
@@ -38,7 +41,8 @@ def test_ctrl_c_at_the_start(words: list[str]):
 
 def test_ctrl_c_while_the_doctor_looks():
     process = start('-m', 'ptnt_mm.doctor')
-    assert 'Importing' in process.stderr.readline()
+    time.sleep(5)
+    assert process.poll() is None, 'it was faster'
     assert interrupt(process) == 130
 
 

@@ -134,7 +134,7 @@ def test_a_training_begun_with_pretrained_weights_is_resumed_without_their_file(
 def test_the_checkpoint_of_another_model_is_refused(workplace: Workplace, training: Training):
     done = workplace.run(
         'test.py', training.config, training.checkpoint, '--work-dir', 'other',
-        '--cfg-options', 'model.neck.1.out_channels=64', 'model.bbox_head.in_channels=64',
+        '--cfg-options', 'model.neck.1.out_channels=32', 'model.bbox_head.in_channels=32',
         check=False,
     )  # fmt: skip
     assert done.returncode == 1
