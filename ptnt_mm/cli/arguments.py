@@ -133,7 +133,7 @@ def _setting(text: str) -> str:
     """KEY=VALUE, as it is; argparse prints errors."""
     if '=' not in text:
         raise argparse.ArgumentTypeError(
-            f"{text!r}: expected KEY=VALUE ..., with a number, a word, or a quoted list such as '[1,2]'"
+            f"{text!r}: expected KEY=VALUE ..., with a number, a word or a list, such as '[1,2]'"
         )
     return text
 

@@ -80,7 +80,7 @@ def test_a_setting_that_nothing_reads(demo: Demo, capsys):
 def test_a_number_of_gpus_that_is_none(number: str, capsys):
     with pytest.raises(SystemExit, match='2'):
         main(['config.py', '--gpus', number])
-    assert f"'{number}' is not a whole number above 0" in capsys.readouterr().err
+    assert f"'{number}' is not an integer above 0" in capsys.readouterr().err
 
 
 def test_training_is_told_of_warnings_and_stopped_by_errors(demo: Demo):

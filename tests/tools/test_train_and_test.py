@@ -139,7 +139,7 @@ def test_the_checkpoint_of_another_model_is_refused(workplace: Workplace, traini
     )  # fmt: skip
     assert done.returncode == 1
     assert 'error: the checkpoint does not fit the model' in done.stdout
-    assert 'out_channels' in done.stdout and 'Traceback' not in done.stdout
+    assert 'lateral_convs' in done.stdout and 'Traceback' not in done.stdout
 
 
 def test_a_model_of_more_classes_than_the_data_is_refused(workplace: Workplace, training: Training):
