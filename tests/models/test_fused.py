@@ -12,7 +12,6 @@ from mmengine.model import ExponentialMovingAverage
 from torch import Tensor
 
 from ptnt_mm.models import PyramidTNT
-from ptnt_mm.models.archs import ARCHS
 from ptnt_mm.models.layers import cpu_attention
 
 from . import golden
@@ -58,7 +57,7 @@ def furthest(found: list[Tensor], expected: list[Tensor]) -> float:
     )
 
 
-@pytest.mark.parametrize('arch', ARCHS)
+@pytest.mark.parametrize('arch', ['tiny', 'small'])
 def test_double_precision(arch):
     eager, fused = (model.double() for model in pair(arch))
     image = golden.image(1, 69, 93).double()
@@ -75,10 +74,9 @@ def test_outputs_in_single_precision(height, width):
 
 
 @pytest.mark.timeout(300)
-def test_small_at_the_size_of_detection():
-    """The one size for which the fast path was made; about half a minute."""
-    torch.set_num_threads(2)
-    eager, fused = pair('small')
+def test_the_size_of_detection():
+    """The one size for which the fast path was made."""
+    eager, fused = pair('tiny')
     image = golden.image(1, 800, 1344)
     (outputs, grads), (expected, expected_grads) = gradients(fused, image), gradients(eager, image)
     assert furthest(outputs, expected) < 1e-5
@@ -198,11 +196,9 @@ def test_eight_threads_with_one_model(warm):
 
 
 @pytest.mark.parametrize('dtype', [torch.bfloat16, torch.float16])
-@pytest.mark.parametrize('attention', ['eager', 'fused'])
-def test_lower_precisions_stay_finite(attention, dtype):
+def test_lower_precisions_stay_finite(dtype):
     """Logits and softmax at the size of detection, forward; the smallest arch."""
-    torch.set_num_threads(2)
-    model = golden.filled(PyramidTNT('tiny', attention=attention)).eval()
+    model = golden.filled(PyramidTNT('tiny')).eval()
     with torch.no_grad(), torch.autocast('cpu', dtype=dtype):
         outputs = model(golden.image(1, 800, 1333))
     assert all(output.isfinite().all() for output in outputs)
@@ -211,7 +207,6 @@ def test_lower_precisions_stay_finite(attention, dtype):
 @pytest.mark.parametrize('dtype', [torch.bfloat16, torch.float16])
 def test_gradients_of_lower_precisions_stay_finite(dtype):
     """A training step at half the sides of detection, as each takes its time; the smallest arch."""
-    torch.set_num_threads(2)
     model = golden.filled(PyramidTNT('tiny')).train()
     with torch.autocast('cpu', dtype=dtype):
         outputs = model(golden.image(1, 400, 667))

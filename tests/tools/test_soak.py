@@ -16,14 +16,8 @@ def is_clean(outcome: Outcome) -> bool:
 
 
 @pytest.mark.timeout(600)
-def test_killed_at_random_moments(soak: Soak):
-    assert is_clean(soak.kill_at_random(3, seed=1))
-
-
-@pytest.mark.timeout(600)
 def test_killed_while_a_checkpoint_is_written(soak: Soak):
-    outcome = soak.kill_while_writing('half', 2), soak.kill_while_writing('before', 2)
-    assert all(map(is_clean, outcome))
+    assert is_clean(soak.kill_while_writing('half', 2))
 
 
 @pytest.mark.timeout(600)

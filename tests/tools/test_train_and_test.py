@@ -83,17 +83,6 @@ def test_a_finished_run_is_not_trained_over(workplace: Workplace, training: Trai
     assert training.checkpoint.is_file()
 
 
-def test_a_killed_run_continues_from_its_last_checkpoint(workplace: Workplace):
-    args = (CONFIG, '--work-dir', 'killed', '--seed', 1, *options())
-    workplace.stop_in_second_epoch(signal.SIGKILL, *args)
-    run = workplace.folder / 'killed'
-    assert (run / 'epoch_1.pth').is_file() and not (run / 'epoch_2.pth').exists()
-    done = workplace.run('train.py', *args, '--resume')
-    assert 'resumed epoch: 1, iter: 4' in done.stdout
-    assert (run / 'epoch_2.pth').is_file()
-    assert [row['step'] for row in train_lines(run)][-4:] == [5, 6, 7, 8]
-
-
 def test_ctrl_c_says_how_to_continue(workplace: Workplace):
     args = (CONFIG, '--work-dir', 'interrupted', '--overwrite', *options())
     output = workplace.stop_in_second_epoch(signal.SIGINT, *args)
