@@ -12,7 +12,7 @@ from mmengine.model import BaseModel
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
-from ptnt_mm.cli import complexity as command
+from ptnt_mm.engine import complexity
 from ptnt_mm.engine.complexity import build, measure, use_published_attention
 from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.utils.errors import UserError
@@ -292,7 +292,7 @@ def test_tool_prints_json_and_replaces_a_file_only_when_told(tmp_path, capsys):
 
 def test_json_has_standard_output_to_itself(monkeypatch, capsys):
     """mmpretrain logs to it while it builds some models."""
-    monkeypatch.setattr(command, 'build', lambda name: print('to_onehot is set') or Bare())
+    monkeypatch.setattr(complexity, 'build', lambda name: print('to_onehot is set') or Bare())
     assert run('bare', '--shape', 8, 8, '--format', 'json') == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out)['model'] == 'bare' and 'to_onehot is set' in printed.err

@@ -3,7 +3,6 @@
 import logging
 import os
 import signal
-import time
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 from mmengine.config import Config
 from mmengine.dataset import InfiniteSampler, pseudo_collate
+from mmengine.logging import HistoryBuffer
 from mmengine.registry import TRANSFORMS
 from PIL import Image
 from torch.utils.data import DataLoader, get_worker_info
@@ -21,7 +21,7 @@ from ptnt_mm.engine.hooks.corrupt_images import SkipCorruptImagesHook
 from ptnt_mm.engine.hooks.health import HealthHook
 from ptnt_mm.utils.errors import UserError
 
-from .toy import ToyModel, ToyNoise, quick, toy_config, toy_iterations, train
+from .toy import ToyNoise, quick, toy_config, toy_iterations, train
 
 
 def log_of(work_dir: Path) -> str:
@@ -194,35 +194,17 @@ def test_a_worker_that_dies_is_explained(tmp_path: Path, monkeypatch):
         train(toy_config(tmp_path))
 
 
-def warnings_of(work_dir: Path, seconds: float, monkeypatch) -> str:
-    """What is logged when every image takes some time to load."""
-    read = ToyNoise.__call__
-
-    def slow(self, results: dict) -> dict:
-        time.sleep(seconds)
-        return read(self, results)
-
-    monkeypatch.setattr(ToyNoise, '__call__', slow)
-    config = quick(toy_iterations(work_dir, 100))
-    config.default_hooks.logger.interval = 100
-    config.custom_hooks += [dict(type='HealthHook')]
-    train(config)
-    return log_of(work_dir)
-
-
-def test_slow_loading_is_warned_of_once(tmp_path: Path, monkeypatch):
-    assert warnings_of(tmp_path / 'slow', 0.01, monkeypatch).count('data loading takes') == 1
-
-
-def test_training_that_takes_longer_than_loading_is_no_warning(tmp_path: Path, monkeypatch):
-    step = ToyModel.train_step
-
-    def slow(self, *args, **kwargs):
-        time.sleep(0.01)
-        return step(self, *args, **kwargs)
-
-    monkeypatch.setattr(ToyModel, 'train_step', slow)
-    assert 'data loading' not in warnings_of(tmp_path / 'quick', 0, monkeypatch)
+@pytest.mark.parametrize(('loading', 'warnings'), [(0.6, 1), (0.4, 0)])
+def test_loading_above_half_of_the_time_is_warned_of_once(caplog, loading: float, warnings: int):
+    times = dict(time=1.0, data_time=loading)
+    scalars = {f'train/{name}': HistoryBuffer([t] * 50, [1] * 50) for name, t in times.items()}
+    hook, hub = HealthHook(), SimpleNamespace(log_scalars=scalars)
+    for iteration in (48, 49, 99):
+        logger = logging.getLogger('health')
+        hook.after_train_iter(SimpleNamespace(message_hub=hub, logger=logger, iter=iteration), 0)
+    assert [record.message[:22] for record in caplog.records] == [
+        'data loading takes 60%'
+    ] * warnings
 
 
 def test_times_that_nobody_measures_are_no_failure(tmp_path: Path):

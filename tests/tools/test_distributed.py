@@ -1,7 +1,6 @@
 """Two processes on a CPU, started by torchrun or, where that does not matter, by a fork."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -61,13 +60,13 @@ def start(workplace: Workplace, config: Path, port: int, *flags: str) -> subproc
 
 
 @pytest.mark.timeout(600)
-def test_one_process_is_killed_and_the_run_resumes(workplace: Workplace, small: Path):
+def test_one_process_is_killed_and_the_other_stops(workplace: Workplace, small: Path):
     process = start(
         workplace, small, 29612, '--seed', '1', '--cfg-options', 'train_cfg.max_epochs=99'
     )
     # Iterating would read ahead.
     for line in iter(process.stdout.readline, ''):
-        if re.search(r'Epoch\(train\) +\[2\]', line):
+        if 'Epoch(train)' in line:
             break
     threads = Path(f'/proc/{process.pid}/task').glob('*/children')
     children = [int(child) for thread in threads for child in thread.read_text().split()]
@@ -76,11 +75,6 @@ def test_one_process_is_killed_and_the_run_resumes(workplace: Workplace, small: 
     rest, _ = process.communicate(timeout=120)
     assert time.monotonic() - killed < 60 and process.returncode != 0
     assert 'SIGKILL' in rest or 'another process of this training stopped' in rest
-    resumed = start(workplace, small, 29613, '--resume', f'dist{29612}/epoch_1.pth')
-    output, _ = resumed.communicate(timeout=400)
-    assert resumed.returncode == 0, output
-    assert '4 images x 2 processes x 1 steps = 8' in output and 'bbox_mAP' in output
-    assert (workplace.folder / f'dist{29613}' / 'epoch_4.pth').is_file()
 
 
 @pytest.mark.timeout(600)

@@ -1,7 +1,7 @@
 """A part of `make soak`: trainings that are killed continue as if nothing had happened."""
 
 import pytest
-from soak import SEGMENTER, Outcome, Soak
+from soak import Outcome, Soak
 
 from .workplace import Workplace
 
@@ -27,9 +27,3 @@ def test_a_full_disk(soak: Soak):
     except PermissionError as error:
         pytest.skip(f'no file system of its own can be mounted here: {error}')
     assert is_clean(outcome)
-
-
-@pytest.mark.timeout(600)
-def test_by_iterations_killed_in_the_middle_of_a_pass(workplace: Workplace):
-    pytest.importorskip('mmseg')
-    assert is_clean(Soak(workplace.folder, SEGMENTER).kill_while_writing('half', 2))
