@@ -29,7 +29,8 @@ def config_on_demo(name: str, folder: Path, crops: Path) -> Config:
     # Warm-ups are shorter: there are 16 images.
     schedules = config.get('param_scheduler') or ()
     for schedule in [schedules] if isinstance(schedules, dict) else schedules:
-        if kind_of(schedule) == 'LinearLR' and not schedule.get('by_epoch', True):
+        warms_up = kind_of(schedule) in ('ConstantLR', 'LinearLR')
+        if warms_up and not schedule.get('by_epoch', True):
             schedule['end'] = min(schedule['end'], 20)
     change = {'mmdet': _use_objects, 'mmseg': _use_maps, 'mmpretrain': _use_labels}
     for split in SPLITS:
@@ -155,6 +156,9 @@ def _read(name: str) -> Config:
         if settings.get('type') == 'ResNet' and package == 'mmdet' and settings.depth == 50:
             settings.update(depth=18)
             _narrow(config.model, settings)
+    # mmpretrain's preprocessor turns labels into vectors for Mixup.
+    if 'num_classes' in (config.get('data_preprocessor') or {}):
+        config.data_preprocessor.num_classes = 4
     # Batches are smaller here, and classes fewer than five.
     config.auto_scale_lr = None
     for _, settings in within(config.get('val_evaluator'), ''):

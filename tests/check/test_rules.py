@@ -1,7 +1,9 @@
 """Each rule finds the fault that it is for, and the hosts' configs have none."""
 
 import pickle
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from mmengine.config import Config
@@ -14,6 +16,7 @@ from ptnt_mm.utils.findings import Severity
 ERROR, WARNING = Severity.ERROR, Severity.WARNING
 EPOCHS, ITERATIONS = 'demo_retinanet_ptnt_ti', 'demo_semantic_fpn_ptnt_ti'
 TWO_STAGES = 'demo_mask_rcnn_ptnt_ti'
+SOUND = (EPOCHS, ITERATIONS, TWO_STAGES)
 SLIDE = {'model.test_cfg.mode': 'slide'}
 VAL = 'val_dataloader.dataset.'
 CLIP, OPTIMIZER = 'optim_wrapper.clip_grad.', 'optim_wrapper.optimizer.'
@@ -196,7 +199,7 @@ def _found(config: Config) -> list:
 @pytest.fixture(scope='module')
 def configs() -> dict[str, bytes]:
     pytest.importorskip('mmseg')
-    return {name: pickle.dumps(read_config(name)) for name in (EPOCHS, ITERATIONS, TWO_STAGES)}
+    return {name: pickle.dumps(read_config(name)) for name in SOUND}
 
 
 def test_nothing_is_wrong_with_ours(configs: dict[str, bytes]):
@@ -221,6 +224,15 @@ def test_every_rule_has_a_fault(configs: dict[str, bytes]):
 
     seen = {i for name, change, *_ in FAULTS for i in rules_of(name, change)}
     assert [rule.paths for i, rule in enumerate(RULES) if i not in seen] == []
+
+
+def test_the_docs_list_every_rule_in_its_order():
+    page = (Path(__file__).parents[2] / 'docs' / 'check_rules.md').read_text()
+    rows = re.findall(r'^\| (`.+?) \| (error|warning) \|', page, re.MULTILINE)
+    for (setting, severity), rule in zip(rows, RULES, strict=True):
+        path = rule.paths if isinstance(rule.paths, str) else rule.paths[0]
+        key = re.search(r'\w+', path.rpartition('.')[2])[0]
+        assert key in setting and severity == rule.report('', '').severity, (setting, rule.paths)
 
 
 def test_none_as_rules_are_for_values_that_are_there():
