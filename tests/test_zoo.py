@@ -9,6 +9,7 @@ import ptnt_mm
 from ptnt_mm import zoo
 from ptnt_mm.cli.configs import main
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.zoo import config_from_file, config_path, get_config
 
 pytest.importorskip('mmdet')
 
@@ -77,3 +78,22 @@ def test_command_line(tmp_path: Path, capsys):
     assert (tmp_path / 'retinanet_ptnt_s_1x.py').is_file()
     assert main(['copy', 'retinanet_ptnt_x_1x', str(tmp_path)]) == 1
     assert capsys.readouterr().err.startswith("error: unknown config 'retinanet_ptnt_x_1x'")
+
+
+@pytest.mark.parametrize(
+    'name',
+    ['retinanet_ptnt_s_1x', 'detr_r50_peg_50e', 'upernet_ptnt_s_80k_cityscapes', 'custom_cls'],
+)
+def test_bases_found_by_path_are_those_of_the_metafiles(name: str):
+    for host in ('mmdet', 'mmseg', 'mmpretrain'):
+        pytest.importorskip(host)
+    assert get_config(name).to_dict() == Config.fromfile(config_path(name)).to_dict()
+
+
+def test_a_base_that_no_host_has_is_an_error(tmp_path: Path):
+    pytest.importorskip('mmdet')
+    file = tmp_path / 'mine.py'
+    file.write_text("_base_ = 'mmdet::retinanet/no_such_config.py'\n")
+    with pytest.raises(OSError, match='no_such_config'):
+        config_from_file(file)
+    assert Config._get_cfg_path.__module__ == 'mmengine.config.config', "MMEngine's own is back"

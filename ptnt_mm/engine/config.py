@@ -18,7 +18,7 @@ from ptnt_mm.engine.constructors import arguments, registered_names
 from ptnt_mm.engine.hosts import how_to_install
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
-from ptnt_mm.zoo import config_names, config_path
+from ptnt_mm.zoo import config_from_file, config_names, config_path
 
 # Keys that MMEngine and the hosts read from the top of a config, beside the runner's arguments.
 _TOP_LEVEL = {
@@ -57,7 +57,7 @@ def read_config(path: str, options: dict | None = None) -> Config:
     """
     file = _find_config(path)
     try:
-        config = Config.fromfile(file)
+        config = config_from_file(file)
     except ModuleNotFoundError as error:
         raise UserError(
             f'{file} needs a package that is not installed: {error}. {how_to_install(error)}'

@@ -70,6 +70,7 @@ def test_a_broken_config_says_what_is_wrong(text: str, message: str, tmp_path: P
 def test_an_absent_host_is_named_with_all_that_it_needs(
     base: str, absent: str, command: str, tmp_path: Path, monkeypatch
 ):
+    monkeypatch.setattr('ptnt_mm.zoo.find_spec', lambda name: None)
     monkeypatch.setattr('mmengine.config.config.is_installed', lambda package: package != absent)
     with pytest.raises(UserError, match=f'{absent} is not installed.*pip install {command}'):
         read_config(_write(tmp_path, f'_base_ = {base!r}'))
