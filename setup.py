@@ -76,8 +76,6 @@ EXTRAS = {
         'ruff>=0.12',
         'safetensors>=0.4.5',
         'scikit-image>=0.22',
-        # mmdet's own log analysis imports seaborn.
-        'seaborn>=0.13',
         # The tests of TNT compare with timm's, which computes as its authors' does since 1.0.20.
         'timm>=1.0.20',
     ],

@@ -1,8 +1,6 @@
 """The command ``python -m ptnt_mm``, which is ``ptnt``: see cli/commands.py."""
 
-import sys
-
-from ptnt_mm.cli.commands import main
+from ptnt_mm.cli.commands import leave, main
 
 if __name__ == '__main__':
-    sys.exit(main())
+    leave(main())

@@ -19,9 +19,7 @@ from quick_mmengine import spare_imports
 ROOT = Path(__file__).parents[1]
 
 _SERVER = multiprocessing.get_context('forkserver')
-_SERVER.set_forkserver_preload(
-    ['mmengine.runner', 'mmcv.ops', 'seaborn', 'sklearn.metrics', 'torchvision']
-)
+_SERVER.set_forkserver_preload(['mmengine.runner', 'mmcv.ops', 'sklearn.metrics', 'torchvision'])
 
 
 def start_server() -> None:

@@ -5,11 +5,13 @@ Commands read their flags before they import torch, because the help should not 
 """
 
 import argparse
+import atexit
 import os
 import signal
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import NoReturn
 
 from ptnt_mm.version import __version__
 
@@ -51,6 +53,16 @@ def main() -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     return status
+
+
+def leave(status: int) -> NoReturn:
+    """End the process as Python does, except that it does not take all modules apart.
+
+    Those of torch and mmdet take a second or two.
+    """
+    atexit._run_exitfuncs()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def command_line() -> tuple[str, ...]:

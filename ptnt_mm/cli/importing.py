@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ptnt_mm.utils.imports import lasting_imports
+
 
 @contextmanager
 def importing() -> Iterator[None]:
@@ -17,9 +19,10 @@ def importing() -> Iterator[None]:
     package = sys.modules['ptnt_mm']
     before = signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     try:
-        if not hasattr(package, '__version__'):
-            package.__spec__.loader.exec_module(package)
-        yield
+        with lasting_imports():
+            if not hasattr(package, '__version__'):
+                package.__spec__.loader.exec_module(package)
+            yield
     except ImportError as error:
         sys.exit(f'error: {error}. ptnt doctor says what to install')
     finally:

@@ -5,6 +5,7 @@ with the names of probes, and again with those that are left if one of them ende
 the standard library is imported at its top.
 """
 
+import gc
 import json
 import os
 import signal
@@ -156,6 +157,7 @@ def cpu_is_wanted() -> bool:
 
 def _run_probes(names: list[str]) -> None:
     """Print a line for each probe as soon as it has an answer."""
+    gc.disable()  # most of the work is imports, which make no garbage
     for name in names:
         try:
             answer = (name, True, PROBES[name]())
@@ -166,3 +168,5 @@ def _run_probes(names: list[str]) -> None:
 
 if __name__ == '__main__':
     _run_probes(sys.argv[1:])
+    # Taking torch apart lasts seconds.
+    os._exit(0)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from mmengine.config import Config
 
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.imports import lasting_imports
 from ptnt_mm.utils.versions import HOST_PACKAGES
 
 
@@ -49,7 +50,10 @@ def scope_of(config: Config) -> str:
 def import_host(scope: str) -> None:
     """Import the library that a config's default scope names, or raise a UserError."""
     try:
-        importlib.import_module(scope)
+        with lasting_imports():
+            importlib.import_module(scope)
+            if scope in HOSTS:  # their registries would import it a moment later
+                importlib.import_module(f'{scope}.models')
     except ModuleNotFoundError as error:
         raise UserError(f'{scope} cannot be imported: {error}. {how_to_install(error)}') from error
     except (ImportError, AssertionError) as error:

@@ -197,12 +197,6 @@ def test_mmdets_own_tools_run_our_configs(workplace: Workplace, training: Traini
         _mmdet_tool('test.py'), training.config, training.checkpoint, '--work-dir', 'mmdet-test'
     )
     assert figures(tested.stdout) == figures(training.output)
-    scalars = next(training.run.glob('*/vis_data/scalars.json'))
-    workplace.run_afresh(
-        _mmdet_tool('analysis_tools/analyze_logs.py'), 'plot_curve', scalars,
-        '--keys', 'loss_cls', '--out', 'curve.png', MPLBACKEND='Agg',
-    )  # fmt: skip
-    assert (workplace.folder / 'curve.png').is_file()
 
 
 def test_coco_that_is_not_there_is_said_before_mmdet_is_imported(workplace: Workplace):
