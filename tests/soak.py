@@ -18,7 +18,7 @@ import torch
 from forked import Forked, start_server
 from torch import Tensor
 
-from ptnt_mm.checkpoints.read import read
+from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.engine.work_dir import latest_checkpoint
 from ptnt_mm.utils.tables import new_table, to_text
 
@@ -200,7 +200,7 @@ class Soak:
     def final_weights(self, name: str) -> dict[str, Tensor]:
         """The weights at the end."""
         file = self.runs / name / self.kind.final
-        return read(file)['state_dict']
+        return read_checkpoint(file)['state_dict']
 
     def outcome(self, fault: str) -> Outcome:
         """Nothing yet."""

@@ -11,7 +11,7 @@ from urllib.parse import urlparse
 
 import torch
 
-from ptnt_mm.checkpoints.read import read
+from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.models.archs import NUM_STAGES, PATCH
 from ptnt_mm.models.identity import Identity, identify, looks_like
 from ptnt_mm.models.pretrained import (
@@ -26,7 +26,7 @@ from ptnt_mm.models.weight_names import Weights, by_our_names
 from ptnt_mm.registry import MODELS
 from ptnt_mm.utils.atomic_files import check_new, sha256, write_whole
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.text import first_few
 
 # What a published checkpoint tells about its training. Class names are what inferencers print.
 _PUBLISHED = ('epoch', 'iter', 'time', 'seed', 'mmengine_version', 'dataset_meta', 'arch', 'metric')
@@ -43,7 +43,7 @@ def describe(file: str) -> Iterator[tuple[str, Any]]:
     Raises:
         CheckpointError: It cannot be read, or holds no weights.
     """
-    checkpoint = read(file)
+    checkpoint = read_checkpoint(file)
     weights, entry = find_state_dict(checkpoint, file)
     trunk, others = split_prefix(weights)
     trunk = by_our_names(trunk)
@@ -65,11 +65,11 @@ def describe(file: str) -> Iterator[tuple[str, Any]]:
     if report:
         problems = [*report.missing, *report.mismatched]
         number = len(problems) + len(report.loaded) + len(report.resized)
-        missing = f'{len(problems)} of {number} missing or misshapen: {some(problems)}'
+        missing = f'{len(problems)} of {number} missing or misshapen: {first_few(problems)}'
         yield 'coverage', missing if problems else f'complete, all {number} of the trunk'
     bad = [key for key, w in weights.items() if w.is_floating_point() and not w.isfinite().all()]
     if bad:
-        yield 'broken', f'NaN or infinity in {some(bad)}'
+        yield 'broken', f'NaN or infinity in {first_few(bad)}'
     # Without an arch, what no backbone of the family has.
     strangers = [key for key in trunk if key.split('.')[0] not in TRUNK_ROOTS]
     unused = (report.unused if report else strangers) + others
@@ -91,7 +91,7 @@ def convert_file(file: str, out: Path, overwrite: bool = False) -> Path:
     if out.suffix not in ('.pth', '.safetensors'):
         raise UserError(f'{out}: end the name in .safetensors or .pth, to say which is wanted')
     check_new(out, overwrite)
-    weights = _own_weights(read(file), file)
+    weights = _own_weights(read_checkpoint(file), file)
     write_whole(out, _as_safetensors(weights) if out.suffix == '.safetensors' else _saved(weights))
     return out
 
@@ -107,7 +107,7 @@ def publish_file(file: str, folder: Path | None = None, overwrite: bool = False)
     folder = folder or Path(file).parent
     if not folder.is_dir():
         raise UserError(f'{folder} is not a folder: make it, or name another')
-    checkpoint = read(file)
+    checkpoint = read_checkpoint(file)
     meta = checkpoint.get('meta', checkpoint)
     told = {key: meta[key] for key in _PUBLISHED if key in meta}
     content = _saved({'meta': told, 'state_dict': _own_weights(checkpoint, file)})
@@ -176,5 +176,5 @@ def _as_safetensors(weights: Weights) -> bytes:
     # Text with lone surrogates has no UTF-8; the other name has a meaning in the format.
     odd = [key for key in weights if key == '__metadata__' or not key.isprintable()]
     if odd:
-        raise UserError(f'.safetensors cannot hold weights named {some(odd)}: convert to .pth')
+        raise UserError(f'.safetensors cannot hold weights named {first_few(odd)}: convert to .pth')
     return save(weights)

@@ -14,15 +14,16 @@ from mmengine.registry import init_default_scope
 from torch.export import ExportedProgram
 
 from ptnt_mm.checkpoints.read import check_file, refuse_forced_unsafe_loading
-from ptnt_mm.deploy.about import About
+from ptnt_mm.deploy.export_info import ExportInfo
 from ptnt_mm.deploy.pixels import prepared, resize, target_size
-from ptnt_mm.deploy.runtimes import load
+from ptnt_mm.deploy.runtimes import load_exported
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.data_files import check_data_files
 from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.engine.loading import load_whole
 from ptnt_mm.export.comparison import TOLERANCE, compare, sizes_to_check
+from ptnt_mm.export.end_to_end import EndToEndModel, build_network
 from ptnt_mm.export.evaluation import evaluate_file, images_of, resizing, test_images
 from ptnt_mm.export.formats import (
     FORMATS,
@@ -35,7 +36,6 @@ from ptnt_mm.export.formats import (
     write_program,
 )
 from ptnt_mm.export.int8 import quantised
-from ptnt_mm.export.networks import EndToEndModel, build_network
 from ptnt_mm.inference.classes import find_classes
 from ptnt_mm.utils.atomic_files import check_new, sha256
 from ptnt_mm.utils.errors import UserError
@@ -103,7 +103,7 @@ def export(
     else:
         body = halved(body) if half else body
         write_onnx(out, body, replace(about, precision='float16' if half else 'float32'))
-        run = load(out, None)
+        run = load_exported(out, None)
     print(f'Exported in {time.monotonic() - start:.0f} s: {out}, {_megabytes(out)}')
     _check(run, network, config, shape, size, TOLERANCE * (10 if half else 1))
     if evaluate:
@@ -169,7 +169,7 @@ def _check_host(config: Config) -> None:
 
 def _read_model(
     config: Config, checkpoint: Path, size: tuple | None
-) -> tuple[EndToEndModel, About]:
+) -> tuple[EndToEndModel, ExportInfo]:
     """The network with its weights, and what the file will say of itself."""
     scale, keep_ratio = resizing(config)
     model = revert_sync_batchnorm(build_model(config, config.filename or 'the config')).eval()
@@ -179,7 +179,7 @@ def _read_model(
     if network.task == 'features':
         kind = type(model).__name__
         print(f'{kind} is exported as backbone and neck alone: docs/deploy.md says what is whole')
-    about = About(
+    about = ExportInfo(
         task=network.task,
         classes=None if classes is None else list(classes),
         size=None if size is None else list(size),

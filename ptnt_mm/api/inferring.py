@@ -12,7 +12,7 @@ from ptnt_mm.inference.results import FORMAT, Results
 from ptnt_mm.inference.source import default_out, find_source, look_at_images, look_at_video
 from ptnt_mm.inference.video import Window
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.text import first_few
 
 _NO_NAMES = (
     'NO CLASS NAMES: neither the checkpoint nor the config has as many as the model has classes; '
@@ -72,7 +72,7 @@ def infer(
     if predictor.classes is None:
         print(_NO_NAMES, file=sys.stderr)
     if isinstance(images, Images) and images.skipped:
-        print(f'Skipped, no images: {some(map(str, images.skipped))}', file=sys.stderr)
+        print(f'Skipped, no images: {first_few(map(str, images.skipped))}', file=sys.stderr)
     results.prepare()
     finished = False
     try:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ptnt_mm.check.coco_annotations import DetectionData
-from ptnt_mm.utils.findings import Finding, Report, error, note, report_wrong, sound, warning
+from ptnt_mm.utils.findings import Finding, Report, error, note, ok, report_wrong, warning
 
 _ROUNDING = 1.0  # pixels that a box may stick out of its image: annotation tools round
 _MANY = 0.1  # share of boxes leaving their images that is too large for slips
@@ -21,7 +21,7 @@ def check_boxes(data: list[DetectionData]) -> Iterator[Finding]:
     for one in data:
         if one.file is not None and one.file.annotations:
             found = [*_other_format(one)] or [*_each(one), *_twice(one), *_near_the_corner(one)]
-            yield from found or [sound(one.name, f'{len(one.boxes)} boxes')]
+            yield from found or [ok(one.name, f'{len(one.boxes)} boxes')]
 
 
 def _other_format(data: DetectionData) -> Iterator[Finding]:

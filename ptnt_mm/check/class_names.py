@@ -5,26 +5,26 @@ from collections.abc import Iterator, Sequence
 
 from ptnt_mm.check.coco_annotations import DetectionData
 from ptnt_mm.check.data_sets import Data, as_names, misread_names
-from ptnt_mm.utils.findings import Finding, error, sound, warning
-from ptnt_mm.utils.text import some, suggest
+from ptnt_mm.utils.findings import Finding, error, ok, warning
+from ptnt_mm.utils.text import first_few, suggest
 
 
 def check_class_names(data: Sequence[Data]) -> Iterator[Finding]:
     """Look at the class names of each data set, and compare them with those of the first."""
     for one in data:
         found = list(faults_of_names(one))
-        yield from found or [sound(one.name, f'{len(one.classes)} classes: {some(one.classes)}')]
+        yield from found or [ok(one.name, f'{len(one.classes)} classes: {first_few(one.classes)}')]
     if data and names_are_known(data[0]):
         names = data[0].classes
         for other in data[1:]:
             # Trackers are measured on data sets whose classes are their metric's.
             is_of_metric = isinstance(other, DetectionData) and not other.is_a('BaseDetDataset')
             if other.classes and other.classes != names and not is_of_metric:
-                what = f'the classes are {some(other.classes)}; those of {data[0].name} are'
+                what = f'the classes are {first_few(other.classes)}; those of {data[0].name} are'
                 advice = (
                     'give all data sets the same names in the same order: labels are their places'
                 )
-                yield error(other.name, f'{what} {some(names)}', advice)
+                yield error(other.name, f'{what} {first_few(names)}', advice)
 
 
 def names_for_heads(data: Sequence[Data]) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ def faults_of_names(data: Data) -> Iterator[Finding]:
     twice = [name for name, count in Counter(data.classes).items() if count > 1]
     # Two classes of ImageNet are cranes: names of the data set's own class are its own affair.
     if twice and data.stated is not None:
-        what = f'metainfo.classes has names twice: {some(twice)}'
+        what = f'metainfo.classes has names twice: {first_few(twice)}'
         yield error(data.name, what, 'name each class once')
     if isinstance(data, DetectionData) and data.file is not None:
         yield from _against_categories(data)
@@ -69,7 +69,7 @@ def _against_categories(data: DetectionData) -> Iterator[Finding]:
     categories = [category['name'] for category in data.file.categories]
     repeated = [name for name in data.classes if categories.count(name) > 1]
     if repeated:
-        what = f'several categories of {data.file.path} have one name: {some(repeated)}'
+        what = f'several categories of {data.file.path} have one name: {first_few(repeated)}'
         advice = 'mmdet gives each a label of its own, one more than there are classes: merge them'
         yield error(data.name, what, advice)
     absent = [name for name in data.classes if name not in categories]
@@ -81,7 +81,8 @@ def _against_categories(data: DetectionData) -> Iterator[Finding]:
     if not absent and asked != list(data.classes) and len(asked) == len(set(data.classes)):
         yield error(
             data.name,
-            f'the categories come as {some(asked)}, metainfo.classes as {some(data.classes)}',
+            f'the categories come as {first_few(asked)}, metainfo.classes as '
+            f'{first_few(data.classes)}',
             "labels follow the file's order: write metainfo.classes in it, or predictions get "
             'wrong names',
         )
@@ -90,7 +91,7 @@ def _against_categories(data: DetectionData) -> Iterator[Finding]:
     unseen = [name for name in data.classes if name in categories and name not in seen]
     if seen and unseen:
         lacks = 'they cannot be learned' if data.trains else 'their precision cannot be measured'
-        yield warning(data.name, f'no object of {some(unseen)}', f'{lacks} from this file')
+        yield warning(data.name, f'no object of {first_few(unseen)}', f'{lacks} from this file')
 
 
 def _absent(data: DetectionData, absent: list[str], categories: list[str]) -> Finding:
@@ -99,7 +100,7 @@ def _absent(data: DetectionData, absent: list[str], categories: list[str]) -> Fi
         return error(
             data.name,
             f"metainfo names no classes, and of the {len(data.classes)} of the data set's class "
-            f'{len(absent)} are not in {path}, which has {some(categories)}',
+            f'{len(absent)} are not in {path}, which has {first_few(categories)}',
             'write metainfo=dict(classes=(...)) with the names of the file',
         )
     spare = [name for name in categories if name not in data.classes]
@@ -117,7 +118,7 @@ def _dropped(data: DetectionData) -> Iterator[Finding]:
     ids = (entry['category_id'] for entry in data.file.annotations)
     counts = Counter(names[i] for i in ids if i in names and i not in labels)
     if counts:
-        which = some(f'{name!r} ({count})' for name, count in counts.items())
+        which = first_few(f'{name!r} ({count})' for name, count in counts.items())
         yield warning(
             data.name,
             f'{counts.total()} of {len(data.file.annotations)} objects left out, as their '
@@ -146,10 +147,10 @@ def _against_own_names(data: Data) -> Iterator[Finding]:
         yield error(
             data.name,
             f'metainfo.palette has {len(colours)} colours, there are {count} classes: '
-            f'{some(data.classes)}',
+            f'{first_few(data.classes)}',
             'give a colour to each class, or leave the palette out: mmseg then draws by chance',
         )
 
 
 def _with_nearest(names: Sequence[str], known: Sequence[str]) -> str:
-    return some(f'{name!r}{suggest(name, known, "; nearest is {!r}")}' for name in names)
+    return first_few(f'{name!r}{suggest(name, known, "; nearest is {!r}")}' for name in names)

@@ -12,10 +12,10 @@ import numpy as np
 from mmengine.config import Config
 
 from ptnt_mm.check.data_sets import Data, ImageFile, evenly_spread, find_data_sets, misread_names
-from ptnt_mm.data.coco_file import CocoFile, read
+from ptnt_mm.data.coco_file import CocoFile, read_coco
 from ptnt_mm.engine.config import explain_build_error, kind_of
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.findings import Finding, error, note, sound
+from ptnt_mm.utils.findings import Finding, error, note, ok
 
 _READING = ('load_data_list', 'parse_data_info', 'filter_data')
 """What a class has from CocoDataset if it reads and filters as that does."""
@@ -87,7 +87,9 @@ class DetectionData(Data):
         return f'id {annotation["id"]} in {self.file.images[annotation["image_id"]]["file_name"]}'
 
 
-def load(config: Config, splits: tuple[str, ...]) -> tuple[list[DetectionData], list[Finding]]:
+def load_annotations(
+    config: Config, splits: tuple[str, ...]
+) -> tuple[list[DetectionData], list[Finding]]:
     """Read the annotation files of a config's data sets, and let mmdet load them.
 
     Returns:
@@ -119,7 +121,7 @@ def check_annotations(data: list[DetectionData]) -> Iterator[Finding]:
             advice = "write data_prefix=dict(img='train/'), or img='' if file names are whole paths"
             yield error(one.name, 'data_prefix names no folder of images', advice)
         size = f'{len(one.file.images)} images, {len(one.file.annotations)} objects'
-        yield from one.file.problems or [sound(one.name, size)]
+        yield from one.file.problems or [ok(one.name, size)]
 
 
 def _read(path: Path, trains: bool, findings: list[Finding]) -> CocoFile | None:
@@ -127,7 +129,7 @@ def _read(path: Path, trains: bool, findings: list[Finding]) -> CocoFile | None:
     # Predicting needs no objects, as in COCO's image_info_test-dev2017.json.
     needed = ('images', 'annotations', 'categories') if trains else ('images', 'categories')
     try:
-        return read(path, needed=needed) if path.exists() else None
+        return read_coco(path, needed=needed) if path.exists() else None
     except UserError as err:
         findings.append(error('annotation file', str(err)))
         return None

@@ -15,7 +15,7 @@ from ptnt_mm.engine.constructors import arguments
 from ptnt_mm.engine.data_files import DataSet, data_sets, evaluators, expected_files
 from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.findings import Finding, error, note, sound
+from ptnt_mm.utils.findings import Finding, error, note, ok
 from ptnt_mm.utils.text import suggest, unknown_name
 
 _FEW = 4  # images of a data set that are tried
@@ -185,7 +185,7 @@ def check_files(config: Config, splits: tuple[str, ...]) -> Iterator[Finding]:
                 near = f', nor is its folder {path.parent}'
             yield error(split, f'{path} is not there{near}', _LAYOUT)
         if expected and not missing:
-            yield sound(split, ', '.join(map(str, expected)))
+            yield ok(split, ', '.join(map(str, expected)))
 
 
 def misread_names(data: Data) -> Iterator[Finding]:

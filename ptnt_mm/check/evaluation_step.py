@@ -14,13 +14,13 @@ from torch import Tensor, nn
 from ptnt_mm.check.data_sets import Data
 from ptnt_mm.check.failed_steps import StepError, at, describe, failing_class
 from ptnt_mm.check.few_images import collate_of, few_images, shrunk, take
-from ptnt_mm.check.one_image_metrics import left_out, measure
+from ptnt_mm.check.one_image_metrics import left_out, measure_one_image
 from ptnt_mm.check.trial import sides, undisturbed
 from ptnt_mm.engine.config import kind_of, within
 from ptnt_mm.engine.constructors import arguments, classes_named
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.engine.hosts import scope_of
-from ptnt_mm.utils.findings import Finding, error, note, sound
+from ptnt_mm.utils.findings import Finding, error, note, ok
 
 _META_KEYS = ('img_id', 'img_path', 'ori_shape', 'img_shape', 'pad_shape', 'scale_factor', 'flip',
               'flip_direction', 'instances')  # fmt: skip
@@ -76,7 +76,7 @@ class Evaluation:
             yield note(self.split, f'{", ".join(names)} was not tried')
             self.metrics = None
         named = f': {", ".join(self.metrics)}' if self.metrics else ''
-        yield sound(self.split, f'an image is {what}{named}')
+        yield ok(self.split, f'an image is {what}{named}')
 
     def _evaluate(self, config: Config, side: int) -> dict[str, Any]:
         """The metrics of an image by name; raises a StepError that names a part of the config."""
@@ -95,7 +95,7 @@ class Evaluation:
                 model = MODELS.build(dict(config.tta_model, module=model)).eval()
             predicted = model.test_step(batch)
         with at(f'{split}_evaluator'):
-            return measure(config, split, data_set.metainfo, self.data, batch, predicted)
+            return measure_one_image(config, split, data_set.metainfo, self.data, batch, predicted)
 
     def _chosen(self, data_set: Any) -> list[dict]:
         if self.with_tta or self.config[f'{self.split}_dataloader'].get('batch_size', 1) == 1:

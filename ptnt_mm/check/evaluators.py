@@ -10,8 +10,8 @@ from ptnt_mm.check.image_labels import number_of_classes
 from ptnt_mm.check.mask_lists import SegmentationData
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import DataSet, data_sets, evaluators
-from ptnt_mm.utils.findings import Finding, error, report_wrong, sound, warning
-from ptnt_mm.utils.text import some, unknown_name
+from ptnt_mm.utils.findings import Finding, error, ok, report_wrong, warning
+from ptnt_mm.utils.text import first_few, unknown_name
 
 _METRICS = ('mIoU', 'mDice', 'mFscore')  # what mmseg's IoUMetric can measure
 
@@ -24,7 +24,7 @@ def check_evaluators_of_objects(data: list[DetectionData], config: Config) -> It
         paths = [DataSet({}, ()).path(one.get('ann_file')) for one in metrics]
         if len(of_split) == 1 and any(paths):
             found = [fault for path in paths if path for fault in _files(split, of_split[0], path)]
-            yield from found or [sound(split, f'measured on {of_split[0].file.path}')]
+            yield from found or [ok(split, f'measured on {of_split[0].file.path}')]
     for one in data:
         if one.file is not None and not one.trains:
             yield from _for_pycocotools(one)
@@ -48,13 +48,13 @@ def check_evaluators_of_masks(
         if not found:
             faults.append(error(split, 'there is no evaluator', advice))
         elif not ious and any(one.has_masks for one in of_split):
-            what = f'measured by {some(map(kind_of, found))}, not by IoUMetric'
+            what = f'measured by {first_few(map(kind_of, found))}, not by IoUMetric'
             faults.append(warning(split, what, advice))
         # IoUMetric counts by names, which a class may have read with its list.
         if ious and any(one.images and 'classes' not in one.built.metainfo for one in of_split):
             what = 'the data set names no class, and IoUMetric counts by names'
             faults.append(error(split, what, "write metainfo=dict(classes=('name', ...))"))
-        yield from faults or [sound(split, f'measured by {some(map(kind_of, found))}')]
+        yield from faults or [ok(split, f'measured by {first_few(map(kind_of, found))}')]
 
 
 def check_evaluators_of_labels(config: Config, splits: tuple[str, ...]) -> Iterator[Finding]:
@@ -69,7 +69,7 @@ def check_evaluators_of_labels(config: Config, splits: tuple[str, ...]) -> Itera
             what = f'the best {best} classes count, and the head has {number}'
             yield error(split, what, 'evaluation would break off: write topk=(1,)')
         else:
-            yield sound(split, f'measured by {some(map(kind_of, found))}')
+            yield ok(split, f'measured by {first_few(map(kind_of, found))}')
 
 
 def _of_splits(config: Config, splits: tuple[str, ...]) -> Iterator[tuple[str, list[dict]]]:

@@ -8,8 +8,8 @@ from torch import nn
 
 from ptnt_mm.engine.config import kind_of, within
 from ptnt_mm.models.archs import ARCHS, NUM_STAGES, full_names
-from ptnt_mm.utils.findings import Finding, error, note, sound
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.findings import Finding, error, note, ok
+from ptnt_mm.utils.text import first_few
 
 # A region proposal head has one class, a semantic head those of its maps, a backbone those that it
 # was pretrained on; mmseg's STDCHead tells borders between classes from all else.
@@ -30,10 +30,10 @@ def check_classes_of_heads(config: Config, classes: tuple[str, ...]) -> Iterator
         return
     wrong = [(path, count) for path, count in counts if count != len(classes)]
     for path, count in wrong:
-        what = f'is {count}, the data has {len(classes)} classes: {some(classes)}'
+        what = f'is {count}, the data has {len(classes)} classes: {first_few(classes)}'
         yield error(path, what, f'write {len(classes)}')
     if not wrong:
-        yield sound('model', f'{len(counts)} x num_classes={len(classes)}')
+        yield ok('model', f'{len(counts)} x num_classes={len(classes)}')
 
 
 def check_built_heads(
@@ -65,7 +65,7 @@ def check_neck(config: Config) -> Iterator[Finding]:
             advice = f'write in_channels={channels}, or change model.backbone.arch or out_indices'
             yield error(f'{where}.in_channels', what, advice)
             return
-        yield sound(where, f'takes maps of {channels} channels')
+        yield ok(where, f'takes maps of {channels} channels')
         if kind_of(neck) != 'TransposedConvNeck':
             # Only this neck gives as many channels as it takes.
             return

@@ -11,8 +11,8 @@ from mmengine.config import Config
 
 from ptnt_mm.check.image_lists import ListedData, check_list
 from ptnt_mm.engine.config import kind_of
-from ptnt_mm.utils.findings import Finding, error, sound, warning
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.findings import Finding, error, ok, warning
+from ptnt_mm.utils.text import first_few
 
 
 @dataclass
@@ -55,14 +55,15 @@ def check_labels(data: list[LabelledData], config: Config) -> Iterator[Finding]:
         yield from found or check_list(one)
         if counts and not found:
             least, most = min(counts.values()), max(counts.values())
-            yield sound(one.name, f'{len(counts)} classes of {least} to {most} images')
+            yield ok(one.name, f'{len(counts)} classes of {least} to {most} images')
 
 
 def _faults(data: LabelledData, counts: Counter[int], number: float) -> Iterator[Finding]:
     """What is wrong with the labels of a data set, by themselves and for a head."""
     folders = tuple(getattr(data.built, 'folder_to_idx', ()))
     if set(folders) == set(data.classes) and folders != data.classes:
-        what = f'the folders come as {some(folders)}, metainfo.classes as {some(data.classes)}'
+        classes = first_few(data.classes)
+        what = f'the folders come as {first_few(folders)}, metainfo.classes as {classes}'
         advice = 'labels are the places of the folders: write metainfo.classes in their order'
         yield error(data.name, what, advice)
     if wrong := [label for label in counts if not 0 <= label < number]:
@@ -73,4 +74,4 @@ def _faults(data: LabelledData, counts: Counter[int], number: float) -> Iterator
     unseen = [name for label, name in enumerate(data.classes) if not counts[label]]
     if counts and unseen:
         lacks = 'they cannot be learned' if data.trains else 'their accuracy cannot be measured'
-        yield warning(data.name, f'no image of {some(unseen)}', f'{lacks} from this data set')
+        yield warning(data.name, f'no image of {first_few(unseen)}', f'{lacks} from this data set')

@@ -10,7 +10,7 @@ from mmengine.config import Config
 from ptnt_mm.check.class_names import faults_of_names
 from ptnt_mm.check.data_sets import Data, ImageFile, as_names, evenly_spread, find_data_sets
 from ptnt_mm.engine.config import explain_build_error, kind_of
-from ptnt_mm.utils.findings import Finding, Severity, error, note, sound
+from ptnt_mm.utils.findings import Finding, Severity, error, note, ok
 
 
 @dataclass
@@ -68,7 +68,7 @@ class ListedData(Data):
         return f'{self.built.ann_file} names no image', 'write a name on each line'
 
 
-def load(
+def list_images(
     kind: type[ListedData], config: Config, splits: tuple[str, ...]
 ) -> tuple[list[Any], list[Finding]]:
     """Let the host, which is imported, list the images of the data sets that some splits use.
@@ -93,7 +93,7 @@ def check_list(data: ListedData) -> Iterator[Finding]:
         if there and not any(one.severity is Severity.ERROR for one in faults_of_names(data)):
             yield error(data.name, f'the data set cannot be built: {data.refusal}')
     elif data.images:
-        yield sound(data.name, f'{len(data.images)} images')
+        yield ok(data.name, f'{len(data.images)} images')
     elif not data.missing:
         yield error(data.name, *data.why_empty())
     else:

@@ -10,7 +10,7 @@ from PIL import Image
 
 from ptnt_mm.check.data_sets import Data, ImageFile
 from ptnt_mm.data.image_files import OpenedImage, open_image
-from ptnt_mm.utils.findings import Finding, error, note, report_wrong, sound, warning
+from ptnt_mm.utils.findings import Finding, error, note, ok, report_wrong, warning
 from ptnt_mm.utils.many_files import Folders, on_threads
 
 
@@ -28,7 +28,7 @@ def check_images_are_there(data: Sequence[Data]) -> Iterator[Finding]:
             named = map(folders.described, missing)
             yield from report_wrong(error, one.name, named, len(local), 'images not there', advice)
         elif local:
-            yield sound(one.name, f'{len(local)} images are there')
+            yield ok(one.name, f'{len(local)} images are there')
         if len(local) < len(one.images):
             remote = len(one.images) - len(local)
             yield note(one.name, f'{remote} images are remote: not looked at')
@@ -50,7 +50,7 @@ def check_images_open(data: Sequence[Data]) -> Iterator[Finding]:
         if there and not found:
             annotated = all(image.size is not None for image in there)
             size = ', all of the size annotated' if annotated else ''
-            yield sound(one.name, f'{len(there)} images open{size}')
+            yield ok(one.name, f'{len(there)} images open{size}')
         digests.append([])
         for image in opened:
             # Several names of one file were reported with the names.

@@ -12,9 +12,9 @@ from mmengine.fileio import list_dir_or_file
 from ptnt_mm.check.data_sets import is_measured
 from ptnt_mm.check.image_lists import ListedData, check_list
 from ptnt_mm.engine.config import kind_of
-from ptnt_mm.utils.findings import Finding, error, report_wrong, sound, warning
+from ptnt_mm.utils.findings import Finding, error, ok, report_wrong, warning
 from ptnt_mm.utils.many_files import Folders
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.text import first_few
 
 _PREFIXES = "write data_prefix=dict(img_path='images/train', seg_map_path='masks/train')"
 
@@ -100,7 +100,7 @@ def check_pairs(data: list[SegmentationData]) -> Iterator[Finding]:
             named = map(folders.described, missing)
             yield from report_wrong(error, one.name, named, len(masks), 'masks not there', advice)
         else:
-            yield sound(one.name, f'{len(masks)} masks are there')
+            yield ok(one.name, f'{len(masks)} masks are there')
         if len(missing) < len(masks):
             yield from _without_image(one)
 
@@ -113,7 +113,7 @@ def _suffix(data: SegmentationData, folders: Folders) -> str:
     follows = re.compile(re.escape(stem) + r'(?=[\W_])')
     names = sorted(filter(follows.match, folders.entries(first.parent)))
     if names:
-        return f'there is {some(names)}: set seg_map_suffix={names[0].removeprefix(stem)!r}'
+        return f'there is {first_few(names)}: set seg_map_suffix={names[0].removeprefix(stem)!r}'
     return (
         f'in {data.mask_folder} are {_endings(data.mask_folder)}: data_prefix.seg_map_path, the '
         f'names of the images and seg_map_suffix={suffix!r} must make one path'
@@ -142,4 +142,4 @@ def _endings(folder: str | Path) -> str:
     """The endings of the files in a folder, each with how many have it: '.png (16)'."""
     names = list_dir_or_file(folder, False, recursive=True)
     counts = Counter(Path(name).suffix for name in names).most_common()
-    return some(f'{ending or "no ending"} ({count})' for ending, count in counts) or 'no files'
+    return first_few(f'{ending or "no ending"} ({count})' for ending, count in counts) or 'no files'

@@ -11,8 +11,8 @@ from ptnt_mm.check.weights import preprocessor_of
 from ptnt_mm.data.class_masks import IGNORED
 from ptnt_mm.engine.config import kind_of, within
 from ptnt_mm.engine.data_files import evaluators
-from ptnt_mm.utils.findings import Finding, error, note, sound, warning
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.findings import Finding, error, note, ok, warning
+from ptnt_mm.utils.text import first_few
 
 # Parts of the names of transforms that move pixels.
 _MOVING = ('Resize', 'Crop', 'Flip', 'Rotate', 'Rotation', 'Pad', 'Mosaic')
@@ -49,7 +49,7 @@ def check_zero_label(data: list[SegmentationData]) -> Iterator[Finding]:
             )
     if len({reduced for _, reduced in reduces}) == 1:
         value = '1, 0 is ignored' if reduces[0][1] else '0'
-        yield sound('reduce_zero_label', f'the first class has the value {value}')
+        yield ok('reduce_zero_label', f'the first class has the value {value}')
 
 
 def ignored_label(config: Config) -> int:
@@ -69,7 +69,7 @@ def check_ignored(data: list[SegmentationData], config: Config) -> Iterator[Find
         for where, name, other in _stated_labels(data, config)
         if other != label
     ]
-    yield from found or [sound('ignore_index', f'{label} everywhere')]
+    yield from found or [ok('ignore_index', f'{label} everywhere')]
 
 
 def _of_heads(config: Config) -> _Labels:
@@ -115,12 +115,12 @@ def _loading(split: str, pipeline: tuple[Mapping, ...]) -> Iterator[Finding]:
     steps = pipeline[:place] if split == 'train' else pipeline[place:]
     moving = [name for name in map(kind_of, steps) if any(part in name for part in _MOVING)]
     if moving and split == 'train':
-        what = f'{some(moving)} before LoadAnnotations: images are changed, and masks are not'
+        what = f'{first_few(moving)} before LoadAnnotations: images are changed, and masks are not'
         yield error(split, what, 'load annotations right behind the images')
     elif moving:
         what = (
-            f'{some(moving)} behind LoadAnnotations: masks are changed, and predictions have the '
-            'size of the images as they were'
+            f'{first_few(moving)} after LoadAnnotations: masks are changed, and predictions have '
+            'the size of the original images'
         )
         yield error(split, what, 'evaluation would break off: load annotations behind it')
 
@@ -164,7 +164,7 @@ def _compared(where: str, crop: tuple[int, int], size: tuple[int, int] | None) -
     """Compare crops with the size of a batch, both (height, width); None if it is not fixed."""
     what = f'crops are {size_text(crop)} (height x width)'
     if size in (None, crop):
-        return sound(where, what)
+        return ok(where, what)
     if crop[0] > size[0] or crop[1] > size[1]:
         return error(
             where,

@@ -12,9 +12,9 @@ from ptnt_mm.check.images import size_text
 from ptnt_mm.check.mask_lists import SegmentationData, loading_of
 from ptnt_mm.check.mask_settings import ignored_label
 from ptnt_mm.data.class_masks import VALUES, Mask, label_of_each_value, open_mask
-from ptnt_mm.utils.findings import Finding, error, report_wrong, sound, warning
+from ptnt_mm.utils.findings import Finding, error, ok, report_wrong, warning
 from ptnt_mm.utils.many_files import on_threads
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.text import first_few
 
 _FORM = {
     'masks not readable': (error, 'copy or write them again'),
@@ -91,7 +91,7 @@ def _faults_of_form(mask: Mask) -> Iterator[tuple[str, str]]:
     if mask.is_stretched:
         yield _STRETCHED, str(mask.path)
     if mask.wide:
-        yield _CUT, f'{mask.path} ({some(map(str, mask.wide))})'
+        yield _CUT, f'{mask.path} ({first_few(map(str, mask.wide))})'
     elif mask.is_wide:
         yield _WIDE, str(mask.path)
     if mask.image_size not in (None, mask.size):
@@ -142,7 +142,7 @@ def _check_values(data: SegmentationData, masks: list[Mask], ignored: int) -> It
     uncounted = counts[~values.counted].sum() / counts.sum()
     share = f', {uncounted:.1%} of the pixels ignored' if uncounted else ''
     counted = np.flatnonzero(counts * values.counted)
-    yield sound(data.name, f'{len(masks)} masks open, values {counted[0]} to {counted[-1]}{share}')
+    yield ok(data.name, f'{len(masks)} masks open, values {counted[0]} to {counted[-1]}{share}')
 
 
 def _out_of_range(values: _Values) -> Iterator[Finding]:
@@ -150,7 +150,7 @@ def _out_of_range(values: _Values) -> Iterator[Finding]:
     having = [mask for mask in values.masks if mask.counts[wrong].any()]
     if not having:
         return
-    named = some(f'{mask.path} ({_listed(mask.counts * wrong)})' for mask in having)
+    named = first_few(f'{mask.path} ({_listed(mask.counts * wrong)})' for mask in having)
     what = (
         f'{len(having)} of {len(values.masks)} masks with values that are not classes: {named}; '
         f'the classes are {values.first} to {values.last}'
@@ -214,9 +214,9 @@ def _absent(values: _Values) -> Iterator[Finding]:
     advice = f'{lacks} from these masks'
     if not values.first and absent == [values.data.classes[0]]:
         advice = f'0 never occurs: if the masks begin at 1, {_ZERO_ON}'
-    yield warning(values.data.name, f'no pixel of {some(absent)}', advice)
+    yield warning(values.data.name, f'no pixel of {first_few(absent)}', advice)
 
 
 def _listed(counts: np.ndarray) -> str:
     """The first few of the values that occur, of (256,) counts."""
-    return some(map(str, np.flatnonzero(counts)))
+    return first_few(map(str, np.flatnonzero(counts)))

@@ -25,7 +25,7 @@ from ptnt_mm.engine.config import READ_KEYS, kind_of
 from ptnt_mm.engine.constructors import arguments, classes_named, registered_names
 from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.engine.optimizer import IDLE, CheckedOptimWrapperConstructor, idle_custom_keys
-from ptnt_mm.utils.findings import Finding, error, sound
+from ptnt_mm.utils.findings import Finding, error, ok
 from ptnt_mm.utils.text import slips, suggest
 
 _IMPLIED: dict[str, tuple[Callable, ...]] = {
@@ -97,7 +97,7 @@ def check_spelling(config: Config) -> Iterator[Finding]:
         for finding in section.look(config[key], key):
             once.setdefault(finding.where, finding)
         found += once.values()
-    yield from found or [sound('config', 'every key and type is known')]
+    yield from found or [ok('config', 'every key and type is known')]
 
 
 def check_parameter_names(config: Config, model: nn.Module) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from mmengine.hooks import CheckpointHook
 
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.utils.findings import Finding, error, warning
-from ptnt_mm.utils.text import some, suggest
+from ptnt_mm.utils.text import first_few, suggest
 
 
 def check_monitored(config: Config, measured: Collection[str]) -> Iterator[Finding]:
@@ -18,7 +18,7 @@ def check_monitored(config: Config, measured: Collection[str]) -> Iterator[Findi
             same = [other for other in measured if other.rpartition('/')[2] == name]
             near = f'did you mean {same[0]!r}?' if same else suggest(name, measured)
             what = f'is {name!r}, which is not measured: {near or "nothing is like it"}'
-            yield error(where, what, f'write one of {some(measured, 20)}')
+            yield error(where, what, f'write one of {first_few(measured, 20)}')
         elif rule == 'less' and _is_better_if_greater(name):
             where = f'{where.rpartition(".")[0]}.rule'
             yield warning(where, f"is 'less', and more is better for {name}", "write 'greater'")

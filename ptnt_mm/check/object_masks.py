@@ -11,8 +11,8 @@ from ptnt_mm.check.coco_annotations import DetectionData
 from ptnt_mm.data.coco_masks import run_lengths
 from ptnt_mm.engine.config import kind_of, within
 from ptnt_mm.engine.data_files import evaluators
-from ptnt_mm.utils.findings import Finding, error, note, report_wrong, sound, warning
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.findings import Finding, error, note, ok, report_wrong, warning
+from ptnt_mm.utils.text import first_few
 
 # Types that give masks, or may, without being a mask_head.
 _ALSO_MASKS = ('Detectron2Wrapper', 'RTMDetInsHead', 'RTMDetInsSepBNHead')
@@ -62,7 +62,7 @@ def check_object_masks(
             yield error(one.name, 'the pipeline loads no boxes', advice)
         learns = one.trains and any(map(_loads_masks, pipeline))
         if one.trains and one.reads_coco and pipeline and taught and not learns:
-            what = f'{some(taught)} needs masks, which the pipeline does not load'
+            what = f'{first_few(taught)} needs masks, which the pipeline does not load'
             advice = "write dict(type='LoadAnnotations', with_bbox=True, with_mask=True)"
             yield error(one.name, what, advice)
         is_measured = bool(heads) and any(split in measured for split in one.pipelines)
@@ -120,7 +120,7 @@ def _masks(data: DetectionData, thorough: bool) -> Iterator[Finding]:
             wrong[kind].append(data.described(annotation) + why)
     if not any(wrong.values()):
         drawn = f', {len(asked[::step])} of them drawn' if step > 1 else ''
-        yield sound(data.name, f'{len(asked)} masks{drawn}')
+        yield ok(data.name, f'{len(asked)} masks{drawn}')
     for what, (report, advice) in _FAULTS.items():
         yield from report_wrong(report, data.name, wrong[what], len(asked), what, advice)
 

@@ -33,7 +33,7 @@ def left_out(config: Config, split: str) -> list[str]:
     return [kind_of(one) for one in evaluators(config, split) if not _is_tried(one)]
 
 
-def measure(
+def measure_one_image(
     config: Config,
     split: str,
     metainfo: dict,

@@ -14,9 +14,12 @@ from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.utils.findings import Finding
 
 _LOADING = {
-    'mmdet': (coco_annotations.load, lambda data, _: coco_annotations.check_annotations(data)),
-    'mmseg': (partial(image_lists.load, SegmentationData), mask_lists.check_lists),
-    'mmpretrain': (partial(image_lists.load, LabelledData), check_labels),
+    'mmdet': (
+        coco_annotations.load_annotations,
+        lambda data, _: coco_annotations.check_annotations(data),
+    ),
+    'mmseg': (partial(image_lists.list_images, SegmentationData), mask_lists.check_lists),
+    'mmpretrain': (partial(image_lists.list_images, LabelledData), check_labels),
 }
 """How the data sets of a host are read, and the first check of what was read."""
 

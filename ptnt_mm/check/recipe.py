@@ -7,7 +7,7 @@ from mmengine.config import Config
 from ptnt_mm.check.data_sets import Data
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets
-from ptnt_mm.utils.findings import Finding, error, note, sound, warning
+from ptnt_mm.utils.findings import Finding, error, note, ok, warning
 
 # A higher rate was meant for SGD: published ones for Adam and AdamW are at most 4e-3, or belong to
 # larger batches.
@@ -53,7 +53,7 @@ def check_batch(config: Config, gpus: int) -> Iterator[Finding]:
     """Report the effective batch: the images that one step of the optimizer learns from."""
     images, steps = _images_and_steps(config)
     batch = f'{images} images x {gpus} processes x {steps} steps'
-    yield sound('Effective batch', f'{batch} = {images * gpus * steps}')
+    yield ok('Effective batch', f'{batch} = {images * gpus * steps}')
 
 
 def check_learning_rate(config: Config, gpus: int) -> Iterator[Finding]:
@@ -75,9 +75,9 @@ def check_learning_rate(config: Config, gpus: int) -> Iterator[Finding]:
         unknown = f'{lr}; the config does not say for which batch, and yours is {batch}'
         yield note(where, unknown, 'compare it with the batch of the published recipe')
     elif scale.get('enable'):
-        yield sound(where, f'{lr} is for batch {base}, scaled to {scaled}')
+        yield ok(where, f'{lr} is for batch {base}, scaled to {scaled}')
     elif base == batch:
-        yield sound(where, f'{lr}, the one for this batch')
+        yield ok(where, f'{lr}, the one for this batch')
     else:
         summed = ' leaves accumulated steps out and' if steps > 1 else ''
         scaling = f'--auto-scale-lr{summed} would make it {scaled}'
@@ -90,9 +90,9 @@ def check_learning_rate(config: Config, gpus: int) -> Iterator[Finding]:
 def say_where_weights_come_from(config: Config, weights: str | None) -> Iterator[Finding]:
     """Say whether training starts from weights, a file or an address, or from random numbers."""
     if weights is not None:
-        yield sound('Weights', f'training starts from {weights}')
+        yield ok('Weights', f'training starts from {weights}')
     elif any(kind_of(one.settings) == 'ImageNet' for one in data_sets(config, 'train')):
-        yield sound('Weights', 'training starts from random numbers, as a pretraining does')
+        yield ok('Weights', 'training starts from random numbers, as a pretraining does')
     else:
         yield note(
             'NO PRETRAINED WEIGHTS',

@@ -9,7 +9,7 @@ from mmengine.registry import DefaultScope
 from torch import nn
 
 from ptnt_mm.engine.hosts import scope_of
-from ptnt_mm.utils.findings import Finding, error, note, sound
+from ptnt_mm.utils.findings import Finding, error, note, ok
 
 _SIDE = 256  # of the square image that is tried, in pixels
 
@@ -49,7 +49,7 @@ def check_strides(config: Config, model: nn.Module) -> Iterator[Finding]:
         # factor of 1.5 on, and the smallest maps are left out.
         levels = [pair for pair in zip(expected, measured, strict=False) if pair[1] <= _SIDE / 4]
         if all(2 / 3 < stride / real < 3 / 2 for stride, real in levels):
-            yield sound(where, f'takes maps of strides {_listed(expected)}')
+            yield ok(where, f'takes maps of strides {_listed(expected)}')
         else:
             what = f'expects strides {_listed(expected)}, its maps have {_listed(measured)}'
             yield error(where, what, _ADVICE)

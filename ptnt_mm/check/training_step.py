@@ -12,7 +12,7 @@ from ptnt_mm.check.data_sets import Data
 from ptnt_mm.check.failed_steps import StepError, at, describe
 from ptnt_mm.check.few_images import collate_of, few_images, shrunk, take
 from ptnt_mm.check.trial import WHOLE, sides, undisturbed
-from ptnt_mm.utils.findings import Finding, error, note, sound
+from ptnt_mm.utils.findings import Finding, error, note, ok
 
 _WHERE = 'a training step'
 
@@ -29,7 +29,7 @@ def check_training_step(
     except StepError as failed:
         yield error(*describe(failed, config), 'training would stop at its first step')
         return
-    yield sound(_WHERE, 'the loss of a few images and its gradients can be computed')
+    yield ok(_WHERE, 'the loss of a few images and its gradients can be computed')
 
 
 def train_once(config: Config, model: nn.Module, data: Sequence[Data], gpus: int) -> None:

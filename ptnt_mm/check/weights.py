@@ -15,7 +15,7 @@ from ptnt_mm.engine.starting_weights import check_start, starting_weights
 from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.models.pretrained import CheckpointError, load_pretrained, pretrained_init
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.findings import Finding, error, note, sound, warning
+from ptnt_mm.utils.findings import Finding, error, note, ok, warning
 
 _AUTHORS = 127.5  # mean and std of every channel of the images that the weights were trained on
 
@@ -45,7 +45,7 @@ def check_weights_fit(config: Config, model: nn.Module) -> Iterator[Finding]:
         except CheckpointError as err:
             yield error('Weights', str(err), 'ptnt checkpoint inspect says what a file holds')
             return
-        yield sound('Weights', f'{len(report.loaded)} weights of the backbone fit')
+        yield ok('Weights', f'{len(report.loaded)} weights of the backbone fit')
 
 
 def preprocessor_of(config: Config) -> Mapping:
@@ -75,9 +75,9 @@ def check_normalisation(config: Config) -> Iterator[Finding]:
     elif pretrained:
         found = list(_unlike_the_authors(config, where, scale))
         what = f'mean and std are {_AUTHORS} and images RGB, as for the weights'
-        yield from found or [sound(where, what)]
+        yield from found or [ok(where, what)]
     else:
-        yield sound(where, f'mean={list(mean)}, std={list(std)}')
+        yield ok(where, f'mean={list(mean)}, std={list(std)}')
 
 
 def _unlike_the_authors(config: Config, where: str, scale: Mapping) -> Iterator[Finding]:

@@ -12,9 +12,9 @@ from typing import Any, BinaryIO
 import torch
 from torch import Tensor
 
-from ptnt_mm.checkpoints.errors import CheckpointError, require
 from ptnt_mm.checkpoints.objects import STORAGES, Name, Storage
 from ptnt_mm.checkpoints.pickle_reader import unpickle
+from ptnt_mm.checkpoints.refusal import CheckpointError, require
 from ptnt_mm.utils.text import printable
 
 # In bytes. A log of a million iterations takes 24 MB for each quantity; an archive's table of
@@ -25,7 +25,7 @@ _MAX_CONTENTS = 2**24
 _MAGIC = 0x1950A86A20F9469CFC6C
 
 
-def load(f: Any, map_location: Any = None, *_: Any, **__: Any) -> Any:
+def load_torch_file(f: Any, map_location: Any = None, *_: Any, **__: Any) -> Any:
     """Read what ``torch.save`` wrote, whole, into memory; called as ``torch.load`` is.
 
     Raises:

@@ -18,7 +18,6 @@ import torch
 from mmengine.logging import HistoryBuffer
 from torch import Tensor
 
-from ptnt_mm.checkpoints.errors import CheckpointError, require
 from ptnt_mm.checkpoints.objects import (
     DTYPES,
     NAMES,
@@ -30,6 +29,7 @@ from ptnt_mm.checkpoints.objects import (
     finish,
     make,
 )
+from ptnt_mm.checkpoints.refusal import CheckpointError, require
 from ptnt_mm.utils.text import printable
 
 MAX_STEPS = 500_000  # opcodes, and objects of what comes out; a tensor takes about 30 opcodes

@@ -18,7 +18,7 @@ import torch
 from mmengine.dist import barrier, get_rank
 
 from ptnt_mm.checkpoints import archive, tensors_file
-from ptnt_mm.checkpoints.errors import CheckpointError
+from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.checkpoints.unsafe_switch import UNSAFE_SWITCH, is_on
 from ptnt_mm.utils.atomic_files import sha256
 
@@ -32,7 +32,7 @@ _SAFE_SWITCH = 'TORCH_FORCE_WEIGHTS_ONLY_LOAD'
 _lock = threading.RLock()
 
 
-def read(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
+def read_checkpoint(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
     """Read a ``.pth``, ``.pth.tar``, ``.pt`` or ``.safetensors`` file, or one from http(s).
 
     Nothing that the file contains is run. Text that a training stored, such as its config, comes
@@ -54,8 +54,8 @@ def read(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
     check_file(file)
     try:
         if file.suffix == '.safetensors':
-            return tensors_file.load(file, map_location)
-        checkpoint = archive.load(file, map_location)
+            return tensors_file.load_safetensors(file, map_location)
+        checkpoint = archive.load_torch_file(file, map_location)
         if not isinstance(checkpoint, dict):
             what = type(checkpoint).__name__
             raise CheckpointError(f'holds a {what}, expected a dict of weights')
@@ -75,7 +75,7 @@ def reading_safely() -> Iterator[None]:
     refuse_forced_unsafe_loading()
     with _lock:
         before = torch.load, os.environ.get(_SAFE_SWITCH)
-        torch.load, os.environ[_SAFE_SWITCH] = archive.load, '1'
+        torch.load, os.environ[_SAFE_SWITCH] = archive.load_torch_file, '1'
         try:
             yield
         finally:

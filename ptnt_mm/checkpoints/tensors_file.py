@@ -5,15 +5,15 @@ from typing import Any
 
 import torch
 
-from ptnt_mm.checkpoints.errors import CheckpointError, require
 from ptnt_mm.checkpoints.objects import DTYPES, check_size
+from ptnt_mm.checkpoints.refusal import CheckpointError, require
 from ptnt_mm.utils.text import printable
 
 _MAX_HEADER = 2**24  # bytes; a tensor takes about 100
 _MAX_TENSORS = 50_000
 
 
-def load(file: Path, map_location: Any) -> dict[str, torch.Tensor]:
+def load_safetensors(file: Path, map_location: Any) -> dict[str, torch.Tensor]:
     """Read all tensors of a file.
 
     Raises:

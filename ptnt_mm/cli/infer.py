@@ -51,7 +51,7 @@ def new_parser() -> Parser:
 def _run(args: argparse.Namespace) -> None:
     with importing():
         from ptnt_mm.api.inferring import infer
-        from ptnt_mm.deploy.about import SUFFIXES
+        from ptnt_mm.deploy.export_info import SUFFIXES
 
     if Path(args.config).suffix not in SUFFIXES:
         config, checkpoint = config_and_checkpoint_of(args)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, report_wrong
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.text import first_few
 
 _KINDS = ('images', 'annotations', 'categories')
 
@@ -44,7 +44,7 @@ class CocoFile:
         return {category['id']: category['name'] for category in self.categories}
 
 
-def read(
+def read_coco(
     path: Path, of_annotations: tuple[str, ...] = FOR_BOXES, needed: tuple[str, ...] = _KINDS
 ) -> CocoFile:
     """Read an annotation file.
@@ -68,7 +68,7 @@ def read(
         counts = Counter(entry['id'] for entry in entries[kind])
         repeated = [f'{number} ({count} times)' for number, count in counts.items() if count > 1]
         if repeated:
-            what = f'ids of several {kind}: {some(repeated)}'
+            what = f'ids of several {kind}: {first_few(repeated)}'
             advice = 'the later one replaces the earlier: number them anew'
             problems.append(error(where, what, advice))
     images = {image['id']: image for image in entries['images']}
@@ -105,7 +105,7 @@ def _lists(path: Path, needed: tuple[str, ...]) -> dict[str, list]:
     if missing:
         raise UserError(
             f"{path} is not in COCO's format: it has no list {', '.join(missing)}, only "
-            f'{some(map(str, content)) or "nothing"}'
+            f'{first_few(map(str, content)) or "nothing"}'
         )
     return {kind: content[kind] for kind in _KINDS}
 
@@ -190,4 +190,4 @@ def _strangers(
         advice = 'the same ids are there as another type: write all as numbers, not as text'
     else:
         advice = 'their boxes are lost: add what is missing, or remove them'
-    yield error(where, f'{what}: {some(values)}', advice)
+    yield error(where, f'{what}: {first_few(values)}', advice)

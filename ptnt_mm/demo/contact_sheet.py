@@ -14,7 +14,7 @@ from matplotlib.patheffects import Normal, Stroke
 from PIL import Image
 from pycocotools import mask as coco_mask
 
-from ptnt_mm.data.coco_file import CocoFile, read, read_json
+from ptnt_mm.data.coco_file import CocoFile, read_coco, read_json
 from ptnt_mm.data.coco_masks import run_lengths
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.visualization.figures import FAINT, Colour, colour, save_figure
@@ -63,7 +63,7 @@ def draw_detections(
     """
     if not 0 <= score_thr <= 1:
         raise UserError(f'score_thr is {score_thr}; give a value from 0 to 1.')
-    file = read(annotation_file)
+    file = read_coco(annotation_file)
     if not file.images:
         raise UserError(f'{annotation_file} lists no images.')
     found = _read_results(results_file, file)

@@ -10,7 +10,7 @@ from typing import Any
 
 from PIL import Image
 
-from ptnt_mm.data.coco_file import CocoFile, read
+from ptnt_mm.data.coco_file import CocoFile, read_coco
 from ptnt_mm.demo.photographs import SPLITS
 from ptnt_mm.utils.atomic_files import folder_written_whole, sha256
 from ptnt_mm.utils.errors import UserError
@@ -50,7 +50,7 @@ def make_crops(demo: Path, folder: Path, overwrite: bool = False) -> str:
     _check_folder(folder, overwrite)
     try:
         with folder_written_whole(folder) as building:
-            counts = [_cut(read(files[s]), demo / s, building / s) for s in SPLITS]
+            counts = [_cut(read_coco(files[s]), demo / s, building / s) for s in SPLITS]
             (building / META).write_text(json.dumps(meta, indent=1) + '\n')
     except OSError as error:
         raise UserError(f'{folder} cannot be written: {error.strerror}') from error

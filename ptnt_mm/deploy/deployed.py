@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from PIL import Image
 
-from ptnt_mm.deploy.about import read_about
+from ptnt_mm.deploy.export_info import read_export_info
 from ptnt_mm.deploy.pixels import paste, prepared, to_rgb
-from ptnt_mm.deploy.runtimes import load
+from ptnt_mm.deploy.runtimes import load_exported
 from ptnt_mm.utils.errors import UserError
 
 _OUTPUTS: dict[str, dict[str, int]] = {
@@ -40,7 +40,7 @@ class Deployed:
         precision: 'f32', or 'bf16' for OpenVINO.
 
     Attributes:
-        about: Facts about the file, see :class:`~ptnt_mm.deploy.about.About`.
+        about: Facts about the file, see :class:`~ptnt_mm.deploy.export_info.ExportInfo`.
 
     Raises:
         UserError: if the file is incomplete, not from ``ptnt export``, or has impossible values in
@@ -55,8 +55,8 @@ class Deployed:
         precision: str = 'f32',
     ):
         self._file = Path(file)
-        self.about = read_about(self._file)
-        self._run = load(self._file, runtime, threads, precision)
+        self.about = read_export_info(self._file)
+        self._run = load_exported(self._file, runtime, threads, precision)
 
     @property
     def classes(self) -> list[str] | None:

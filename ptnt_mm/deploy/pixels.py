@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from ptnt_mm.deploy.about import MOST_PIXELS
+from ptnt_mm.deploy.export_info import MOST_PIXELS
 from ptnt_mm.utils.decoding import read_rgb
 from ptnt_mm.utils.errors import UserError
 

@@ -143,7 +143,7 @@ class Complexity:
         return to_text(table)
 
 
-def build(name: str) -> nn.Module:
+def build_by_name(name: str) -> nn.Module:
     """Build an arch's classifier or a config's model, ready for :func:`measure`.
 
     Args:
@@ -174,7 +174,7 @@ def use_published_attention(settings: dict, scope: str = 'mmengine') -> None:
             part['attention'] = 'eager'
 
 
-def measure(model: nn.Module, shape: tuple[int, int]) -> Complexity:
+def measure_complexity(model: nn.Module, shape: tuple[int, int]) -> Complexity:
     """Count the operations of one forward pass of one image, in evaluation mode.
 
     Args:

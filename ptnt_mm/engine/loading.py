@@ -21,8 +21,8 @@ from mmengine.runner import checkpoint as mmengine_checkpoint
 from mmengine.runner.checkpoint import CheckpointLoader
 from torch import nn
 
-from ptnt_mm.checkpoints.errors import CheckpointError
-from ptnt_mm.checkpoints.read import check_described, read, reading_safely
+from ptnt_mm.checkpoints.read import check_described, read_checkpoint, reading_safely
+from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.models import pretrained
 from ptnt_mm.models.identity import identify, looks_like
 from ptnt_mm.models.pretrained import LoadReport
@@ -82,7 +82,7 @@ def make_loading_safe() -> None:
 
 def load_from_file(filename: str, map_location: Any = 'cpu') -> dict:
     """Read a file or an http(s) address; MMEngine's log takes the word "file" from this name."""
-    return read(filename, map_location)
+    return read_checkpoint(filename, map_location)
 
 
 @functools.wraps(_load_checkpoint)

@@ -17,8 +17,15 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import printable
 
 # What belongs to a start, and not to the experiment; the seed goes on.
-_OF_A_START = ('load_from', 'resume', 'work_dir', 'launcher', 'model.backbone.init_cfg', 'env_cfg')
-_OF_A_START += ('randomness.seed',)
+_PER_START_KEYS = (
+    'load_from',
+    'resume',
+    'work_dir',
+    'launcher',
+    'model.backbone.init_cfg',
+    'env_cfg',
+)
+_PER_START_KEYS += ('randomness.seed',)
 
 
 @dataclass(frozen=True)
@@ -129,7 +136,7 @@ def changes(stored: ConfigDict, config: Config) -> Iterator[str]:
         return
     before, now = flat_settings(stored), flat_settings(stored_config(config.pretty_text))
     for key in sorted(before.keys() | now.keys()):
-        if before.get(key) != now.get(key) and not key.startswith(_OF_A_START):
+        if before.get(key) != now.get(key) and not key.startswith(_PER_START_KEYS):
             line = f'{key} was {before.get(key, "not set")}, is {now.get(key, "not set")}'
             yield printable(line, 1000)
 

@@ -16,7 +16,7 @@ from mmengine.dist import master_only
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
 
-from ptnt_mm.checkpoints.read import read
+from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.utils.atomic_files import check_room
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import printable
@@ -135,7 +135,7 @@ def read_resumable(path: str | Path) -> dict:
     Raises:
         UserError: It cannot be read, or holds weights only.
     """
-    content = read(path)
+    content = read_checkpoint(path)
     # MMEngine saves the best ones without an optimizer, and would go on with a fresh one.
     if 'meta' not in content or 'optimizer' not in content:
         raise UserError(
@@ -147,7 +147,7 @@ def read_resumable(path: str | Path) -> dict:
 
 def _read_all(path: Path) -> dict:
     """Read and check all bytes of a checkpoint; on the meta device, none are kept."""
-    return read(path, 'meta')
+    return read_checkpoint(path, 'meta')
 
 
 def _first_readable(

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ptnt_mm.deploy.pixels import paste
 from ptnt_mm.deploy.runtimes import Run
-from ptnt_mm.export.networks import EndToEndModel
+from ptnt_mm.export.end_to_end import EndToEndModel
 
 TOLERANCE = 1e-3
 """Of boxes in image sides, of scores, and of the share of pixels that differ."""

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 
-from ptnt_mm.deploy.about import KEY, About, with_about
-from ptnt_mm.export.networks import INPUTS, EndToEndModel, keep_sizes_symbolic
+from ptnt_mm.deploy.export_info import KEY, ExportInfo, with_export_info
+from ptnt_mm.export.end_to_end import INPUTS, EndToEndModel, keep_sizes_symbolic
 from ptnt_mm.utils.atomic_files import sha256, write_whole
 from ptnt_mm.utils.errors import UserError
 
@@ -164,10 +164,10 @@ def halved(body: bytes) -> bytes:
     return model.SerializeToString()
 
 
-def write_onnx(file: Path, body: bytes, about: About) -> None:
+def write_onnx(file: Path, body: bytes, about: ExportInfo) -> None:
     """Write an ONNX file, or convert it for OpenVINO: an .xml, and a .bin with its weights."""
     if file.suffix == '.onnx':
-        write_whole(file, with_about(body, about, '.onnx'))
+        write_whole(file, with_export_info(body, about, '.onnx'))
         return
     import openvino
 
@@ -178,10 +178,10 @@ def write_onnx(file: Path, body: bytes, about: About) -> None:
         weights = xml.with_suffix('.bin')
         about = replace(about, weights_sha256=sha256(weights))
         write_whole(file.with_suffix('.bin'), weights.read_bytes())
-        write_whole(file, with_about(xml.read_bytes(), about, '.xml'))
+        write_whole(file, with_export_info(xml.read_bytes(), about, '.xml'))
 
 
-def write_program(file: Path, program: ExportedProgram, about: About) -> None:
+def write_program(file: Path, program: ExportedProgram, about: ExportInfo) -> None:
     """Write a torch.export program; ``torch.export.load`` reads it, with torchvision imported."""
     stream = io.BytesIO()
     torch.export.save(program, stream, extra_files={f'{KEY}.json': json.dumps(asdict(about))})

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ptnt_mm.export.end_to_end import INPUTS
 from ptnt_mm.export.formats import quiet
-from ptnt_mm.export.networks import INPUTS
 
 _WEIGHT = {'Conv': 1, 'ConvTranspose': 1, 'Gemm': 1, 'MatMul': 1}
 """Operators that are quantised, and which of their inputs is the weight."""

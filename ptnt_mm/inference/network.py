@@ -8,7 +8,7 @@ from mmengine.config import Config
 from mmengine.device import get_device
 from torch import Tensor, nn
 
-from ptnt_mm.checkpoints.errors import CheckpointError
+from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.inference.network_predictions import Prediction, predict

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.progress import track
 
 from ptnt_mm.inference.network import Network
-from ptnt_mm.inference.network_figures import SECTIONS
 from ptnt_mm.inference.network_predictions import Prediction
 from ptnt_mm.inference.network_scene import Choice, Scene
+from ptnt_mm.inference.page_sections import SECTIONS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.visualization.page import write_page
 from ptnt_mm.visualization.pictures import photograph

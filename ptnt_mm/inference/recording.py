@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.models.layers.attention import Attention, Position
+from ptnt_mm.models.layers.biased_attention import attention_weights
 from ptnt_mm.models.layers.block import NestedBlock, OuterBlock
-from ptnt_mm.models.layers.cpu_attention import attention_weights
 from ptnt_mm.models.layers.position import Factors
 from ptnt_mm.models.layers.shapes import Grid, reduced, tokens_to_map, words_to_map
 from ptnt_mm.models.layers.stage import Stage

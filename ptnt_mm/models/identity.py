@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ptnt_mm.models.archs import ARCHS, CPVT_ARCHS, PATCH, PLAIN_PATCH, TNT_ARCHS
 from ptnt_mm.models.weight_names import Weights, by_our_names
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.text import first_few
 
 _FAMILY = (
     ('TNT', r'blocks\.\d+\.inner_', TNT_ARCHS, 'outer_dim', PLAIN_PATCH),
@@ -73,7 +73,7 @@ def looks_like(weights: Weights) -> str:
     for pattern, name in _OTHER_MODELS:
         if any(re.search(pattern, key) for key in weights):
             return name
-    return f'an unknown model with the keys {some(weights)}'
+    return f'an unknown model with the keys {first_few(weights)}'
 
 
 def side_of_square(places: int) -> int | None:

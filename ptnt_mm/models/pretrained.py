@@ -17,12 +17,12 @@ from mmengine.logging import print_log
 from mmengine.model import PretrainedInit
 from torch import Tensor, nn
 
-from ptnt_mm.checkpoints.errors import CheckpointError
-from ptnt_mm.checkpoints.read import read
+from ptnt_mm.checkpoints.read import read_checkpoint
+from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.models.identity import looks_like, side_of_square
 from ptnt_mm.models.layers.position import resize_relative, resize_sentence_table
 from ptnt_mm.models.weight_names import Weights, by_our_names
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.text import first_few
 
 Shapes = dict[str, tuple[tuple[int, ...], tuple[int, ...]]]
 
@@ -64,14 +64,14 @@ class LoadReport:
         """One line for each fate: how many keys, and the first few."""
         resized = [f'{key} {was} -> {now}' for key, (was, now) in self.resized.items()]
         named = dict(resized=resized, unused=self.unused, new=self.new, missing=self.missing)
-        lines = [f'  {fate:<8}{len(keys):>5}  {some(keys)}' for fate, keys in named.items()]
+        lines = [f'  {fate:<8}{len(keys):>5}  {first_few(keys)}' for fate, keys in named.items()]
         return '\n'.join(line.rstrip() for line in (f'  loaded  {len(self.loaded):>5}', *lines))
 
     def problems(self) -> list[str]:
         """Why the file does not fit, as ends of a sentence about it; none if it does."""
         shapes = [f'{k} is {was}, the model has {now}' for k, (was, now) in self.mismatched.items()]
-        lacks = f'lacks {len(self.missing)} weights: {some(self.missing)}'
-        differs = f'has {len(shapes)} weights of another shape: {some(shapes)}'
+        lacks = f'lacks {len(self.missing)} weights: {first_few(self.missing)}'
+        differs = f'has {len(shapes)} weights of another shape: {first_few(shapes)}'
         return [lacks] * bool(self.missing) + [differs] * bool(shapes)
 
 
@@ -89,7 +89,7 @@ def find_state_dict(checkpoint: Mapping, source: str = 'the checkpoint') -> tupl
             return weights, entry
     raise CheckpointError(
         f'{source}: holds no weights: expected one of {", ".join(_ENTRIES)}, or tensors by name, '
-        f'but found {some(map(str, checkpoint)) or "nothing"}'
+        f'but found {first_few(map(str, checkpoint)) or "nothing"}'
     )
 
 
@@ -231,7 +231,7 @@ def load_pretrained(
             that cannot be converted, or holds NaN or infinity.
     """
     source = 'the given weights' if isinstance(checkpoint, Mapping) else str(checkpoint)
-    content = checkpoint if isinstance(checkpoint, Mapping) else read(checkpoint)
+    content = checkpoint if isinstance(checkpoint, Mapping) else read_checkpoint(checkpoint)
     weights, entry = find_state_dict(content, source)
     own, optional = module.state_dict(), may_lack(module)
     roots = {key.split('.')[0] for key in own if key not in optional}
@@ -257,7 +257,7 @@ def check_finite(weights: Mapping[str, Tensor], source: str) -> None:
     bad = [key for key, weight in weights.items() if not torch.isfinite(weight).all()]
     if bad:
         raise CheckpointError(
-            f'{source}: {len(bad)} weights hold NaN or infinity: {some(bad)}. '
+            f'{source}: {len(bad)} weights hold NaN or infinity: {first_few(bad)}. '
             'The training that wrote it had failed; take an earlier checkpoint'
         )
 

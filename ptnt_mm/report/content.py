@@ -22,7 +22,7 @@ from ptnt_mm.report.comparison import (
     difference,
     table_of_classes,
 )
-from ptnt_mm.report.errors import ERRORS
+from ptnt_mm.report.detection_errors import ERRORS
 from ptnt_mm.report.training_run import Curves, TrainingRun
 from ptnt_mm.utils.decoding import read_rgb
 from ptnt_mm.utils.errors import UserError

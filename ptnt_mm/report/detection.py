@@ -13,7 +13,7 @@ from sklearn.metrics import confusion_matrix
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.report.coco_scores import CocoScores, read_annotations, score_results
 from ptnt_mm.report.comparison import SCORE
-from ptnt_mm.report.errors import (
+from ptnt_mm.report.detection_errors import (
     FOREGROUND,
     Detection,
     ErrorSplit,
@@ -40,7 +40,7 @@ _MOST_DETECTIONS = 40
 """So many of an image are on the page, none with a score below the lowest."""
 
 
-def find_predictions(config: Config, evaluator: dict, work_dir: Path) -> dict[str, Path]:
+def prediction_files(config: Config, evaluator: dict, work_dir: Path) -> dict[str, Path]:
     """The files of results, of 'bbox' and of 'segm' as far as they are evaluated."""
     metric = evaluator.get('metric', 'bbox')
     asked = [metric] if isinstance(metric, str) else metric
@@ -48,7 +48,7 @@ def find_predictions(config: Config, evaluator: dict, work_dir: Path) -> dict[st
     return {kind: work_dir / f'predictions.{kind}.json' for kind in kinds}
 
 
-def read_report(config: Config, evaluator: dict, work_dir: Path) -> 'DetectionReport':
+def compare_predictions(config: Config, evaluator: dict, work_dir: Path) -> 'DetectionReport':
     """Compare the results in a work dir with the ground truth that its config names.
 
     Raises a UserError if either cannot be read, or there are no objects.
@@ -60,7 +60,7 @@ def read_report(config: Config, evaluator: dict, work_dir: Path) -> 'DetectionRe
         raise UserError('the config names no local file of annotations')
     scores = [
         score_results(read_annotations(Path(truth)), file, kind, names)
-        for kind, file in find_predictions(config, evaluator, work_dir).items()
+        for kind, file in prediction_files(config, evaluator, work_dir).items()
     ]
     prefixes = ((part.settings.get('data_prefix') or {}).get('img') or '' for part in sets)
     roots = (part.settings.get('data_root') or '' for part in sets)

@@ -33,7 +33,7 @@ OUTPUT = 'output_dir'
 """Its setting that says where they go."""
 
 
-def find_predictions(config: Config, evaluator: dict, work_dir: Path) -> dict[str, Path]:
+def prediction_files(config: Config, evaluator: dict, work_dir: Path) -> dict[str, Path]:
     """The map of each test image by its name; raises a UserError if two share one."""
     data_set = _data_set(config)
     names = [Path(data_set.get_data_info(i)['img_path']).stem for i in range(len(data_set))]
@@ -42,12 +42,12 @@ def find_predictions(config: Config, evaluator: dict, work_dir: Path) -> dict[st
     return {name: work_dir / 'predictions' / f'{name}.png' for name in names}
 
 
-def read_report(config: Config, evaluator: dict, work_dir: Path) -> 'SegmentationReport':
+def compare_predictions(config: Config, evaluator: dict, work_dir: Path) -> 'SegmentationReport':
     """Compare the maps in a work dir with the ground truth that its config names.
 
     Raises a UserError if either cannot be read, or their sizes differ.
     """
-    files = list(find_predictions(config, evaluator, work_dir).values())
+    files = list(prediction_files(config, evaluator, work_dir).values())
     report = SegmentationReport(_data_set(config), files, evaluator.get('ignore_index', IGNORED))
     # All maps are read now: one that cannot be read is an error here, and not on the page.
     _ = report.confusion

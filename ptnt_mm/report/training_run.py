@@ -85,7 +85,7 @@ class TrainingRun:
     def has_predictions(self) -> bool:
         """Whether all predictions are there, and newer than the weights, or else than the log."""
         reader, evaluator = self._reader(self.config)
-        files = reader.find_predictions(self.config, evaluator, self.work_dir).values()
+        files = reader.prediction_files(self.config, evaluator, self.work_dir).values()
         times = [file.stat().st_mtime if file.is_file() else 0 for file in files]
         trained = self.checkpoint or scalar_files(self.work_dir)[-1]
         return min(times, default=0) >= trained.stat().st_mtime
@@ -93,7 +93,7 @@ class TrainingRun:
     def read_report(self) -> Any:
         """Compare predictions with the ground truth; raises a UserError if one cannot be read."""
         reader, evaluator = self._reader(self.config)
-        return reader.read_report(self.config, evaluator, self.work_dir)
+        return reader.compare_predictions(self.config, evaluator, self.work_dir)
 
     @cached_property
     def _text(self) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.text import first_few
 
 
 class Severity(StrEnum):
@@ -42,7 +42,7 @@ class Finding:
 error = partial(Finding, Severity.ERROR)
 warning = partial(Finding, Severity.WARNING)
 note = partial(Finding, Severity.NOTE)
-sound = partial(Finding, Severity.OK)
+ok = partial(Finding, Severity.OK)
 
 Report = Callable[[str, str, str], Finding]
 """Makes a finding: :func:`error`, :func:`warning` or :func:`note`."""
@@ -62,7 +62,7 @@ def report_wrong(
     makes the finding, ``where`` is what it is about, such as a split, and ``advice`` what to do.
     """
     if wrong := list(wrong):
-        yield report(where, f'{len(wrong)} of {total} {what}: {some(wrong)}', advice)
+        yield report(where, f'{len(wrong)} of {total} {what}: {first_few(wrong)}', advice)
 
 
 def of_kind(findings: Iterable[Finding], severity: Severity) -> list[Finding]:

@@ -13,7 +13,7 @@ def printable(text: str, limit: int = 200) -> str:
     return shown + '...' * (len(text) > limit)
 
 
-def some(names: Iterable[str], limit: int = 5) -> str:
+def first_few(names: Iterable[str], limit: int = 5) -> str:
     """The first few of many names: 'a, b, c, d, e and 9 more'."""
     names = [printable(name) for name in names]
     more = f' and {len(names) - limit} more' if len(names) > limit else ''

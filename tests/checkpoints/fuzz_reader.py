@@ -28,8 +28,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import attacks
 
 from ptnt_mm.checkpoints import pickle_reader
-from ptnt_mm.checkpoints.errors import CheckpointError
-from ptnt_mm.checkpoints.read import read
+from ptnt_mm.checkpoints.read import read_checkpoint
+from ptnt_mm.checkpoints.refusal import CheckpointError
 
 SECONDS = 5.0
 MEMORY = 2**30
@@ -165,7 +165,7 @@ def try_file(write, path: Path, before: dict) -> None:
     write(path)
     start, peak = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     try:
-        used(read(path))
+        used(read_checkpoint(path))
         outcomes['read'] += 1
     except CheckpointError as error:
         assert len(str(error)) < 1000 and str(error).isprintable()
@@ -181,7 +181,7 @@ def fuzz(number: int, folder: Path, again: bool = False) -> None:
     """Try so many files, the same ones each time or others."""
     path = folder / 'fuzzed.pth'
     path.write_bytes(HONEST[True])
-    used(read(path))  # torch imports parts of itself late
+    used(read_checkpoint(path))  # torch imports parts of itself late
     before = attacks.snapshot()
 
     @settings(

@@ -11,7 +11,7 @@ from PIL import Image
 from ptnt_mm.api import visualizing
 from ptnt_mm.cli import visualize
 from ptnt_mm.inference import network_page
-from ptnt_mm.inference.network_figures import SECTIONS
+from ptnt_mm.inference.page_sections import SECTIONS
 from ptnt_mm.models import PyramidTNT
 
 pytest.importorskip('sklearn')

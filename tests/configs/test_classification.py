@@ -161,12 +161,14 @@ def test_every_setting_is_known(config: Config):
 
 @pytest.mark.parametrize('name', [PYRAMIDS[0], TNTS[0]])
 def test_the_real_widths_run_and_are_counted(name: str):
-    model = complexity.build(name)
-    counted = complexity.measure(model, (224, 224))
+    model = complexity.build_by_name(name)
+    counted = complexity.measure_complexity(model, (224, 224))
     assert counted.total.parameters == sum(parameter.numel() for parameter in model.parameters())
     alone = ptnt_mm.get_config(name).model.backbone
     arch = alone.arch if alone.type == 'PyramidTNT' else f'{alone.type[-4:].lower()}_{alone.arch}'
-    ours = complexity.measure(complexity.build(arch.removeprefix('.')), (224, 224))
+    ours = complexity.measure_complexity(
+        complexity.build_by_name(arch.removeprefix('.')), (224, 224)
+    )
     assert counted.total.multiply_adds == pytest.approx(ours.total.multiply_adds, rel=1e-3)
 
 

@@ -28,13 +28,15 @@ def eager_weights(monkeypatch) -> list[Tensor]:
     """What eager attentions compute, (1, heads, N, M) for each block that runs."""
     weights = []
 
-    def write_down(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float) -> Tensor:
+    def explicit_attention(
+        q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float
+    ) -> Tensor:
         identity = torch.eye(k.shape[2]).expand(*k.shape[:3], -1)
         weights.append(original(q, k, identity, bias, dropout))
         return original(q, k, v, bias, dropout)
 
-    original = attention.write_down
-    monkeypatch.setattr(attention, 'write_down', write_down)
+    original = attention.explicit_attention
+    monkeypatch.setattr(attention, 'explicit_attention', explicit_attention)
     return weights
 
 

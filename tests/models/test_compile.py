@@ -11,7 +11,7 @@ from torch.export import Dim
 from torch.torch_version import TorchVersion
 
 from ptnt_mm.models import CPVT, TNT, PyramidTNT, TransposedConvNeck
-from ptnt_mm.models.layers.cpu_attention import fold
+from ptnt_mm.models.layers.biased_attention import fold
 from ptnt_mm.models.layers.position import Factors
 
 from . import golden

@@ -13,7 +13,7 @@ import torch
 from forked import Forked
 from soak import SMALL, SMALL_MAPS
 
-from ptnt_mm.checkpoints.read import read
+from ptnt_mm.checkpoints.read import read_checkpoint
 
 from .workplace import ROOT, Workplace
 
@@ -101,7 +101,7 @@ def test_iterations_resume_bit_by_bit(workplace: Workplace):
         output = run_ranks(workplace, port, *words)
         assert output.count('on this CPU each process has a BN of its own') == 1
         last = workplace.folder / f'dist{port}' / 'iter_4.pth'
-        weights.append(read(last)['state_dict'])
+        weights.append(read_checkpoint(last)['state_dict'])
     assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from ptnt_mm.checkpoints.read import read
+from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.models import PyramidTNT
 
 from .workplace import CONFIG, Training, Workplace, figures, options, train_lines
@@ -125,7 +125,7 @@ def test_a_training_begun_with_pretrained_weights_is_resumed_without_their_file(
     done = workplace.run('train.py', CONFIG, '--work-dir', 'tuned', '--resume', *options())
     assert 'resumed epoch: 1' in done.stdout
     before, after = (
-        read(workplace.folder / 'tuned' / f'epoch_{n}.pth')['state_dict'] for n in (1, 2)
+        read_checkpoint(workplace.folder / 'tuned' / f'epoch_{n}.pth')['state_dict'] for n in (1, 2)
     )
     stem = [key for key in before if key.startswith('backbone.patch_embed') and 'running' in key]
     assert stem and all(torch.equal(before[key], after[key]) for key in stem)

@@ -22,13 +22,13 @@ from mmengine.config import Config
 from torch import nn
 
 from benchmark.timing import interleave
-from ptnt_mm.deploy.runtimes import load
+from ptnt_mm.deploy.runtimes import load_exported
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import read_config
+from ptnt_mm.export.end_to_end import EndToEndModel, build_network
 from ptnt_mm.export.evaluation import pattern
 from ptnt_mm.export.formats import take_graph, to_onnx
 from ptnt_mm.export.int8 import quantised
-from ptnt_mm.export.networks import EndToEndModel, build_network
 
 MODELS = {
     'demo': (
@@ -138,7 +138,7 @@ def runs(
     yield 'PyTorch', partial(without_gradients, network, tensors)
     yield 'compiled', partial(without_gradients, torch.compile(network), tensors)
     for form, (file, runtime, precision) in FILES.items():
-        yield form, partial(load(files[file], runtime, threads, precision), arrays)
+        yield form, partial(load_exported(files[file], runtime, threads, precision), arrays)
 
 
 @torch.no_grad()

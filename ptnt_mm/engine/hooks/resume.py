@@ -13,7 +13,7 @@ from torch import nn, optim
 
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.text import first_few
 
 # What a schedule that waits for a plateau of a metric changes, and what it counts.
 _BY_METRICS = {'lr', 'momentum', 'betas', 'best', 'cooldown_counter', 'num_bad_epochs'}
@@ -111,7 +111,7 @@ def _check_optimizer(optimizer: optim.Optimizer, stored: Any) -> None:
         if entry.keys() != expected:
             raise UserError(
                 f'its optimizer state was not written by {type(optimizer).__name__}: it has '
-                f'{some(sorted(entry))} in place of {some(sorted(expected)) or "nothing"}. '
+                f'{first_few(sorted(entry))}, expected {first_few(sorted(expected)) or "nothing"}. '
                 f'Continue with the optimizer it was trained with, {_START_ANEW}'
             )
         for name, value in entry.items():
@@ -157,7 +157,7 @@ def _use_config(runner: Any, checkpoint: dict) -> None:
             f'{_START_ANEW}'
         )
     new, old = (
-        some(dict.fromkeys(f'{group.get("lr")!s:.8}' for group in one['param_groups']))
+        first_few(dict.fromkeys(f'{group.get("lr")!s:.8}' for group in one['param_groups']))
         for one in (now, before)
     )
     runner.logger.warning(

@@ -16,7 +16,7 @@ from torch import Tensor
 from ptnt_mm.engine.train_loop import where
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import printable, some
+from ptnt_mm.utils.text import first_few, printable
 
 _SMALLER_STEPS = (
     'lower the learning rate, lengthen the warm-up, or clip gradients with '
@@ -55,7 +55,7 @@ class StopAtNaNHook(Hook):
         """Check what training starts from."""
         if bad := bad_entries(runner):
             advice = _CHECK_THE_SCHEDULE if _is_the_schedule(bad) else _START_OTHERWISE
-            raise UserError(f'training starts from NaN or infinity in {some(bad)}. {advice}')
+            raise UserError(f'training starts from NaN or infinity in {first_few(bad)}. {advice}')
         # Registered only now, to be called after all other hooks.
         runner.register_hook(_CheckCheckpoint(), 'LOWEST')
 
@@ -161,11 +161,11 @@ def _stop_if(bad: list[str], runner: Any, iterations: int) -> None:
         advice = _CHECK_THE_SCHEDULE
     elif writers := _writers(runner):
         advice = (
-            f'Either {some(writers)} wrote it in before_save_checkpoint: train without this hook. '
-            f'Or a step was too large: {_SMALLER_STEPS}'
+            f'Either {first_few(writers)} wrote it in before_save_checkpoint: train without this '
+            f'hook. Or a step was too large: {_SMALLER_STEPS}'
         )
     raise UserError(
-        f'iteration {iterations}: NaN or infinity in {some(bad)}. Nothing was saved; '
+        f'iteration {iterations}: NaN or infinity in {first_few(bad)}. Nothing was saved; '
         f'{_last_good(runner)}. {advice}'
     )
 

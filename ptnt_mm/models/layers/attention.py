@@ -6,7 +6,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from ptnt_mm.models.layers.cpu_attention import attend_biased, leaves_torch, write_down
+from ptnt_mm.models.layers.biased_attention import (
+    attend_biased,
+    explicit_attention,
+    is_captured_for_export,
+)
 from ptnt_mm.models.layers.position import Factors, RelativePosition
 from ptnt_mm.models.layers.shapes import Grid, crop, map_to_tokens, reduced, tokens_to_map
 
@@ -162,11 +166,11 @@ class EagerOuterAttention(OuterAttention):
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, position: Tensor | None) -> Tensor:
         """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
-        return write_down(q, k, v, position, self.drop_now)
+        return explicit_attention(q, k, v, position, self.drop_now)
 
 
 class FusedOuterAttention(OuterAttention):
-    """The same numbers without large N x M matrices (ours); see ``cpu_attention.py``.
+    """The same numbers without large N x M matrices (ours); see ``biased_attention.py``.
 
     A graph for another runtime has the matrix: it is what all of them know, and the fastest form
     for ONNX Runtime and OpenVINO (measured, see ``docs/deploy.md``).
@@ -178,14 +182,14 @@ class FusedOuterAttention(OuterAttention):
     ) -> Position:
         """The two factors of the bias; the bias (1, heads, N, M) for another runtime."""
         factors = position.factors(table, query_hw, key_hw)
-        return factors.bias() if factors is not None and leaves_torch() else factors
+        return factors.bias() if factors is not None and is_captured_for_export() else factors
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, position: Position) -> Tensor:
         """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
         if position is None:
             return F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop_now)
         if isinstance(position, Tensor):
-            return write_down(q, k, v, position, self.drop_now)
+            return explicit_attention(q, k, v, position, self.drop_now)
         return attend_biased(q, k, v, position, self.drop_now)
 
 

@@ -162,8 +162,8 @@ class PEG(nn.Module):
     def forward(self, tokens: Tensor, hw: Grid) -> Tensor:
         """(B, n + h*w, C) -> (B, n + h*w, C), with n class tokens."""
         first, on_map = tokens[:, : self.class_tokens], tokens[:, self.class_tokens :]
-        told = on_map + map_to_tokens(self.conv(tokens_to_map(on_map, hw)))
-        return torch.cat([first, told], dim=1) if self.class_tokens else told
+        out = on_map + map_to_tokens(self.conv(tokens_to_map(on_map, hw)))
+        return torch.cat([first, out], dim=1) if self.class_tokens else out
 
 
 class MaskedPEG(nn.Module):
@@ -190,8 +190,8 @@ class MaskedPEG(nn.Module):
             mask: True where a place is padded, (B, h*w), or None if none is.
         """
         seen = tokens if mask is None else tokens.masked_fill(mask[..., None], 0)
-        told = tokens + map_to_tokens(self.norm(self.conv(tokens_to_map(seen, hw))).relu())
-        return told if mask is None else torch.where(mask[..., None], tokens, told)
+        out = tokens + map_to_tokens(self.norm(self.conv(tokens_to_map(seen, hw))).relu())
+        return out if mask is None else torch.where(mask[..., None], tokens, out)
 
 
 class PositionEncoding:

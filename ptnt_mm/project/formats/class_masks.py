@@ -12,7 +12,7 @@ from ptnt_mm.project.mask_values import Table, read_table, shown_value, values_o
 from ptnt_mm.project.tree import Tree
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.many_files import on_threads
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.text import first_few
 
 _WORDS = {
     *('mask', 'masks', 'label', 'labels', 'annot', 'annots', 'annotation', 'annotations', 'gt'),
@@ -73,13 +73,13 @@ def _classes(
     if colours and not table.colours:
         raise UserError(
             f'the masks in {tree.root} have colours or numbers above 255 '
-            f'({some(map(shown_value, colours))}), and no table says what they mean: write them '
-            'to class_dict.csv there, with the columns name,r,g,b'
+            f'({first_few(map(shown_value, colours))}), and no table gives their classes: write '
+            'class_dict.csv there, with the columns name,r,g,b'
         )
     if table.colours and (colours or not values <= table.names.keys() | {IGNORED}):
         names = list(dict.fromkeys(table.colours.values()))
         if unknown := sorted(values - table.colours.keys()):
-            shown = some(map(shown_value, unknown))
+            shown = first_few(map(shown_value, unknown))
             labels.notes.append(f'colours that the table does not name are ignored: {shown}')
         return names, {value: names.index(name) for value, name in table.colours.items()}
     if values <= {0, 255}:

@@ -21,7 +21,7 @@ from ptnt_mm.project.labels import LabelledImage, LabelledObject, Labels, box_ar
 from ptnt_mm.project.tree import Tree
 from ptnt_mm.utils.decoding import FORMATS
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.text import first_few
 
 _NAME_LISTS = ('classes.txt', 'obj.names', 'labels.txt')
 _LINE = re.compile(r'\s*\d+(\s+[-+.\deE]+){4,}\s*')
@@ -194,7 +194,7 @@ def _objects(
             continue
         index = values[0]
         if not index.is_integer() or index < 0 or (names and index not in names):
-            known = f'there are {some(names.values())}' if names else 'it is no index'
+            known = f'there are {first_few(names.values())}' if names else 'it is no index'
             labels.report(file, UNKNOWN_CLASS, f'line {place}: {words[0]}; {known}')
             continue
         label = names.get(int(index), f'class {int(index)}')

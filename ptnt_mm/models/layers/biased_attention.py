@@ -5,8 +5,8 @@
 - :func:`fold` makes longer vectors of the factors, for any device and any fused kernel.
 - :func:`slicewise` is for a CPU in full precision: it spares the products with the padded columns
   by writing the bias of a few queries at a time, in the cache.
-- :func:`write_down` writes all logits, as published. It has the fewest operators, so it is the
-  fastest on a CPU as long as the logits stay in the cache.
+- :func:`explicit_attention` computes all logits, as published. It has the fewest operators, so it is
+  the fastest on a CPU as long as the logits stay in the cache.
 """
 
 from collections.abc import Callable, Iterator
@@ -43,11 +43,11 @@ def attend_biased(q: Tensor, k: Tensor, v: Tensor, position: Factors, dropout: f
     if dropout or not runs_slicewise(q) or _is_transformed():
         return fold(q, k, v, position, dropout)
     if _has_few_logits(q, k):
-        return write_down(q, k, v, position.queries @ position.keys().mT)
+        return explicit_attention(q, k, v, position.queries @ position.keys().mT)
     return slicewise(q, k, v, position)
 
 
-def write_down(
+def explicit_attention(
     q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float = 0.0
 ) -> Tensor:
     """The published form: every logit is written down, the bias added, the softmax taken.
@@ -119,7 +119,7 @@ def slicewise(q: Tensor, k: Tensor, v: Tensor, position: Factors) -> Tensor:
 _is_exporting = getattr(torch.compiler, 'is_exporting', lambda: False)
 
 
-def leaves_torch() -> bool:
+def is_captured_for_export() -> bool:
     """Whether a graph is taken for other runtimes, which know no operators of our own."""
     return torch.jit.is_tracing() or _is_exporting()
 

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip('pycocotools')
 
 from ptnt_mm.report.coco_scores import CocoScores, read_annotations, score_results  # noqa: E402
-from ptnt_mm.report.errors import ERRORS, Kind, split_errors  # noqa: E402
+from ptnt_mm.report.detection_errors import ERRORS, Kind, split_errors  # noqa: E402
 
 from .made_runs import annotations, results  # noqa: E402
 

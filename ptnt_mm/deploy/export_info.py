@@ -38,7 +38,7 @@ _LONGEST = 2**20  # of a scale: a longer side out of reach makes only the shorte
 
 
 @dataclass(frozen=True)
-class About:
+class ExportInfo:
     """Facts about an exported file, stored in it."""
 
     task: str  # 'detection', 'segmentation', or 'features' for backbone and neck alone
@@ -123,7 +123,7 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 """Which values each field may have, and how to say it."""
 
 
-def with_about(body: bytes, about: About, suffix: str) -> bytes:
+def with_export_info(body: bytes, about: ExportInfo, suffix: str) -> bytes:
     """Append its description to a file of a format."""
     about = replace(about, length=len(body), sha256='')
     text = replace(about, sha256=hashlib.sha256(body + about.text()).hexdigest()).text()
@@ -134,7 +134,7 @@ def with_about(body: bytes, about: About, suffix: str) -> bytes:
     return body + _field(14, entry)
 
 
-def read_about(file: Path) -> About:
+def read_export_info(file: Path) -> ExportInfo:
     """Read the facts about an exported file; nothing large is allocated for what they claim.
 
     Raises:
@@ -149,7 +149,7 @@ def read_about(file: Path) -> About:
     try:
         data = file.read_bytes()
         about = _parse(data, file)
-        if with_about(data[: about.length], about, file.suffix) != data:
+        if with_export_info(data[: about.length], about, file.suffix) != data:
             raise UserError(f'{file} was changed or damaged since its export: export it again')
         if file.suffix == '.xml' and not weights.is_file():
             raise UserError(
@@ -162,7 +162,7 @@ def read_about(file: Path) -> About:
     return about
 
 
-def _parse(data: bytes, file: Path) -> About:
+def _parse(data: bytes, file: Path) -> ExportInfo:
     """Parse and check the last line of a file."""
     start = data.rfind(_FORMAT)
     if start < 0:
@@ -177,7 +177,7 @@ def _parse(data: bytes, file: Path) -> About:
             if not is_valid(fields[name]):
                 value = printable(reprlib.repr(fields[name]))
                 raise UserError(f'{file}: {name} is {value}: expected {expected}. Export it again')
-        return About(**fields)
+        return ExportInfo(**fields)
     except (ValueError, TypeError, RecursionError) as error:
         raise UserError(f'{file} is damaged: export it again') from error
 
