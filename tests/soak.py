@@ -95,7 +95,7 @@ SEGMENTER = Kind('segmenter', SMALL_MAPS, 'iter_24.pth', r'Iter\(train\) \[ ?([7
 
 @dataclass
 class Outcome:
-    """What became of the trainings of one kind of fault."""
+    """What became of the runs of one kind of fault."""
 
     fault: str
     injected: int = 0
@@ -104,7 +104,7 @@ class Outcome:
 
 
 class Soak:
-    """A folder with a small data set and a training that others are compared with.
+    """A folder with a small data set and a run that others are compared with.
 
     Args:
         folder: Holds ``data/demo``.
@@ -118,7 +118,7 @@ class Soak:
         self.runs.mkdir()
         self.config = self.runs / 'small.py'
         self.config.write_text(kind.config)
-        # The moments to kill at are moments of a training.
+        # The moments to kill at are moments of a run.
         start_server()
         start = time.monotonic()
         self.finish('reference')

@@ -1,4 +1,4 @@
-"""Write one page about trainings: see ptnt_mm/cli/report.py."""
+"""Write one page about runs: see ptnt_mm/cli/report.py."""
 
 import os
 import signal

@@ -41,7 +41,7 @@ def describe(file: str) -> Iterator[tuple[str, Any]]:
     """Say what a checkpoint is, as pairs of a name and a value.
 
     Raises:
-        CheckpointError: It cannot be read, or holds no weights.
+        CheckpointError: It cannot be read, or contains no weights.
     """
     checkpoint = read_checkpoint(file)
     weights, entry = find_state_dict(checkpoint, file)

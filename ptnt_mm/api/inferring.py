@@ -51,7 +51,7 @@ def infer(
         The JSON file; drawn pictures lie in the folder beside it.
 
     Raises:
-        UserError: for everything that the user can mend, at the end if an image failed.
+        UserError: for everything that the user can fix, at the end if an image failed.
     """
     refuse_forced_unsafe_loading()
     if score_thr is not None and not 0 <= score_thr <= 1:

@@ -42,7 +42,7 @@ def test(
         The metrics by name; none if nothing was found in any image.
 
     Raises:
-        UserError: for everything that the user can mend.
+        UserError: for everything that the user can fix.
     """
     refuse_forced_unsafe_loading()
     require_keys(config, ('model', 'test_dataloader', 'test_cfg', 'test_evaluator'))

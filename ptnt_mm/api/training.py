@@ -61,7 +61,7 @@ def train(
         MMEngine's runner, whose ``model`` is trained.
 
     Raises:
-        UserError: for everything that the user can mend, before work is lost.
+        UserError: for everything that the user can fix, before work is lost.
         KeyboardInterrupt: for Ctrl-C; it says what is kept, and how to continue.
     """
     refuse_forced_unsafe_loading()

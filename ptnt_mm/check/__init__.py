@@ -1,1 +1,1 @@
-"""What would break a training, or silently go wrong, told before it starts."""
+"""What would break a run, or silently go wrong, told before it starts."""

@@ -52,7 +52,7 @@ def check(
     thorough: bool = True,
     tell: Tell = lambda subject, findings: None,
 ) -> list[Finding]:
-    """Look for what would break a training, or silently go wrong.
+    """Look for what would break a run, or silently go wrong.
 
     Args:
         config: The config, with all flags brought into it.
@@ -70,14 +70,14 @@ def check(
 
 
 def check_before_training(config: Config) -> list[str]:
-    """Run the quick half on what a training reads; the warnings, in a line each.
+    """Run the quick half on what a run reads; the warnings, in a line each.
 
     Training itself reports batch, learning rate and weights: of these, only errors count here.
 
     Raises:
         UserError: if it found errors: lists them all.
     """
-    # A bug in a check must not stop a training.
+    # A bug in a check must not stop a run.
     inspection = Inspection(config, ('train', 'val'), thorough=False, report_failure=warning)
     inspection.look_at_settings()
     rate = check_learning_rate(config, inspection.gpus)
@@ -218,7 +218,7 @@ class Inspection:
         if reason := self._why_not_tried('train'):
             yield note('a training step', f'not tried: {reason}')
         elif self.model is not None:
-            with waiting('Taking a step of training'):
+            with waiting('Taking a training step'):
                 yield from check_training_step(self.config, self.model, self.data, self.gpus)
 
     def _evaluate(self, split: str) -> Iterator[Finding]:

@@ -191,7 +191,7 @@ def _last_size(pipeline: tuple[Mapping, ...]) -> tuple[int, int] | None:
 
 
 def _pair(size: object) -> tuple[int, int] | None:
-    """A size as two whole numbers; None if it is not a size."""
+    """A size as two integers; None if it is not a size."""
     if isinstance(size, int):
         return size, size
     is_pair = isinstance(size, (list, tuple)) and len(size) == 2

@@ -26,7 +26,7 @@ def check_schedule(config: Config) -> Iterator[Finding]:
         count = loop.get(key)
         # The check of spelling reports texts. An interval may be infinite: no evaluation.
         if isinstance(count, (int, float)) and (count < 1 or count % 1 > 0):
-            yield error(f'train_cfg.{key}', f'is {count!r}, expected a whole number above 0')
+            yield error(f'train_cfg.{key}', f'is {count!r}, expected an integer above 0')
 
 
 def check_lengths(config: Config, data: Sequence[Data], gpus: int) -> Iterator[Finding]:
@@ -88,15 +88,15 @@ def check_learning_rate(config: Config, gpus: int) -> Iterator[Finding]:
 
 
 def say_where_weights_come_from(config: Config, weights: str | None) -> Iterator[Finding]:
-    """Say whether training starts from weights, a file or an address, or from random numbers."""
+    """Say whether training starts from a file, an address or random initialisation."""
     if weights is not None:
         yield ok('Weights', f'training starts from {weights}')
     elif any(kind_of(one.settings) == 'ImageNet' for one in data_sets(config, 'train')):
-        yield ok('Weights', 'training starts from random numbers, as a pretraining does')
+        yield ok('Weights', 'training starts from random initialisation, as in pretraining')
     else:
         yield note(
             'NO PRETRAINED WEIGHTS',
-            'training starts from random numbers, and published results are out of reach. '
+            'training starts from random initialisation, and published results are out of reach. '
             '--pretrained PATH gives the backbone its ImageNet weights',
         )
 

@@ -1,4 +1,4 @@
-"""A step of training on one or two small images, as the config's pipeline makes them."""
+"""A training step on one or two small images, as the config's pipeline makes them."""
 
 import copy
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ _WHERE = 'a training step'
 def check_training_step(
     config: Config, model: nn.Module, data: Sequence[Data], gpus: int
 ) -> Iterator[Finding]:
-    """Take a step of training on the CPU, without the optimizer."""
+    """Take a training step on the CPU, without the optimizer."""
     if not isinstance(model, BaseModel) or type(model).train_step is not BaseModel.train_step:
         yield note(_WHERE, f'not tried: {type(model).__name__} takes its steps in its own way')
         return

@@ -1,4 +1,4 @@
-"""What a step of training and the evaluation of one image have in common when they are tried."""
+"""What a training step and the evaluation of one image have in common when they are tried."""
 
 import copy
 import io

@@ -35,7 +35,7 @@ _lock = threading.RLock()
 def read_checkpoint(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
     """Read a ``.pth``, ``.pth.tar``, ``.pt`` or ``.safetensors`` file, or one from http(s).
 
-    Nothing that the file contains is run. Text that a training stored, such as its config, comes
+    Nothing that the file contains is run. Text that a run stored, such as its config, comes
     back as text.
 
     Args:

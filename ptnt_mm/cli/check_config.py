@@ -1,4 +1,4 @@
-"""Say what in a config and its data would break a training, or silently go wrong.
+"""Say what in a config and its data would break a run, or silently go wrong.
 
 ptnt check my_configs/custom_coco.py --gpus 8 --pretrained ptnt_s_82.0.pth.tar
 """
@@ -29,7 +29,7 @@ def new_parser() -> Parser:
     parser.add_argument(
         '--quick',
         action='store_true',
-        help='open no image and no weights, and take no step of training',
+        help='open no image and no weights, and take no training step',
     )
     add_json(parser)
     return parser

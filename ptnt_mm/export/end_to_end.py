@@ -266,7 +266,7 @@ class AveragePool(nn.Module):
         """What each place takes of each pixel of a side: (places, side)."""
         place, pixel = torch.arange(places)[:, None], torch.arange(side)
         start = place * side // places
-        # Not -(-a // b): in an ONNX graph, whole numbers are divided towards zero.
+        # Not -(-a // b): in an ONNX graph, integers are divided towards zero.
         end = ((place + 1) * side + places - 1) // places
         return ((start <= pixel) & (pixel < end)).float() / (end - start)
 

@@ -32,7 +32,7 @@ PACKAGES = {
 """What a format is written with, and run to be compared."""
 
 OLDEST_TORCH = '2.9'
-"""That can export; graphs of older ones hold operators of our own, or checks of sizes."""
+"""That can export; graphs of older ones hold custom operators, or checks of sizes."""
 
 _OPSET = 20
 

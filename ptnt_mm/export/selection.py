@@ -61,7 +61,7 @@ def suppress(
     Args:
         boxes: (B, N, 4), none with a side below 0.
         scores: (B, N).
-        groups: A whole number for each box, such as its class, (B, N).
+        groups: An integer for each box, such as its class, (B, N).
         score_thr: Boxes must have a higher score.
         iou_thr: The overlap from which on the lower score goes.
         count: How many of an image stay.

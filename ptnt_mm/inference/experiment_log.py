@@ -1,4 +1,4 @@
-"""Log a training to TensorBoard, WandB or MLflow, through MMEngine's backends."""
+"""Log a run to TensorBoard, WandB or MLflow, through MMEngine's backends."""
 
 import os
 import warnings
@@ -75,7 +75,7 @@ class DrawValidationHook(Hook):
             try:
                 image = read_image(Path(sample.img_path))
             except UserError:
-                # It refuses some files that the hosts read: no reason to stop a training.
+                # It refuses some files that the hosts read: no reason to stop a run.
                 continue
             # MLflow wants the name of a file.
             name = f'prediction_{self._drawn}.png'

@@ -122,4 +122,7 @@ def _load_predictor(
         if find_trunk(predictor.model) is None:
             raise
         # A backbone's weights are enough to look into a classifier.
-        return predictor, f'There are no predictions: {checkpoint} holds no weights of this head.'
+        return (
+            predictor,
+            f'There are no predictions: {checkpoint} contains no weights of this head.',
+        )

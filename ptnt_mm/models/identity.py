@@ -1,4 +1,4 @@
-"""Which network weights belong to, by their names and shapes."""
+"""Recognise the network that weights belong to by their names and shapes."""
 
 import math
 import re
@@ -13,7 +13,7 @@ _FAMILY = (
     ('CPVT', r'blocks\.\d+\.outer_', CPVT_ARCHS, 'dim', PLAIN_PATCH),
     ('PyramidTNT', r'word_merges\.|outer_pos', ARCHS, 'outer_dims', PATCH),
 )
-"""The class, names that no class above it has, its archs, their width, a sentence in pixels."""
+"""Class, names that no class above it has, archs, their width, side of a sentence in pixels."""
 
 _FIRST_NORM = re.compile(r'(?:stages\.(\d)\.)?blocks\.0\.outer_norm1\.weight')
 
@@ -27,13 +27,13 @@ _OTHER_MODELS = (
 
 
 class Identity(NamedTuple):
-    """A backbone of the family; None for what weights do not tell."""
+    """A backbone of the family; None for what the weights do not determine."""
 
     kind: str | None
     """Its class."""
 
     arch: str | None
-    """None for an arch of another's making."""
+    """None for a custom arch."""
 
     size: int | None
     """Of the pretraining images in pixels; None without a square position table."""
@@ -66,7 +66,7 @@ def identify(weights: Weights) -> Identity:
 
 
 def looks_like(weights: Weights) -> str:
-    """Say in words which model weights belong to."""
+    """Describe in words the model that weights belong to."""
     found = identify(weights)
     if found.kind:
         return str(found)
@@ -77,7 +77,7 @@ def looks_like(weights: Weights) -> str:
 
 
 def side_of_square(places: int) -> int | None:
-    """Side of a square grid, in tokens; None if the places make no square."""
+    """Side of a square grid, in tokens; None if the number is not a square."""
     side = math.isqrt(max(places, 0))
     return side if side and side * side == places else None
 

@@ -24,7 +24,7 @@ class Facts:
         small: The side of a small object, as a share of the longer side of its image: one in ten
             is smaller; None if there are no objects.
         backbone: The backbone, and whether it starts from weights.
-        memory: What a step of training takes, measured with this recipe; None if it is not known.
+        memory: What a training step takes, measured with this recipe; None if it is not known.
         free: The device that trains, and its free memory in bytes, if that is known.
         asked_size: The longer side of images in pixels, if it was asked for.
         asked_epochs: The number of epochs, if it was asked for.

@@ -256,7 +256,7 @@ RULES = (
     Rule(
         'batch_size',
         'The effective batch, halved until a step takes at most 80 % of the free memory.',
-        'A step of training is tried, and what it keeps in memory is counted.',
+        'A training step is tried, and what it keeps in memory is counted.',
         _batch_size,
     ),
     Rule(

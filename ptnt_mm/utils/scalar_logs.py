@@ -92,7 +92,7 @@ def read_training_log(work_dir: Path) -> TrainingLog:
     if not paths:
         raise UserError(
             f'{work_dir} holds no training log (<timestamp>/vis_data/scalars.json). Give the '
-            '--work-dir of a training.'
+            '--work-dir of a run.'
         )
     log = TrainingLog([], [], [])
     for path in paths:

@@ -652,7 +652,7 @@ SOUND_MASKS = {
         'annotations',
         lambda a, _: a.update(segmentation=a['segmentation'] * 2) if a['id'] == 2 else None,
     ),
-    'polygons of whole numbers': _polygon(lambda p, _: _flat(p.round().astype(int))),
+    'polygons of integers': _polygon(lambda p, _: _flat(p.round().astype(int))),
     'polygons that end where they begin': _polygon(lambda p, _: _flat(np.concatenate([p, p[:1]]))),
     'polygons that leave the image': _polygon(
         lambda p, i: _flat(np.where(p > p.max(axis=0) - 1, p + 1.5, p))

@@ -163,7 +163,7 @@ DAMAGED = {
         'values that do not fit into 8 bits',
     ),
     '256 classes and more': (_mask(_pixels(_many(300))), 'values that do not fit into 8 bits'),
-    'whole numbers of 32 bits': (
+    'integers of 32 bits': (
         _as_suffix('.tif', lambda p, f: _saved(np.int32)(p.astype(int) * 1000, f)),
         'values that do not fit into 8 bits',
     ),

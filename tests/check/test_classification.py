@@ -1,4 +1,4 @@
-"""A classifier's folders, labels, evaluators and step of training; each fault is planted."""
+"""A classifier's folders, labels, evaluators and training step; each fault is planted."""
 
 import re
 import shutil

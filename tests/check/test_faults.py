@@ -368,7 +368,7 @@ FAULTS = {
     'stem frozen': (
         settings({'model.backbone.norm_eval': True}),
         ERROR,
-        ('the stem is frozen but starts from random numbers',),
+        ('the stem is frozen but starts from random initialisation',),
     ),
     'mean and std for images from 0 to 1': (
         settings({SCALE + 'mean': [0.485, 0.456, 0.406], SCALE + 'std': [0.229, 0.224, 0.225]}),

@@ -40,7 +40,7 @@ SOUND = {
     'object masks': planted_boxes.SOUND_MASKS,
     'class masks': planted_masks.SOUND,
 }
-# Whoever makes one of these be found moves it, and mends the table in docs/check.md.
+# Whoever makes one of these be found moves it, and fixes the table in docs/check.md.
 MISSED = {
     'boxes': planted_boxes.MISSED,
     'object masks': planted_boxes.MISSED_MASKS,

@@ -40,7 +40,7 @@ def test_a_schedule_that_says_its_batch(gpus: int, enable: bool, severity: Sever
 def test_a_schedule_that_no_loop_can_count_by(key: str, count: float):
     (found,) = check_schedule(Config(dict(train_cfg={'max_epochs': 12, key: count})))
     assert found.severity == Severity.ERROR
-    assert str(found) == f'train_cfg.{key}: is {count!r}, expected a whole number above 0'
+    assert str(found) == f'train_cfg.{key}: is {count!r}, expected an integer above 0'
 
 
 @pytest.mark.parametrize('interval', [1, 2.0, float('inf')])

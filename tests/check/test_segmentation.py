@@ -1,4 +1,4 @@
-"""A segmenter's classes, crops and step of training."""
+"""A segmenter's classes, crops and training step."""
 
 import pytest
 from mmengine.config import Config

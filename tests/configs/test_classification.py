@@ -1,4 +1,4 @@
-"""The configs of classifiers: what they set, two steps of training, and whole checkpoints."""
+"""The configs of classifiers: what they set, two training steps, and whole checkpoints."""
 
 import copy
 from pathlib import Path
@@ -205,7 +205,7 @@ def _tiny(config: Config, images: Path, work_dir: Path, arch: dict) -> Config:
 
 
 def _train(config: Config) -> tuple[dict, dict]:
-    """The weights and their averages after a training, checked as every training is."""
+    """The weights and their averages after a run, checked as every run is."""
     check_before_training(config)
     config.experiment_name = Path(config.work_dir).name
     runner = build_runner(config)
@@ -220,7 +220,7 @@ def _train(config: Config) -> tuple[dict, dict]:
 def test_two_iterations_resume_bit_by_bit(
     name: str, images: Path, tmp_path: Path, micro_arch: dict, monkeypatch: pytest.MonkeyPatch
 ):
-    # Laying out the config for the logs would take longer than the training.
+    # Laying out the config for the logs would take longer than the run.
     monkeypatch.setattr(mmengine_config, 'FormatCode', lambda text, **_: (text, True))
     config = _tiny(ptnt_mm.get_config(name), images, tmp_path / name, micro_arch)
     again = copy.deepcopy(config)

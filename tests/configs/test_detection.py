@@ -1,4 +1,4 @@
-"""The configs of detectors: what they set, and a step of training and of testing."""
+"""The configs of detectors: what they set, and a training and a test step."""
 
 import re
 from argparse import Namespace

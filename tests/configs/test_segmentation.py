@@ -1,4 +1,4 @@
-"""The configs of segmenters: what they set, and a step of training and of testing."""
+"""The configs of segmenters: what they set, and a training and a test step."""
 
 from pathlib import Path
 

@@ -82,7 +82,7 @@ def test_an_absent_host_is_named_with_all_that_it_needs(
         ('ftfy', 'Install it: pip install mmsegmentation ftfy regex; then run python -m ptnt_mm'),
         ('mmdet', 'Install it: pip install mmdet; then run python -m ptnt_mm'),
         ('pkg_resources', 'pip install "setuptools<81"'),
-        ('mmcv', 'python -m ptnt_mm.doctor shows what is there'),
+        ('mmcv', 'python -m ptnt_mm.doctor shows what is installed'),
     ],
 )
 def test_what_to_install_for_a_module(missing: str, remedy: str, monkeypatch):

@@ -225,7 +225,7 @@ def test_no_data():
             return 0
 
     empty = DataLoader(Empty(), sampler=InfiniteSampler(Empty()), batch_size=2)
-    with pytest.raises(UserError, match='the training data set is empty: look at data_root'):
+    with pytest.raises(UserError, match='the training data set is empty: check data_root'):
         EndlessLoader(empty)
 
 

@@ -239,4 +239,4 @@ def test_an_evaluation_that_found_nothing_is_explained_once(caplog):
     for metrics in (None, dict(mAP=0.0), {}, {}):
         hook.after_val_epoch(runner, metrics)
     (said,) = (record.message for record in caplog.records)
-    assert 'nothing was found in any image' in said and 'train for longer' in said
+    assert 'no image has predictions' in said and 'train for longer' in said

@@ -28,7 +28,7 @@ def test_sync_bn_becomes_bn_and_the_first_process_says_so(monkeypatch, caplog, r
     assert [head.norm_cfg.type for head in config.model.heads] == ['BN', 'GN']
     messages = [record.message for record in caplog.records if record.levelno == logging.WARNING]
     assert len(messages) == (rank == 0)
-    assert all('each process has a BN of its own' in message for message in messages)
+    assert all('each process has a separate BN' in message for message in messages)
 
 
 def test_other_models_are_left_as_they_are(monkeypatch, caplog):

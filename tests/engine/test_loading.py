@@ -245,7 +245,7 @@ def test_inferencer_runs_no_stored_config(tmp_path, trained, which):
     path = changed(
         tmp_path / 'bad.pth', trained[0], lambda c: c.update(attacks.store_config(c, text))
     )
-    with pytest.raises(CheckpointError, match='never executed here. Give the config yourself'):
+    with pytest.raises(CheckpointError, match='never executed here. Pass a config yourself'):
         Inferencer(weights=str(path))
     without_hub = changed(tmp_path / 'old.pth', path, lambda c: c.pop('message_hub'))
     with pytest.raises(ValueError, match='Cannot find the config'):
@@ -530,7 +530,7 @@ def test_checkpoint_of_another_model(tmp_path):
 
 def test_checkpoint_without_weights(tmp_path):
     torch.save({'meta': {}, 'state_dict': {}}, tmp_path / 'empty.pth')
-    with pytest.raises(CheckpointError, match='holds no weights'):
+    with pytest.raises(CheckpointError, match='contains no weights'):
         make_runner(tmp_path / 'run', load_from=str(tmp_path / 'empty.pth')).test()
 
 

@@ -135,7 +135,7 @@ def test_a_rate_that_makes_no_sense_is_an_error(detector: Detector, rate: object
 
 
 def test_a_backbone_without_depths_is_an_error():
-    with pytest.raises(UserError, match='Linear does not tell the depth of its layers'):
+    with pytest.raises(UserError, match='Linear does not define the depth of its layers'):
         groups_of(Detector(nn.Linear(4, 4)), 'LayerDecay', decay_rate=0.9)
 
 

@@ -1,4 +1,4 @@
-"""A training that was stopped and resumed is the training that was not stopped."""
+"""A run that was stopped and resumed is the run that was not stopped."""
 
 import sys
 from pathlib import Path

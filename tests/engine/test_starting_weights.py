@@ -1,4 +1,4 @@
-"""The weights that a training starts from."""
+"""The weights that a run starts from."""
 
 from pathlib import Path
 
@@ -77,7 +77,7 @@ def test_a_missing_file_is_named_and_an_address_is_left_to_the_reader():
 )
 def test_a_frozen_stem_does_not_start_from_random_numbers(frozen: dict):
     check_start(_config())
-    with pytest.raises(UserError, match='frozen but starts from random numbers.*--pretrained'):
+    with pytest.raises(UserError, match='frozen but starts from random init.*--pretrained'):
         check_start(_config(**frozen))
 
 
@@ -151,7 +151,7 @@ def test_resuming_where_nothing_is_keeps_what_training_starts_from(tmp_path: Pat
 def test_the_best_checkpoint_has_no_optimizer_to_go_on_with(tmp_path: Path):
     file = tmp_path / 'best_coco_bbox_mAP_epoch_3.pth'
     torch.save(dict(meta=dict(epoch=3), state_dict=dict(a=torch.ones(1))), file)
-    with pytest.raises(UserError, match='holds weights only; start from them with --load-from'):
+    with pytest.raises(UserError, match='contains weights only; start from them with --load-from'):
         choose_start(_config(), tmp_path, resume=str(file))
 
 
@@ -174,7 +174,7 @@ def test_another_seed_cannot_be_asked_for(tmp_path: Path, seed: int | None):
     config = _config()
     file = _checkpoint(tmp_path, dict(cfg='', seed=7))
     if seed == 8:
-        with pytest.raises(UserError, match='--seed 8: the training .* has seed 7: leave --seed'):
+        with pytest.raises(UserError, match='--seed 8: the run .* has seed 7: leave --seed'):
             choose_start(config, tmp_path, resume=file, seed=seed)
     else:
         choose_start(config, tmp_path, resume=file, seed=seed)

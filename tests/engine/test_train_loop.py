@@ -1,4 +1,4 @@
-"""Iteration-based training that was stopped and resumed is the training that was not stopped."""
+"""Iteration-based training that was stopped and resumed is the run that was not stopped."""
 
 import multiprocessing
 from pathlib import Path

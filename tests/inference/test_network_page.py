@@ -82,7 +82,7 @@ def test_the_best_classes(tmp_path: Path):
     # The weights of a backbone are enough to look into it.
     torch.save(model.backbone.state_dict(), tmp_path / 'backbone.pth')
     network = load_network(config, str(tmp_path / 'backbone.pth'), 'cpu')
-    assert 'holds no weights of this head' in network.predict(IMAGE).note
+    assert 'contains no weights of this head' in network.predict(IMAGE).note
     weights = model.backbone.state_dict().items()
     assert all(torch.equal(network.model.backbone.state_dict()[key], x) for key, x in weights)
 

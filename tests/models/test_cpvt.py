@@ -148,7 +148,7 @@ def test_freezing_takes_the_pegs_with_their_blocks():
         (dict(position='relative'), "unknown position 'relative'"),
         (dict(position=dict(type='pge')), "unknown position 'pge': did you mean 'peg'?"),
         (dict(position=dict(type='peg', kernel=3)), "position 'peg' has no option kernel: its opt"),
-        (dict(position=dict(type='none', blocks=(0,))), "'none' has no option blocks: its options"),
+        (dict(position=dict(type='none', blocks=(0,))), "'none' has no option blocks: expected"),
         (dict(position=dict(type='peg', blocks=(3,))), 'blocks of a PEG are (3,): expected some'),
         (dict(position=dict(type='peg', blocks=())), 'blocks of a PEG are ()'),
         (dict(position=dict(type='peg', kernel_size=4)), 'kernel_size of a PEG is 4: expected an'),
@@ -173,5 +173,5 @@ def test_class_tokens_in_the_place_of_maps(out_indices: tuple[int, ...]):
 def test_class_tokens_that_are_not_there():
     with pytest.raises(ValueError, match="unknown out_type 'cls': .*cls_token"):
         CPVT(ARCH, out_type='cls')
-    with pytest.raises(ValueError, match='there is none, so average the map'):
+    with pytest.raises(ValueError, match='no class token, so average the map'):
         CPVT(ARCH, with_cls_token=False, out_type='cls_token')

@@ -134,13 +134,13 @@ def test_entries_in_order():
 
 
 def test_no_weights_at_all():
-    with pytest.raises(CheckpointError, match='holds no weights.*found epoch, optimizer'):
+    with pytest.raises(CheckpointError, match='contains no weights.*found epoch, optimizer'):
         find_state_dict({'epoch': 3, 'optimizer': {}})
 
 
 @pytest.mark.parametrize('strange', ['text', 3, [1], None])
 def test_entries_of_another_kind(tmp_path, strange):
-    with pytest.raises(CheckpointError, match='holds no weights'):
+    with pytest.raises(CheckpointError, match='contains no weights'):
         find_state_dict({'model': strange, 'state_dict': strange})
     hub = {'runtime_info': strange}
     for name, entries in {

@@ -30,7 +30,7 @@ def files_of(root: Path) -> dict[Path, bytes]:
 
 @pytest.fixture
 def untried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Try no step of training, which takes seconds."""
+    """Try no training step, which takes seconds."""
     monkeypatch.setattr('ptnt_mm.project.create._memory', lambda folder: None)
 
 

@@ -1,4 +1,4 @@
-"""Work dirs of trainings with their data and predictions, made up: no model is built."""
+"""Work dirs of runs with their data and predictions, made up: no model is built."""
 
 import json
 import os

@@ -25,7 +25,7 @@ def test_boxes(tmp_path: Path):
 
     first, second = report.images()
     assert first.file == tmp_path / 'data' / '1.jpg' and first.file.is_file()
-    assert first.cost == pytest.approx(0.8 + 0.7), 'both objects have a detection to mend'
+    assert first.cost == pytest.approx(0.8 + 0.7), 'both objects have a detection to fix'
     assert second.cost == pytest.approx(0.6 + 0.5 + 0.4 + 1), 'one is missed'
     details = report.details(second)
     assert [one['score'] for one in details['truths']] == [0.6, None]

@@ -243,13 +243,13 @@ def test_convert_overwrites_only_when_asked(tmp_path, capsys, authors):
     [
         (('inspect', 'gone.pth'), 'gone.pth: no such file'),
         (('inspect', 'text.pth'), 'is a text file'),
-        (('inspect', 'none.pth'), 'none.pth: holds no weights'),
+        (('inspect', 'none.pth'), 'none.pth: contains no weights'),
         (('convert', 'good.pth', 'out.onnx'), 'end the name in .safetensors or .pth'),
         (('convert', 'good.pth', 'nowhere/out.pth'), 'there is no folder nowhere'),
-        (('convert', 'none.pth', 'out.pth'), 'none.pth: holds no weights'),
+        (('convert', 'none.pth', 'out.pth'), 'none.pth: contains no weights'),
         (('publish', 'good.pth', 'nowhere'), 'nowhere is not a folder'),
         (('publish', 'https://127.0.0.1/w.pth'), 'is an address: name a folder'),
-        (('publish', 'none.pth'), 'none.pth: holds no weights'),
+        (('publish', 'none.pth'), 'none.pth: contains no weights'),
     ],
 )
 def test_errors_are_one_line(tmp_path, monkeypatch, capsys, arguments, message):

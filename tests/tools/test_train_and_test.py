@@ -79,7 +79,9 @@ def test_test_time_augmentation(workplace: Workplace, training: Training):
 def test_a_finished_run_is_not_trained_over(workplace: Workplace, training: Training):
     done = workplace.run_afresh('train.py', training.config, '--work-dir', 'run', check=False)
     assert done.returncode == 1
-    assert done.stdout.startswith('error: run holds checkpoints of an earlier run (epoch_12.pth)')
+    assert done.stdout.startswith(
+        'error: run contains checkpoints of an earlier run (epoch_12.pth)'
+    )
     assert training.checkpoint.is_file()
 
 
