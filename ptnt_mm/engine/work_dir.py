@@ -141,8 +141,8 @@ def read_resumable(path: str | Path) -> dict:
     # MMEngine saves the best ones without an optimizer, and would continue with a new one.
     if 'meta' not in content or 'optimizer' not in content:
         raise UserError(
-            f'{path}: contains weights only; start from them with --load-from, or with --pretrained '
-            "if they are a backbone's alone"
+            f'{path}: contains weights only; start from them with --load-from, or with '
+            "--pretrained if they are a backbone's alone"
         )
     return content
 

@@ -102,7 +102,7 @@ def test_an_error_of_every_image_ends_training(tmp_path: Path, monkeypatch, work
 
 @pytest.mark.parametrize('limit', [-1, 2.5, '10', None])
 def test_a_limit_that_is_none(limit):
-    with pytest.raises(UserError, match=r'SkipCorruptImagesHook\(limit=.*: expected how many'):
+    with pytest.raises(UserError, match=r'SkipCorruptImagesHook\(limit=.*: expected the number of'):
         SkipCorruptImagesHook(limit)
 
 

@@ -117,7 +117,7 @@ def test_other_numbers_of_schedules(tmp_path: Path, run: Path):
 def test_a_schedule_that_depends_on_metrics_cannot_change(tmp_path: Path, run: Path):
     config = by_epochs(tmp_path)
     config.param_scheduler.append(dict(type='ReduceOnPlateauLR', monitor='score', rule='greater'))
-    with pytest.raises(UserError, match='a schedule that depends on metrics cannot be brought'):
+    with pytest.raises(UserError, match='a schedule that depends on metrics cannot be stepped'):
         rows(config, run / 'epoch_2.pth')
 
 
@@ -198,7 +198,7 @@ STATE = ('optimizer', 'state')
     ],
 )
 def test_forged_entries_that_cannot_be_continued(tmp_path: Path, run: Path, path, value):
-    with pytest.raises(UserError, match=r'^--resume .*forged.pth: its |: it holds no') as caught:
+    with pytest.raises(UserError, match=r'^--resume .*forged.pth: its |: it contains no') as caught:
         rows(by_epochs(tmp_path), forged(tmp_path, run, *path, value=value))
     assert '\n' not in str(caught.value) and len(str(caught.value)) < 500
 

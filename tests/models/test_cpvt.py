@@ -152,7 +152,7 @@ def test_freezing_takes_the_pegs_with_their_blocks():
         (dict(position=dict(type='peg', blocks=(3,))), 'blocks of a PEG are (3,): expected some'),
         (dict(position=dict(type='peg', blocks=())), 'blocks of a PEG are ()'),
         (dict(position=dict(type='peg', kernel_size=4)), 'kernel_size of a PEG is 4: expected an'),
-        (dict(arch=ARCH | dict(dim=18, heads=2), position='sinusoidal'), 'divides by 4, not 18'),
+        (dict(arch=ARCH | dict(dim=18, heads=2), position='sinusoidal'), 'the width is 18'),
     ],
     ids=str,
 )

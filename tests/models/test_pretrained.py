@@ -347,7 +347,7 @@ def test_a_part_may_bring_weights_that_the_file_lacks(tiny, monkeypatch):
     assert model.stages[0].position.scale.item() == 3
     assert model(torch.zeros(1, 3, 64, 64))[0].isfinite().all()
     monkeypatch.setattr(Scaled, 'pretrained_may_lack', ())
-    with pytest.raises(CheckpointError, match='lacks 4 weights.*names its new weights in pretr'):
+    with pytest.raises(CheckpointError, match='lacks 4 weights.*lists its new weights in pretr'):
         load_pretrained(model, tiny)
 
 
