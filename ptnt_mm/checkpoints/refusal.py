@@ -1,13 +1,13 @@
-"""What is wrong with a checkpoint, in words that are safe to print."""
+"""Errors about checkpoints, with messages that are safe to print."""
 
 from ptnt_mm.utils.errors import UserError
 
 
 class CheckpointError(UserError):
-    """A checkpoint cannot be used, or must not; the message says why and what to do."""
+    """A checkpoint cannot or must not be used; the message explains why and what to do."""
 
 
 def require(condition: bool, otherwise: str) -> None:
-    """Refuse a file unless it does what an honest one does."""
+    """Refuse a file unless a condition of genuine files holds."""
     if not condition:
         raise CheckpointError(f'refused: {otherwise}')

@@ -1,4 +1,4 @@
-"""The files that safetensors writes; its own reader trusts the sizes and types in their headers."""
+"""Read safetensors files; the library's reader trusts the sizes and types in their headers."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ def load_safetensors(file: Path, map_location: Any) -> dict[str, torch.Tensor]:
     """Read all tensors of a file.
 
     Raises:
-        CheckpointError: It is damaged, or has tensors of an unsupported size or dtype.
+        CheckpointError: if it is damaged, or has tensors of an unsupported size or dtype.
     """
     try:
         from safetensors import safe_open

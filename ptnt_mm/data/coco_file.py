@@ -1,4 +1,4 @@
-"""COCO's annotation files, taken apart into entries that are whole."""
+"""COCO's annotation files, reduced to valid entries."""
 
 import json
 from collections import Counter
@@ -14,22 +14,22 @@ from ptnt_mm.utils.text import first_few
 _KINDS = ('images', 'annotations', 'categories')
 
 FOR_BOXES = ('id', 'image_id', 'category_id', 'bbox', 'area')
-"""What mmdet reads of annotations, all without a default."""
+"""Keys of annotations that mmdet reads without a default."""
 
 FOR_MASKS = ('id', 'image_id', 'category_id', 'segmentation')
-"""What it takes to draw the objects of a file."""
+"""Keys that are needed to draw the objects of a file."""
 
 
 @dataclass(frozen=True)
 class CocoFile:
-    """What an annotation file holds.
+    """The content of an annotation file.
 
     Attributes:
         path: The file.
         images: By their ids.
         annotations: Those of known images.
         categories: In the order of the file, which is the order of mmdet's labels.
-        problems: What is wrong with its form. The entries concerned are left out of the others.
+        problems: Errors in its format. Invalid entries are left out of the lists above.
     """
 
     path: Path
@@ -55,7 +55,7 @@ def read_coco(
         needed: The lists that must be there.
 
     Raises:
-        UserError: if it cannot be read, is not JSON, or has no such lists.
+        UserError: if it cannot be read, is not JSON, or lacks one of the lists.
     """
     where = str(path)
     content = _lists(path, needed)
@@ -156,7 +156,7 @@ _EXPECTED: dict[str, tuple[Callable[[object], bool], str]] = {
 def _whole(
     entries: list, kind: str, where: str, keys: tuple[str, ...]
 ) -> tuple[list[dict], list[Finding]]:
-    """The entries that have all that is needed, and what the others lack."""
+    """The entries with all needed keys, and findings about the others."""
     whole, problems = [entry for entry in entries if isinstance(entry, dict)], []
     if len(whole) < len(entries):
         wrong = len(entries) - len(whole)
@@ -178,7 +178,7 @@ def _whole(
 def _strangers(
     annotations: list[dict], key: str, known: Iterable[int | str], where: str
 ) -> Iterator[Finding]:
-    """Annotations that refer to an image or a category which is not there."""
+    """Report annotations of a missing image or category."""
     known = set(known)
     lost = [entry for entry in annotations if entry[key] not in known]
     if not lost:

@@ -11,13 +11,13 @@ from ptnt_mm.utils.errors import UserError
 BACKGROUND = 'background'  # the class with the index 0
 
 FAR = 10
-"""How many sides of an image a polygon may lie outside of it."""
+"""How far outside its image a polygon may lie, in sides of the image."""
 
 
 def draw_mask(
     image: Mapping, annotations: list[dict], labels: Mapping[int | str, int]
 ) -> np.ndarray:
-    """Draw the objects of an image: small ones over large ones, all of them over crowds.
+    """Draw the objects of an image: small ones over large ones, and all over crowds.
 
     Args:
         image: The image's entry, with height and width in pixels.
@@ -56,8 +56,8 @@ def run_lengths(mask: Mapping | list, height: int, width: int) -> dict:
 
     Args:
         mask: Polygons of finite numbers, or run lengths.
-        height: Of its image, in pixels.
-        width: Of its image, in pixels.
+        height: Height of its image in pixels.
+        width: Width of its image in pixels.
 
     Raises:
         ValueError: if it does not describe every pixel of the image: pycocotools would fill the

@@ -1,4 +1,4 @@
-"""What a check has to say, and how it is printed."""
+"""Findings of checks, and how they are printed."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ class Severity(StrEnum):
 
     ERROR = 'error'  # training or evaluation would break, or learn and measure something else
     WARNING = 'warning'  # probably not what was meant
-    NOTE = 'note'  # worth knowing, such as what was not looked at
-    OK = 'ok'  # what was looked at, and found sound
+    NOTE = 'note'  # worth knowing, such as what was not checked
+    OK = 'ok'  # checked, and nothing is wrong
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that a check has to say.
+    """One result of a check.
 
     Attributes:
         severity: How bad it is.
-        where: What it is about: a split, a key of the config.
+        where: Its subject: a split, a key of the config.
         what: The value that was found, and what was expected.
         advice: What to do.
     """
@@ -38,7 +38,7 @@ class Finding:
         return f'{self.where}: {self.what}'
 
 
-# Each makes a finding of `where`, `what` and, if there is any, `advice`.
+# Each makes a finding from `where`, `what` and optionally `advice`.
 error = partial(Finding, Severity.ERROR)
 warning = partial(Finding, Severity.WARNING)
 note = partial(Finding, Severity.NOTE)
@@ -56,10 +56,10 @@ def report_wrong(
     what: str,
     advice: str = '',
 ) -> Iterator[Finding]:
-    """Count and list what is wrong: '2 of 16 images not there: a.jpg, b.jpg'; nothing if none is.
+    """Count and list faults: '2 of 16 images not there: a.jpg, b.jpg'; nothing without any.
 
     Here 16 is ``total``, 'images not there' is ``what``, and the names are ``wrong``. ``report``
-    makes the finding, ``where`` is what it is about, such as a split, and ``advice`` what to do.
+    makes the finding, ``where`` is its subject, such as a split, and ``advice`` what to do.
     """
     if wrong := list(wrong):
         yield report(where, f'{len(wrong)} of {total} {what}: {first_few(wrong)}', advice)

@@ -147,7 +147,7 @@ def test_freezing_takes_the_pegs_with_their_blocks():
         (dict(arch=ARCH | dict(heads=3)), 'width 16 does not divide into 3 outer heads'),
         (dict(position='relative'), "unknown position 'relative'"),
         (dict(position=dict(type='pge')), "unknown position 'pge': did you mean 'peg'?"),
-        (dict(position=dict(type='peg', kernel=3)), "position 'peg' has no option kernel: its opt"),
+        (dict(position=dict(type='peg', kernel=3)), "position 'peg' has no option kernel"),
         (dict(position=dict(type='none', blocks=(0,))), "'none' has no option blocks: expected"),
         (dict(position=dict(type='peg', blocks=(3,))), 'blocks of a PEG are (3,): expected some'),
         (dict(position=dict(type='peg', blocks=())), 'blocks of a PEG are ()'),
