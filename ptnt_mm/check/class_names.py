@@ -1,4 +1,4 @@
-"""Class names: a tuple of different names, known to the annotations, the same in all data sets."""
+"""Class names: a tuple of distinct names, present in the annotations, equal in all data sets."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -10,14 +10,16 @@ from ptnt_mm.utils.text import first_few, suggest
 
 
 def check_class_names(data: Sequence[Data]) -> Iterator[Finding]:
-    """Look at the class names of each data set, and compare them with those of the first."""
-    for one in data:
-        found = list(faults_of_names(one))
-        yield from found or [ok(one.name, f'{len(one.classes)} classes: {first_few(one.classes)}')]
+    """Check the class names of each data set, and compare them with those of the first."""
+    for dataset in data:
+        found = list(faults_of_names(dataset))
+        yield from found or [
+            ok(dataset.name, f'{len(dataset.classes)} classes: {first_few(dataset.classes)}')
+        ]
     if data and names_are_known(data[0]):
         names = data[0].classes
         for other in data[1:]:
-            # Trackers are measured on data sets whose classes are their metric's.
+            # Trackers are evaluated on data sets whose classes come from the metric.
             is_of_metric = isinstance(other, DetectionData) and not other.is_a('BaseDetDataset')
             if other.classes and other.classes != names and not is_of_metric:
                 what = f'the classes are {first_few(other.classes)}; those of {data[0].name} are'
@@ -28,34 +30,34 @@ def check_class_names(data: Sequence[Data]) -> Iterator[Finding]:
 
 
 def names_for_heads(data: Sequence[Data]) -> tuple[str, ...]:
-    """The class names that heads are for; none if they are not known.
+    """The class names of the heads; empty if they are unknown.
 
-    Those of the training data, or of what there is if nothing is trained.
+    They are those of the training data, or of any data if nothing is trained.
     """
-    for one in [one for one in data if one.trains] or data:
-        if names_are_known(one):
-            # Of panoptic data, heads tell objects apart.
-            own = getattr(one.cls, 'METAINFO', {}) | one.metainfo
-            return as_names(own.get('thing_classes')) or one.classes
+    for dataset in [dataset for dataset in data if dataset.trains] or data:
+        if names_are_known(dataset):
+            # With panoptic data, heads distinguish only things.
+            own = getattr(dataset.cls, 'METAINFO', {}) | dataset.metainfo
+            return as_names(own.get('thing_classes')) or dataset.classes
     return ()
 
 
 def names_are_known(data: Data) -> bool:
-    """Whether class names are those that the data set is about, however they are spelt."""
+    """Whether class names are those of the data set, even if misspelt."""
     if any(misread_names(data)):
         return False
-    # If the config states no names, those of the data set's class may be of other data.
+    # Without names in the config, those of the data set's class may belong to other data.
     own = data.stated is None and isinstance(data, DetectionData) and data.file is not None
     return not own or set(data.classes) <= set(data.file.names.values())
 
 
 def faults_of_names(data: Data) -> Iterator[Finding]:
-    """What is wrong with the class names of a data set by themselves."""
+    """Faults in the class names of a single data set."""
     if found := list(misread_names(data)):
         yield from found
         return
     twice = [name for name, count in Counter(data.classes).items() if count > 1]
-    # Two classes of ImageNet are cranes: names of the data set's own class are its own affair.
+    # Two classes of ImageNet are cranes, so the default names of a class are not checked.
     if twice and data.stated is not None:
         what = f'metainfo.classes has names twice: {first_few(twice)}'
         yield error(data.name, what, 'name each class once')
@@ -113,7 +115,7 @@ def _absent(data: DetectionData, absent: list[str], categories: list[str]) -> Fi
 
 
 def _dropped(data: DetectionData) -> Iterator[Finding]:
-    """Categories with objects that no class asks for."""
+    """Report categories with objects that are not among the classes."""
     names, labels = data.file.names, data.labels
     ids = (entry['category_id'] for entry in data.file.annotations)
     counts = Counter(names[i] for i in ids if i in names and i not in labels)
@@ -128,7 +130,7 @@ def _dropped(data: DetectionData) -> Iterator[Finding]:
 
 
 def _against_own_names(data: Data) -> Iterator[Finding]:
-    """Compare names and colours with those of the data set's class, which maps names to its own."""
+    """Compare names and colours with the defaults of the data set's class, which maps names."""
     own = getattr(data.cls, 'METAINFO', {})
     known = own.get('classes', ())
     strangers = [name for name in data.classes if known and name not in known]
@@ -141,14 +143,14 @@ def _against_own_names(data: Data) -> Iterator[Finding]:
             'reduce_zero_label with it',
         )
     colours, count = (own | data.metainfo).get('palette') or (), len(data.classes)
-    # From a full palette, mmseg picks the colours of the class's names that are asked for.
+    # From a full palette, mmseg selects the colours of the chosen classes.
     picked = len(colours) > count and set(data.classes) < set(known)
     if len(colours) not in (0, count) and not picked:
         yield error(
             data.name,
             f'metainfo.palette has {len(colours)} colours, there are {count} classes: '
             f'{first_few(data.classes)}',
-            'give a colour to each class, or leave the palette out: mmseg then draws by chance',
+            'give a colour to each class, or leave the palette out: mmseg then uses random colours',
         )
 
 

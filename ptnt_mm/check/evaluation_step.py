@@ -1,4 +1,4 @@
-"""The evaluation of one image: its pipeline, the model with its post-processing, the metrics."""
+"""Evaluation of one image: its pipeline, the model with its post-processing, the metrics."""
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from ptnt_mm.utils.findings import Finding, error, note, ok
 
 _META_KEYS = ('img_id', 'img_path', 'ori_shape', 'img_shape', 'pad_shape', 'scale_factor', 'flip',
               'flip_direction', 'instances')  # fmt: skip
-"""What models and metrics read; each Pack transform has more by default."""
+"""Meta keys that models and metrics read; each Pack transform has more by default."""
 
 
 NO_KEYS: Mapping[str, list[str]] = MappingProxyType({})
@@ -32,14 +32,14 @@ NO_KEYS: Mapping[str, list[str]] = MappingProxyType({})
 
 @dataclass
 class Evaluation:
-    """The evaluation of one image, or of two of different sizes where batches are larger.
+    """Evaluation of one image, or of two of different sizes if batches are larger.
 
     Attributes:
         split: 'val' or 'test'.
-        model: Its thresholds of scores should be 0, so that something is found.
+        model: Its score thresholds should be 0, so that there are predictions.
         data: The data sets that were read.
         with_tta: Whether to evaluate as ``ptnt test --tta`` does.
-        metrics: What was measured, by name; None if it failed, or if an evaluator was not tried.
+        metrics: Metrics by name; None if the evaluation failed or an evaluator was not tried.
     """
 
     config: Config
@@ -55,7 +55,7 @@ class Evaluation:
         return scope_of(self.config)
 
     def check(self) -> Iterator[Finding]:
-        """Evaluate; an error names the setting that is wrong."""
+        """Evaluate; an error contains the wrong setting."""
         what = 'evaluated with test-time augmentation' if self.with_tta else 'evaluated'
         failed = None
         for side in sides(self.config):
@@ -65,7 +65,7 @@ class Evaluation:
             if lacking := self._lacking(side):
                 yield from lacking
                 return
-            # Some models take no other size than that of the whole image.
+            # Some models accept only the original size.
             if not failed.where.startswith('model'):
                 break
         if failed is not None:
@@ -105,7 +105,7 @@ class Evaluation:
         return [first, *(unlike or others)[:1]]
 
     def _lacking(self, side: int) -> list[Finding]:
-        """An error for the meta keys without which an evaluation fails, if it is about them."""
+        """An error for the missing meta keys, if they are why an evaluation fails."""
         packs = _packing(self.config, self.split)
         absent = {
             path: [key for key in _known_keys(self.scope, step) if key not in self._stated(step)]
@@ -134,7 +134,7 @@ class Evaluation:
         return tuple(step.get('meta_keys') or _default_keys(step, self.scope))
 
     def _failure(self, side: int, more: Mapping[str, list[str]] = NO_KEYS) -> StepError | None:
-        """Evaluate; why it fails, or None. Steps get more meta keys by their paths."""
+        """Evaluate with more meta keys for steps, by their paths; return the error, or None."""
         config = self.config
         if more:
             config = copy.deepcopy(config)
@@ -149,7 +149,7 @@ class Evaluation:
 
 
 def why_not_evaluated(config: Config, split: str) -> str:
-    """Why an evaluation cannot be tried apart from its loop; empty if it can."""
+    """Why an evaluation cannot be tried without its loop; empty if it can."""
     loop = kind_of(config.get(f'{split}_cfg') or {})
     if loop not in ('', 'ValLoop', 'TestLoop'):
         return f'{loop} evaluates in its own way'
@@ -187,5 +187,5 @@ def _default_keys(step: ConfigDict, scope: str) -> tuple[str, ...]:
 
 
 def _known_keys(scope: str, step: ConfigDict) -> dict[str, None]:
-    """The meta keys that something may read, each once."""
+    """The meta keys that may be read, without duplicates."""
     return dict.fromkeys((*_META_KEYS, *_default_keys(step, scope)))

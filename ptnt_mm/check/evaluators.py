@@ -1,4 +1,4 @@
-"""Evaluators: known to the host, and measuring what their data sets hold."""
+"""Evaluators: registered in the host, and consistent with their data sets."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,29 +13,35 @@ from ptnt_mm.engine.data_files import DataSet, data_sets, evaluators
 from ptnt_mm.utils.findings import Finding, error, ok, report_wrong, warning
 from ptnt_mm.utils.text import first_few, unknown_name
 
-_METRICS = ('mIoU', 'mDice', 'mFscore')  # what mmseg's IoUMetric can measure
+_METRICS = ('mIoU', 'mDice', 'mFscore')  # the metrics of mmseg's IoUMetric
 
 
 def check_evaluators_of_objects(data: list[DetectionData], config: Config) -> Iterator[Finding]:
     """Compare the annotations of a detector's evaluators with those of its data sets."""
     for split in ('val', 'test'):
-        of_split = [one for one in data if split in one.pipelines and one.file is not None]
-        metrics = [one for one in evaluators(config, split) if kind_of(one).startswith('Coco')]
+        of_split = [
+            dataset for dataset in data if split in dataset.pipelines and dataset.file is not None
+        ]
+        metrics = [
+            evaluator
+            for evaluator in evaluators(config, split)
+            if kind_of(evaluator).startswith('Coco')
+        ]
         paths = [DataSet({}, ()).path(one.get('ann_file')) for one in metrics]
         if len(of_split) == 1 and any(paths):
             found = [fault for path in paths if path for fault in _files(split, of_split[0], path)]
             yield from found or [ok(split, f'measured on {of_split[0].file.path}')]
-    for one in data:
-        if one.file is not None and not one.trains:
-            yield from _for_pycocotools(one)
+    for dataset in data:
+        if dataset.file is not None and not dataset.trains:
+            yield from _for_pycocotools(dataset)
 
 
 def check_evaluators_of_masks(
     data: list[SegmentationData], config: Config, splits: tuple[str, ...]
 ) -> Iterator[Finding]:
-    """Look at the evaluators of a segmenter's splits."""
+    """Check the evaluators of a segmenter's splits."""
     for split, found in _of_splits(config, splits):
-        of_split = [one for one in data if split in one.pipelines]
+        of_split = [dataset for dataset in data if split in dataset.pipelines]
         ious = [one for one in found if kind_of(one) == 'IoUMetric']
         faults = []
         for stated in (one.get('iou_metrics', 'mIoU') for one in ious):
@@ -58,7 +64,7 @@ def check_evaluators_of_masks(
 
 
 def check_evaluators_of_labels(config: Config, splits: tuple[str, ...]) -> Iterator[Finding]:
-    """Look at the evaluators of a classifier's splits."""
+    """Check the evaluators of a classifier's splits."""
     number = number_of_classes(config)
     for split, found in _of_splits(config, splits):
         topk = [one.get('topk') or 1 for one in found]
@@ -90,7 +96,7 @@ def _files(split: str, data: DetectionData, file: Path) -> Iterator[Finding]:
 
 
 def _for_pycocotools(data: DetectionData) -> Iterator[Finding]:
-    """What evaluation needs and training does not."""
+    """Report annotations that lack what only evaluation needs."""
     entries = data.file.annotations
     without = [f'id {entry["id"]}' for entry in entries if 'iscrowd' not in entry]
     what, advice = 'annotations without iscrowd', 'evaluation breaks off: write "iscrowd": 0'

@@ -9,17 +9,17 @@ from ptnt_mm.check.data_sets import is_measured
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
 from ptnt_mm.utils.text import first_few
 
-_MANY = 0.5  # share left out, empty or ignored that is hardly meant
+_MANY = 0.5  # share left out, empty or ignored that is hardly intended
 
 
 def check_filtering(data: list[DetectionData], config: Config) -> Iterator[Finding]:
-    """Compare what mmdet loads with what the file says: images, objects, crowds."""
-    for one in data:
-        if one.built is not None:
-            yield _counted(one, config)
-            yield from _refused_or_ignored(one)
-            if one.trains and one.used:
-                yield from _too_few(one, config)
+    """Compare what mmdet loads with the content of the file: images, objects, crowds."""
+    for dataset in data:
+        if dataset.built is not None:
+            yield _counted(dataset, config)
+            yield from _refused_or_ignored(dataset)
+            if dataset.trains and dataset.used:
+                yield from _too_few(dataset, config)
 
 
 def _counted(data: DetectionData, config: Config) -> Finding:
@@ -53,7 +53,7 @@ def _counted(data: DetectionData, config: Config) -> Finding:
 
 
 def _refused_or_ignored(data: DetectionData) -> Iterator[Finding]:
-    """Objects that mmdet breaks off at, leaves out or ignores although the file does not say so."""
+    """Objects that mmdet fails at, or leaves out or ignores although the file has no such flag."""
     annotations = data.file.annotations
     reasons = data.refused
     refused = [

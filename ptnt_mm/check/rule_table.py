@@ -1,6 +1,6 @@
 """The rules: one row for each kind of setting that is easily wrong.
 
-None of them fires on a config that mmdet, mmseg or mmpretrain publish, unless that config is wrong.
+No rule fires on a config that mmdet, mmseg or mmpretrain publish, unless that config is wrong.
 """
 
 from collections.abc import Mapping

@@ -35,7 +35,7 @@ def check_training_step(
 def train_once(config: Config, model: nn.Module, data: Sequence[Data], gpus: int) -> None:
     """Compute the loss of a training batch of one or two images, and its gradients.
 
-    Two where training has two: BatchNorm cannot learn from one value.
+    Two if training has two: BatchNorm cannot learn from one value.
 
     Raises:
         StepError: if the data set, its pipeline or the model fails.
@@ -51,7 +51,7 @@ def train_once(config: Config, model: nn.Module, data: Sequence[Data], gpus: int
                 _loss(config, model, samples, side)
                 return
             except StepError:
-                # Some models take no other size.
+                # Some models accept only the original size.
                 if side == WHOLE:
                     raise
 
@@ -70,7 +70,7 @@ def _loss(config: Config, model: nn.Module, samples: list[dict], side: int) -> N
 
 @contextmanager
 def _small_padding(model: nn.Module, side: int) -> Iterator[None]:
-    """Let preprocessors that pad to a fixed size pad to a smaller one."""
+    """Make preprocessors that pad to a fixed size pad to a smaller one."""
     preprocessor = model.data_preprocessor
     augments = getattr(preprocessor, 'batch_augments', None)
     parts = [preprocessor, *(augments if isinstance(augments, nn.ModuleList) else ())]

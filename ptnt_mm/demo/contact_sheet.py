@@ -68,8 +68,8 @@ def draw_detections(
         raise UserError(f'{annotation_file} lists no images.')
     found = _read_results(results_file, file)
     truths, results = defaultdict(list), defaultdict(list)
-    for one in file.annotations:
-        truths[one['image_id']].append(one)
+    for annotation in file.annotations:
+        truths[annotation['image_id']].append(annotation)
     for one in found:
         if one['score'] >= score_thr:
             results[one['image_id']].append(one)

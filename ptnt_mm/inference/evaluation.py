@@ -34,9 +34,9 @@ def draw_predictions(config: Config, folder: Path) -> None:
     if host is not None and host.draws:
         # The folder that the images of all joined data sets are in.
         roots = []
-        for one in data_sets(config, 'test'):
-            prefix = one.prefixes.get('img_path') or ''
-            roots.append(os.path.abspath(Path(one.settings.get('data_root') or '', prefix)))
+        for dataset in data_sets(config, 'test'):
+            prefix = dataset.prefixes.get('img_path') or ''
+            roots.append(os.path.abspath(Path(dataset.settings.get('data_root') or '', prefix)))
         hook = dict(type=host.draws, folder=str(folder), root=os.path.commonpath(roots))
         config.custom_hooks = [*(config.get('custom_hooks') or []), hook]
         return

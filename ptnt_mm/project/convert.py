@@ -53,10 +53,10 @@ def _objects(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[
 
 def _with_masks(labels: Labels, image: LabelledImage) -> LabelledImage:
     """The image without the objects that have a box alone, which become problems."""
-    kept = tuple(one for one in image.objects if one.segmentation is not None)
-    for one in image.objects:
-        if one.segmentation is None:
-            labels.report(image.path, 'objects that have a box and no mask', one.label)
+    kept = tuple(item for item in image.objects if item.segmentation is not None)
+    for item in image.objects:
+        if item.segmentation is None:
+            labels.report(image.path, 'objects that have a box and no mask', item.label)
     return replace(image, objects=kept)
 
 
@@ -69,17 +69,17 @@ def _write_coco(
         name = image.path.relative_to(root).as_posix()
         width, height = image.size
         entries.append(dict(id=number, file_name=name, width=width, height=height))
-        for one in image.objects:
+        for item in image.objects:
             annotation = dict(
                 id=len(annotations) + 1,
                 image_id=number,
-                category_id=numbers[one.label],
-                bbox=[round(value, 2) for value in one.box],
-                area=round(area(one, image.size), 2),
-                iscrowd=int(one.ignored),
+                category_id=numbers[item.label],
+                bbox=[round(value, 2) for value in item.box],
+                area=round(area(item, image.size), 2),
+                iscrowd=int(item.ignored),
             )
             if masks:
-                annotation['segmentation'] = one.segmentation
+                annotation['segmentation'] = item.segmentation
             annotations.append(annotation)
     categories = [dict(id=number, name=name) for name, number in numbers.items()]
     content = dict(images=entries, annotations=annotations, categories=categories)

@@ -47,10 +47,10 @@ class Facts:
 def small_object(images: Sequence[LabelledImage]) -> float | None:
     """The side of a small object, as a share of the longer side of its image."""
     sides = [
-        (one.box[2] * one.box[3]) ** 0.5 / max(image.size)
+        (item.box[2] * item.box[3]) ** 0.5 / max(image.size)
         for image in images
-        for one in image.objects
-        if not one.ignored
+        for item in image.objects
+        if not item.ignored
     ]
     return float(np.quantile(sides, 0.1)) if sides else None
 

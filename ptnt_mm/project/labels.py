@@ -103,8 +103,8 @@ class Labels:
 
     def has_masks(self) -> bool:
         """Whether most objects have a segmentation."""
-        objects = [one for image in self.images for one in image.objects]
-        return sum(one.segmentation is not None for one in objects) > len(objects) / 2
+        objects = [item for image in self.images for item in image.objects]
+        return sum(item.segmentation is not None for item in objects) > len(objects) / 2
 
 
 def box_around(points: Sequence[float]) -> Box:

@@ -143,10 +143,10 @@ class DetectionReport:
     def _images(self) -> dict[int, tuple[list[Detection], list[Truth]]]:
         """The detections and objects of every image."""
         images = defaultdict(lambda: ([], []))
-        for one in self.split.detections:
-            images[one.entry['image_id']][0].append(one)
-        for one in self.split.truths.values():
-            images[one.entry['image_id']][1].append(one)
+        for detection in self.split.detections:
+            images[detection.entry['image_id']][0].append(detection)
+        for truth in self.split.truths.values():
+            images[truth.entry['image_id']][1].append(truth)
         return {image: images[image] for image in self.scores.evaluation.params.imgIds}
 
     def _pairs(

@@ -80,7 +80,9 @@ class ErrorSplit:
     def counts(self) -> Counter[Kind]:
         """How many errors of each kind there are."""
         missed = sum(truth.score is None for truth in self.truths.values())
-        return Counter(one.kind for one in self.detections) + Counter({Kind.MISSED: missed})
+        return Counter(detection.kind for detection in self.detections) + Counter(
+            {Kind.MISSED: missed}
+        )
 
     @cached_property
     def costs(self) -> dict[Kind, float]:
@@ -90,20 +92,22 @@ class ErrorSplit:
 
     def average_precision(self, fixed: Collection[Kind] = ()) -> float:
         """AP at an IoU of 0.5 in [0, 1] if all errors of some kinds were fixed."""
-        correct = {one.target for one in self.detections if one.kind is Kind.CORRECT}
+        correct = {
+            detection.target for detection in self.detections if detection.kind is Kind.CORRECT
+        }
         # An object gets one detection at most: of those to fix, that of the highest score.
         best = {}
         for one in sorted(self.detections, key=lambda one: one.entry['score']):
             if one.kind in _FIXABLE.intersection(fixed) and one.target not in correct:
                 best[one.target] = one
         results = defaultdict(list)
-        for one in self.detections:
-            result = one.entry['score'], one.kind is Kind.CORRECT
-            if one.kind not in fixed:
-                results[one.entry['category_id']].append(result)
-            elif best.get(one.target) is one:
-                category = self.truths[one.target].entry['category_id']
-                results[category].append((one.entry['score'], True))
+        for detection in self.detections:
+            result = detection.entry['score'], detection.kind is Kind.CORRECT
+            if detection.kind not in fixed:
+                results[detection.entry['category_id']].append(result)
+            elif best.get(detection.target) is detection:
+                category = self.truths[detection.target].entry['category_id']
+                results[category].append((detection.entry['score'], True))
         objects = Counter(
             truth.entry['category_id']
             for truth in self.truths.values()
@@ -130,11 +134,11 @@ def split_errors(evaluation: COCOeval) -> ErrorSplit:
                     kind = Kind.CORRECT if target else Kind.BACKGROUND
                     entry = evaluation.cocoDt.anns[key]
                     detections.append(Detection(entry, kind, int(target) or None))
-        false = [one for one in detections if one.kind is not Kind.CORRECT]
+        false = [detection for detection in detections if detection.kind is not Kind.CORRECT]
         _explain(evaluation, false, [truth.entry for truth in truths.values()])
-        for one in detections:
-            if truth := truths.get(one.target):
-                truth.score = max(truth.score or 0, one.entry['score'])
+        for detection in detections:
+            if truth := truths.get(detection.target):
+                truth.score = max(truth.score or 0, detection.entry['score'])
         split.detections += detections
         split.truths |= truths
     return split
@@ -157,19 +161,19 @@ def _explain(evaluation: COCOeval, false: list[Detection], truths: list[dict]) -
     The order is that of TIDE's own code, where more than one kind would fit.
     """
     categories = np.array([truth['category_id'] for truth in truths])
-    ious = overlaps(evaluation, [one.entry for one in false], truths)
-    for one, row in zip(false, ious, strict=True):
-        same = categories == one.entry['category_id']
+    ious = overlaps(evaluation, [detection.entry for detection in false], truths)
+    for detection, row in zip(false, ious, strict=True):
+        same = categories == detection.entry['category_id']
         own, other = row * same, row * ~same
         best_own, best_other = own.max(initial=0), other.max(initial=0)
         if _BACKGROUND <= best_own < FOREGROUND:
-            one.kind, one.target = Kind.LOCALISATION, truths[own.argmax()]['id']
+            detection.kind, detection.target = Kind.LOCALISATION, truths[own.argmax()]['id']
         elif best_other >= FOREGROUND:
-            one.kind, one.target = Kind.CLASSIFICATION, truths[other.argmax()]['id']
+            detection.kind, detection.target = Kind.CLASSIFICATION, truths[other.argmax()]['id']
         elif best_own >= FOREGROUND:
-            one.kind = Kind.DUPLICATE
+            detection.kind = Kind.DUPLICATE
         elif best_other > _BACKGROUND:
-            one.kind = Kind.BOTH
+            detection.kind = Kind.BOTH
 
 
 def _average_precision(results: list[tuple[float, bool]], objects: int) -> float:

@@ -116,7 +116,7 @@ def _object(
 
 def _drop_group(labels: Labels) -> None:
     """Drop Roboflow's first category, which is the name of the project and of no object."""
-    counts = Counter(one.label for image in labels.images for one in image.objects)
+    counts = Counter(item.label for image in labels.images for item in image.objects)
     for name in [name for name in labels.classes if name in labels.groups and not counts[name]]:
         if len(labels.classes) > 1:
             labels.classes.remove(name)

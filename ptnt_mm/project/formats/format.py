@@ -98,17 +98,19 @@ class Collector:
     def add(self, file: Path, image: LabelledImage, objects: Iterable[LabelledObject]) -> None:
         """Add objects to an image, cut to it; the same one twice is one."""
         kept = list(self._images[image.path].objects)
-        for one in objects:
-            mask, fault = checked(one.segmentation, image.size)
+        for item in objects:
+            mask, fault = checked(item.segmentation, image.size)
             if fault:
-                detail = f'{fault}: {one.label} in {image.path.name}'
+                detail = f'{fault}: {item.label} in {image.path.name}'
                 self.labels.report(file, 'masks that cannot be drawn', detail)
-                one = replace(one, segmentation=mask)
-            whole, fault = fitted(one, image.size)
+                item = replace(item, segmentation=mask)
+            whole, fault = fitted(item, image.size)
             if fault:
-                self.labels.report(file, fault, f'{one.label} {_numbers(one.box)} in {image.size}')
+                self.labels.report(
+                    file, fault, f'{item.label} {_numbers(item.box)} in {image.size}'
+                )
             if whole in kept:
-                self.labels.report(file, 'objects that are there twice', one.label)
+                self.labels.report(file, 'objects that are there twice', item.label)
             elif whole is not None:
                 self.labels.add_class(whole.label)
                 kept.append(whole)

@@ -134,9 +134,9 @@ def _mask(label: str, points: list, shape: dict[str, Any], size: tuple[int, int]
 def _grouped(objects: list[tuple[object, LabelledObject]]) -> Iterator[LabelledObject]:
     """The objects; polygons of one label and group are parts of one."""
     parts: dict[tuple, list[LabelledObject]] = {}
-    for i, (group, one) in enumerate(objects):
-        is_part = group is not None and isinstance(one.segmentation, list)
-        parts.setdefault((one.label, str(group)) if is_part else (i,), []).append(one)
+    for i, (group, item) in enumerate(objects):
+        is_part = group is not None and isinstance(item.segmentation, list)
+        parts.setdefault((item.label, str(group)) if is_part else (i,), []).append(item)
     for members in parts.values():
         if len(members) == 1:
             yield members[0]
