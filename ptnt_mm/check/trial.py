@@ -21,10 +21,10 @@ from ptnt_mm.engine.hosts import scope_of
 
 _MANY_WEIGHTS = 300_000_000
 _NUMBER = (int, float)
-_REGIONS = 64  # that the second stage of a detector works on
+_REGIONS = 64  # regions for the second stage of a detector
 _MANY = dict(rpn=['max_per_img'], rpn_proposal=['max_per_img'], sampler=['num'])
 
-# Parts of models ask MMEngine how far training is.
+# Parts of models read the progress of training from MMEngine.
 _BEGINNING = dict(iter=0, epoch=0, max_iters=1000, max_epochs=10)
 
 WHOLE = 10**6  # pixels: larger than any image

@@ -377,7 +377,7 @@ FAULTS = {
     'masks loaded too early': (
         settings({VAL_SET + 'pipeline': [LOAD, LOAD_MASKS, RESIZE, PACK]}),
         ERROR,
-        ('Resize behind LoadAnnotations', 'evaluation would break off'),
+        ('Resize after LoadAnnotations', 'evaluation would fail'),
     ),
     # Crops
     'crops larger than the size': (

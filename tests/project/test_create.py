@@ -110,7 +110,7 @@ def test_difficult_objects_are_crowds(untried, tmp_path: Path):
         (Wishes(backbone='NoSuchNetwork'), 'NoSuchNetwork'),
         (Wishes(weights='/nowhere.pth'), '/nowhere.pth'),
         (Wishes(weights='published'), 'ptnt_ti has none'),
-        (Wishes(task='instance'), 'boxes alone'),
+        (Wishes(task='instance'), 'only boxes'),
         (Wishes(format='cvat'), 'CVAT|annotations'),
     ],
 )

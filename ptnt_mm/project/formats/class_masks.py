@@ -80,7 +80,7 @@ def _classes(
         names = list(dict.fromkeys(table.colours.values()))
         if unknown := sorted(values - table.colours.keys()):
             shown = first_few(map(shown_value, unknown))
-            labels.notes.append(f'colours that the table does not name are ignored: {shown}')
+            labels.notes.append(f'colours that are not in the table are ignored: {shown}')
         return names, {value: names.index(name) for value, name in table.colours.items()}
     if values <= {0, 255}:
         return ['background', 'object'], {0: 0, 255: 1}
@@ -89,7 +89,7 @@ def _classes(
         names = [table.names.get(i, f'class {i}') for i in range(last + 1)]
         return names, {i: i for i in range(last + 1) if i != IGNORED}
     indices = sorted(values - {IGNORED})
-    # A few values far apart are shades of grey, drawn to be seen.
+    # A few values far apart are shades of grey, chosen to be visible.
     if indices[-1] >= 2 * len(indices) + 20:
         indices = sorted(values)
         shades = ', '.join(map(str, indices))
@@ -137,7 +137,7 @@ def _stem(file: Path) -> str:
 
 
 def _key(tree: Tree, file: Path) -> tuple[str, ...]:
-    """What an image and its mask have in common: folders without their kind, and the name."""
+    """The key that an image and its mask share: folders without their kind, and the name."""
     folders = [part.casefold() for part in tree.folders(file)]
     kept = (_without_kind(folder) for folder in folders)
     return (*filter(None, kept), _stem(file))
@@ -152,7 +152,7 @@ def _without_kind(folder: str) -> str:
 FORMAT = Format(
     'class-masks',
     'Masks of classes',
-    'masks of the names of images, in masks/, labels/, SegmentationClass/ or as NAME_mask.png',
+    'masks named like the images, in masks/, labels/, SegmentationClass/ or as NAME_mask.png',
     ('semantic',),
     _find,
     _read,

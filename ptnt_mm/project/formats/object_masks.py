@@ -20,7 +20,7 @@ _CLASS = 'object'
 def _find(tree: Tree) -> str:
     masks = _masks(tree)
     total = sum(map(len, masks.values()))
-    # One mask for each image would be a mask of classes.
+    # One mask for each image would be a class mask.
     if total <= len(masks):
         return ''
     return f'{len(masks):,} images with a folder of masks each, {total:,} masks'
