@@ -29,20 +29,20 @@ PACKAGES = {
     'openvino': ('onnx', 'onnxscript', 'openvino'),
     'torch-export': (),
 }
-"""What a format is written with, and run to be compared."""
+"""Packages that are needed to write and to run each format."""
 
 OLDEST_TORCH = '2.9'
-"""That can export; graphs of older ones hold custom operators, or checks of sizes."""
+"""Oldest supported version; graphs of older ones contain custom operators or checks of sizes."""
 
 _OPSET = 20
 
 _COARSEST = 128
-"""Stride in pixels of the coarsest level of our pyramids."""
+"""Stride in pixels of the coarsest level of this package's pyramids."""
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep to themselves what exporters say of their own parts, which nobody can act on."""
+    """Suppress messages of exporters about their internals, which are not actionable."""
     with warnings.catch_warnings(action='ignore'):
         logging.disable(logging.WARNING)
         try:
@@ -55,9 +55,9 @@ def take_graph(network: EndToEndModel, size: tuple[int, int], dynamic: bool) -> 
     """Export a network with torch, or raise a UserError if torch is too old.
 
     Args:
-        network: What is exported.
-        size: Height and width of the input; of an example that is large enough, if ``dynamic``.
-        dynamic: Whether the graph takes any number of images of any size.
+        network: The network to export.
+        size: Height and width of the input; if ``dynamic``, of a sufficiently large example.
+        dynamic: Whether the graph accepts any number of images of any size.
     """
     if torch.__version__ < OLDEST_TORCH:
         raise UserError(f'export needs torch {OLDEST_TORCH}, and this is {torch.__version__}')
@@ -80,7 +80,7 @@ def take_graph(network: EndToEndModel, size: tuple[int, int], dynamic: bool) -> 
 
 
 def resize_positions_once(network: nn.Module) -> None:
-    """Have position tables resized by the next image; all later ones are of the same size."""
+    """Resize position tables with the next image; all later ones have the same size."""
     for module in network.modules():
         position = getattr(module, 'position', None)
         for name in ('factors', 'encode'):
@@ -100,7 +100,7 @@ def _once(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def to_onnx(program: ExportedProgram, network: EndToEndModel) -> bytes:
-    """An ONNX file with standard operators alone, of a network's graph."""
+    """An ONNX file with only standard operators, from a network's graph."""
     with quiet():
         exported = torch.onnx.export(
             program,
@@ -116,17 +116,17 @@ def to_onnx(program: ExportedProgram, network: EndToEndModel) -> bytes:
 
 
 def _simplify(model: Any) -> None:
-    """Compute what depends on no input, and drop what nothing needs.
+    """Fold constants, and remove unused nodes, in place.
 
-    Half of an export would go into onnxscript's search for patterns of operators, which runtimes do
-    themselves when they load a file. The model, of onnx_ir, is changed.
+    onnxscript's search for operator patterns would take half of the export, and runtimes do the
+    same when they load a file. The model is one of onnx_ir.
     """
     from onnx_ir import passes
     from onnx_ir.passes import common
     from onnxscript import optimizer
 
     common.InlinePass()(model)
-    # Weights are transposed once, however large; int8 looks for them beside their layers.
+    # Weights are transposed once, however large; int8 expects them beside their layers.
     optimizer.fold_constants(
         model,
         onnx_shape_inference=True,
@@ -144,9 +144,9 @@ def _simplify(model: Any) -> None:
 
 
 def halved(body: bytes) -> bytes:
-    """Store large float32 weights of an ONNX file as float16, each with a cast behind it.
+    """Store large float32 weights of an ONNX file as float16, each followed by a cast.
 
-    Runtimes compute in float32 all the same.
+    Runtimes still compute in float32.
     """
     import numpy as np
     from onnx import TensorProto, helper, load_from_string, numpy_helper
@@ -190,7 +190,7 @@ def write_program(file: Path, program: ExportedProgram, about: ExportInfo) -> No
 
 def as_arrays(program: ExportedProgram, network: EndToEndModel) -> Callable[[dict], dict]:
     """A torch.export program with the interface of ``ptnt_mm.deploy``'s runtimes."""
-    # Without checks of sizes: torch takes some properties of its example for those of all images.
+    # Without checks of sizes: torch generalises some properties of its example to all images.
     module = program.module(check_guards=False)
 
     def run(inputs: dict) -> dict:

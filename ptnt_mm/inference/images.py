@@ -38,8 +38,8 @@ def find_images(folder: Path, without: Path) -> Images:
         (files if path.suffix.lower() in FORMATS else skipped).append(name)
     if not files:
         raise UserError(
-            f'{folder} contains no images and {len(skipped)} other files: expected files that end in '
-            f'{", ".join(FORMATS)}'
+            f'{folder} contains no images and {len(skipped)} other files: expected files that end '
+            f'in {", ".join(FORMATS)}'
         )
     return Images(folder, tuple(files), tuple(skipped))
 

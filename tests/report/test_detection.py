@@ -51,5 +51,5 @@ def test_annotations_that_are_elsewhere(tmp_path: Path):
     report = run.read_report()
     assert report.scores.classes == {1: 'ball', 2: 'cup'}, "the data set's own file"
     run.config.test_dataloader.dataset.ann_file = 's3://bucket/val.json'
-    with pytest.raises(UserError, match='names no local file of annotations'):
+    with pytest.raises(UserError, match='has no local annotation file'):
         run.read_report()
