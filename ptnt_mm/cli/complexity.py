@@ -17,7 +17,7 @@ from ptnt_mm.utils.progress import waiting
 
 
 def main(words: list[str] | None = None) -> int:
-    """Count what the command line names; the exit status."""
+    """Count a model's operations; return the exit status."""
     return new_parser().run(_run, words)
 
 

@@ -93,13 +93,13 @@ def _read_results(results_file: Path, file: CocoFile) -> list[dict]:
         isinstance(one, dict) and keys <= one.keys() for one in found
     ):
         raise UserError(
-            f'{results_file} holds no COCO results: it needs a list of dictionaries with '
+            f'{results_file} contains no COCO results: it needs a list of dictionaries with '
             f"{', '.join(sorted(keys))}, such as the .bbox.json that mmdet's CocoMetric writes."
         )
     for one in found:
         if one['image_id'] not in file.images or one['category_id'] not in file.names:
             raise UserError(
-                f'{results_file} belongs to other annotations: they know no picture '
+                f'{results_file} belongs to other annotations: they have no picture '
                 f'{one["image_id"]} or no category {one["category_id"]}.'
             )
     return found
@@ -186,7 +186,7 @@ def draw_maps(
     names = sorted(path.name for path in results_folder.glob('*.png'))
     if not names:
         raise UserError(
-            f'{results_folder} holds no .png maps: write them with tools/test.py --cfg-options '
+            f'{results_folder} contains no .png maps: write them with tools/test.py --cfg-options '
             f'test_evaluator.output_dir={results_folder}'
         )
     pictures = {path.stem: path for path in sorted(image_folder.glob('*')) if path.is_file()}
@@ -231,7 +231,7 @@ def _draw_map(axes: Axes, indices: np.ndarray, tones: np.ndarray) -> None:
 
 
 def _spread(pictures: Sequence[Any], num_images: int) -> list[Any]:
-    """Choose ``num_images`` pictures, evenly spaced; all of them if there are no more."""
+    """Choose ``num_images`` pictures, evenly spaced, or all if there are not more."""
     if num_images < 1:
         raise UserError(f'num_images is {num_images}; give 1 or more.')
     if num_images >= len(pictures):

@@ -1,8 +1,8 @@
-"""Look at one installed package each, for the doctor, in another process.
+"""Probes of the doctor, each of which tests one installed package in another process.
 
-A broken package can do more than raise: it can end the process. So `ask_probes` runs this very file
-with the names of probes, and again with those that are left if one of them ended it. Nothing but
-the standard library is imported at its top.
+A broken package can do more than raise: it can end the process. So `ask_probes` runs this file with
+the names of probes, and again with the remaining ones if one of them ended it. It imports only the
+standard library at its top.
 """
 
 import json
@@ -21,14 +21,14 @@ _MARK = 'answer of the probe: '
 
 @dataclass(frozen=True)
 class Answer:
-    """What a probe saw, or what stopped it."""
+    """The result of a probe, or its error."""
 
     works: bool
     text: str
 
 
 def probe_cuda() -> str:
-    """Run an addition on each GPU; there must be one where the driver has one."""
+    """Run an addition on each GPU; torch must find one if the driver does."""
     import torch
 
     built = f'torch is built for CUDA {torch.version.cuda}'
@@ -45,7 +45,7 @@ def probe_cuda() -> str:
 
 
 def probe_operators() -> str:
-    """Run one of mmcv's operators on the CPU and on each GPU, and tell whose it is."""
+    """Run one of mmcv's operators on the CPU and on each GPU, and return its provider."""
     import torch
 
     from ptnt_mm.mmcv_ops import place
@@ -71,7 +71,7 @@ def probe_import(module: str) -> str:
 
 
 def probe_host(module: str) -> str:
-    """Import the models of a host, which need mmcv's operators, or ours where those are missing."""
+    """Import the models of a host, which need mmcv's operators, or ours if those are missing."""
     from ptnt_mm.mmcv_ops import place
 
     place.offer()
@@ -79,7 +79,7 @@ def probe_host(module: str) -> str:
 
 
 def probe_registry() -> str:
-    """Find our classes where MMEngine's configs look for them."""
+    """Look up our classes in MMEngine's registry."""
     from mmengine.registry import MODELS
 
     import ptnt_mm
@@ -133,14 +133,14 @@ def _run_process(names: list[str]) -> tuple[list[tuple[str, Answer]], str]:
             process.kill()
             said, _ = process.communicate()
             end = f'it gave no answer within {PROBE_SECONDS} s'
-    # Libraries print, too.
+    # Libraries also print.
     lines = (line.partition(_MARK) for line in said.splitlines())
     answers = [json.loads(answer) for _, mark, answer in lines if mark]
     return [(name, Answer(*rest)) for name, *rest in answers], end
 
 
 def nvidia_driver() -> str:
-    """Read the version of the NVIDIA driver; empty where none works."""
+    """Read the version of the NVIDIA driver; empty if none works."""
     command = ['nvidia-smi', '--query-gpu=driver_version', '--format=csv,noheader']
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
@@ -150,7 +150,7 @@ def nvidia_driver() -> str:
 
 
 def cpu_is_wanted() -> bool:
-    """Tell whether the user leaves the GPUs unused."""
+    """Whether the user has disabled the GPUs."""
     return os.environ.get('PTNT_CUDA') == '0'
 
 

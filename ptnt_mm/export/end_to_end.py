@@ -190,9 +190,9 @@ class TwoStageDetector(EndToEndDetector):
     def masks(self, levels: Sequence[Tensor], boxes: Tensor, labels: Tensor) -> Tensor:
         """Boxes (B, D, 4) and labels (B, D) -> masks (B, D, side, side), zeros without a box."""
         rois, classes = _with_image(boxes), labels.flatten()
-        # The head is as heavy as the rest of the network: it looks at boxes, and at no padding.
+        # The head is as heavy as the rest of the network, so it skips the padding.
         is_box = labels >= 0
-        # Its layers want one region at least: the first place is always looked at.
+        # Its layers need at least one region, so the first place is always included.
         first = torch.arange(labels.shape[1], device=labels.device) == 0
         there = (is_box | first).flatten().nonzero()[:, 0]
         torch._check(there.shape[0] > 0)

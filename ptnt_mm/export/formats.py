@@ -63,13 +63,13 @@ def take_graph(network: EndToEndModel, size: tuple[int, int], dynamic: bool) -> 
         raise UserError(f'export needs torch {OLDEST_TORCH}, and this is {torch.__version__}')
     batch, shapes = 1, None
     if dynamic:
-        # 1 is special to torch.export, in a batch as in the height of the coarsest level.
+        # 1 is special to torch.export, both in a batch and in the height of the coarsest level.
         batch, size = 2, tuple(max(side, _COARSEST + 1) for side in size)
         shapes = ({0: Dim.AUTO, 1: Dim.AUTO, 2: Dim.AUTO}, {0: Dim.AUTO})
     images = torch.randint(0, 256, (batch, *size, 3), dtype=torch.uint8)
     inputs = images, torch.tensor([size] * batch)
     with torch.no_grad(), quiet():
-        # The host's model stays as it is: the file is compared with it.
+        # The host's model stays unchanged, because the file is compared with it.
         network = copy.deepcopy(network)
         if dynamic:
             keep_sizes_symbolic(network)

@@ -102,7 +102,7 @@ def test_list_and_copy_are_short_for_parts_of_configs(ptnt, capsys, tmp_path: Pa
 
 def test_a_library_that_is_missing_is_one_line(ptnt, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, 'ptnt_mm.api.training', None)
-    with pytest.raises(SystemExit, match='import of ptnt_mm.api.training .*ptnt doctor says'):
+    with pytest.raises(SystemExit, match='import of ptnt_mm.api.training .*ptnt doctor shows'):
         ptnt('train', 'config.py')
 
 

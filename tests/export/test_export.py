@@ -248,7 +248,7 @@ def test_int8_finds_nearly_the_same(folder: Path):
         ('y.onnx --int8', '--int8 and --calibrate FOLDER belong together'),
         ('y.onnx --calibrate photos', '--int8 and --calibrate FOLDER belong together'),
         ('y.onnx --int8 --calibrate none', 'there is no folder none'),
-        ('y.onnx --int8 --calibrate empty', 'empty holds no images'),
+        ('y.onnx --int8 --calibrate empty', 'empty contains no images'),
     ],
 )
 def test_what_cannot_work_is_said_before_the_work(

@@ -130,7 +130,7 @@ def roi_align(maps, rois, grad_output, scale, ratio, mode, aligned):
         maps: (B, C, H, W).
         rois: (N, 5).
         grad_output: (N, C, h, w).
-        scale: From the rois' coordinates to those of the maps.
+        scale: Factor from the rois' coordinates to those of the maps.
         ratio: Rows and columns of samples in a bin, above 0.
         mode: 'avg' or 'max'.
         aligned: Whether pixel centers are at half coordinates.

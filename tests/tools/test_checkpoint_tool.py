@@ -103,7 +103,7 @@ def test_inspect_a_size_that_is_no_multiple_of_64(tmp_path, capsys):
     torch.save(state, tmp_path / 'odd.pth')
     status, out, _ = run(capsys, 'inspect', tmp_path / 'odd.pth')
     assert status == 0
-    assert '224 px, no multiple of 64: its tables have to be converted' in out
+    assert '224 px, not a multiple of 64: its tables must be converted' in out
     assert 'complete, all 321' in out
 
 
@@ -244,11 +244,11 @@ def test_convert_overwrites_only_when_asked(tmp_path, capsys, authors):
         (('inspect', 'gone.pth'), 'gone.pth: no such file'),
         (('inspect', 'text.pth'), 'is a text file'),
         (('inspect', 'none.pth'), 'none.pth: contains no weights'),
-        (('convert', 'good.pth', 'out.onnx'), 'end the name in .safetensors or .pth'),
+        (('convert', 'good.pth', 'out.onnx'), 'ends in .safetensors or .pth'),
         (('convert', 'good.pth', 'nowhere/out.pth'), 'there is no folder nowhere'),
         (('convert', 'none.pth', 'out.pth'), 'none.pth: contains no weights'),
         (('publish', 'good.pth', 'nowhere'), 'nowhere is not a folder'),
-        (('publish', 'https://127.0.0.1/w.pth'), 'is an address: name a folder'),
+        (('publish', 'https://127.0.0.1/w.pth'), 'is an address: give a folder'),
         (('publish', 'none.pth'), 'none.pth: contains no weights'),
     ],
 )

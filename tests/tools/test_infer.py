@@ -41,7 +41,7 @@ def infer_six(folder: Path, *words: str) -> dict:
     assert 'Warning' not in done.stderr and 'Traceback' not in done.stderr
     out = 'work_dirs/infer/six'
     assert done.stdout == (
-        f'Looked at 5 images. Predictions: {out}/predictions.json  drawn: {out}/drawn\n'
+        f'Processed 5 images. Predictions: {out}/predictions.json  drawn: {out}/drawn\n'
     )
     found = json.loads((folder / out / 'predictions.json').read_text())
     assert [entry['file'] for entry in found['failed']] == ['corrupt.jpg']

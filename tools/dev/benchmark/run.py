@@ -1,4 +1,4 @@
-"""Run contenders in a setting, and measure what that costs."""
+"""Run contenders in a setting, and measure time, memory and operations."""
 
 import os
 import sys
@@ -50,7 +50,7 @@ def time_contenders(models: list[str], setting: Setting, rounds: int) -> list[Ro
 
 
 def with_costs(row: Row, threads: int) -> Row:
-    """Measure the memory of a contender and count its multiply-adds, too."""
+    """Measure the memory of a contender, and count its multiply-adds."""
     tell(f'memory of {row.name}')
     return replace(
         row,
