@@ -1,4 +1,4 @@
-"""Trainings that are killed, cut off and starved of space, and what is left of them.
+"""Runs that are killed, cut off and starved of space, and what is left of them.
 
 `make soak` runs all of it, `python tests/soak.py segmenter` what is trained by iterations. The
 suite runs a part (tests/tools/test_soak.py).
@@ -74,7 +74,7 @@ default_hooks = dict(
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of training.
+    """A kind of run.
 
     Attributes:
         name: For tables and folders.
@@ -95,7 +95,7 @@ SEGMENTER = Kind('segmenter', SMALL_MAPS, 'iter_24.pth', r'Iter\(train\) \[ ?([7
 
 @dataclass
 class Outcome:
-    """What became of the runs of one kind of fault."""
+    """Outcomes of the runs with one kind of fault."""
 
     fault: str
     injected: int = 0
@@ -108,7 +108,7 @@ class Soak:
 
     Args:
         folder: Holds ``data/demo``.
-        kind: What is trained.
+        kind: The kind of model.
     """
 
     def __init__(self, folder: Path, kind: Kind = DETECTOR):
@@ -207,7 +207,7 @@ class Soak:
         return Outcome(f'{self.kind.name} {fault}')
 
     def script(self, name: str, *wrapper: object) -> list[object]:
-        """What trains, or continues if there is something to continue, with its arguments."""
+        """The command that trains, or continues an existing run, with its arguments."""
         train, work_dir = ROOT / 'tools' / 'train.py', self.runs / name
         return [*wrapper, train, self.config, '--work-dir', work_dir, '--seed', 1, '--resume']
 

@@ -84,6 +84,6 @@ def _evaluate(run: TrainingRun) -> None:
         raise
     except Exception as error:  # a damaged image can make a host raise anything
         traceback.print_exc()
-        # What a worker of a data loader raises ends with its traceback's last line.
+        # The error of a data loader's worker ends with the last line of its traceback.
         reason = ''.join(traceback.format_exception_only(error)).strip().splitlines()[-1]
         raise UserError(f'its evaluation failed: {reason}') from error

@@ -102,7 +102,7 @@ def train(
 def _how_to_continue(
     work_dir: Path, command: tuple[str, ...], resume: str | None, launcher: str
 ) -> str:
-    """What is kept, and the command that continues the run."""
+    """Describe what is kept, and the command that continues the run."""
     checkpoint = latest_checkpoint(work_dir)
     kept = f'{checkpoint} is the last checkpoint' if checkpoint else 'no checkpoint was written yet'
     if not command:

@@ -46,7 +46,7 @@ KEYS = (
 
 _TESTING = ('model.test_cfg.*', 'tta_model.tta_cfg.*', 'model.train_cfg.*')
 _EVALUATING = ('val_dataloader.dataset*', 'test_dataloader.dataset*')
-# Whose shape is that of the time from begin to end.
+# Schedulers whose shape depends on the time from begin to end.
 _SHAPED = ('CosineAnnealingLR', 'CosineAnnealingMomentum', 'CosineAnnealingParamScheduler',
            'LinearLR', 'PolyLR', 'QuadraticWarmupLR')  # fmt: skip
 

@@ -11,7 +11,7 @@ from ptnt_mm.utils.errors import UserError
 BACKGROUND = 'background'  # the class with the index 0
 
 FAR = 10
-"""How far outside its image a polygon may lie, in sides of the image."""
+"""Limit for the distance of a polygon outside its image, in sides of the image."""
 
 
 def draw_mask(

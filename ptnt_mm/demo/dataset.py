@@ -128,7 +128,8 @@ def _reason_to_make(folder: Path, spec: DemoSpec, overwrite: bool) -> str | None
     if foreign:
         raise UserError(
             f'{folder} contains an outdated or changed demo data set and {len(foreign)} file(s) '
-            f'that were added to it, for example {foreign[0]}. Move them away, or choose another folder.'
+            f'that were added to it, for example {foreign[0]}. Move them away, or choose another '
+            'folder.'
         )
     if overwrite:
         return 'Overwrote'

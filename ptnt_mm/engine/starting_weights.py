@@ -30,7 +30,7 @@ _PER_START_KEYS += ('randomness.seed',)
 
 @dataclass(frozen=True)
 class Start:
-    """Where a run starts from.
+    """The start of a run.
 
     Attributes:
         weights: The file or address of weights, or of the checkpoint to continue from; None for

@@ -299,7 +299,7 @@ def _each(modules: nn.Module) -> list[nn.Module]:
 
 
 def build_network(model: nn.Module) -> EndToEndModel:
-    """How much of a model of mmdet or mmseg is exported; backbone and neck always are."""
+    """The exported part of a model of mmdet or mmseg; at least backbone and neck."""
     kind = type(model).__name__
     head = getattr(model, 'bbox_head', None)
     if (

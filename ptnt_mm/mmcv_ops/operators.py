@@ -58,8 +58,8 @@ def left_out(name: str):
     def missing(*args, **kwargs):
         raise NotImplementedError(
             f'{name} of mmcv is not among the operators that ptnt_mm builds from torchvision: to '
-            'get it, compile mmcv: python -m pip uninstall -y mmcv-lite && MMCV_WITH_OPS=1 python -m '
-            'pip install --no-build-isolation --no-binary mmcv mmcv==2.1.0'
+            'get it, compile mmcv: python -m pip uninstall -y mmcv-lite && MMCV_WITH_OPS=1 python '
+            '-m pip install --no-build-isolation --no-binary mmcv mmcv==2.1.0'
         )
 
     return missing

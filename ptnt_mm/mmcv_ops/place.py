@@ -20,7 +20,7 @@ COMPILED, INSTALLED, OFFERED, FOREIGN, NONE = (
     'foreign',
     'none',
 )
-"""Who provides mmcv's operators: `Source.kind`."""
+"""Providers of mmcv's operators: `Source.kind`."""
 
 
 class _Offer:
@@ -43,7 +43,7 @@ def offer() -> None:
 
 @dataclass(frozen=True)
 class Source:
-    """Who provides mmcv's operators (one of the kinds above), and from which file."""
+    """The provider of mmcv's operators (one of the kinds above), and its file."""
 
     kind: str
     file: Path | None = None

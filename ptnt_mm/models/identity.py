@@ -36,7 +36,7 @@ class Identity(NamedTuple):
     """None for a custom arch."""
 
     size: int | None
-    """Of the pretraining images in pixels; None without a square position table."""
+    """Size of the pretraining images in pixels; None without a square position table."""
 
     def __str__(self) -> str:
         name = f'{self.kind} {self.arch or "of an unknown arch"}'

@@ -25,7 +25,7 @@ Recipe = Mapping[str, Choice]
 
 @dataclass(frozen=True)
 class Rule:
-    """How one setting is chosen.
+    """A rule that chooses one setting.
 
     Attributes:
         setting: Its name in the config.

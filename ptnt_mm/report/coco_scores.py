@@ -41,7 +41,7 @@ class CocoScores:
 
     @property
     def kind(self) -> str:
-        """What was evaluated: 'bbox' or 'segm'."""
+        """The kind of results: 'bbox' or 'segm'."""
         return self.evaluation.params.iouType
 
     @property

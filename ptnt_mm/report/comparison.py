@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Unit(NamedTuple):
-    """How a figure is formatted, and whether higher is better."""
+    """Format of a figure, and whether higher is better."""
 
     pattern: str
     factor: float = 1

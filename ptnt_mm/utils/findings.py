@@ -9,7 +9,7 @@ from ptnt_mm.utils.text import first_few
 
 
 class Severity(StrEnum):
-    """How bad a finding is."""
+    """Severity of a finding."""
 
     ERROR = 'error'  # training or evaluation would break, or learn and measure something else
     WARNING = 'warning'  # probably not what was meant

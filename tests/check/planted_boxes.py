@@ -369,7 +369,7 @@ DAMAGED = {
     ),
     'indices beyond the end': (own(indices=[0, 99]), 'the data set cannot be built'),
 }
-"""What is planted, and words that must be said. All of it is found."""
+"""Planted faults, and words that the findings must contain. All are found."""
 
 
 def _run_lengths_of(change: Callable[[np.ndarray], dict]) -> Plant:
@@ -563,7 +563,7 @@ def _turned_and_annotated_so(demo: Demo) -> None:
 
 
 def _joined(demo: Demo) -> None:
-    """Two files over the same images, each with objects of its own."""
+    """Two files over the same images, each with different objects."""
     inner = demo.config().train_dataloader.dataset.to_dict()
     shutil.copy(demo.file('train'), demo.file('train').with_name('second.json'))
     second = dict(inner, ann_file='annotations/second.json')
@@ -700,7 +700,7 @@ MISSED = {
         lambda f: f.write_bytes(f.read_bytes()[: f.stat().st_size // 2] + b'\xff\xd9')
     ),
 }
-"""What no check looks for: most would need a look at images and boxes together."""
+"""Faults that no check finds: most would need images and boxes together."""
 
 MISSED_MASKS = {
     'a polygon with its points in disorder': _polygon(

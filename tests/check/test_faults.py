@@ -377,7 +377,7 @@ FAULTS = {
     ),
     'no mean': (settings({SCALE + 'mean': None}), WARNING, ('has mean=None',)),
 }
-"""What is planted, how bad it is, and words that must be said."""
+"""Planted faults, their severity, and words that the findings must contain."""
 
 
 @pytest.mark.parametrize('name', FAULTS)

@@ -460,7 +460,7 @@ FAULTS = {
         WARNING,
         ('measured by DepthMetric, not by IoUMetric',),
     ),
-    # What is the same for every host
+    # Equal for every host
     'another batch': (
         settings({'train_dataloader.batch_size': 2}),
         WARNING,
@@ -473,7 +473,7 @@ FAULTS = {
     ),
     'no mean': (settings({SCALE + 'mean': None}), WARNING, ('has mean=None',)),
 }
-"""What is planted, how bad it is, and words that must be said."""
+"""Planted faults, their severity, and words that the findings must contain."""
 
 
 def _as_palette(file: Path) -> None:
@@ -623,7 +623,7 @@ def test_whatever_a_setting_holds_there_is_no_traceback(masks: MaskDemo, key: st
     assert masks.findings('images', 'masks')
 
 
-def test_training_is_told_of_warnings_and_stopped_by_errors(masks: MaskDemo):
+def test_training_prints_warnings_and_stops_at_errors(masks: MaskDemo):
     assert check_before_training(masks.config()) == []
     masks.image('train', 3).unlink()
     (line,) = check_before_training(masks.config())

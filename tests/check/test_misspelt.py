@@ -158,7 +158,7 @@ def test_custom_keys_are_parts_of_parameters_names(demo: Demo):
 
 
 def test_custom_keys_of_a_part_that_the_backbone_has_not(demo: Demo):
-    """Our constructor refuses them when training begins; MMEngine's own passes over them."""
+    """Our constructor refuses them when training begins; MMEngine's ignores them."""
     demo.options['model.backbone.position'] = 'peg'
     demo.options['optim_wrapper.paramwise_cfg.custom_keys.outer_pos'] = dict(decay_mult=0.0)
     config = demo.config()

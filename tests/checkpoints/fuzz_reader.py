@@ -58,7 +58,7 @@ leaves = st.one_of(
 
 
 def larger(parts):
-    """What can be made of parts: containers, calls, instances, states, numbered objects."""
+    """Combinations of parts: containers, calls, instances, states, numbered objects."""
     tuples = st.lists(parts, max_size=7).map(tuple)
     keyed = st.dictionaries(texts, parts, max_size=4)
     raw = parts.map(lambda part: attacks.Raw(attacks.pack(part)))
@@ -153,7 +153,7 @@ outcomes: Counter = Counter()
 
 
 def used(value) -> None:
-    """What others do with a checkpoint."""
+    """Use a checkpoint as other code does."""
     repr(value)
     copy.deepcopy(value)
     torch.save(value, io.BytesIO())
@@ -178,7 +178,7 @@ def try_file(write, path: Path, before: dict) -> None:
 
 
 def fuzz(number: int, folder: Path, again: bool = False) -> None:
-    """Try so many files, the same ones each time or others."""
+    """Try a number of files, the same ones each time or others."""
     path = folder / 'fuzzed.pth'
     path.write_bytes(HONEST[True])
     used(read_checkpoint(path))  # torch imports parts of itself late

@@ -186,7 +186,7 @@ def everything() -> dict:
     )
 
 
-# What is made of checked parts: a tensor's storage, a HistoryBuffer, the place of tensors.
+# Objects made from checked parts: a tensor's storage, a HistoryBuffer, the place of tensors.
 MADE_OF = {
     'Counter.__init__',
     'Counter.update',
@@ -355,7 +355,7 @@ def test_others_read_safely_inside(tmp_path, canary, monkeypatch, before):
         torch.load(path, weights_only=False)
     with pytest.raises(CheckpointError, match='refused'), reading_safely():
         torch.load(io.BytesIO(path.read_bytes()), weights_only=False, pickle_module=pickle)
-    # Who keeps torch.load under a name of his own is held by torch.
+    # For code that kept a reference to torch.load, torch enforces safety.
     with pytest.raises(pickle.UnpicklingError), reading_safely():
         original(path, weights_only=False)
     with pytest.raises(RuntimeError, match='pickle_module'), reading_safely():

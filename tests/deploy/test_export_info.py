@@ -30,7 +30,7 @@ def write(file: Path, body: bytes = b'body' * 100) -> Path:
     return file
 
 
-def test_a_file_says_what_it_is(tmp_path: Path):
+def test_a_file_contains_facts_about_itself(tmp_path: Path):
     about = read_export_info(write(tmp_path / 'x.onnx'))
     assert replace(about, sha256='', length=0) == ABOUT and about.length == 400
 
@@ -68,7 +68,7 @@ def with_other_classes(data: bytes) -> bytes:
         (lambda data: data[400:].replace(b'"task"', b'"tusk"'), 'is damaged'),
     ],
 )
-def test_what_is_not_whole_is_refused(tmp_path: Path, change, message: str):
+def test_incomplete_files_are_refused(tmp_path: Path, change, message: str):
     file = write(tmp_path / 'x.onnx')
     file.write_bytes(change(file.read_bytes()))
     with pytest.raises(UserError, match=message) as caught:
@@ -94,7 +94,7 @@ def test_weights_of_another_xml_are_refused(tmp_path: Path):
 
 
 def forged(file: Path, **fields: object) -> Path:
-    """A file whose checksum is right, whatever its description says."""
+    """A file with a correct checksum, whatever its description."""
     body = b'body' * 100
     file.write_bytes(with_export_info(body, replace(ABOUT, **fields), file.suffix))
     return file

@@ -12,7 +12,6 @@ from mmengine.model import BaseModel
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
-from ptnt_mm.cli import complexity as command
 from ptnt_mm.engine.complexity import build_by_name, measure_complexity, use_published_attention
 from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.utils.errors import UserError
@@ -256,7 +255,7 @@ class Host(BaseModel):
         return self.conv(inputs[..., :height, :width])
 
 
-def test_whole_models_get_what_they_ask_for_and_stay_as_they_were():
+def test_complete_models_get_their_inputs_and_stay_unchanged():
     model = Host()
     assert measure_complexity(model, (8, 16)).total.multiply_adds == 3 * 2 * 8 * 16
     assert model.training
@@ -279,7 +278,7 @@ def test_tool_prints_the_table_and_writes_json(tmp_path, capsys):
     assert [path.name for path in tmp_path.iterdir()] == ['cost.json']
 
 
-def test_tool_prints_json_and_replaces_a_file_only_when_told(tmp_path, capsys):
+def test_tool_prints_json_and_replaces_a_file_only_on_request(tmp_path, capsys):
     file = tmp_path / 'cost.json'
     file.write_text('mine')
     words = ('tiny', '--shape', 64, 64, '--format', 'json', '--json', file)
@@ -292,7 +291,8 @@ def test_tool_prints_json_and_replaces_a_file_only_when_told(tmp_path, capsys):
 
 def test_json_has_standard_output_to_itself(monkeypatch, capsys):
     """mmpretrain logs to it while it builds some models."""
-    monkeypatch.setattr(command, 'build_by_name', lambda name: print('to_onehot is set') or Bare())
+    built = 'ptnt_mm.engine.complexity.build_by_name'
+    monkeypatch.setattr(built, lambda name: print('to_onehot is set') or Bare())
     assert run('bare', '--shape', 8, 8, '--format', 'json') == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out)['model'] == 'bare' and 'to_onehot is set' in printed.err
@@ -314,7 +314,7 @@ def test_tool_explains_bad_input(arguments, message, capsys, tmp_path, monkeypat
     assert message in capsys.readouterr().err
 
 
-def test_tool_says_when_the_disk_refuses(tmp_path, capsys):
+def test_tool_reports_a_disk_error(tmp_path, capsys):
     assert run('tiny', '--shape', 64, 64, '--overwrite', '--json', tmp_path) == 1
     assert 'cannot be written: Is a directory' in capsys.readouterr().err
 

@@ -55,7 +55,7 @@ def test_a_name_is_as_good_as_a_path():
         ("custom_imports = dict(imports=['no_such_module'])", 'no_such_module'),
     ],
 )
-def test_a_broken_config_says_what_is_wrong(text: str, message: str, tmp_path: Path):
+def test_a_broken_config_is_explained(text: str, message: str, tmp_path: Path):
     with pytest.raises(UserError, match=message):
         read_config(_write(tmp_path, text))
 

@@ -1,4 +1,4 @@
-"""What the system does to a run, explained in one line."""
+"""System failures during a run are explained in one line."""
 
 import errno
 import io

@@ -85,7 +85,7 @@ def test_the_same_file_counts_once(tmp_path: Path, monkeypatch, toy, workers: in
 
 @pytest.mark.parametrize('workers', [0, 2])
 def test_an_error_of_every_image_ends_training(tmp_path: Path, monkeypatch, workers: int):
-    """No iteration ends, and the error that is behind it is told."""
+    """No iteration ends, and the underlying error is reported."""
 
     def failing(self, results):
         raise ValueError('a wrong setting of mine')
@@ -195,7 +195,7 @@ def test_a_worker_that_dies_is_explained(tmp_path: Path, monkeypatch):
 
 
 def warnings_of(work_dir: Path, seconds: float, monkeypatch) -> str:
-    """What is logged when every image takes some time to load."""
+    """The log of a run in which every image takes some time to load."""
     read = ToyNoise.__call__
 
     def slow(self, results: dict) -> dict:
@@ -234,7 +234,7 @@ def test_times_that_nobody_measures_are_no_failure(tmp_path: Path):
 
 
 def test_an_evaluation_that_found_nothing_is_explained_once(caplog):
-    """mmdet calls it an error and says no more."""
+    """mmdet logs an error without an explanation."""
     hook, runner = HealthHook(), SimpleNamespace(logger=logging.getLogger('health'))
     for metrics in (None, dict(mAP=0.0), {}, {}):
         hook.after_val_epoch(runner, metrics)

@@ -1,4 +1,4 @@
-"""A run that was stopped and resumed is the run that was not stopped."""
+"""Resuming a stopped run gives the same results as not stopping it."""
 
 import sys
 from pathlib import Path

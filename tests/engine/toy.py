@@ -1,4 +1,4 @@
-"""Trainings of seconds, with all that can differ between two runs: workers, dropout, momentum."""
+"""Runs of seconds, with all that can differ between two runs: workers, dropout, momentum."""
 
 import gc
 import random

@@ -65,7 +65,7 @@ def folder(config: Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_file_says_what_it_is(folder: Path):
+def test_the_file_contains_facts_about_itself(folder: Path):
     about = read_export_info(folder / 'x.onnx')
     assert about.task == 'detection' and tuple(about.classes) == CLASSES
     assert about.size == [192, 256] and about.scale == [256, 192]
@@ -88,7 +88,7 @@ def test_only_standard_operators_are_used(folder: Path):
     assert json.loads(entry.value)['task'] == 'detection'
 
 
-def test_runtimes_find_the_same(folder: Path):
+def test_runtimes_agree(folder: Path):
     photo = folder / 'photos' / '1.png'
     found = Deployed(folder / 'x.onnx')(photo)
     assert found.boxes.shape == (len(found.scores), 4) and len(found.scores) > 3
@@ -270,7 +270,7 @@ def test_what_cannot_work_is_said_before_the_work(
         ('--dynamic --format tflite', "invalid choice: 'tflite'"),
     ],
 )
-def test_a_command_line_that_says_too_little_or_too_much(
+def test_a_command_line_with_too_little_or_too_much(
     capsys: pytest.CaptureFixture, words: str, message: str
 ):
     with pytest.raises(SystemExit, match='2'):
@@ -317,7 +317,7 @@ def test_layers_that_pool_into_fixed_grids_take_any_size(tmp_path: Path):
 
 @pytest.mark.parametrize('name', ['demo_retinanet_ptnt_ti', 'semantic_fpn_tnt_s_40k_ade20k'])
 def test_a_program_of_torch_takes_any_size(name: str, micro_arch: dict):
-    """With batch, height and width of its own: nothing of the example stays in the graph."""
+    """With another batch, height and width: the graph contains no constants of the example."""
     network = build_network(decided_model(narrow_config(name, micro_arch)))
     program = take_graph(network, (64, 160), dynamic=True).module(check_guards=False)
     for size in [(133, 203), (256, 160)]:

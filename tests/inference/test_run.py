@@ -1,4 +1,4 @@
-"""What becomes of images, videos and Ctrl-C, with a predictor that finds the same everywhere."""
+"""Images, videos and Ctrl-C, with a predictor that always gives the same result."""
 
 import errno
 import json
@@ -213,7 +213,7 @@ def test_unsafe_loading_is_refused(place: Path, monkeypatch, capsys: pytest.Capt
     assert 'TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1' in capsys.readouterr().err
 
 
-def test_a_model_without_class_names_says_so(place: Path, monkeypatch, capsys):
+def test_missing_class_names_are_reported(place: Path, monkeypatch, capsys):
     monkeypatch.setattr(Same, 'classes', None)
     assert infer(save(place / 'in' / 'a.png')) == 0
     assert 'NO CLASS NAMES' in capsys.readouterr().err

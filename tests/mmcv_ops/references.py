@@ -2,7 +2,7 @@
 
 Re-derived from the formulas in its C++ and CUDA sources; only the edge of a map needs care. Between
 row 0 and row -1 a map fades to 0, and so beyond its last row. A point exactly on row -1, or on the
-row behind the last plus one, counts as outside for deformable convolution and attention: neither
+row after the last plus one, counts as outside for deformable convolution and attention: neither
 value nor slope. For roi_align it counts as inside, and the border's values continue up to there.
 """
 

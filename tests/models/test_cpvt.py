@@ -33,7 +33,7 @@ def test_one_set_of_weights_for_every_size():
 
 @pytest.mark.parametrize('position', POSITIONS)
 @torch.inference_mode()
-def test_permuted_tokens_give_permuted_outputs_where_nothing_tells_positions(position):
+def test_permuted_tokens_give_permuted_outputs_without_positions(position):
     """Patches of the image change places; outputs follow them without positions alone."""
     model, image = build(position=position), golden.image(1, 64, 64)
     order = torch.randperm(16)

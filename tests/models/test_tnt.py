@@ -94,7 +94,7 @@ def test_it_is_timms(size):
 
 @pytest.mark.parametrize('stored', [authors_weights, timms_weights, TNT.state_dict])
 @torch.inference_mode()
-def test_every_kind_of_checkpoint_loads_whole(stored, tmp_path):
+def test_every_kind_of_checkpoint_loads_completely(stored, tmp_path):
     original = build()
     file = tmp_path / 'tnt.pth.tar'
     torch.save({'epoch': 299, 'state_dict': stored(original)}, file)
@@ -145,7 +145,7 @@ def test_a_file_of_a_pyramid_is_refused_by_name(micro_arch):
     assert looks_like(authors_weights(model)) == looks_like(timms_weights(model))
 
 
-def test_no_download_says_what_to_do(monkeypatch, tmp_path):
+def test_a_failed_download_is_explained(monkeypatch, tmp_path):
     """As the configs' weights without a network: MMEngine would wait, or train from nothing."""
     monkeypatch.setattr(torch.hub, '_hub_dir', str(tmp_path))
 

@@ -1,4 +1,4 @@
-"""What a report says of a detector beside its scores: confusion, images and what is drawn."""
+"""A detector's report besides its scores: confusion, images and drawings."""
 
 from pathlib import Path
 

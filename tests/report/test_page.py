@@ -258,7 +258,7 @@ def test_text_from_files_is_only_text(browser, tmp_path: Path, monkeypatch):
             (i, script if c == 'ball' else c, *rest) for i, c, *rest in getattr(made_runs, name)
         ]
         monkeypatch.setattr(made_runs, name, tuple(rows))
-    # What they take by default was decided when the module was imported.
+    # Their defaults were set when the module was imported.
     truths = made_runs.TRUTHS, made_runs.CLASSES, 2, ()
     monkeypatch.setattr(made_runs.annotations, '__defaults__', truths)
     found = made_runs.FOUND, made_runs.CLASSES

@@ -221,7 +221,7 @@ def test_bad_maps_are_named(maps, file, pixels, message):
     assert not (maps / 'a.png').exists()
 
 
-def test_a_folder_without_maps_says_how_to_get_them(maps):
+def test_a_folder_without_maps_is_explained(maps):
     with pytest.raises(
         UserError, match='contains no .png maps: .*test_evaluator.output_dir=.*absent'
     ):

@@ -23,7 +23,7 @@ import ptnt_mm
 
 
 def infer_six(folder: Path, *words: str) -> dict:
-    """What is found on a corrupt file and five images, which have to be drawn."""
+    """Results for a corrupt file and five images, which must be drawn."""
     write_six_images(folder / 'six')
     done = subprocess.run(
         [

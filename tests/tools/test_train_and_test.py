@@ -17,7 +17,7 @@ _BACKBONE = 'model.backbone.'
 _OPTIMIZER = 'optim_wrapper.optimizer.'
 
 
-def test_a_training_says_what_matters_and_keeps_the_rest_in_its_log(training: Training):
+def test_a_run_prints_what_matters_and_logs_the_rest(training: Training):
     assert 'Effective batch: 4 images x 1 processes x 1 steps = 4' in training.output
     assert 'Learning rate: 0.001 is for batch 2; --auto-scale-lr would make it 0.002' in (
         training.output
@@ -33,7 +33,7 @@ def test_a_training_says_what_matters_and_keeps_the_rest_in_its_log(training: Tr
         assert what in log
 
 
-def test_the_last_line_says_where_everything_is(training: Training):
+def test_the_last_line_has_all_paths(training: Training):
     last = training.output.strip().splitlines()[-1]
     checkpoint, log, curves = re.match(
         r'Done. Checkpoint: (\S+)  log: (\S+)  pictures: (\S+)', last
@@ -44,7 +44,7 @@ def test_the_last_line_says_where_everything_is(training: Training):
     assert (folder / curves).read_bytes().startswith(b'\x89PNG')
 
 
-def test_test_gives_the_figures_of_the_training(workplace: Workplace, training: Training):
+def test_test_gives_the_figures_of_the_run(workplace: Workplace, training: Training):
     done = workplace.run(
         'test.py', training.config, training.checkpoint, '--work-dir', 'test',
         '--show-dir', 'shown', '--out', 'predictions.pkl',
@@ -96,7 +96,7 @@ def test_a_killed_run_continues_from_its_last_checkpoint(workplace: Workplace):
     assert [row['step'] for row in train_lines(run)][-4:] == [5, 6, 7, 8]
 
 
-def test_ctrl_c_says_how_to_continue(workplace: Workplace):
+def test_ctrl_c_explains_how_to_continue(workplace: Workplace):
     args = (CONFIG, '--work-dir', 'interrupted', '--overwrite', *options())
     output = workplace.stop_in_second_epoch(signal.SIGINT, *args)
     assert 'epoch_1.pth is the last checkpoint; continue with' in output
@@ -113,7 +113,7 @@ def test_resuming_where_nothing_was_saved_starts_at_the_beginning(workplace: Wor
     assert 'Done.' in done.stdout
 
 
-def test_a_training_begun_with_pretrained_weights_is_resumed_without_their_file(
+def test_a_run_started_with_pretrained_weights_is_resumed_without_their_file(
     workplace: Workplace,
 ):
     file = workplace.folder / 'authors.pth.tar'

@@ -19,7 +19,7 @@ from ptnt_mm.utils.errors import UserError, exit_status
 
 
 @pytest.mark.parametrize('content', ['wörds', 'wörds'.encode()])
-def test_a_file_appears_when_it_is_whole(tmp_path: Path, monkeypatch, content: str | bytes):
+def test_a_file_appears_when_it_is_complete(tmp_path: Path, monkeypatch, content: str | bytes):
     file = tmp_path / 'new' / 'file.txt'
     replace, seen = os.replace, []
 

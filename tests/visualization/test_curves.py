@@ -1,4 +1,4 @@
-"""Training curves: what is drawn, and what is said about bad logs."""
+"""Training curves: drawings, and errors for bad logs."""
 
 import json
 from pathlib import Path

@@ -40,7 +40,7 @@ class BlockOptions:
     """Inner tokens of an outer token."""
 
     word_norm: type[SentenceNorm] | type[WordNorm] = SentenceNorm
-    """How words are normalised before their attention and their MLP."""
+    """Normalisation of words before their attention and their MLP."""
 
     class_tokens: int = 0
     """Outer tokens in front of the sentences that have no words: 1 with a class token."""

@@ -52,7 +52,7 @@ def test_slicewise(monkeypatch, batch, queries, logits):
     torch.testing.assert_close(results(slicewise, tensors), results(written_down, tensors))
 
 
-def test_slicewise_with_heads_behind_tokens():
+def test_slicewise_with_heads_after_tokens():
     """Queries as the projections make them: (B, N, heads, d), seen as (B, heads, N, d)."""
     tensors = inputs()
     expected = results(written_down, tensors)
