@@ -72,7 +72,7 @@ def _against_categories(data: DetectionData) -> Iterator[Finding]:
     repeated = [name for name in data.classes if categories.count(name) > 1]
     if repeated:
         what = f'several categories of {data.file.path} have one name: {first_few(repeated)}'
-        advice = 'mmdet gives each a label of its own, one more than there are classes: merge them'
+        advice = 'mmdet gives each a separate label, one more than there are classes: merge them'
         yield error(data.name, what, advice)
     absent = [name for name in data.classes if name not in categories]
     asked = [name for name in categories if name in data.classes]

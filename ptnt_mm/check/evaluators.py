@@ -48,7 +48,7 @@ def check_evaluators_of_masks(
             metrics = [stated] if isinstance(stated, str) else stated
             for unknown in set(metrics).difference(_METRICS):
                 what = unknown_name('iou_metrics', unknown, _METRICS)
-                advice = 'mmseg says so only when all images are evaluated'
+                advice = 'mmseg reports this only after all images are evaluated'
                 faults.append(error(split, what, advice))
         advice = "IoUMetric measures the mIoU: dict(type='IoUMetric', iou_metrics=['mIoU'])"
         if not found:

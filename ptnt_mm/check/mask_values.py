@@ -24,7 +24,7 @@ _FORM = {
         'channels are equal, keep one; for a palette (P), take imdecode_backend out of '
         'LoadAnnotations',
     ),
-    'masks are JPEGs': (error, 'JPEG changes values: draw them anew, as PNGs'),
+    'masks are JPEGs': (error, 'JPEG changes values: draw them again as PNGs'),
     'masks of less than 8 bits, in greys': (
         error,
         'decoding stretches 0, 1, 2 to 0, 17, 34 or 0, 85, 170: write 8 bits, or a palette',

@@ -72,7 +72,7 @@ def check_learning_rate(config: Config, gpus: int) -> Iterator[Finding]:
     # MMEngine scales by the images loaded at once and ignores accumulated steps.
     scaled = base and f'{lr * images * gpus / base:.3g}'
     if base is None:
-        unknown = f'{lr}; the config does not say for which batch, and yours is {batch}'
+        unknown = f'{lr}; the config does not contain the batch it is for, and yours is {batch}'
         yield note(where, unknown, 'compare it with the batch of the published recipe')
     elif scale.get('enable'):
         yield ok(where, f'{lr} is for batch {base}, scaled to {scaled}')

@@ -33,8 +33,8 @@ def new_parser() -> Parser:
     )
     parser.add_argument(
         '--task',
-        help='detection, instance, semantic or classification; by default what the labels say most '
-        'about',
+        help='detection, instance, semantic or classification; by default the one '
+        'that uses most of the labels',
     )
     parser.add_argument(
         '--backbone',

@@ -69,7 +69,7 @@ def read_coco(
         repeated = [f'{number} ({count} times)' for number, count in counts.items() if count > 1]
         if repeated:
             what = f'ids of several {kind}: {first_few(repeated)}'
-            advice = 'the later one replaces the earlier: number them anew'
+            advice = 'the later one replaces the earlier: renumber them'
             problems.append(error(where, what, advice))
     images = {image['id']: image for image in entries['images']}
     categories = {category['id'] for category in entries['categories']}

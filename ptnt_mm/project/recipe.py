@@ -63,7 +63,7 @@ _CROPPED = 512  # pixels of a segmenter's crop, at most
 _CLASSIFIED = (64, 224)  # sides of images that are classified
 _SHARE = 0.8  # of the free memory
 _WARM_UP = 50  # iterations
-_USUAL_LIMIT = 100  # of objects that a detector finds in an image
+_USUAL_LIMIT = 100  # default limit of detections in an image
 
 
 def _width(facts: Facts, _: Recipe) -> Choice:

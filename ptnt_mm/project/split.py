@@ -29,7 +29,7 @@ def split_off(labels: Labels) -> dict[str, list[LabelledImage]]:
     if not counts['train'] and not counts[None]:
         # Nothing is left to train on: a single split is not a split.
         given = ', '.join(f'{count} {split}' for split, count in counts.items())
-        labels.notes.append(f'there are no images to train on, only {given}: split anew')
+        labels.notes.append(f'there are no images to train on, only {given}: split again')
         images = [replace(image, split=None) for image in images]
         counts = Counter({None: len(images)})
     if counts[None] and counts['train'] and counts['val']:

@@ -19,7 +19,7 @@ def test_a_schedule_without_a_batch_is_not_confirmed(scale: dict):
     """As those of mmseg."""
     (severity, text), = _found(8, **scale)  # fmt: skip
     assert severity == Severity.NOTE and 'for this batch' not in text
-    assert '0.0001; the config does not say for which batch' in text and 'yours is 16' in text
+    assert '0.0001; the config does not contain the batch' in text and 'yours is 16' in text
 
 
 @pytest.mark.parametrize(
