@@ -124,17 +124,17 @@ def _run_process(names: list[str]) -> tuple[list[tuple[str, Answer]], str]:
     pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     with subprocess.Popen(command, env=environment, **pipes) as process:
         try:
-            said, errors = process.communicate(timeout=PROBE_SECONDS)
+            printed, errors = process.communicate(timeout=PROBE_SECONDS)
             last = (errors.strip() or 'it printed nothing').splitlines()[-1]
             end = f'it ended the process: {last}'
             if process.returncode < 0:
                 end = f'it ended the process with {signal.Signals(-process.returncode).name}'
         except subprocess.TimeoutExpired:
             process.kill()
-            said, _ = process.communicate()
+            printed, _ = process.communicate()
             end = f'it gave no answer within {PROBE_SECONDS} s'
     # Libraries also print.
-    lines = (line.partition(_MARK) for line in said.splitlines())
+    lines = (line.partition(_MARK) for line in printed.splitlines())
     answers = [json.loads(answer) for _, mark, answer in lines if mark]
     return [(name, Answer(*rest)) for name, *rest in answers], end
 
