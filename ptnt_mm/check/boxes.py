@@ -34,7 +34,7 @@ def _other_format(data: DetectionData) -> Iterator[Finding]:
     if not np.isfinite(boxes).all() or not boxes.any():
         return
     if (boxes >= 0).all() and boxes.max() <= 1:
-        what = f'all {len(boxes)} boxes lie between 0 and 1, as fractions of the image'
+        what = f'all {len(boxes)} boxes are between 0 and 1, as fractions of the image'
         yield error(data.name, what, _FORMAT)
         return
     leaving = (boxes[:, :2] + boxes[:, 2:] > sizes + _ROUNDING).any(axis=1)

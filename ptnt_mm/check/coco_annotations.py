@@ -199,7 +199,7 @@ def _parse(
     image, annotations = raw['raw_img_info'], raw['raw_ann_info']
     try:
         info = parse(raw)
-    except Exception:  # an annotation may hold anything
+    except Exception:  # an annotation may contain anything
         info = None
     if info is not None and len(info['instances']) == len(annotations):
         for annotation, instance in zip(annotations, info['instances'], strict=True):
@@ -219,7 +219,7 @@ def _parse_object(
 ) -> None:
     try:
         found = parse(dict(raw_img_info=image, raw_ann_info=[annotation]))['instances']
-    except Exception as err:  # an annotation may hold anything
+    except Exception as err:  # an annotation may contain anything
         data.refused[annotation['id']] = f'{type(err).__name__}: {err}'
     else:
         for instance in found:

@@ -115,7 +115,7 @@ def _faults(data: Data, images: list[ImageFile], opened: list[OpenedImage]) -> I
     what, advice = 'images not readable', f'copy them again, or {data.REMOVE}'
     yield from report_wrong(error, data.name, broken, len(opened), what, advice)
     what = 'images not of the size annotated'
-    advice = 'boxes would lie in wrong places: annotate the images as they are'
+    advice = 'boxes would be in wrong places: annotate the images as they are'
     yield from report_wrong(error, data.name, other, len(opened), what, advice)
     what = 'images turned or mirrored as their EXIF data says'
     advice = (

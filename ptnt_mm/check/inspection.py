@@ -134,7 +134,7 @@ class Inspection:
                 found.extend(map(_milder, findings))
             except UserError as err:
                 found.append(error('config', str(err)))
-            except Exception as err:  # a config and an annotation file may hold anything
+            except Exception as err:  # a config and an annotation file may contain anything
                 what = f'this check could not be completed: {type(err).__name__}: {err}'
                 found.append(self.report_failure('config', what))
         self.findings += found

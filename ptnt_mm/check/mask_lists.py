@@ -132,7 +132,7 @@ def _without_image(data: SegmentationData) -> Iterator[Finding]:
         # With a list, masks of other images are fine.
         return
     folder, suffix = data.mask_folder, data.built.seg_map_suffix
-    # Images and masks may lie in one folder.
+    # Images and masks may be in one folder.
     expected = {path for image in data.images for path in (image.path, image.mask)}
     listed = sorted(list_dir_or_file(folder, False, suffix=suffix, recursive=True))
     spare = [name for name in listed if folder / name not in expected]

@@ -129,7 +129,7 @@ def _check_values(data: SegmentationData, masks: list[Mask], ignored: int) -> It
     if values.present == {0, _WHITE}:
         advice = f'write 1 in place of {_WHITE}, which is for pixels that do not count'
         advice += f', and {_ZERO_OFF}' if values.first else ''
-        what = f'all {len(masks)} masks hold 0 and {_WHITE} alone, as if black and white'
+        what = f'all {len(masks)} masks contain only 0 and {_WHITE}, as if black and white'
         yield error(data.name, what, advice)
         return
     meaning = [*_out_of_range(values), *_shifted(values)]

@@ -119,7 +119,7 @@ def _masks(data: DetectionData, thorough: bool) -> Iterator[Finding]:
         if not kind and i % step == 0:
             try:
                 kind = _fault_of_drawing(annotation, size, loading)
-            except Exception as err:  # an annotation may hold anything
+            except Exception as err:  # an annotation may contain anything
                 kind, why = _BROKEN, f' ({err})'
         if kind:
             wrong[kind].append(data.described(annotation) + why)

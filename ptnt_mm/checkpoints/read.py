@@ -57,7 +57,7 @@ def read_checkpoint(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
         checkpoint = archive.load_torch_file(file, map_location)
         if not isinstance(checkpoint, dict):
             what = type(checkpoint).__name__
-            raise CheckpointError(f'holds a {what}, expected a dict of weights')
+            raise CheckpointError(f'contains a {what}, expected a dict of weights')
         check_described(checkpoint)
         return checkpoint
     except CheckpointError as error:

@@ -71,7 +71,7 @@ def run_lengths(mask: Mapping | list, height: int, width: int) -> dict:
             raise ValueError('a polygon is not finite')
         # pycocotools walks along the edges, pixel by pixel.
         if any(np.abs(polygon).max() > FAR * max(height, width) for polygon in polygons):
-            raise ValueError('a polygon lies far outside of the image')
+            raise ValueError('a polygon is far outside the image')
         return coco.merge(coco.frPyObjects(mask, height, width))
     if list(mask['size']) != [height, width]:
         raise ValueError(f'its size is {mask["size"]}, that of the image {[height, width]}')
@@ -86,7 +86,7 @@ def run_lengths(mask: Mapping | list, height: int, width: int) -> dict:
 
 
 def encode_mask(mask: np.ndarray) -> dict:
-    """Encode a mask, (H, W) bool, as run lengths that JSON can hold: ``size`` and ``counts``."""
+    """Encode a mask, (H, W) bool, as run lengths for JSON: ``size`` and ``counts``."""
     encoded = coco.encode(np.asfortranarray(mask, dtype=np.uint8))
     return dict(size=encoded['size'], counts=encoded['counts'].decode())
 

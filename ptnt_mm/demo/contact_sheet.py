@@ -70,11 +70,11 @@ def draw_detections(
     truths, results = defaultdict(list), defaultdict(list)
     for annotation in file.annotations:
         truths[annotation['image_id']].append(annotation)
-    for one in found:
-        if one['score'] >= score_thr:
-            results[one['image_id']].append(one)
+    for entry in found:
+        if entry['score'] >= score_thr:
+            results[entry['image_id']].append(entry)
     tones = {category: colour(index) for index, category in enumerate(sorted(file.names))}
-    masks = all('segmentation' in one for one in found)
+    masks = all('segmentation' in entry for entry in found)
     draw = partial(_draw_objects, names=file.names, tones=tones, masks=masks)
     pairs, shown = [], set()
     for number in _spread(sorted(file.images), num_images):
@@ -90,17 +90,17 @@ def _read_results(results_file: Path, file: CocoFile) -> list[dict]:
     found = read_json(results_file)
     keys = {'image_id', 'category_id', 'bbox', 'score'}
     if not isinstance(found, list) or not all(
-        isinstance(one, dict) and keys <= one.keys() for one in found
+        isinstance(entry, dict) and keys <= entry.keys() for entry in found
     ):
         raise UserError(
             f'{results_file} contains no COCO results: it needs a list of dictionaries with '
             f"{', '.join(sorted(keys))}, such as the .bbox.json that mmdet's CocoMetric writes."
         )
-    for one in found:
-        if one['image_id'] not in file.images or one['category_id'] not in file.names:
+    for entry in found:
+        if entry['image_id'] not in file.images or entry['category_id'] not in file.names:
             raise UserError(
                 f'{results_file} belongs to other annotations: they have no picture '
-                f'{one["image_id"]} or no category {one["category_id"]}.'
+                f'{entry["image_id"]} or no category {entry["category_id"]}.'
             )
     return found
 

@@ -89,7 +89,7 @@ def _read_meta(folder: Path) -> Any:
 
 
 def _check_folder(folder: Path, overwrite: bool) -> None:
-    """Raise a UserError unless the folder is new, or holds crops that may be replaced."""
+    """Raise a UserError unless the folder is new, or contains crops that may be replaced."""
     if not folder.exists():
         return
     meta = _read_meta(folder)

@@ -34,7 +34,7 @@ def checked(value: object, size: tuple[int, int]) -> tuple[Segmentation | None, 
             return None, 'polygons of less than three points'
         farthest = max(max(map(abs, polygon)) for polygon in drawn)
         if not all(map(math.isfinite, chain(*drawn))) or farthest > FAR * max(size):
-            return None, 'a polygon that is not finite, or lies far outside of the image'
+            return None, 'a polygon that is not finite, or is far outside the image'
     except Exception as error:  # label files may contain anything; pycocotools raises many kinds
         return None, str(error) or type(error).__name__
     return drawn, '' if len(drawn) == len(polygons) else 'a polygon of less than three points'

@@ -245,7 +245,7 @@ DAMAGED = {
     ),
     'boxes as fractions of one': (
         _each('annotations', lambda a, i: _scaled(a, i, 1, 1)),
-        'lie between 0 and 1, as fractions',
+        'are between 0 and 1, as fractions',
     ),
     'one box as fractions': (
         _second('annotations', bbox=[0.1, 0.2, 0.3, 0.4]),
@@ -453,7 +453,7 @@ MASKS = {
     ),
     'a polygon far away': (
         _second('annotations', segmentation=[[1e9, 2, 3, 4, 5, 1e9]]),
-        'a polygon lies far outside',
+        'a polygon is far outside',
     ),
     'the polygon of another object': (
         _polygon(lambda p, i: _flat((i['width'], i['height']) - p)),

@@ -330,7 +330,7 @@ FAULTS = {
         ERROR,
         ('boxes not inside their images, and all would be as', 'x2, y2'),
     ),
-    'boxes as fractions': (_as_fractions, ERROR, ('lie between 0 and 1, as fractions',)),
+    'boxes as fractions': (_as_fractions, ERROR, ('are between 0 and 1, as fractions',)),
     'no areas': (_all('train', 'annotations', area=0), ERROR, ('areas 0 or less: id 1',)),
     # Evaluation
     "another evaluator's file": (

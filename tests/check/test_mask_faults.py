@@ -250,7 +250,7 @@ FAULTS = {
     'black and white': (
         _redraw_all(lambda pixels: (pixels > 0).astype(np.uint8) * 255),
         ERROR,
-        ('all 16 masks hold 0 and 255 alone', 'write 1 in place of 255'),
+        ('all 16 masks contain only 0 and 255', 'write 1 in place of 255'),
     ),
     'black and white with zero label': (
         all_of(
@@ -258,7 +258,7 @@ FAULTS = {
             _everywhere(reduce_zero_label=True),
         ),
         ERROR,
-        ('all 16 masks hold 0 and 255', 'write 1', 'set reduce_zero_label=False'),
+        ('all 16 masks contain only 0 and 255', 'write 1', 'set reduce_zero_label=False'),
     ),
     'greys': (
         _redraw_all(lambda pixels: pixels * 60),

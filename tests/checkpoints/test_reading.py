@@ -458,7 +458,7 @@ BAD_FILES = (
     (truncated, 'is cut off'),
     (truncated_legacy, 'damaged'),
     (without_pickle, 'damaged'),
-    (a_list, 'holds a list, expected a dict'),
+    (a_list, 'contains a list, expected a dict'),
     (torchscript, 'TorchScript'),
     (safetensors, 'rename it to weights.safetensors'),
 )

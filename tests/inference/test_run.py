@@ -131,7 +131,7 @@ def test_results_below_the_images(place: Path, capsys: pytest.CaptureFixture):
     assert len(predictions(place / 'in' / 'found')['images']) == 1
     for source in ('in/found/drawn', 'in/found/drawn/a.png'):
         assert infer(source, '--out', 'in/found', '--overwrite') == 1
-        assert 'lies in in/found/drawn, which is replaced' in capsys.readouterr().err
+        assert 'is inside in/found/drawn, which is replaced' in capsys.readouterr().err
     assert (place / 'in' / 'found' / 'drawn' / 'a.png').is_file()
 
 

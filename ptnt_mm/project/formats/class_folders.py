@@ -27,7 +27,7 @@ def _read(tree: Tree) -> Labels:
     collector = Collector(tree)
     for path, (split, name) in _classes(tree).items():
         if name is None:
-            collector.labels.report(path, 'images that lie in no folder of a class')
+            collector.labels.report(path, 'images that are in no folder of a class')
             continue
         image = collector.image(path, path, split)
         if image is not None:

@@ -124,7 +124,7 @@ def _mask(label: str, element: Element, size: tuple[int, int]) -> LabelledObject
     if min(runs) < 0 or sum(runs) != width * height:
         raise ValueError(f'its run lengths count {sum(runs)} pixels of {width} x {height}')
     if min(left, top) < 0 or left + width > size[0] or top + height > size[1]:
-        raise ValueError(f'its mask lies outside of {size[0]} x {size[1]}')
+        raise ValueError(f'its mask is outside {size[0]} x {size[1]}')
     inside = np.repeat(np.arange(len(runs)) % 2 == 1, runs).reshape(height, width)
     pixels = np.zeros(size[::-1], bool)
     pixels[top : top + height, left : left + width] = inside

@@ -125,7 +125,7 @@ def _mask(label: str, points: list, shape: dict[str, Any], size: tuple[int, int]
     pixels = np.zeros(size[::-1], bool)
     room = pixels[top : top + inside.shape[0], left : left + inside.shape[1]]
     if min(left, top) < 0 or not room.size:
-        raise ValueError('its mask lies outside of the image')
+        raise ValueError('its mask is outside the image')
     room[:] = inside[: room.shape[0], : room.shape[1]]
     mask, box = from_pixels(pixels)
     return LabelledObject(label, box, mask)
