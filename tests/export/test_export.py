@@ -29,7 +29,7 @@ from ptnt_mm.export.formats import OLDEST_TORCH, take_graph, to_onnx, write_prog
 from ptnt_mm.utils.errors import UserError
 
 from .models import decided_model, narrow_config
-from .test_networks import photograph
+from .test_end_to_end import photograph
 
 pytest.importorskip('mmdet')
 pytest.importorskip('onnxscript')

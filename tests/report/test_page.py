@@ -73,7 +73,7 @@ def test_everything_is_there(page, file: Path):
     assert page.title() == 'Training report: boxes <b>, masks, maps'
     assert page.locator('.tile h3').all_inner_texts() == ['boxes <b>', 'masks', 'maps']
     assert page.locator('.chart').count() > 10
-    # AP at an IoU of 0.50, as in test_errors.
+    # AP at an IoU of 0.50, as in test_detection_errors.
     assert '0.168' in page.locator('#twelve').inner_text()
     assert page.locator('#kinds tbody tr').count() == 6
     assert names(page, 'detections') == ['2.jpg', '1.jpg']
