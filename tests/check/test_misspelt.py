@@ -139,7 +139,7 @@ def test_a_finding_names_the_place_and_the_nearest(demo: Demo, path: str, value,
     assert path.startswith(where.replace('[', '.').replace(']', '')) and words in found
     # Before data is read.
     demo.file('train').unlink()
-    with pytest.raises(UserError, match='would break') as refused:
+    with pytest.raises(UserError, match='has errors') as refused:
         check_before_training(config)
     assert found in str(refused.value)
 
