@@ -62,7 +62,7 @@ EXTRAS = {
         # Writes data sets that the tests of `ptnt new` read.
         'labelformat>=0.1.17',
         'nox>=2025.2.9',
-        # What exported files are written and run with.
+        # For writing and running exported files.
         'onnx>=1.18',
         'onnxruntime>=1.20',
         'onnxscript>=0.5',

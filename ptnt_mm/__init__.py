@@ -1,8 +1,8 @@
 """Transformer-in-Transformer backbones for MMDetection and MMSegmentation.
 
 Importing this package registers its classes with MMEngine and makes MMEngine's checkpoint loading
-safe. Where mmcv has no compiled operators, it offers ours. It needs torch and mmengine alone;
-``ptnt_mm.deploy``, which runs exported files, needs neither.
+safe. Where mmcv has no compiled operators, it provides operators in plain PyTorch. It needs
+only torch and mmengine; ``ptnt_mm.deploy``, which runs exported files, needs neither.
 """
 
 import warnings
@@ -13,18 +13,18 @@ from ptnt_mm.version import __version__
 
 __all__ = ['__version__', 'engine', 'get_config', 'models']
 
-# Where exported files run, there is a runtime in torch's place.
+# Machines that run exported files may have a runtime and no torch.
 _deploys_only = find_spec('torch') is None and any(map(find_spec, ('onnxruntime', 'openvino')))
 
 try:
     for _name in ('torch', 'mmengine'):
         import_module(_name)
 except Exception as error:  # a broken library raises anything
-    # `python -m ptnt_mm.doctor` imports this package first, and has to work all the same.
+    # `python -m ptnt_mm.doctor` imports this package first, and must work nevertheless.
     if not _deploys_only:
         warnings.warn(
             f'torch and MMEngine cannot be imported ({type(error).__name__}: {error}): nothing of '
-            'ptnt_mm is registered. python -m ptnt_mm.doctor says what to do',
+            'ptnt_mm is registered. Run python -m ptnt_mm.doctor',
             stacklevel=2,
         )
 else:

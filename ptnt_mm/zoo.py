@@ -111,7 +111,7 @@ def copy_bases(names: Iterable[str], folder: Path) -> list[Path]:
 
 
 def _copy(sources: list[Path], folder: Path) -> list[Path]:
-    """Copy configs to where they lie relative to the folder of configs."""
+    """Copy configs, keeping their paths relative to the folder of configs."""
     targets = [folder / source.relative_to(config_root()) for source in sources]
     for source, target in zip(sources, targets, strict=True):
         if target.exists() and target.read_bytes() != source.read_bytes():

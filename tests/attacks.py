@@ -89,7 +89,7 @@ STORED_BYTES = 1024
 
 
 def entries(value) -> list[tuple[str, bytes]]:
-    """What torch puts into an archive: a pickle, and the bytes of one storage."""
+    """The content of torch's archives: a pickle, and the bytes of one storage."""
     return [
         ('archive/data.pkl', pickled(value)),
         ('archive/byteorder', b'little'),
@@ -142,7 +142,7 @@ def plain_dtype(code: str) -> Raw:
 
 
 def forged_dtype() -> Raw:
-    """An object dtype which says that it holds no objects."""
+    """An object dtype that claims to contain no objects."""
     return dtype('O').build((3, '|', None, None, None, -1, -1, 0))
 
 
@@ -774,11 +774,11 @@ ARCHIVES: tuple[Callable[[Path], Path], ...] = (
 """Attacks by the file around the pickle: each is refused or found to be damaged."""
 
 ESCAPES = '\x1b[2J\x00\r\x07\u202e'
-"""What clears a terminal, rings its bell or turns its text around."""
+"""Text that clears a terminal, rings its bell or reverses its text."""
 
 
 def snapshot() -> dict:
-    """What a crafted file may want to change in this process: attributes of what it names."""
+    """Attributes that a crafted file may try to change in this process."""
     HistoryBuffer()  # fills the class's table of its own methods
     owners = [builtins, copyreg, torch, np, torch._utils, torch._tensor, torch.Tensor, np.dtype]
     owners += [np.ndarray, OrderedDict, Counter, argparse.Namespace, HistoryBuffer]
@@ -828,7 +828,7 @@ def write_authors_checkpoint(path: Path, state_dict: dict, averaged: dict) -> Pa
 
 
 def honest_log() -> dict:
-    """What MMEngine logs: buffers, numbers and arrays of numpy."""
+    """Values that MMEngine logs: buffers, numbers and arrays of numpy."""
     buffer = HistoryBuffer([0.5, 0.25], [1, 2])
     buffer.update(3.0, 4)
     return dict(

@@ -1,4 +1,4 @@
-"""What tests of several folders share."""
+"""Shared by tests in several folders."""
 
 import gc
 import signal

@@ -1,4 +1,4 @@
-"""Commands in processes of their own that begin with PyTorch imported.
+"""Commands in separate processes that start with PyTorch imported.
 
 A command that trains for a moment spends nine tenths of its start on importing what mmdet and
 mmseg stand on. One server per test process imports that once, and every command is forked from it.

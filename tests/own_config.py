@@ -17,7 +17,7 @@ import ptnt_mm
 
 PAGE = Path(__file__).parents[1] / 'docs' / 'own_config.md'
 
-# What the demo has of its own: data, length, rates and log.
+# Settings specific to the demo: data, length, rates and log.
 OF_THE_DEMO = (
     *(f'{split}_{part}' for split in ('train', 'val', 'test') for part in ('dataloader', 'cfg')),
     *('val_evaluator', 'test_evaluator', 'param_scheduler', 'auto_scale_lr', 'randomness'),

@@ -54,7 +54,7 @@ def commands(text: str) -> Iterator[list[str]]:
         words = shlex.split(line, comments=True)
         while words and re.match(r'[A-Z_]+=', words[0]):
             words = words[1:]
-        # What is behind a pipe belongs to others.
+        # Commands after a pipe are not ours.
         if words := list(takewhile(lambda word: word not in ('|', '\\|'), words)):
             yield words
 
@@ -95,6 +95,6 @@ def links(page: Path) -> list[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """What GitHub and the site call the headings of a page."""
+    """The anchors of a page's headings on GitHub and the site."""
     headings = (re.sub(r'[`*]|\]\([^)]*\)|\[', '', h) for h in _HEADING.findall(prose(page)))
     return {re.sub(r'[^\w\- ]', '', heading.lower()).replace(' ', '-') for heading in headings}

@@ -1,4 +1,4 @@
-"""Trainings that are killed, cut off and starved of space, and what is left of them.
+"""Runs that are killed, cut off and starved of space, and what is left of them.
 
 `make soak` runs all of it, `python tests/soak.py segmenter` what is trained by iterations. The
 suite runs a part (tests/tools/test_soak.py).
@@ -18,7 +18,7 @@ import torch
 from forked import Forked, start_server
 from torch import Tensor
 
-from ptnt_mm.checkpoints.read import read
+from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.engine.work_dir import latest_checkpoint
 from ptnt_mm.utils.tables import new_table, to_text
 
@@ -74,7 +74,7 @@ default_hooks = dict(
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of training.
+    """A kind of run.
 
     Attributes:
         name: For tables and folders.
@@ -95,7 +95,7 @@ SEGMENTER = Kind('segmenter', SMALL_MAPS, 'iter_24.pth', r'Iter\(train\) \[ ?([7
 
 @dataclass
 class Outcome:
-    """What became of the trainings of one kind of fault."""
+    """Outcomes of the runs with one kind of fault."""
 
     fault: str
     injected: int = 0
@@ -104,11 +104,11 @@ class Outcome:
 
 
 class Soak:
-    """A folder with a small data set and a training that others are compared with.
+    """A folder with a small data set and a run that others are compared with.
 
     Args:
         folder: Holds ``data/demo``.
-        kind: What is trained.
+        kind: The kind of model.
     """
 
     def __init__(self, folder: Path, kind: Kind = DETECTOR):
@@ -118,7 +118,7 @@ class Soak:
         self.runs.mkdir()
         self.config = self.runs / 'small.py'
         self.config.write_text(kind.config)
-        # The moments to kill at are moments of a training.
+        # The moments to kill at are moments of a run.
         start_server()
         start = time.monotonic()
         self.finish('reference')
@@ -200,14 +200,14 @@ class Soak:
     def final_weights(self, name: str) -> dict[str, Tensor]:
         """The weights at the end."""
         file = self.runs / name / self.kind.final
-        return read(file)['state_dict']
+        return read_checkpoint(file)['state_dict']
 
     def outcome(self, fault: str) -> Outcome:
         """Nothing yet."""
         return Outcome(f'{self.kind.name} {fault}')
 
     def script(self, name: str, *wrapper: object) -> list[object]:
-        """What trains, or continues if there is something to continue, with its arguments."""
+        """The command that trains, or continues an existing run, with its arguments."""
         train, work_dir = ROOT / 'tools' / 'train.py', self.runs / name
         return [*wrapper, train, self.config, '--work-dir', work_dir, '--seed', 1, '--resume']
 

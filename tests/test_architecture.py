@@ -1,4 +1,4 @@
-"""Imports point one way: each room knows only the floors below it."""
+"""Imports point one way: each package imports only those below it."""
 
 import ast
 import re

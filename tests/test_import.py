@@ -1,4 +1,4 @@
-"""What `import ptnt_mm` needs and costs."""
+"""Requirements and cost of `import ptnt_mm`."""
 
 import json
 import subprocess

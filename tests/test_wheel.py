@@ -43,7 +43,7 @@ def wheel(tmp_path_factory):
 def test_top_level_is_the_package_alone(wheel):
     top = {name.split('/')[0] for name in wheel.namelist()}
     assert top == {'ptnt_mm', *(f'ptnt_mm-{__version__}.{part}' for part in ('data', 'dist-info'))}
-    # What goes elsewhere.
+    # Files that go elsewhere.
     assert [name for name in wheel.namelist() if '.data/' in name] == [SCRIPT]
 
 

@@ -20,7 +20,7 @@ SHAPES = ([3, 97, 131], [3, 75, 203])
 
 
 def gradients(model: nn.Module, image: int) -> dict[str, Tensor]:
-    """Of one image's loss."""
+    """Gradients of one image's loss."""
     detector = getattr(model, 'module', model)
     torch.manual_seed(image)
     data = demo_mm_inputs(1, [SHAPES[image]], num_classes=4)

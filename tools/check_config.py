@@ -1,4 +1,4 @@
-"""Say what in a config and its data would break: see ptnt_mm/cli/check_config.py."""
+"""Report what in a config and its data would break: see ptnt_mm/cli/check_config.py."""
 
 import sys
 

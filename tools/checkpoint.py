@@ -1,4 +1,4 @@
-"""Look into a checkpoint, convert or publish it: see ptnt_mm/cli/checkpoint.py."""
+"""Inspect, convert or publish a checkpoint: see ptnt_mm/cli/checkpoint.py."""
 
 import sys
 

@@ -5,7 +5,7 @@ import signal
 import sys
 
 if __name__ == '__main__':
-    # Nothing has begun while libraries are imported, and some take a KeyboardInterrupt badly.
+    # Nothing has started while libraries are imported, and some mishandle KeyboardInterrupt.
     before = signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     from ptnt_mm.cli.export import main
 

@@ -1,11 +1,11 @@
-"""Write one page about trainings: see ptnt_mm/cli/report.py."""
+"""Write one page about runs: see ptnt_mm/cli/report.py."""
 
 import os
 import signal
 import sys
 
 if __name__ == '__main__':
-    # Nothing has begun while libraries are imported, and some take a KeyboardInterrupt badly.
+    # Nothing has started while libraries are imported, and some mishandle KeyboardInterrupt.
     before = signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     from ptnt_mm.cli.report import main
 

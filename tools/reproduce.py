@@ -36,7 +36,7 @@ def main(words: list[str] | None = None) -> int:
 
 
 def _add_folder(parser: argparse.ArgumentParser, flag: str, default: str, content: str) -> None:
-    text = f'folder that holds {content} (default: {default})'
+    text = f'folder of {content} (default: {default})'
     parser.add_argument(flag, type=Path, default=Path(default), metavar='PATH', help=text)
 
 

@@ -1,6 +1,6 @@
-"""The commands as functions: what ``ptnt train`` does, ``ptnt_mm.api.train`` does.
+"""The commands as functions: ``ptnt_mm.api.train`` does the same as ``ptnt train``.
 
-A function's module is imported when it is first asked for: a report needs other libraries than
+A function's module is imported on first access, because a report needs other libraries than
 training.
 """
 

@@ -1,4 +1,4 @@
-"""Look into a checkpoint, convert it, or make it ready to be published; nothing in it is run."""
+"""Inspect, convert or publish a checkpoint, without running any code in it."""
 
 import hashlib
 import io
@@ -11,7 +11,7 @@ from urllib.parse import urlparse
 
 import torch
 
-from ptnt_mm.checkpoints.read import read
+from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.models.archs import NUM_STAGES, PATCH
 from ptnt_mm.models.identity import Identity, identify, looks_like
 from ptnt_mm.models.pretrained import (
@@ -26,24 +26,24 @@ from ptnt_mm.models.weight_names import Weights, by_our_names
 from ptnt_mm.registry import MODELS
 from ptnt_mm.utils.atomic_files import check_new, sha256, write_whole
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.text import first_few
 
-# What a published checkpoint tells about its training. Class names are what inferencers print.
+# Metadata of a published checkpoint. Inferencers print the class names.
 _PUBLISHED = ('epoch', 'iter', 'time', 'seed', 'mmengine_version', 'dataset_meta', 'arch', 'metric')
 
-# In pixels: images of these sizes have whole grids for all four position tables, and the largest
-# for which a backbone is built.
+# In pixels: sizes that divide into the grids of all four position tables, and the largest size for
+# which a backbone is built.
 _SIZE_STEP = PATCH * 2 ** (NUM_STAGES - 1)
 _MAX_SIZE = 2**14
 
 
 def describe(file: str) -> Iterator[tuple[str, Any]]:
-    """Say what a checkpoint is, as pairs of a name and a value.
+    """Describe a checkpoint, as pairs of a name and a value.
 
     Raises:
-        CheckpointError: It cannot be read, or holds no weights.
+        CheckpointError: if it cannot be read, or contains no weights.
     """
-    checkpoint = read(file)
+    checkpoint = read_checkpoint(file)
     weights, entry = find_state_dict(checkpoint, file)
     trunk, others = split_prefix(weights)
     trunk = by_our_names(trunk)
@@ -60,38 +60,38 @@ def describe(file: str) -> Iterator[tuple[str, Any]]:
     else:
         yield 'arch', f'none of ours; it looks like {looks_like(trunk)}'
     if found.size:
-        odd = f', no multiple of {_SIZE_STEP}: its tables have to be converted'
+        odd = f', not a multiple of {_SIZE_STEP}: its tables must be converted'
         yield 'pretraining', f'{found.size} px{"" if _has_whole_grids(found) else odd}'
     if report:
         problems = [*report.missing, *report.mismatched]
         number = len(problems) + len(report.loaded) + len(report.resized)
-        missing = f'{len(problems)} of {number} missing or misshapen: {some(problems)}'
+        missing = f'{len(problems)} of {number} missing or misshapen: {first_few(problems)}'
         yield 'coverage', missing if problems else f'complete, all {number} of the trunk'
     bad = [key for key, w in weights.items() if w.is_floating_point() and not w.isfinite().all()]
     if bad:
-        yield 'broken', f'NaN or infinity in {some(bad)}'
-    # Without an arch, what no backbone of the family has.
+        yield 'broken', f'NaN or infinity in {first_few(bad)}'
+    # Without an arch: weights that no backbone of the family has.
     strangers = [key for key in trunk if key.split('.')[0] not in TRUNK_ROOTS]
     unused = (report.unused if report else strangers) + others
     yield 'unused', ', '.join(_unused(checkpoint, entry, unused)) or 'nothing'
-    # What it tells about its training, where it is short.
+    # Short entries of its metadata.
     hub = checkpoint.get('message_hub', {}).get('runtime_info', {})
-    told = {**checkpoint.get('meta', {}), 'metric': hub.get('best_score'), **checkpoint}
+    metadata = {**checkpoint.get('meta', {}), 'metric': hub.get('best_score'), **checkpoint}
     for name in ('epoch', 'iter', 'metric', 'time'):
-        if isinstance(told.get(name), (str, int, float)):
-            yield name, told[name]
+        if isinstance(metadata.get(name), (str, int, float)):
+            yield name, metadata[name]
 
 
 def convert_file(file: str, out: Path, overwrite: bool = False) -> Path:
     """Write the weights of a checkpoint, averaged ones if it has them, as plain tensors.
 
     Raises:
-        UserError: The file cannot be read, or ``out`` cannot be written.
+        UserError: if the file cannot be read, or ``out`` cannot be written.
     """
     if out.suffix not in ('.pth', '.safetensors'):
-        raise UserError(f'{out}: end the name in .safetensors or .pth, to say which is wanted')
+        raise UserError(f'{out}: expected a name that ends in .safetensors or .pth')
     check_new(out, overwrite)
-    weights = _own_weights(read(file), file)
+    weights = _own_weights(read_checkpoint(file), file)
     write_whole(out, _as_safetensors(weights) if out.suffix == '.safetensors' else _saved(weights))
     return out
 
@@ -100,18 +100,18 @@ def publish_file(file: str, folder: Path | None = None, overwrite: bool = False)
     """Write a checkpoint without its optimizer, with the first 8 digits of its hash in its name.
 
     Raises:
-        UserError: The file cannot be read, or the new one cannot be written.
+        UserError: if the file cannot be read, or the new one cannot be written.
     """
     if folder is None and '://' in file:
-        raise UserError(f'{file} is an address: name a folder for the new file')
+        raise UserError(f'{file} is an address: give a folder for the new file')
     folder = folder or Path(file).parent
     if not folder.is_dir():
-        raise UserError(f'{folder} is not a folder: make it, or name another')
-    checkpoint = read(file)
+        raise UserError(f'{folder} is not a folder: create it, or give another')
+    checkpoint = read_checkpoint(file)
     meta = checkpoint.get('meta', checkpoint)
-    told = {key: meta[key] for key in _PUBLISHED if key in meta}
-    content = _saved({'meta': told, 'state_dict': _own_weights(checkpoint, file)})
-    # The name of a file or of an address, without what says its format.
+    published = {key: meta[key] for key in _PUBLISHED if key in meta}
+    content = _saved({'meta': published, 'state_dict': _own_weights(checkpoint, file)})
+    # The name of a file or of an address, without its format.
     name = Path(urlparse(file).path if '://' in file else file).name
     stem = re.sub(r'\.(pth\.tar|pth|pt|safetensors)$', '', name)
     out = folder / f'{stem}-{hashlib.sha256(content).hexdigest()[:8]}.pth'
@@ -121,7 +121,7 @@ def publish_file(file: str, folder: Path | None = None, overwrite: bool = False)
 
 
 def _own_weights(checkpoint: dict, file: str) -> Weights:
-    """The weights of a checkpoint; some are views of others, which would be written whole."""
+    """The weights of a checkpoint, copied if they are views, which would be written in full."""
     weights, _ = find_state_dict(checkpoint, file)
     return {key: weight.clone().contiguous() for key, weight in weights.items()}
 
@@ -131,7 +131,7 @@ def _with_se(trunk: Weights) -> bool:
 
 
 def _compare(trunk: Weights, found: Identity) -> LoadReport:
-    """Compare with the whole backbone of an arch; of its own size where no other is possible."""
+    """Compare with the full backbone of an arch, at the checkpoint's size if possible."""
     backbone = dict(type=f'mmengine.{found.kind}', arch=found.arch)
     if found.size and found.size <= _MAX_SIZE and _has_whole_grids(found):
         backbone['pretrain_img_size'] = found.size
@@ -151,7 +151,7 @@ def _has_whole_grids(found: Identity) -> bool:
 
 
 def _unused(checkpoint: dict, entry: str, keys: list[str]) -> list[str]:
-    """What a backbone has no use for: other weights by their first name, other entries."""
+    """Unused content: other weights by the first part of their names, and other entries."""
     heads = Counter(key.split('.')[0] for key in keys)
     unused = [f'{name} ({number})' for name, number in heads.items()]
     if entry in checkpoint:
@@ -162,7 +162,7 @@ def _unused(checkpoint: dict, entry: str, keys: list[str]) -> list[str]:
 
 
 def _saved(content: dict) -> bytes:
-    """As ``torch.save`` writes it; in memory, so that no file name gets into the hash."""
+    """The bytes of ``torch.save``, in memory, so that the hash does not depend on a file name."""
     buffer = io.BytesIO()
     torch.save(content, buffer)
     return buffer.getvalue()
@@ -173,8 +173,10 @@ def _as_safetensors(weights: Weights) -> bytes:
         from safetensors.torch import save
     except ImportError:
         raise UserError('.safetensors needs a package: pip install safetensors') from None
-    # Text with lone surrogates has no UTF-8; the other name has a meaning in the format.
+    # Text with lone surrogates has no UTF-8; the other name is reserved in the format.
     odd = [key for key in weights if key == '__metadata__' or not key.isprintable()]
     if odd:
-        raise UserError(f'.safetensors cannot hold weights named {some(odd)}: convert to .pth')
+        raise UserError(
+            f'.safetensors cannot contain weights named {first_few(odd)}: convert to .pth'
+        )
     return save(weights)

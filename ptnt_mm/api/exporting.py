@@ -1,4 +1,4 @@
-"""Export a model to a file that runs without torch, and check it: what ``ptnt export`` does."""
+"""Export a model to a file that runs without torch, and check it, for ``ptnt export``."""
 
 import time
 from collections.abc import Callable
@@ -14,15 +14,16 @@ from mmengine.registry import init_default_scope
 from torch.export import ExportedProgram
 
 from ptnt_mm.checkpoints.read import check_file, refuse_forced_unsafe_loading
-from ptnt_mm.deploy.about import About
+from ptnt_mm.deploy.export_info import ExportInfo
 from ptnt_mm.deploy.pixels import prepared, resize, target_size
-from ptnt_mm.deploy.runtimes import load
+from ptnt_mm.deploy.runtimes import load_exported
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.data_files import check_data_files
 from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.engine.loading import load_whole
 from ptnt_mm.export.comparison import TOLERANCE, compare, sizes_to_check
+from ptnt_mm.export.end_to_end import EndToEndModel, build_network
 from ptnt_mm.export.evaluation import evaluate_file, images_of, resizing, test_images
 from ptnt_mm.export.formats import (
     FORMATS,
@@ -35,14 +36,13 @@ from ptnt_mm.export.formats import (
     write_program,
 )
 from ptnt_mm.export.int8 import quantised
-from ptnt_mm.export.networks import EndToEndModel, build_network
 from ptnt_mm.inference.classes import find_classes
 from ptnt_mm.utils.atomic_files import check_new, sha256
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import printable
 from ptnt_mm.version import __version__
 
-_CALIBRATION = 100  # images of the folder that are looked at
+_CALIBRATION = 100  # images of the folder that are used
 
 
 def export(
@@ -57,18 +57,18 @@ def export(
     evaluate: bool = False,
     overwrite: bool = False,
 ) -> Path:
-    """Export as ``ptnt export`` does, and compare with the host's own results.
+    """Export as ``ptnt export`` does, and compare with the results of the host.
 
     Args:
-        config: A whole config.
-        checkpoint: A file that training saved.
+        config: A complete config.
+        checkpoint: A checkpoint of training.
         out: The file to write; OpenVINO's has a .bin beside it.
         format: 'onnx', 'openvino' or 'torch-export'; None for the one of the suffix.
         size: Height and width of the input in pixels; None for images of any size.
         half: Store weights as float16.
         calibrate: A folder of images to quantise to 8 bits with; None for floating point.
-        evaluate: Print the metrics on the test set, too.
-        overwrite: Replace a file that is there.
+        evaluate: Whether to print the metrics on the test set too.
+        overwrite: Whether to replace an existing file.
 
     Returns:
         The file.
@@ -93,7 +93,7 @@ def export(
     network, about = _read_model(config, checkpoint, size)
     if evaluate and network.task == 'features':
         raise UserError('--evaluate needs boxes or a map, and this file has none: leave it out')
-    # Of a usual image in the network.
+    # The size of a usual image in the network.
     shape = size or target_size((480, 640), about.scale, about.keep_ratio, None)
     start = time.monotonic()
     program, body = _take(network, shape, size is None, format)
@@ -103,7 +103,7 @@ def export(
     else:
         body = halved(body) if half else body
         write_onnx(out, body, replace(about, precision='float16' if half else 'float32'))
-        run = load(out, None)
+        run = load_exported(out, None)
     print(f'Exported in {time.monotonic() - start:.0f} s: {out}, {_megabytes(out)}')
     _check(run, network, config, shape, size, TOLERANCE * (10 if half else 1))
     if evaluate:
@@ -121,16 +121,16 @@ def export(
 def _take(
     network: EndToEndModel, shape: tuple[int, int], dynamic: bool, format: str
 ) -> tuple[ExportedProgram, bytes]:
-    """Take the graph; as ONNX, too, except for torch-export."""
+    """Export the graph, also to ONNX except for torch-export."""
     try:
         program = take_graph(network, shape, dynamic)
         return program, b'' if format == 'torch-export' else to_onnx(program, network)
     except UserError:
         raise
-    except Exception as error:  # models have every operator there is
+    except Exception as error:  # models may contain any operator
         why = printable(next(filter(None, str(error).splitlines()), type(error).__name__))
-        advice = 'Try --size H W' if dynamic else 'docs/deploy.md says what can be exported'
-        raise UserError(f'torch cannot take a graph of this model: {why}. {advice}') from error
+        advice = 'Try --size H W' if dynamic else 'docs/deploy.md lists what can be exported'
+        raise UserError(f'torch cannot export a graph of this model: {why}. {advice}') from error
 
 
 def _choose_format(out: Path, format: str | None) -> str:
@@ -152,14 +152,14 @@ def _check_choices(format: str, half: bool, calibrate: Path | None, evaluate: bo
 
 
 def _check_packages(format: str, calibrate: Path | None) -> None:
-    """What is missing is said before a graph is taken, which lasts minutes."""
+    """Check packages before the graph is exported, which takes minutes."""
     needed = {*PACKAGES[format], *(('onnxruntime',) if calibrate else ())}
     if missing := sorted(name for name in needed if find_spec(name) is None):
         raise UserError(f'exporting needs more packages: pip install {" ".join(missing)}')
 
 
 def _check_host(config: Config) -> None:
-    """A classifier's preprocessing is not translated."""
+    """Raise a UserError for classifiers, whose preprocessing is not supported."""
     scope = scope_of(config)
     host = HOSTS.get(scope)
     if host is None or host.task == 'classification':
@@ -169,8 +169,8 @@ def _check_host(config: Config) -> None:
 
 def _read_model(
     config: Config, checkpoint: Path, size: tuple | None
-) -> tuple[EndToEndModel, About]:
-    """The network with its weights, and what the file will say of itself."""
+) -> tuple[EndToEndModel, ExportInfo]:
+    """The network with its weights, and the facts about the file."""
     scale, keep_ratio = resizing(config)
     model = revert_sync_batchnorm(build_model(config, config.filename or 'the config')).eval()
     init_default_scope(scope_of(config))
@@ -178,8 +178,10 @@ def _read_model(
     network = build_network(model)
     if network.task == 'features':
         kind = type(model).__name__
-        print(f'{kind} is exported as backbone and neck alone: docs/deploy.md says what is whole')
-    about = About(
+        print(
+            f'{kind} is exported as backbone and neck alone: docs/deploy.md lists complete models'
+        )
+    about = ExportInfo(
         task=network.task,
         classes=None if classes is None else list(classes),
         size=None if size is None else list(size),
@@ -202,13 +204,13 @@ def _check(
     canvas: tuple[int, int] | None,
     tolerance: float,
 ) -> None:
-    """Compare with the host at three sizes, padded to the canvas of a file of fixed size."""
+    """Compare with the host at three sizes, padded to the canvas of a fixed-size file."""
     wrong, found = [], 0
     # A test set may have fewer images than there are sizes.
     for image, size in zip(cycle(test_images(config, 3)), sizes_to_check(shape), strict=False):
         pixels = resize(image, size)
         if canvas is not None:
-            padding = [(0, whole - part) for whole, part in zip(canvas, size, strict=True)]
+            padding = [(0, full - part) for full, part in zip(canvas, size, strict=True)]
             pixels = np.pad(pixels, [*padding, (0, 0)])
         differences = compare(run, network, pixels, size)
         print(differences)
@@ -217,8 +219,8 @@ def _check(
             wrong.append(f'{size[0]}x{size[1]}')
     if network.task == 'detection' and not found:
         print(
-            'NO BOXES: the model finds nothing in these images, so none were compared; a lower '
-            'score_thr in --cfg-options gives some'
+            'NO BOXES: the model has no predictions for these images, so none were compared; try a '
+            'lower score_thr in --cfg-options'
         )
     if wrong:
         raise UserError(
@@ -233,7 +235,7 @@ def _print_metrics(config: Config, out: Path) -> None:
 
 
 def _files(out: Path) -> list[Path]:
-    """What is written: OpenVINO's weights lie beside their .xml."""
+    """The files to write: OpenVINO's weights are beside their .xml."""
     return [out, out.with_suffix('.bin')] if out.suffix == '.xml' else [out]
 
 

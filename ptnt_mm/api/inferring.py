@@ -1,4 +1,4 @@
-"""Detect, segment or classify on images, a video or a webcam: what ``ptnt infer`` does."""
+"""Detect, segment or classify on images, a video or a webcam, for ``ptnt infer``."""
 
 import sys
 from pathlib import Path
@@ -12,10 +12,10 @@ from ptnt_mm.inference.results import FORMAT, Results
 from ptnt_mm.inference.source import default_out, find_source, look_at_images, look_at_video
 from ptnt_mm.inference.video import Window
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.text import first_few
 
 _NO_NAMES = (
-    'NO CLASS NAMES: neither the checkpoint nor the config has as many as the model has classes; '
+    'NO CLASS NAMES: neither the checkpoint nor the config has a name for each class of the model; '
     'they are called "class 0", "class 1" and so on'
 )
 
@@ -33,25 +33,25 @@ def infer(
     device: str | None = None,
     config_name: str | None = None,
 ) -> Path:
-    """Look at all that a source gives as ``ptnt infer`` does, and write what is found.
+    """Run inference on a source as ``ptnt infer`` does, and write the results.
 
     Args:
-        config: A whole config; None for an exported file.
-        checkpoint: What training saved, or a file of ``ptnt export``.
+        config: A complete config; None for an exported file.
+        checkpoint: A checkpoint of training, or a file of ``ptnt export``.
         source: An image, a folder, a video, or the number of a webcam.
-        out: Where results go; ``work_dirs/infer/<source>`` by default.
-        overwrite: Replace the results of an earlier run.
-        score_thr: Leave out what has a lower score; None for the host's own value.
-        draw: Whether to draw pictures, too.
-        show: Show a video or a webcam in a window.
-        device: Such as 'cpu' or 'cuda:1'; None for the best that is there.
-        config_name: What the JSON file calls the config; its file by default.
+        out: Output folder; ``work_dirs/infer/<source>`` by default.
+        overwrite: Whether to replace the results of an earlier run.
+        score_thr: The lowest score of a prediction; None for the host's default.
+        draw: Whether to draw pictures too.
+        show: Whether to show a video or a webcam in a window.
+        device: Such as 'cpu' or 'cuda:1'; None for the best available one.
+        config_name: Name of the config in the JSON file; its path by default.
 
     Returns:
-        The JSON file; drawn pictures lie in the folder beside it.
+        The JSON file; drawn pictures are in the folder beside it.
 
     Raises:
-        UserError: for everything that the user can mend, at the end if an image failed.
+        UserError: for everything that the user can fix, at the end if an image failed.
     """
     refuse_forced_unsafe_loading()
     if score_thr is not None and not 0 <= score_thr <= 1:
@@ -72,7 +72,7 @@ def infer(
     if predictor.classes is None:
         print(_NO_NAMES, file=sys.stderr)
     if isinstance(images, Images) and images.skipped:
-        print(f'Skipped, no images: {some(map(str, images.skipped))}', file=sys.stderr)
+        print(f'Skipped, no images: {first_few(map(str, images.skipped))}', file=sys.stderr)
     results.prepare()
     finished = False
     try:
@@ -82,7 +82,7 @@ def infer(
             look_at_video(images, predictor, results, draw, window)
         finished = True
     finally:
-        # Whatever stops us, such as Ctrl-C: what was found is kept.
+        # Keep the results, whatever stops the run, such as Ctrl-C.
         results.write(
             format=FORMAT,
             finished=finished,
@@ -99,7 +99,7 @@ def infer(
 
 
 def _closing(results: Results) -> str:
-    """Where everything is."""
+    """A summary with the paths of the results."""
     images = f'{len(results.found)} image{"" if len(results.found) == 1 else "s"}'
     drawn = f'  drawn: {results.drawn}' if results.drawn.exists() else ''
-    return f'Looked at {images}. Predictions: {results.file}{drawn}'
+    return f'Processed {images}. Predictions: {results.file}{drawn}'

@@ -1,4 +1,4 @@
-"""Write one page about training runs: what ``ptnt report`` does."""
+"""Write one page about training runs, for ``ptnt report``."""
 
 import traceback
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ def report(work_dirs: Sequence[Path], out: Path | None = None, overwrite: bool =
         work_dirs: The work dirs of the runs, or folders of projects; duplicates are ignored.
         out: The page, which is returned. By default ``report.html`` in the first work dir, where
             the page of an earlier call is replaced.
-        overwrite: Replace any other file that is there.
+        overwrite: Whether to replace any other existing file.
 
     Raises:
         UserError: for everything that the user can correct.
@@ -50,7 +50,7 @@ def report(work_dirs: Sequence[Path], out: Path | None = None, overwrite: bool =
         try:
             reports[run.name] = _report(run)
         except UserError as error:
-            # Curves and config are worth a page, too.
+            # Curves and config are worth a page too.
             notes[run.name] = f'No scores and no images: {error}'
             print(f'{run.work_dir}: {notes[run.name]}')
     content = page_content(runs, reports, notes)
@@ -73,7 +73,7 @@ def _report(run: TrainingRun) -> Any:
             raise UserError('there are neither predictions nor a checkpoint')
         _evaluate(run)
     if not run.has_predictions():
-        raise UserError('the evaluation found nothing in any image')
+        raise UserError('the evaluation has no predictions for any image')
     return run.read_report()
 
 
@@ -84,6 +84,6 @@ def _evaluate(run: TrainingRun) -> None:
         raise
     except Exception as error:  # a damaged image can make a host raise anything
         traceback.print_exc()
-        # What a worker of a data loader raises ends with its traceback's last line.
+        # The error of a data loader's worker ends with the last line of its traceback.
         reason = ''.join(traceback.format_exception_only(error)).strip().splitlines()[-1]
         raise UserError(f'its evaluation failed: {reason}') from error

@@ -1,4 +1,4 @@
-"""Evaluate a checkpoint of a detector, a segmenter or a classifier: what ``ptnt test`` does."""
+"""Evaluate a checkpoint of a detector, a segmenter or a classifier, for ``ptnt test``."""
 
 import copy
 from pathlib import Path
@@ -30,19 +30,19 @@ def test(
     """Evaluate a checkpoint as ``ptnt test`` does.
 
     Args:
-        config: A whole config; it is not changed.
-        checkpoint: What training saved.
-        work_dir: Where the log goes; by default as the config says, or ``work_dirs/<its name>``.
+        config: A complete config; it is not changed.
+        checkpoint: A checkpoint of training.
+        work_dir: Folder of the log; by default the config's, or ``work_dirs/<config>``.
         out: The .pkl file for all predictions.
         show_dir: The folder for pictures of predictions.
         tta: Average over scales and mirroring.
-        launcher: What started this process: 'none', 'pytorch', 'slurm' or 'mpi'.
+        launcher: The launcher of this process: 'none', 'pytorch', 'slurm' or 'mpi'.
 
     Returns:
-        The metrics by name; none if nothing was found in any image.
+        The metrics by name; empty without any predictions.
 
     Raises:
-        UserError: for everything that the user can mend.
+        UserError: for everything that the user can fix.
     """
     refuse_forced_unsafe_loading()
     require_keys(config, ('model', 'test_dataloader', 'test_cfg', 'test_evaluator'))

@@ -1,4 +1,4 @@
-"""Train a detector, a segmenter or a classifier: what ``ptnt train`` does."""
+"""Train a detector, a segmenter or a classifier, for ``ptnt train``."""
 
 import copy
 import logging
@@ -44,25 +44,25 @@ def train(
     launcher: str = 'none',
     command: tuple[str, ...] = (),
 ) -> Runner:
-    """Train as ``ptnt train`` does: checked first, with safeguards, repeatable.
+    """Train as ``ptnt train`` does: with checks, safeguards and repeatable random numbers.
 
     Args:
-        config: A whole config; it is not changed.
-        work_dir: Where logs and checkpoints go; by default as the config says, or
-            ``work_dirs/<its name>``.
+        config: A complete config; it is not changed.
+        work_dir: Folder of logs and checkpoints; by default the config's, or
+            ``work_dirs/<config>``.
         pretrained: The backbone's weights; its stem's BatchNorm is then frozen.
         resume: A checkpoint to continue from, or 'auto' for the newest in the work dir.
-        overwrite: Throw away what an earlier run left in the work dir.
-        seed: Of every random choice; None for the config's, or another one each time.
-        launcher: What started this process: 'none', 'pytorch', 'slurm' or 'mpi'.
-        command: The words that started it, for the log.
+        overwrite: Whether to delete the output of an earlier run in the work dir.
+        seed: Seed of every random choice; None for the config's, or a new one each time.
+        launcher: The launcher of this process: 'none', 'pytorch', 'slurm' or 'mpi'.
+        command: The command line, for the log.
 
     Returns:
         MMEngine's runner, whose ``model`` is trained.
 
     Raises:
-        UserError: for everything that the user can mend, before work is lost.
-        KeyboardInterrupt: for Ctrl-C; it says what is kept, and how to continue.
+        UserError: for everything that the user can fix, before work is lost.
+        KeyboardInterrupt: for Ctrl-C, with what is kept and how to continue.
     """
     refuse_forced_unsafe_loading()
     require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
@@ -86,7 +86,7 @@ def train(
         for line in warnings:
             runner.logger.warning(line)
         _log_opening(runner.logger, config, start.weights, command)
-        # The runner alone holds the checkpoint now, and frees it when it is loaded.
+        # Only the runner references the checkpoint now, and frees it after loading.
         del start
         try:
             with late_building(), failures_explained(runner.logger, Path(runner.work_dir)):
@@ -102,7 +102,7 @@ def train(
 def _how_to_continue(
     work_dir: Path, command: tuple[str, ...], resume: str | None, launcher: str
 ) -> str:
-    """What is kept, and the command that continues."""
+    """Describe what is kept, and the command that continues the run."""
     checkpoint = latest_checkpoint(work_dir)
     kept = f'{checkpoint} is the last checkpoint' if checkpoint else 'no checkpoint was written yet'
     if not command:
@@ -115,7 +115,7 @@ def _how_to_continue(
 
 
 def _leftovers(work_dir: Path, weights: str | None) -> list[Path]:
-    """What an earlier run left, to be thrown away when training begins."""
+    """Output of an earlier run, to be deleted when training begins."""
     leftovers = earlier_run(work_dir)
     if weights is not None and Path(weights).resolve() in [path.resolve() for path in leftovers]:
         raise UserError(f'--overwrite would remove {weights}, which training starts from: move it')
@@ -125,7 +125,7 @@ def _leftovers(work_dir: Path, weights: str | None) -> list[Path]:
 def _log_opening(
     logger: logging.Logger, config: Config, weights: str | None, command: tuple[str, ...]
 ) -> None:
-    """Log what one wants to know before the first iteration."""
+    """Log the setup before the first iteration."""
     if is_main_process():  # the one that logs: hashing weights takes a while
         for line in how_to_repeat(command, weights):
             logger.info(line)

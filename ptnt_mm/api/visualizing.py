@@ -1,4 +1,4 @@
-"""Draw what networks see in images: what ``ptnt visualize`` does."""
+"""Visualise the features of networks for images, for ``ptnt visualize``."""
 
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -26,18 +26,18 @@ def visualize(
     overwrite: bool = False,
     device: str | None = None,
 ) -> Path:
-    """Draw what networks see in images as ``ptnt visualize`` does.
+    """Visualise the features of networks for images as ``ptnt visualize`` does.
 
     Args:
-        networks: One, or two to compare: each a whole config, and a checkpoint or None.
+        networks: One, or two to compare: each a complete config, and a checkpoint or None.
         images: Image files.
         out: The folder of the page; ``work_dirs/visualize/<config>`` by default.
         at: The pixel (x, y) whose attention and similarity are shown; the middle by default.
         box: Instead of a pixel: the number of a detection of the first network, counted from 1.
         channels: Channels to show, counted from 0; by default those that vary most.
         score_thr: The lowest score of a box or a class; None for that of ``ptnt infer``.
-        overwrite: Replace an earlier page.
-        device: Such as 'cpu' or 'cuda:1'; None for the best that is there.
+        overwrite: Whether to replace an earlier page.
+        device: Such as 'cpu' or 'cuda:1'; None for the best available one.
 
     Returns:
         The HTML page.
@@ -72,9 +72,11 @@ def _check_page(page: Path, overwrite: bool) -> None:
 
 
 def _check_box(box: int | None, config: Config, checkpoint: str | None) -> None:
-    """Raise a UserError if the network cannot have boxes."""
+    """Raise a UserError if the network cannot predict boxes."""
     host = HOSTS.get(scope_of(config))
     if box is not None and (host is None or host.task != 'detection'):
-        raise UserError(f'--box {box}: {config.filename} is no detector: choose a point with --at')
+        raise UserError(
+            f'--box {box}: {config.filename} is not a detector: choose a point with --at'
+        )
     if box is not None and checkpoint is None:
         raise UserError(f'--box {box} needs a checkpoint: without training, no box is meaningful')

@@ -1,1 +1,1 @@
-"""What would break a training, or silently go wrong, told before it starts."""
+"""Checks that find, before a run starts, what would break it or silently go wrong."""

@@ -20,14 +20,14 @@ from ptnt_mm.utils.findings import Finding, Severity, lines, of_kind
 def check_before_testing(config: Config, tta: bool = False) -> None:
     """Evaluate one image of the test split, with random weights.
 
-    What cannot be tried so is left to the test itself.
+    Parts that cannot be tried this way are left to the test itself.
 
     Args:
-        config: As it is, without test-time augmentation.
+        config: The config, without test-time augmentation.
         tta: Whether to evaluate with its ``tta_model`` and ``tta_pipeline``.
 
     Raises:
-        UserError: if the evaluation fails; names the setting that is wrong.
+        UserError: if the evaluation fails; the message has the wrong setting.
     """
     found: list[Finding] = []
     # A bug in a check must not stop a test.
@@ -43,7 +43,7 @@ def _evaluate(config: Config, tta: bool) -> Iterator[Finding]:
     if scope_of(config) not in HOSTS or why_not_evaluated(config, 'test'):
         return
     data, _ = read_data(config, ('test',))
-    if not were_read(data) or any(one.would_fetch() for one in data):
+    if not were_read(data) or any(dataset.would_fetch() for dataset in data):
         return
     counts = list(check_classes_of_heads(config, names_for_heads(data)))
     yield from counts

@@ -1,36 +1,40 @@
-"""Boxes: inside their images, of some size, in COCO's order, and loaded by mmdet."""
+"""Boxes: inside their images, not empty, in COCO's order, and loaded by mmdet."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
 from ptnt_mm.check.coco_annotations import DetectionData
-from ptnt_mm.utils.findings import Finding, Report, error, note, report_wrong, sound, warning
+from ptnt_mm.utils.findings import Finding, Report, error, note, ok, report_wrong, warning
 
-_ROUNDING = 1.0  # pixels that a box may stick out of its image: annotation tools round
+_ROUNDING = 1.0  # pixels that a box may extend past its image: annotation tools round
 _MANY = 0.1  # share of boxes leaving their images that is too large for slips
-_FEW = 0.01  # share of boxes listed twice that public data sets have, too
-_ENOUGH = 20  # boxes that it takes to tell their unit
+_FEW = 0.01  # share of boxes listed twice that public data sets have too
+_ENOUGH = 20  # boxes needed to determine their unit
 _NEAR_THE_CORNER = 0.7  # share of an image's side: boxes in pixels reach further in some image
 
 _FORMAT = 'COCO has [x, y, width, height] in pixels: convert them'
 
 
 def check_boxes(data: list[DetectionData]) -> Iterator[Finding]:
-    """Look at every box of every data set."""
-    for one in data:
-        if one.file is not None and one.file.annotations:
-            found = [*_other_format(one)] or [*_each(one), *_twice(one), *_near_the_corner(one)]
-            yield from found or [sound(one.name, f'{len(one.boxes)} boxes')]
+    """Check every box of every data set."""
+    for dataset in data:
+        if dataset.file is not None and dataset.file.annotations:
+            found = [*_other_format(dataset)] or [
+                *_each(dataset),
+                *_twice(dataset),
+                *_near_the_corner(dataset),
+            ]
+            yield from found or [ok(dataset.name, f'{len(dataset.boxes)} boxes')]
 
 
 def _other_format(data: DetectionData) -> Iterator[Finding]:
-    """Boxes that are not [x, y, width, height] in pixels, judged by all of them together."""
+    """Find boxes that are not [x, y, width, height] in pixels, judged by all together."""
     boxes, sizes = data.boxes, data.sizes
     if not np.isfinite(boxes).all() or not boxes.any():
         return
     if (boxes >= 0).all() and boxes.max() <= 1:
-        what = f'all {len(boxes)} boxes lie between 0 and 1, as fractions of the image'
+        what = f'all {len(boxes)} boxes are between 0 and 1, as fractions of the image'
         yield error(data.name, what, _FORMAT)
         return
     leaving = (boxes[:, :2] + boxes[:, 2:] > sizes + _ROUNDING).any(axis=1)
@@ -41,7 +45,7 @@ def _other_format(data: DetectionData) -> Iterator[Finding]:
 
 
 def _each(data: DetectionData) -> Iterator[Finding]:
-    """What is wrong with single boxes; only the first fault of each box is reported."""
+    """Faults of single boxes; only the first of each box is reported."""
     boxes, sizes = data.boxes, data.sizes
     area = np.array([annotation['area'] for annotation in data.file.annotations], float)
     with np.errstate(invalid='ignore'):
@@ -54,12 +58,12 @@ def _each(data: DetectionData) -> Iterator[Finding]:
     negative, thin = ((boxes[:, 2:] < side).any(axis=1) for side in (0, 1))
     dropped = 'mmdet drops them silently'
     background = f'{dropped}, and the object is background'
-    many = 'so many may be [x1, y1, x2, y2] or [centre x, centre y, width, height], or belong to '
+    many = 'they may be [x1, y1, x2, y2] or [centre x, centre y, width, height], or belong to '
     clipped = many + 'images of another size' if beyond.mean() >= _MANY else 'mmdet clips them'
     no_area = f'{dropped}: area is width x height, or that of the mask'
     # Training only needs areas above 0.
     other_area &= not data.trains
-    sizes_of = 'the precision of small, medium and large objects goes by them'
+    sizes_of = 'the precision of small, medium and large objects depends on them'
     rules = (
         (not_finite, error, 'boxes not finite', 'the loss would be NaN'),
         (negative, error, 'boxes of negative size', f'{_FORMAT}; {dropped}'),
@@ -82,7 +86,7 @@ def _each(data: DetectionData) -> Iterator[Finding]:
 
 
 def _is_lost(data: DetectionData) -> np.ndarray:
-    """Whether mmdet leaves out each object although a class asks for it, (N,)."""
+    """Whether mmdet leaves out each object although its class is used, (N,)."""
     if data.built is None:
         return np.zeros(len(data.boxes), bool)
     asked = [
@@ -95,14 +99,14 @@ def _is_lost(data: DetectionData) -> np.ndarray:
 
 
 def _twice(data: DetectionData) -> Iterator[Finding]:
-    """Objects with the image and the box of another, with and without its category."""
+    """Report objects with the same image and box, in the same or another category."""
     keys = ((a['image_id'], a['category_id'], *a['bbox']) for a in data.file.annotations)
     first: dict[tuple, int] = {}
     again = np.array([first.setdefault(key, i) < i for i, key in enumerate(keys)])
     report = warning if again.mean() > _FEW else note
     advice = 'leave one of each: the model learns to see both'
     yield from _report_boxes(report, data, again, 'objects listed twice', advice)
-    # Some public data sets name an object by several classes, but few objects of most.
+    # In some public data sets, objects have several classes; in most, few do.
     places = ((a['image_id'], *a['bbox']) for a in data.file.annotations)
     seen: dict[tuple, int] = {}
     other = np.array([seen.setdefault(place, i) < i for i, place in enumerate(places)]) & ~again
@@ -114,7 +118,7 @@ def _twice(data: DetectionData) -> Iterator[Finding]:
 
 
 def _near_the_corner(data: DetectionData) -> Iterator[Finding]:
-    """Boxes of another unit: in all images, all of them are near the upper left corner."""
+    """Report boxes of another unit: all boxes of all images are near the upper left corner."""
     last = data.boxes[:, :2] + data.boxes[:, 2:]
     if len(last) < _ENOUGH or not np.isfinite(last).all():
         return
@@ -130,7 +134,7 @@ def _near_the_corner(data: DetectionData) -> Iterator[Finding]:
 def _report_boxes(
     report: Report, data: DetectionData, chosen: np.ndarray, what: str, advice: str
 ) -> Iterator[Finding]:
-    """Report the boxes that are chosen, (N,), with their ids and images."""
+    """Report the chosen boxes, (N,), with their ids and images."""
     named = []
     for i in np.flatnonzero(chosen):
         entry = data.file.annotations[i]

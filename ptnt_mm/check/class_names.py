@@ -1,63 +1,65 @@
-"""Class names: a tuple of different names, known to the annotations, the same in all data sets."""
+"""Class names: a tuple of distinct names, present in the annotations, equal in all data sets."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ptnt_mm.check.coco_annotations import DetectionData
 from ptnt_mm.check.data_sets import Data, as_names, misread_names
-from ptnt_mm.utils.findings import Finding, error, sound, warning
-from ptnt_mm.utils.text import some, suggest
+from ptnt_mm.utils.findings import Finding, error, ok, warning
+from ptnt_mm.utils.text import first_few, suggest
 
 
 def check_class_names(data: Sequence[Data]) -> Iterator[Finding]:
-    """Look at the class names of each data set, and compare them with those of the first."""
-    for one in data:
-        found = list(faults_of_names(one))
-        yield from found or [sound(one.name, f'{len(one.classes)} classes: {some(one.classes)}')]
+    """Check the class names of each data set, and compare them with those of the first."""
+    for dataset in data:
+        found = list(faults_of_names(dataset))
+        yield from found or [
+            ok(dataset.name, f'{len(dataset.classes)} classes: {first_few(dataset.classes)}')
+        ]
     if data and names_are_known(data[0]):
         names = data[0].classes
         for other in data[1:]:
-            # Trackers are measured on data sets whose classes are their metric's.
+            # Trackers are evaluated on data sets whose classes come from the metric.
             is_of_metric = isinstance(other, DetectionData) and not other.is_a('BaseDetDataset')
             if other.classes and other.classes != names and not is_of_metric:
-                what = f'the classes are {some(other.classes)}; those of {data[0].name} are'
+                what = f'the classes are {first_few(other.classes)}; those of {data[0].name} are'
                 advice = (
                     'give all data sets the same names in the same order: labels are their places'
                 )
-                yield error(other.name, f'{what} {some(names)}', advice)
+                yield error(other.name, f'{what} {first_few(names)}', advice)
 
 
 def names_for_heads(data: Sequence[Data]) -> tuple[str, ...]:
-    """The class names that heads are for; none if they are not known.
+    """The class names of the heads; empty if they are unknown.
 
-    Those of the training data, or of what there is if nothing is trained.
+    They are those of the training data, or of any data if nothing is trained.
     """
-    for one in [one for one in data if one.trains] or data:
-        if names_are_known(one):
-            # Of panoptic data, heads tell objects apart.
-            own = getattr(one.cls, 'METAINFO', {}) | one.metainfo
-            return as_names(own.get('thing_classes')) or one.classes
+    for dataset in [dataset for dataset in data if dataset.trains] or data:
+        if names_are_known(dataset):
+            # With panoptic data, heads distinguish only things.
+            own = getattr(dataset.cls, 'METAINFO', {}) | dataset.metainfo
+            return as_names(own.get('thing_classes')) or dataset.classes
     return ()
 
 
 def names_are_known(data: Data) -> bool:
-    """Whether class names are those that the data set is about, however they are spelt."""
+    """Whether class names are those of the data set, even if misspelt."""
     if any(misread_names(data)):
         return False
-    # If the config states no names, those of the data set's class may be of other data.
+    # Without names in the config, those of the data set's class may belong to other data.
     own = data.stated is None and isinstance(data, DetectionData) and data.file is not None
     return not own or set(data.classes) <= set(data.file.names.values())
 
 
 def faults_of_names(data: Data) -> Iterator[Finding]:
-    """What is wrong with the class names of a data set by themselves."""
+    """Faults in the class names of a single data set."""
     if found := list(misread_names(data)):
         yield from found
         return
     twice = [name for name, count in Counter(data.classes).items() if count > 1]
-    # Two classes of ImageNet are cranes: names of the data set's own class are its own affair.
+    # Two classes of ImageNet are cranes, so the default names of a class are not checked.
     if twice and data.stated is not None:
-        what = f'metainfo.classes has names twice: {some(twice)}'
+        what = f'metainfo.classes has names twice: {first_few(twice)}'
         yield error(data.name, what, 'name each class once')
     if isinstance(data, DetectionData) and data.file is not None:
         yield from _against_categories(data)
@@ -69,8 +71,8 @@ def _against_categories(data: DetectionData) -> Iterator[Finding]:
     categories = [category['name'] for category in data.file.categories]
     repeated = [name for name in data.classes if categories.count(name) > 1]
     if repeated:
-        what = f'several categories of {data.file.path} have one name: {some(repeated)}'
-        advice = 'mmdet gives each a label of its own, one more than there are classes: merge them'
+        what = f'several categories of {data.file.path} have one name: {first_few(repeated)}'
+        advice = 'mmdet gives each a separate label, one more than there are classes: merge them'
         yield error(data.name, what, advice)
     absent = [name for name in data.classes if name not in categories]
     asked = [name for name in categories if name in data.classes]
@@ -81,7 +83,8 @@ def _against_categories(data: DetectionData) -> Iterator[Finding]:
     if not absent and asked != list(data.classes) and len(asked) == len(set(data.classes)):
         yield error(
             data.name,
-            f'the categories come as {some(asked)}, metainfo.classes as {some(data.classes)}',
+            f'the categories come as {first_few(asked)}, metainfo.classes as '
+            f'{first_few(data.classes)}',
             "labels follow the file's order: write metainfo.classes in it, or predictions get "
             'wrong names',
         )
@@ -90,7 +93,7 @@ def _against_categories(data: DetectionData) -> Iterator[Finding]:
     unseen = [name for name in data.classes if name in categories and name not in seen]
     if seen and unseen:
         lacks = 'they cannot be learned' if data.trains else 'their precision cannot be measured'
-        yield warning(data.name, f'no object of {some(unseen)}', f'{lacks} from this file')
+        yield warning(data.name, f'no object of {first_few(unseen)}', f'{lacks} from this file')
 
 
 def _absent(data: DetectionData, absent: list[str], categories: list[str]) -> Finding:
@@ -99,7 +102,7 @@ def _absent(data: DetectionData, absent: list[str], categories: list[str]) -> Fi
         return error(
             data.name,
             f"metainfo names no classes, and of the {len(data.classes)} of the data set's class "
-            f'{len(absent)} are not in {path}, which has {some(categories)}',
+            f'{len(absent)} are not in {path}, which has {first_few(categories)}',
             'write metainfo=dict(classes=(...)) with the names of the file',
         )
     spare = [name for name in categories if name not in data.classes]
@@ -112,12 +115,12 @@ def _absent(data: DetectionData, absent: list[str], categories: list[str]) -> Fi
 
 
 def _dropped(data: DetectionData) -> Iterator[Finding]:
-    """Categories with objects that no class asks for."""
+    """Report categories with objects that are not among the classes."""
     names, labels = data.file.names, data.labels
     ids = (entry['category_id'] for entry in data.file.annotations)
     counts = Counter(names[i] for i in ids if i in names and i not in labels)
     if counts:
-        which = some(f'{name!r} ({count})' for name, count in counts.items())
+        which = first_few(f'{name!r} ({count})' for name, count in counts.items())
         yield warning(
             data.name,
             f'{counts.total()} of {len(data.file.annotations)} objects left out, as their '
@@ -127,7 +130,7 @@ def _dropped(data: DetectionData) -> Iterator[Finding]:
 
 
 def _against_own_names(data: Data) -> Iterator[Finding]:
-    """Compare names and colours with those of the data set's class, which maps names to its own."""
+    """Compare names and colours with the defaults of the data set's class, which maps names."""
     own = getattr(data.cls, 'METAINFO', {})
     known = own.get('classes', ())
     strangers = [name for name in data.classes if known and name not in known]
@@ -140,16 +143,16 @@ def _against_own_names(data: Data) -> Iterator[Finding]:
             'reduce_zero_label with it',
         )
     colours, count = (own | data.metainfo).get('palette') or (), len(data.classes)
-    # From a full palette, mmseg picks the colours of the class's names that are asked for.
+    # From a full palette, mmseg selects the colours of the chosen classes.
     picked = len(colours) > count and set(data.classes) < set(known)
     if len(colours) not in (0, count) and not picked:
         yield error(
             data.name,
             f'metainfo.palette has {len(colours)} colours, there are {count} classes: '
-            f'{some(data.classes)}',
-            'give a colour to each class, or leave the palette out: mmseg then draws by chance',
+            f'{first_few(data.classes)}',
+            'give a colour to each class, or leave the palette out: mmseg then uses random colours',
         )
 
 
 def _with_nearest(names: Sequence[str], known: Sequence[str]) -> str:
-    return some(f'{name!r}{suggest(name, known, "; nearest is {!r}")}' for name in names)
+    return first_few(f'{name!r}{suggest(name, known, "; nearest is {!r}")}' for name in names)

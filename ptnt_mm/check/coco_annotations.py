@@ -1,4 +1,4 @@
-"""The data sets of a detector's config, and what mmdet makes of their annotation files."""
+"""The data sets of a detector's config, and how mmdet loads their annotation files."""
 
 import io
 from collections.abc import Callable, Iterator, Mapping
@@ -12,30 +12,29 @@ import numpy as np
 from mmengine.config import Config
 
 from ptnt_mm.check.data_sets import Data, ImageFile, evenly_spread, find_data_sets, misread_names
-from ptnt_mm.data.coco_file import CocoFile, read
+from ptnt_mm.data.coco_file import CocoFile, read_coco
 from ptnt_mm.engine.config import explain_build_error, kind_of
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.findings import Finding, error, note, sound
+from ptnt_mm.utils.findings import Finding, error, note, ok
 
 _READING = ('load_data_list', 'parse_data_info', 'filter_data')
-"""What a class has from CocoDataset if it reads and filters as that does."""
+"""Methods that a class inherits from CocoDataset if it reads and filters in the same way."""
 
 Id = int | float | str
 
 
 @dataclass
 class DetectionData(Data):
-    """A data set, the classes it is asked for, and what mmdet makes of its annotation file.
+    """A data set, the classes in use, and how mmdet loads its annotation file.
 
     Attributes:
-        file: What its annotation file holds of the images that are chosen; None if it was not
-            read.
+        file: The content of its annotation file for the chosen images; None if it was not read.
         total: The number of images in the file.
-        labels: The label that mmdet gives to each category that a class asks for. As all below,
-            it is empty unless mmdet could build the data set.
+        labels: The label that mmdet gives to each category in use. Like all attributes below, it
+            is empty unless mmdet could build the data set.
         used: The ids of the images that its filter and ``indices`` leave.
-        ignored: Whether each object is ignored, by its id; those left out are not there.
-        refused: Why mmdet breaks off at an object, by its id.
+        ignored: Whether each loaded object is ignored, by its id.
+        refused: Why mmdet fails at an object, by its id.
     """
 
     file: CocoFile | None = None
@@ -56,7 +55,7 @@ class DetectionData(Data):
 
     @property
     def names_folder(self) -> bool:
-        """Whether its settings name a folder of images."""
+        """Whether its settings contain a folder of images."""
         return 'img' in (self.settings.get('data_prefix') or {})
 
     @cached_property
@@ -79,62 +78,64 @@ class DetectionData(Data):
 
     @cached_property
     def is_ignored(self) -> np.ndarray:
-        """Whether mmdet loads each object as a crowd, of which nothing is learned, (N,)."""
+        """Whether mmdet loads each object as a crowd, which is not trained on, (N,)."""
         return np.array([self.ignored.get(a['id'], False) for a in self.file.annotations], bool)
 
     def described(self, annotation: Mapping) -> str:
-        """An object for a list of examples."""
+        """Describe an object in a list of examples."""
         return f'id {annotation["id"]} in {self.file.images[annotation["image_id"]]["file_name"]}'
 
 
-def load(config: Config, splits: tuple[str, ...]) -> tuple[list[DetectionData], list[Finding]]:
+def load_annotations(
+    config: Config, splits: tuple[str, ...]
+) -> tuple[list[DetectionData], list[Finding]]:
     """Read the annotation files of a config's data sets, and let mmdet load them.
 
     Returns:
-        The data sets, and what was wrong with them or was left out.
+        The data sets, and findings about faults and omissions.
     """
     data, findings = find_data_sets(DetectionData, config, splits)
-    for one in data:
-        ann_file = one.settings.get('ann_file')
-        path = one.data_set.path(ann_file)
-        if not one.reads_coco:
+    for dataset in data:
+        ann_file = dataset.settings.get('ann_file')
+        path = dataset.data_set.path(ann_file)
+        if not dataset.reads_coco:
             what = (
-                f'{kind_of(one.settings)} does not read as CocoDataset does: its annotations, '
+                f'{kind_of(dataset.settings)} does not read as CocoDataset does: its annotations, '
                 'class names, images, boxes and masks were not checked'
             )
-            findings.append(note(one.name, what))
+            findings.append(note(dataset.name, what))
         elif path is None:
             findings.append(note(str(ann_file), 'is not a local file: nothing of it was checked'))
-        elif (file := _read(path, one.trains, findings)) is not None:
-            findings += _load(one, file)
+        elif (file := _read(path, dataset.trains, findings)) is not None:
+            findings += _load(dataset, file)
     return data, findings
 
 
 def check_annotations(data: list[DetectionData]) -> Iterator[Finding]:
-    """Say how much was read of each data set, and what is wrong with its file's form."""
-    for one in data:
-        if one.file is None:
+    """Report the size of each data set, and faults in the format of its file."""
+    for dataset in data:
+        if dataset.file is None:
             continue
-        if not one.names_folder:
+        if not dataset.names_folder:
             advice = "write data_prefix=dict(img='train/'), or img='' if file names are whole paths"
-            yield error(one.name, 'data_prefix names no folder of images', advice)
-        size = f'{len(one.file.images)} images, {len(one.file.annotations)} objects'
-        yield from one.file.problems or [sound(one.name, size)]
+            yield error(dataset.name, 'data_prefix names no folder of images', advice)
+        size = f'{len(dataset.file.images)} images, {len(dataset.file.annotations)} objects'
+        yield from dataset.file.problems or [ok(dataset.name, size)]
 
 
 def _read(path: Path, trains: bool, findings: list[Finding]) -> CocoFile | None:
-    """An annotation file; None if it is unreadable, or not there, which another check reports."""
+    """Read an annotation file; None if it is unreadable, or missing (another check reports it)."""
     # Predicting needs no objects, as in COCO's image_info_test-dev2017.json.
     needed = ('images', 'annotations', 'categories') if trains else ('images', 'categories')
     try:
-        return read(path, needed=needed) if path.exists() else None
+        return read_coco(path, needed=needed) if path.exists() else None
     except UserError as err:
         findings.append(error('annotation file', str(err)))
         return None
 
 
 def _load(data: DetectionData, file: CocoFile) -> Iterator[Finding]:
-    """Have mmdet load what is whole in a file; note what it makes of each object."""
+    """Let mmdet load the valid entries of a file; record what becomes of each object."""
     data.file, data.total = file, len(file.images)
     paths: dict[Id, str] = {}
     try:
@@ -153,7 +154,7 @@ def _load(data: DetectionData, file: CocoFile) -> Iterator[Finding]:
         return
     data.labels = data.built.cat2label
     data.used = {info['img_id'] for info in data.built.data_list}
-    data.built.data_list.clear()  # every object once more, and nothing below needs it
+    data.built.data_list.clear()  # a copy of every object, which is not needed below
     if data.settings.get('indices') is not None:
         # Images that are not chosen may be missing or wrong.
         images = {key: image for key, image in file.images.items() if key in data.used}
@@ -167,7 +168,7 @@ def _load(data: DetectionData, file: CocoFile) -> Iterator[Finding]:
 
 
 def index(api: type, file: CocoFile, path: str) -> Any:
-    """What mmdet reads from ``path``, made of entries that are read and are whole."""
+    """The file that mmdet reads from ``path``, made of valid entries."""
     coco = api()
     coco.dataset = dict(
         images=list(file.images.values()),
@@ -181,7 +182,7 @@ def index(api: type, file: CocoFile, path: str) -> Any:
 
 
 def _few(parse: Callable[[dict], dict], data: DetectionData) -> list[dict]:
-    """What mmdet makes of a few images and their objects."""
+    """Let mmdet parse a few images and their objects."""
     ids = [info['img_id'] for info in evenly_spread(data.built.data_list)]
     objects: dict[Id, list[dict]] = {number: [] for number in ids}
     for annotation in data.file.annotations:
@@ -194,22 +195,22 @@ def _few(parse: Callable[[dict], dict], data: DetectionData) -> list[dict]:
 def _parse(
     parse: Callable[[dict], dict], data: DetectionData, paths: dict[Id, str], raw: dict
 ) -> dict:
-    """Parse an image and its objects, and note what becomes of each object."""
+    """Parse an image and its objects, and record what becomes of each object."""
     image, annotations = raw['raw_img_info'], raw['raw_ann_info']
     try:
         info = parse(raw)
-    except Exception:  # an annotation may hold anything
+    except Exception:  # an annotation may contain anything
         info = None
     if info is not None and len(info['instances']) == len(annotations):
         for annotation, instance in zip(annotations, info['instances'], strict=True):
             data.ignored[annotation['id']] = bool(instance['ignore_flag'])
     else:
-        # Some are left out or refused: each by itself shows which.
+        # Some are left out or refused: parsing each separately shows which.
         info = parse(dict(raw_img_info=image, raw_ann_info=[]))
         for annotation in annotations:
             _parse_object(parse, data, image, annotation)
     paths[image['id']] = info['img_path']
-    # Every object once more, which nothing needs.
+    # A copy of every object, which is not needed.
     return {**info, 'instances': []}
 
 
@@ -218,7 +219,7 @@ def _parse_object(
 ) -> None:
     try:
         found = parse(dict(raw_img_info=image, raw_ann_info=[annotation]))['instances']
-    except Exception as err:  # an annotation may hold anything
+    except Exception as err:  # an annotation may contain anything
         data.refused[annotation['id']] = f'{type(err).__name__}: {err}'
     else:
         for instance in found:

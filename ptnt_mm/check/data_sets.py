@@ -1,4 +1,4 @@
-"""The data sets of a config: their files are there; each once, with the classes it is asked for."""
+"""The data sets of a config, without duplicates, with their classes; missing files."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -15,7 +15,7 @@ from ptnt_mm.engine.constructors import arguments
 from ptnt_mm.engine.data_files import DataSet, data_sets, evaluators, expected_files
 from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.findings import Finding, error, note, sound
+from ptnt_mm.utils.findings import Finding, error, note, ok
 from ptnt_mm.utils.text import suggest, unknown_name
 
 _FEW = 4  # images of a data set that are tried
@@ -32,8 +32,8 @@ class ImageFile:
 
     Attributes:
         path: The file; None if it is remote.
-        size: (width, height) in pixels as annotated; None if nothing says it.
-        mask: The mask of its classes; None if the data set names none.
+        size: (width, height) in pixels as annotated; None if unknown.
+        mask: The mask of its classes; None without one.
     """
 
     path: Path | None
@@ -43,18 +43,18 @@ class ImageFile:
 
 @dataclass
 class Data:
-    """A data set and the classes that it is asked for.
+    """A data set and the classes in use.
 
     Attributes:
         data_set: Its settings, and the pipeline of the first split that uses it.
-        pipelines: Those of all splits that use it: 'train', 'val', 'test'.
+        pipelines: The pipelines of all splits that use it: 'train', 'val', 'test'.
         scope: The config's default scope, in which the host builds it.
         cls: Its class, of the host library or registered there.
-        stated: The class names as the config states them, of whatever kind; None if it does not.
+        stated: The class names in the config, of any type; None if there are none.
         classes: The class names.
         built: The host's own data set, without a pipeline; None if it was left out or refused.
         images: All images that it lists.
-        few: What the host lists for a few of them, evenly spread; none if it was left out.
+        few: The host's entries for a few of them, evenly spread; empty if it was left out.
     """
 
     data_set: DataSet
@@ -72,17 +72,17 @@ class Data:
 
     @property
     def settings(self) -> Mapping:
-        """Its own settings."""
+        """Settings of the data set."""
         return self.data_set.settings
 
     @property
     def metainfo(self) -> Mapping:
-        """What its settings say of its classes."""
+        """The ``metainfo`` in its settings."""
         return self.settings.get('metainfo') or {}
 
     @property
     def name(self) -> str:
-        """The splits, for a sentence."""
+        """The splits as text."""
         return ' and '.join(self.pipelines)
 
     @property
@@ -91,26 +91,26 @@ class Data:
         return 'train' in self.pipelines
 
     def is_a(self, name: str) -> bool:
-        """Whether its class is the one of this name, or made from it."""
+        """Whether its class is the one of this name, or a subclass."""
         return any(base.__name__ == name for base in self.cls.__mro__)
 
     @cached_property
     def image_loader(self) -> object:
-        """The host's transform that loads its images; None if none is known."""
+        """The host's transform that loads its images; None if unknown."""
         for step in self.data_set.pipeline:
             if kind_of(step) == 'LoadImageFromFile' and not step.get('backend_args'):
-                # Another check reports settings that it refuses.
+                # Another check reports invalid settings.
                 with DefaultScope.overwrite_default_scope(self.scope), suppress(Exception):
                     return TRANSFORMS.build(dict(step))
         return None
 
     @property
     def fetches_files(self) -> bool:
-        """Whether its class fetches its files itself if they are not there."""
+        """Whether its class downloads missing files."""
         return 'download' in arguments(self.cls).parameters
 
     def would_fetch(self) -> bool:
-        """Whether its files are not there, and the host would fetch them; nothing is fetched."""
+        """Whether files are missing that the host would download; nothing is downloaded."""
         if not self.fetches_files or not self.settings.get('download', True):
             return False
         settings = dict(self.settings, pipeline=[], download=False)
@@ -122,7 +122,7 @@ class Data:
         return False
 
     def build(self) -> None:
-        """Have the host build it, without a pipeline; whatever its constructor raises is raised."""
+        """Let the host build it without a pipeline; exceptions of its constructor propagate."""
         settings = dict(self.settings, pipeline=[], lazy_init=True, serialize_data=False)
         with DefaultScope.overwrite_default_scope(self.scope):
             self.built = DATASETS.build(settings)
@@ -131,10 +131,10 @@ class Data:
 def find_data_sets(
     kind: type[Data], config: Config, splits: tuple[str, ...]
 ) -> tuple[list[Any], list[Finding]]:
-    """Describe the data sets of a config; one that several splits use comes once.
+    """Describe the data sets of a config; one that several splits share is listed once.
 
     Returns:
-        The data sets as a ``kind``, and an error for each whose class is not there.
+        The data sets as a ``kind``, and an error for each with an unknown class.
     """
     found: dict[str, Data] = {}
     findings = []
@@ -151,11 +151,11 @@ def find_data_sets(
             except UserError as err:
                 findings.append(error(split, str(err)))
                 continue
-            # mmpretrain takes them either way.
+            # mmpretrain accepts both.
             stated = (settings.get('metainfo') or {}).get('classes', settings.get('classes'))
             if isinstance(stated, str) and Path(stated).is_file():
                 stated = Path(stated).read_text(encoding='utf-8').splitlines()
-            # The config's own names, or its class's.
+            # The names in the config, or those of its class.
             default = getattr(cls, 'METAINFO', {}).get('classes', ())
             names = as_names(default if stated is None else stated)
             found[key] = kind(data_set, {split: data_set.pipeline}, scope, cls, stated, names)
@@ -163,7 +163,7 @@ def find_data_sets(
 
 
 def identity(settings: Mapping, trains: bool) -> str:
-    """A text that is equal for the same data, whatever the pipeline; training data is apart."""
+    """A key that is equal for the same data, whatever the pipeline; training data is separate."""
     return repr((trains, dict(settings, pipeline=None)))
 
 
@@ -173,7 +173,7 @@ def evenly_spread(entries: Sequence) -> list:
 
 
 def check_files(config: Config, splits: tuple[str, ...]) -> Iterator[Finding]:
-    """Look for the annotation files and folders that data loaders and evaluators read."""
+    """Check that the annotation files and folders of data loaders and evaluators exist."""
     for split in splits:
         expected = expected_files(config, split)
         missing = [path for path in expected if not path.exists()]
@@ -185,11 +185,11 @@ def check_files(config: Config, splits: tuple[str, ...]) -> Iterator[Finding]:
                 near = f', nor is its folder {path.parent}'
             yield error(split, f'{path} is not there{near}', _LAYOUT)
         if expected and not missing:
-            yield sound(split, ', '.join(map(str, expected)))
+            yield ok(split, ', '.join(map(str, expected)))
 
 
 def misread_names(data: Data) -> Iterator[Finding]:
-    """Class names that MMEngine takes for something else, or does not see."""
+    """Report class names that MMEngine misinterprets or does not read."""
     if 'CLASSES' in data.metainfo and 'classes' not in data.metainfo:
         yield error(data.name, 'nothing reads metainfo.CLASSES', 'write classes=(...)')
     elif isinstance(data.stated, str):
@@ -205,12 +205,12 @@ def misread_names(data: Data) -> Iterator[Finding]:
 
 
 def is_measured(config: Config, split: str) -> bool:
-    """Whether predictions for a split are compared with its annotations, and not only written."""
+    """Whether predictions for a split are evaluated, and not only written to a file."""
     return any(not evaluator.get('format_only') for evaluator in evaluators(config, split))
 
 
 def as_names(stated: object) -> tuple[str, ...]:
-    """Class names as a tuple, a single one for a text that should have been one."""
+    """Class names as a tuple; a string becomes a tuple of one name."""
     if isinstance(stated, str):
         return (stated,)
     return tuple(map(str, stated)) if isinstance(stated, (list, tuple)) else ()

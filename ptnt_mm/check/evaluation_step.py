@@ -1,4 +1,4 @@
-"""The evaluation of one image: its pipeline, the model with its post-processing, the metrics."""
+"""Evaluation of one image: its pipeline, the model with its post-processing, the metrics."""
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,17 +14,17 @@ from torch import Tensor, nn
 from ptnt_mm.check.data_sets import Data
 from ptnt_mm.check.failed_steps import StepError, at, describe, failing_class
 from ptnt_mm.check.few_images import collate_of, few_images, shrunk, take
-from ptnt_mm.check.one_image_metrics import left_out, measure
+from ptnt_mm.check.one_image_metrics import left_out, measure_one_image
 from ptnt_mm.check.trial import sides, undisturbed
 from ptnt_mm.engine.config import kind_of, within
 from ptnt_mm.engine.constructors import arguments, classes_named
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.engine.hosts import scope_of
-from ptnt_mm.utils.findings import Finding, error, note, sound
+from ptnt_mm.utils.findings import Finding, error, note, ok
 
 _META_KEYS = ('img_id', 'img_path', 'ori_shape', 'img_shape', 'pad_shape', 'scale_factor', 'flip',
               'flip_direction', 'instances')  # fmt: skip
-"""What models and metrics read; each Pack transform has more by default."""
+"""Meta keys that models and metrics read; each Pack transform has more by default."""
 
 
 NO_KEYS: Mapping[str, list[str]] = MappingProxyType({})
@@ -32,14 +32,14 @@ NO_KEYS: Mapping[str, list[str]] = MappingProxyType({})
 
 @dataclass
 class Evaluation:
-    """The evaluation of one image, or of two of different sizes where batches are larger.
+    """Evaluation of one image, or of two of different sizes if batches are larger.
 
     Attributes:
         split: 'val' or 'test'.
-        model: Its thresholds of scores should be 0, so that something is found.
+        model: Its score thresholds should be 0, so that there are predictions.
         data: The data sets that were read.
         with_tta: Whether to evaluate as ``ptnt test --tta`` does.
-        metrics: What was measured, by name; None if it failed, or if an evaluator was not tried.
+        metrics: Metrics by name; None if the evaluation failed or an evaluator was not tried.
     """
 
     config: Config
@@ -55,7 +55,7 @@ class Evaluation:
         return scope_of(self.config)
 
     def check(self) -> Iterator[Finding]:
-        """Evaluate; an error names the setting that is wrong."""
+        """Evaluate; an error contains the wrong setting."""
         what = 'evaluated with test-time augmentation' if self.with_tta else 'evaluated'
         failed = None
         for side in sides(self.config):
@@ -65,7 +65,7 @@ class Evaluation:
             if lacking := self._lacking(side):
                 yield from lacking
                 return
-            # Some models take no other size than that of the whole image.
+            # Some models accept only the original size.
             if not failed.where.startswith('model'):
                 break
         if failed is not None:
@@ -76,7 +76,7 @@ class Evaluation:
             yield note(self.split, f'{", ".join(names)} was not tried')
             self.metrics = None
         named = f': {", ".join(self.metrics)}' if self.metrics else ''
-        yield sound(self.split, f'an image is {what}{named}')
+        yield ok(self.split, f'an image is {what}{named}')
 
     def _evaluate(self, config: Config, side: int) -> dict[str, Any]:
         """The metrics of an image by name; raises a StepError that names a part of the config."""
@@ -95,7 +95,7 @@ class Evaluation:
                 model = MODELS.build(dict(config.tta_model, module=model)).eval()
             predicted = model.test_step(batch)
         with at(f'{split}_evaluator'):
-            return measure(config, split, data_set.metainfo, self.data, batch, predicted)
+            return measure_one_image(config, split, data_set.metainfo, self.data, batch, predicted)
 
     def _chosen(self, data_set: Any) -> list[dict]:
         if self.with_tta or self.config[f'{self.split}_dataloader'].get('batch_size', 1) == 1:
@@ -105,7 +105,7 @@ class Evaluation:
         return [first, *(unlike or others)[:1]]
 
     def _lacking(self, side: int) -> list[Finding]:
-        """An error for the meta keys without which an evaluation fails, if it is about them."""
+        """An error for the missing meta keys, if they are why an evaluation fails."""
         packs = _packing(self.config, self.split)
         absent = {
             path: [key for key in _known_keys(self.scope, step) if key not in self._stated(step)]
@@ -134,7 +134,7 @@ class Evaluation:
         return tuple(step.get('meta_keys') or _default_keys(step, self.scope))
 
     def _failure(self, side: int, more: Mapping[str, list[str]] = NO_KEYS) -> StepError | None:
-        """Evaluate; why it fails, or None. Steps get more meta keys by their paths."""
+        """Evaluate with more meta keys for steps, by their paths; return the error, or None."""
         config = self.config
         if more:
             config = copy.deepcopy(config)
@@ -149,7 +149,7 @@ class Evaluation:
 
 
 def why_not_evaluated(config: Config, split: str) -> str:
-    """Why an evaluation cannot be tried apart from its loop; empty if it can."""
+    """Why an evaluation cannot be tried without its loop; empty if it can."""
     loop = kind_of(config.get(f'{split}_cfg') or {})
     if loop not in ('', 'ValLoop', 'TestLoop'):
         return f'{loop} evaluates in its own way'
@@ -187,5 +187,5 @@ def _default_keys(step: ConfigDict, scope: str) -> tuple[str, ...]:
 
 
 def _known_keys(scope: str, step: ConfigDict) -> dict[str, None]:
-    """The meta keys that something may read, each once."""
+    """The meta keys that may be read, without duplicates."""
     return dict.fromkeys((*_META_KEYS, *_default_keys(step, scope)))

@@ -1,4 +1,4 @@
-"""Evaluators: known to the host, and measuring what their data sets hold."""
+"""Evaluators: registered in the host, and consistent with their data sets."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,55 +10,61 @@ from ptnt_mm.check.image_labels import number_of_classes
 from ptnt_mm.check.mask_lists import SegmentationData
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import DataSet, data_sets, evaluators
-from ptnt_mm.utils.findings import Finding, error, report_wrong, sound, warning
-from ptnt_mm.utils.text import some, unknown_name
+from ptnt_mm.utils.findings import Finding, error, ok, report_wrong, warning
+from ptnt_mm.utils.text import first_few, unknown_name
 
-_METRICS = ('mIoU', 'mDice', 'mFscore')  # what mmseg's IoUMetric can measure
+_METRICS = ('mIoU', 'mDice', 'mFscore')  # the metrics of mmseg's IoUMetric
 
 
 def check_evaluators_of_objects(data: list[DetectionData], config: Config) -> Iterator[Finding]:
     """Compare the annotations of a detector's evaluators with those of its data sets."""
     for split in ('val', 'test'):
-        of_split = [one for one in data if split in one.pipelines and one.file is not None]
-        metrics = [one for one in evaluators(config, split) if kind_of(one).startswith('Coco')]
+        of_split = [
+            dataset for dataset in data if split in dataset.pipelines and dataset.file is not None
+        ]
+        metrics = [
+            evaluator
+            for evaluator in evaluators(config, split)
+            if kind_of(evaluator).startswith('Coco')
+        ]
         paths = [DataSet({}, ()).path(one.get('ann_file')) for one in metrics]
         if len(of_split) == 1 and any(paths):
             found = [fault for path in paths if path for fault in _files(split, of_split[0], path)]
-            yield from found or [sound(split, f'measured on {of_split[0].file.path}')]
-    for one in data:
-        if one.file is not None and not one.trains:
-            yield from _for_pycocotools(one)
+            yield from found or [ok(split, f'measured on {of_split[0].file.path}')]
+    for dataset in data:
+        if dataset.file is not None and not dataset.trains:
+            yield from _for_pycocotools(dataset)
 
 
 def check_evaluators_of_masks(
     data: list[SegmentationData], config: Config, splits: tuple[str, ...]
 ) -> Iterator[Finding]:
-    """Look at the evaluators of a segmenter's splits."""
+    """Check the evaluators of a segmenter's splits."""
     for split, found in _of_splits(config, splits):
-        of_split = [one for one in data if split in one.pipelines]
+        of_split = [dataset for dataset in data if split in dataset.pipelines]
         ious = [one for one in found if kind_of(one) == 'IoUMetric']
         faults = []
         for stated in (one.get('iou_metrics', 'mIoU') for one in ious):
             metrics = [stated] if isinstance(stated, str) else stated
             for unknown in set(metrics).difference(_METRICS):
                 what = unknown_name('iou_metrics', unknown, _METRICS)
-                advice = 'mmseg says so only when all images are evaluated'
+                advice = 'mmseg reports this only after all images are evaluated'
                 faults.append(error(split, what, advice))
         advice = "IoUMetric measures the mIoU: dict(type='IoUMetric', iou_metrics=['mIoU'])"
         if not found:
             faults.append(error(split, 'there is no evaluator', advice))
         elif not ious and any(one.has_masks for one in of_split):
-            what = f'measured by {some(map(kind_of, found))}, not by IoUMetric'
+            what = f'measured by {first_few(map(kind_of, found))}, not by IoUMetric'
             faults.append(warning(split, what, advice))
         # IoUMetric counts by names, which a class may have read with its list.
         if ious and any(one.images and 'classes' not in one.built.metainfo for one in of_split):
             what = 'the data set names no class, and IoUMetric counts by names'
             faults.append(error(split, what, "write metainfo=dict(classes=('name', ...))"))
-        yield from faults or [sound(split, f'measured by {some(map(kind_of, found))}')]
+        yield from faults or [ok(split, f'measured by {first_few(map(kind_of, found))}')]
 
 
 def check_evaluators_of_labels(config: Config, splits: tuple[str, ...]) -> Iterator[Finding]:
-    """Look at the evaluators of a classifier's splits."""
+    """Check the evaluators of a classifier's splits."""
     number = number_of_classes(config)
     for split, found in _of_splits(config, splits):
         topk = [one.get('topk') or 1 for one in found]
@@ -69,7 +75,7 @@ def check_evaluators_of_labels(config: Config, splits: tuple[str, ...]) -> Itera
             what = f'the best {best} classes count, and the head has {number}'
             yield error(split, what, 'evaluation would break off: write topk=(1,)')
         else:
-            yield sound(split, f'measured by {some(map(kind_of, found))}')
+            yield ok(split, f'measured by {first_few(map(kind_of, found))}')
 
 
 def _of_splits(config: Config, splits: tuple[str, ...]) -> Iterator[tuple[str, list[dict]]]:
@@ -90,7 +96,7 @@ def _files(split: str, data: DetectionData, file: Path) -> Iterator[Finding]:
 
 
 def _for_pycocotools(data: DetectionData) -> Iterator[Finding]:
-    """What evaluation needs and training does not."""
+    """Report annotations that lack what only evaluation needs."""
     entries = data.file.annotations
     without = [f'id {entry["id"]}' for entry in entries if 'iscrowd' not in entry]
     what, advice = 'annotations without iscrowd', 'evaluation breaks off: write "iscrowd": 0'

@@ -1,4 +1,4 @@
-"""From an exception in a step that was tried to the setting that is wrong."""
+"""Trace an exception in a tried step back to the wrong setting."""
 
 import linecache
 import traceback
@@ -17,10 +17,10 @@ _CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
 
 
 class StepError(Exception):
-    """A step that was tried failed.
+    """Raised when a tried step fails.
 
     Attributes:
-        where: The part of the config that is probably wrong. The cause has the rest.
+        where: The part of the config that is probably wrong. The cause contains the rest.
     """
 
     def __init__(self, where: str):
@@ -30,7 +30,7 @@ class StepError(Exception):
 
 @contextmanager
 def at(where: str) -> Iterator[None]:
-    """Raise a StepError that names a part of the config, in place of any other exception."""
+    """Convert any exception to a StepError with a part of the config."""
     try:
         yield
     except StepError:
@@ -40,7 +40,7 @@ def at(where: str) -> Iterator[None]:
 
 
 def describe(failed: StepError, config: Config) -> tuple[str, str]:
-    """The setting that is probably wrong, and what happens with it, in one line."""
+    """The setting that is probably wrong, and its effect in one line."""
     error = failed.__cause__
     where, culprit = failed.where, failing_class(error)
     if failed.where.startswith('model'):
@@ -67,7 +67,7 @@ def failing_class(error: BaseException) -> str | None:
 
 
 def _failing_part(error: BaseException, config: Config) -> tuple[str, str] | None:
-    """The innermost part that the config names in its model, by its path and its class."""
+    """The innermost part of the model in the config, by its path and its class."""
     paths: dict[str, str] = {}
     for path, settings in within(config.model, 'model'):
         paths.setdefault(kind_of(settings), path)

@@ -1,4 +1,4 @@
-"""A few images of a data set, through the config's own pipeline, and made small."""
+"""A few images of a data set, loaded by the config's pipeline, and shrunk."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from torch.nn.functional import interpolate
 
 from ptnt_mm.check.data_sets import Data, identity
 
-SIDE = 256  # pixels that a side keeps, beside its remainder
+SIDE = 256  # pixels that a side keeps, plus its remainder
 _STEP = 64  # models that refuse odd sizes refuse those that are no multiple of a divisor of this
 
 
@@ -22,12 +22,12 @@ def few_images(config: Config, split: str, data: Sequence[Data]) -> Any:
     """The data set of a split, wrappers included, with a few of its images.
 
     Args:
-        config: Its host library is imported.
+        config: A config whose host library is imported.
         split: 'train', 'val' or 'test'.
-        data: The data sets that were read: nothing is read again. Others are read as in training.
+        data: The data sets that were already read. Others are read as in training.
     """
     settings = config[f'{split}_dataloader'].dataset
-    read = {identity(one.settings, one.trains): one for one in data if one.few}
+    read = {identity(dataset.settings, dataset.trains): dataset for dataset in data if dataset.few}
     try:
         return _small(settings, split, read)
     except KeyError:
@@ -35,8 +35,8 @@ def few_images(config: Config, split: str, data: Sequence[Data]) -> Any:
 
 
 def were_read(data: Sequence[Data]) -> bool:
-    """Whether data sets were read, so that none has to be read again for a few images."""
-    return bool(data) and all(one.few for one in data)
+    """Whether all data sets were read, so that none must be read again for a few images."""
+    return bool(data) and all(dataset.few for dataset in data)
 
 
 def take(data_set: Any, count: int) -> list[dict]:
@@ -53,17 +53,17 @@ def collate_of(config: Config, split: str) -> Callable[[list], Any]:
 
 
 def shrunk(sample: dict, side: int = SIDE, with_truth: bool = False) -> dict:
-    """A sample with a smaller image, and all that is known of it to match.
+    """A sample with a smaller image and matching annotations.
 
     A side of more than ``side`` + 64 pixels becomes ``side`` and its remainder of 64. The original
     size stays as it is: predictions are scaled to it. Samples of another kind are returned as they
     are.
 
     Args:
-        sample: As a pipeline packs it; several views of an image, too.
-        side: In pixels.
-        with_truth: Whether boxes and masks lie in the image that is shrunk, as in training, and
-            not in the original, as in evaluation.
+        sample: The output of a pipeline; may have several views of an image.
+        side: Side in pixels.
+        with_truth: Whether boxes and masks refer to the shrunk image, as in training, and not to
+            the original, as in evaluation.
     """
     image, annotated = sample.get('inputs'), sample.get('data_samples')
     if isinstance(image, list) and isinstance(annotated, list):
@@ -91,7 +91,7 @@ def shrunk(sample: dict, side: int = SIDE, with_truth: bool = False) -> dict:
 
 
 def _small(settings: dict, split: str, read: dict[str, Data]) -> Any:
-    """The data set; raises a KeyError if one that it joins or wraps was not read."""
+    """Return the data set; raise a KeyError if one that it joins or wraps was not read."""
     if 'datasets' in settings:
         parts = [_small(part, split, read) for part in settings['datasets']]
         return DATASETS.build(dict(settings, datasets=parts))
@@ -105,7 +105,7 @@ def _small(settings: dict, split: str, read: dict[str, Data]) -> Any:
 
 
 def _resize(annotated: BaseDataElement, size: tuple[int, int], scales: tuple[float, float]) -> None:
-    """Bring boxes, objects' masks and masks of classes to a size (height, width), in place."""
+    """Resize boxes, object masks and class masks to a size (height, width), in place."""
     for name in ('gt_instances', 'ignored_instances'):
         if name in annotated:
             instances = annotated.get(name)

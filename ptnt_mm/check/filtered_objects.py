@@ -6,20 +6,20 @@ from mmengine.config import Config
 
 from ptnt_mm.check.coco_annotations import DetectionData
 from ptnt_mm.check.data_sets import is_measured
-from ptnt_mm.utils.findings import Finding, error, note, sound, warning
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.findings import Finding, error, note, ok, warning
+from ptnt_mm.utils.text import first_few
 
-_MANY = 0.5  # share left out, empty or ignored that is hardly meant
+_MANY = 0.5  # share left out, empty or ignored that is hardly intended
 
 
 def check_filtering(data: list[DetectionData], config: Config) -> Iterator[Finding]:
-    """Compare what mmdet loads with what the file says: images, objects, crowds."""
-    for one in data:
-        if one.built is not None:
-            yield _counted(one, config)
-            yield from _refused_or_ignored(one)
-            if one.trains and one.used:
-                yield from _too_few(one, config)
+    """Compare what mmdet loads with the content of the file: images, objects, crowds."""
+    for dataset in data:
+        if dataset.built is not None:
+            yield _counted(dataset, config)
+            yield from _refused_or_ignored(dataset)
+            if dataset.trains and dataset.used:
+                yield from _too_few(dataset, config)
 
 
 def _counted(data: DetectionData, config: Config) -> Finding:
@@ -49,18 +49,19 @@ def _counted(data: DetectionData, config: Config) -> Finding:
     chosen = len(data.file.images)
     if chosen - kept + empty > _MANY * chosen:
         return warning(where, what, 'see filter_cfg, and the findings on classes and boxes')
-    return note(where, what) if empty or kept < total else sound(where, what)
+    return note(where, what) if empty or kept < total else ok(where, what)
 
 
 def _refused_or_ignored(data: DetectionData) -> Iterator[Finding]:
-    """Objects that mmdet breaks off at, leaves out or ignores although the file does not say so."""
+    """Objects that mmdet fails at, or leaves out or ignores although the file has no such flag."""
     annotations = data.file.annotations
     reasons = data.refused
     refused = [
         f'{data.described(a)} ({reasons[a["id"]]})' for a in annotations if a['id'] in reasons
     ]
     if refused:
-        what = f'mmdet breaks off at {len(refused)} of {len(annotations)} objects: {some(refused)}'
+        share = f'{len(refused)} of {len(annotations)} objects'
+        what = f'mmdet cannot load {share}: {first_few(refused)}'
         yield error(data.name, what, 'write them again, or take them out')
     for key, what_mmdet_does, left_out in (
         ('ignore', 'leaves out', ~data.is_loaded),
@@ -73,7 +74,7 @@ def _refused_or_ignored(data: DetectionData) -> Iterator[Finding]:
         ]
         if odd:
             what = f'mmdet {what_mmdet_does} {len(odd)} of {len(annotations)} objects for their'
-            yield error(data.name, f'{what} {key}: {some(odd)}', 'write 0 or 1, as numbers')
+            yield error(data.name, f'{what} {key}: {first_few(odd)}', 'write 0 or 1, as numbers')
     loaded, ignored = data.is_loaded.sum(), data.is_ignored.sum()
     if ignored > _MANY * loaded:
         what = f'{ignored} of {loaded} objects are crowds, which mmdet ignores'

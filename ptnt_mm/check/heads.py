@@ -8,11 +8,11 @@ from torch import nn
 
 from ptnt_mm.engine.config import kind_of, within
 from ptnt_mm.models.archs import ARCHS, NUM_STAGES, full_names
-from ptnt_mm.utils.findings import Finding, error, note, sound
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.findings import Finding, error, note, ok
+from ptnt_mm.utils.text import first_few
 
-# A region proposal head has one class, a semantic head those of its maps, a backbone those that it
-# was pretrained on; mmseg's STDCHead tells borders between classes from all else.
+# A region proposal head has one class, a semantic head those of its maps, a backbone those of its
+# pretraining; mmseg's STDCHead predicts borders between classes.
 _OTHER_CLASSES = ('backbone', 'rpn_head', 'semantic_head', 'STDCHead')
 
 
@@ -23,28 +23,28 @@ def check_classes_of_heads(config: Config, classes: tuple[str, ...]) -> Iterator
     """
     counts = list(_class_counts(config.model))
     if not counts:
-        yield note('model', 'no head has a num_classes of its own in the config')
+        yield note('model', 'no head has num_classes in the config')
         return
     if not classes:
         yield note('model', 'the class names are not known: num_classes was not compared')
         return
     wrong = [(path, count) for path, count in counts if count != len(classes)]
     for path, count in wrong:
-        what = f'is {count}, the data has {len(classes)} classes: {some(classes)}'
+        what = f'is {count}, the data has {len(classes)} classes: {first_few(classes)}'
         yield error(path, what, f'write {len(classes)}')
     if not wrong:
-        yield sound('model', f'{len(counts)} x num_classes={len(classes)}')
+        yield ok('model', f'{len(counts)} x num_classes={len(classes)}')
 
 
 def check_built_heads(
     config: Config, model: nn.Module, classes: tuple[str, ...]
 ) -> Iterator[Finding]:
-    """Compare the numbers of classes that a built model has by default with that of the names."""
+    """Compare the default numbers of classes in a built model with the number of names."""
     stated = {path for path, _ in _class_counts(config.model)}
     for name, module in model.named_modules():
         path = re.sub(r'\.(\d+)', r'[\1]', f'model.{name}') + '.num_classes'
         count = getattr(module, 'num_classes', None)
-        # A segmenter, which has no name here, repeats the number of its head.
+        # A segmenter itself repeats the number of its head.
         is_other = not name or path in stated or _is_other(path, type(module).__name__)
         if isinstance(count, int) and not is_other and classes and count != len(classes):
             what = f'is {count} by default, the data has {len(classes)} classes'
@@ -52,7 +52,7 @@ def check_built_heads(
 
 
 def check_neck(config: Config) -> Iterator[Finding]:
-    """Compare the channels that a neck takes with those that a PyramidTNT gives."""
+    """Compare the input channels of a neck with the output channels of a PyramidTNT."""
     channels = _backbone_channels(config.model.get('backbone') or {})
     necks = config.model.get('neck') or []
     for i, neck in enumerate(necks if isinstance(necks, (list, tuple)) else [necks]):
@@ -65,9 +65,9 @@ def check_neck(config: Config) -> Iterator[Finding]:
             advice = f'write in_channels={channels}, or change model.backbone.arch or out_indices'
             yield error(f'{where}.in_channels', what, advice)
             return
-        yield sound(where, f'takes maps of {channels} channels')
+        yield ok(where, f'takes maps of {channels} channels')
         if kind_of(neck) != 'TransposedConvNeck':
-            # Only this neck gives as many channels as it takes.
+            # Only this neck keeps the number of channels.
             return
 
 
@@ -80,13 +80,13 @@ def _class_counts(model: Mapping) -> Iterator[tuple[str, int]]:
 
 
 def _is_other(path: str, kind: str) -> bool:
-    """Whether a path leads into a part of the model, of some kind, with classes of its own."""
+    """Whether a path leads into a part of the model with separate classes."""
     steps = (step.partition('[')[0] for step in path.split('.'))
     return any(name in _OTHER_CLASSES for name in (kind, *steps))
 
 
 def _backbone_channels(backbone: Mapping) -> list[int] | None:
-    """The channels of a PyramidTNT's maps; None if it is another backbone or cannot be built."""
+    """The channels of a PyramidTNT's maps; None for another backbone or if it cannot be built."""
     if kind_of(backbone) != 'PyramidTNT':
         return None
     arch = backbone.get('arch')

@@ -11,13 +11,13 @@ from mmengine.config import Config
 
 from ptnt_mm.check.image_lists import ListedData, check_list
 from ptnt_mm.engine.config import kind_of
-from ptnt_mm.utils.findings import Finding, error, sound, warning
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.findings import Finding, error, ok, warning
+from ptnt_mm.utils.text import first_few
 
 
 @dataclass
 class LabelledData(ListedData):
-    """A classifier's data set, the classes it is asked for, and what it lists."""
+    """A classifier's data set, the classes in use, and its list."""
 
     BASE = 'BaseDataset'
     LISTS = 'images and labels'
@@ -25,20 +25,20 @@ class LabelledData(ListedData):
     REMOVE = 'take them out'
 
     def why_not_listed(self) -> str:
-        """Why mmpretrain is not asked for its list; empty if it is."""
+        """Why mmpretrain's list is not used; empty if it is."""
         if self.fetches_files:
             return f'{kind_of(self.settings)} fetches its files itself'
         return super().why_not_listed()
 
 
 def number_of_classes(config: Config) -> float:
-    """How many classes a classifier's head tells apart; infinity if it does not say so."""
+    """The number of classes of a classifier's head; infinity if unknown."""
     head = config.model.get('head')
     return head.get('num_classes', inf) if isinstance(head, dict) else inf
 
 
 def count_labels(entries: Iterable[Mapping]) -> Counter[int]:
-    """Images by label. An image may have several; one that is only predicted has none."""
+    """Number of images by label. An image may have several labels, or none for prediction."""
     labels = (entry.get('gt_label', []) for entry in entries)
     return Counter(
         chain.from_iterable([one] if isinstance(one, Integral) else one for one in labels)
@@ -46,23 +46,24 @@ def count_labels(entries: Iterable[Mapping]) -> Counter[int]:
 
 
 def check_labels(data: list[LabelledData], config: Config) -> Iterator[Finding]:
-    """Say how many images there are of each class, and look for labels that no class has."""
-    for one in data:
-        if one.is_left_out:
+    """Count the images of each class, and report labels without a class."""
+    for dataset in data:
+        if dataset.is_left_out:
             continue
-        counts = count_labels(() if one.built is None else one.built.data_list)
-        found = [*_faults(one, counts, number_of_classes(config))]
-        yield from found or check_list(one)
+        counts = count_labels(() if dataset.built is None else dataset.built.data_list)
+        found = [*_faults(dataset, counts, number_of_classes(config))]
+        yield from found or check_list(dataset)
         if counts and not found:
             least, most = min(counts.values()), max(counts.values())
-            yield sound(one.name, f'{len(counts)} classes of {least} to {most} images')
+            yield ok(dataset.name, f'{len(counts)} classes of {least} to {most} images')
 
 
 def _faults(data: LabelledData, counts: Counter[int], number: float) -> Iterator[Finding]:
-    """What is wrong with the labels of a data set, by themselves and for a head."""
+    """Faults in the labels of a data set, and disagreements with the head."""
     folders = tuple(getattr(data.built, 'folder_to_idx', ()))
     if set(folders) == set(data.classes) and folders != data.classes:
-        what = f'the folders come as {some(folders)}, metainfo.classes as {some(data.classes)}'
+        classes = first_few(data.classes)
+        what = f'the folders come as {first_few(folders)}, metainfo.classes as {classes}'
         advice = 'labels are the places of the folders: write metainfo.classes in their order'
         yield error(data.name, what, advice)
     if wrong := [label for label in counts if not 0 <= label < number]:
@@ -73,4 +74,4 @@ def _faults(data: LabelledData, counts: Counter[int], number: float) -> Iterator
     unseen = [name for label, name in enumerate(data.classes) if not counts[label]]
     if counts and unseen:
         lacks = 'they cannot be learned' if data.trains else 'their accuracy cannot be measured'
-        yield warning(data.name, f'no image of {some(unseen)}', f'{lacks} from this data set')
+        yield warning(data.name, f'no image of {first_few(unseen)}', f'{lacks} from this data set')

@@ -1,4 +1,4 @@
-"""Image files: there, readable, loaded in the size that was annotated, and listed once."""
+"""Image files: existing, readable, loaded in the annotated size, and listed once."""
 
 import os
 import warnings
@@ -10,47 +10,54 @@ from PIL import Image
 
 from ptnt_mm.check.data_sets import Data, ImageFile
 from ptnt_mm.data.image_files import OpenedImage, open_image
-from ptnt_mm.utils.findings import Finding, error, note, report_wrong, sound, warning
+from ptnt_mm.utils.findings import Finding, error, note, ok, report_wrong, warning
 from ptnt_mm.utils.many_files import Folders, on_threads
 
 
 def check_images_are_there(data: Sequence[Data]) -> Iterator[Finding]:
-    """Look for every image, and for any that is listed twice, by listing folders: open none."""
+    """Check that every image exists and is listed once, without opening any."""
     folders = Folders()
     names = []
-    for one in data:
-        local = [image.path for image in one.images if image.path is not None]
+    for dataset in data:
+        local = [image.path for image in dataset.images if image.path is not None]
         missing = folders.missing(local)
         if missing:
-            advice = folders.advice(missing, one.REMOVE)
+            advice = folders.advice(missing, dataset.REMOVE)
             if len(missing) == len(local) and not folders.instead_of(missing[0]):
-                advice = f'{one.MAKES_PATHS} must make one path'
+                advice = f'{dataset.MAKES_PATHS} must make one path'
             named = map(folders.described, missing)
-            yield from report_wrong(error, one.name, named, len(local), 'images not there', advice)
+            yield from report_wrong(
+                error, dataset.name, named, len(local), 'images not there', advice
+            )
         elif local:
-            yield sound(one.name, f'{len(local)} images are there')
-        if len(local) < len(one.images):
-            remote = len(one.images) - len(local)
-            yield note(one.name, f'{remote} images are remote: not looked at')
+            yield ok(dataset.name, f'{len(local)} images are there')
+        if len(local) < len(dataset.images):
+            remote = len(dataset.images) - len(local)
+            yield note(dataset.name, f'{remote} images are remote: not looked at')
         # One file may have several spellings and links.
         names.append([(path, folders.real(path)) for path in local])
     yield from _listed_twice(data, names)
 
 
 def check_images_open(data: Sequence[Data]) -> Iterator[Finding]:
-    """Load every image that is there as the host does, and compare its size and its bytes."""
+    """Load every existing image as the host does, and compare its size and its bytes."""
     seen, digests = set(), []
-    for one in data:
-        there = [image for image in one.images if image.path is not None and image.path.is_file()]
-        paths, load = [image.path for image in there], partial(open_image, loader=one.image_loader)
+    for dataset in data:
+        there = [
+            image for image in dataset.images if image.path is not None and image.path.is_file()
+        ]
+        paths, load = (
+            [image.path for image in there],
+            partial(open_image, loader=dataset.image_loader),
+        )
         with warnings.catch_warnings(action='ignore', category=Image.DecompressionBombWarning):
-            opened = list(on_threads(load, paths, f'Opening {one.name} images'))
-        found = list(_faults(one, there, opened))
+            opened = list(on_threads(load, paths, f'Opening {dataset.name} images'))
+        found = list(_faults(dataset, there, opened))
         yield from found
         if there and not found:
             annotated = all(image.size is not None for image in there)
             size = ', all of the size annotated' if annotated else ''
-            yield sound(one.name, f'{len(there)} images open{size}')
+            yield ok(dataset.name, f'{len(there)} images open{size}')
         digests.append([])
         for image in opened:
             # Several names of one file were reported with the names.
@@ -62,17 +69,17 @@ def check_images_open(data: Sequence[Data]) -> Iterator[Finding]:
 
 
 def size_text(size: tuple[int, int]) -> str:
-    """A size for a sentence: 640x480."""
+    """Format a size, such as 640x480."""
     return 'x'.join(map(str, size))
 
 
 def _listed_twice(
     data: Sequence[Data], lists: list[list[tuple[Path, Hashable]]]
 ) -> Iterator[Finding]:
-    """Look for one file behind several images; beside each path is what the same files share."""
+    """Report images that are the same file; each path comes with a key of the file."""
     pairs = list(zip(data, lists, strict=True))
-    trained = {file for one, images in pairs if one.trains for _, file in images}
-    for one, images in pairs:
+    trained = {file for dataset, images in pairs if dataset.trains for _, file in images}
+    for dataset, images in pairs:
         names: dict[Hashable, list[str]] = {}
         for path, file in images:
             names.setdefault(file, []).append(str(path))
@@ -81,38 +88,38 @@ def _listed_twice(
             'images listed more than once',
             'put what is annotated in an image under one name',
         )
-        yield from report_wrong(warning, one.name, several, len(names), what, advice)
-        if not one.trains:
+        yield from report_wrong(warning, dataset.name, several, len(names), what, advice)
+        if not dataset.trains:
             shared = [group[0] for file, group in names.items() if file in trained]
             what, advice = (
                 'images also trained on',
                 'figures will be better than on images never seen',
             )
-            yield from report_wrong(warning, one.name, shared, len(names), what, advice)
+            yield from report_wrong(warning, dataset.name, shared, len(names), what, advice)
 
 
 def _faults(data: Data, images: list[ImageFile], opened: list[OpenedImage]) -> Iterator[Finding]:
-    """What is wrong with the images of a data set, each by itself."""
+    """Faults of single images of a data set."""
     broken, other, hidden = [], [], []
-    for image, one in zip(images, opened, strict=True):
-        is_turned_over = one.turned and one.size != one.stored
-        if one.fault:
-            broken.append(f'{one.path} ({one.fault})')
-        elif image.size not in (None, one.size):
+    for image, opened_image in zip(images, opened, strict=True):
+        is_turned_over = opened_image.turned and opened_image.size != opened_image.stored
+        if opened_image.fault:
+            broken.append(f'{opened_image.path} ({opened_image.fault})')
+        elif image.size not in (None, opened_image.size):
             how = ', turned as its EXIF data says' if is_turned_over else ''
-            size, annotated = size_text(one.size), size_text(image.size)
-            other.append(f'{one.path} is {size}{how}, annotated {annotated}')
-        elif one.turned and not is_turned_over:
-            # If its sides changed places, a known size would show it.
-            hidden.append(str(one.path))
+            size, annotated = size_text(opened_image.size), size_text(image.size)
+            other.append(f'{opened_image.path} is {size}{how}, annotated {annotated}')
+        elif opened_image.turned and not is_turned_over:
+            # With swapped sides, a known size would have shown it.
+            hidden.append(str(opened_image.path))
     what, advice = 'images not readable', f'copy them again, or {data.REMOVE}'
     yield from report_wrong(error, data.name, broken, len(opened), what, advice)
     what = 'images not of the size annotated'
-    advice = 'boxes would lie in wrong places: annotate the images as they are'
+    advice = 'boxes would be in wrong places: annotate the images as they are'
     yield from report_wrong(error, data.name, other, len(opened), what, advice)
     what = 'images turned or mirrored as their EXIF data says'
     advice = (
-        'their size does not show whether they were annotated so: look at some, or save them as '
-        'they are to be seen, without EXIF data'
+        'their size does not show whether they were annotated like this: check a few, or save them '
+        'upright and without EXIF data'
     )
     yield from report_wrong(warning, data.name, hidden, len(opened), what, advice)

@@ -39,7 +39,7 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, Severity, error, lines, note, of_kind, warning
 from ptnt_mm.utils.progress import waiting
 
-# Gets a subject with its findings, as soon as they are there.
+# Receives a subject with its findings as soon as they are available.
 Tell = Callable[[str, list[Finding]], None]
 
 _MILDER = {Severity.ERROR: Severity.WARNING}
@@ -52,14 +52,14 @@ def check(
     thorough: bool = True,
     tell: Tell = lambda subject, findings: None,
 ) -> list[Finding]:
-    """Look for what would break a training, or silently go wrong.
+    """Find what would break a run, or silently go wrong.
 
     Args:
-        config: The config, with all flags brought into it.
-        splits: Which data loaders count.
+        config: The config, with all flags applied.
+        splits: The data loaders to check.
         gpus: The number of processes that will train, one for each GPU.
-        thorough: Run the thorough half, too.
-        tell: Is told of each subject in turn.
+        thorough: Whether to run the thorough half too.
+        tell: Called with each subject in turn.
 
     Raises:
         UserError: if the host library cannot be imported.
@@ -70,14 +70,14 @@ def check(
 
 
 def check_before_training(config: Config) -> list[str]:
-    """Run the quick half on what a training reads; the warnings, in a line each.
+    """Run the quick half on the inputs of a run; return the warnings, in a line each.
 
     Training itself reports batch, learning rate and weights: of these, only errors count here.
 
     Raises:
-        UserError: if it found errors: lists them all.
+        UserError: if there are errors, with all of them.
     """
-    # A bug in a check must not stop a training.
+    # A bug in a check must not stop a run.
     inspection = Inspection(config, ('train', 'val'), thorough=False, report_failure=warning)
     inspection.look_at_settings()
     rate = check_learning_rate(config, inspection.gpus)
@@ -90,18 +90,17 @@ def check_before_training(config: Config) -> list[str]:
     if inspection.errors:
         listed = '\n'.join(lines(inspection.errors))
         raise UserError(
-            f'{config.filename or "the config"} would break, or not do what it says:\n{listed}\n'
-            'ptnt check looks further'
+            f'{config.filename or "the config"} has errors:\n{listed}\nptnt check reports more'
         )
     return [str(finding) for finding in of_kind(inspection.findings, Severity.WARNING)]
 
 
 @dataclass
 class Inspection:
-    """A config, what the checks of it share, and what they find.
+    """A config, the shared state of its checks, and their findings.
 
     Attributes:
-        report_failure: Makes a finding of an exception in a check.
+        report_failure: Makes a finding from an exception in a check.
         data: The data sets, once they are read.
         model: The model, once it is built.
     """
@@ -128,14 +127,14 @@ class Inspection:
     def run(
         self, subject: str, *quick: Iterable[Finding], thorough: Iterable[Finding] = ()
     ) -> None:
-        """Run the checks of a subject; an exception in a check is a finding, too."""
+        """Run the checks of a subject; an exception in a check is also a finding."""
         found: list[Finding] = []
         for findings in (*quick, thorough) if self.thorough else quick:
             try:
                 found.extend(map(_milder, findings))
             except UserError as err:
                 found.append(error('config', str(err)))
-            except Exception as err:  # a config and an annotation file may hold anything
+            except Exception as err:  # a config and an annotation file may contain anything
                 what = f'this check could not be completed: {type(err).__name__}: {err}'
                 found.append(self.report_failure('config', what))
         self.findings += found
@@ -166,7 +165,7 @@ class Inspection:
         self.run('model', self._build_model())
 
     def look_at_data(self) -> None:
-        """Run the checks of the data, and of the model that learns from it."""
+        """Run the checks of the data and the model."""
         config = self.config
         self.run('files', check_files(config, self.splits))
         self.run('annotations', self._read_annotations())
@@ -204,7 +203,7 @@ class Inspection:
         yield from (*findings, *check_what_was_read(self.data, self.config))
 
     def try_out(self) -> None:
-        """Train and evaluate on an image or two, as far as the splits go."""
+        """Train and evaluate on an image or two, if the splits include it."""
         if 'train' in self.splits:
             self.run('a training step', self._train())
         loops = [split for split in ('val', 'test') if split in self.splits]
@@ -218,7 +217,7 @@ class Inspection:
         if reason := self._why_not_tried('train'):
             yield note('a training step', f'not tried: {reason}')
         elif self.model is not None:
-            with waiting('Taking a step of training'):
+            with waiting('Taking a training step'):
                 yield from check_training_step(self.config, self.model, self.data, self.gpus)
 
     def _evaluate(self, split: str) -> Iterator[Finding]:

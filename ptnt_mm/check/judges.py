@@ -1,4 +1,4 @@
-"""When a setting is wrong: the predicates of the rule table."""
+"""Predicates of the rule table, which judge whether a setting is wrong."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,7 @@ def _number(value: object) -> bool:
 
 
 def below(limit: float, but: tuple = ()) -> Judge:
-    """A number less than ``limit``, except some."""
+    """A number less than ``limit``, with exceptions."""
     return lambda s: _number(s.value) and s.value < limit and s.value not in but
 
 
@@ -29,18 +29,18 @@ def outside(least: float, most: float) -> Judge:
 
 
 def above(limit: float) -> Judge:
-    """A number of more than ``limit``."""
+    """A number above ``limit``."""
     return lambda s: _number(s.value) and s.value > limit
 
 
 def at(*values: object) -> Judge:
-    """One of some values."""
+    """One of the given values."""
     return lambda s: any(s.value is value or (_number(s.value) and s.value == value)
                          for value in values)  # fmt: skip
 
 
 def after_the_end(setting: Setting) -> str | bool:
-    """A number in the loop's own unit that training never comes to."""
+    """A number in the loop's unit that training never reaches."""
     length = setting.recipe.length
     is_after = _number(setting.value) and length.end < setting.value < float('inf')
     return is_after and f'training ends after {length.text}'
@@ -53,12 +53,12 @@ def schedule_after_the_end(setting: Setting) -> str | bool:
 
 
 def hook_after_the_end(setting: Setting) -> str | bool:
-    """A hook's interval, in the unit of the loop, of more than all of training."""
+    """A hook's interval, in the unit of the loop, that is longer than training."""
     return setting.beside.get('interval') == setting.value and schedule_after_the_end(setting)
 
 
 def counts_epochs_of_iterations(setting: Setting) -> bool:
-    """A schedule by epochs, stated or by default, where the loop counts iterations."""
+    """A schedule by epochs, explicitly or by default, in a loop that counts iterations."""
     is_schedule = isinstance(setting.value, Mapping) and 'type' in setting.value
     by_epoch = is_schedule and setting.value.get('by_epoch', True)
     known = setting.recipe.length.end < float('inf')
@@ -66,7 +66,7 @@ def counts_epochs_of_iterations(setting: Setting) -> bool:
 
 
 def in_epochs_by_iteration(setting: Setting) -> str | bool:
-    """Ends that look like epochs in a schedule by iterations; warm-ups may be short."""
+    """Ends in a schedule by iterations that look like epochs; warm-ups may be short."""
     length, schedule = setting.recipe.length, setting.value
     if not isinstance(schedule, Mapping) or not length.by_epoch or schedule.get('by_epoch', True):
         return False
@@ -89,18 +89,18 @@ def without_workers(setting: Setting) -> bool:
 
 
 def augments(setting: Setting) -> str | bool:
-    """A transform that changes images at random; its name."""
+    """A transform that changes images at random; returns its name."""
     step = setting.value
     if not isinstance(step, Mapping) or step.get('test_mode'):
         return False
     kind = kind_of(step)
-    # mmpretrain's flips with 0.5 by default, mmdet's never.
+    # mmpretrain's flips with probability 0.5 by default, mmdet's never.
     never = step.get('prob', 1.0) in (0, 0.0, None) or (kind == 'RandomFlip' and 'prob' not in step)
     return not never and (kind.startswith('Random') or kind in _AUGMENTING) and kind
 
 
 def windows_lack(setting: Setting) -> str | bool:
-    """Sliding windows without a size or a stride; which of them is missing."""
+    """Sliding windows without a size or a stride; returns which is missing."""
     lacking = [key for key in ('crop_size', 'stride') if setting.beside.get(key) is None]
     return setting.value == 'slide' and ' and '.join(lacking)
 
@@ -116,7 +116,7 @@ def is_no_pair(setting: Setting) -> bool:
 
 
 def leaves_gaps(setting: Setting) -> str | bool:
-    """A stride that is longer than the window; the window."""
+    """A stride that is longer than the window; returns the window."""
     crop = setting.beside.get('crop_size')
     if setting.beside.get('mode') != 'slide' or not (_is_pair(crop) and _is_pair(setting.value)):
         return False
@@ -125,7 +125,7 @@ def leaves_gaps(setting: Setting) -> str | bool:
 
 
 def is_small(setting: Setting) -> bool:
-    """A size of images, as one number or two, that is too small to show much."""
+    """A size of images, as one number or two, that is too small."""
     sides = setting.value if isinstance(setting.value, (list, tuple)) else [setting.value]
     # Fractions are shares of an image.
     return bool(sides) and all(_number(n) and 1 <= n < SMALL for n in sides)
@@ -149,12 +149,12 @@ def not_ascending(setting: Setting) -> bool:
 
 
 def never_due(setting: Setting) -> str | bool:
-    """As :func:`after_the_end`; the first number after the end is there on purpose."""
+    """As :func:`after_the_end`, but the first number after the end is allowed."""
     return setting.value != setting.recipe.length.end + 1 and after_the_end(setting)
 
 
 def is_alone(setting: Setting) -> str | bool:
-    """A part of an evaluation that is missing while another is there; the others."""
+    """A part of an evaluation that is missing while others exist; returns the others."""
     split, _, part = setting.path.partition('_')
     if setting.value is not None or part not in _PARTS:
         return False
@@ -172,14 +172,14 @@ def lacks_test_mode(setting: Setting) -> bool:
 
 
 def keeps_other_ratio(setting: Setting) -> str | bool:
-    """A keep_ratio that no transform of training has; theirs."""
+    """A keep_ratio that no training transform has; returns theirs."""
     kept = setting.recipe.kept_ratios
     differs = isinstance(setting.value, bool) and kept == {not setting.value}
     return differs and f'{not setting.value}'
 
 
 def saves_by_epochs(setting: Setting) -> bool:
-    """A checkpoint hook that counts epochs, stated or by default, where the loop has none."""
+    """A checkpoint hook that counts epochs, explicitly or by default, in a loop without epochs."""
     hook, length = setting.value, setting.recipe.length
     is_hook = isinstance(hook, Mapping) and 'type' in hook
     counts = is_hook and hook.get('by_epoch', True)
@@ -195,7 +195,7 @@ def saves_often(setting: Setting) -> bool:
 
 
 def evaluates_often(setting: Setting) -> bool:
-    """An interval of a few iterations, as epochs have it."""
+    """An interval of so few iterations that epochs were probably meant."""
     length = setting.recipe.length
     often = _number(setting.value) and 0 < setting.value <= 10
     return often and not length.by_epoch and 1000 < length.end < float('inf')

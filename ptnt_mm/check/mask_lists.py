@@ -1,4 +1,4 @@
-"""A segmenter's data sets, with the images and masks that mmseg lists: none without the other."""
+"""A segmenter's data sets, with the pairs of images and masks that mmseg lists."""
 
 import re
 from collections import Counter
@@ -12,16 +12,16 @@ from mmengine.fileio import list_dir_or_file
 from ptnt_mm.check.data_sets import is_measured
 from ptnt_mm.check.image_lists import ListedData, check_list
 from ptnt_mm.engine.config import kind_of
-from ptnt_mm.utils.findings import Finding, error, report_wrong, sound, warning
+from ptnt_mm.utils.findings import Finding, error, ok, report_wrong, warning
 from ptnt_mm.utils.many_files import Folders
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.text import first_few
 
 _PREFIXES = "write data_prefix=dict(img_path='images/train', seg_map_path='masks/train')"
 
 
 @dataclass
 class SegmentationData(ListedData):
-    """A segmenter's data set, the classes it is asked for, and what it lists."""
+    """A segmenter's data set, the classes in use, and its list."""
 
     BASE = 'BaseSegDataset'
     LISTS = 'images and masks'
@@ -32,20 +32,20 @@ class SegmentationData(ListedData):
 
     @property
     def masks(self) -> list[Path]:
-        """The masks of its images, whether or not they are there."""
+        """The masks of its images, whether or not they exist."""
         return [image.mask for image in self.images if image.mask is not None]
 
     @property
     def has_masks(self) -> bool:
-        """Whether it gives masks of classes, as far as is known: some give depths instead."""
+        """Whether it has class masks, as far as is known: some data sets have depths instead."""
         if self.images:
             return bool(self.masks)
         return self.built is None or 'seg_map_path' in self.built.data_prefix
 
     @property
     def mask_folder(self) -> Path:
-        """Where its masks are."""
-        # A class that lists files in its own way may name no folder.
+        """The folder of its masks."""
+        # A class that overrides the listing may have no folder.
         named = self.built.data_prefix.get('seg_map_path')
         return Path(named) if named else self.masks[0].parent
 
@@ -65,55 +65,61 @@ def loading_of(pipeline: Sequence[Mapping]) -> Mapping | None:
 
 
 def needs_masks(config: Config, split: str) -> bool:
-    """Whether a model learns from the masks of a split, or is measured on them."""
+    """Whether the masks of a split are used for training or evaluation."""
     return split == 'train' or is_measured(config, split)
 
 
 def check_lists(data: list[SegmentationData], config: Config) -> Iterator[Finding]:
-    """Say how many images mmseg lists for each data set, or why it lists none."""
-    for one in data:
-        if one.is_left_out:
+    """Report the number of images that mmseg lists for each data set, or why there are none."""
+    for dataset in data:
+        if dataset.is_left_out:
             continue
-        if one.built is not None and not one.images and not one.built.data_prefix.get('img_path'):
-            yield error(one.name, 'data_prefix names no folder of images', _PREFIXES)
-        elif not one.has_masks and any(
+        if (
+            dataset.built is not None
+            and not dataset.images
+            and not dataset.built.data_prefix.get('img_path')
+        ):
+            yield error(dataset.name, 'data_prefix names no folder of images', _PREFIXES)
+        elif not dataset.has_masks and any(
             kind_of(loading_of(pipeline) or {}) == 'LoadAnnotations'
-            for split, pipeline in one.pipelines.items()
+            for split, pipeline in dataset.pipelines.items()
             if needs_masks(config, split)
         ):
-            yield error(one.name, 'data_prefix names no folder of masks', _PREFIXES)
+            yield error(dataset.name, 'data_prefix names no folder of masks', _PREFIXES)
         else:
-            yield from check_list(one)
+            yield from check_list(dataset)
 
 
 def check_pairs(data: list[SegmentationData]) -> Iterator[Finding]:
-    """Look for every mask by listing the folders, and open none."""
+    """Check that every mask exists, without opening any."""
     folders = Folders()
-    for one in data:
-        masks = one.masks
-        if not masks or not one.mask_folder.is_dir():
+    for dataset in data:
+        masks = dataset.masks
+        if not masks or not dataset.mask_folder.is_dir():
             continue
         if missing := folders.missing(masks):
             advice = folders.advice(missing, 'take their images out')
             if len(missing) == len(masks):
-                advice = _suffix(one, folders)
+                advice = _suffix(dataset, folders)
             named = map(folders.described, missing)
-            yield from report_wrong(error, one.name, named, len(masks), 'masks not there', advice)
+            yield from report_wrong(
+                error, dataset.name, named, len(masks), 'masks not there', advice
+            )
         else:
-            yield sound(one.name, f'{len(masks)} masks are there')
+            yield ok(dataset.name, f'{len(masks)} masks are there')
         if len(missing) < len(masks):
-            yield from _without_image(one)
+            yield from _without_image(dataset)
 
 
 def _suffix(data: SegmentationData, folders: Folders) -> str:
-    """What to set where no mask has the name expected: what follows an image's name there."""
+    """Advice if no mask has the expected name: the suffix that the masks have."""
     first, suffix = data.masks[0], data.built.seg_map_suffix
     stem = first.name.removesuffix(suffix)
     # 'a1.png' is not the mask of 'a'.
     follows = re.compile(re.escape(stem) + r'(?=[\W_])')
     names = sorted(filter(follows.match, folders.entries(first.parent)))
     if names:
-        return f'there is {some(names)}: set seg_map_suffix={names[0].removeprefix(stem)!r}'
+        return f'there is {first_few(names)}: set seg_map_suffix={names[0].removeprefix(stem)!r}'
     return (
         f'in {data.mask_folder} are {_endings(data.mask_folder)}: data_prefix.seg_map_path, the '
         f'names of the images and seg_map_suffix={suffix!r} must make one path'
@@ -121,12 +127,12 @@ def _suffix(data: SegmentationData, folders: Folders) -> str:
 
 
 def _without_image(data: SegmentationData) -> Iterator[Finding]:
-    """Masks of images that are not there, or that mmseg does not list."""
+    """Report masks of images that are missing, or that mmseg does not list."""
     if data.built.ann_file or data.settings.get('indices') is not None:
-        # With a list, masks of other images are in order.
+        # With a list, masks of other images are fine.
         return
     folder, suffix = data.mask_folder, data.built.seg_map_suffix
-    # Images and masks may lie in one folder.
+    # Images and masks may be in one folder.
     expected = {path for image in data.images for path in (image.path, image.mask)}
     listed = sorted(list_dir_or_file(folder, False, suffix=suffix, recursive=True))
     spare = [name for name in listed if folder / name not in expected]
@@ -139,7 +145,7 @@ def _without_image(data: SegmentationData) -> Iterator[Finding]:
 
 
 def _endings(folder: str | Path) -> str:
-    """The endings of the files in a folder, each with how many have it: '.png (16)'."""
+    """The endings of the files in a folder, each with its number of files: '.png (16)'."""
     names = list_dir_or_file(folder, False, recursive=True)
     counts = Counter(Path(name).suffix for name in names).most_common()
-    return some(f'{ending or "no ending"} ({count})' for ending, count in counts) or 'no files'
+    return first_few(f'{ending or "no ending"} ({count})' for ending, count in counts) or 'no files'

@@ -1,4 +1,4 @@
-"""A segmenter's settings that have to agree: zero label, ignored pixels, pipelines and crops."""
+"""Consistency of a segmenter's settings: zero label, ignored pixels, pipelines and crops."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -11,8 +11,8 @@ from ptnt_mm.check.weights import preprocessor_of
 from ptnt_mm.data.class_masks import IGNORED
 from ptnt_mm.engine.config import kind_of, within
 from ptnt_mm.engine.data_files import evaluators
-from ptnt_mm.utils.findings import Finding, error, note, sound, warning
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.findings import Finding, error, note, ok, warning
+from ptnt_mm.utils.text import first_few
 
 # Parts of the names of transforms that move pixels.
 _MOVING = ('Resize', 'Crop', 'Flip', 'Rotate', 'Rotation', 'Pad', 'Mosaic')
@@ -20,14 +20,18 @@ _MOVING = ('Resize', 'Crop', 'Flip', 'Rotate', 'Rotation', 'Pad', 'Mosaic')
 _WHERE = 'model.data_preprocessor'
 
 _Labels = Iterator[tuple[str, str, int]]
-"""Where a label is stated, what states it, and the label."""
+"""The place of a label in the config, its key, and the label."""
 
 
 def check_zero_label(data: list[SegmentationData]) -> Iterator[Finding]:
     """Compare the reduce_zero_label of data sets with their pipelines, and with each other."""
-    reduces = [(one, bool(one.built.reduce_zero_label)) for one in data if one.built is not None]
-    for one, reduced in reduces:
-        for split, pipeline in one.pipelines.items():
+    reduces = [
+        (dataset, bool(dataset.built.reduce_zero_label))
+        for dataset in data
+        if dataset.built is not None
+    ]
+    for dataset, reduced in reduces:
+        for split, pipeline in dataset.pipelines.items():
             loading = loading_of(pipeline) or {}
             stated = loading.get('reduce_zero_label')
             if stated not in (None, reduced) and kind_of(loading) == 'LoadAnnotations':
@@ -49,17 +53,17 @@ def check_zero_label(data: list[SegmentationData]) -> Iterator[Finding]:
             )
     if len({reduced for _, reduced in reduces}) == 1:
         value = '1, 0 is ignored' if reduces[0][1] else '0'
-        yield sound('reduce_zero_label', f'the first class has the value {value}')
+        yield ok('reduce_zero_label', f'the first class has the value {value}')
 
 
 def ignored_label(config: Config) -> int:
-    """The label that a segmenter's loss leaves out."""
+    """The label that a segmenter's loss ignores."""
     return next((label for _, _, label in _of_heads(config)), IGNORED)
 
 
 def check_ignored(data: list[SegmentationData], config: Config) -> Iterator[Finding]:
     """Compare heads, padding, evaluators, data sets and pipelines with the first head."""
-    if not any(one.has_masks for one in data):
+    if not any(dataset.has_masks for dataset in data):
         # Depths have no label.
         return
     label = ignored_label(config)
@@ -69,13 +73,13 @@ def check_ignored(data: list[SegmentationData], config: Config) -> Iterator[Find
         for where, name, other in _stated_labels(data, config)
         if other != label
     ]
-    yield from found or [sound('ignore_index', f'{label} everywhere')]
+    yield from found or [ok('ignore_index', f'{label} everywhere')]
 
 
 def _of_heads(config: Config) -> _Labels:
     for path, head in within(config.model, 'model'):
         label = head.get('ignore_index', IGNORED)
-        # None is for losses that take a mask in its place.
+        # None is for losses that use a mask instead.
         if re.fullmatch(r'model\.(decode|auxiliary)_head(\[\d+\])?', path) and label is not None:
             yield path, 'ignore_index', label
 
@@ -89,49 +93,49 @@ def _stated_labels(data: list[SegmentationData], config: Config) -> _Labels:
                 label = evaluator.get('ignore_index', IGNORED)
                 yield split, "the evaluator's ignore_index", label
     # mmseg does not use the defaults of data sets and transforms: only stated labels count.
-    for one in data:
-        steps = ((kind_of(step), step) for step in one.data_set.pipeline)
-        for whose, stated in (('the data set', one.settings), *steps):
+    for dataset in data:
+        steps = ((kind_of(step), step) for step in dataset.data_set.pipeline)
+        for whose, stated in (('the data set', dataset.settings), *steps):
             for key in ('ignore_index', 'seg_pad_val'):
                 if key in stated:
-                    yield one.name, f"{whose}'s {key}", stated[key]
+                    yield dataset.name, f"{whose}'s {key}", stated[key]
 
 
 def check_loading(data: list[SegmentationData], config: Config) -> Iterator[Finding]:
-    """Look for the loading of masks, and at its place."""
-    for one in data:
-        for split, pipeline in one.pipelines.items():
-            if not one.is_left_out and pipeline and needs_masks(config, split):
+    """Check that masks are loaded, and at the right place."""
+    for dataset in data:
+        for split, pipeline in dataset.pipelines.items():
+            if not dataset.is_left_out and pipeline and needs_masks(config, split):
                 yield from _loading(split, pipeline)
 
 
 def _loading(split: str, pipeline: tuple[Mapping, ...]) -> Iterator[Finding]:
     loading = loading_of(pipeline)
     if loading is None:
-        advice = "add dict(type='LoadAnnotations') behind the loading of images"
+        advice = "add dict(type='LoadAnnotations') after the loading of images"
         yield error(split, 'the pipeline loads no masks', advice)
         return
     place = pipeline.index(loading)
     steps = pipeline[:place] if split == 'train' else pipeline[place:]
     moving = [name for name in map(kind_of, steps) if any(part in name for part in _MOVING)]
     if moving and split == 'train':
-        what = f'{some(moving)} before LoadAnnotations: images are changed, and masks are not'
-        yield error(split, what, 'load annotations right behind the images')
+        what = f'{first_few(moving)} before LoadAnnotations: images are changed, and masks are not'
+        yield error(split, what, 'load annotations right after the images')
     elif moving:
         what = (
-            f'{some(moving)} behind LoadAnnotations: masks are changed, and predictions have the '
-            'size of the images as they were'
+            f'{first_few(moving)} after LoadAnnotations: masks are changed, and predictions have '
+            'the size of the original images'
         )
-        yield error(split, what, 'evaluation would break off: load annotations behind it')
+        yield error(split, what, 'evaluation would fail: load annotations after it')
 
 
 def check_crops(data: list[SegmentationData], config: Config) -> Iterator[Finding]:
-    """Compare what the training pipeline cuts out with what a batch is padded to."""
+    """Compare the crops of the training pipeline with the padded size of a batch."""
     preprocessor = preprocessor_of(config)
     if kind_of(preprocessor) != 'SegDataPreProcessor':
         yield note(_WHERE, 'is not a SegDataPreProcessor: its size was not compared with the crops')
         return
-    pipelines = [(one.name, one.data_set.pipeline) for one in data if one.trains]
+    pipelines = [(dataset.name, dataset.data_set.pipeline) for dataset in data if dataset.trains]
     crops = [_last_size(pipeline) for _, pipeline in pipelines]
     example = next(filter(None, crops), (512, 512))
     given = [key for key in ('size', 'size_divisor') if preprocessor.get(key) is not None]
@@ -164,7 +168,7 @@ def _compared(where: str, crop: tuple[int, int], size: tuple[int, int] | None) -
     """Compare crops with the size of a batch, both (height, width); None if it is not fixed."""
     what = f'crops are {size_text(crop)} (height x width)'
     if size in (None, crop):
-        return sound(where, what)
+        return ok(where, what)
     if crop[0] > size[0] or crop[1] > size[1]:
         return error(
             where,
@@ -176,7 +180,7 @@ def _compared(where: str, crop: tuple[int, int], size: tuple[int, int] | None) -
 
 
 def _last_size(pipeline: tuple[Mapping, ...]) -> tuple[int, int] | None:
-    """(height, width) in pixels, at most, of what leaves a pipeline; None if it is not known."""
+    """Largest (height, width) in pixels of a pipeline's output; None if unknown."""
     size = None
     for step in pipeline:
         name = kind_of(step)
@@ -191,7 +195,7 @@ def _last_size(pipeline: tuple[Mapping, ...]) -> tuple[int, int] | None:
 
 
 def _pair(size: object) -> tuple[int, int] | None:
-    """A size as two whole numbers; None if it is not a size."""
+    """A size as two integers; None if it is not a size."""
     if isinstance(size, int):
         return size, size
     is_pair = isinstance(size, (list, tuple)) and len(size) == 2

@@ -1,4 +1,4 @@
-"""Masks of classes: their form, and what their values mean to mmseg."""
+"""Class masks: their format, and how mmseg interprets their values."""
 
 import warnings
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ from ptnt_mm.check.images import size_text
 from ptnt_mm.check.mask_lists import SegmentationData, loading_of
 from ptnt_mm.check.mask_settings import ignored_label
 from ptnt_mm.data.class_masks import VALUES, Mask, label_of_each_value, open_mask
-from ptnt_mm.utils.findings import Finding, error, report_wrong, sound, warning
+from ptnt_mm.utils.findings import Finding, error, ok, report_wrong, warning
 from ptnt_mm.utils.many_files import on_threads
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.text import first_few
 
 _FORM = {
     'masks not readable': (error, 'copy or write them again'),
@@ -24,7 +24,7 @@ _FORM = {
         'channels are equal, keep one; for a palette (P), take imdecode_backend out of '
         'LoadAnnotations',
     ),
-    'masks are JPEGs': (error, 'JPEG changes values: draw them anew, as PNGs'),
+    'masks are JPEGs': (error, 'JPEG changes values: draw them again as PNGs'),
     'masks of less than 8 bits, in greys': (
         error,
         'decoding stretches 0, 1, 2 to 0, 17, 34 or 0, 85, 170: write 8 bits, or a palette',
@@ -42,7 +42,7 @@ _FORM = {
         'draw them on the images as they are, or resize them, to the nearest index',
     ),
 }
-"""What may be wrong with the form of a mask: how to report it, and the advice."""
+"""Faults in the format of a mask, with the kind of finding and the advice."""
 
 _BROKEN, _COLOURED, _LOSSY, _STRETCHED, _CUT, _WIDE, _OF_OTHER_SIZE = _FORM
 
@@ -55,18 +55,18 @@ _ZERO_OFF = _ZERO_ON.replace('True', 'False')
 
 
 def check_masks(data: list[SegmentationData], config: Config) -> Iterator[Finding]:
-    """Open every mask; look at its form, and for values that are not what was meant."""
-    for one in data:
-        opened = _open(one)
+    """Open every mask; check its format, and find unintended values."""
+    for dataset in data:
+        opened = _open(dataset)
         wrong = {what: [] for what in _FORM}
         for mask in opened:
             for what, named in _faults_of_form(mask):
                 wrong[what].append(named)
         for what, (report, advice) in _FORM.items():
-            yield from report_wrong(report, one.name, wrong[what], len(opened), what, advice)
+            yield from report_wrong(report, dataset.name, wrong[what], len(opened), what, advice)
         masks = [mask for mask in opened if mask.holds_indices]
-        if masks and not any(misread_names(one)):
-            yield from _check_values(one, masks, ignored_label(config))
+        if masks and not any(misread_names(dataset)):
+            yield from _check_values(dataset, masks, ignored_label(config))
 
 
 def _open(data: SegmentationData) -> list[Mask]:
@@ -80,7 +80,7 @@ def _open(data: SegmentationData) -> list[Mask]:
 
 
 def _faults_of_form(mask: Mask) -> Iterator[tuple[str, str]]:
-    """What is wrong with a mask, whatever classes it holds, and what shows it."""
+    """Faults of a mask that do not depend on its classes, with evidence."""
     if mask.fault:
         yield _BROKEN, f'{mask.path} ({mask.fault})'
         return
@@ -91,7 +91,7 @@ def _faults_of_form(mask: Mask) -> Iterator[tuple[str, str]]:
     if mask.is_stretched:
         yield _STRETCHED, str(mask.path)
     if mask.wide:
-        yield _CUT, f'{mask.path} ({some(map(str, mask.wide))})'
+        yield _CUT, f'{mask.path} ({first_few(map(str, mask.wide))})'
     elif mask.is_wide:
         yield _WIDE, str(mask.path)
     if mask.image_size not in (None, mask.size):
@@ -105,10 +105,10 @@ class _Values:
     Attributes:
         counts: Pixels of each value, (256,).
         counted: Whether each value counts as a class, (256,).
-        is_no_class: Whether each value occurs, counts, and is of no class, (256,).
+        is_no_class: Whether each value occurs, counts, and has no class, (256,).
         present: The values that occur.
         first: The value of the first class: 0, or 1 if 0 is ignored.
-        last: The value of the last class; of those that are not asked for, too.
+        last: The value of the last class, including classes that are not in use.
     """
 
     def __init__(self, data: SegmentationData, masks: list[Mask], ignored: int):
@@ -129,11 +129,11 @@ def _check_values(data: SegmentationData, masks: list[Mask], ignored: int) -> It
     if values.present == {0, _WHITE}:
         advice = f'write 1 in place of {_WHITE}, which is for pixels that do not count'
         advice += f', and {_ZERO_OFF}' if values.first else ''
-        what = f'all {len(masks)} masks hold 0 and {_WHITE} alone, as if black and white'
+        what = f'all {len(masks)} masks contain only 0 and {_WHITE}, as if black and white'
         yield error(data.name, what, advice)
         return
     meaning = [*_out_of_range(values), *_shifted(values)]
-    # If values mean something else, absent classes follow from it.
+    # If values mean something else, classes are absent for that reason.
     found = [*meaning, *_nothing_counts(values)] + ([] if meaning else [*_absent(values)])
     if found:
         yield from found
@@ -142,7 +142,7 @@ def _check_values(data: SegmentationData, masks: list[Mask], ignored: int) -> It
     uncounted = counts[~values.counted].sum() / counts.sum()
     share = f', {uncounted:.1%} of the pixels ignored' if uncounted else ''
     counted = np.flatnonzero(counts * values.counted)
-    yield sound(data.name, f'{len(masks)} masks open, values {counted[0]} to {counted[-1]}{share}')
+    yield ok(data.name, f'{len(masks)} masks open, values {counted[0]} to {counted[-1]}{share}')
 
 
 def _out_of_range(values: _Values) -> Iterator[Finding]:
@@ -150,7 +150,7 @@ def _out_of_range(values: _Values) -> Iterator[Finding]:
     having = [mask for mask in values.masks if mask.counts[wrong].any()]
     if not having:
         return
-    named = some(f'{mask.path} ({_listed(mask.counts * wrong)})' for mask in having)
+    named = first_few(f'{mask.path} ({_listed(mask.counts * wrong)})' for mask in having)
     what = (
         f'{len(having)} of {len(values.masks)} masks with values that are not classes: {named}; '
         f'the classes are {values.first} to {values.last}'
@@ -178,7 +178,7 @@ def _out_of_range(values: _Values) -> Iterator[Finding]:
 
 
 def _shifted(values: _Values) -> Iterator[Finding]:
-    """The value 0 ignored although it is a class, and every class one too high."""
+    """Report that 0 is ignored although it is a class, so that every class is one too high."""
     present, names = values.present, values.data.classes
     of_all = values.data.built.label_map is None and not values.is_no_class.any()
     if not (values.first and of_all and 0 in present and values.last not in present):
@@ -195,7 +195,7 @@ def _shifted(values: _Values) -> Iterator[Finding]:
 
 
 def _nothing_counts(values: _Values) -> Iterator[Finding]:
-    """Masks of which no pixel has a class."""
+    """Report masks without a pixel that has a class."""
     empty = [mask for mask in values.masks if not mask.counts[values.counted].any()]
     named = (f'{mask.path} ({_listed(mask.counts)})' for mask in empty)
     report, advice = warning, 'nothing is learned from them: leave them out'
@@ -214,9 +214,9 @@ def _absent(values: _Values) -> Iterator[Finding]:
     advice = f'{lacks} from these masks'
     if not values.first and absent == [values.data.classes[0]]:
         advice = f'0 never occurs: if the masks begin at 1, {_ZERO_ON}'
-    yield warning(values.data.name, f'no pixel of {some(absent)}', advice)
+    yield warning(values.data.name, f'no pixel of {first_few(absent)}', advice)
 
 
 def _listed(counts: np.ndarray) -> str:
-    """The first few of the values that occur, of (256,) counts."""
-    return some(map(str, np.flatnonzero(counts)))
+    """The first few values that occur, from counts (256,)."""
+    return first_few(map(str, np.flatnonzero(counts)))

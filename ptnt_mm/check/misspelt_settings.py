@@ -25,7 +25,7 @@ from ptnt_mm.engine.config import READ_KEYS, kind_of
 from ptnt_mm.engine.constructors import arguments, classes_named, registered_names
 from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.engine.optimizer import IDLE, CheckedOptimWrapperConstructor, idle_custom_keys
-from ptnt_mm.utils.findings import Finding, error, sound
+from ptnt_mm.utils.findings import Finding, error, ok
 from ptnt_mm.utils.text import slips, suggest
 
 _IMPLIED: dict[str, tuple[Callable, ...]] = {
@@ -42,19 +42,19 @@ _IMPLIED: dict[str, tuple[Callable, ...]] = {
     'env_cfg.mp_cfg': (set_multi_processing,),
     'env_cfg.dist_cfg': (init_dist,),
 }
-"""What gets the settings that have no ``type``."""
+"""The classes or functions for settings without a ``type``."""
 
 # Settings whose values are names that users choose.
 _OWN_NAMES = ('metainfo', 'experiment_name', 'work_dir', 'name', 'loss_name', 'prefix', 'arch')
 
-_SHORTEST = 4  # letters; shorter words are too much alike
+_SHORTEST = 4  # letters; shorter words are too similar
 
-_FOREIGN = ('Albu', 'Detectron2Wrapper')  # they hand their settings on to another library
+_FOREIGN = ('Albu', 'Detectron2Wrapper')  # they pass their settings to another library
 
 _PLAIN = (bool, int, float, complex, str, list, tuple, types.NoneType)
 _NAMED = {kind.__name__: kind for kind in _PLAIN} | {'None': types.NoneType}
 
-# Keys of dicts that no class takes: those of a model's train_cfg and test_cfg, of data sets, of
+# Keys of dicts without a class: those of a model's train_cfg and test_cfg, of data sets, of
 # optimizers, and of hooks.
 _WITHOUT_SIGNATURE = frozenset((
     'allowed_border', 'assigner', 'crop_size', 'filter_thr', 'importance_sample_ratio', 'iou_thr',
@@ -72,7 +72,7 @@ _WITHOUT_SIGNATURE = frozenset((
     'visualization',
 ))  # fmt: skip
 
-# Keys that MMEngine and the hosts take out of settings before a class gets the rest.
+# Keys that MMEngine and the hosts remove from settings before they call a class.
 _TAKEN_OUT = {
     'bg_cls_weight', 'by_epoch', 'class_agnostic', 'constructor', 'convert_to_iter_based',
     'fallback_on_stride', 'num_batch_per_epoch', 'paramwise_cfg', 'priority', 'requires_grad',
@@ -83,10 +83,10 @@ _MEANT = ': did you mean {!r}?'
 
 
 def check_spelling(config: Config) -> Iterator[Finding]:
-    """Look for keys, types and values that nothing reads."""
+    """Find keys, types and values that nothing reads."""
     found, section = [], _Section(config)
     for key in config.keys() - READ_KEYS:
-        # Only keys that are nearly one that is read: others are variables of the config's own.
+        # Only keys that are similar to a known one: others are variables of the config.
         meant = _meant(key, READ_KEYS)
         if meant and (meant not in config or isinstance(config[key], (Mapping, list))):
             what = f'nothing reads it: did you mean {meant!r}?'
@@ -97,7 +97,7 @@ def check_spelling(config: Config) -> Iterator[Finding]:
         for finding in section.look(config[key], key):
             once.setdefault(finding.where, finding)
         found += once.values()
-    yield from found or [sound('config', 'every key and type is known')]
+    yield from found or [ok('config', 'every key and type is known')]
 
 
 def check_parameter_names(config: Config, model: nn.Module) -> Iterator[Finding]:
@@ -114,12 +114,12 @@ def check_parameter_names(config: Config, model: nn.Module) -> Iterator[Finding]
         if any(meant):
             near = next(filter(None, meant))
             yield error(f'{where}.{key}', f'is part of no parameter: did you mean {near!r}?')
-        elif is_ours:  # it refuses what MMEngine's own passes over
+        elif is_ours:  # it refuses keys that MMEngine's constructor ignores
             yield error(f'{where}.{key}', IDLE, 'take it out')
 
 
 class _Section:
-    """What a config has under one of its top-level keys."""
+    """The value of a top-level key of a config."""
 
     def __init__(self, config: Config):
         self.scope = scope_of(config)
@@ -130,7 +130,7 @@ class _Section:
         return _IMPLIED.get(path, ())
 
     def look(self, value: object, path: str) -> Iterator[Finding]:
-        """Look for misspelt names in a value and everything inside it."""
+        """Find misspelt names in a value and everything inside it."""
         if isinstance(value, Mapping):
             classes = self._classes(path, value)
             if 'type' in value and not classes:
@@ -156,9 +156,9 @@ class _Section:
 
     def _unknown_type(self, kind: object, path: str) -> Iterator[Finding]:
         scope, _, name = str(kind).rpartition('.')
-        # In a model, types may also be operators or words of a part's own. Building it shows the
-        # others, as well as libraries that are missing.
-        # Only now: looking for the type made the host register its classes.
+        # In a model, types may also be operators or words with a local meaning. Building it shows
+        # the others, and missing libraries.
+        # Only now, because looking up the type made the host register its classes.
         registered = registered_names()
         meant = _meant(name, registered)
         is_class = name[:1].isupper() and not path.startswith('model')
@@ -194,7 +194,7 @@ def _no_argument(where: str, classes: tuple[Callable, ...], names: set[str]) -> 
 
 
 def _meant(name: str, known: set[str] | frozenset[str]) -> str | None:
-    """The known word that somebody has probably meant by an unknown one."""
+    """The known word that was probably meant by an unknown one."""
     if name in known:
         return None
     # Prefer the longer word: clases means classes, and not cases.
@@ -205,7 +205,7 @@ def _meant(name: str, known: set[str] | frozenset[str]) -> str | None:
 def _wrong_value(
     where: str, value: object, parameters: list[inspect.Parameter]
 ) -> Iterator[Finding]:
-    """A text where a number or a list is expected, or what is nearly the default."""
+    """Report text where a number or a list is expected, or text similar to the default."""
     kinds = [_plain_types(parameter) for parameter in parameters]
     allowed = set().union(*kinds)
     allowed |= {type(parameter.default) for parameter in parameters}
@@ -225,7 +225,7 @@ def _texts(value: object) -> list[str]:
 
 
 def _plain_types(parameter: inspect.Parameter) -> set[type]:
-    """The plain types that a parameter takes; none if it may be others."""
+    """The plain types that a parameter accepts; empty if it accepts others."""
     if parameter.annotation is not parameter.empty:
         return _leaves(parameter.annotation)
     return {int, float} if type(parameter.default) in (int, float) else set()
@@ -234,7 +234,7 @@ def _plain_types(parameter: inspect.Parameter) -> set[type]:
 def _leaves(annotation: object) -> set[type]:
     origin = typing.get_origin(annotation)
     if isinstance(annotation, str):
-        # Not evaluated: plain ones say enough.
+        # Annotations are not evaluated: plain ones suffice.
         leaves = [{_NAMED.get(name.strip())} - {None} for name in annotation.split('|')]
     elif origin in (typing.Union, types.UnionType):
         leaves = [_leaves(part) for part in typing.get_args(annotation)]

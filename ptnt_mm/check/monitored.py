@@ -7,25 +7,25 @@ from mmengine.hooks import CheckpointHook
 
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.utils.findings import Finding, error, warning
-from ptnt_mm.utils.text import some, suggest
+from ptnt_mm.utils.text import first_few, suggest
 
 
 def check_monitored(config: Config, measured: Collection[str]) -> Iterator[Finding]:
-    """Compare the metrics that are watched with those that evaluators measure, by their names."""
+    """Compare the names of watched metrics with those that evaluators measure."""
     for where, name, rule in _watched(config):
         if name not in measured:
             # Users leave the prefix out most often.
             same = [other for other in measured if other.rpartition('/')[2] == name]
             near = f'did you mean {same[0]!r}?' if same else suggest(name, measured)
             what = f'is {name!r}, which is not measured: {near or "nothing is like it"}'
-            yield error(where, what, f'write one of {some(measured, 20)}')
+            yield error(where, what, f'write one of {first_few(measured, 20)}')
         elif rule == 'less' and _is_better_if_greater(name):
             where = f'{where.rpartition(".")[0]}.rule'
             yield warning(where, f"is 'less', and more is better for {name}", "write 'greater'")
 
 
 def _watched(config: Config) -> Iterator[tuple[str, str, str | None]]:
-    """The path of each setting that names a metric, the name, and the rule to compare by."""
+    """The path of each setting with a metric's name, the name, and the comparison rule."""
     hook = (config.get('default_hooks') or {}).get('checkpoint') or {}
     best, rules = hook.get('save_best') or (), hook.get('rule')
     best = [best] if isinstance(best, str) else best
@@ -44,6 +44,6 @@ def _watched(config: Config) -> Iterator[tuple[str, str, str | None]]:
 
 
 def _is_better_if_greater(name: str) -> bool:
-    """Whether MMEngine would look for the greatest value of a metric of this name."""
+    """Whether MMEngine would prefer larger values of a metric of this name."""
     short = name.rpartition('/')[2].lower()
     return any(key.lower() in short for key in CheckpointHook._default_greater_keys)

@@ -1,4 +1,4 @@
-"""Objects' masks: there where a model or an evaluator needs them, and where their boxes are."""
+"""Object masks: present if a model or an evaluator needs them, and inside their boxes."""
 
 from collections.abc import Iterator, Mapping
 
@@ -11,15 +11,15 @@ from ptnt_mm.check.coco_annotations import DetectionData
 from ptnt_mm.data.coco_masks import run_lengths
 from ptnt_mm.engine.config import kind_of, within
 from ptnt_mm.engine.data_files import evaluators
-from ptnt_mm.utils.findings import Finding, error, note, report_wrong, sound, warning
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.findings import Finding, error, note, ok, report_wrong, warning
+from ptnt_mm.utils.text import first_few
 
-# Types that give masks, or may, without being a mask_head.
+# Types that can predict masks without being a mask_head.
 _ALSO_MASKS = ('Detectron2Wrapper', 'RTMDetInsHead', 'RTMDetInsSepBNHead')
 
 _OF_BOXES = ('BoxInstMaskHead',)  # mask heads that learn from boxes alone
 _CORNERS = 3  # the fewest points of a polygon
-_ROUNDING = 3  # pixels that a mask's side may be away from its box's, however small both are
+_ROUNDING = 3  # pixels that a mask's side may differ from its box's, however small both are
 
 # Masks that the quick half draws of a data set, evenly spread; the thorough half draws all.
 _SAMPLE = 5_000
@@ -38,7 +38,7 @@ _FAULTS = {
         'are they of the same object, in pixels, and x before y?',
     ),
 }
-"""What may be wrong with a mask: how to report it, and the advice."""
+"""Faults of a mask, with the kind of finding and the advice."""
 
 _MISSING, _TOO_SHORT, _OF_OTHER_SIZE, _BROKEN, _EMPTY, _ELSEWHERE = _FAULTS
 
@@ -46,7 +46,7 @@ _MISSING, _TOO_SHORT, _OF_OTHER_SIZE, _BROKEN, _EMPTY, _ELSEWHERE = _FAULTS
 def check_object_masks(
     data: list[DetectionData], config: Config, thorough: bool
 ) -> Iterator[Finding]:
-    """Compare what the heads need with the pipelines, the annotations and the evaluators."""
+    """Compare the needs of the heads with the pipelines, the annotations and the evaluators."""
     heads = _mask_heads(config)
     taught = [path for path, kind in heads.items() if kind not in _OF_BOXES]
     measured = _splits_with_masks(config)
@@ -55,25 +55,30 @@ def check_object_masks(
         what = "the evaluator's metric 'segm' needs masks, and the model has no mask head"
         advice = "set metric='bbox', or take a config with a mask head"
         yield error(' and '.join(measured), what, advice)
-    for one in data:
-        pipeline = one.data_set.pipeline
-        if one.trains and one.reads_coco and pipeline and not any(map(_loads_boxes, pipeline)):
-            advice = "add dict(type='LoadAnnotations', with_bbox=True) behind the loading of images"
-            yield error(one.name, 'the pipeline loads no boxes', advice)
-        learns = one.trains and any(map(_loads_masks, pipeline))
-        if one.trains and one.reads_coco and pipeline and taught and not learns:
-            what = f'{some(taught)} needs masks, which the pipeline does not load'
+    for dataset in data:
+        pipeline = dataset.data_set.pipeline
+        if (
+            dataset.trains
+            and dataset.reads_coco
+            and pipeline
+            and not any(map(_loads_boxes, pipeline))
+        ):
+            advice = "add dict(type='LoadAnnotations', with_bbox=True) after the loading of images"
+            yield error(dataset.name, 'the pipeline loads no boxes', advice)
+        learns = dataset.trains and any(map(_loads_masks, pipeline))
+        if dataset.trains and dataset.reads_coco and pipeline and taught and not learns:
+            what = f'{first_few(taught)} needs masks, which the pipeline does not load'
             advice = "write dict(type='LoadAnnotations', with_bbox=True, with_mask=True)"
-            yield error(one.name, what, advice)
-        is_measured = bool(heads) and any(split in measured for split in one.pipelines)
-        if one.file is not None and (learns or is_measured):
-            yield from _masks(one, thorough)
+            yield error(dataset.name, what, advice)
+        is_measured = bool(heads) and any(split in measured for split in dataset.pipelines)
+        if dataset.file is not None and (learns or is_measured):
+            yield from _masks(dataset, thorough)
     if not heads and not measured:
         yield note('model', 'has no mask head: masks were not checked')
 
 
 def _mask_heads(config: Config) -> dict[str, str]:
-    """Where in the model's settings there are mask heads, and of which type."""
+    """The paths of mask heads in the model's settings, and their types."""
     return {
         path: kind_of(settings)
         for path, settings in within(config.model, 'model')
@@ -87,7 +92,7 @@ def _splits_with_masks(config: Config) -> list[str]:
     return [
         split
         for split in ('val', 'test')
-        if any('segm' in (one.get('metric') or ()) for one in evaluators(config, split))
+        if any('segm' in (evaluator.get('metric') or ()) for evaluator in evaluators(config, split))
     ]
 
 
@@ -101,7 +106,7 @@ def _loads_boxes(transform: Mapping) -> bool:
 
 
 def _masks(data: DetectionData, thorough: bool) -> Iterator[Finding]:
-    """What is wrong with the masks of a data set; only the first fault of each is reported."""
+    """Faults in the masks of a data set; only the first of each mask is reported."""
     entries, labels = data.file.annotations, data.labels
     asked = [a for a in entries if a['category_id'] in labels and not a.get('ignore')]
     step = 1 if thorough else len(asked) // _SAMPLE + 1
@@ -114,19 +119,19 @@ def _masks(data: DetectionData, thorough: bool) -> Iterator[Finding]:
         if not kind and i % step == 0:
             try:
                 kind = _fault_of_drawing(annotation, size, loading)
-            except Exception as err:  # an annotation may hold anything
+            except Exception as err:  # an annotation may contain anything
                 kind, why = _BROKEN, f' ({err})'
         if kind:
             wrong[kind].append(data.described(annotation) + why)
     if not any(wrong.values()):
         drawn = f', {len(asked[::step])} of them drawn' if step > 1 else ''
-        yield sound(data.name, f'{len(asked)} masks{drawn}')
+        yield ok(data.name, f'{len(asked)} masks{drawn}')
     for what, (report, advice) in _FAULTS.items():
         yield from report_wrong(report, data.name, wrong[what], len(asked), what, advice)
 
 
 def _fault_of_form(mask: object, size: list) -> str:
-    """What is wrong with a mask before it is drawn; nothing if nothing is."""
+    """The fault of a mask before it is drawn; empty without one."""
     if not mask:
         return _MISSING
     if isinstance(mask, dict):
@@ -139,7 +144,7 @@ def _fault_of_form(mask: object, size: list) -> str:
 
 
 def _fault_of_drawing(annotation: dict, size: list, loading: object) -> str:
-    """What is wrong with a mask as mmdet draws it; nothing if nothing is."""
+    """The fault of a mask as mmdet draws it; empty without one."""
     if loading is not None:
         instance = dict(mask=annotation['segmentation'], ignore_flag=0)
         loading._process_masks(dict(instances=[instance]))
@@ -152,7 +157,7 @@ def _fault_of_drawing(annotation: dict, size: list, loading: object) -> str:
 
 
 def _loading(data: DetectionData) -> object:
-    """The host's own loading of masks, as the pipeline has it; None if it has another."""
+    """The host's transform that loads masks in the pipeline; None if it has another."""
     for step in data.data_set.pipeline:
         if kind_of(step) == 'LoadAnnotations' and step.get('with_mask'):
             with DefaultScope.overwrite_default_scope('mmdet'):
@@ -161,7 +166,7 @@ def _loading(data: DetectionData) -> object:
 
 
 def _is_elsewhere(drawn: np.ndarray, box: list, size: list) -> bool:
-    """Whether two boxes, x, y, width, height, share less than half of what both cover."""
+    """Whether the IoU of two boxes, x, y, width, height, is below one half."""
     corners = np.array([drawn, box], float).reshape(2, 2, 2).cumsum(axis=1)
     corners = corners.clip(0, size[::-1])  # as mmdet clips boxes
     inside = np.concatenate([corners[:, 0], np.diff(corners, axis=1)[:, 0]], axis=1)

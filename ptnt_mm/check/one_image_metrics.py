@@ -30,10 +30,12 @@ _FILES = ('outfile_prefix', 'output_dir', 'out_dir', 'out_file_path')
 
 def left_out(config: Config, split: str) -> list[str]:
     """The kinds of evaluators that are not tried."""
-    return [kind_of(one) for one in evaluators(config, split) if not _is_tried(one)]
+    return [
+        kind_of(evaluator) for evaluator in evaluators(config, split) if not _is_tried(evaluator)
+    ]
 
 
-def measure(
+def measure_one_image(
     config: Config,
     split: str,
     metainfo: dict,
@@ -41,15 +43,15 @@ def measure(
     batch: Any,
     predicted: Sequence[BaseDataElement],
 ) -> dict[str, Any]:
-    """Give predictions to the evaluators, and return the metrics by name; no file is left.
+    """Run the evaluators on predictions, and return the metrics by name; no file is left.
 
     Args:
-        config: Its evaluators are built.
+        config: The config, whose evaluators are built.
         split: 'val' or 'test'.
-        metainfo: That of the data set.
-        data: The data sets that were read: annotations are not read again.
+        metainfo: The metainfo of the data set.
+        data: The data sets that were already read.
         batch: The samples, collated.
-        predicted: What the model found. If that is nothing, a made-up object takes its place:
+        predicted: Predictions of the model. If they are empty, a made-up object is added, because
             some metrics stop early otherwise.
     """
     found: dict[str, Any] = {}
@@ -76,10 +78,10 @@ def _build(settings: dict, split: str, data: Sequence[Data], ids: set) -> BaseMe
     settings = {key: value for key, value in settings.items() if key not in _FILES}
     file = DataSet({}, ()).path(settings.get('ann_file'))
     if kind_of(settings) == 'CocoMetric' and file is not None:
-        for one in data:
-            if isinstance(one, DetectionData) and one.few and split in one.pipelines:
+        for dataset in data:
+            if isinstance(dataset, DetectionData) and dataset.few and split in dataset.pipelines:
                 metric = METRICS.build(dict(settings, ann_file=None))
-                metric._coco_api = _annotations_of(ids, one, settings.get('sort_categories'))
+                metric._coco_api = _annotations_of(ids, dataset, settings.get('sort_categories'))
                 return metric
     return METRICS.build(settings)
 

@@ -1,4 +1,4 @@
-"""The data sets of a config, read by the way of their host."""
+"""Read the data sets of a config in the way of their host."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -14,24 +14,27 @@ from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.utils.findings import Finding
 
 _LOADING = {
-    'mmdet': (coco_annotations.load, lambda data, _: coco_annotations.check_annotations(data)),
-    'mmseg': (partial(image_lists.load, SegmentationData), mask_lists.check_lists),
-    'mmpretrain': (partial(image_lists.load, LabelledData), check_labels),
+    'mmdet': (
+        coco_annotations.load_annotations,
+        lambda data, _: coco_annotations.check_annotations(data),
+    ),
+    'mmseg': (partial(image_lists.list_images, SegmentationData), mask_lists.check_lists),
+    'mmpretrain': (partial(image_lists.list_images, LabelledData), check_labels),
 }
-"""How the data sets of a host are read, and the first check of what was read."""
+"""For each host, the function that reads its data sets, and the first check of them."""
 
 
 def read_data(config: Config, splits: tuple[str, ...]) -> tuple[Sequence[Any], list[Finding]]:
-    """Read the data sets of some splits, with the host, which is imported.
+    """Read the data sets of some splits with the host, which is already imported.
 
     Returns:
-        The data sets, each once, and what was wrong with them or was left out.
+        The data sets, without duplicates, and findings about faults and omissions.
     """
     return _of_host(config)[0](config, splits)
 
 
 def check_what_was_read(data: Sequence[Data], config: Config) -> Iterator[Finding]:
-    """Look at what was read, by itself."""
+    """Check the data sets that were read."""
     return _of_host(config)[1](data, config)
 
 

@@ -1,4 +1,4 @@
-"""The recipe: length, batch, learning rate, and where weights come from."""
+"""The recipe: length, batch, learning rate, and starting weights."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,7 +7,7 @@ from mmengine.config import Config
 from ptnt_mm.check.data_sets import Data
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets
-from ptnt_mm.utils.findings import Finding, error, note, sound, warning
+from ptnt_mm.utils.findings import Finding, error, note, ok, warning
 
 # A higher rate was meant for SGD: published ones for Adam and AdamW are at most 4e-3, or belong to
 # larger batches.
@@ -16,21 +16,21 @@ _LARGE = 512  # images
 
 
 def check_schedule(config: Config) -> Iterator[Finding]:
-    """Look for lengths and intervals by which no loop can count.
+    """Find invalid lengths and intervals of loops.
 
-    MMEngine ends a training of no epochs at once, as if all was well, and divides by an interval
-    only when it is time to evaluate.
+    MMEngine ends a run of 0 epochs at once without an error, and divides by an interval only when
+    it evaluates.
     """
     loop = config.get('train_cfg') or {}
     for key in ('max_epochs', 'max_iters', 'val_interval'):
         count = loop.get(key)
-        # The check of spelling reports texts. An interval may be infinite: no evaluation.
+        # The check of spelling reports strings. An interval may be infinite: no evaluation.
         if isinstance(count, (int, float)) and (count < 1 or count % 1 > 0):
-            yield error(f'train_cfg.{key}', f'is {count!r}, expected a whole number above 0')
+            yield error(f'train_cfg.{key}', f'is {count!r}, expected an integer above 0')
 
 
 def check_lengths(config: Config, data: Sequence[Data], gpus: int) -> Iterator[Finding]:
-    """Compare lengths in iterations with those of an epoch and of training, if they are known."""
+    """Compare lengths in iterations with the lengths of an epoch and of training, if known."""
     epochs = (config.get('train_cfg') or {}).get('max_epochs')
     images = _images_of_an_epoch(config, data)
     if not isinstance(epochs, int) or not images:
@@ -53,11 +53,11 @@ def check_batch(config: Config, gpus: int) -> Iterator[Finding]:
     """Report the effective batch: the images that one step of the optimizer learns from."""
     images, steps = _images_and_steps(config)
     batch = f'{images} images x {gpus} processes x {steps} steps'
-    yield sound('Effective batch', f'{batch} = {images * gpus * steps}')
+    yield ok('Effective batch', f'{batch} = {images * gpus * steps}')
 
 
 def check_learning_rate(config: Config, gpus: int) -> Iterator[Finding]:
-    """Compare the learning rate with the one that the effective batch asks for."""
+    """Compare the learning rate with the one for the effective batch."""
     optimizer = config.optim_wrapper.get('optimizer') or {}
     lr, where = optimizer.get('lr'), 'Learning rate'
     if lr is None:
@@ -69,15 +69,15 @@ def check_learning_rate(config: Config, gpus: int) -> Iterator[Finding]:
     images, steps = _images_and_steps(config)
     batch, scale = images * gpus * steps, config.get('auto_scale_lr') or {}
     base = scale.get('base_batch_size')
-    # MMEngine scales by what is loaded at once and leaves accumulated steps out.
+    # MMEngine scales by the images loaded at once and ignores accumulated steps.
     scaled = base and f'{lr * images * gpus / base:.3g}'
     if base is None:
-        unknown = f'{lr}; the config does not say for which batch, and yours is {batch}'
+        unknown = f'{lr}; the config does not contain the batch it is for, and yours is {batch}'
         yield note(where, unknown, 'compare it with the batch of the published recipe')
     elif scale.get('enable'):
-        yield sound(where, f'{lr} is for batch {base}, scaled to {scaled}')
+        yield ok(where, f'{lr} is for batch {base}, scaled to {scaled}')
     elif base == batch:
-        yield sound(where, f'{lr}, the one for this batch')
+        yield ok(where, f'{lr}, the one for this batch')
     else:
         summed = ' leaves accumulated steps out and' if steps > 1 else ''
         scaling = f'--auto-scale-lr{summed} would make it {scaled}'
@@ -88,15 +88,15 @@ def check_learning_rate(config: Config, gpus: int) -> Iterator[Finding]:
 
 
 def say_where_weights_come_from(config: Config, weights: str | None) -> Iterator[Finding]:
-    """Say whether training starts from weights, a file or an address, or from random numbers."""
+    """Say whether training starts from a file, an address or random initialisation."""
     if weights is not None:
-        yield sound('Weights', f'training starts from {weights}')
-    elif any(kind_of(one.settings) == 'ImageNet' for one in data_sets(config, 'train')):
-        yield sound('Weights', 'training starts from random numbers, as a pretraining does')
+        yield ok('Weights', f'training starts from {weights}')
+    elif any(kind_of(dataset.settings) == 'ImageNet' for dataset in data_sets(config, 'train')):
+        yield ok('Weights', 'training starts from random initialisation, as in pretraining')
     else:
         yield note(
             'NO PRETRAINED WEIGHTS',
-            'training starts from random numbers, and published results are out of reach. '
+            'training starts from random initialisation, and published results are out of reach. '
             '--pretrained PATH gives the backbone its ImageNet weights',
         )
 
@@ -108,12 +108,12 @@ def _images_and_steps(config: Config) -> tuple[int, int]:
 
 
 def _images_of_an_epoch(config: Config, data: Sequence[Data]) -> int | None:
-    """How many images a pass through the training data has; None if it is not known."""
+    """The number of images in a pass through the training data; None if unknown."""
     data_set, times = config.train_dataloader.get('dataset') or {}, 1
     while kind_of(data_set) == 'RepeatDataset':
         data_set, times = data_set['dataset'], times * data_set['times']
-    trained = [one for one in data if one.trains]
+    trained = [dataset for dataset in data if dataset.trains]
     if 'dataset' in data_set or 'datasets' in data_set or len(trained) != 1:
         return None
-    # mmdet filters what it lists.
+    # mmdet filters its list.
     return len(getattr(trained[0], 'used', None) or trained[0].images) * times

@@ -1,6 +1,6 @@
 """The rules: one row for each kind of setting that is easily wrong.
 
-None of them fires on a config that mmdet, mmseg or mmpretrain publish, unless that config is wrong.
+No rule fires on a config that mmdet, mmseg or mmpretrain publish, unless that config is wrong.
 """
 
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ KEYS = (
 
 _TESTING = ('model.test_cfg.*', 'tta_model.tta_cfg.*', 'model.train_cfg.*')
 _EVALUATING = ('val_dataloader.dataset*', 'test_dataloader.dataset*')
-# Whose shape is that of the time from begin to end.
+# Schedulers whose shape depends on the time from begin to end.
 _SHAPED = ('CosineAnnealingLR', 'CosineAnnealingMomentum', 'CosineAnnealingParamScheduler',
            'LinearLR', 'PolyLR', 'QuadraticWarmupLR')  # fmt: skip
 
@@ -60,11 +60,11 @@ RULES = (
     Rule(tuple(f'{path}nms_pre' for path in _TESTING), below(1, but=(-1,)), error,
          'is {value}', 'write how many candidates a level may have, such as 1000; -1 is for all'),
     Rule('model.test_cfg.*score_thr', outside(0, 0.999999), error,
-         'is {value}: scores lie between 0 and 1', 'write 0.05 for 5 %'),
+         'is {value}: scores are between 0 and 1', 'write 0.05 for 5 %'),
     Rule('model.test_cfg.*mask_thr_binary', above(0.999999), error,
-         'is {value}: probabilities lie between 0 and 1, and no mask has a pixel', 'write 0.5'),
+         'is {value}: probabilities are between 0 and 1, and no mask has a pixel', 'write 0.5'),
     Rule(tuple(f'{path}iou_{end}' for path in _TESTING for end in ('threshold', 'thr')),
-         outside(0, 1), error, 'is {value}: overlaps lie between 0 and 1', 'write 0.5 for 50 %'),
+         outside(0, 1), error, 'is {value}: overlaps are between 0 and 1', 'write 0.5 for 50 %'),
     Rule('model.test_cfg.mode', lambda s: s.value not in ('slide', 'whole', 'slide_flip'), error,
          "is {value!r}, expected 'slide' or 'whole'", scopes=('mmseg',)),
     Rule('model.test_cfg.mode', windows_lack, error, "is 'slide' without {found}",
@@ -77,7 +77,7 @@ RULES = (
     # Assignment and losses
     Rule(('model.train_cfg.*pos_iou_thr', 'model.train_cfg.*neg_iou_thr',
           'model.train_cfg.*min_pos_iou'), outside(0, 1), error,
-         'is {value}: overlaps lie between 0 and 1', 'write 0.5 for 50 %'),
+         'is {value}: overlaps are between 0 and 1', 'write 0.5 for 50 %'),
     Rule('model.train_cfg.*pos_iou_thr', below_beside('neg_iou_thr'), error,
          'is {value}, less than neg_iou_thr={found}', 'boxes between them would be both'),
     Rule('model.train_cfg.*sampler.num', below(1), error, 'is {value}: no box is learned from'),
@@ -119,7 +119,7 @@ RULES = (
          '{found} changes images at random, and what is measured is not what is found in them',
          'leave it to training'),
     Rule(tuple(f'{path}.pipeline[*].prob' for path in ('train_dataloader*', *_EVALUATING)),
-         outside(0, 1), error, 'is {value}: probabilities lie between 0 and 1'),
+         outside(0, 1), error, 'is {value}: probabilities are between 0 and 1'),
     Rule('train_dataloader.dataset*.pipeline[*]',
          lambda s: isinstance(s.value, Mapping) and kind_of(s.value) == 'TestTimeAug', error,
          'TestTimeAug is for testing', 'take it out of training'),

@@ -1,6 +1,6 @@
-"""Rules for single settings: where they are, when a value is wrong, and what is to be said then.
+"""Rules for single settings: their paths, a predicate for wrong values, and the message.
 
-``rule_table.py`` has the rules. Each needs the config alone.
+``rule_table.py`` contains the rules. Each needs only the config.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ class Length:
 
     Attributes:
         by_epoch: Whether its loop counts epochs, and not iterations.
-        end: The number of epochs or iterations; infinite if the config does not have it.
+        end: The number of epochs or iterations; infinite if it is not in the config.
     """
 
     by_epoch: bool
@@ -29,12 +29,12 @@ class Length:
 
     @property
     def text(self) -> str:
-        """The end, for a sentence."""
+        """The end as text."""
         return f'{self.end:g} {"epochs" if self.by_epoch else "iterations"}'
 
 
 class Recipe:
-    """A config, and what several rules need of it."""
+    """A config, and facts about it that several rules need."""
 
     def __init__(self, config: Config):
         self.config = config
@@ -51,7 +51,7 @@ class Recipe:
 
     @cached_property
     def kept_ratios(self) -> set[bool]:
-        """The values of keep_ratio in the pipelines of training."""
+        """The values of keep_ratio in the training pipelines."""
         inside = within(self.config.get('train_dataloader'), '')
         return {bool(step['keep_ratio']) for _, step in inside if 'keep_ratio' in step}
 
@@ -63,8 +63,8 @@ class Setting:
     Attributes:
         path: Such as 'model.neck[0].in_channels'.
         value: Whatever is there.
-        beside: The dict that holds it, or that holds its list.
-        recipe: The whole config.
+        beside: The dict that contains it or its list.
+        recipe: The complete config.
     """
 
     path: str
@@ -74,7 +74,7 @@ class Setting:
 
 
 Judge = Callable[[Setting], object]
-"""Whether a setting is wrong. A text is put in place of ``{found}`` in what is said."""
+"""Whether a setting is wrong. A returned string replaces ``{found}`` in the message."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +85,10 @@ class Rule:
         paths: Patterns of paths, in which an asterisk stands for any text.
         is_wrong: Judges a value.
         report: Makes the finding: ``error``, ``warning`` or ``note``.
-        what: What is said; ``{value}`` and ``{found}`` are filled in.
+        what: The message; ``{value}`` and ``{found}`` are filled in.
         advice: What to do.
-        scopes: The hosts that it is for; all if there are none.
-        kinds: The classes of the dicts that have the setting; all if there are none.
+        scopes: The hosts that it applies to; empty for all.
+        kinds: The classes of the dicts that have the setting; empty for all.
     """
 
     paths: str | tuple[str, ...]
@@ -100,7 +100,7 @@ class Rule:
     kinds: tuple[str, ...] = ()
 
     def judge(self, setting: Setting) -> Iterator[Finding]:
-        """The finding for a setting, if the rule is about it and it is wrong."""
+        """The finding for a setting, if the rule applies and the value is wrong."""
         paths = (self.paths,) if isinstance(self.paths, str) else self.paths
         if not any(fnmatchcase(setting.path, _escaped(path)) for path in paths):
             return
@@ -123,7 +123,7 @@ def check_rules(config: Config, rules: Iterable[Rule], keys: Iterable[str]) -> I
 
 
 def _settings(value: object, path: str, beside: Mapping, recipe: Recipe) -> Iterator[Setting]:
-    """A value and everything inside it."""
+    """Yield a value and everything inside it."""
     yield Setting(path, value, beside, recipe)
     if isinstance(value, Mapping):
         for key, inner in value.items():
@@ -134,5 +134,5 @@ def _settings(value: object, path: str, beside: Mapping, recipe: Recipe) -> Iter
 
 
 def _escaped(pattern: str) -> str:
-    """A pattern in which brackets stand for themselves."""
+    """A pattern in which brackets are literal."""
     return pattern.replace('[', '[[]')

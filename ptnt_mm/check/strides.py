@@ -1,4 +1,4 @@
-"""The strides of a model's maps, measured, and those that its heads are set to."""
+"""Compare the measured strides of a model's maps with those that its heads expect."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -9,12 +9,12 @@ from mmengine.registry import DefaultScope
 from torch import nn
 
 from ptnt_mm.engine.hosts import scope_of
-from ptnt_mm.utils.findings import Finding, error, note, sound
+from ptnt_mm.utils.findings import Finding, error, note, ok
 
-_SIDE = 256  # of the square image that is tried, in pixels
+_SIDE = 256  # side of the square test image, in pixels
 
 _ADVICE = (
-    'give the head the strides of its maps, or bring the maps to those of the head: behind a '
+    'give the head the strides of its maps, or resize the maps to those of the head: after a '
     'PyramidTNT with out_indices=(1, 2, 3) a TransposedConvNeck halves them'
 )
 
@@ -22,8 +22,8 @@ _ADVICE = (
 def check_strides(config: Config, model: nn.Module) -> Iterator[Finding]:
     """Run the backbone and the neck on a small image; compare the maps with what heads expect.
 
-    Generators of anchors and points and the extractors of regions have strides of their own, and
-    a head with wrong ones trains without complaint, for the wrong places in the image.
+    Generators of anchors and points and extractors of regions have separate strides, and a head
+    with wrong ones trains without an error, for the wrong places in the image.
     """
     strides = dict(_strides_of_parts(model))
     if not strides:
@@ -37,7 +37,7 @@ def check_strides(config: Config, model: nn.Module) -> Iterator[Finding]:
         ):
             device = next(model.parameters()).device
             maps = model.eval().extract_feat(torch.zeros(1, 3, _SIDE, _SIDE, device=device))
-    except Exception as err:  # a model may want more than an image
+    except Exception as err:  # a model may need more than an image
         reason = (str(err).strip().splitlines() or [type(err).__name__])[0]
         yield note('model', f'strides were not compared: {reason}')
         return
@@ -45,11 +45,11 @@ def check_strides(config: Config, model: nn.Module) -> Iterator[Finding]:
         model.train(was_training)
     measured = [_SIDE / max(level.shape[-2:]) for level in maps]
     for where, expected in strides.items():
-        # The sides of maps are rounded up, perhaps several times. So a stride is wrong from a
-        # factor of 1.5 on, and the smallest maps are left out.
+        # The sides of maps are rounded up, perhaps several times. So a stride is wrong if it
+        # differs by a factor of 1.5, and the smallest maps are ignored.
         levels = [pair for pair in zip(expected, measured, strict=False) if pair[1] <= _SIDE / 4]
         if all(2 / 3 < stride / real < 3 / 2 for stride, real in levels):
-            yield sound(where, f'takes maps of strides {_listed(expected)}')
+            yield ok(where, f'takes maps of strides {_listed(expected)}')
         else:
             what = f'expects strides {_listed(expected)}, its maps have {_listed(measured)}'
             yield error(where, what, _ADVICE)

@@ -1,4 +1,4 @@
-"""A step of training on one or two small images, as the config's pipeline makes them."""
+"""A training step on one or two small images, as the config's pipeline makes them."""
 
 import copy
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from ptnt_mm.check.data_sets import Data
 from ptnt_mm.check.failed_steps import StepError, at, describe
 from ptnt_mm.check.few_images import collate_of, few_images, shrunk, take
 from ptnt_mm.check.trial import WHOLE, sides, undisturbed
-from ptnt_mm.utils.findings import Finding, error, note, sound
+from ptnt_mm.utils.findings import Finding, error, note, ok
 
 _WHERE = 'a training step'
 
@@ -20,7 +20,7 @@ _WHERE = 'a training step'
 def check_training_step(
     config: Config, model: nn.Module, data: Sequence[Data], gpus: int
 ) -> Iterator[Finding]:
-    """Take a step of training on the CPU, without the optimizer."""
+    """Take a training step on the CPU, without the optimizer."""
     if not isinstance(model, BaseModel) or type(model).train_step is not BaseModel.train_step:
         yield note(_WHERE, f'not tried: {type(model).__name__} takes its steps in its own way')
         return
@@ -29,13 +29,13 @@ def check_training_step(
     except StepError as failed:
         yield error(*describe(failed, config), 'training would stop at its first step')
         return
-    yield sound(_WHERE, 'the loss of a few images and its gradients can be computed')
+    yield ok(_WHERE, 'the loss of a few images and its gradients can be computed')
 
 
 def train_once(config: Config, model: nn.Module, data: Sequence[Data], gpus: int) -> None:
     """Compute the loss of a training batch of one or two images, and its gradients.
 
-    Two where training has two: BatchNorm cannot learn from one value.
+    Two if training has two: BatchNorm cannot learn from one value.
 
     Raises:
         StepError: if the data set, its pipeline or the model fails.
@@ -51,7 +51,7 @@ def train_once(config: Config, model: nn.Module, data: Sequence[Data], gpus: int
                 _loss(config, model, samples, side)
                 return
             except StepError:
-                # Some models take no other size.
+                # Some models accept only the original size.
                 if side == WHOLE:
                     raise
 
@@ -70,7 +70,7 @@ def _loss(config: Config, model: nn.Module, samples: list[dict], side: int) -> N
 
 @contextmanager
 def _small_padding(model: nn.Module, side: int) -> Iterator[None]:
-    """Let preprocessors that pad to a fixed size pad to a smaller one."""
+    """Make preprocessors that pad to a fixed size pad to a smaller one."""
     preprocessor = model.data_preprocessor
     augments = getattr(preprocessor, 'batch_augments', None)
     parts = [preprocessor, *(augments if isinstance(augments, nn.ModuleList) else ())]

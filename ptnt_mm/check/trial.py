@@ -1,4 +1,4 @@
-"""What a step of training and the evaluation of one image have in common when they are tried."""
+"""Shared setup for trying a training step and the evaluation of one image."""
 
 import copy
 import io
@@ -21,20 +21,20 @@ from ptnt_mm.engine.hosts import scope_of
 
 _MANY_WEIGHTS = 300_000_000
 _NUMBER = (int, float)
-_REGIONS = 64  # that the second stage of a detector works on
+_REGIONS = 64  # regions for the second stage of a detector
 _MANY = dict(rpn=['max_per_img'], rpn_proposal=['max_per_img'], sampler=['num'])
 
-# Parts of models ask MMEngine how far training is.
+# Parts of models read the progress of training from MMEngine.
 _BEGINNING = dict(iter=0, epoch=0, max_iters=1000, max_epochs=10)
 
 WHOLE = 10**6  # pixels: larger than any image
 
 
 def made_for_trial(config: Config) -> Config:
-    """A copy of a config whose model reports everything, and works on few regions.
+    """A copy of a config whose model keeps all predictions, and uses few regions.
 
-    A model with random weights finds nothing above a threshold, and what comes after that would
-    not be tried.
+    A model with random weights has no predictions above a threshold, so later steps would not be
+    tried.
     """
     changed = copy.copy(config)
     changed.model = copy.deepcopy(config.model)
@@ -49,17 +49,17 @@ def made_for_trial(config: Config) -> Config:
 
 
 def why_not_quick(model: nn.Module) -> str:
-    """Why a step on a CPU takes too long to be quick; empty if it does not."""
+    """Why a step on a CPU would take too long; empty if it would not."""
     weights = sum(parameter.numel() for parameter in model.parameters())
     many = f'the model has more than {_MANY_WEIGHTS / 1e6:.0f} million weights'
     return many if weights > _MANY_WEIGHTS else ''
 
 
 def sides(config: Config) -> tuple[int, ...]:
-    """The sides in pixels that images are shrunk to, in turn: some models take no smaller ones.
+    """The sides in pixels that images are shrunk to, tried in turn: some models need larger ones.
 
-    Classifiers get small images anyway, and many take one size alone. Sliding windows need an image
-    that they fit into.
+    Classifiers get small images anyway, and many accept only one size. Sliding windows need an
+    image that they fit into.
     """
     if scope_of(config) == 'mmpretrain':
         return (WHOLE,)
@@ -70,7 +70,7 @@ def sides(config: Config) -> tuple[int, ...]:
 
 @contextmanager
 def undisturbed(config: Config) -> Iterator[None]:
-    """Build in the config's scope, print and log nothing, and leave random generators alone."""
+    """Build in the config's scope without output, and without changing random generators."""
     states = random.getstate(), np.random.get_state()
     disabled = logging.root.manager.disable
     logging.disable(logging.CRITICAL)

@@ -1,4 +1,4 @@
-"""Pretrained weights: whether they can be read, fit, and get images as they were trained on."""
+"""Pretrained weights: readable, fitting, and used with the normalisation of their training."""
 
 from collections.abc import Iterator, Mapping
 from math import inf
@@ -15,13 +15,13 @@ from ptnt_mm.engine.starting_weights import check_start, starting_weights
 from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.models.pretrained import CheckpointError, load_pretrained, pretrained_init
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.findings import Finding, error, note, sound, warning
+from ptnt_mm.utils.findings import Finding, error, note, ok, warning
 
 _AUTHORS = 127.5  # mean and std of every channel of the images that the weights were trained on
 
 
 def check_weights_are_there(config: Config) -> Iterator[Finding]:
-    """Look for the file that training starts from, if it starts from one, and open none."""
+    """Check that the file that training starts from exists, without opening it."""
     try:
         yield from say_where_weights_come_from(config, check_start(config))
     except UserError as err:
@@ -29,32 +29,32 @@ def check_weights_are_there(config: Config) -> Iterator[Finding]:
 
 
 def check_weights_fit(config: Config, model: nn.Module) -> Iterator[Finding]:
-    """Read the file that training starts from, running nothing of it, and load the backbone."""
+    """Read the file that training starts from, without running any code in it, and load it."""
     weights = starting_weights(config)
     if weights is None:
         return
     if '://' in weights:
-        yield note('Weights', f'{weights} is an address: it was not fetched to look into it')
+        yield note('Weights', f'{weights} is an address: it was not downloaded')
     elif not isinstance(getattr(model, 'backbone', None), Backbone):
-        yield note('Weights', f'{weights} is for no backbone of ours: it was not looked into')
+        yield note('Weights', f'{weights} is for another backbone: it was not checked')
     else:
         init = None if config.get('load_from') else pretrained_init(model.backbone.init_cfg)
         prefix = init and init.get('prefix')
         try:
             report = load_pretrained(model.backbone, weights, prefix, logger='silent')
         except CheckpointError as err:
-            yield error('Weights', str(err), 'ptnt checkpoint inspect says what a file holds')
+            yield error('Weights', str(err), 'ptnt checkpoint inspect shows the content of a file')
             return
-        yield sound('Weights', f'{len(report.loaded)} weights of the backbone fit')
+        yield ok('Weights', f'{len(report.loaded)} weights of the backbone fit')
 
 
 def preprocessor_of(config: Config) -> Mapping:
-    """The settings of a model's preprocessor of images; none if the config has none."""
+    """The settings of a model's data preprocessor; empty if the config has none."""
     return config.model.get('data_preprocessor') or config.get('data_preprocessor') or {}
 
 
 def check_normalisation(config: Config) -> Iterator[Finding]:
-    """Compare the mean and standard deviation of images with those of the weights."""
+    """Compare the mean and standard deviation in the config with those of the weights."""
     where = 'model.data_preprocessor'
     scale = preprocessor_of(config)
     mean, std = scale.get('mean'), scale.get('std')
@@ -63,7 +63,7 @@ def check_normalisation(config: Config) -> Iterator[Finding]:
     pretrained = is_ours and not config.get('load_from') and starting_weights(config) is not None
     if mean is None or std is None:
         what = f'has mean={mean} and std={std}: images come in with values from 0 to 255'
-        # Some detectors are trained so from random initialisation, such as YOLOX.
+        # Some detectors are trained like this from random initialisation, such as YOLOX.
         report = warning if is_ours or starting_weights(config) is not None else note
         yield report(where, what, f'write mean=[{_AUTHORS}] * 3, std=[{_AUTHORS}] * 3')
     elif not all(0 < number < inf for number in std):
@@ -75,9 +75,9 @@ def check_normalisation(config: Config) -> Iterator[Finding]:
     elif pretrained:
         found = list(_unlike_the_authors(config, where, scale))
         what = f'mean and std are {_AUTHORS} and images RGB, as for the weights'
-        yield from found or [sound(where, what)]
+        yield from found or [ok(where, what)]
     else:
-        yield sound(where, f'mean={list(mean)}, std={list(std)}')
+        yield ok(where, f'mean={list(mean)}, std={list(std)}')
 
 
 def _unlike_the_authors(config: Config, where: str, scale: Mapping) -> Iterator[Finding]:
@@ -87,8 +87,8 @@ def _unlike_the_authors(config: Config, where: str, scale: Mapping) -> Iterator[
             advice = f'write {key}=[{_AUTHORS}] * 3, unless your weights were trained otherwise'
             yield warning(f'{where}.{key}', what, advice)
     key = HOSTS.get(scope_of(config), HOSTS['mmdet']).to_rgb
-    # A data set without image files, such as CIFAR, gives RGB.
-    steps = [kind_of(step) for one in data_sets(config, 'train') for step in one.pipeline]
+    # A data set without image files, such as CIFAR, has RGB.
+    steps = [kind_of(step) for dataset in data_sets(config, 'train') for step in dataset.pipeline]
     reads_files = not steps or any(step.startswith('LoadImage') for step in steps)
     if reads_files and not scale.get(key):
         what = 'is not set, and images are read as BGR; the published weights expect RGB'

@@ -1,1 +1,1 @@
-"""Reads checkpoint files and runs nothing of them; knows no model."""
+"""Read checkpoint files without running any code in them; independent of models."""

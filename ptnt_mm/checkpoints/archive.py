@@ -12,9 +12,9 @@ from typing import Any, BinaryIO
 import torch
 from torch import Tensor
 
-from ptnt_mm.checkpoints.errors import CheckpointError, require
 from ptnt_mm.checkpoints.objects import STORAGES, Name, Storage
 from ptnt_mm.checkpoints.pickle_reader import unpickle
+from ptnt_mm.checkpoints.refusal import CheckpointError, require
 from ptnt_mm.utils.text import printable
 
 # In bytes. A log of a million iterations takes 24 MB for each quantity; an archive's table of
@@ -25,11 +25,11 @@ _MAX_CONTENTS = 2**24
 _MAGIC = 0x1950A86A20F9469CFC6C
 
 
-def load(f: Any, map_location: Any = None, *_: Any, **__: Any) -> Any:
-    """Read what ``torch.save`` wrote, whole, into memory; called as ``torch.load`` is.
+def load_torch_file(f: Any, map_location: Any = None, *_: Any, **__: Any) -> Any:
+    """Read a file of ``torch.save`` completely into memory; has the signature of ``torch.load``.
 
     Raises:
-        CheckpointError: It does what no honest checkpoint does, or is damaged.
+        CheckpointError: if it is damaged, or contains what no genuine checkpoint does.
     """
     try:
         with open(f, 'rb') if isinstance(f, (str, os.PathLike)) else nullcontext(f) as file:
@@ -40,7 +40,7 @@ def load(f: Any, map_location: Any = None, *_: Any, **__: Any) -> Any:
             return (_load_zip if is_zip else _load_legacy)(file, size, map_location)
     except CheckpointError as error:
         raise CheckpointError(f'{error}; nothing of the file was run') from None
-    except Exception as error:  # steps that make no sense raise whatever Python raises
+    except Exception as error:  # invalid opcodes can raise anything
         what = 'is not a checkpoint that torch can read, or is damaged'
         reason = printable(f'{type(error).__name__}: {error}')
         raise CheckpointError(f'{what} ({reason})') from error
@@ -77,7 +77,7 @@ def _open_zip(file: BinaryIO) -> zipfile.ZipFile:
 
     limited = SimpleNamespace(read=read, seek=file.seek, tell=file.tell, seekable=file.seekable)
     archive = zipfile.ZipFile(limited)
-    limited.read = file.read  # the entries have limits of their own
+    limited.read = file.read  # entries have separate limits
     return archive
 
 
@@ -100,7 +100,7 @@ def _load_legacy(file: BinaryIO, size: int, map_location: Any) -> Any:
 
 
 class _Storages:
-    """Makes room for the bytes of tensors: ``room`` for all of them, the size of the file."""
+    """Allocates the storages of tensors, at most ``room`` bytes in all, the size of the file."""
 
     def __init__(self, room: int, map_location: Any):
         self.room = room
@@ -108,7 +108,7 @@ class _Storages:
         self.known: dict[str, Storage] = {}
 
     def __call__(self, persistent_id: Any) -> Storage:
-        """Find the storage of an id: what it is, class, key, device, number of elements."""
+        """Find the storage of an id: its kind, class, key, device, number of elements."""
         match persistent_id:
             case ('storage', Name(path), str(key), str(place), int(numel), *view):
                 usual = path in STORAGES and numel >= 0 and all(part is None for part in view)
@@ -127,7 +127,7 @@ class _Storages:
         return Storage(data, dtype)
 
     def placed(self, data: Tensor, place: str) -> Tensor:
-        """Move a storage to the device that the caller wants, or else to that of the file."""
+        """Move a storage to the caller's device, or else to that of the file."""
         wanted = self.map_location
         if callable(wanted):
             wanted = getattr(wanted(data.untyped_storage(), place), 'device', None)
@@ -139,7 +139,7 @@ class _Storages:
 
 
 def _fill(storage: Storage, source: BinaryIO, swap: bool) -> None:
-    """Read the bytes of a storage; ``swap`` if a machine of another byte order wrote them."""
+    """Read the bytes of a storage; ``swap`` if they have the other byte order."""
     data = storage.data if storage.data.is_cpu else torch.empty_like(storage.data, device='cpu')
     if source.readinto(data.numpy()) < len(data):
         raise EOFError('the bytes of its tensors are cut off')

@@ -1,4 +1,4 @@
-"""The objects that honest checkpoints hold: we make them, after checking their arguments."""
+"""Create the objects of genuine checkpoints, after checking their arguments."""
 
 import itertools
 import math
@@ -13,14 +13,14 @@ import torch
 from mmengine.logging import HistoryBuffer
 from torch import Tensor
 
-from ptnt_mm.checkpoints.errors import CheckpointError, require
+from ptnt_mm.checkpoints.refusal import CheckpointError, require
 
 MAX_NUMERIC_KEYS = 10_000  # an optimizer's state has one for each parameter
 _MAX_NUMEL = 2**48  # the product of a shape, without its zeros; torch overflows at 2**63 bytes
 
 _HISTORY = 'mmengine.logging.history_buffer.HistoryBuffer'
 
-# What a file may name; numpy 1 and numpy 2 spell the module of arrays differently.
+# Names that a file may use; numpy 1 and numpy 2 name the module of arrays differently.
 NAMES = frozenset(
     f"""
     _codecs.encode builtins.bytes builtins.getattr builtins.set argparse.Namespace {_HISTORY}
@@ -43,14 +43,14 @@ _NUMPY_DTYPES = ('b1', 'i1', 'i2', 'i4', 'i8', 'u1', 'u2', 'u4', 'u8', 'f2', 'f4
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """What the file calls a class or a function by."""
+    """The name of a class or a function in the file."""
 
     path: str
 
 
 @dataclass(slots=True, eq=False)
 class Unfinished:
-    """An object that the file has announced; its attributes come in a later step."""
+    """An object whose attributes follow in a later step."""
 
     name: Name
     arguments: tuple
@@ -59,14 +59,14 @@ class Unfinished:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Storage:
-    """The bytes of tensors, as uint8, and the dtype to read them as."""
+    """The bytes of tensors, as uint8, and their dtype."""
 
     data: Tensor
     dtype: torch.dtype
 
 
 class Keys:
-    """Checks the keys of dicts and sets: quick to hash, and few of them numbers.
+    """Checks that keys of dicts and sets are quick to hash, and that few are numbers.
 
     A number is its own hash in Python, so a file can choose numbers that collide, and each is found
     only after looking at most of the others. Hashes of text are random.
@@ -85,13 +85,13 @@ class Keys:
         return key
 
     def check_all(self, keys: Iterable) -> None:
-        """Check keys that are to be hashed once more."""
+        """Check keys that will be hashed again."""
         for key in keys:
             self.check(key)
 
 
 def make(name: Any, arguments: Any, keys: Keys) -> Any:
-    """Make the object for which the file wants to call a class or a function."""
+    """Create the object for which the file would call a class or a function."""
     require(type(name) is Name, 'a call of what cannot be called')
     match name.path.rpartition('.')[2], arguments:
         case 'encode', (str(text), 'latin1'):
@@ -145,13 +145,13 @@ def make(name: Any, arguments: Any, keys: Keys) -> Any:
 
 
 def finish(made: Any, state: Any, keys: Keys) -> Any:
-    """Give an object the state that the file has for it."""
+    """Set the state of an object from the file."""
     if type(made) is Unfinished:
         made.value = make(made.name, (*made.arguments, state), keys)
         return made.value
     require(type(made) is OrderedDict, 'attributes of what has none')
     if type(state) is dict and '_metadata' in state:
-        # Modules look for the version of their weights there; nothing else is of use.
+        # Modules read the version of their weights there; nothing else is needed.
         versions = state['_metadata']
         plain = type(versions) in (dict, OrderedDict)
         plain = plain and all(type(version) is dict for version in versions.values())
@@ -161,21 +161,21 @@ def finish(made: Any, state: Any, keys: Keys) -> Any:
 
 
 def _shape(sides: Any) -> tuple[int, ...]:
-    """A few numbers that are not negative; the product of many takes for ever."""
+    """Check that a shape is a short tuple of numbers that are not negative."""
     require(type(sides) is tuple and len(sides) <= 64, 'something without a shape')
     require(all(type(n) is int and 0 <= n < 2**62 for n in sides), 'something of a strange shape')
     return sides
 
 
 def check_size(size: Any) -> tuple[int, ...]:
-    """Return the size of a tensor that torch can compute with, even where it holds nothing."""
+    """Return the size of a tensor that torch can compute with, even if it is empty."""
     numel = math.prod(n or 1 for n in _shape(size))
     require(numel <= _MAX_NUMEL, 'a tensor of a size beyond all memory')
     return size
 
 
 def _tensor(storage, offset, size, stride, grad=False, hooks=None, metadata=None) -> Tensor:
-    """A plain strided tensor that lies inside its storage and is no larger than that."""
+    """A plain strided tensor that lies inside its storage and is not larger."""
     require(type(storage) is Storage and not metadata, 'a tensor of an unusual kind')
     _shape((offset,))
     steps = zip(check_size(size), _shape(stride), strict=True)

@@ -1,9 +1,9 @@
-"""A small interpreter of pickles that has nothing to call.
+"""A small interpreter of pickles that calls nothing.
 
-A pickle names classes and functions and says what to call them with. Here a name stays a name: it
-is compared with the few that honest checkpoints use, its arguments are checked, and we make the
-object. No class or function of torch, numpy, MMEngine or Python is ever on the stack, so no file
-can call one, change one or set its attributes.
+A pickle contains names of classes and functions and the arguments to call them with. Here a name
+stays a name: it is compared with the few that genuine checkpoints use, its arguments are checked,
+and this code creates the object. No class or function of torch, numpy, MMEngine or Python is ever
+on the stack, so no file can call one, change one or set its attributes.
 """
 
 import io
@@ -18,7 +18,6 @@ import torch
 from mmengine.logging import HistoryBuffer
 from torch import Tensor
 
-from ptnt_mm.checkpoints.errors import CheckpointError, require
 from ptnt_mm.checkpoints.objects import (
     DTYPES,
     NAMES,
@@ -30,9 +29,10 @@ from ptnt_mm.checkpoints.objects import (
     finish,
     make,
 )
+from ptnt_mm.checkpoints.refusal import CheckpointError, require
 from ptnt_mm.utils.text import printable
 
-MAX_STEPS = 500_000  # opcodes, and objects of what comes out; a tensor takes about 30 opcodes
+MAX_STEPS = 500_000  # opcodes, and objects in the result; a tensor takes about 30 opcodes
 MAX_DEPTH = 64  # containers inside containers
 MAX_SHARING = 64  # bytes of tensors for a byte of the file; heads share weights about six times
 
@@ -44,13 +44,13 @@ _LEAVES += (torch.device, torch.Size, np.ndarray, HistoryBuffer)
 
 
 def unpickle(stream: io.BytesIO, find_storage: Callable[[Any], Storage], size: int) -> Any:
-    """Read one pickle of a file of ``size`` bytes, and leave the stream behind it.
+    """Read one pickle of a file of ``size`` bytes, and leave the stream after it.
 
-    ``find_storage`` gives the bytes of a tensor for the persistent id that stands for them.
+    ``find_storage`` returns the bytes of a tensor for a persistent id.
 
     Raises:
-        CheckpointError: It does what no honest checkpoint does.
-        Exception: It is damaged; steps that make no sense raise whatever Python raises.
+        CheckpointError: if it contains what no genuine checkpoint does.
+        Exception: if it is damaged; invalid opcodes can raise anything.
     """
     machine = _Machine(find_storage, 4 * stream.getbuffer().nbytes)
     for count, (opcode, argument, _) in enumerate(genops(stream)):
@@ -66,7 +66,7 @@ class _Machine:
 
     def __init__(self, find_storage: Callable[[Any], Storage], credit: int):
         self.find_storage = find_storage
-        self.credit = credit  # bytes and items to make objects of; honest files use none twice
+        self.credit = credit  # bytes and items for new objects; genuine files use none twice
         self.stack: list = []
         self.outer: list[list] = []
         self.memo: dict[int, Any] = {}
@@ -135,7 +135,7 @@ class _Machine:
 
 
 def _name(module: str, name: str) -> Name | torch.dtype:
-    # Protocol 2 spells it as Python 2 did.
+    # Protocol 2 uses Python 2's name.
     path = f'{"builtins" if module == "__builtin__" else module}.{name}'
     if path in DTYPES:
         return DTYPES[path]
@@ -148,9 +148,9 @@ def _name(module: str, name: str) -> Name | torch.dtype:
 
 
 def _check(value: Any, nbytes: int) -> None:
-    """Check that somebody can print, copy and compare what comes out, or refuse the file.
+    """Refuse a result that would take too long to print, copy or compare.
 
-    Shared parts count as often as they are seen: a file of 1 kB can hold a tuple of 2**60 objects.
+    Shared parts count each time they occur: a file of 1 kB can contain a tuple of 2**60 objects.
     """
     todo, seen = [(value, 0)], 1
     while todo:

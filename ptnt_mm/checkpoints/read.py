@@ -1,4 +1,4 @@
-"""Read a checkpoint from a file or an address, and run nothing of it."""
+"""Read a checkpoint from a file or an address, without running any code in it."""
 
 import hashlib
 import os
@@ -18,33 +18,32 @@ import torch
 from mmengine.dist import barrier, get_rank
 
 from ptnt_mm.checkpoints import archive, tensors_file
-from ptnt_mm.checkpoints.errors import CheckpointError
+from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.checkpoints.unsafe_switch import UNSAFE_SWITCH, is_on
 from ptnt_mm.utils.atomic_files import sha256
 
-_TIMEOUT = 30.0  # seconds that a server may stay silent
-_HEAD = 512  # bytes of a file that tell what it is
+_TIMEOUT = 30.0  # seconds without an answer from a server
+_HEAD = 512  # bytes of a file that identify its format
 
-# Torch's own switch: it overrides weights_only=False in anybody's call of torch.load.
+# Torch's own switch: it overrides weights_only=False in every call of torch.load.
 _SAFE_SWITCH = 'TORCH_FORCE_WEIGHTS_ONLY_LOAD'
 
-# Reentrant: a loader of MMEngine's holds it while it calls our reader.
+# Reentrant: MMEngine's loaders hold it while they call our reader.
 _lock = threading.RLock()
 
 
-def read(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
+def read_checkpoint(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
     """Read a ``.pth``, ``.pth.tar``, ``.pt`` or ``.safetensors`` file, or one from http(s).
 
-    Nothing that the file contains is run. Text that a training stored, such as its config, comes
-    back as text.
+    No code in the file is run. Text that a run stored, such as its config, is returned as text.
 
     Args:
-        path: A file, or the address of one, which is then kept in torch's hub folder.
+        path: A file, or the address of one, which is then cached in torch's hub folder.
         map_location: Where its tensors go, as in ``torch.load``.
 
     Raises:
-        CheckpointError: There is no such file, or it cannot be fetched, is not a checkpoint, is
-            damaged, or does what no honest checkpoint does.
+        CheckpointError: if there is no such file, or it cannot be downloaded, is not a checkpoint,
+            is damaged, or contains what no genuine checkpoint does.
     """
     refuse_forced_unsafe_loading()
     file, origin = Path(os.path.expanduser(path)), ''
@@ -54,11 +53,11 @@ def read(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
     check_file(file)
     try:
         if file.suffix == '.safetensors':
-            return tensors_file.load(file, map_location)
-        checkpoint = archive.load(file, map_location)
+            return tensors_file.load_safetensors(file, map_location)
+        checkpoint = archive.load_torch_file(file, map_location)
         if not isinstance(checkpoint, dict):
             what = type(checkpoint).__name__
-            raise CheckpointError(f'holds a {what}, expected a dict of weights')
+            raise CheckpointError(f'contains a {what}, expected a dict of weights')
         check_described(checkpoint)
         return checkpoint
     except CheckpointError as error:
@@ -67,15 +66,15 @@ def read(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
 
 @contextmanager
 def reading_safely() -> Iterator[None]:
-    """Put our reader in the place of ``torch.load``, for other people's code.
+    """Replace ``torch.load`` by our reader inside the context, for third-party code.
 
-    Until it ends, the whole process reads safely. Code that kept ``torch.load`` under another name
-    is held to ``weights_only=True`` by torch itself. The unsafe switch is refused.
+    The whole process reads safely until it ends. For code that kept a reference to ``torch.load``,
+    torch itself enforces ``weights_only=True``. The unsafe switch is refused.
     """
     refuse_forced_unsafe_loading()
     with _lock:
         before = torch.load, os.environ.get(_SAFE_SWITCH)
-        torch.load, os.environ[_SAFE_SWITCH] = archive.load, '1'
+        torch.load, os.environ[_SAFE_SWITCH] = archive.load_torch_file, '1'
         try:
             yield
         finally:
@@ -86,7 +85,7 @@ def reading_safely() -> Iterator[None]:
 
 
 def refuse_forced_unsafe_loading() -> None:
-    """Raise a CheckpointError if the environment makes ``torch.load`` run what a file contains."""
+    """Raise a CheckpointError if the environment lets ``torch.load`` run code in a file."""
     value = os.environ.get(UNSAFE_SWITCH, '')
     if is_on(value):
         raise CheckpointError(
@@ -96,9 +95,9 @@ def refuse_forced_unsafe_loading() -> None:
 
 
 def check_file(path: Path) -> None:
-    """Raise a CheckpointError that names what a path is if it is certainly no checkpoint."""
+    """Raise a CheckpointError with the kind of a path that is certainly not a checkpoint."""
     head = b''
-    # Opening a pipe or a device would wait for ever; the files of /proc are empty by their size.
+    # Opening a pipe or a device would block; the files of /proc have size 0.
     is_file = os.path.isfile(path)
     try:
         if is_file and path.stat().st_size:
@@ -107,7 +106,7 @@ def check_file(path: Path) -> None:
     except OSError as error:
         raise CheckpointError(f'{path}: cannot be read ({error.strerror})') from error
     page = head.lstrip().lower().startswith((b'<!doctype', b'<html', b'<?xml'))
-    # Bytes that are not text become what cannot be printed.
+    # Bytes that are not text become unprintable characters.
     text = head.decode(errors='surrogateescape')
     if len(head) == _HEAD:
         text = text[:-3]  # the last character may be cut in two
@@ -129,7 +128,7 @@ def check_file(path: Path) -> None:
 
 
 def check_described(checkpoint: Mapping) -> None:
-    """Raise a CheckpointError unless what MMEngine says about a training are dicts."""
+    """Raise a CheckpointError unless MMEngine's metadata of a run are dicts."""
     for name in ('meta', 'message_hub', 'message_hub.runtime_info'):
         entry = checkpoint
         for key in name.split('.'):
@@ -142,10 +141,10 @@ def check_described(checkpoint: Mapping) -> None:
 
 
 def cache_path(url: str) -> Path:
-    """Where the file of an address is kept: files of one name come from many addresses.
+    """The cached file of an address, unique to it, as many addresses share file names.
 
     Raises:
-        CheckpointError: It is not an http(s) address, or ends in a folder.
+        CheckpointError: if it is not an http(s) address, or ends in a folder.
     """
     scheme, _, path, *_ = urlparse(url)
     if scheme not in ('http', 'https'):
@@ -159,7 +158,7 @@ def cache_path(url: str) -> Path:
 
 
 def _download(url: str) -> Path:
-    """Fetch a file once into torch's hub folder; with several processes, the first one does."""
+    """Download a file once into torch's hub folder, by the first of several processes."""
     try:
         if get_rank() == 0:
             _fetch(url)
@@ -172,7 +171,7 @@ def _fetch(url: str) -> Path:
     file = cache_path(url)
     if file.is_file():
         return file
-    # Torch keeps it under its bare name; a digest in that says whether it is the right one.
+    # Torch caches it under its bare name; a digest in the name verifies the content.
     of_torch = file.with_name(file.name.partition('-')[2])
     digest = re.search(r'-([0-9a-f]{8,64})\.', of_torch.name)
     if digest and of_torch.is_file() and sha256(of_torch).startswith(digest[1]):

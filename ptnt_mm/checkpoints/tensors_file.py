@@ -1,23 +1,23 @@
-"""The files that safetensors writes; its own reader trusts the sizes and types in their headers."""
+"""Read safetensors files; the library's reader trusts the sizes and types in their headers."""
 
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from ptnt_mm.checkpoints.errors import CheckpointError, require
 from ptnt_mm.checkpoints.objects import DTYPES, check_size
+from ptnt_mm.checkpoints.refusal import CheckpointError, require
 from ptnt_mm.utils.text import printable
 
 _MAX_HEADER = 2**24  # bytes; a tensor takes about 100
 _MAX_TENSORS = 50_000
 
 
-def load(file: Path, map_location: Any) -> dict[str, torch.Tensor]:
+def load_safetensors(file: Path, map_location: Any) -> dict[str, torch.Tensor]:
     """Read all tensors of a file.
 
     Raises:
-        CheckpointError: It is damaged, or has tensors of an unsupported size or dtype.
+        CheckpointError: if it is damaged, or has tensors of an unsupported size or dtype.
     """
     try:
         from safetensors import safe_open

@@ -1,1 +1,1 @@
-"""One file for each command: parse, resolve, call the rooms below."""
+"""One file for each command: parse the arguments and call the API."""

@@ -1,4 +1,4 @@
-"""What several command lines have in common: their parser, kinds of values, and how they run."""
+"""Shared parts of the command lines: parser, types of values, and how commands run."""
 
 import argparse
 import os
@@ -15,8 +15,8 @@ from ptnt_mm.utils.text import unknown_name
 if TYPE_CHECKING:
     from mmengine.config import Config
 
-# What the hosts warn of whenever they are used as they are meant to be, by its beginning: MMEngine
-# of its own import, mmseg of its own losses and of a hook that draws when asked to.
+# Beginnings of warnings that the hosts emit in normal use: MMEngine about its imports, mmseg about
+# its losses and a hook that draws on request.
 _OF_HOSTS = (
     'pkg_resources is deprecated',
     '``build_loss`` would be deprecated',
@@ -26,15 +26,15 @@ _OF_HOSTS = (
 
 _OF_OTHER_TOOLS = ('--gpus', '--gpu-ids', '--gpu-id', '--device')
 _GPUS = (
-    'a process uses one GPU, the first that there is. Before the command, CUDA_VISIBLE_DEVICES=1 '
-    'chooses another, and CUDA_VISIBLE_DEVICES=-1 the CPU. For 8 GPUs: tools/dist_train.sh CONFIG '
+    'a process uses one GPU, the first one. Before the command, CUDA_VISIBLE_DEVICES=1 chooses '
+    'another, and CUDA_VISIBLE_DEVICES=-1 the CPU. For 8 GPUs: tools/dist_train.sh CONFIG '
     '8 (to test, tools/dist_test.sh CONFIG CHECKPOINT 8), or torchrun --nproc_per_node 8 and '
     '--launcher pytorch'
 )
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that takes flags as they are written, and names the nearest to an unknown one."""
+    """A parser without abbreviations that suggests the nearest flag for an unknown one."""
 
     def __init__(self, description: str | None = None, prog: str | None = None):
         super().__init__(
@@ -47,8 +47,8 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Parse; an unknown flag comes before all other errors, which it may have caused."""
-        # The flags of a command's parts are known to their own parsers.
+        """Parse; report an unknown flag before all other errors, which it may have caused."""
+        # The flags of subcommands belong to their parsers.
         if self._subparsers is None:
             words = sys.argv[1:] if args is None else args
             for word in takewhile('--'.__ne__, words):
@@ -58,8 +58,8 @@ class Parser(argparse.ArgumentParser):
                 if flag in _OF_OTHER_TOOLS and '--launcher' in self._option_string_actions:
                     self.error(f'{flag}: {_GPUS}')
                 shown = (action for action in self._actions if action.help != argparse.SUPPRESS)
-                names = [one for action in shown for one in action.option_strings]
-                known = [one for one in names if one.startswith('--')]
+                names = [name for action in shown for name in action.option_strings]
+                known = [name for name in names if name.startswith('--')]
                 self.error(unknown_name('flag', flag, known))
         return super().parse_known_args(args, namespace)
 
@@ -83,7 +83,7 @@ class Parser(argparse.ArgumentParser):
 def add_config(
     parser: Parser, example: str = "model.backbone.arch=tiny 'model.backbone.out_indices=(1,2)'"
 ) -> None:
-    """Add the config, and the settings of it to change, of which an example is shown."""
+    """Add the config and ``--cfg-options``, with an example."""
     parser.add_argument('config', help='a file, or the name of a config of this package')
     parser.add_argument(
         '--cfg-options',
@@ -97,32 +97,32 @@ def add_config(
 
 
 def add_work_dir_and_launcher(parser: Parser) -> None:
-    """Add what training and testing have in common beside the config."""
+    """Add the flags that training and testing share, besides the config."""
     parser.add_argument(
-        '--work-dir', type=Path, help='where logs and checkpoints go: work_dirs/CONFIG by default'
+        '--work-dir', type=Path, help='folder of logs and checkpoints: work_dirs/CONFIG by default'
     )
     parser.add_argument('--launcher', choices=['none', 'pytorch', 'slurm', 'mpi'], default='none')
     parser.add_argument('--local_rank', '--local-rank', type=int, default=0, help=argparse.SUPPRESS)
 
 
 def add_checkpoint(parser: Parser) -> None:
-    """Add the checkpoint, which may be left out after a run in the config's work dir."""
+    """Add the checkpoint, which is optional after a run in the config's work dir."""
     parser.add_argument(
         'checkpoint',
         nargs='?',
-        help="what training saved; by default the best or the newest in the config's work dir",
+        help="a checkpoint of training; by default the best or the newest in the config's work dir",
     )
 
 
 def config_of(args: argparse.Namespace) -> 'Config':
-    """Read the config that the command line names, with the settings that it changes."""
+    """Read the config of the command line, with ``--cfg-options`` applied."""
     from ptnt_mm.engine.config import parse_options, read_config
 
     return read_config(args.config, parse_options(args.cfg_options))
 
 
 def config_and_checkpoint_of(args: argparse.Namespace) -> tuple['Config', str]:
-    """Read the config that the command line names, and find the checkpoint."""
+    """Read the config of the command line, and find the checkpoint."""
     from ptnt_mm.engine.work_dir import checkpoint_to_use
 
     config = config_of(args)
@@ -130,7 +130,7 @@ def config_and_checkpoint_of(args: argparse.Namespace) -> tuple['Config', str]:
 
 
 def _setting(text: str) -> str:
-    """KEY=VALUE, as it is; argparse prints errors."""
+    """Check KEY=VALUE and return it unchanged; argparse prints errors."""
     if '=' not in text:
         raise argparse.ArgumentTypeError(
             f"{text!r}: expected KEY=VALUE ..., with a number, a word or a list, such as '[1,2]'"
@@ -139,7 +139,7 @@ def _setting(text: str) -> str:
 
 
 def size(text: str) -> tuple[int, int]:
-    """Height and width in pixels, of a text such as '800x1344'; argparse prints errors."""
+    """Height and width in pixels, from text such as '800x1344'; argparse prints errors."""
     height, _, width = text.partition('x')
     return positive(height), positive(width)
 

@@ -1,4 +1,4 @@
-"""Say what in a config and its data would break a training, or silently go wrong.
+"""Report what in a config and its data would break a run, or silently go wrong.
 
 ptnt check my_configs/custom_coco.py --gpus 8 --pretrained ptnt_s_82.0.pth.tar
 """
@@ -14,7 +14,7 @@ from ptnt_mm.utils.findings import Finding, Severity, closing, lines, of_kind
 
 
 def main(words: list[str] | None = None) -> int:
-    """Check what the command line names, and print what is found; 1 if there are errors."""
+    """Check a config, and print the findings; return 1 if there are errors."""
     return new_parser().run(_run, words)
 
 
@@ -24,12 +24,16 @@ def new_parser() -> Parser:
     add_config(parser)
     parser.add_argument('--pretrained', metavar='PATH', help="the backbone's weights")
     parser.add_argument(
-        '--gpus', type=positive, default=1, metavar='N', help='how many will train: 1 by default'
+        '--gpus',
+        type=positive,
+        default=1,
+        metavar='N',
+        help='number of GPUs for training: 1 by default',
     )
     parser.add_argument(
         '--quick',
         action='store_true',
-        help='open no image and no weights, and take no step of training',
+        help='open no image and no weights, and take no training step',
     )
     add_json(parser)
     return parser

@@ -1,4 +1,4 @@
-"""Look into a checkpoint, convert it, or make it ready to be published; nothing in it is run.
+"""Inspect, convert or publish a checkpoint, without running any code in it.
 
 ptnt checkpoint inspect ptnt_s.pth.tar
 ptnt checkpoint convert epoch_12.pth weights.safetensors
@@ -15,7 +15,7 @@ from ptnt_mm.utils.text import printable
 
 
 def main(words: list[str] | None = None) -> int:
-    """Do what the command line says; the exit status."""
+    """Run the command line; return the exit status."""
     return new_parser().run(_run, words)
 
 
@@ -23,8 +23,10 @@ def new_parser() -> Parser:
     """Make the parser of the command."""
     parser = Parser(__doc__)
     commands = parser.add_subparsers(dest='command', required=True)
-    look = commands.add_parser('inspect', help='what a file holds, and whether all of it is there')
-    convert = commands.add_parser('convert', help='write the weights alone, as plain tensors')
+    look = commands.add_parser(
+        'inspect', help='show the content of a file, and whether it is complete'
+    )
+    convert = commands.add_parser('convert', help='write only the weights, as plain tensors')
     publish = commands.add_parser('publish', help='drop the optimizer, put the hash into the name')
     for command in (look, convert, publish):
         command.add_argument('file', help='.pth, .pth.tar, .pt, .safetensors or an http(s) address')

@@ -1,4 +1,4 @@
-"""The command ``ptnt``: a table of commands, and the call of the one that is asked for.
+"""The command ``ptnt``: a table of commands, and the call of the chosen one.
 
 Commands read their flags before they import torch, because the help should not wait for it: see
 `ptnt_mm.cli.importing`.
@@ -19,12 +19,12 @@ COMMANDS = (
     ('new', 'ptnt_mm.cli.new', 'make a training setup from labelled images'),
     ('train', 'ptnt_mm.cli.train', 'train a detector, segmenter or classifier'),
     ('test', 'ptnt_mm.cli.test', 'evaluate a checkpoint'),
-    ('infer', 'ptnt_mm.cli.infer', 'look at images, a folder, a video or a webcam'),
+    ('infer', 'ptnt_mm.cli.infer', 'predict on images, a folder, a video or a webcam'),
     ('export', 'ptnt_mm.cli.export', 'write a file that runs without torch, and check it'),
-    ('check', 'ptnt_mm.cli.check_config', 'say what in a config and its data would break'),
+    ('check', 'ptnt_mm.cli.check_config', 'find what in a config and its data would break'),
     ('visualize', 'ptnt_mm.cli.visualize', 'draw predictions, feature maps and attention'),
-    ('report', 'ptnt_mm.cli.report', 'make one page of one or more training runs'),
-    ('checkpoint', 'ptnt_mm.cli.checkpoint', 'look into a checkpoint, convert or publish it'),
+    ('report', 'ptnt_mm.cli.report', 'make one page about one or more training runs'),
+    ('checkpoint', 'ptnt_mm.cli.checkpoint', 'inspect, convert or publish a checkpoint'),
     ('complexity', 'ptnt_mm.cli.complexity', 'count parameters and multiply-adds'),
     ('configs', 'ptnt_mm.cli.configs', 'list the configs of this package, or copy one'),
     ('demo', 'ptnt_mm.cli.demo', 'make the demo data set, without any download'),
@@ -32,24 +32,24 @@ COMMANDS = (
     ('mmcv-ops', 'ptnt_mm.cli.mmcv_ops', "offer mmcv's operators to all programs"),
     ('completion', 'ptnt_mm.cli.completion', 'print the completion of bash, zsh or fish'),
 )
-"""Name, module, one line of help. The module's ``main(words)`` gives the exit status, and its
+"""Name, module, one line of help. The module's ``main(words)`` returns the exit status, and its
 ``_parser()`` the flags for the completion."""
 
 _SHORT = {'list': 'configs list', 'copy': 'configs copy'}
 
 
 def main() -> int:
-    """Run the command that the command line names; its exit status."""
+    """Run the command of the command line; return its exit status."""
     name = _parser().parse_args(sys.argv[1:2]).command
     name, *part = _SHORT.get(name, name).split()
-    # As of a script of this name: parsers show it, and `command_line` reads it.
+    # As for a script of this name: parsers show it, and `command_line` reads it.
     sys.argv[:2] = [f'ptnt {name}', *part]
     modules = {known: module for known, module, _ in COMMANDS}
     try:
         status = import_module(modules[name]).main(sys.argv[1:])
         sys.stdout.flush()
     except BrokenPipeError:
-        # Nobody reads on, as in `ptnt configs | head`. Python's own last flush has to succeed.
+        # The reader closed the pipe, as in `ptnt configs | head`. Python's last flush must succeed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     return status

@@ -1,4 +1,4 @@
-"""Print the completion of a shell: what it offers after ``ptnt`` when you press the tab key.
+"""Print the completion script of a shell, for the tab key after ``ptnt``.
 
 ptnt completion bash > ~/.local/share/bash-completion/completions/ptnt
 ptnt completion zsh > ~/.zfunc/_ptnt
@@ -17,7 +17,7 @@ from ptnt_mm.cli.importing import importing
 
 
 def main(words: list[str] | None = None) -> int:
-    """Print the completion of a shell; the exit status."""
+    """Print the completion script of a shell; return the exit status."""
     return new_parser().run(lambda args: print(completion(args.shell)), words)
 
 
@@ -31,7 +31,7 @@ def new_parser() -> Parser:
 def completion(shell: str) -> str:
     """A script for a shell: commands, flags, choices, files and the names of configs.
 
-    It holds all of them, so a key press starts no Python.
+    The script contains all of them, so that a key press does not start Python.
     """
     root = argparse.ArgumentParser('ptnt')
     commands = root.add_subparsers(parser_class=lambda parser, **settings: parser)
@@ -44,11 +44,11 @@ def completion(shell: str) -> str:
 
 
 def _mark(parser: argparse.ArgumentParser) -> None:
-    """Tell shtab which arguments are configs, and which may be files: those of no other type."""
+    """Mark for shtab the arguments that are configs or files: those without another type."""
     for action in parser._actions:
         # After an option of several words, or of none, the next word may be another option.
         one_word = action.nargs is None or not action.option_strings
-        if action.nargs == argparse.PARSER:  # the parts of a command
+        if action.nargs == argparse.PARSER:  # subcommands
             for part in action.choices.values():
                 _mark(part)
         elif action.dest == 'config':
@@ -58,7 +58,7 @@ def _mark(parser: argparse.ArgumentParser) -> None:
 
 
 def _configs() -> dict:
-    """How shtab completes a config: by its name, or as a file."""
+    """The completion of a config by shtab: its name, or a file."""
     with importing():
         from ptnt_mm.zoo import config_names
 

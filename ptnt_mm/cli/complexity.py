@@ -17,7 +17,7 @@ from ptnt_mm.utils.progress import waiting
 
 
 def main(words: list[str] | None = None) -> int:
-    """Count what the command line names; the exit status."""
+    """Count a model's operations; return the exit status."""
     return new_parser().run(_run, words)
 
 
@@ -41,13 +41,13 @@ def new_parser() -> Parser:
 
 def _run(args: argparse.Namespace) -> None:
     with importing():
-        from ptnt_mm.engine.complexity import build, measure
+        from ptnt_mm.engine.complexity import build_by_name, measure_complexity
 
     printed = json_output(Path('-') if args.format == 'json' else None, overwrite=False)
     with printed as print_json, json_output(args.json, args.overwrite) as write:
         try:
             with waiting('Counting'):
-                found = measure(build(args.model), tuple(args.shape))
+                found = measure_complexity(build_by_name(args.model), tuple(args.shape))
         except (MemoryError, RuntimeError, ValueError) as error:
             size = 'x'.join(map(str, args.shape))
             raise UserError(f'{args.model} cannot be run at {size}: {error}') from error

@@ -1,4 +1,4 @@
-"""List the configs of this package, or copy one with its bases into a folder of your own.
+"""List the configs of this package, or copy one with its bases into a folder.
 
 ptnt configs
 ptnt configs copy retinanet_ptnt_s_1x my_configs
@@ -12,7 +12,7 @@ from ptnt_mm.cli.importing import importing
 
 
 def main(words: list[str] | None = None) -> int:
-    """Print the names of all configs, or of the files that were copied; the exit status."""
+    """Print the names of all configs, or of the copied files; return the exit status."""
     return new_parser().run(_run, words)
 
 

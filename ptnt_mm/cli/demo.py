@@ -12,7 +12,7 @@ from ptnt_mm.cli.importing import importing
 
 
 def main(words: list[str] | None = None) -> int:
-    """Make the data set; the exit status."""
+    """Make the data set; return the exit status."""
     return new_parser().run(_run, words)
 
 
@@ -22,7 +22,7 @@ def new_parser() -> Parser:
     parser.add_argument('folder', nargs='?', type=Path, default=Path('data/demo'))
     parser.add_argument('--train', type=int, help='training pictures: 240 by default')
     parser.add_argument('--val', type=int, help='validation pictures: 60 by default')
-    parser.add_argument('--seed', type=int, help='of every random choice: 0 by default')
+    parser.add_argument('--seed', type=int, help='seed of every random choice: 0 by default')
     parser.add_argument(
         '--overwrite',
         action='store_true',

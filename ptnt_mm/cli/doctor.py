@@ -11,7 +11,7 @@ from ptnt_mm.doctor import report
 
 
 def main(words: list[str] | None = None) -> int:
-    """Look at what is installed; 1 if something is broken."""
+    """Inspect the installation; return 1 if something is broken."""
     return new_parser().run(_run, words)
 
 

@@ -18,7 +18,7 @@ from ptnt_mm.utils.errors import UserError
 
 
 def main(words: list[str] | None = None) -> int:
-    """Export as the command line says; the exit status."""
+    """Export a model; return the exit status."""
     return new_parser().run(_run, words)
 
 
@@ -33,7 +33,7 @@ def new_parser() -> Parser:
     parser.add_argument(
         '--format',
         choices=('onnx', 'openvino', 'torch-export'),
-        help="by default that of --out's name",
+        help='by default from the suffix of --out',
     )
     shape = parser.add_mutually_exclusive_group()
     shape.add_argument(
@@ -41,7 +41,7 @@ def new_parser() -> Parser:
         nargs=2,
         type=positive,
         metavar=('H', 'W'),
-        help='one size, in pixels: the fastest',
+        help='a fixed size in pixels: the fastest',
     )
     shape.add_argument(
         '--dynamic', action='store_true', help='images of any size and number: the default'
@@ -49,12 +49,12 @@ def new_parser() -> Parser:
     parser.add_argument('--half', action='store_true', help='store weights as float16')
     parser.add_argument('--int8', action='store_true', help='quantise to 8 bits')
     parser.add_argument(
-        '--calibrate', type=Path, metavar='FOLDER', help='images like those to come, for --int8'
+        '--calibrate', type=Path, metavar='FOLDER', help='typical images, for --int8'
     )
     parser.add_argument(
         '--evaluate', action='store_true', help="print the file's metrics on the test set"
     )
-    parser.add_argument('--overwrite', action='store_true', help='replace a file that is there')
+    parser.add_argument('--overwrite', action='store_true', help='replace an existing file')
     return parser
 
 

@@ -1,4 +1,4 @@
-"""Import what a command needs, after its flags were read: help should not wait for torch."""
+"""Import a command's libraries after its flags were read, so that help does not wait for torch."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ from ptnt_mm.utils.imports import lasting_imports
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Run ``ptnt_mm/__init__.py`` if the script ``ptnt`` put that off, then the block's imports.
+    """Run ``ptnt_mm/__init__.py`` if the script ``ptnt`` postponed it, then the block's imports.
 
     Ctrl-C ends the process at once: nothing has begun, and some libraries swallow a
     KeyboardInterrupt. A missing library ends it with one line.
@@ -24,6 +24,6 @@ def importing() -> Iterator[None]:
                 package.__spec__.loader.exec_module(package)
             yield
     except ImportError as error:
-        sys.exit(f'error: {error}. ptnt doctor says what to install')
+        sys.exit(f'error: {error}. ptnt doctor shows what to install')
     finally:
         signal.signal(signal.SIGINT, before)

@@ -13,7 +13,7 @@ from ptnt_mm.utils.errors import UserError
 
 
 def main(words: list[str] | None = None) -> int:
-    """Look at what the command line names; the exit status."""
+    """Run inference; return the exit status."""
     return new_parser().run(_run, words)
 
 
@@ -26,7 +26,7 @@ def new_parser() -> Parser:
     add_config(parser, 'model.test_cfg.max_per_img=20')
     add_checkpoint(parser)
     parser.add_argument(
-        '--out', type=Path, metavar='DIR', help='where results go: work_dirs/infer/INPUT by default'
+        '--out', type=Path, metavar='DIR', help='output folder: work_dirs/infer/INPUT by default'
     )
     parser.add_argument(
         '--overwrite', action='store_true', help='replace the results of an earlier run'
@@ -35,23 +35,23 @@ def new_parser() -> Parser:
         '--score-thr',
         type=float,
         metavar='S',
-        help='leave out what has a lower score, from pictures and JSON: by default 0.3 for '
-        'detectors, 0 for classifiers; segmenters have no scores and refuse it',
+        help='lowest score of predictions in pictures and JSON: by default 0.3 for detectors, 0 '
+        'for classifiers; segmenters have no scores and refuse it',
     )
     parser.add_argument(
-        '--no-draw', action='store_false', dest='draw', help='write the JSON file alone'
+        '--no-draw', action='store_false', dest='draw', help='write only the JSON file'
     )
     parser.add_argument(
         '--show', action='store_true', help='show a video or a webcam in a window; q ends it'
     )
-    parser.add_argument('--device', help='cpu, cuda or cuda:1; by default the best there is')
+    parser.add_argument('--device', help='cpu, cuda or cuda:1; by default the best available')
     return parser
 
 
 def _run(args: argparse.Namespace) -> None:
     with importing():
         from ptnt_mm.api.inferring import infer
-        from ptnt_mm.deploy.about import SUFFIXES
+        from ptnt_mm.deploy.export_info import SUFFIXES
 
     if Path(args.config).suffix not in SUFFIXES:
         config, checkpoint = config_and_checkpoint_of(args)

@@ -1,4 +1,4 @@
-"""The flag ``--json``, the same for all commands that find figures."""
+"""The flag ``--json``, shared by all commands that compute figures."""
 
 import argparse
 import json
@@ -26,7 +26,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 def json_output(file: Path | None, overwrite: bool) -> Iterator[Callable[[Any], None]]:
     """Yield the function that writes figures to a file, if there is one, or prints them for '-'.
 
-    In that case, what else the block prints goes to standard error.
+    In that case, all other output of the block goes to standard error.
 
     Raises:
         UserError: if the file exists and is not to be overwritten, or cannot be written.
@@ -46,6 +46,6 @@ def json_output(file: Path | None, overwrite: bool) -> Iterator[Callable[[Any], 
 
 
 def to_json(figures: Any) -> str:
-    """Text that every reader of JSON takes: null stands for NaN and infinity."""
+    """Standard JSON, with null for NaN and infinity."""
     text = json.dumps(figures, default=float)  # NumPy's numbers
     return json.dumps(json.loads(text, parse_constant=lambda name: None), indent=2)

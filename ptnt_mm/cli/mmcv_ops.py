@@ -1,4 +1,4 @@
-"""Provide mmcv.ops to all programs of this Python, where mmcv is not compiled.
+"""Provide mmcv.ops to all programs of this Python if mmcv is not compiled.
 
 ptnt mmcv-ops install
 """
@@ -11,7 +11,7 @@ _ACTIONS = {'install': place.install, 'remove': place.remove, 'status': status}
 
 
 def main(words: list[str] | None = None) -> int:
-    """Install or remove the operators, or report who provides them; the exit status."""
+    """Install or remove the operators, or report their provider; return the exit status."""
     return new_parser().run(lambda args: print(_ACTIONS[args.action]()), words)
 
 

@@ -17,7 +17,7 @@ _OFFERED = 'tnt_s'
 
 
 def main(words: list[str] | None = None) -> int:
-    """Make what the command line names; 1 if the check of it finds errors."""
+    """Make a project; return 1 if its check finds errors."""
     return new_parser().run(_run, words)
 
 
@@ -29,12 +29,12 @@ def new_parser() -> Parser:
     parser.add_argument(
         '--format',
         help='coco, voc, yolo, cvat, labelme, object-masks, class-masks or folders; by default '
-        'the one that is found',
+        'recognised',
     )
     parser.add_argument(
         '--task',
-        help='detection, instance, semantic or classification; by default what the labels say most '
-        'about',
+        help='detection, instance, semantic or classification; by default the one '
+        'that uses most of the labels',
     )
     parser.add_argument(
         '--backbone',
@@ -44,12 +44,12 @@ def new_parser() -> Parser:
     parser.add_argument(
         '--weights',
         metavar='PATH',
-        help="the backbone's: a file, an address, or 'published' for those that can be fetched",
+        help="the backbone's: a file, an address, or 'published' for those that can be downloaded",
     )
     parser.add_argument(
         '--size', type=positive, metavar='PIXELS', help='the longer side of images in training'
     )
-    parser.add_argument('--epochs', type=positive, help='how often each image is seen')
+    parser.add_argument('--epochs', type=positive, help='number of passes through the images')
     return parser
 
 
@@ -68,9 +68,7 @@ def _run(args: argparse.Namespace) -> int:
     show('\n'.join(('ptnt check:', *lines(wrong), f'  {closing(found)}')))
     if args.weights is None and is_in_reach(_OFFERED):
         offered = f'--backbone {_OFFERED} --weights {PUBLISHED}'
-        show(
-            f'Pretrained weights need fewer images and epochs: ptnt new ... {offered} fetches some'
-        )
+        show(f'Pretrained weights need fewer images and epochs: ptnt new ... {offered} uses some')
     show(_next(args.folder))
     return int(bool(of_kind(found, Severity.ERROR)))
 

@@ -13,7 +13,7 @@ from ptnt_mm.cli.importing import importing
 
 
 def main(words: list[str] | None = None) -> int:
-    """Write a page as the command line says; the exit status."""
+    """Write a page; return the exit status."""
     return new_parser().run(_run, words)
 
 

@@ -18,7 +18,7 @@ from ptnt_mm.cli.json_output import add_json, json_output
 
 
 def main(words: list[str] | None = None) -> int:
-    """Evaluate as the command line says; the exit status."""
+    """Evaluate a checkpoint; return the exit status."""
     return new_parser().run(_run, words)
 
 
@@ -28,8 +28,8 @@ def new_parser() -> Parser:
     add_config(parser)
     add_work_dir_and_launcher(parser)
     add_checkpoint(parser)
-    parser.add_argument('--out', type=Path, metavar='FILE.pkl', help='where predictions go')
-    parser.add_argument('--show-dir', type=Path, help='where pictures of predictions go')
+    parser.add_argument('--out', type=Path, metavar='FILE.pkl', help='file for predictions')
+    parser.add_argument('--show-dir', type=Path, help='folder for pictures of predictions')
     parser.add_argument('--tta', action='store_true', help='average over scales and mirroring')
     add_json(parser)
     return parser

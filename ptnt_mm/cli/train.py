@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def main(words: list[str] | None = None) -> int:
-    """Train as the command line says; the exit status."""
+    """Train; return the exit status."""
     return new_parser().run(_run, words)
 
 
@@ -49,7 +49,7 @@ def new_parser() -> Parser:
     resume.add_argument(
         '--overwrite',
         action='store_true',
-        help='throw away what an earlier run left in the work dir',
+        help='delete the output of an earlier run in the work dir',
     )
     parser.add_argument('--amp', action='store_true', help='mixed precision, on an accelerator')
     parser.add_argument(
@@ -63,11 +63,11 @@ def new_parser() -> Parser:
         choices=('tensorboard', 'wandb', 'mlflow'),
         help='also log losses, metrics and some predictions there',
     )
-    parser.add_argument('--seed', type=int, help='of every random choice')
+    parser.add_argument('--seed', type=int, help='seed of every random choice')
     parser.add_argument(
         '--deterministic',
         action='store_true',
-        help='choose operations that always give the same numbers; slower on a GPU',
+        help='use deterministic operations; slower on a GPU',
     )
     return parser
 
@@ -99,7 +99,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _settings(args: argparse.Namespace) -> 'Config':
-    """Read the config, and bring the flags into it that are settings."""
+    """Read the config, and apply the flags that are settings."""
     from ptnt_mm.engine import modes
     from ptnt_mm.inference.experiment_log import log_to
 
@@ -120,17 +120,17 @@ def _settings(args: argparse.Namespace) -> 'Config':
 
 
 def _closing(runner: 'Runner') -> str:
-    """Where everything is, and how to see more."""
+    """A summary with the paths of the results, and the next command."""
     from ptnt_mm.engine.runner import log_file
     from ptnt_mm.engine.work_dir import latest_checkpoint
     from ptnt_mm.visualization.curves import draw_curves
 
-    # As it was given; the runner's own is absolute.
+    # As it was given; the runner's path is absolute.
     work_dir = Path(runner.cfg.work_dir)
     try:
         pictures = draw_curves(work_dir, work_dir / 'curves.png')
     except (OSError, UserError) as error:
-        # The weights are what counts: a run that cannot be drawn is a good run.
+        # Only the weights matter: a run that cannot be drawn is still successful.
         pictures = f'none ({error})'
     checkpoint = latest_checkpoint(work_dir) or 'none'
     report = shlex.join(['ptnt', 'report', str(work_dir)])

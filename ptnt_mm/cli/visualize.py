@@ -1,4 +1,4 @@
-"""Draw what a network sees: predictions, feature maps, words, attention and position tables.
+"""Draw a network's predictions, feature maps, words, attention and position tables.
 
 ptnt visualize configs/retinanet_ptnt_s_1x.py work_dirs/.../epoch_12.pth photo.jpg --box 1
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def main(words: list[str] | None = None) -> int:
-    """Draw what the command line names; the exit status."""
+    """Draw a page; return the exit status."""
     return new_parser().run(_run, words)
 
 
@@ -56,12 +56,12 @@ def new_parser() -> Parser:
         help='for the page: work_dirs/visualize/CONFIG by default',
     )
     parser.add_argument('--overwrite', action='store_true', help='replace an earlier page')
-    parser.add_argument('--device', help='cpu, cuda or cuda:1; by default the best there is')
+    parser.add_argument('--device', help='cpu, cuda or cuda:1; by default the best available')
     return parser
 
 
 def _point(text: str) -> tuple[float, float]:
-    """Two numbers in a text such as '120,80'; argparse prints errors."""
+    """Two numbers from text such as '120,80'; argparse prints errors."""
     try:
         x, y = map(float, text.split(','))
     except ValueError as error:
@@ -75,10 +75,10 @@ def _run(args: argparse.Namespace) -> None:
         from ptnt_mm.inference.images import drawn_name
 
     first = Path(args.files[0])
-    # Images keep their names when they are drawn, so what does not is a checkpoint.
+    # A file whose picture would get another name is not an image, so it is a checkpoint.
     checkpoint, *images = [None, *args.files] if drawn_name(first) == first else args.files
     if not images:
-        raise UserError(f'{checkpoint} is not an image: name an image after it')
+        raise UserError(f'{checkpoint} is not an image: give an image after it')
     config = config_of(args)
     page = visualize(
         [(config, checkpoint), *_others(args.versus or [], config)],
@@ -95,7 +95,7 @@ def _run(args: argparse.Namespace) -> None:
 
 
 def _others(words: list[str], config: 'Config') -> list[tuple['Config', str | None]]:
-    """Read what to compare with: a config, a checkpoint, or both."""
+    """Read the config, the checkpoint, or both to compare with."""
     from ptnt_mm.engine.config import read_config
     from ptnt_mm.zoo import config_names
 

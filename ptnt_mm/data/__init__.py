@@ -1,1 +1,1 @@
-"""What is on disk: COCO files and mask folders."""
+"""Files on disk: COCO annotations, masks and images."""

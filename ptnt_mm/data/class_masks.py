@@ -1,4 +1,4 @@
-"""Masks of class indices: read as mmseg does; written with colours, and the names beside them."""
+"""Masks of class indices: read as in mmseg; written with colours and a file of class names."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -15,25 +15,25 @@ from ptnt_mm.utils.decoding import DECODERS, why_unreadable
 VALUES = 256  # mmseg reads masks as 8-bit numbers
 
 IGNORED = 255
-"""The index of pixels that do not count: what mmseg leaves out of loss and evaluation."""
+"""The index of ignored pixels, which mmseg excludes from loss and evaluation."""
 
 NAMES = 'mask_classes.txt'  # a class name on each line, in the order of the indices
 
 
 @dataclass(frozen=True)
 class Mask:
-    """What a mask file holds.
+    """The content of a mask file.
 
     Attributes:
-        fault: Why it cannot be read; empty if it can. All else is unknown then.
+        fault: Why it cannot be read, and then all else is unknown; empty if it can be read.
         size: (width, height) in pixels.
-        image_size: That of its image as mmseg reads it; None if the image cannot be read.
+        image_size: Size of its image as mmseg reads it; None if the image cannot be read.
         mode: Pillow's name for its kind of pixels.
         counts: Pixels of each value that mmseg reads, (256,); None if it has several channels.
         wide: Values that do not fit into the 8 bits which mmseg reads.
-        is_wide: Whether it is of more than 8 bits, whatever its values.
+        is_wide: Whether it has more than 8 bits, whatever its values.
         is_lossy: Whether its format changes values.
-        is_stretched: Whether decoding multiplies its values, as they are of 2 or 4 bits.
+        is_stretched: Whether decoding multiplies its values, because they have 2 or 4 bits.
     """
 
     path: Path
@@ -49,13 +49,13 @@ class Mask:
 
     @property
     def holds_indices(self) -> bool:
-        """Whether mmseg reads its values as they are."""
+        """Whether mmseg reads its values unchanged."""
         changed = self.wide or self.is_lossy or self.is_stretched
         return self.counts is not None and not changed
 
 
 def open_mask(path: Path, image: Path, backend: str) -> Mask:
-    """Decode a mask and look at its image; ``backend`` is mmcv's decoder for masks."""
+    """Decode a mask and read the size of its image; ``backend`` is mmcv's decoder for masks."""
     # mmseg decodes with mmcv: Pillow reads a palette's indices, OpenCV its colours.
     from mmcv import imfrombytes
 
@@ -94,16 +94,16 @@ def open_mask(path: Path, image: Path, backend: str) -> Mask:
 
 
 def label_of_each_value(reduce_zero_label: bool, label_map: Mapping[int, int] | None) -> np.ndarray:
-    """The labels of the values 0 to 255, (256,), as mmseg's loading turns them.
+    """The labels that mmseg's loading assigns to the values 0 to 255, (256,).
 
     Args:
         reduce_zero_label: Whether 0 is ignored, and the classes begin at 1.
-        label_map: From a class's place among all of the data set to that among those asked for.
+        label_map: From an index among all classes of the data set to that among the chosen ones.
     """
     labels = np.arange(VALUES)
     if reduce_zero_label:
         labels -= 1
-        # mmseg's label for the value 0 and for classes that are left out.
+        # mmseg's label for the value 0 and for excluded classes.
         labels[[0, IGNORED]] = IGNORED
     if label_map:
         labels = np.array([label_map.get(label, label) for label in labels.tolist()])
@@ -116,7 +116,7 @@ def save_mask(pixels: np.ndarray, count: int, file: Path) -> None:
     Args:
         pixels: Below `count`, or IGNORED.
         count: The number of classes.
-        file: A PNG; made with its parents.
+        file: A PNG; its folder is created.
     """
     mask = Image.fromarray(pixels, mode='P')
     mask.putpalette(_palette(count))
@@ -130,7 +130,7 @@ def write_names(folder: Path, names: Sequence[str]) -> None:
 
 
 def _palette(count: int) -> list[int]:
-    """Colours of the indices, as Pillow takes them: black, ours again and again, white at last."""
+    """A palette for Pillow: black, our colours repeated, and white at the end."""
     colours = [(0, 0, 0), *(PALETTE[i % len(PALETTE)] for i in range(count - 1))]
     colours += [(255, 255, 255)] * (IGNORED + 1 - count)
     return [channel for colour in colours for channel in colour]

@@ -1,4 +1,4 @@
-"""COCO's annotation files, taken apart into entries that are whole."""
+"""COCO's annotation files, reduced to valid entries."""
 
 import json
 from collections import Counter
@@ -9,27 +9,27 @@ from typing import Any
 
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, report_wrong
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.text import first_few
 
 _KINDS = ('images', 'annotations', 'categories')
 
 FOR_BOXES = ('id', 'image_id', 'category_id', 'bbox', 'area')
-"""What mmdet reads of annotations, all without a default."""
+"""Keys of annotations that mmdet reads without a default."""
 
 FOR_MASKS = ('id', 'image_id', 'category_id', 'segmentation')
-"""What it takes to draw the objects of a file."""
+"""Keys that are needed to draw the objects of a file."""
 
 
 @dataclass(frozen=True)
 class CocoFile:
-    """What an annotation file holds.
+    """The content of an annotation file.
 
     Attributes:
         path: The file.
         images: By their ids.
         annotations: Those of known images.
         categories: In the order of the file, which is the order of mmdet's labels.
-        problems: What is wrong with its form. The entries concerned are left out of the others.
+        problems: Errors in its format. Invalid entries are left out of the lists above.
     """
 
     path: Path
@@ -44,7 +44,7 @@ class CocoFile:
         return {category['id']: category['name'] for category in self.categories}
 
 
-def read(
+def read_coco(
     path: Path, of_annotations: tuple[str, ...] = FOR_BOXES, needed: tuple[str, ...] = _KINDS
 ) -> CocoFile:
     """Read an annotation file.
@@ -55,7 +55,7 @@ def read(
         needed: The lists that must be there.
 
     Raises:
-        UserError: if it cannot be read, is not JSON, or has no such lists.
+        UserError: if it cannot be read, is not JSON, or lacks one of the lists.
     """
     where = str(path)
     content = _lists(path, needed)
@@ -68,8 +68,8 @@ def read(
         counts = Counter(entry['id'] for entry in entries[kind])
         repeated = [f'{number} ({count} times)' for number, count in counts.items() if count > 1]
         if repeated:
-            what = f'ids of several {kind}: {some(repeated)}'
-            advice = 'the later one replaces the earlier: number them anew'
+            what = f'ids of several {kind}: {first_few(repeated)}'
+            advice = 'the later one replaces the earlier: renumber them'
             problems.append(error(where, what, advice))
     images = {image['id']: image for image in entries['images']}
     categories = {category['id'] for category in entries['categories']}
@@ -105,7 +105,7 @@ def _lists(path: Path, needed: tuple[str, ...]) -> dict[str, list]:
     if missing:
         raise UserError(
             f"{path} is not in COCO's format: it has no list {', '.join(missing)}, only "
-            f'{some(map(str, content)) or "nothing"}'
+            f'{first_few(map(str, content)) or "nothing"}'
         )
     return {kind: content[kind] for kind in _KINDS}
 
@@ -156,7 +156,7 @@ _EXPECTED: dict[str, tuple[Callable[[object], bool], str]] = {
 def _whole(
     entries: list, kind: str, where: str, keys: tuple[str, ...]
 ) -> tuple[list[dict], list[Finding]]:
-    """The entries that have all that is needed, and what the others lack."""
+    """The entries with all needed keys, and findings about the others."""
     whole, problems = [entry for entry in entries if isinstance(entry, dict)], []
     if len(whole) < len(entries):
         wrong = len(entries) - len(whole)
@@ -178,7 +178,7 @@ def _whole(
 def _strangers(
     annotations: list[dict], key: str, known: Iterable[int | str], where: str
 ) -> Iterator[Finding]:
-    """Annotations that refer to an image or a category which is not there."""
+    """Report annotations of a missing image or category."""
     known = set(known)
     lost = [entry for entry in annotations if entry[key] not in known]
     if not lost:
@@ -190,4 +190,4 @@ def _strangers(
         advice = 'the same ids are there as another type: write all as numbers, not as text'
     else:
         advice = 'their boxes are lost: add what is missing, or remove them'
-    yield error(where, f'{what}: {some(values)}', advice)
+    yield error(where, f'{what}: {first_few(values)}', advice)

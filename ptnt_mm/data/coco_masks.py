@@ -11,13 +11,13 @@ from ptnt_mm.utils.errors import UserError
 BACKGROUND = 'background'  # the class with the index 0
 
 FAR = 10
-"""How many sides of an image a polygon may lie outside of it."""
+"""Limit for the distance of a polygon outside its image, in sides of the image."""
 
 
 def draw_mask(
     image: Mapping, annotations: list[dict], labels: Mapping[int | str, int]
 ) -> np.ndarray:
-    """Draw the objects of an image: small ones over large ones, all of them over crowds.
+    """Draw the objects of an image: small ones over large ones, and all over crowds.
 
     Args:
         image: The image's entry, with height and width in pixels.
@@ -56,8 +56,8 @@ def run_lengths(mask: Mapping | list, height: int, width: int) -> dict:
 
     Args:
         mask: Polygons of finite numbers, or run lengths.
-        height: Of its image, in pixels.
-        width: Of its image, in pixels.
+        height: Height of its image in pixels.
+        width: Width of its image in pixels.
 
     Raises:
         ValueError: if it does not describe every pixel of the image: pycocotools would fill the
@@ -71,7 +71,7 @@ def run_lengths(mask: Mapping | list, height: int, width: int) -> dict:
             raise ValueError('a polygon is not finite')
         # pycocotools walks along the edges, pixel by pixel.
         if any(np.abs(polygon).max() > FAR * max(height, width) for polygon in polygons):
-            raise ValueError('a polygon lies far outside of the image')
+            raise ValueError('a polygon is far outside the image')
         return coco.merge(coco.frPyObjects(mask, height, width))
     if list(mask['size']) != [height, width]:
         raise ValueError(f'its size is {mask["size"]}, that of the image {[height, width]}')
@@ -86,7 +86,7 @@ def run_lengths(mask: Mapping | list, height: int, width: int) -> dict:
 
 
 def encode_mask(mask: np.ndarray) -> dict:
-    """Encode a mask, (H, W) bool, as run lengths that JSON can hold: ``size`` and ``counts``."""
+    """Encode a mask, (H, W) bool, as run lengths for JSON: ``size`` and ``counts``."""
     encoded = coco.encode(np.asfortranarray(mask, dtype=np.uint8))
     return dict(size=encoded['size'], counts=encoded['counts'].decode())
 

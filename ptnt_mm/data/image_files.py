@@ -1,4 +1,4 @@
-"""Open image files with Pillow, which notices what is cut off, and as a host library loads them."""
+"""Open image files with Pillow, which detects truncation, and as a host library loads them."""
 
 import hashlib
 import io
@@ -15,15 +15,15 @@ _ON_THEIR_SIDE = (5, 6, 7, 8)  # its values; 2, 3 and 4 mirror an image or turn 
 
 @dataclass(frozen=True)
 class OpenedImage:
-    """What opening an image has shown.
+    """The result of opening an image.
 
     Attributes:
         path: The file.
-        digest: Of its bytes.
+        digest: Digest of its bytes.
         fault: Why it cannot be loaded; empty if it can.
-        stored: (width, height) in pixels as stored; None if Pillow cannot tell.
+        stored: (width, height) in pixels as stored; None if Pillow cannot read it.
         size: (width, height) in pixels as the host loads it.
-        turned: Whether loading turns or mirrors it, as its EXIF data says.
+        turned: Whether loading rotates or mirrors it according to its EXIF data.
     """
 
     path: Path
@@ -45,7 +45,7 @@ def open_image(path: Path, loader: object) -> OpenedImage:
     try:
         with Image.open(io.BytesIO(content), formats=DECODERS) as opened:
             stored, orientation = opened.size, _orientation(opened)
-            # For a JPEG, decoding at an eighth of its size shows whether it is whole.
+            # For a JPEG, decoding at an eighth of its size detects truncation.
             opened.draft(None, (1, 1))
             opened.load()
     except Exception as err:  # decoders may raise anything
@@ -64,7 +64,7 @@ def open_image(path: Path, loader: object) -> OpenedImage:
 
 
 def size_as_read(path: Path) -> tuple[int, int] | None:
-    """(width, height) of an image in pixels as the hosts read it: turned as its EXIF data says.
+    """(width, height) of an image in pixels as the hosts read it: rotated by its EXIF data.
 
     The pixels are not decoded. None if it is not an image.
     """

@@ -57,10 +57,10 @@ def polygons(mask: np.ndarray) -> Iterator[list[float]]:
 
 def _hole_column(piece: np.ndarray) -> int | None:
     """Find a column that cuts through a hole of the piece; None if there is no hole."""
-    behind = np.pad(~piece, 1, constant_values=True).astype(np.uint8)
+    background = np.pad(~piece, 1, constant_values=True).astype(np.uint8)
     # The background is 4-connected because the piece is 8-connected. The regions are the piece,
     # the outside and the holes.
-    count, regions = cv2.connectedComponents(behind, connectivity=4)
+    count, regions = cv2.connectedComponents(background, connectivity=4)
     if count <= 2:
         return None
     hole = (regions != 0) & (regions != regions[0, 0])

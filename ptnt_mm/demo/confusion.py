@@ -1,4 +1,4 @@
-"""Which classes a classifier takes for which: a table of counts, beside its surest mistakes."""
+"""Draw the confusion matrix of a classifier beside its most confident mistakes."""
 
 import json
 import math
@@ -17,11 +17,11 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.visualization.figures import FAINT, INK, save_figure
 
 _MISTAKES = 9
-"""So many are shown at most."""
+"""Largest number of mistakes that are shown."""
 
 
 class Guess(NamedTuple):
-    """A picture, the class that its folder names, and the one that the classifier finds."""
+    """A picture, the class in its folder's name, and the predicted class."""
 
     file: str
     truth: str
@@ -30,10 +30,10 @@ class Guess(NamedTuple):
 
 
 def draw_confusion(predictions: Path, image_folder: Path, out_file: Path) -> Path:
-    """Draw how often each class is taken for each, and the mistakes with the highest scores.
+    """Draw how often each class is predicted as each, and the mistakes with the highest scores.
 
     Args:
-        predictions: What ``tools/infer.py`` writes for a folder with a folder for each class.
+        predictions: Output of ``tools/infer.py`` for a folder with a folder for each class.
         image_folder: That folder.
         out_file: The figure, a PNG.
 
@@ -57,7 +57,7 @@ def draw_confusion(predictions: Path, image_folder: Path, out_file: Path) -> Pat
     title = f'{share:.1f} % of {len(guesses)} pictures are right; the surest mistakes'
     figure.text(0.02, 0.94, title, fontsize=12, color=INK, weight='bold')
     _draw_table(figure.add_subplot(table), counts, names)
-    mistakes = sorted((one for one in guesses if one.found != one.truth), key=lambda g: -g.score)
+    mistakes = sorted((g for g in guesses if g.found != g.truth), key=lambda g: -g.score)
     _draw_mistakes(figure, pictures, mistakes[:_MISTAKES], image_folder)
     return save_figure(figure, out_file)
 
@@ -81,9 +81,7 @@ def _read(predictions: Path) -> list[Guess]:
     except (ValueError, KeyError, TypeError, IndexError):
         guesses = []
     if not guesses:
-        raise UserError(
-            f'{predictions} holds no predictions of a classifier, as tools/infer.py writes them'
-        )
+        raise UserError(f'{predictions} contains no predictions of a classifier by tools/infer.py')
     return guesses
 
 

@@ -14,7 +14,7 @@ from matplotlib.patheffects import Normal, Stroke
 from PIL import Image
 from pycocotools import mask as coco_mask
 
-from ptnt_mm.data.coco_file import CocoFile, read, read_json
+from ptnt_mm.data.coco_file import CocoFile, read_coco, read_json
 from ptnt_mm.data.coco_masks import run_lengths
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.visualization.figures import FAINT, Colour, colour, save_figure
@@ -63,18 +63,18 @@ def draw_detections(
     """
     if not 0 <= score_thr <= 1:
         raise UserError(f'score_thr is {score_thr}; give a value from 0 to 1.')
-    file = read(annotation_file)
+    file = read_coco(annotation_file)
     if not file.images:
         raise UserError(f'{annotation_file} lists no images.')
     found = _read_results(results_file, file)
     truths, results = defaultdict(list), defaultdict(list)
-    for one in file.annotations:
-        truths[one['image_id']].append(one)
-    for one in found:
-        if one['score'] >= score_thr:
-            results[one['image_id']].append(one)
+    for annotation in file.annotations:
+        truths[annotation['image_id']].append(annotation)
+    for entry in found:
+        if entry['score'] >= score_thr:
+            results[entry['image_id']].append(entry)
     tones = {category: colour(index) for index, category in enumerate(sorted(file.names))}
-    masks = all('segmentation' in one for one in found)
+    masks = all('segmentation' in entry for entry in found)
     draw = partial(_draw_objects, names=file.names, tones=tones, masks=masks)
     pairs, shown = [], set()
     for number in _spread(sorted(file.images), num_images):
@@ -90,17 +90,17 @@ def _read_results(results_file: Path, file: CocoFile) -> list[dict]:
     found = read_json(results_file)
     keys = {'image_id', 'category_id', 'bbox', 'score'}
     if not isinstance(found, list) or not all(
-        isinstance(one, dict) and keys <= one.keys() for one in found
+        isinstance(entry, dict) and keys <= entry.keys() for entry in found
     ):
         raise UserError(
-            f'{results_file} holds no COCO results: it needs a list of dictionaries with '
+            f'{results_file} contains no COCO results: it needs a list of dictionaries with '
             f"{', '.join(sorted(keys))}, such as the .bbox.json that mmdet's CocoMetric writes."
         )
-    for one in found:
-        if one['image_id'] not in file.images or one['category_id'] not in file.names:
+    for entry in found:
+        if entry['image_id'] not in file.images or entry['category_id'] not in file.names:
             raise UserError(
-                f'{results_file} belongs to other annotations: they know no picture '
-                f'{one["image_id"]} or no category {one["category_id"]}.'
+                f'{results_file} belongs to other annotations: they have no picture '
+                f'{entry["image_id"]} or no category {entry["category_id"]}.'
             )
     return found
 
@@ -186,7 +186,7 @@ def draw_maps(
     names = sorted(path.name for path in results_folder.glob('*.png'))
     if not names:
         raise UserError(
-            f'{results_folder} holds no .png maps: write them with tools/test.py --cfg-options '
+            f'{results_folder} contains no .png maps: write them with tools/test.py --cfg-options '
             f'test_evaluator.output_dir={results_folder}'
         )
     pictures = {path.stem: path for path in sorted(image_folder.glob('*')) if path.is_file()}
@@ -231,7 +231,7 @@ def _draw_map(axes: Axes, indices: np.ndarray, tones: np.ndarray) -> None:
 
 
 def _spread(pictures: Sequence[Any], num_images: int) -> list[Any]:
-    """Choose ``num_images`` pictures, evenly spaced; all of them if there are no more."""
+    """Choose ``num_images`` pictures, evenly spaced, or all if there are not more."""
     if num_images < 1:
         raise UserError(f'num_images is {num_images}; give 1 or more.')
     if num_images >= len(pictures):

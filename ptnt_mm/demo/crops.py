@@ -10,7 +10,7 @@ from typing import Any
 
 from PIL import Image
 
-from ptnt_mm.data.coco_file import CocoFile, read
+from ptnt_mm.data.coco_file import CocoFile, read_coco
 from ptnt_mm.demo.photographs import SPLITS
 from ptnt_mm.utils.atomic_files import folder_written_whole, sha256
 from ptnt_mm.utils.errors import UserError
@@ -26,18 +26,18 @@ _JPEG_QUALITY = 95
 
 
 def make_crops(demo: Path, folder: Path, overwrite: bool = False) -> str:
-    """Cut every object out of the demo set, or do nothing if that was done already.
+    """Cut every object out of the demo set, or do nothing if the crops exist.
 
     Args:
         demo: The demo data set.
-        folder: Where the crops go; built beside it and renamed at the end.
-        overwrite: Replace crops of another demo set.
+        folder: Folder of the crops; built beside it and renamed at the end.
+        overwrite: Whether to replace crops of another demo set.
 
     Returns:
-        One line that says what was done.
+        A message of one line.
 
     Raises:
-        UserError: if there is no demo set, or if the folder holds something else.
+        UserError: if there is no demo set, or if the folder contains something else.
     """
     files = {split: demo / 'annotations' / f'instances_{split}.json' for split in SPLITS}
     for file in files.values():
@@ -50,16 +50,16 @@ def make_crops(demo: Path, folder: Path, overwrite: bool = False) -> str:
     _check_folder(folder, overwrite)
     try:
         with folder_written_whole(folder) as building:
-            counts = [_cut(read(files[s]), demo / s, building / s) for s in SPLITS]
+            counts = [_cut(read_coco(files[s]), demo / s, building / s) for s in SPLITS]
             (building / META).write_text(json.dumps(meta, indent=1) + '\n')
     except OSError as error:
         raise UserError(f'{folder} cannot be written: {error.strerror}') from error
-    told = ' and '.join(f'{n} {split}' for n, split in zip(counts, SPLITS, strict=True))
-    return f'Made {folder}: {told} pictures of one object each.'
+    numbers = ' and '.join(f'{n} {split}' for n, split in zip(counts, SPLITS, strict=True))
+    return f'Made {folder}: {numbers} pictures of one object each.'
 
 
 def _cut(file: CocoFile, images: Path, folder: Path) -> int:
-    """Write the crops of a split; their number."""
+    """Write the crops of a split; return their number."""
     for name in file.names.values():
         (folder / name).mkdir(parents=True)
     for annotation in file.annotations:
@@ -89,11 +89,15 @@ def _read_meta(folder: Path) -> Any:
 
 
 def _check_folder(folder: Path, overwrite: bool) -> None:
-    """Raise a UserError unless the folder is new, or holds crops that may be replaced."""
+    """Raise a UserError unless the folder is new, or contains crops that may be replaced."""
     if not folder.exists():
         return
     meta = _read_meta(folder)
     if not isinstance(meta, dict) or meta.get('generator') != GENERATOR:
-        raise UserError(f'{folder} exists and holds no crops of a demo set: choose another folder')
+        raise UserError(
+            f'{folder} exists and contains no crops of a demo set: choose another folder'
+        )
     if not overwrite:
-        raise UserError(f'{folder} holds crops of another demo set: give --overwrite to replace it')
+        raise UserError(
+            f'{folder} contains crops of another demo set: give --overwrite to replace it'
+        )

@@ -1,4 +1,4 @@
-"""Write the demo data set's folder: completely or not at all, never over other people's files.
+"""Write the demo data set's folder: completely or not at all, and never over foreign files.
 
 annotations/instances_{train,val}.json   COCO detection
 {train,val}/000001.jpg ...               pictures
@@ -81,11 +81,11 @@ def make(folder: Path, spec: DemoSpec, overwrite: bool = False) -> str:
         overwrite: Replace a demo data set made with another spec, or changed since.
 
     Returns:
-        One line that says what was done.
+        A message of one line.
 
     Raises:
-        UserError: if the folder holds something else, cannot be written to or is out of space, or
-            if the photographs are not installed.
+        UserError: if the folder contains something else, cannot be written to or is out of space,
+            or if the photographs are not installed.
     """
     folder = folder.resolve()
     reason = _reason_to_make(folder, spec, overwrite)
@@ -127,14 +127,15 @@ def _reason_to_make(folder: Path, spec: DemoSpec, overwrite: bool) -> str | None
     foreign = sorted(found.keys() - expected.keys() - {META})
     if foreign:
         raise UserError(
-            f'{folder} holds an outdated or changed demo data set and {len(foreign)} file(s) that '
-            f'were added to it, for example {foreign[0]}. Move them away, or choose another folder.'
+            f'{folder} contains an outdated or changed demo data set and {len(foreign)} file(s) '
+            f'that were added to it, for example {foreign[0]}. Move them away, or choose another '
+            'folder.'
         )
     if overwrite:
         return 'Overwrote'
     if not same_spec:
         raise UserError(
-            f'{folder} holds a demo data set made with {meta["arguments"]} (version '
+            f'{folder} contains a demo data set made with {meta["arguments"]} (version '
             f'{meta["version"]}); you asked for {asdict(spec)} (version {VERSION}). Pass '
             '--overwrite to replace it, or choose another folder.'
         )

@@ -26,7 +26,7 @@ _IMAGE_SIZES = (
 
 # Ranges of an object's side (square root of its area, in pixels) within COCO's small, medium and
 # large, and how many of each a scene may hold: from the first number to one less than the second.
-# At 18 pixels the classes can still be told apart.
+# At 18 pixels the classes can still be distinguished.
 _SIZE_RANGES = ((18.0, 30.0), (40.0, 90.0), (108.0, 140.0))
 _COUNTS = ((0, 3), (1, 5), (0, 2))
 

@@ -1,4 +1,4 @@
-"""Run exported files with NumPy, Pillow and a runtime: neither torch nor a host is imported.
+"""Run exported files with NumPy, Pillow and a runtime, without torch or a host.
 
 from ptnt_mm.deploy import Deployed
 

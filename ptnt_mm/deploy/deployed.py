@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from PIL import Image
 
-from ptnt_mm.deploy.about import read_about
+from ptnt_mm.deploy.export_info import read_export_info
 from ptnt_mm.deploy.pixels import paste, prepared, to_rgb
-from ptnt_mm.deploy.runtimes import load
+from ptnt_mm.deploy.runtimes import load_exported
 from ptnt_mm.utils.errors import UserError
 
 _OUTPUTS: dict[str, dict[str, int]] = {
@@ -16,13 +16,13 @@ _OUTPUTS: dict[str, dict[str, int]] = {
     'segmentation': dict(labels=3),
     'features': {},
 }
-"""The outputs of each task, with their numbers of dimensions; masks have 4."""
+"""The outputs of each task, with their numbers of dimensions (4 for masks)."""
 
 
 class Detections(NamedTuple):
-    """What a detector finds in an image, the best first."""
+    """Detections of an image, the best first."""
 
-    boxes: np.ndarray  # (n, 4) float32: x1, y1, x2, y2 in pixels of the image as it was given
+    boxes: np.ndarray  # (n, 4) float32: x1, y1, x2, y2 in pixels of the original image
     scores: np.ndarray  # (n,) float32
     labels: np.ndarray  # (n,) int64: indices into the classes
     masks: np.ndarray | None  # (n, H, W) bool in the image's size; None for a detector of boxes
@@ -35,12 +35,12 @@ class Deployed:
 
     Args:
         file: An .onnx or .xml file of ``ptnt export``.
-        runtime: 'onnxruntime' or 'openvino'; by default the one that the suffix belongs to.
-        threads: How many threads; 0 for the runtime's own choice.
+        runtime: 'onnxruntime' or 'openvino'; by default chosen by the suffix.
+        threads: Number of threads; 0 for the runtime's default.
         precision: 'f32', or 'bf16' for OpenVINO.
 
     Attributes:
-        about: Facts about the file, see :class:`~ptnt_mm.deploy.about.About`.
+        about: Facts about the file, see :class:`~ptnt_mm.deploy.export_info.ExportInfo`.
 
     Raises:
         UserError: if the file is incomplete, not from ``ptnt export``, or has impossible values in
@@ -55,22 +55,22 @@ class Deployed:
         precision: str = 'f32',
     ):
         self._file = Path(file)
-        self.about = read_about(self._file)
-        self._run = load(self._file, runtime, threads, precision)
+        self.about = read_export_info(self._file)
+        self._run = load_exported(self._file, runtime, threads, precision)
 
     @property
     def classes(self) -> list[str] | None:
-        """Their names, or None."""
+        """The class names, or None."""
         return self.about.classes
 
     def __call__(self, image: Any) -> Any:
-        """Look at an image, or at each of a list.
+        """Predict for an image, or for each of a list.
 
         Args:
             image: A path, a Pillow image, an array (H, W, 3) uint8 in RGB, or a list of those.
 
         Returns:
-            :class:`Detections`; of a segmenter, the class of each pixel, (H, W); of a backbone
+            :class:`Detections`; for a segmenter, the class of each pixel, (H, W); for a backbone
             with its neck, maps (1, C, h, w) by name. A list for a list.
 
         Raises:
@@ -78,7 +78,7 @@ class Deployed:
                 if the file does not have the outputs of its task.
         """
         if isinstance(image, (list, tuple)):
-            return [self(one) for one in image]
+            return [self(item) for item in image]
         image = to_rgb(image)
         about = self.about
         inputs, size = prepared(image, about.scale, about.keep_ratio, about.size)
@@ -101,7 +101,7 @@ class Deployed:
         return Detections(boxes, found['scores'], found['labels'], masks)
 
     def _check(self, outputs: dict[str, np.ndarray]) -> None:
-        """Raise a UserError unless there are the outputs of the file's task."""
+        """Raise a UserError unless the outputs are those of the file's task."""
         about = self.about
         expected = dict(_OUTPUTS[about.task])
         if about.task == 'detection' and 'masks' in outputs:

@@ -1,4 +1,4 @@
-"""Images to the size that a network wants, and masks back to that of the image; NumPy alone."""
+"""Resize images for a network, and masks to the image, with NumPy alone."""
 
 from pathlib import Path
 from typing import Any
@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from ptnt_mm.deploy.about import MOST_PIXELS
+from ptnt_mm.deploy.export_info import MOST_PIXELS
 from ptnt_mm.utils.decoding import read_rgb
 from ptnt_mm.utils.errors import UserError
 
 
 def to_rgb(image: Any) -> np.ndarray:
-    """A path, a Pillow image or an RGB array as (H, W, 3) uint8, RGB, or raise a UserError."""
+    """Convert a path, a Pillow image or an array to (H, W, 3) uint8, RGB, or raise a UserError."""
     if isinstance(image, (str, Path)):
         return read_rgb(image)
     if isinstance(image, Image.Image):
@@ -32,9 +32,9 @@ def target_size(
 
     Args:
         size: The image's height and width.
-        scale: Width and height, of which the longer limits the longer side; None for no change.
-        keep_ratio: Whether the image keeps its shape.
-        limits: Height and width that a file of fixed size has room for; None for any.
+        scale: Width and height; the longer one limits the longer side. None for no change.
+        keep_ratio: Whether the aspect ratio is kept.
+        limits: Height and width of a file with a fixed size; None for any.
     """
     height, width = size
     if scale is not None and not keep_ratio:
@@ -57,7 +57,7 @@ def prepared(
         image: (H, W, 3) uint8, RGB.
         scale: See :func:`target_size`.
         keep_ratio: See :func:`target_size`.
-        canvas: Height and width of a file of fixed size, which is filled with zeros; None for any.
+        canvas: Height and width of a file with a fixed size, padded with zeros; None for any.
 
     Raises:
         UserError: if the image would be resized to more than ``MOST_PIXELS``.
@@ -76,9 +76,9 @@ def prepared(
 
 
 def resize(image: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """Bilinear without antialiasing, as the hosts do it: (H, W, 3) uint8 -> (h, w, 3) uint8.
+    """Resize bilinearly without antialiasing, as the hosts: (H, W, 3) uint8 -> (h, w, 3) uint8.
 
-    OpenCV's, where it is installed, with the same pixels; ours may differ by 1 from them.
+    Uses OpenCV if it is installed; the fallback may differ from it by 1.
     """
     if image.shape[:2] == size:
         return image
@@ -91,16 +91,16 @@ def resize(image: np.ndarray, size: tuple[int, int]) -> np.ndarray:
 
 
 def paste(mask: np.ndarray, box: np.ndarray, size: tuple[int, int], threshold: float) -> np.ndarray:
-    """A mask inside of its box, (h, w) from 0 to 1 -> one of the image, (H, W) bool."""
-    whole = np.zeros(size, dtype=bool)
+    """A mask inside its box, (h, w) from 0 to 1 -> a mask of the image, (H, W) bool."""
+    full = np.zeros(size, dtype=bool)
     x1, y1, x2, y2 = box
     left, top = max(int(np.floor(x1)) - 1, 0), max(int(np.floor(y1)) - 1, 0)
     right, bottom = min(int(np.ceil(x2)) + 1, size[1]), min(int(np.ceil(y2)) + 1, size[0])
     if x2 > x1 and y2 > y1 and right > left and bottom > top:
         rows = _hats((np.arange(top, bottom) + 0.5 - y1) / (y2 - y1), mask.shape[0])
         columns = _hats((np.arange(left, right) + 0.5 - x1) / (x2 - x1), mask.shape[1])
-        whole[top:bottom, left:right] = rows @ mask @ columns.T >= threshold
-    return whole
+        full[top:bottom, left:right] = rows @ mask @ columns.T >= threshold
+    return full
 
 
 def _lerp(values: np.ndarray, length: int) -> np.ndarray:
@@ -113,6 +113,6 @@ def _lerp(values: np.ndarray, length: int) -> np.ndarray:
 
 
 def _hats(places: np.ndarray, number: int) -> np.ndarray:
-    """What each place from 0 to 1 takes of so many pixels, with zeros around: (n, number)."""
+    """Interpolation weights of places in [0, 1] in a row of pixels, zeros outside: (n, number)."""
     distances = places[:, None] * number - 0.5 - np.arange(number)
     return (1 - np.abs(distances)).clip(min=0).astype(np.float32)

@@ -1,4 +1,4 @@
-"""The runtimes that run an exported file on a CPU, behind one function: arrays in, arrays out."""
+"""A common interface of the runtimes for exported files on a CPU: arrays in, arrays out."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -47,11 +47,11 @@ def load_openvino(file: Path, threads: int, precision: str) -> Run:
 RUNTIMES = {'onnxruntime': load_onnxruntime, 'openvino': load_openvino}
 
 
-def load(file: Path, runtime: str | None, threads: int = 0, precision: str = 'f32') -> Run:
+def load_exported(file: Path, runtime: str | None, threads: int = 0, precision: str = 'f32') -> Run:
     """Load a file; for the arguments see :class:`~ptnt_mm.deploy.Deployed`.
 
-    If the runtime is unknown, is not installed, or refuses the file, this raises a UserError; what
-    is returned does so if it refuses an image.
+    Raises a UserError if the runtime is unknown, is not installed, or refuses the file; the
+    returned function raises one if it refuses an image.
     """
     name = runtime or ('openvino' if file.suffix == '.xml' else 'onnxruntime')
     if name not in RUNTIMES or (name == 'onnxruntime' and file.suffix == '.xml'):
@@ -71,12 +71,12 @@ def load(file: Path, runtime: str | None, threads: int = 0, precision: str = 'f3
 
 @contextmanager
 def _explained(what: str) -> Iterator[None]:
-    """One line in place of whatever a runtime raises."""
+    """Convert any exception of a runtime to a UserError of one line."""
     try:
         yield
     except UserError:
         raise
     except ModuleNotFoundError as error:
         raise UserError(f'{error.name} is not installed: pip install {error.name}') from error
-    except Exception as error:  # runtimes have errors of their own
+    except Exception as error:  # runtimes define their own exceptions
         raise UserError(f'{what}: {" ".join(str(error).split())[:300]}') from error

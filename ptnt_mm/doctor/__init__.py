@@ -1,1 +1,1 @@
-"""What is installed, and how to fix it."""
+"""Diagnosis of the installation, and how to fix it."""

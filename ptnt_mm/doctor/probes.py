@@ -1,8 +1,8 @@
-"""Look at one installed package each, for the doctor, in another process.
+"""Probes of the doctor, each of which tests one installed package in another process.
 
-A broken package can do more than raise: it can end the process. So `ask_probes` runs this very file
-with the names of probes, and again with those that are left if one of them ended it. Nothing but
-the standard library is imported at its top.
+A broken package can do more than raise: it can end the process. So `ask_probes` runs this file with
+the names of probes, and again with the remaining ones if one of them ended it. It imports only the
+standard library at its top.
 """
 
 import gc
@@ -22,14 +22,14 @@ _MARK = 'answer of the probe: '
 
 @dataclass(frozen=True)
 class Answer:
-    """What a probe saw, or what stopped it."""
+    """The result of a probe, or its error."""
 
     works: bool
     text: str
 
 
 def probe_cuda() -> str:
-    """Run an addition on each GPU; there must be one where the driver has one."""
+    """Run an addition on each GPU; torch must find one if the driver does."""
     import torch
 
     built = f'torch is built for CUDA {torch.version.cuda}'
@@ -46,7 +46,7 @@ def probe_cuda() -> str:
 
 
 def probe_operators() -> str:
-    """Run one of mmcv's operators on the CPU and on each GPU, and tell whose it is."""
+    """Run one of mmcv's operators on the CPU and on each GPU, and return its provider."""
     import torch
 
     from ptnt_mm.mmcv_ops import place
@@ -72,7 +72,7 @@ def probe_import(module: str) -> str:
 
 
 def probe_host(module: str) -> str:
-    """Import the models of a host, which need mmcv's operators, or ours where those are missing."""
+    """Import the models of a host, which need mmcv's operators, or ours if those are missing."""
     from ptnt_mm.mmcv_ops import place
 
     place.offer()
@@ -80,7 +80,7 @@ def probe_host(module: str) -> str:
 
 
 def probe_registry() -> str:
-    """Find our classes where MMEngine's configs look for them."""
+    """Look up our classes in MMEngine's registry."""
     from mmengine.registry import MODELS
 
     import ptnt_mm
@@ -125,23 +125,23 @@ def _run_process(names: list[str]) -> tuple[list[tuple[str, Answer]], str]:
     pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     with subprocess.Popen(command, env=environment, **pipes) as process:
         try:
-            said, errors = process.communicate(timeout=PROBE_SECONDS)
+            printed, errors = process.communicate(timeout=PROBE_SECONDS)
             last = (errors.strip() or 'it printed nothing').splitlines()[-1]
             end = f'it ended the process: {last}'
             if process.returncode < 0:
                 end = f'it ended the process with {signal.Signals(-process.returncode).name}'
         except subprocess.TimeoutExpired:
             process.kill()
-            said, _ = process.communicate()
+            printed, _ = process.communicate()
             end = f'it gave no answer within {PROBE_SECONDS} s'
-    # Libraries print, too.
-    lines = (line.partition(_MARK) for line in said.splitlines())
+    # Libraries also print.
+    lines = (line.partition(_MARK) for line in printed.splitlines())
     answers = [json.loads(answer) for _, mark, answer in lines if mark]
     return [(name, Answer(*rest)) for name, *rest in answers], end
 
 
 def nvidia_driver() -> str:
-    """Read the version of the NVIDIA driver; empty where none works."""
+    """Read the version of the NVIDIA driver; empty if none works."""
     command = ['nvidia-smi', '--query-gpu=driver_version', '--format=csv,noheader']
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
@@ -151,7 +151,7 @@ def nvidia_driver() -> str:
 
 
 def cpu_is_wanted() -> bool:
-    """Tell whether the user leaves the GPUs unused."""
+    """Whether the user has disabled the GPUs."""
     return os.environ.get('PTNT_CUDA') == '0'
 
 

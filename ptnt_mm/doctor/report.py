@@ -35,22 +35,22 @@ class Row:
     fix: str = ''
 
     def broken(self, problem: str, fix: str) -> 'Row':
-        """Make this row one with a problem."""
+        """Return this row with a problem."""
         return replace(self, verdict=BROKEN, problem=problem, fix=fix)
 
     def absent(self, fix: str, problem: str = 'optional') -> 'Row':
-        """Make this row one for what nobody needs here; `fix` is how to get it all the same."""
+        """Return this row for something that is not needed; `fix` is how to install it anyway."""
         return replace(self, verdict=ABSENT, problem=problem, fix=fix)
 
     def judged(self, version: str | None, fix: str, answer: Answer | None = None) -> 'Row':
-        """Judge an installed version and, where it was tried, whether the package works."""
+        """Judge an installed version and, if it was tried, whether the package works."""
         if not is_within(version, self.expected):
             return self.broken(f'it is not {self.expected}', fix)
         return self if answer is None or answer.works else self.broken(answer.text, fix)
 
 
 def examine() -> list[Row]:
-    """Look at everything, and make the rows of the table."""
+    """Inspect everything, and return the rows of the table."""
     with waiting('Importing torch, mmcv and the hosts'):
         answers = dict(ask_probes(list(PROBES)))
     rows = [
@@ -67,7 +67,7 @@ def examine() -> list[Row]:
         ptnt_mm_row(answers['ptnt_mm']),
     ]
     if rows[1].verdict == BROKEN:
-        # Whatever needs torch fails with it.
+        # Everything that needs torch fails with it.
         for i, row in enumerate(rows):
             if row.what in NEED_TORCH and row.verdict == BROKEN:
                 rows[i] = replace(row, fix='fix torch first')
@@ -81,7 +81,7 @@ def python_row(version: str) -> Row:
 
 
 def package_row(name: str, answer: Answer) -> Row:
-    """Judge a package; a host may be missing, but must work where it is installed."""
+    """Judge a package; a host may be missing, but must work if it is installed."""
     version, fix = installed(name), install_command(name) + HOST_PACKAGES.get(name, '')
     row = Row(name, version or 'not installed', *VERSIONS[name])
     if name in HOST_PACKAGES and not version:
@@ -103,7 +103,7 @@ def cuda_row(answer: Answer) -> Row:
 
 
 def mmcv_row() -> Row:
-    """Judge mmcv's version, with or without its compiled operators; the hosts alone need it."""
+    """Judge mmcv's version, with or without compiled operators; only the hosts need it."""
     full, lite = installed('mmcv'), installed('mmcv-lite')
     found = [version for version in (full, lite and f'{lite} (mmcv-lite)') if version]
     row = Row('mmcv', ' and '.join(found) or 'not installed', *VERSIONS['mmcv-lite'])
@@ -117,7 +117,7 @@ def mmcv_row() -> Row:
 
 
 def operators_row(answer: Answer) -> Row:
-    """Judge whether mmcv's operators run, also on the GPU, and say whose they are."""
+    """Judge whether mmcv's operators run, also on the GPU, and report their provider."""
     row = Row('mmcv operators', answer.text, 'any', 'ptnt_mm, on the CPU')
     if answer.works and answer.text.startswith(OFFERED):
         why = "mmdet's and mmseg's own commands do not find them yet"
@@ -142,7 +142,7 @@ def operators_row(answer: Answer) -> Row:
 
 
 def setuptools_row(answer: Answer) -> Row:
-    """Judge whether MMEngine finds pkg_resources, which it needs for the hosts' configs alone."""
+    """Judge whether MMEngine finds pkg_resources, which only the hosts' configs need."""
     row = Row('setuptools', installed('setuptools') or 'not installed', *VERSIONS['setuptools'])
     if answer.works:
         return row
@@ -153,7 +153,7 @@ def setuptools_row(answer: Answer) -> Row:
 
 
 def opencv_row(answer: Answer) -> Row:
-    """Judge whether OpenCV loads, with the libraries that it needs of the system."""
+    """Judge whether OpenCV and the system libraries that it needs load."""
     full, headless = 'opencv-python', 'opencv-python-headless'
     name = full if installed(full) else headless
     version = installed(name)
@@ -170,7 +170,7 @@ def safe_loading_row(value: str) -> Row:
     if not is_on(value):
         return Row('safe loading', 'on', 'on', 'on')
     row = Row('safe loading', f'off, {UNSAFE_SWITCH}={value}', 'on', 'on')
-    return row.broken('torch.load runs the code that checkpoints carry', f'unset {UNSAFE_SWITCH}')
+    return row.broken('torch.load runs code in checkpoints', f'unset {UNSAFE_SWITCH}')
 
 
 def ptnt_mm_row(answer: Answer) -> Row:
@@ -182,12 +182,12 @@ def ptnt_mm_row(answer: Answer) -> Row:
 
 
 def hosts_here() -> str:
-    """Name the installed hosts, for a sentence."""
+    """The names of the installed hosts."""
     return ' and '.join(filter(installed, HOST_PACKAGES))
 
 
 def mmcv_command() -> str:
-    """Make the command that puts mmcv-lite, with our operators, in the place of any other mmcv."""
+    """Make the command that replaces any mmcv by mmcv-lite with our operators."""
     torch = f" 'torch=={installed('torch').split('+')[0]}'" if installed('torch') else ''
     return (
         f'{pip("uninstall")} mmcv mmcv-lite ; '
@@ -202,7 +202,7 @@ def install_command(name: str) -> str:
 
 
 def pip(action: str) -> str:
-    """Start a command for this environment, which has no pip where uv made it."""
+    """The beginning of a pip command; environments made by uv have no pip."""
     if find_spec('pip'):
         return f'{sys.executable} -m pip {action}'
     return f'uv pip {action} --python {sys.executable}'

@@ -1,4 +1,4 @@
-"""What MMEngine lacks: safe loading, whole checkpoints, repeatable training, command lines."""
+"""Additions to MMEngine: safe loading, atomic checkpoints, repeatable training."""
 
 from ptnt_mm.engine.hooks.checkpointing import WholeCheckpointHook
 from ptnt_mm.engine.hooks.corrupt_images import SkipCorruptImagesHook

@@ -1,4 +1,4 @@
-"""From a config to a model or a runner, with errors that a user can act on."""
+"""Build a model or a runner from a config, with errors that a user can act on."""
 
 import copy
 import warnings
@@ -22,8 +22,8 @@ def build_model(config: Config, name: str = 'the model') -> nn.Module:
     """Import the host library and build a config's model, with random weights.
 
     Raises:
-        UserError: if the host cannot be imported, or a constructor refuses its arguments; says
-            that ``name`` cannot be built.
+        UserError: if the host cannot be imported, or a constructor refuses its arguments; the
+            message begins with ``name``.
     """
     scope = scope_of(config)
     import_host(scope)
@@ -32,11 +32,11 @@ def build_model(config: Config, name: str = 'the model') -> nn.Module:
         explained_building(name),
         warnings.catch_warnings(),
     ):
-        # Libraries warn of each other's future, which nobody can change here.
+        # Deprecation warnings between libraries, which the user cannot act on.
         warnings.simplefilter('ignore')
-        # Some of mmdet's constructors write into their settings.
+        # Some of mmdet's constructors modify their settings.
         settings = copy.deepcopy(config.model)
-        # As MMEngine's runner does: mmpretrain's configs have it at their top.
+        # As MMEngine's runner does: in mmpretrain's configs it is at the top level.
         if config.get('data_preprocessor') is not None:
             settings.setdefault('data_preprocessor', copy.deepcopy(config.data_preprocessor))
         return MODELS.build(settings)
@@ -46,8 +46,8 @@ def build_runner(config: Config, checkpoint: dict | None = None) -> Runner:
     """Import the host library and build the runner, with the hooks that every run gets.
 
     Args:
-        config: Gets those hooks.
-        checkpoint: What was read of the checkpoint to resume: it is not read again.
+        config: The hooks are added to it.
+        checkpoint: The loaded content of the checkpoint to resume, so that it is not read again.
 
     Raises:
         UserError: if the host cannot be imported, or a constructor refuses its arguments.
@@ -64,7 +64,7 @@ def build_runner(config: Config, checkpoint: dict | None = None) -> Runner:
 
 @contextmanager
 def explained_building(what: str) -> Iterator[None]:
-    """Raise a UserError that explains what a constructor refuses, in place of what it raises."""
+    """Convert whatever a constructor raises to a UserError that explains it."""
     try:
         yield
     except UserError:

@@ -42,16 +42,16 @@ ATTENTION_PRODUCTS = ('scaled_dot_product_attention', 'matmul', 'bmm', 'einsum')
 _FAMILIES = (('', 'PyramidTNT', ARCHS), ('tnt_', 'TNT', TNT_ARCHS), ('cpvt_', 'CPVT', CPVT_ARCHS))
 
 ARCH_NAMES = tuple(prefix + arch for prefix, _, archs in _FAMILIES for arch in archs)
-"""What :func:`build` takes beside configs; it takes aliases such as 'ti' and 'tnt_s', too."""
+"""Arguments of :func:`build_by_name` besides configs and aliases such as 'ti' and 'tnt_s'."""
 
 _ARCHS = {
     prefix + word: (kind, arch)
     for prefix, kind, archs in _FAMILIES
     for word, arch in full_names(archs).items()
 }
-"""Classes and archs by all names that may be written for them."""
+"""Map every accepted name to a class and an arch."""
 
-# Name prefixes inside the backbone; the first pattern that matches decides. Labels count from 1.
+# Name prefixes inside the backbone; the first matching pattern wins. Labels count from 1.
 _PYRAMID_PARTS = (
     (r'patch_embed|outer_pos|inner_pos', 'stem'),
     (r'stages\.(\d)\.blocks\.\d+\.(?:inner_|proj)', 'stage {} inner'),
@@ -108,7 +108,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Complexity:
-    """The result of :func:`measure`."""
+    """The result of :func:`measure_complexity`."""
 
     shape: tuple[int, int]
     """Height and width of the image in pixels."""
@@ -116,7 +116,7 @@ class Complexity:
     parts: tuple[Part, ...]
 
     not_counted: tuple[str, ...]
-    """Operations that ran but that the counter does not support."""
+    """Operations that ran but are not supported by the counter."""
 
     @property
     def total(self) -> Part:
@@ -143,8 +143,8 @@ class Complexity:
         return to_text(table)
 
 
-def build(name: str) -> nn.Module:
-    """Build an arch's classifier or a config's model, ready for :func:`measure`.
+def build_by_name(name: str) -> nn.Module:
+    """Build an arch's classifier or a config's model, ready for :func:`measure_complexity`.
 
     Args:
         name: 'tiny', 'small', 'medium', 'base', 'tnt_small' and so on, the aliases 'ti', 's', 'm',
@@ -168,13 +168,13 @@ def build(name: str) -> nn.Module:
 
 
 def use_published_attention(settings: dict, scope: str = 'mmengine') -> None:
-    """Set ``attention='eager'`` for every backbone of ours in a model's settings, in place."""
+    """Set ``attention='eager'`` for every backbone of this package in settings, in place."""
     for _, part in within(settings, 'model'):
         if is_of_family(part, scope):
             part['attention'] = 'eager'
 
 
-def measure(model: nn.Module, shape: tuple[int, int]) -> Complexity:
+def measure_complexity(model: nn.Module, shape: tuple[int, int]) -> Complexity:
     """Count the operations of one forward pass of one image, in evaluation mode.
 
     Args:
@@ -182,8 +182,8 @@ def measure(model: nn.Module, shape: tuple[int, int]) -> Complexity:
         shape: Height and width of the image in pixels.
 
     Raises:
-        ValueError: if the model takes no image so small, or uses fused outer attention, which
-            :func:`build` avoids.
+        ValueError: if the image is too small for the model, or the outer attention is fused,
+            which :func:`build_by_name` avoids.
     """
     if any(isinstance(module, FusedOuterAttention) for module in model.modules()):
         raise ValueError(
@@ -225,7 +225,7 @@ def _count_fused_attention(inputs: list[Any], outputs: list[Any]) -> int:
 
 
 def _own(counts: Mapping[str, Counter[str]]) -> dict[str, Counter[str]]:
-    """Subtract what submodules compute from counts that include them."""
+    """Subtract the counts of submodules from counts that include them."""
     own = {name: Counter(operations) for name, operations in counts.items()}
     for name, operations in counts.items():
         if name:

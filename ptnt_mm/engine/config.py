@@ -20,7 +20,7 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.zoo import config_from_file, config_names, config_path
 
-# Keys that MMEngine and the hosts read from the top of a config, beside the runner's arguments.
+# Top-level keys of a config that MMEngine and the hosts read, besides the runner's arguments.
 _TOP_LEVEL = {
     'activation_checkpointing',
     'compile',
@@ -34,7 +34,7 @@ _TOP_LEVEL = {
     'tta_pipeline',
 }
 PROJECT_CONFIG = 'config.py'
-"""The config in the folder of a project, which stands for it."""
+"""Name of the config in the folder of a project."""
 
 READ_KEYS = (set(inspect.signature(Runner).parameters) | _TOP_LEVEL) - {'cfg'}
 
@@ -53,7 +53,7 @@ def read_config(path: str, options: dict | None = None) -> Config:
 
     Raises:
         UserError: if there is no such file, if it cannot be executed, if it needs a package that
-            is not installed, or if an option's first key is one that nothing reads.
+            is not installed, or if nothing reads an option's first key.
     """
     file = _find_config(path)
     try:
@@ -64,7 +64,7 @@ def read_config(path: str, options: dict | None = None) -> Config:
         ) from error
     except ImportError as error:
         raise UserError(
-            f'{file} could not import what it names in custom_imports: {error}'
+            f'{file}: a module in custom_imports could not be imported: {error}'
         ) from error
     except Exception as error:  # a config is a program: it may raise anything
         kind = type(error).__name__
@@ -94,8 +94,8 @@ def apply_options(config: Config, options: dict) -> None:
     """Merge ``--cfg-options``, dotted keys and values, into a config.
 
     Raises:
-        UserError: if nothing reads the first part of a key, or if a path leads through something
-            that has no keys.
+        UserError: if nothing reads the first part of a key, or if a path leads through a value
+            without keys.
     """
     for key in options:
         first = key.partition('.')[0]
@@ -104,7 +104,7 @@ def apply_options(config: Config, options: dict) -> None:
         if first in config:
             raise UserError(
                 f'--cfg-options {key}: {first} was used while the file was read, and changing it '
-                'now would do nothing: set what it was used for, such as '
+                'now would have no effect: set the keys it was used for, such as '
                 'train_cfg.max_epochs or train_dataloader.dataset.data_root'
             )
         raise UserError(f'--cfg-options {key}: {unknown_name("key", first, sorted(READ_KEYS))}')
@@ -115,21 +115,21 @@ def apply_options(config: Config, options: dict) -> None:
 
 
 def require_keys(config: Config, keys: Iterable[str]) -> None:
-    """Raise a UserError if a config lacks a key that a command needs, or says None."""
+    """Raise a UserError if a key that a command needs is missing from a config, or None."""
     missing = [key for key in keys if config.get(key) is None]
     if missing:
         name = config.filename or 'the config'
-        raise UserError(f'{name} lacks {", ".join(missing)}: give a whole config')
+        raise UserError(f'{name} lacks {", ".join(missing)}: give a complete config')
 
 
 def kind_of(settings: Mapping) -> str:
-    """The name of the class that settings are for, without its scope; empty if there is none."""
+    """The class name in settings, without its scope; empty if there is none."""
     kind = settings.get('type') or ''
     return getattr(kind, '__name__', str(kind)).rpartition('.')[2]
 
 
 def within(settings: object, path: str) -> Iterator[tuple[str, Mapping]]:
-    """All dicts inside of settings, themselves first, each with its path, as 'model.neck[0]'."""
+    """Yield settings and all dicts inside them, each with its path, such as 'model.neck[0]'."""
     if isinstance(settings, Mapping):
         yield path, settings
         for key, value in settings.items():
@@ -140,7 +140,7 @@ def within(settings: object, path: str) -> Iterator[tuple[str, Mapping]]:
 
 
 def flat_settings(settings: dict, prefix: str = '') -> dict[str, str]:
-    """The values of settings, as Python writes them, by their dotted keys; lists count as one."""
+    """The repr of each value of settings by its dotted key; a list is one value."""
     flat = {}
     for key, value in settings.items():
         if isinstance(value, dict) and value:
@@ -151,12 +151,12 @@ def flat_settings(settings: dict, prefix: str = '') -> dict[str, str]:
 
 
 def is_about_the_config(error: Exception) -> bool:
-    """Whether an error says that a config names something which is not there."""
+    """Whether an error means that a name in a config is not registered."""
     return bool(_REFUSED.search(str(error)) or _NOT_REGISTERED.search(str(error)))
 
 
 def explain_build_error(error: Exception) -> str:
-    """One line for what a constructor refused; names the nearest argument or class."""
+    """Explain in one line what a constructor refused; suggest the nearest argument or class."""
     refused, absent = _REFUSED.search(str(error)), _NOT_REGISTERED.search(str(error))
     cls = _class_being_built(error)
     if refused and cls is not None:
@@ -167,9 +167,9 @@ def explain_build_error(error: Exception) -> str:
 
 
 def stored_config(text: str) -> ConfigDict:
-    """The settings in a config text that a checkpoint holds, read as data and never executed.
+    """Read the config text stored in a checkpoint as data, without executing it.
 
-    ``Config.pretty_text`` wrote assignments of literals and ``dict(...)``; others are left out.
+    ``Config.pretty_text`` writes assignments of literals and ``dict(...)``; others are ignored.
     """
     settings = ConfigDict()
     if not isinstance(text, str) or len(text) > _LONGEST_CONFIG:
@@ -189,7 +189,7 @@ def stored_config(text: str) -> ConfigDict:
 
 
 class _DictCalls(ast.NodeTransformer):
-    """Writes ``dict(key=value)`` as ``{'key': value}``, which is a literal."""
+    """Rewrites ``dict(key=value)`` as ``{'key': value}``, which is a literal."""
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
@@ -213,7 +213,7 @@ def _find_config(path: str) -> Path:
 
 
 def _class_being_built(error: Exception) -> type | None:
-    """The class whose constructor MMEngine's registry had called, from the traceback."""
+    """The class whose constructor MMEngine's registry called, from the traceback."""
     cls = None
     for frame, _ in traceback.walk_tb(error.__traceback__):
         if frame.f_code is build_from_cfg.__code__:

@@ -1,4 +1,4 @@
-"""The classes that a config names, and the arguments in their signatures."""
+"""Look up the classes in a config, and the arguments of their constructors."""
 
 import contextlib
 import functools
@@ -12,7 +12,7 @@ from mmengine.registry import Registry
 
 from ptnt_mm.models.backbone import Backbone
 
-_REGISTRIES = [one for one in vars(mmengine.registry).values() if isinstance(one, Registry)]
+_REGISTRIES = [value for value in vars(mmengine.registry).values() if isinstance(value, Registry)]
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class Arguments:
     """The arguments of a class or a function.
 
     Attributes:
-        parameters: By name, those of base classes included.
-        is_complete: Whether it takes no others. Nothing is known of ``**kwargs``.
+        parameters: Parameters by name, including those of base classes.
+        is_complete: Whether there are no others; False with ``**kwargs``.
     """
 
     parameters: dict[str, inspect.Parameter]
@@ -30,16 +30,16 @@ class Arguments:
 
 @functools.cache
 def classes_named(kind: object, scope: str) -> tuple[Callable, ...]:
-    """The classes and functions that a ``type`` stands for, in whatever registries.
+    """The classes and functions that a ``type`` refers to, in any registry.
 
     Args:
-        kind: A registered name, perhaps with its scope, or a class itself.
+        kind: A registered name, optionally with its scope, or a class.
         scope: The config's default scope.
     """
     if not isinstance(kind, str):
         return (kind,) if callable(kind) else ()
     with contextlib.suppress(ImportError):
-        # Registries of a library are there once this is imported, and import the rest themselves.
+        # Importing this creates the registries of a library, which import the rest themselves.
         importlib.import_module(f'{scope}.registry')
     found = []
     for root in _REGISTRIES:
@@ -47,11 +47,11 @@ def classes_named(kind: object, scope: str) -> tuple[Callable, ...]:
             found.append(root.children.get(scope, root).get(kind))
         except Exception:  # a name with dots is imported, which may raise anything
             continue
-    return tuple(dict.fromkeys(one for one in found if one is not None))
+    return tuple(dict.fromkeys(cls for cls in found if cls is not None))
 
 
 def is_of_family(settings: Mapping, scope: str) -> bool:
-    """Whether settings are of a backbone of ours; mmpretrain has a TNT of its own."""
+    """Whether settings describe a backbone of this package; mmpretrain has another TNT."""
     classes = classes_named(settings.get('type'), scope)
     return any(isinstance(cls, type) and issubclass(cls, Backbone) for cls in classes)
 
@@ -60,7 +60,7 @@ def registered_names(kind: str | None = None) -> set[str]:
     """The names in MMEngine's registries and their children.
 
     Args:
-        kind: Look into the registry of this name only, such as 'dataset' or 'mmdet::model'.
+        kind: Search only the registry of this name, such as 'dataset' or 'mmdet::model'.
     """
     names: set[str] = set()
     for root in _REGISTRIES:
@@ -92,5 +92,5 @@ def _own_arguments(function: Callable, skip: int) -> Arguments:
     except (TypeError, ValueError):
         return Arguments({}, False)
     variable = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
-    found = {one.name: one for one in parameters if one.kind not in variable}
-    return Arguments(found, all(one.kind is not one.VAR_KEYWORD for one in parameters))
+    found = {param.name: param for param in parameters if param.kind not in variable}
+    return Arguments(found, all(param.kind is not param.VAR_KEYWORD for param in parameters))

@@ -1,6 +1,6 @@
-"""The data sets that a config names, and whether their files are there.
+"""Find the data sets of a config, and check that their files exist.
 
-Nothing slow is imported for it.
+This imports nothing slow.
 """
 
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ from mmengine.config import Config
 from ptnt_mm.utils.errors import UserError
 
 HOW_TO_GET_DATA = (
-    'docs/data.md says how to get public data and how to use data of your own. The demo set is '
-    'made by: ptnt demo'
+    'docs/data.md explains how to get public data and how to use custom data. To make the demo '
+    'set, run: ptnt demo'
 )
 
 
@@ -22,15 +22,15 @@ class DataSet:
     """A data set of a config, unwrapped from RepeatDataset, ConcatDataset and the like.
 
     Attributes:
-        settings: Its own settings.
-        pipeline: The transforms that its images go through, those of wrappers last.
+        settings: Settings of the innermost data set.
+        pipeline: The transforms of its images, those of wrappers last.
     """
 
     settings: dict
     pipeline: tuple[dict, ...]
 
     def path(self, name: str | None) -> Path | None:
-        """Where a file or folder of the data set is; None if it is not named, or remote."""
+        """Path of a file or folder of the data set; None if it is not set, or remote."""
         root = self.settings.get('data_root') or ''
         if not isinstance(name, str) or not name or '://' in name or '://' in root:
             return None
@@ -43,7 +43,7 @@ class DataSet:
         return dict(img_path=named) if isinstance(named, str) else named
 
     def paths(self) -> Iterator[Path]:
-        """The annotation file and the folders of images and masks, as far as named and local."""
+        """The annotation file and the folders of images and masks that are set and local."""
         for name in (self.settings.get('ann_file'), *self.prefixes.values()):
             if (path := self.path(name)) is not None:
                 yield path
@@ -62,7 +62,7 @@ def evaluators(config: Config, split: str) -> list[dict]:
 
 
 def expected_files(config: Config, split: str) -> list[Path]:
-    """The annotation files and image folders that a split needs, each once."""
+    """The annotation files and image folders of a split, without duplicates."""
     paths = [path for data_set in data_sets(config, split) for path in data_set.paths()]
     for evaluator in evaluators(config, split):
         paths += DataSet(dict(ann_file=evaluator.get('ann_file')), ()).paths()
@@ -72,7 +72,7 @@ def expected_files(config: Config, split: str) -> list[Path]:
 def check_data_files(config: Config, splits: tuple[str, ...]) -> None:
     """Raise a UserError if annotation files or image folders of some splits are missing.
 
-    It names the first, the layout that the config expects, and where to read how to get it.
+    The message has the first, the layout that the config expects, and where to read how to get it.
     """
     expected = dict.fromkeys(path for split in splits for path in expected_files(config, split))
     missing = [path for path in expected if not path.exists()]
@@ -86,7 +86,7 @@ def check_data_files(config: Config, splits: tuple[str, ...]) -> None:
 
 
 def _unwrapped(settings: dict, pipeline: tuple[dict, ...]) -> Iterator[DataSet]:
-    """The data set, the one that it wraps, or all that it joins; its transforms come first."""
+    """Yield the data set, the one it wraps, or all it joins; its transforms come first."""
     pipeline = (*(settings.get('pipeline') or ()), *pipeline)
     inner = [settings['dataset']] if 'dataset' in settings else settings.get('datasets', ())
     if not inner and settings:

@@ -1,9 +1,9 @@
-"""Batches without end, which begin at any iteration and are the same whoever loads them.
+"""An endless stream of batches that can start at any iteration, independent of the workers.
 
-To begin late, indices are skipped, not images: the 150,000th batch comes within a second, or
-within seconds where a batch sampler looks up every entry that is skipped. Each index carries
-its place in the stream to whichever worker loads it, and what augmentation draws is seeded by that
-place: it matters neither how many workers there are nor what they did before.
+To start late, the stream skips indices, not images: the 150,000th batch comes within a second, or
+within seconds if a batch sampler looks up every skipped entry. Each index carries its place in the
+stream to the worker that loads it, and augmentation is seeded by that place: neither the number of
+workers nor their past matters.
 """
 
 import inspect
@@ -19,23 +19,23 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from ptnt_mm.utils.errors import UserError
 
-# What a data loader is made of, beside its data set and its batches. Workers live as long as the
+# Arguments of a data loader, besides its data set and its batches. Workers live as long as the
 # stream: persistent_workers, which keeps them from one pass to the next, has no effect.
 _LOADING = inspect.signature(DataLoader).parameters.keys() - {
     *('dataset', 'batch_sampler', 'batch_size', 'sampler', 'shuffle', 'drop_last'),
     'persistent_workers',
 }
-# Beside those of epochs and of iterations; see RepeatableHook.
+# Besides those for epochs and for iterations; see RepeatableHook.
 _SAMPLES = 2
 
 
 def seed_all(*numbers: int) -> None:
-    """Seed every generator of this process with what distinguishes these numbers from others."""
+    """Seed every generator of this process with a key that identifies these numbers."""
     torch.manual_seed(_seed_cpu(*numbers))
 
 
 def _seed_cpu(*numbers: int) -> int:
-    """Seed the generators of the CPU alone; the seed for those of accelerators."""
+    """Seed the CPU generators only; return the seed for those of accelerators."""
     words = np.random.SeedSequence(numbers).generate_state(4)
     random.seed(int(words[0]))
     np.random.seed(words[1])
@@ -45,12 +45,12 @@ def _seed_cpu(*numbers: int) -> int:
 
 
 class Place(NamedTuple):
-    """An index into a data set, and where it stands in the stream.
+    """An index into a data set, and its place in the stream.
 
     Attributes:
-        index: Of a sample.
+        index: Index of a sample.
         batch: The iteration that it is for, from 0.
-        position: In that batch, from 0.
+        position: Position in that batch, from 0.
     """
 
     index: int
@@ -59,15 +59,15 @@ class Place(NamedTuple):
 
 
 class SeededDataset(Dataset):
-    """A data set that is indexed by places, each of which has its own random numbers.
+    """A data set that is indexed by places, each with separate random numbers.
 
-    Other attributes are those of the data set inside: they are read and set there.
+    Other attributes are read from and set on the wrapped data set.
 
     Args:
         dataset: The data set that loads and augments.
 
     Attributes:
-        seeds: The training's, and what tells this process from the others.
+        seeds: The seed of the run, and the rank of this process.
     """
 
     _OWN = ('dataset', 'seeds')
@@ -77,8 +77,8 @@ class SeededDataset(Dataset):
         self.seeds: tuple[int, ...] = ()
 
     def __getitem__(self, place: Place) -> Any:
-        """What the data set gives at a place: a function of the seeds and the place alone."""
-        # Samples are made on the CPU. `torch.manual_seed` formats a stack trace for each kind of
+        """Return the sample at a place, a function of the seeds and the place alone."""
+        # Samples are made on the CPU: `torch.manual_seed` formats a stack trace for each kind of
         # accelerator, which takes longer than many transforms.
         _seed_cpu(*self.seeds, _SAMPLES, place.batch, place.position)
         return self.dataset[place.index]
@@ -88,7 +88,7 @@ class SeededDataset(Dataset):
         return len(self.dataset)
 
     def __getattr__(self, name: str) -> Any:
-        # Protocols of Python and torch, such as __getitems__, would lead around the seeds.
+        # Protocols of Python and torch, such as __getitems__, would bypass the seeds.
         if name.startswith('__'):
             raise AttributeError(name)
         return getattr(self.dataset, name)
@@ -102,17 +102,16 @@ class SeededDataset(Dataset):
 
 
 class BatchStream:
-    """The batches of places of one process, pass after pass through the data.
+    """Yields the batches of places of one process, in endless passes through the data.
 
     Args:
-        batch_sampler: Gives lists of indices. If it comes to an end it is asked again, as an epoch
-            of its own.
-        length: What MMEngine knows as the number of its batches.
+        batch_sampler: Yields lists of indices. When it ends, it is iterated again, as a new epoch.
+        length: The number of batches reported to MMEngine.
     """
 
     def __init__(self, batch_sampler: Iterable[list[int]], length: int):
         self.batch_sampler = batch_sampler
-        # Where hooks look for it.
+        # Hooks expect it here.
         self.sampler = getattr(batch_sampler, 'sampler', None)
         self.length = length
         self.start = 0
@@ -139,17 +138,17 @@ class BatchStream:
 
 
 class EndlessLoader(DataLoader):
-    """A data loader that gives batches without end, from any iteration on.
+    """A data loader that yields endless batches, starting at any iteration.
 
-    Its length is that of the loader it is made from, which schedules take as an epoch: with an
-    InfiniteSampler the batches in a pass of one process alone. Workers are started when the first
-    batch is asked for, and end with the iterator.
+    Its length is that of the original loader, which schedules use as an epoch: with an
+    InfiniteSampler, the batches in a pass of a single process. Workers are started when the first
+    batch is requested, and end with the iterator.
 
     Args:
-        loader: The data loader to take everything else from.
+        loader: The original data loader, which gives all other settings.
 
     Raises:
-        UserError: if there is no data, or if it does not come in batches of indices.
+        UserError: if there is no data, or if batches are not made of indices.
     """
 
     def __init__(self, loader: DataLoader):
@@ -160,17 +159,17 @@ class EndlessLoader(DataLoader):
             )
         if len(loader.dataset) == 0:
             raise UserError(
-                'the training data set is empty: look at data_root, data_prefix, ann_file and the '
+                'the training data set is empty: check data_root, data_prefix, ann_file and the '
                 'suffixes in train_dataloader.dataset'
             )
         try:
-            # Loops through the data where a batch sampler counts so.
+            # Some batch samplers loop through the data to count.
             length = len(loader)
         except TypeError as error:
             name = type(loader.batch_sampler).__name__
             raise UserError(
                 f'train_dataloader.batch_sampler: {name} has no length, which schedules and logs '
-                'ask for: give it a __len__'
+                'need: give it a __len__'
             ) from error
         super().__init__(
             SeededDataset(loader.dataset),
@@ -179,10 +178,10 @@ class EndlessLoader(DataLoader):
         )
 
     def begin(self, seed: int, iteration: int) -> None:
-        """Choose the seed of all samples, and the iteration of the first batch to come."""
+        """Set the seed of all samples, and the iteration of the next batch."""
         self.dataset.seeds = (seed, get_rank())
         self.batch_sampler.start = iteration
 
     def __iter__(self) -> Iterator[Any]:
-        # A generator, so that nothing starts before the first batch is wanted.
+        # A generator, so that nothing starts before the first batch is requested.
         yield from super().__iter__()

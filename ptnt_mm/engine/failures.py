@@ -19,11 +19,11 @@ from ptnt_mm.utils.errors import UserError
 
 _DEAD_WORKER = (
     'a worker of the data loader was killed: most often memory ran out, or /dev/shm is too small '
-    'for the images on their way (docker run --shm-size=8g). Fewer workers need less of both: '
+    'for the images in transfer (docker run --shm-size=8g). Fewer workers need less of both: '
     '--cfg-options train_dataloader.num_workers=1. Continue with --resume'
 )
 _NO_GPU_MEMORY = (
-    'the GPU has no memory left. In this order: mixed precision (--amp), '
+    'the GPU is out of memory. Try, in this order: mixed precision (--amp), '
     '--cfg-options model.backbone.with_cp=True, then train_dataloader.batch_size=1 with '
     'optim_wrapper.accumulative_counts=2; docs/training.md has more. Continue with --resume'
 )
@@ -32,18 +32,18 @@ _NOT_WRITABLE = {
     errno.EDQUOT: ('the disk quota is used up', 'make room'),
     errno.EROFS: ('the disk is read-only now', 'make it writable'),
 }
-"""What happened, and what to do about it."""
+"""Descriptions of errors, and remedies."""
 
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EIO, errno.ESTALE, errno.ENOTCONN)
-"""Raised for files that were there before, and by storage that does not respond."""
+"""Errors for files that have disappeared, and storage that does not respond."""
 
 _WHY = re.compile(r"\[Errno (\d+)\] ([^:\n]+?)(?:: '(.+)')?\s*$")
 _DATA_IS_GONE = (
-    '{}. If data was moved, or its storage is not connected any more, bring it back and continue '
-    'with --resume; the log says where it was read'
+    '{}. If data was moved, or its storage is no longer connected, bring it back and continue '
+    'with --resume; the log shows where it was read'
 )
 _OTHER_PROCESS = (
-    'another process of this training stopped, so this one does too; the first error is in its '
+    'another process of this run stopped, so this one does too; the first error is in its '
     'output. Continue with --resume'
 )
 
@@ -59,7 +59,7 @@ _BUILT_LATE = {
 def late_building() -> Iterator[None]:
     """Raise a UserError if a data loader, an optimizer or a schedule cannot be built.
 
-    MMEngine builds them when the run starts. Files that data sets do not find count, too.
+    MMEngine builds them when the run starts. This includes files that data sets cannot find.
     """
     try:
         yield
@@ -71,14 +71,14 @@ def late_building() -> Iterator[None]:
 
 @contextmanager
 def failures_explained(logger: logging.Logger, work_dir: Path) -> Iterator[None]:
-    """Log the traceback of what stops a run, and explain it in one line where possible.
+    """Log the traceback of an error that stops a run, and explain it in one line if possible.
 
     Args:
-        logger: Gets the traceback.
-        work_dir: Where the run writes.
+        logger: Logger for the traceback.
+        work_dir: Work dir of the run.
 
     Raises:
-        UserError: in place of a failure that a user can do something about.
+        UserError: in place of a failure that a user can act on.
     """
     try:
         yield
@@ -112,7 +112,7 @@ def explain_failure(error: BaseException, work_dir: Path) -> str | None:
 
 
 def _explain_evaluation(error: BaseException) -> str | None:
-    """One line for an evaluation that fails during training: what is kept, and how to go on."""
+    """Explain a failed evaluation during training: what is kept, and how to continue."""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         if frame.f_code is ValLoop.run.__code__:
             runner = frame.f_locals['self'].runner
@@ -139,14 +139,14 @@ def explain_full_disk(error: Exception) -> str | None:
 
 
 def _refused_by_the_system(error: BaseException) -> tuple[int, str, str] | None:
-    """Find the error number, its words and the path, if there is one."""
-    # UserErrors of atomic writes have it as their cause.
+    """Find the error number, its description and the path, if there is one."""
+    # UserErrors of atomic writes have the OSError as their cause.
     cause = error.__cause__ if isinstance(error, UserError) else error
     if not isinstance(cause, OSError):
         return None
     if cause.errno is not None:
         return cause.errno, cause.strerror or '', str(cause.filename or '')
-    # Of an error in a worker, torch keeps only the text.
+    # For an error in a worker, torch keeps only the text.
     found = _WHY.search(str(cause))
     return found and (int(found[1]), found[2], found[3] or '')
 
@@ -154,7 +154,7 @@ def _refused_by_the_system(error: BaseException) -> tuple[int, str, str] | None:
 def _explain_storage(
     number: int, reason: str, path: str, error: BaseException, work_dir: Path
 ) -> str | None:
-    """Explain what cannot be written or is gone, and name the checkpoint to continue from."""
+    """Explain which file cannot be written or is gone, and name the checkpoint to continue from."""
     named = f'{reason}: {path!r}' if path else reason
     if isinstance(error, UserError):
         named = str(error)
@@ -167,11 +167,11 @@ def _explain_storage(
     if number not in _GONE:
         return None
     if not Path(path).is_relative_to(work_dir):
-        # A UserError has its advice already.
+        # A UserError already contains advice.
         return None if isinstance(error, UserError) else _DATA_IS_GONE.format(named)
     return (
         f'the work dir was removed or changed while the run wrote to it ({named}). '
-        f'{_what_is_safe(work_dir)}: bring back what was moved, connect its storage if it is '
+        f'{_what_is_safe(work_dir)}: restore what was moved, connect its storage if it is '
         'disconnected, and continue with --resume'
     )
 
@@ -187,7 +187,7 @@ def _what_is_safe(work_dir: Path) -> str:
 
 
 def _explain_late_building(error: Exception) -> str | None:
-    """Explain in one line what is refused, missing, or cannot be fetched; None for the rest."""
+    """Explain in one line what is refused, missing, or cannot be fetched; None otherwise."""
     if is_about_the_config(error):
         return explain_build_error(error)
     calls = {
@@ -196,10 +196,10 @@ def _explain_late_building(error: Exception) -> str | None:
     # With this function, mmpretrain's data sets fetch their files.
     if isinstance(error, OSError) and (given := calls.get('download_and_extract_archive')):
         return (
-            f'{given["url"]} cannot be fetched: {error}. Fetch it on another machine, and put it, '
-            f'still packed, into the folder {given["download_root"]}'
+            f'{given["url"]} cannot be downloaded: {error}. Download it on another machine, and '
+            f'put the archive into the folder {given["download_root"]}'
         )
-    # Data sets read their lists when they are built. Other files may be missing later.
+    # Data sets read their lists when they are built; other files may be found missing later.
     if isinstance(error, FileNotFoundError) and 'build_dataloader' in calls:
         return f'{error.filename} is not there. {HOW_TO_GET_DATA}'
     built = next((what for call, what in _BUILT_LATE.items() if call in calls), None)

@@ -1,4 +1,4 @@
-"""The libraries that train and run our models, and what differs between them."""
+"""The libraries that train and run our models, and the differences between them."""
 
 import importlib
 import re
@@ -13,15 +13,15 @@ from ptnt_mm.utils.versions import HOST_PACKAGES
 
 @dataclass(frozen=True)
 class Host:
-    """A library that a config names as its ``default_scope``.
+    """A library that can be a config's ``default_scope``.
 
     Attributes:
-        package: What pip calls it.
-        task: What its models do; the file in ``inference`` that knows how.
+        package: Its name for pip.
+        task: Task of its models, and name of the file in ``inference`` that implements it.
         predictor: The class in that file.
         dump: The registered evaluator that writes predictions into a file.
-        draws: Our registered hook that draws predictions; None where its own draws all of them.
-        to_rgb: The setting of its image preprocessors that turns BGR into RGB.
+        draws: Our registered hook that draws predictions; None if the library's hook suffices.
+        to_rgb: The setting of its image preprocessors that converts BGR to RGB.
     """
 
     package: str
@@ -39,7 +39,7 @@ HOSTS = {
         'mmpretrain', 'classification', 'Classifier', 'DumpResults', 'DrawLabelsHook', 'to_rgb'
     ),
 }
-"""By the default scope of their configs, which is also their import name."""
+"""Hosts by the default scope of their configs, which is also their import name."""
 
 
 def scope_of(config: Config) -> str:
@@ -58,12 +58,12 @@ def import_host(scope: str) -> None:
         raise UserError(f'{scope} cannot be imported: {error}. {how_to_install(error)}') from error
     except (ImportError, AssertionError) as error:
         raise UserError(
-            f'{scope} cannot be imported: {error}. python -m ptnt_mm.doctor says what to do'
+            f'{scope} cannot be imported: {error}. Run python -m ptnt_mm.doctor'
         ) from error
 
 
 def how_to_install(error: ModuleNotFoundError) -> str:
-    """What to type when a package is missing."""
+    """The command that installs a missing package."""
     words = set(re.findall(r'\w+', str(error)))
     if 'pkg_resources' in words:
         return 'Install an older setuptools: pip install "setuptools<81"'
@@ -72,4 +72,4 @@ def how_to_install(error: ModuleNotFoundError) -> str:
         if words & {scope, host.package, *more.split()}:
             install = f'pip install {host.package}{more}'
             return f'Install it: {install}; then run python -m ptnt_mm.doctor'
-    return 'python -m ptnt_mm.doctor shows what is there'
+    return 'python -m ptnt_mm.doctor shows what is installed'

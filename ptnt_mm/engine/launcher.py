@@ -1,4 +1,4 @@
-"""Who started this process, alone or beside others, and how processes find each other."""
+"""Launchers of distributed training, and how processes join on a CPU."""
 
 import logging
 import os
@@ -12,16 +12,16 @@ from ptnt_mm.utils.errors import UserError
 
 _logger = logging.getLogger(__name__)
 
-# What a launcher sets in the environment of every process that it starts.
+# The environment variable that each launcher sets for the processes it starts.
 _RANKS = {'pytorch': 'RANK', 'slurm': 'SLURM_PROCID', 'mpi': 'OMPI_COMM_WORLD_RANK'}
 _STARTERS = {'pytorch': 'torchrun', 'slurm': 'srun', 'mpi': 'mpirun'}
 
 
 def choose_launcher(config: Config, launcher: str) -> None:
-    """Set the launcher, and how processes on a CPU find each other.
+    """Set the launcher, and how processes on a CPU join.
 
     Raises:
-        UserError: if the launcher did not start this process, or is not for a CPU.
+        UserError: if the launcher did not start this process, or does not support a CPU.
     """
     if launcher != 'none' and _RANKS[launcher] not in os.environ:
         raise UserError(f'--launcher {launcher}: start the processes with {_STARTERS[launcher]}')
@@ -29,7 +29,7 @@ def choose_launcher(config: Config, launcher: str) -> None:
     if launcher == 'none' or get_device() != 'cpu':
         return
     if launcher != 'pytorch':
-        raise UserError(f'--launcher {launcher} wants GPUs: on a CPU use torchrun')
+        raise UserError(f'--launcher {launcher} needs GPUs: on a CPU use torchrun')
     _join_on_cpu(config)
 
 
@@ -39,13 +39,13 @@ def is_first_process(config: Config) -> bool:
 
 
 def _join_on_cpu(config: Config) -> None:
-    """Join the processes by gloo; MMEngine asks CUDA for a device of each, whatever the backend."""
+    """Join the processes by gloo; MMEngine would request a CUDA device for any backend."""
     parts = (part for _, part in within(config.get('model'), 'model'))
     synchronized = [part for part in parts if part.get('type') == 'SyncBN']
     for norm in synchronized:
         norm['type'] = 'BN'
     if synchronized and is_first_process(config):
-        _logger.warning('SyncBN is for GPUs: on this CPU each process has a BN of its own')
+        _logger.warning('SyncBN is for GPUs: on this CPU each process has a separate BN')
     if not torch.distributed.is_initialized():
         torch.distributed.init_process_group('gloo')
     if config.get('model_wrapper_cfg') is None:

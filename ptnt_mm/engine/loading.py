@@ -1,4 +1,4 @@
-"""MMEngine's checkpoint loading, made safe and loud.
+"""Make MMEngine's checkpoint loading safe and loud.
 
 Safe: whatever MMEngine loads, for ``init_cfg``, ``load_from``, resume, test or an inferencer, goes
 through our reader, which runs nothing of the file. The config that MMEngine stores as Python text
@@ -21,8 +21,8 @@ from mmengine.runner import checkpoint as mmengine_checkpoint
 from mmengine.runner.checkpoint import CheckpointLoader
 from torch import nn
 
-from ptnt_mm.checkpoints.errors import CheckpointError
-from ptnt_mm.checkpoints.read import check_described, read, reading_safely
+from ptnt_mm.checkpoints.read import check_described, read_checkpoint, reading_safely
+from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.models import pretrained
 from ptnt_mm.models.identity import identify, looks_like
 from ptnt_mm.models.pretrained import LoadReport
@@ -33,7 +33,7 @@ _load_checkpoint = CheckpointLoader.load_checkpoint
 
 
 class _WithoutConfig(dict):
-    """What a checkpoint says about its training; asking for the config says why it is gone."""
+    """Metadata of a checkpoint; accessing the config raises an error that explains its removal."""
 
     def __init__(self, entry: dict):
         super().__init__(item for item in entry.items() if item[0] not in ('cfg', 'config'))
@@ -44,13 +44,13 @@ class _WithoutConfig(dict):
         if key in ('cfg', 'config'):
             raise CheckpointError(
                 'the config that a checkpoint stores is Python, which could run anything, and is '
-                'never executed here. Give the config yourself: '
+                'never executed here. Pass a config yourself: '
                 "DetInferencer(model='my_config.py', weights='my_checkpoint.pth')"
             )
         raise KeyError(key)
 
     def __reduce__(self) -> tuple:
-        """Be saved as a type that any reader of checkpoints knows."""
+        """Pickle as a plain dict, which any reader of checkpoints supports."""
         return OrderedDict, (), None, None, iter(self.items())
 
 
@@ -71,23 +71,23 @@ def without_config(checkpoint: Any) -> Any:
 def make_loading_safe() -> None:
     """Make MMEngine load every checkpoint in this process with our reader.
 
-    Importing this module does it; doing it again is harmless.
+    Importing this module calls it; calling it again is harmless.
     """
-    # What torchvision://, open-mmlab:// and mmcls:// look up goes through it; MMEngine's own asks
-    # torch.hub, which runs what it finds in its folder.
+    # torchvision://, open-mmlab:// and mmcls:// addresses are resolved by it; MMEngine's own uses
+    # torch.hub, which runs code from its cache folder.
     mmengine_checkpoint.load_from_http = load_from_file
     CheckpointLoader.register_scheme(['', 'http://', 'https://'], load_from_file, force=True)
     CheckpointLoader.load_checkpoint = staticmethod(_load_safely)
 
 
 def load_from_file(filename: str, map_location: Any = 'cpu') -> dict:
-    """Read a file or an http(s) address; MMEngine's log takes the word "file" from this name."""
-    return read(filename, map_location)
+    """Read a file or an http(s) address; MMEngine logs the word "file" from this name."""
+    return read_checkpoint(filename, map_location)
 
 
 @functools.wraps(_load_checkpoint)
 def _load_safely(filename: str, *args: Any, **kwargs: Any) -> Any:
-    """What MMEngine calls for every checkpoint, whichever loader its address needs."""
+    """Loader that MMEngine calls for every checkpoint address."""
     try:
         with reading_safely():
             return without_config(_load_checkpoint(filename, *args, **kwargs))
@@ -100,10 +100,10 @@ def load_whole(model: nn.Module, filename: str) -> dict:
     """Load every weight of a model from a file or an address, or raise and change nothing.
 
     Returns:
-        What the checkpoint says about its training, without the config; empty if it says nothing.
+        The checkpoint's metadata without the config; empty if there is none.
 
     Raises:
-        CheckpointError: It cannot be read, does not fit the model, or holds NaN or infinity.
+        CheckpointError: if it cannot be read, does not fit the model, or contains NaN or infinity.
     """
     checkpoint = CheckpointLoader.load_checkpoint(filename, 'cpu', logger='silent')
     _translate_classifier(checkpoint, model)
@@ -126,9 +126,9 @@ class CheckpointGuardHook(Hook):
     priority = 'HIGH'
 
     def after_load_checkpoint(self, runner: Any, checkpoint: dict) -> None:
-        """Raise a CheckpointError unless what was read, and is not copied yet, can be copied."""
+        """Raise a CheckpointError unless the loaded weights can be copied into the model."""
         checkpoint.update(without_config(checkpoint))
-        model = runner.model  # perhaps inside DistributedDataParallel or test-time augmentation
+        model = runner.model  # or a wrapper: DistributedDataParallel, test-time augmentation
         while is_model_wrapper(model) or isinstance(model, BaseTTAModel):
             model = model.module
         if runner._resume:
@@ -142,7 +142,7 @@ class CheckpointGuardHook(Hook):
 
 
 def _translate_classifier(checkpoint: dict, model: nn.Module) -> None:
-    """Let an authors' or timm's classifier be read by one of mmpretrain's, in place."""
+    """Convert an authors' or timm's classifier to mmpretrain's names, in place."""
     own = model.state_dict()
     if 'head.fc.weight' in own:
         weights, _ = pretrained.find_state_dict(checkpoint)
@@ -152,7 +152,7 @@ def _translate_classifier(checkpoint: dict, model: nn.Module) -> None:
 
 
 def _use_own_names(checkpoint: dict) -> None:
-    """Put weights, bare ones too, where EMA hooks look, by the names that they look for."""
+    """Put weights, including bare ones, under the names that EMA hooks expect."""
     weights = checkpoint.setdefault('state_dict', copy.copy(checkpoint))
     for key in pretrained.only_tensors(weights):
         weights[key.removeprefix('module.')] = weights.pop(key)
@@ -161,7 +161,7 @@ def _use_own_names(checkpoint: dict) -> None:
 def _require_all(checkpoint: dict, model: nn.Module) -> None:
     """Raise unless the checkpoint has each weight of the model in its shape."""
     own = model.state_dict()
-    # Older checkpoints lack these counters; MMEngine does without them, too.
+    # Older checkpoints lack these counters, and MMEngine does not need them.
     counters = [key for key in own if key.endswith('num_batches_tracked')]
     _require_fit(checkpoint, own, counters, tables={})
 
@@ -176,7 +176,7 @@ def _require_fit(checkpoint: dict, own: dict, optional: Collection[str], tables:
     own = pretrained.only_tensors(own)
     weights = pretrained.only_tensors(checkpoint['state_dict'])
     if not weights:
-        raise CheckpointError('the checkpoint holds no weights')
+        raise CheckpointError('the checkpoint contains no weights')
     ready, report = pretrained.adapt(weights, own, optional, tables)
     if problems := report.problems():
         raise CheckpointError(
@@ -189,14 +189,14 @@ def _require_fit(checkpoint: dict, own: dict, optional: Collection[str], tables:
 
 
 def _likely_cause(report: LoadReport, weights: Weights, own: Weights) -> str:
-    """What the user most likely did, and what to do about it."""
+    """The most likely mistake, and how to correct it."""
     trunk, own_trunk = (pretrained.split_prefix(every)[0] for every in (weights, own))
     found, wanted = identify(trunk), identify(own_trunk)
     if not report.loaded and not report.mismatched:
         alone = not any(key.startswith('backbone.') for key in weights)
         if alone and found.kind:
             return (
-                'It holds a backbone alone: give it to ptnt train as --pretrained, or as '
+                'It contains a backbone alone: give it to ptnt train as --pretrained, or as '
                 "model.backbone.init_cfg=dict(type='Pretrained', checkpoint=...)"
             )
         return f'It looks like {looks_like(trunk)}: give a checkpoint of this model'
@@ -212,21 +212,21 @@ def _likely_cause(report: LoadReport, weights: Weights, own: Weights) -> str:
         )
     wrong = [*report.missing, *report.mismatched]
     if report.mismatched and not any(key.startswith(('backbone.', 'neck.')) for key in wrong):
-        return 'Its heads probably predict another number of classes: set num_classes to its own'
+        return 'Its heads probably predict another number of classes: set num_classes to match'
     return 'It was trained with another config: give that config, or another checkpoint'
 
 
 def _keep_to_work_dir(runner: Any, checkpoint: dict) -> None:
-    """Forget files outside the work_dir that a checkpoint claims as its own: MMEngine deletes them.
+    """Drop a checkpoint's references to files outside the work_dir, which MMEngine would delete.
 
-    It does so with the former best checkpoint, and with outdated ones.
+    It deletes the previous best checkpoint, and outdated ones.
     """
     info = checkpoint.get('message_hub', {}).get('runtime_info', {})
     work_dir = Path(runner.work_dir).resolve()
     for key in [key for key in info if str(key).startswith('best_ckpt')]:
         if Path(str(info[key])).resolve().parent != work_dir:
             del info[key]
-            runner.logger.warning(f'{key} of the checkpoint is not in {work_dir}: forgotten')
+            runner.logger.warning(f'{key} of the checkpoint is not in {work_dir}: ignored')
     steps = info.get('keep_ckpt_ids', [])
     if not isinstance(steps, list) or not all(type(step) is int for step in steps):
         del info['keep_ckpt_ids']

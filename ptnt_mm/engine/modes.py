@@ -1,4 +1,4 @@
-"""Ways to train that a flag switches on: each brings its settings into a config."""
+"""Training modes that a flag enables, each as settings in a config."""
 
 import torch
 from mmengine.config import Config
@@ -9,7 +9,7 @@ from ptnt_mm.utils.errors import UserError
 
 
 def use_deterministic(config: Config) -> None:
-    """Choose operations that always give the same numbers; slower on a GPU."""
+    """Use deterministic operations, which are slower on a GPU."""
     config.randomness = dict(config.get('randomness') or {}, deterministic=True)
 
 
@@ -17,11 +17,11 @@ def use_mixed_precision(config: Config) -> None:
     """Compute in bfloat16, or in float16 on an older GPU.
 
     Raises:
-        UserError: There is no accelerator, or the config has no ``optim_wrapper``.
+        UserError: if there is no accelerator, or the config has no ``optim_wrapper``.
     """
     require_accelerator('--amp')
     require_keys(config, ('optim_wrapper',))
-    # bfloat16 has the range of float32: nothing overflows, as it can in float16.
+    # bfloat16 has the range of float32, so nothing overflows; float16 can.
     has_bfloat16 = torch.cuda.is_bf16_supported(including_emulation=False)
     config.optim_wrapper.type = 'AmpOptimWrapper'
     config.optim_wrapper.dtype = 'bfloat16' if has_bfloat16 else 'float16'
@@ -31,7 +31,7 @@ def use_sync_bn(config: Config) -> None:
     """Compute BatchNorm over the images of all GPUs.
 
     Raises:
-        UserError: There is no accelerator.
+        UserError: if there is no accelerator.
     """
     require_accelerator('--sync-bn')
     config.sync_bn = 'torch'
@@ -41,7 +41,7 @@ def scale_learning_rate(config: Config) -> None:
     """Scale the learning rate with the batch.
 
     Raises:
-        UserError: The config names no ``base_batch_size`` that the learning rate belongs to.
+        UserError: if the config has no ``base_batch_size`` that the learning rate belongs to.
     """
     if 'base_batch_size' not in (config.get('auto_scale_lr') or {}):
         raise UserError(

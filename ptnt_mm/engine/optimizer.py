@@ -1,4 +1,4 @@
-"""Which parameters an optimizer treats alike: few groups, checked, and by depth if asked."""
+"""Parameter groups of an optimizer: merged, checked, and optionally by depth."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,16 +13,16 @@ Group = dict[str, Any]
 """Parameters, under 'params', and their settings, such as 'lr' and 'weight_decay'."""
 
 IDLE = "is part of no parameter's name, so it would do nothing"
-"""What is wrong with :func:`idle_custom_keys`."""
+"""Message about :func:`idle_custom_keys`."""
 
 
 @OPTIM_WRAPPER_CONSTRUCTORS.register_module()
 class CheckedOptimWrapperConstructor(DefaultOptimWrapperConstructor):
-    """MMEngine's default constructor, with custom keys checked and groups joined.
+    """MMEngine's default constructor with checked custom keys and merged groups.
 
-    MMEngine makes one group of every parameter, which keeps fused and foreach optimizers from
-    working on many at once. Its ``paramwise_cfg`` is taken as it is, but for one thing: where a
-    custom key says nothing of weight decay, ``flat_decay_mult`` holds there too.
+    MMEngine makes a group for every parameter, which keeps fused and foreach optimizers from
+    processing many at once. Its ``paramwise_cfg`` keeps its meaning with one exception: where a
+    custom key does not set the weight decay, ``flat_decay_mult`` applies there too.
     """
 
     def add_params(
@@ -44,7 +44,7 @@ class CheckedOptimWrapperConstructor(DefaultOptimWrapperConstructor):
             params[:] = _joined(self.adjust(params, module))
 
     def adjust(self, groups: list[Group], model: nn.Module) -> list[Group]:
-        """What a subclass changes in the groups, of one parameter each, before they are joined."""
+        """Change the groups, one per parameter, before they are merged; for subclasses."""
         return groups
 
     def _spare_flat(self, groups: list[Group]) -> None:
@@ -68,9 +68,9 @@ class LayerDecayOptimWrapperConstructor(CheckedOptimWrapperConstructor):
     """Lower learning rates for layers nearer the image.
 
     A parameter of the backbone at depth d of D learns at ``lr * decay_rate ** (D - 1 - d)``;
-    ``paramwise_cfg=dict(decay_rate=...)`` sets the rate, beside MMEngine's other keys. Depths are
-    the backbone's own: it has ``get_layer_depth(name, prefix) -> (d, D)``, as PyramidTNT and the
-    backbones of mmpretrain do.
+    ``paramwise_cfg=dict(decay_rate=...)`` sets the rate, besides MMEngine's other keys. The
+    backbone defines the depths in ``get_layer_depth(name, prefix) -> (d, D)``, as PyramidTNT and
+    the backbones of mmpretrain do.
     """
 
     def adjust(self, groups: list[Group], model: nn.Module) -> list[Group]:
@@ -78,7 +78,7 @@ class LayerDecayOptimWrapperConstructor(CheckedOptimWrapperConstructor):
 
         Raises:
             UserError: if ``decay_rate`` is missing or not in (0, 1], or if the model's backbone
-                does not tell its depths.
+                does not define depths.
         """
         decay_rate = self.paramwise_cfg.get('decay_rate')
         if not isinstance(decay_rate, (int, float)) or not 0 < decay_rate <= 1:
@@ -89,7 +89,7 @@ class LayerDecayOptimWrapperConstructor(CheckedOptimWrapperConstructor):
         backbone = getattr(model, 'backbone', None)
         if not hasattr(backbone, 'get_layer_depth'):
             raise UserError(
-                f'{type(backbone).__name__} does not tell the depth of its layers: give it '
+                f'{type(backbone).__name__} does not define the depth of its layers: give it '
                 'get_layer_depth(name, prefix), or use another optim_wrapper.constructor'
             )
         prefix = 'backbone.'
@@ -111,7 +111,7 @@ def idle_custom_keys(paramwise_cfg: Mapping, model: nn.Module) -> list[str]:
 
 
 def _joined(groups: list[Group]) -> list[Group]:
-    """One group for all parameters of the same settings, in the order of their first ones."""
+    """Merge groups with the same settings, in the order of their first parameters."""
     joined: dict[tuple, Group] = {}
     for group in groups:
         settings = {key: value for key, value in group.items() if key != 'params'}

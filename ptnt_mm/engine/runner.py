@@ -1,4 +1,4 @@
-"""MMEngine's runner with a console that one can read, and the first lines of its log."""
+"""MMEngine's runner with a readable console, and the first lines of its log."""
 
 import logging
 import shlex
@@ -17,9 +17,9 @@ from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.utils.versions import VERSIONS, installed
 
 TRACEBACK = 'What failed:'
-"""Begins a message for the log file, whose gist the console has in one line."""
+"""Prefix of a message for the log file that the console summarises in one line."""
 
-# By the first words of a message: one line per parameter, or pages that are in the log file too.
+# First words of messages with one line per parameter, or pages that are in the log file too.
 _BULK = (
     'paramwise_options -- ',
     'Config:\n',
@@ -32,10 +32,10 @@ _PACKAGES = ('ptnt_mm', 'torchvision', 'mmcv', 'numpy', *VERSIONS)
 
 
 class QuietRunner(Runner):
-    """A runner whose bulk messages go to the log file and not to the console."""
+    """A runner whose long messages go to the log file and not to the console."""
 
     checkpoint: dict | None = None
-    """What was read of the checkpoint to resume, on the CPU; None to read it."""
+    """Loaded content of the checkpoint to resume, on the CPU; None to read it."""
 
     def build_logger(
         self, log_level: int | str = 'INFO', log_file: str | None = None, **kwargs
@@ -55,7 +55,7 @@ class QuietRunner(Runner):
         """Load weights as ``Runner.load_checkpoint`` does, but read no file twice."""
         if self.checkpoint is None:
             return super().load_checkpoint(filename, *args, **kwargs)
-        # From here on MMEngine alone holds it, and frees it when all is copied.
+        # From here on only MMEngine references it, and frees it after copying.
         checkpoint, self.checkpoint = self.checkpoint, None
         self.call_hook('after_load_checkpoint', checkpoint=checkpoint)
         model = self.model.module if is_model_wrapper(self.model) else self.model
@@ -73,13 +73,14 @@ def _fits_the_console(record: logging.LogRecord) -> bool:
 def log_file() -> Path:
     """The file that MMEngine's current logger writes."""
     handlers = MMLogger.get_current_instance().handlers
-    return next(Path(one.baseFilename) for one in handlers if isinstance(one, logging.FileHandler))
+    files = (item for item in handlers if isinstance(item, logging.FileHandler))
+    return Path(next(files).baseFilename)
 
 
 def how_to_repeat(command: Sequence[str], weights: str | None) -> Iterator[str]:
-    """Lines that a log needs beside MMEngine's own, so that its run can be repeated.
+    """Lines that make a run repeatable from its log, in addition to MMEngine's.
 
-    They name the command, if there was one, versions, operators, revision and starting weights.
+    They contain the command, if there was one, versions, operators, revision and starting weights.
     """
     if command:
         yield f'Command: {shlex.join(command)} in {Path.cwd()}'

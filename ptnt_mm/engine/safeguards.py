@@ -1,4 +1,4 @@
-"""The hooks and the loop that every run gets, whatever its config says."""
+"""The hooks and the loop that every run gets, whatever its config."""
 
 from collections.abc import Mapping
 
@@ -9,17 +9,17 @@ from ptnt_mm.zoo import config_root
 
 
 def safeguards() -> list[dict]:
-    """The settings of the hooks: ``configs/_base_/hooks.py`` is the list of them."""
+    """The settings of the hooks, from ``configs/_base_/hooks.py``."""
     return Config.fromfile(config_root() / '_base_' / 'hooks.py').custom_hooks
 
 
 def use_safeguards(config: Config) -> None:
-    """Add what a config of another package does not name; what it names keeps its settings."""
+    """Add hooks that a config lacks; hooks that it has keep their settings."""
     hooks = list(config.get('custom_hooks') or [])
     named = {kind_of(hook) for hook in hooks if isinstance(hook, Mapping)}
     config.custom_hooks = hooks + [hook for hook in safeguards() if hook.type not in named]
     defaults = config.get('default_hooks') or {}
-    # MMEngine adds its own where there is none; None says that no checkpoints are wanted.
+    # MMEngine adds its own if the key is missing; None disables checkpoints.
     checkpoint = defaults.get('checkpoint', dict(type='CheckpointHook', interval=1))
     if checkpoint is not None and kind_of(checkpoint) == 'CheckpointHook':
         checkpoint = dict(checkpoint, type='WholeCheckpointHook')
@@ -29,7 +29,7 @@ def use_safeguards(config: Config) -> None:
 
 
 def _repeatable(loop: Mapping) -> dict:
-    """Settings of a loop, with ours in place of MMEngine's iteration-based one."""
+    """Settings of a loop, with our loop in place of MMEngine's iteration-based one."""
     settings = dict(loop)
     if 'type' not in settings and settings.get('by_epoch') is False:
         # MMEngine's other name for it.

@@ -1,4 +1,4 @@
-"""The weights that a training starts from: pretrained ones, a whole model's, or its own so far."""
+"""Decide where a run starts from: a pretrained backbone, a whole model, or a checkpoint."""
 
 import os
 from collections.abc import Iterator
@@ -16,20 +16,27 @@ from ptnt_mm.models.pretrained import pretrained_init
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import printable
 
-# What belongs to a start, and not to the experiment; the seed goes on.
-_OF_A_START = ('load_from', 'resume', 'work_dir', 'launcher', 'model.backbone.init_cfg', 'env_cfg')
-_OF_A_START += ('randomness.seed',)
+# Settings of one start rather than of the experiment; the seed is kept.
+_PER_START_KEYS = (
+    'load_from',
+    'resume',
+    'work_dir',
+    'launcher',
+    'model.backbone.init_cfg',
+    'env_cfg',
+)
+_PER_START_KEYS += ('randomness.seed',)
 
 
 @dataclass(frozen=True)
 class Start:
-    """What a training starts from.
+    """The start of a run.
 
     Attributes:
-        weights: The file or address of weights, or of the checkpoint that is continued; None for
-            random numbers.
-        checkpoint: What was read of the checkpoint that is continued; None if none is.
-        stored: The settings of the run that wrote it; none if they are not known.
+        weights: The file or address of weights, or of the checkpoint to continue from; None for
+            random initialisation.
+        checkpoint: The loaded content of the checkpoint to continue from; None without one.
+        stored: The settings of the run that wrote it; empty if unknown.
     """
 
     weights: str | None
@@ -44,19 +51,19 @@ def choose_start(
     resume: str | None = None,
     seed: int | None = None,
 ) -> Start:
-    """Bring into a config what its training starts from.
+    """Write the start of a run into its config.
 
     Args:
-        config: Is changed.
-        work_dir: Where ``resume='auto'`` looks.
-        pretrained: A backbone's weights. A training that is continued does not need them any more,
-            but its command may well be repeated with them.
-        resume: A checkpoint to continue from, or 'auto' for the newest of the work dir. If there is
-            none yet, the training starts at its beginning.
-        seed: Of every random choice; None for the config's, or that of the run that is continued.
+        config: Changed in place.
+        work_dir: Where ``resume='auto'`` searches.
+        pretrained: A backbone's weights. A resumed run no longer needs them, but its command may
+            be repeated with them.
+        resume: A checkpoint to continue from, or 'auto' for the newest in the work dir. If there is
+            none yet, the run starts from the beginning.
+        seed: Seed of every random choice; None for the config's, or that of the resumed run.
 
     Raises:
-        UserError: if something is not there, cannot be read, or contradicts something else.
+        UserError: if a file is missing or cannot be read, or if arguments contradict each other.
     """
     if seed is not None:
         config.randomness = dict(config.get('randomness') or {}, seed=seed)
@@ -72,14 +79,14 @@ def choose_start(
         goes_on_with = (config.get('randomness') or {}).get('seed')
         if seed not in (None, goes_on_with):
             raise UserError(
-                f'--seed {seed}: the training that --resume continues has seed {goes_on_with}: '
+                f'--seed {seed}: the run that --resume continues has seed {goes_on_with}: '
                 'leave --seed out'
             )
     if pretrained is not None and not config.get('resume'):
         if config.get('load_from'):
             raise UserError(
                 f'--pretrained {pretrained}: the whole model starts from {config.load_from}, which '
-                'holds its backbone, too: leave --pretrained or --load-from (load_from in the '
+                'contains the backbone too: leave --pretrained or --load-from (load_from in the '
                 'config) out'
             )
         use_pretrained(config, pretrained)
@@ -87,7 +94,7 @@ def choose_start(
 
 
 def use_pretrained(config: Config, path: str) -> None:
-    """Start the backbone from a file, and keep the statistics of its stem, if it has any.
+    """Start the backbone from a file, and freeze the statistics of its stem, if it has any.
 
     Raises:
         UserError: if the config's model has no backbone.
@@ -103,10 +110,10 @@ def use_pretrained(config: Config, path: str) -> None:
 
 
 def _use_resume(config: Config, file: str, content: dict) -> tuple[dict, ConfigDict]:
-    """Continue from a checkpoint, which holds all weights: a pretrained file is not needed.
+    """Continue from a checkpoint, which contains all weights: no pretrained file is needed.
 
-    The seed goes on too, whatever the config says: MMEngine would give it to everything but the
-    order of the images. Gives what was read, without the stored config, and its settings.
+    The seed is kept too, whatever the config: MMEngine would use it for everything but the order of
+    the images. Returns the content without the stored config, and the stored settings.
     """
     config.load_from = file
     stored = stored_config(content['meta'].get('cfg', ''))
@@ -118,27 +125,27 @@ def _use_resume(config: Config, file: str, content: dict) -> tuple[dict, ConfigD
         backbone.init_cfg = None
         began_frozen = flat_settings(stored).get('model.backbone.norm_eval') == 'True'
         if began_frozen and not backbone.get('norm_eval'):
-            # The training was begun with --pretrained.
+            # The run was started with --pretrained.
             _freeze_stem(backbone)
     return without_config(content), stored
 
 
 def changes(stored: ConfigDict, config: Config) -> Iterator[str]:
-    """What differs between stored settings, if they are known, and the runner's; a line each."""
+    """Differences between stored settings, if known, and the runner's; a line each."""
     if not stored:
         return
     before, now = flat_settings(stored), flat_settings(stored_config(config.pretty_text))
     for key in sorted(before.keys() | now.keys()):
-        if before.get(key) != now.get(key) and not key.startswith(_OF_A_START):
+        if before.get(key) != now.get(key) and not key.startswith(_PER_START_KEYS):
             line = f'{key} was {before.get(key, "not set")}, is {now.get(key, "not set")}'
             yield printable(line, 1000)
 
 
 def check_start(config: Config) -> str | None:
-    """Look for the weights that training starts from, and return their file or address.
+    """Check that the starting weights exist, and return their file or address.
 
     Raises:
-        UserError: if a file is missing, or if what starts from random numbers is frozen.
+        UserError: if a file is missing, or if a frozen part starts from random initialisation.
     """
     backbone = config.model.get('backbone') or {}
     weights = starting_weights(config)
@@ -151,18 +158,18 @@ def check_start(config: Config) -> str | None:
     if not trains and is_of_family(backbone, scope_of(config)):
         norms = 'model.backbone.norm_eval=False, model.backbone.norm_cfg.requires_grad=True and '
         raise UserError(
-            'the stem is frozen but starts from random numbers, so it would never learn: give '
-            f'weights with --pretrained PATH, or set {norms * (backbone.type == "PyramidTNT")}'
+            'the stem is frozen but starts from random initialisation, so it would never learn: '
+            f'give weights with --pretrained PATH, or set {norms * (backbone.type == "PyramidTNT")}'
             'model.backbone.frozen_stages=-1'
         )
     return None
 
 
 def starting_weights(config: Config) -> str | None:
-    """The file that training starts from, or None for random numbers.
+    """The file that training starts from, or None for random initialisation.
 
     Raises:
-        CheckpointError: if ``init_cfg`` promises pretrained weights and names no file.
+        CheckpointError: if ``init_cfg`` is of type Pretrained but has no file.
     """
     if config.get('load_from'):
         return config.load_from
@@ -171,6 +178,6 @@ def starting_weights(config: Config) -> str | None:
 
 
 def _freeze_stem(backbone: dict) -> None:
-    """A batch of 2 images is too small for statistics: keep those of the pretraining."""
+    """Keep the statistics of the pretraining: a batch of 2 images is too small for them."""
     backbone.norm_cfg = dict(backbone.get('norm_cfg') or dict(type='BN'), requires_grad=False)
     backbone.norm_eval = True

@@ -13,11 +13,11 @@ from ptnt_mm.registry import LOOPS
 
 @LOOPS.register_module()
 class RepeatableIterBasedTrainLoop(IterBasedTrainLoop):
-    """MMEngine's loop, but a training that is resumed goes on at once, as if it had never stopped.
+    """MMEngine's loop, but a resumed run continues at once, as if it had never stopped.
 
-    MMEngine's loads and augments all images again that were seen before the stop, and what its
-    workers draw depends on their number and on their past. It also starts them before any hook is
-    called. Takes the same arguments.
+    MMEngine's loop loads and augments all images again that were used before the stop, and the
+    random numbers of its workers depend on their number and their past. It also starts them before
+    any hook is called. This loop takes the same arguments.
     """
 
     def __init__(
@@ -36,9 +36,9 @@ class RepeatableIterBasedTrainLoop(IterBasedTrainLoop):
         super().__init__(runner, loader, max_iters, val_begin, val_interval, dynamic_intervals)
 
     def run(self) -> nn.Module:
-        """Train from the iteration that the runner resumed, or from the first; the model."""
+        """Train from the resumed iteration, or from the first; return the model."""
         self.runner.call_hook('before_train')
-        # Hooks know the whole training as one epoch.
+        # For hooks, the whole run is one epoch.
         self.runner.call_hook('before_train_epoch')
         self.dataloader.begin(self.runner.seed, self.iter)
         with closing(iter(self.dataloader)) as self.dataloader_iterator:
@@ -55,7 +55,7 @@ class RepeatableIterBasedTrainLoop(IterBasedTrainLoop):
 
 
 def where(runner: Any) -> str:
-    """The present iteration, in words, counted from 1."""
+    """The current iteration, in words, counted from 1."""
     iteration = f'iteration {runner.iter + 1}'
     if isinstance(runner.train_loop, IterBasedTrainLoop):
         return iteration

@@ -1,4 +1,4 @@
-"""The folder of a run: what it holds, starting over in it, and keeping others out."""
+"""The work dir of a run: finding checkpoints, starting over, and locking."""
 
 import errno
 import fcntl
@@ -16,7 +16,7 @@ from mmengine.dist import master_only
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
 
-from ptnt_mm.checkpoints.read import read
+from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.utils.atomic_files import check_room
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import printable
@@ -32,14 +32,16 @@ _CHECKPOINT = re.compile(r'(epoch|iter|best_.+)_(\d+)\.pth')
 
 
 def choose_work_dir(config: Config, asked: Path | None) -> Path:
-    """The work dir, made: as asked, or as the config says, or ``work_dirs/<config>``.
+    """Create the work dir: the given one, the config's, or ``work_dirs/<config>``.
 
     Raises:
-        UserError: if it cannot be written to, or nothing names it.
+        UserError: if it cannot be written to, or is given nowhere.
     """
     asked = asked or config.get('work_dir')
     if not asked and not config.filename:
-        raise UserError('the config was read from no file that could name the work dir: give one')
+        raise UserError(
+            'the config was not read from a file, so there is no default work dir: give one'
+        )
     work_dir = Path(asked or Path('work_dirs', Path(config.filename).stem))
     if work_dir.is_file():
         raise UserError(f'{work_dir} is a file, not a folder: choose another --work-dir')
@@ -57,15 +59,15 @@ def choose_work_dir(config: Config, asked: Path | None) -> Path:
 
 @contextmanager
 def locked(work_dir: Path) -> Iterator[None]:
-    """Keep others out of a work dir.
+    """Lock a work dir against other processes.
 
-    The system gives the lock back when the process ends, however it ends: a file that a killed run
-    left keeps nobody out. A record lock, which the workers of data loaders do not inherit: they
-    outlive a killed training by seconds. Shared file systems carry it to other machines; where one
-    knows no locks, nobody is kept out.
+    The system releases the lock when the process ends, however it ends: a file that a killed run
+    left does not lock. It is a record lock, which the workers of data loaders do not inherit: they
+    outlive a killed run by seconds. Shared file systems propagate it to other machines; one without
+    locks does not lock.
 
     Raises:
-        UserError: if another process trains there; names its machine and process id.
+        UserError: if another process trains there, with its machine and process id.
     """
     with (work_dir / '.lock').open('a+') as file:
         try:
@@ -86,17 +88,17 @@ def locked(work_dir: Path) -> Iterator[None]:
 def latest_checkpoint(work_dir: Path) -> Path | None:
     """Find the newest checkpoint that can be read; None if there is none.
 
-    The one that MMEngine's pointer names comes first, then those of the most steps.
+    The target of MMEngine's pointer comes first, then those with the most steps.
     """
     found = _first_readable(_newest_first(work_dir), _read_all)
     return found and found[0]
 
 
 def checkpoint_to_use(config: Config, asked: str | None) -> str:
-    """The checkpoint that was asked for, or the best one in a config's work dir, or the newest.
+    """The given checkpoint, or the best one in a config's work dir, or the newest.
 
     Raises:
-        UserError: if none was asked for, and none is there.
+        UserError: if none was given, and none is there.
     """
     if asked is not None:
         return asked
@@ -104,12 +106,12 @@ def checkpoint_to_use(config: Config, asked: str | None) -> str:
     best = [path for path in _checkpoints(work_dir) if path.name.startswith('best_')]
     found = _first_readable([*best[::-1], *_newest_first(work_dir)], _read_all)
     if found is None:
-        raise UserError(f'{work_dir} holds no checkpoint: train first, or name one')
+        raise UserError(f'{work_dir} contains no checkpoint: train first, or give one')
     return str(found[0])
 
 
 def work_dir_of(folder: Path) -> Path:
-    """The work dir that a folder is, or that it holds if it is a project's."""
+    """The folder itself, or the work dir in it if it is a project."""
     inside = folder / PROJECT_WORK_DIR
     return inside if inside.is_dir() else folder
 
@@ -118,7 +120,7 @@ def read_latest_checkpoint(work_dir: Path) -> tuple[Path, dict] | tuple[None, No
     """Find and read the newest checkpoint that a run can continue from, in the same order.
 
     Raises:
-        UserError: There are checkpoints, but none of them can be continued from.
+        UserError: if there are checkpoints, but none of them can be continued from.
     """
     found = _first_readable(_newest_first(work_dir), read_resumable)
     if found is None and _newest_first(work_dir):
@@ -133,21 +135,21 @@ def read_resumable(path: str | Path) -> dict:
     """Read a checkpoint that a run can continue from.
 
     Raises:
-        UserError: It cannot be read, or holds weights only.
+        UserError: if it cannot be read, or contains weights only.
     """
-    content = read(path)
-    # MMEngine saves the best ones without an optimizer, and would go on with a fresh one.
+    content = read_checkpoint(path)
+    # MMEngine saves the best ones without an optimizer, and would continue with a new one.
     if 'meta' not in content or 'optimizer' not in content:
         raise UserError(
-            f'{path}: holds weights only; start from them with --load-from, or with --pretrained '
-            "if they are a backbone's alone"
+            f'{path}: contains weights only; start from them with --load-from, or with '
+            "--pretrained if they are a backbone's alone"
         )
     return content
 
 
 def _read_all(path: Path) -> dict:
     """Read and check all bytes of a checkpoint; on the meta device, none are kept."""
-    return read(path, 'meta')
+    return read_checkpoint(path, 'meta')
 
 
 def _first_readable(
@@ -165,7 +167,7 @@ def _first_readable(
 
 def _newest_first(work_dir: Path) -> list[Path]:
     newest = [path for path in _checkpoints(work_dir) if not path.name.startswith('best_')][::-1]
-    # The path was written as it was typed: the file lies beside the pointer.
+    # The path was stored as it was typed: the file is beside the pointer.
     named = work_dir / Path(_pointed_at(work_dir)).name
     pointed = [named] if os.path.isfile(named) else []
     return list(dict.fromkeys([*pointed, *newest]))
@@ -191,18 +193,18 @@ def earlier_run(work_dir: Path) -> list[Path]:
 
 
 def require_fresh(work_dir: Path) -> None:
-    """Raise a UserError if the folder holds checkpoints of an earlier run."""
+    """Raise a UserError if the folder contains checkpoints of an earlier run."""
     # A `filename_tmpl` or an `out_dir` may hide them, but MMEngine's pointer is always here.
     checkpoints = [*work_dir.glob('last_checkpoint'), *_checkpoints(work_dir)]
     if checkpoints:
         raise UserError(
-            f'{work_dir} holds checkpoints of an earlier run ({checkpoints[-1].name}): continue it '
-            'with --resume, throw it away with --overwrite, or choose another --work-dir'
+            f'{work_dir} contains checkpoints of an earlier run ({checkpoints[-1].name}): continue '
+            'it with --resume, delete it with --overwrite, or choose another --work-dir'
         )
 
 
 class RemoveHook(Hook):
-    """Throw files and folders away when training begins: all was built and loaded by then."""
+    """Delete files and folders when training begins, after everything was built and loaded."""
 
     def __init__(self, paths: list[Path]):
         self.paths = paths
@@ -216,7 +218,7 @@ class RemoveHook(Hook):
 
 
 def _checkpoints(work_dir: Path) -> list[Path]:
-    """The files that MMEngine's checkpoint hook wrote, those of the most steps last."""
+    """The files that MMEngine's checkpoint hook wrote, those with the most steps last."""
     steps = {path: _CHECKPOINT.fullmatch(path.name) for path in work_dir.glob('*.pth')}
     found = [path for path, match in steps.items() if match]
     return sorted(found, key=lambda path: (int(steps[path][2]), path.name))

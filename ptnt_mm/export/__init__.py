@@ -1,4 +1,4 @@
-"""From a model to a file for other runtimes: what ``ptnt export`` does.
+"""Export of a model to a file for other runtimes, for ``ptnt export``.
 
-``ptnt_mm.deploy`` runs the file, without torch.
+``ptnt_mm.deploy`` runs the file without torch.
 """

@@ -1,4 +1,4 @@
-"""Whether an exported network finds what the host finds: boxes matched one to one."""
+"""Compare the results of an exported network with the host's; boxes are matched one to one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,27 +10,27 @@ from torch import Tensor
 
 from ptnt_mm.deploy.pixels import paste
 from ptnt_mm.deploy.runtimes import Run
-from ptnt_mm.export.networks import EndToEndModel
+from ptnt_mm.export.end_to_end import EndToEndModel
 
 TOLERANCE = 1e-3
-"""Of boxes in image sides, of scores, and of the share of pixels that differ."""
+"""Tolerance for boxes in image sides, for scores, and for the share of different pixels."""
 
 
 @dataclass
 class Differences:
     """The largest differences of one image; a missing kind was not compared.
 
-    They are of 'boxes' in image sides, of 'scores', of 'masks' and 'labels' in shares of pixels, of
+    The kinds are 'boxes' in image sides, 'scores', 'masks' and 'labels' in shares of pixels, and
     'maps' in shares of the largest value.
     """
 
     size: tuple[int, int]  # the image's height and width
     largest: dict[str, float] = field(default_factory=dict)  # by kind
     matched: int = 0  # boxes
-    unmatched: int = 0  # boxes that only one side has, whose scores are not at the limit
+    unmatched: int = 0  # boxes on one side only, whose scores are not at the limit
 
     def note(self, kind: str, difference: np.ndarray | float) -> None:
-        """Remember the largest difference of a kind."""
+        """Keep the largest difference of a kind."""
         largest = np.abs(difference).max(initial=0.0)
         # Python's max would drop a NaN.
         self.largest[kind] = float(np.maximum(self.largest.get(kind, 0.0), largest))
@@ -40,7 +40,7 @@ class Differences:
         return not self.unmatched and all(v <= tolerance for v in self.largest.values())
 
     def __str__(self) -> str:
-        """One line for the user."""
+        """A summary in one line."""
         boxes = f'{self.matched} boxes matched, {self.unmatched} not; ' * ('boxes' in self.largest)
         found = ', '.join(f'{kind} {value:.1e}' for kind, value in self.largest.items())
         return f'{self.size[0]}x{self.size[1]}: {boxes}largest differences: {found}'
@@ -50,7 +50,7 @@ class Differences:
 def compare(
     run: Run, network: EndToEndModel, image: np.ndarray, size: tuple[int, int]
 ) -> Differences:
-    """Compare an exported network with what it was exported of, on one image.
+    """Compare an exported network with its original on one image.
 
     The image, (H, W, 3) uint8, RGB, may be padded: ``size`` is the height and width of the rest.
     """
@@ -73,7 +73,7 @@ def compare(
 
 
 def _predicted(network: EndToEndModel, image: Tensor, size: tuple[int, int]) -> BaseDataElement:
-    """What the host itself finds in a normalised image (1, 3, H, W)."""
+    """The host's predictions for a normalised image (1, 3, H, W)."""
     height, width = image.shape[2:]
     meta = dict(
         img_shape=size,
@@ -92,16 +92,16 @@ def _compare_boxes(
     expected: BaseDataElement,
     threshold: float | None,
 ) -> None:
-    """Pair boxes of one class that are nearest, the host's best first, each at most once.
+    """Pair the nearest boxes of each class, the host's best first, each at most once.
 
-    Boxes farther from each other than a hundredth of the image's side are not a pair.
+    Boxes farther apart than a hundredth of the image's side are not paired.
     """
     side = max(differences.size)
     is_box = found['labels'] >= 0
     found = {name: values[is_box] for name, values in found.items()}
     boxes, scores, labels = (expected[key].numpy() for key in ('bboxes', 'scores', 'labels'))
     far = np.abs(found['boxes'][:, None] - boxes).max(axis=2) / side
-    # NaN is near to nothing.
+    # NaN matches nothing.
     far[(found['labels'][:, None] != labels) | np.isnan(far)] = np.inf
     pairs = []
     for j in range(len(boxes)):

@@ -1,4 +1,4 @@
-"""What an export does with a config's test set: resizing, some images, and an evaluation."""
+"""A config's test set in an export: resizing, a few images, and an evaluation."""
 
 import copy
 from collections.abc import Iterator
@@ -23,9 +23,9 @@ from ptnt_mm.utils.errors import UserError
 
 
 def resizing(config: Config) -> tuple[list[int] | None, bool]:
-    """Width and height that the test pipeline resizes into, and whether shapes are kept.
+    """Width and height that the test pipeline resizes into, and whether it keeps the aspect ratio.
 
-    A UserError names a step that changes images in another way, which ``ptnt_mm.deploy`` cannot.
+    Raises a UserError for a step that changes images in a way unsupported by ``ptnt_mm.deploy``.
     """
     scale, keep_ratio = None, True
     for step in next(data_sets(config, 'test')).pipeline:
@@ -36,7 +36,7 @@ def resizing(config: Config) -> tuple[list[int] | None, bool]:
             keep_ratio = bool(step.get('keep_ratio', False))
         elif not kind.startswith(('Load', 'Pack')):
             raise UserError(
-                f'the test pipeline has {kind}: exported files know Resize with a scale alone. '
+                f'the test pipeline has {kind}: exported files support only Resize with a scale. '
                 'Give a config without that step'
             )
     return scale, keep_ratio
@@ -52,7 +52,7 @@ def images_of(folder: Path) -> Iterator[np.ndarray]:
 
 
 def test_images(config: Config, number: int) -> list[np.ndarray]:
-    """The first images of the test set, or patterns where it is not there."""
+    """The first images of the test set, or patterns if it is missing."""
     for data_set in data_sets(config, 'test'):
         for path in data_set.paths():
             if path.is_dir():
@@ -61,7 +61,7 @@ def test_images(config: Config, number: int) -> list[np.ndarray]:
 
 
 def pattern(seed: int, size: tuple[int, int] = (480, 640)) -> np.ndarray:
-    """Coloured blocks with noise, (H, W, 3) uint8, where there are no images."""
+    """Coloured blocks with noise, (H, W, 3) uint8, as a replacement for images."""
     random = np.random.default_rng(seed)
     coarse = random.integers(0, 224, (*reduced(size, 32), 3))
     blocks = coarse.repeat(32, axis=0).repeat(32, axis=1)[: size[0], : size[1]]
@@ -70,13 +70,13 @@ def pattern(seed: int, size: tuple[int, int] = (480, 640)) -> np.ndarray:
 
 @MODELS.register_module()
 class DeployedModel(BaseModel):
-    """An exported file in place of a model, for MMEngine's test loop.
+    """An exported file as a model for MMEngine's test loop.
 
-    It reads, resizes and pads images itself, as it does without a host.
+    It reads, resizes and pads images itself, as without a host.
 
     Args:
         file: The file.
-        runtime: What runs it; by default the one that the suffix belongs to.
+        runtime: The runtime; by default chosen by the suffix.
         data_preprocessor: Not used.
     """
 
@@ -86,7 +86,8 @@ class DeployedModel(BaseModel):
 
     def test_step(self, data: dict) -> list:
         """Fill in the predictions of a batch of samples."""
-        return [fill_sample(one, self._deployed(one.img_path)) for one in data['data_samples']]
+        samples = data['data_samples']
+        return [fill_sample(sample, self._deployed(sample.img_path)) for sample in samples]
 
     def forward(self, *args: Any, **options: Any) -> None:
         """Not used: there is nothing to train."""

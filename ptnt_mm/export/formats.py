@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 
-from ptnt_mm.deploy.about import KEY, About, with_about
-from ptnt_mm.export.networks import INPUTS, EndToEndModel, keep_sizes_symbolic
+from ptnt_mm.deploy.export_info import KEY, ExportInfo, with_export_info
+from ptnt_mm.export.end_to_end import INPUTS, EndToEndModel, keep_sizes_symbolic
 from ptnt_mm.utils.atomic_files import sha256, write_whole
 from ptnt_mm.utils.errors import UserError
 
@@ -29,20 +29,20 @@ PACKAGES = {
     'openvino': ('onnx', 'onnxscript', 'openvino'),
     'torch-export': (),
 }
-"""What a format is written with, and run to be compared."""
+"""Packages that are needed to write and to run each format."""
 
 OLDEST_TORCH = '2.9'
-"""That can export; graphs of older ones hold operators of our own, or checks of sizes."""
+"""Oldest supported version; graphs of older ones contain custom operators or checks of sizes."""
 
 _OPSET = 20
 
 _COARSEST = 128
-"""Stride in pixels of the coarsest level of our pyramids."""
+"""Stride in pixels of the coarsest level of this package's pyramids."""
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep to themselves what exporters say of their own parts, which nobody can act on."""
+    """Suppress messages of exporters about their internals, which are not actionable."""
     with warnings.catch_warnings(action='ignore'):
         logging.disable(logging.WARNING)
         try:
@@ -55,21 +55,21 @@ def take_graph(network: EndToEndModel, size: tuple[int, int], dynamic: bool) -> 
     """Export a network with torch, or raise a UserError if torch is too old.
 
     Args:
-        network: What is exported.
-        size: Height and width of the input; of an example that is large enough, if ``dynamic``.
-        dynamic: Whether the graph takes any number of images of any size.
+        network: The network to export.
+        size: Height and width of the input; if ``dynamic``, of a sufficiently large example.
+        dynamic: Whether the graph accepts any number of images of any size.
     """
     if torch.__version__ < OLDEST_TORCH:
         raise UserError(f'export needs torch {OLDEST_TORCH}, and this is {torch.__version__}')
     batch, shapes = 1, None
     if dynamic:
-        # 1 is special to torch.export, in a batch as in the height of the coarsest level.
+        # 1 is special to torch.export, both in a batch and in the height of the coarsest level.
         batch, size = 2, tuple(max(side, _COARSEST + 1) for side in size)
         shapes = ({0: Dim.AUTO, 1: Dim.AUTO, 2: Dim.AUTO}, {0: Dim.AUTO})
     images = torch.randint(0, 256, (batch, *size, 3), dtype=torch.uint8)
     inputs = images, torch.tensor([size] * batch)
     with torch.no_grad(), quiet():
-        # The host's model stays as it is: the file is compared with it.
+        # The host's model stays unchanged, because the file is compared with it.
         network = copy.deepcopy(network)
         if dynamic:
             keep_sizes_symbolic(network)
@@ -80,7 +80,7 @@ def take_graph(network: EndToEndModel, size: tuple[int, int], dynamic: bool) -> 
 
 
 def resize_positions_once(network: nn.Module) -> None:
-    """Have position tables resized by the next image; all later ones are of the same size."""
+    """Resize position tables with the next image; all later ones have the same size."""
     for module in network.modules():
         position = getattr(module, 'position', None)
         for name in ('factors', 'encode'):
@@ -100,7 +100,7 @@ def _once(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def to_onnx(program: ExportedProgram, network: EndToEndModel) -> bytes:
-    """An ONNX file with standard operators alone, of a network's graph."""
+    """An ONNX file with only standard operators, from a network's graph."""
     with quiet():
         exported = torch.onnx.export(
             program,
@@ -116,17 +116,17 @@ def to_onnx(program: ExportedProgram, network: EndToEndModel) -> bytes:
 
 
 def _simplify(model: Any) -> None:
-    """Compute what depends on no input, and drop what nothing needs.
+    """Fold constants, and remove unused nodes, in place.
 
-    Half of an export would go into onnxscript's search for patterns of operators, which runtimes do
-    themselves when they load a file. The model, of onnx_ir, is changed.
+    onnxscript's search for operator patterns would take half of the export, and runtimes do the
+    same when they load a file. The model is one of onnx_ir.
     """
     from onnx_ir import passes
     from onnx_ir.passes import common
     from onnxscript import optimizer
 
     common.InlinePass()(model)
-    # Weights are transposed once, however large; int8 looks for them beside their layers.
+    # Weights are transposed once, however large; int8 expects them beside their layers.
     optimizer.fold_constants(
         model,
         onnx_shape_inference=True,
@@ -144,9 +144,9 @@ def _simplify(model: Any) -> None:
 
 
 def halved(body: bytes) -> bytes:
-    """Store large float32 weights of an ONNX file as float16, each with a cast behind it.
+    """Store large float32 weights of an ONNX file as float16, each followed by a cast.
 
-    Runtimes compute in float32 all the same.
+    Runtimes still compute in float32.
     """
     import numpy as np
     from onnx import TensorProto, helper, load_from_string, numpy_helper
@@ -164,10 +164,10 @@ def halved(body: bytes) -> bytes:
     return model.SerializeToString()
 
 
-def write_onnx(file: Path, body: bytes, about: About) -> None:
+def write_onnx(file: Path, body: bytes, about: ExportInfo) -> None:
     """Write an ONNX file, or convert it for OpenVINO: an .xml, and a .bin with its weights."""
     if file.suffix == '.onnx':
-        write_whole(file, with_about(body, about, '.onnx'))
+        write_whole(file, with_export_info(body, about, '.onnx'))
         return
     import openvino
 
@@ -178,10 +178,10 @@ def write_onnx(file: Path, body: bytes, about: About) -> None:
         weights = xml.with_suffix('.bin')
         about = replace(about, weights_sha256=sha256(weights))
         write_whole(file.with_suffix('.bin'), weights.read_bytes())
-        write_whole(file, with_about(xml.read_bytes(), about, '.xml'))
+        write_whole(file, with_export_info(xml.read_bytes(), about, '.xml'))
 
 
-def write_program(file: Path, program: ExportedProgram, about: About) -> None:
+def write_program(file: Path, program: ExportedProgram, about: ExportInfo) -> None:
     """Write a torch.export program; ``torch.export.load`` reads it, with torchvision imported."""
     stream = io.BytesIO()
     torch.export.save(program, stream, extra_files={f'{KEY}.json': json.dumps(asdict(about))})
@@ -190,7 +190,7 @@ def write_program(file: Path, program: ExportedProgram, about: About) -> None:
 
 def as_arrays(program: ExportedProgram, network: EndToEndModel) -> Callable[[dict], dict]:
     """A torch.export program with the interface of ``ptnt_mm.deploy``'s runtimes."""
-    # Without checks of sizes: torch takes some properties of its example for those of all images.
+    # Without checks of sizes: torch generalises some properties of its example to all images.
     module = program.module(check_guards=False)
 
     def run(inputs: dict) -> dict:

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from ptnt_mm.export.end_to_end import INPUTS
 from ptnt_mm.export.formats import quiet
-from ptnt_mm.export.networks import INPUTS
 
 _WEIGHT = {'Conv': 1, 'ConvTranspose': 1, 'Gemm': 1, 'MatMul': 1}
-"""Operators that are quantised, and which of their inputs is the weight."""
+"""Operators that are quantised, and the index of their weight among the inputs."""
 
 
 def quantised(body: bytes, inputs: Iterable[dict[str, np.ndarray]]) -> bytes:
-    """Quantise convolutions and linear layers; all else, such as attention and boxes, stays.
+    """Quantise convolutions and linear layers; all else, such as attention and boxes, is unchanged.
 
-    Weights get a scale for each output channel. The ranges of what layers read are those seen in
-    the calibration images (OpenVINO computes such a file in 8 bits, too).
+    Weights get a scale for each output channel. The ranges of layer inputs are those seen in the
+    calibration images (OpenVINO computes such a file in 8 bits too).
 
     Args:
         body: An ONNX file.
@@ -36,7 +36,7 @@ def quantised(body: bytes, inputs: Iterable[dict[str, np.ndarray]]) -> bytes:
         quantize_static(
             model,
             file,
-            # It is asked for the next image until it gives None.
+            # The quantiser requests images until it gets None.
             SimpleNamespace(get_next=partial(next, iter(inputs), None)),
             nodes_to_quantize=names,
             op_types_to_quantize=list(_WEIGHT),
@@ -49,11 +49,11 @@ def quantised(body: bytes, inputs: Iterable[dict[str, np.ndarray]]) -> bytes:
 
 
 def _layers(graph: Any) -> Iterator[str]:
-    """The names of layers that have a stored weight and read something made of the image."""
+    """The names of layers with a stored weight whose input depends on the image."""
     stored = {weight.name for weight in graph.initializer}
     of_image = {INPUTS[0]}
     for node in graph.node:
-        # A size says nothing of the pixels: position tables that are resized to it stay.
+        # A size does not depend on pixels: position tables resized to it are not quantised.
         if node.op_type != 'Shape' and of_image.intersection(node.input):
             of_image.update(node.output)
             place = _WEIGHT.get(node.op_type)

@@ -1,7 +1,7 @@
-"""Choosing boxes and cutting out regions, in graphs whose results have a fixed shape (ours).
+"""Select boxes and extract regions in graphs with results of a fixed shape (ours).
 
-Boxes are (x1, y1, x2, y2) in pixels of the input. What mmdet leaves out gets the score -1 here.
-torchvision's operators are used: every exporter knows them.
+Boxes are (x1, y1, x2, y2) in pixels of the input. Entries that mmdet removes get the score -1.
+torchvision's operators are used because every exporter supports them.
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ ABSENT = -1.0
 
 
 def top(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The highest of each row, and where they are: (B, N) -> two times (B, count).
+    """The highest values of each row, and their indices: (B, N) -> two times (B, count).
 
-    With fewer than ``count``, rows are filled up with minus infinity at valid places, or, where N
-    is a plain number, returned as they are.
+    Rows with fewer than ``count`` are filled up with minus infinity at valid indices, or, if N is a
+    plain number, returned unchanged.
     """
     number = scores.shape[1]
     if isinstance(number, int):
@@ -29,19 +29,19 @@ def top(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def pick(values: Tensor, places: Tensor) -> Tensor:
-    """Entries of each image: (B, N, ...) at (B, M) -> (B, M, ...)."""
+    """Gather entries of each image: (B, N, ...) at (B, M) -> (B, M, ...)."""
     images = torch.arange(values.shape[0], device=values.device)
     return values[images[:, None], places]
 
 
 def clip(boxes: Tensor, sizes: Tensor) -> Tensor:
-    """Boxes (B, N, 4) inside their images, whose heights and widths are (B, 2)."""
+    """Clip boxes (B, N, 4) to their images, whose heights and widths are (B, 2)."""
     limits = sizes.flip(1).repeat(1, 2)[:, None].to(boxes.dtype)
     return boxes.clamp(min=0).minimum(limits)
 
 
 def without_small(scores: Tensor, boxes: Tensor, side: float) -> Tensor:
-    """Scores (B, N), with those of boxes that have a side of at most ``side`` pixels absent."""
+    """Set scores (B, N) of boxes with a side of at most ``side`` pixels to absent."""
     if side < 0:
         return scores
     sides = boxes[..., 2:] - boxes[..., :2]
@@ -56,21 +56,21 @@ def suppress(
     iou_thr: float,
     count: int,
 ) -> tuple[Tensor, Tensor]:
-    """Non-maximum suppression inside of each group, as mmcv's ``batched_nms``.
+    """Non-maximum suppression inside each group, as mmcv's ``batched_nms``.
 
     Args:
         boxes: (B, N, 4), none with a side below 0.
         scores: (B, N).
-        groups: A whole number for each box, such as its class, (B, N).
+        groups: An integer for each box, such as its class, (B, N).
         score_thr: Boxes must have a higher score.
-        iou_thr: The overlap from which on the lower score goes.
-        count: How many of an image stay.
+        iou_thr: The overlap from which the box with the lower score is removed.
+        count: Largest number of boxes kept for an image.
 
     Returns:
         Scores (B, count), the best first, filled up with ``ABSENT``, and their places in N.
     """
     batch = torch.arange(boxes.shape[0], device=boxes.device)[:, None]
-    # Groups lie apart: each is moved by more than the largest coordinate.
+    # Separate the groups by moving each by more than the largest coordinate.
     groups = (groups + batch * (groups.max() + 1)).to(boxes.dtype)
     apart = boxes + (groups * (boxes.max() + 1))[..., None]
     chosen = (scores > score_thr).flatten().nonzero()[:, 0]
@@ -81,7 +81,7 @@ def suppress(
 
 
 def region_features(extractor: nn.Module, levels: Sequence[Tensor], rois: Tensor) -> Tensor:
-    """Cut regions out of the levels that fit their sizes, as mmdet's ``SingleRoIExtractor``.
+    """Extract regions from the levels that fit their sizes, as mmdet's ``SingleRoIExtractor``.
 
     Maps (B, C, h_i, w_i); rois (N, 5), each an image's index and a box -> (N, C, side, side).
     """
@@ -92,7 +92,7 @@ def region_features(extractor: nn.Module, levels: Sequence[Tensor], rois: Tensor
         settings = layer.spatial_scale, layer.sampling_ratio, layer.aligned
         inside = rois[(level == i).nonzero()[:, 0]]
         parts.append(roi_align(levels[i], inside, layer.output_size, *settings))
-    # Parts stand one behind the other; each region looks up its own place.
+    # Parts are concatenated; each region looks up its own index.
     member = F.one_hot(level, len(layers))
     before = member.sum(0).cumsum(0) - member.sum(0)
     rank = (member * (member.cumsum(0) - 1 + before)).sum(1)

@@ -1,4 +1,4 @@
-"""From images, folders, videos and webcams to pictures and JSON: what ``ptnt infer`` does.
+"""Inference on images, folders, videos and webcams, for ``ptnt infer``: pictures and JSON.
 
-Nothing here imports a host library before a model of it is asked for.
+A host library is imported only when one of its models is loaded.
 """

@@ -1,4 +1,4 @@
-"""What a model calls its classes, and the colours that they are drawn in."""
+"""Names of a model's classes, and the colours that they are drawn in."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -16,25 +16,25 @@ from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.text import printable
 from ptnt_mm.visualization.overlay import draw_names, write_lines
 
-_BEST = 5  # classes that a classifier names, as for the top-5 accuracy of papers
+_BEST = 5  # classes listed for a classifier, as for the top-5 accuracy of papers
 
 
 def find_classes(meta: dict, config: Config, model: nn.Module) -> dict[str, Any]:
     """Find the names of a model's classes: in its checkpoint, or else in its config.
 
-    Names that are not as many as the model's classes are another data set's, and no names.
+    If their number differs from the model's, they belong to another data set and are not used.
 
     Args:
-        meta: What the checkpoint tells about its training.
-        config: The model's.
-        model: Some module of it has a ``num_classes``.
+        meta: Metadata of the checkpoint.
+        config: The model's config.
+        model: A model with a module that has ``num_classes``.
 
     Returns:
         ``classes``, a tuple of names or None, and ``palette``, a list of RGB colours for them or
         'random': the ``dataset_meta`` of a host's visualizer.
     """
     number = count_classes(model)
-    # mmdet 2 and mmseg 0 wrote it in capitals, and beside the rest.
+    # mmdet 2 and mmseg 0 wrote it in capitals, on the top level.
     of_checkpoint = meta.get('dataset_meta')
     of_checkpoint = of_checkpoint if isinstance(of_checkpoint, dict) else meta
     of_checkpoint = {str(key).lower(): value for key, value in of_checkpoint.items()}
@@ -51,14 +51,14 @@ def find_classes(meta: dict, config: Config, model: nn.Module) -> dict[str, Any]
 
 
 def count_classes(model: nn.Module) -> int | None:
-    """How many classes a model tells apart; None if no module of it has a ``num_classes``."""
-    # A region proposal head has one class; the head behind it has all of them.
+    """Number of classes of a model; None if no module has ``num_classes``."""
+    # A region proposal head has one class; the head after it has all of them.
     counts = [getattr(module, 'num_classes', None) for module in model.modules()]
     return max((count for count in counts if isinstance(count, int)), default=None)
 
 
 def class_name(classes: Sequence[str] | None, label: int) -> str:
-    """The name of a class, or its number where there is none."""
+    """The name of a class, or its number without one."""
     return classes[label] if label < len(classes or ()) else f'class {label}'
 
 
@@ -76,9 +76,9 @@ def write_labels(
 
     Args:
         image: (h, w, 3) uint8, BGR.
-        sample: mmpretrain's, with ``pred_score``, (classes,), and perhaps ``gt_label``.
-        names: Of the classes.
-        score_thr: What has a lower score is left out.
+        sample: A sample of mmpretrain with ``pred_score``, (classes,), and optionally ``gt_label``.
+        names: Names of the classes.
+        score_thr: The lowest score that is drawn.
 
     Returns:
         (H, W, 3) uint8, BGR; small images grow.
@@ -91,7 +91,7 @@ def write_labels(
 
 
 def paint_map(image: np.ndarray, labels: np.ndarray, dataset_meta: dict, number: int) -> np.ndarray:
-    """Tint every pixel in its class's colour, and write class names where there is room.
+    """Tint every pixel in the colour of its class, and write class names where there is room.
 
     Args:
         image: (H, W, 3) uint8, BGR.
@@ -116,7 +116,7 @@ def paint_map(image: np.ndarray, labels: np.ndarray, dataset_meta: dict, number:
 
 
 def _of_config(config: Config) -> dict:
-    """What the test data set of a config says, or else its class."""
+    """The metainfo in the settings of the test data set, or else of its class."""
     dataset = next(data_sets(config, 'test')).settings
     with DATASETS.switch_scope_and_registry(None) as registry:
         kind = registry.get(dataset.type) if isinstance(dataset.type, str) else dataset.type

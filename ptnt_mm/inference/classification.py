@@ -23,7 +23,7 @@ class Classifier(Predictor):
         super().__init__(model, dataset_meta, score_thr or 0.0)
         pipeline = next(data_sets(config, 'test')).pipeline
         steps = [step for step in pipeline if kind_of(step) != 'LoadImageFromFile']
-        # Data sets without image files, such as CIFAR, give RGB.
+        # Data sets without image files, such as CIFAR, have RGB.
         self._takes_rgb = len(steps) == len(pipeline) and not model.data_preprocessor.to_rgb
         self.pipeline = Compose(steps)
 

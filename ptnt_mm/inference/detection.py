@@ -19,15 +19,15 @@ from ptnt_mm.data.coco_masks import encode_mask
 from ptnt_mm.inference.predictor import Predictor, fill_sample
 
 _SCORE_THR = 0.3
-"""Unless another one is asked for."""
+"""The default score threshold."""
 
 _DPI = 100
 _PIXELS = 1000
-"""The longer side of an image on which mmdet's lines and letters look right at that many dpi."""
+"""The longer side of an image for which mmdet's lines and letters suit this resolution."""
 
 
 class _Detector(Predictor):
-    """What is done with the boxes and masks that were found."""
+    """Conversion and drawing of predicted boxes and masks."""
 
     def __init__(self, model: Any, dataset_meta: dict, score_thr: float | None):
         score_thr = _SCORE_THR if score_thr is None else score_thr
@@ -44,7 +44,7 @@ class _Detector(Predictor):
         found = sample.pred_instances
         boxes = found.get('bboxes')
         if 'masks' in found and (boxes is None or not boxes.any()):
-            # SOLO's detectors give masks alone.
+            # SOLO predicts masks without boxes.
             boxes = mask2bbox(found.masks)
         values = found.labels.tolist(), found.scores.tolist(), boxes.tolist()
         detections = [
@@ -70,9 +70,9 @@ class _Detector(Predictor):
         self._visualizer.dpi = dpi
         self._visualizer.fig_save.set_dpi(dpi)
         with warnings.catch_warnings():
-            # It is said of every box that touches the border, and nobody can act on it.
+            # The warning appears for every box that touches the border, and is not actionable.
             warnings.filterwarnings('ignore', '.*out of bounds', UserWarning)
-            # What has a low score was left out before.
+            # Low scores were removed before.
             self._visualizer.add_datasample(
                 '',
                 image[..., ::-1],
@@ -96,7 +96,7 @@ class Detector(_Detector):
         self.pipeline = Compose(pipeline)
 
     def predict(self, image: np.ndarray) -> DetDataSample:
-        """Detect, the best first; boxes and masks belong to the image as it was given."""
+        """Detect objects, the best first; boxes and masks refer to the original image."""
         sample = inference_detector(self.model, image, self.pipeline).cpu()
         sample.pred_instances = self._best(sample.pred_instances)
         return sample
@@ -106,7 +106,7 @@ class ExportedDetector(_Detector):
     """An exported detector; its model is a ``Deployed``."""
 
     def predict(self, image: np.ndarray) -> DetDataSample:
-        """Detect, the best first; boxes and masks belong to the image as it was given."""
+        """Detect objects, the best first; boxes and masks refer to the original image."""
         sample = fill_sample(DetDataSample(), self.model(image[..., ::-1]))
         sample.pred_instances = self._best(sample.pred_instances)
         return sample

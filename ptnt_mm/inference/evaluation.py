@@ -1,4 +1,4 @@
-"""What an evaluation leaves behind on request: pictures, and a file of all predictions."""
+"""Optional outputs of an evaluation: pictures, and a file of all predictions."""
 
 import os
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ from ptnt_mm.utils.errors import UserError
 
 
 def draw_predictions(config: Config, folder: Path) -> None:
-    """Have ground truth drawn beside predictions, for every image.
+    """Let the evaluation draw ground truth beside predictions, for every image.
 
     Raises:
-        UserError: if the folder cannot be one, or if the host's own hook is to draw, and the config
+        UserError: if the folder cannot be created, or if the host's hook draws, and the config
             lacks it or its visualizer.
     """
     there = next(path for path in (folder, *folder.parents) if path.exists())
@@ -34,9 +34,9 @@ def draw_predictions(config: Config, folder: Path) -> None:
     if host is not None and host.draws:
         # The folder that the images of all joined data sets are in.
         roots = []
-        for one in data_sets(config, 'test'):
-            prefix = one.prefixes.get('img_path') or ''
-            roots.append(os.path.abspath(Path(one.settings.get('data_root') or '', prefix)))
+        for dataset in data_sets(config, 'test'):
+            prefix = dataset.prefixes.get('img_path') or ''
+            roots.append(os.path.abspath(Path(dataset.settings.get('data_root') or '', prefix)))
         hook = dict(type=host.draws, folder=str(folder), root=os.path.commonpath(roots))
         config.custom_hooks = [*(config.get('custom_hooks') or []), hook]
         return
@@ -50,7 +50,7 @@ def draw_predictions(config: Config, folder: Path) -> None:
 
 
 def dump_predictions(config: Config, file: Path) -> None:
-    """Have an evaluator write all predictions into one file, or raise a UserError."""
+    """Let an evaluator write all predictions into one file, or raise a UserError."""
     if file.suffix not in ('.pkl', '.pickle'):
         raise UserError(f'--out {file}: predictions are written as a pickle, so end it in .pkl')
     check_new(file, overwrite=True)
@@ -63,10 +63,10 @@ def dump_predictions(config: Config, file: Path) -> None:
 
 @METRICS.register_module()
 class DumpMaps(DumpResults):
-    """Dump maps of classes into a pickle: of each image ``pred_sem_seg``, (1, H, W).
+    """Dump class maps into a pickle, ``pred_sem_seg``, (1, H, W), for each image.
 
-    Other entries about the image, such as ``img_path``, stay beside it. MMEngine's own
-    keeps the logits, too: 400 MB for an image of 150 classes, all in memory.
+    Other entries about the image, such as ``img_path``, are kept. MMEngine's evaluator also keeps
+    the logits: 400 MB for an image with 150 classes, all in memory.
     """
 
     def process(self, data_batch: Any, predictions: Sequence[dict]) -> None:
@@ -87,13 +87,13 @@ class DumpMaps(DumpResults):
 class DrawHook(Hook):
     """Draw tested images: a segmenter's true map beside the predicted one, a classifier's classes.
 
-    The hooks of mmseg and mmpretrain name pictures by the last part of the images' paths: of images
-    with the same name in several folders they leave one picture. This one has two names in configs,
+    The hooks of mmseg and mmpretrain name pictures by the last part of the images' paths, so images
+    with the same name in several folders overwrite each other. This hook has two names in configs,
     ``DrawMapsHook`` and ``DrawLabelsHook``.
 
     Args:
-        folder: Where the pictures go, as PNG, in the folders that the images have below ``root``.
-        root: The images' folder. Images from elsewhere keep their whole path.
+        folder: Output folder for PNG files, with the same subfolders as the images below ``root``.
+        root: The images' folder. Images from elsewhere keep their full path.
     """
 
     def __init__(self, folder: str, root: str):
@@ -114,7 +114,7 @@ class DrawHook(Hook):
         data_batch: Any = None,
         outputs: Sequence[Any] | None = None,
     ) -> None:
-        """Draw a batch, or raise a UserError that says what a sample lacks or does not fit."""
+        """Draw a batch, or raise a UserError about what is missing or does not fit."""
         for sample in outputs or ():
             if 'img_path' not in sample:
                 raise UserError(
@@ -127,10 +127,10 @@ class DrawHook(Hook):
             except UserError as error:
                 raise UserError(f'--show-dir: {error}') from error
             name = file.relative_to(self._root if file.is_relative_to(self._root) else file.anchor)
-            # Not in the images' own formats: JPEG blurs borders, WebP has no room for two of them.
+            # Not in the formats of the images: JPEG blurs borders, WebP cannot fit two images.
             out = name.with_name(fitted_name(f'{name.stem}.png'))
             if self._drawn.setdefault(out, name) != name:
-                # Images that differ in their suffixes alone.
+                # Images that differ only in their suffixes.
                 out = name.with_name(fitted_name(f'{name.name}.png'))
             write_whole(self._folder / out, encode_image(picture, '.png'))
 
@@ -140,7 +140,7 @@ class DrawHook(Hook):
             return write_labels(image, sample, self._known['classes'])
         if 'pred_sem_seg' not in sample:
             raise UserError(
-                'the model gives neither a pred_sem_seg, as segmenters do, nor a pred_score, as '
+                'the model returns neither pred_sem_seg, as segmenters do, nor pred_score, as '
                 'classifiers do: leave it out'
             )
         painted = []
@@ -151,7 +151,7 @@ class DrawHook(Hook):
                     raise UserError(
                         f'{sample.img_path} has {image.shape[:2]} pixels (height, width), and its '
                         f'map {labels.shape}: masks need the size of their images, and '
-                        'LoadAnnotations belongs behind Resize in a test pipeline'
+                        'LoadAnnotations belongs after Resize in a test pipeline'
                     )
                 painted.append(paint_map(image, labels, self._known, self._number))
         return np.hstack(painted)

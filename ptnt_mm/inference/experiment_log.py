@@ -1,4 +1,4 @@
-"""Log a training to TensorBoard, WandB or MLflow, through MMEngine's backends."""
+"""Log a run to TensorBoard, WandB or MLflow, through MMEngine's backends."""
 
 import os
 import warnings
@@ -28,7 +28,7 @@ BACKENDS = {
 
 
 def log_to(config: Config, package: str) -> None:
-    """Have losses, metrics and some predictions logged, beside what the config logs.
+    """Log losses, metrics and some predictions, in addition to what the config logs.
 
     Raises a UserError if the package, a key of ``BACKENDS``, is not installed.
     """
@@ -44,12 +44,12 @@ def log_to(config: Config, package: str) -> None:
 
 @HOOKS.register_module()
 class DrawValidationHook(Hook):
-    """Draw the predictions for the first images of each evaluation, into all of its backends.
+    """Draw the predictions for the first images of each evaluation, into all backends.
 
-    mmdet's own hook draws other images each time.
+    mmdet's hook draws other images each time.
 
     Args:
-        images: How many.
+        images: Number of images.
     """
 
     def __init__(self, images: int = 4):
@@ -67,17 +67,17 @@ class DrawValidationHook(Hook):
         data_batch: Any = None,
         outputs: Sequence[Any] | None = None,
     ) -> None:
-        """Draw what is left to draw of a batch."""
+        """Draw the images of a batch that are still to be drawn."""
         # Data sets such as CIFAR have no image files.
-        samples = [one for one in outputs or () if getattr(one, 'img_path', None)]
+        samples = [sample for sample in outputs or () if getattr(sample, 'img_path', None)]
         for sample in samples[: self._images - self._drawn]:
             self._drawn += 1
             try:
                 image = read_image(Path(sample.img_path))
             except UserError:
-                # It refuses some files that the hosts read: no reason to stop a training.
+                # It refuses some files that the hosts can read, which must not stop a run.
                 continue
-            # MLflow wants the name of a file.
+            # MLflow needs a file name.
             name = f'prediction_{self._drawn}.png'
             if hasattr(sample, 'pred_score'):
                 # No host has a visualizer whose add_datasample draws classes.
@@ -86,7 +86,7 @@ class DrawValidationHook(Hook):
                 runner.visualizer.add_image(name, drawn, runner.iter)
                 continue
             with warnings.catch_warnings():
-                # Of boxes that touch the border.
+                # For boxes that touch the border.
                 warnings.filterwarnings('ignore', '.*out of bounds', UserWarning)
                 rgb = image[..., ::-1].copy()
                 runner.visualizer.add_datasample(name, rgb, sample, step=runner.iter)

@@ -26,7 +26,7 @@ class Images:
 def find_images(folder: Path, without: Path) -> Images:
     """Find the images of a folder and of the folders in it, or raise a UserError.
 
-    Hidden ones are left out, and those below ``without``, such as drawn pictures.
+    Hidden files are skipped, and those below ``without``, such as drawn pictures.
     """
     without = without.resolve()
     files, skipped = [], []
@@ -38,8 +38,8 @@ def find_images(folder: Path, without: Path) -> Images:
         (files if path.suffix.lower() in FORMATS else skipped).append(name)
     if not files:
         raise UserError(
-            f'{folder} holds no images and {len(skipped)} other files: expected files that end in '
-            f'{", ".join(FORMATS)}'
+            f'{folder} contains no images and {len(skipped)} other files: expected files that end '
+            f'in {", ".join(FORMATS)}'
         )
     return Images(folder, tuple(files), tuple(skipped))
 
@@ -54,7 +54,7 @@ def read_image(file: Path) -> np.ndarray:
 
 
 def drawn_name(name: Path) -> Path:
-    """Name the picture that is drawn for an image: the same if such files can be written."""
+    """File name of the drawn picture: that of the image if its format can be written."""
     if name.suffix.lower() in FORMATS:
         return name
     return name.with_name(fitted_name(f'{name.name}.png'))
@@ -63,7 +63,7 @@ def drawn_name(name: Path) -> Path:
 def encode_image(image: np.ndarray, suffix: str) -> bytes:
     """Encode an image, (H, W, 3) uint8, BGR, for a file with a suffix such as '.jpg'.
 
-    Pillow raises a ValueError or OSError if the format has no room for so large an image.
+    Pillow raises a ValueError or OSError if the image is too large for the format.
     """
     buffer = io.BytesIO()
     Image.fromarray(image[..., ::-1].copy()).save(buffer, FORMATS[suffix.lower()], quality=_QUALITY)

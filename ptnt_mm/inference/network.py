@@ -1,4 +1,4 @@
-"""A network to look into: a detector, a segmenter, a classifier or a backbone alone."""
+"""A network to visualise: a detector, a segmenter, a classifier or a backbone alone."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from mmengine.config import Config
 from mmengine.device import get_device
 from torch import Tensor, nn
 
-from ptnt_mm.checkpoints.errors import CheckpointError
+from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.inference.network_predictions import Prediction, predict
@@ -22,13 +22,13 @@ class Network(NamedTuple):
     """A model in evaluation mode."""
 
     model: nn.Module
-    weights: str  # where they come from
+    weights: str  # their origin
     task: str | None  # 'detection', 'segmentation' or 'classification'; None for a backbone alone
     predictor: Predictor | None
-    silence: str = ''  # why nothing is predicted
+    silence: str = ''  # why there are no predictions
 
     def predict(self, image: np.ndarray) -> Prediction:
-        """Find boxes, a map or classes in an image (H, W, 3) uint8, BGR."""
+        """Predict boxes, a map or classes for an image (H, W, 3) uint8, BGR."""
         if self.silence:
             return Prediction(note=self.silence)
         return predict(self.predictor, self.task, image)
@@ -52,7 +52,7 @@ class Network(NamedTuple):
             data = self.predictor.prepare(image)
             x, y = data['data_samples'][0].metainfo.get('scale_factor', (1.0, 1.0))
             return data['inputs'], (y, x)
-        # A classifier's test pipeline crops: its maps would not lie on the image.
+        # A classifier's test pipeline crops, so its maps would not cover the image.
         pixels = torch.from_numpy(image.copy()).permute(2, 0, 1)
         if find_trunk(self.model) is None:
             return self.model.data_preprocessor(dict(inputs=[pixels]))['inputs'], (1.0, 1.0)
@@ -69,10 +69,10 @@ def load_network(
     """Build the model of a config, and load its weights.
 
     Args:
-        config: Of a detector, a segmenter, a classifier, or with one of our backbones or
-            classifiers alone as ``model``.
+        config: Config of a detector, a segmenter or a classifier, or with a backbone or classifier
+            of this package as ``model``.
         checkpoint: A training checkpoint or, for one of our classifiers or backbones, a published
-            one. None for the weights that ``init_cfg`` of our backbone names.
+            one. None for the weights in ``init_cfg`` of the backbone.
         device: Such as 'cpu' or 'cuda:1'; None for the best available one.
         score_thr: The lowest score of a prediction; None for the default of the task.
 
@@ -89,10 +89,10 @@ def load_network(
     model = predictor.model if predictor else build_model(config, name).eval()
     trunk = find_trunk(model)
     if trunk is None and not hasattr(model, 'backbone'):
-        raise UserError(f'{name}: {type(model).__name__} has no backbone to look into')
+        raise UserError(f'{name}: {type(model).__name__} has no backbone to visualise')
     if trunk is None and task is None:
         raise UserError(
-            f'{name}: its model is no detector, segmenter or classifier of a host, and has no '
+            f'{name}: its model is not a detector, segmenter or classifier of a host, and has no '
             'backbone of this package'
         )
     start = pretrained_init(getattr(trunk, 'init_cfg', None))
@@ -109,7 +109,7 @@ def load_network(
 def _load_predictor(
     config: Config, checkpoint: str | None, device: str | None, score_thr: float | None, task: str
 ) -> tuple[Predictor, str]:
-    """Load a model with its weights, and say why nothing can be predicted with them, if so."""
+    """Load a model with its weights; also return why it cannot predict, or an empty string."""
     if checkpoint is None:
         predictor = load_predictor(config, None, device, score_thr)
         return predictor, 'There are no predictions without a checkpoint: the head is untrained.'
@@ -121,5 +121,8 @@ def _load_predictor(
         predictor = load_predictor(config, None, device, score_thr)
         if find_trunk(predictor.model) is None:
             raise
-        # A backbone's weights are enough to look into a classifier.
-        return predictor, f'There are no predictions: {checkpoint} holds no weights of this head.'
+        # The weights of a backbone are enough to visualise a classifier.
+        return (
+            predictor,
+            f'There are no predictions: {checkpoint} contains no weights of this head.',
+        )

@@ -9,21 +9,21 @@ from rich.console import Console
 from rich.progress import track
 
 from ptnt_mm.inference.network import Network
-from ptnt_mm.inference.network_figures import SECTIONS
 from ptnt_mm.inference.network_predictions import Prediction
 from ptnt_mm.inference.network_scene import Choice, Scene
+from ptnt_mm.inference.page_sections import SECTIONS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.visualization.page import write_page
 from ptnt_mm.visualization.pictures import photograph
 
 GENERATOR = 'ptnt_mm visualize'
-"""Written into each page: one may replace another."""
+"""Marker in each page, so that one page may replace another."""
 
-_SIDE = 640  # of the picture that maps lie on, in pixels
+_SIDE = 640  # side of the picture below the maps, in pixels
 
 
 class Question(NamedTuple):
-    """What the reader asks about each image."""
+    """The reader's choice for each image."""
 
     at: tuple[float, float] | None = None  # a point in pixels
     box: int | None = None  # the number of a detection of the first network, counted from 1
@@ -73,14 +73,14 @@ def write_network_page(
     Args:
         page: The file to write.
         title: Its title.
-        networks: By what headings call them; '' for the only one.
-        images: By their files, (H, W, 3) uint8, BGR.
+        networks: Networks by their names in headings; '' for the only one.
+        images: Images by their files, (H, W, 3) uint8, BGR.
         question: The point or box, and the channels, to show.
 
     Raises:
         UserError: if there is no such box or channel, or a network cannot run on an image.
     """
-    # The boxes of all images first: figures take longer.
+    # The boxes of all images first, because figures take longer.
     predictions = {
         file: {label: network.predict(image) for label, network in networks.items()}
         for file, image in images.items()
@@ -114,7 +114,7 @@ def write_network_page(
 
 
 def _figures(scene: Scene, name: str) -> list[dict[str, Any]]:
-    """Each section with its rows; none if no network has anything of the kind."""
+    """Each section with its rows; sections that apply to no network are left out."""
     sections = track(SECTIONS, name, console=Console(stderr=True))
     return [dict(section=section, rows=section.rows(scene)) for section in sections]
 

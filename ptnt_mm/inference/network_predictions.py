@@ -11,7 +11,7 @@ from ptnt_mm.visualization.panels import Box
 from ptnt_mm.visualization.pictures import class_map, outline
 
 _MOST_BOXES = 100
-_MOST_COLOURS = 255  # of a map
+_MOST_COLOURS = 255  # colours of a map
 
 
 class FoundBox(NamedTuple):
@@ -45,7 +45,7 @@ class Prediction(NamedTuple):
 def predict(predictor: Predictor, task: str, image: np.ndarray) -> Prediction:
     """Run a model on an image (H, W, 3) uint8, BGR.
 
-    A model that cannot predict is worth a look all the same: the reason becomes a note.
+    A model that cannot predict is shown nevertheless, with the reason as a note.
     """
     try:
         sample = predictor.predict(image)

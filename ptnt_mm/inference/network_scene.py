@@ -1,4 +1,4 @@
-"""An image in networks, and the point or box that the reader asks about."""
+"""An image in several networks, and the point or box that the reader chose."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,11 +11,11 @@ from ptnt_mm.visualization.panels import Box, Panel
 
 
 class Choice(NamedTuple):
-    """A point or a box of the image that the reader asks about."""
+    """A point or a box of the image that the reader chose."""
 
     name: str
     box: Box  # a point has no width and no height
-    given: bool = True  # or else the middle of the image
+    given: bool = True  # False for the middle of the image
 
     @property
     def middle(self) -> tuple[float, float]:
@@ -24,7 +24,7 @@ class Choice(NamedTuple):
         return x + width / 2, y + height / 2
 
     def covers(self, hw: Grid, cell: Size) -> np.ndarray:
-        """The places of a map (h, w) whose middles are inside, else the one at the middle."""
+        """The places of a map (h, w) whose centres are inside, or else the one at the middle."""
         place = _place(self.middle, hw, cell)
         inside = []
         for n, size, first, length, at in zip(
@@ -38,7 +38,7 @@ class Choice(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """Recordings of an image, and what the reader asks about."""
+    """Recordings of an image, and the reader's choice."""
 
     recordings: dict[str, Recording]  # by what headings call them; '' for the only one
     choice: Choice

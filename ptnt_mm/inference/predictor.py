@@ -1,4 +1,4 @@
-"""A model that looks at images: what all hosts share, and where a host's own part is."""
+"""Base class of the predictors of all hosts, and the functions that load them."""
 
 import importlib
 from abc import ABC, abstractmethod
@@ -27,20 +27,20 @@ from ptnt_mm.utils.errors import UserError
 
 
 class Predictor(ABC):
-    """A model with its weights, for one image at a time. Every host has its own.
+    """A model with its weights, for one image at a time. Each host has a subclass.
 
     Args:
-        model: With its weights, where it shall run; a ``Deployed`` for an exported file.
+        model: A model with weights, on its device; a ``Deployed`` for an exported file.
         dataset_meta: The names and colours of its classes, see ``find_classes``.
-        score_thr: What has a lower score is left out; None for the host's own value.
+        score_thr: The lowest score of a prediction; None for the host's default.
 
     Attributes:
         classes: Their names, or None.
         dataset_meta: The same names, and their colours.
-        score_thr: The value that is used; None where there are no scores.
+        score_thr: The value in use; None for tasks without scores.
     """
 
-    pipeline: Callable[[dict], dict]  # gets an image as ``img``; every host has its own
+    pipeline: Callable[[dict], dict]  # gets an image as ``img``; depends on the host
 
     def __init__(self, model: Any, dataset_meta: dict, score_thr: float | None):
         self.classes = dataset_meta['classes']
@@ -49,11 +49,11 @@ class Predictor(ABC):
         self.model = model
 
     def name(self, label: int) -> str:
-        """The name of a class, or its number where there is none."""
+        """The name of a class, or its number without one."""
         return class_name(self.classes, label)
 
     def prepare(self, image: np.ndarray) -> dict:
-        """What the network gets of an image, (H, W, 3) uint8, BGR.
+        """The network's input for an image, (H, W, 3) uint8, BGR.
 
         Returns:
             ``inputs`` (1, 3, h, w) on the model's device, and a list with one of ``data_samples``.
@@ -64,11 +64,11 @@ class Predictor(ABC):
 
     @abstractmethod
     def predict(self, image: np.ndarray) -> Any:
-        """Look at an image, (H, W, 3) uint8, BGR; the host's sample, on the CPU."""
+        """Predict for an image, (H, W, 3) uint8, BGR; return the host's sample, on the CPU."""
 
     @abstractmethod
     def describe(self, sample: Any) -> dict:
-        """What a sample says, as JSON takes it."""
+        """Convert a sample to values for JSON."""
 
     @abstractmethod
     def draw(self, image: np.ndarray, sample: Any) -> np.ndarray:
@@ -84,15 +84,15 @@ def load_predictor(
     """Build a config's model and load all of its weights.
 
     Args:
-        config: A whole config: the model, and the test data set with its pipeline.
-        checkpoint: What training saved; None leaves the weights as they were drawn.
-        device: Such as 'cpu' or 'cuda:1'; None for the best that is there.
-        score_thr: What has a lower score is left out; None for the host's own value.
+        config: A complete config: the model, and the test data set with its pipeline.
+        checkpoint: A checkpoint of training; None keeps random weights.
+        device: Such as 'cpu' or 'cuda:1'; None for the best available one.
+        score_thr: The lowest score of a prediction; None for the host's default.
 
     Raises:
         UserError: if the config lacks its model or its test data set, the host cannot be imported
-            or is not known here, the model cannot be built, the checkpoint does not fit it, it has
-            no scores to compare with ``score_thr``, or the device is not there.
+            or is not supported, the model cannot be built, the checkpoint does not fit it, it has
+            no scores to compare with ``score_thr``, or the device is not available.
     """
     require_keys(config, ('model', 'test_dataloader'))
     scope, name = config.get('default_scope'), config.filename or 'the config'
@@ -101,7 +101,7 @@ def load_predictor(
     model = revert_sync_batchnorm(build_model(config, name)).eval()
     init_default_scope(scope)
     host = HOSTS[scope]
-    # A file of this folder, which imports the host library.
+    # A module of this package, which imports the host library.
     module = importlib.import_module(f'{__package__}.{host.task}')
     with explained_building(name):
         meta = load_whole(model, checkpoint) if checkpoint else {}
@@ -112,16 +112,16 @@ def load_predictor(
 
 
 def load_exported(file: Path, score_thr: float | None = None) -> Predictor:
-    """Load an .onnx or .xml file of ``ptnt export``; ``score_thr`` as of ``load_predictor``.
+    """Load an .onnx or .xml file of ``ptnt export``; ``score_thr`` as in ``load_predictor``.
 
-    Raises a UserError if it is not whole, or gives neither boxes nor a map, or if its runtime is
+    Raises a UserError if it is incomplete, or returns neither boxes nor a map, or if its runtime is
     not installed.
     """
     deployed = Deployed(file)
     names, task = deployed.classes, deployed.about.task
     scope = next((scope for scope, host in HOSTS.items() if host.task == task), None)
     if scope is None:
-        raise UserError(f'{file} holds backbone and neck alone: it gives no boxes and no classes')
+        raise UserError(f'{file} contains only backbone and neck: it returns no boxes or classes')
     import_host(scope)
     init_default_scope(scope)
     module = importlib.import_module(f'{__package__}.{task}')
@@ -132,7 +132,7 @@ def load_exported(file: Path, score_thr: float | None = None) -> Predictor:
 
 
 def fill_sample(sample: Any, found: Detections | np.ndarray) -> Any:
-    """Put what an exported file found into a sample of the host, which is returned."""
+    """Put the output of an exported file into a sample of the host; return the sample."""
     if isinstance(found, Detections):
         boxes, scores, labels, masks = found
         fields = dict(bboxes=boxes, scores=scores, labels=labels, masks=masks)
@@ -144,7 +144,7 @@ def fill_sample(sample: Any, found: Detections | np.ndarray) -> Any:
 
 
 def move(model: nn.Module, device: str) -> None:
-    """Move a model, or raise a UserError if the device is not there."""
+    """Move a model, or raise a UserError if the device is not available."""
     try:
         model.to(device)
     except (AssertionError, RuntimeError) as error:

@@ -1,4 +1,4 @@
-"""Feature maps reduced to what can be drawn: three colours, a similarity, points."""
+"""Projections of feature maps for drawing: three colours, a similarity, points."""
 
 import numpy as np
 
@@ -6,9 +6,9 @@ import numpy as np
 def to_colours(feature: np.ndarray) -> tuple[np.ndarray, float]:
     """The first three principal components as red, green and blue: (C, h, w) -> (h, w, 3).
 
-    Each from its 1st to its 99th percentile; with the share of the variance that they keep.
+    Each is scaled from its 1st to its 99th percentile. Also returns the share of the variance kept.
     """
-    # Imported when it is used: only the extra `vis` brings it.
+    # Imported late: only the extra `vis` installs it.
     from sklearn.decomposition import PCA
 
     places = feature.reshape(len(feature), -1).T
@@ -26,8 +26,8 @@ def similarity(feature: np.ndarray, covered: np.ndarray) -> np.ndarray:
     """Compare all places with the mean of some of them: (C, h, w), (h, w) bool -> (h, w).
 
     Returns:
-        Cosine similarities in [-1, 1]. The mean of the map is subtracted before: features that all
-        places have in common would make everything similar.
+        Cosine similarities in [-1, 1]. The mean of the map is subtracted first, because features
+        shared by all places would make everything similar.
     """
     feature = feature - feature.mean(axis=(1, 2), keepdims=True)
     unit = feature / np.maximum(np.linalg.norm(feature, axis=0), 1e-9)
@@ -36,7 +36,7 @@ def similarity(feature: np.ndarray, covered: np.ndarray) -> np.ndarray:
 
 
 def scatter_channels(feature: np.ndarray) -> np.ndarray:
-    """Positions of channels in the plane, close for similar maps: (C, h, w) -> (C, 2)."""
+    """Embed channels in the plane, similar maps close together: (C, h, w) -> (C, 2)."""
     from sklearn.manifold import TSNE
 
     channels = feature.reshape(len(feature), -1)

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.models.layers.attention import Attention, Position
+from ptnt_mm.models.layers.biased_attention import attention_weights
 from ptnt_mm.models.layers.block import NestedBlock, OuterBlock
-from ptnt_mm.models.layers.cpu_attention import attention_weights
 from ptnt_mm.models.layers.position import Factors
 from ptnt_mm.models.layers.shapes import Grid, reduced, tokens_to_map, words_to_map
 from ptnt_mm.models.layers.stage import Stage
@@ -38,11 +38,11 @@ class Level(NamedTuple):
 
 
 class BlockRecord(NamedTuple):
-    """A block of one of our backbones, with its inputs and outputs for an image."""
+    """A block of a backbone of this package, with its inputs and outputs for an image."""
 
     name: str
     module: OuterBlock
-    stage: Stage | None  # None in a backbone of one scale
+    stage: Stage | None  # None in a single-scale backbone
     class_tokens: int
     cell: Size  # of a sentence
     hw: Grid  # of the sentences
@@ -72,20 +72,20 @@ class BlockRecord(NamedTuple):
         """The attention of sentences to each key, their mean, (heads, n + M).
 
         Args:
-            sentences: Their numbers, counted row by row; -1 is the class token.
+            sentences: Indices of sentences, counted row by row; -1 is the class token.
             with_table: Whether to add the relative position table.
         """
         attention, total = self.module.outer_attn, 0
         with torch.no_grad():
             keys = attention.key_tokens(self.queries, self.hw)
-            for some in torch.as_tensor(sentences).split(_AT_ONCE):
-                q, k, _ = attention.project(self.queries[:, self.class_tokens + some], keys)
-                bias = self.bias(some) if with_table else None
+            for part in torch.as_tensor(sentences).split(_AT_ONCE):
+                q, k, _ = attention.project(self.queries[:, self.class_tokens + part], keys)
+                bias = self.bias(part) if with_table else None
                 total = total + attention_weights(q, k, bias)[0].sum(dim=1)
         return total / len(sentences)
 
     def bias(self, sentences: Sequence[int]) -> Tensor | None:
-        """What the table adds to the logits of sentences, (1, heads, k, M), if there is one."""
+        """The bias of the table on the logits of sentences, (1, heads, k, M), if there is one."""
         rows = torch.as_tensor(sentences)
         if isinstance(self.position, Factors):
             return self.position._replace(queries=self.position.queries[:, :, rows]).bias()
@@ -101,7 +101,7 @@ class BlockRecord(NamedTuple):
     def tables(self) -> tuple[Tensor, Tensor]:
         """The table, mean of its heads: (N_pre, M_pre) as learned, and resized (N, M)."""
         with torch.no_grad():
-            # Resizing is linear: the resized mean is the mean of the resized.
+            # Resizing is linear, so it commutes with the mean.
             table = self.stage.relative_pos.mean(dim=1, keepdim=True)
             factors = self.stage.position.factors(table, self.hw, self.key_hw)
             return table[0, 0], factors.bias()[0, 0]
@@ -110,12 +110,12 @@ class BlockRecord(NamedTuple):
 class Recording(NamedTuple):
     """The blocks and feature maps of a network for one image."""
 
-    blocks: list[BlockRecord]  # of one of our backbones; none for any other
+    blocks: list[BlockRecord]  # of a backbone of this package; empty for any other
     maps: list[Level]  # outputs of any other backbone
     necks: list[Level]  # outputs of each part of the neck
 
     def shown(self) -> list[BlockRecord]:
-        """The last block of each stage; the first, middle and last of a backbone of one scale."""
+        """The last block of each stage; the first, middle and last of a single-scale backbone."""
         last = len(self.blocks) - 1
         if self.blocks and self.blocks[0].stage is None:
             return [self.blocks[i] for i in sorted({0, last // 2, last})]
@@ -135,7 +135,7 @@ def record(model: nn.Module, run: Callable, pixels: Tensor, ratio: Size) -> Reco
     """Run a network on an image, and record its blocks and feature maps.
 
     Args:
-        model: In evaluation mode, with a ``backbone`` or one of our backbones.
+        model: A model in evaluation mode, with a ``backbone`` or a backbone of this package.
         run: Computes its feature maps, up to the neck.
         pixels: The network's input, (1, 3, H, W).
         ratio: Pixels of the input for each pixel of the image, along y and x.
@@ -153,15 +153,15 @@ def record(model: nn.Module, run: Callable, pixels: Tensor, ratio: Size) -> Reco
             if isinstance(module, (OuterBlock, Attention)) or module in parts:
                 hooks.callback(module.register_forward_hook(keep).remove)
         run(pixels)
-    whole = tuple(length / scale for length, scale in zip(pixels.shape[2:], ratio, strict=True))
-    levels = {part: list(_levels(part, calls, whole)) for part in parts}
+    extent = tuple(length / scale for length, scale in zip(pixels.shape[2:], ratio, strict=True))
+    levels = {part: list(_levels(part, calls, extent)) for part in parts}
     maps = [] if trunk is not None else levels.pop(model.backbone)
     blocks = [] if trunk is None else list(_blocks(trunk, calls, ratio))
     return Recording(blocks, maps, sum(levels.values(), []))
 
 
 def find_trunk(model: nn.Module) -> Backbone | None:
-    """Return the first of our backbones in a model, or None."""
+    """Return the first backbone of this package in a model, or None."""
     return next((module for module in model.modules() if isinstance(module, Backbone)), None)
 
 
@@ -170,14 +170,14 @@ def as_numpy(tensor: Tensor) -> np.ndarray:
     return tensor.detach().float().cpu().numpy()
 
 
-def _levels(part: nn.Module, calls: Calls, whole: Size) -> Iterator[Level]:
-    """The maps (1, C, h, w) among the outputs of a part; ``whole`` is the size that each covers.
+def _levels(part: nn.Module, calls: Calls, extent: Size) -> Iterator[Level]:
+    """The maps (1, C, h, w) among the outputs of a part; ``extent`` is the size that each covers.
 
-    Vectors, as of a classifier's neck, are left out, and so is a part that did not run.
+    Vectors, such as those of a classifier's neck, are skipped, and so is a part that did not run.
     """
     maps = [feature for _, output in calls[part][:1] for feature in _maps(output)]
     for i, feature in enumerate(maps, start=1):
-        cell = tuple(length / n for length, n in zip(whole, feature.shape[2:], strict=True))
+        cell = tuple(length / n for length, n in zip(extent, feature.shape[2:], strict=True))
         yield Level(f'{type(part).__name__}, level {i}', as_numpy(feature[0]), cell)
 
 

@@ -1,4 +1,4 @@
-"""The folder that results are written to: drawn pictures, and a JSON file."""
+"""The output folder of inference: drawn pictures, and a JSON file."""
 
 import json
 import shutil
@@ -22,8 +22,8 @@ class Results:
     Attributes:
         file: The JSON file.
         drawn: The folder of pictures.
-        found: An image each, as JSON.
-        failed: An image each that failed, as JSON.
+        found: Results, one JSON text per image.
+        failed: Failures, one JSON text per image.
 
     Raises:
         UserError: if there are results that may not be replaced, or files of the same names that
@@ -41,20 +41,20 @@ class Results:
             return
         if not _is_ours(self.file):
             raise UserError(
-                f'{folder} holds a {self.file.name} or {self.drawn.name} that is not from this '
+                f'{folder} contains a {self.file.name} or {self.drawn.name} that is not from this '
                 'tool: choose another --out, or move them away'
             )
         if not overwrite:
             raise UserError(
-                f'{folder} holds results of an earlier run: choose another --out, or give '
+                f'{folder} contains results of an earlier run: choose another --out, or give '
                 '--overwrite'
             )
 
     def prepare(self) -> None:
         """Make the folder, and remove the results of an earlier run, or raise a UserError.
 
-        The JSON file is written now, without images: it marks the folder as ours if this process
-        is killed.
+        The JSON file is written now, without images, to mark the folder as ours in case this
+        process is killed.
         """
         folder = self.file.parent
         self.write(format=FORMAT, finished=False)

@@ -20,17 +20,17 @@ from ptnt_mm.inference.predictor import Predictor, fill_sample
 from ptnt_mm.utils.errors import UserError
 
 _LOGITS_AT_ONCE = 2**26
-"""In the size of the image: 256 MiB of float32, where 150 classes of a photograph take 14 GB."""
+"""Most logits at image size: 256 MiB of float32; 150 classes of a photograph take 14 GB."""
 
 
 class _Segmenter(Predictor):
-    """What is done with a map of classes."""
+    """Conversion and drawing of a class map."""
 
     def __init__(self, model: Any, dataset_meta: dict, score_thr: float | None):
         super().__init__(model, dataset_meta, score_thr)
         if score_thr is not None:
             raise UserError(
-                f'--score-thr {score_thr}: a segmenter gives every pixel a class and has no '
+                f'--score-thr {score_thr}: a segmenter assigns a class to every pixel and has no '
                 'scores: leave it out'
             )
         self._meta = dataset_meta
@@ -56,7 +56,7 @@ class _Segmenter(Predictor):
         return dict(segments=segments)
 
     def draw(self, image: np.ndarray, sample: SegDataSample) -> np.ndarray:
-        """Tint every pixel in its class's colour, and write names where there is room."""
+        """Tint every pixel in the colour of its class, and write names where there is room."""
         labels = sample.pred_sem_seg.data[0].numpy()
         return paint_map(image, labels, self._meta, self._number)
 
@@ -68,19 +68,19 @@ class Segmenter(_Segmenter):
         self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
     ):
         super().__init__(model, dataset_meta, score_thr)
-        # For an image in place of a file, and without annotations.
+        # For an image instead of a file, and without annotations.
         pipeline = copy.deepcopy(next(data_sets(config, 'test')).pipeline)
         steps = [step for step in pipeline if kind_of(step) != 'LoadAnnotations']
         steps[0]['type'] = 'mmseg.LoadImageFromNDArray'
         self.pipeline = Compose(steps)
 
     def predict(self, image: np.ndarray) -> SegDataSample:
-        """Give each pixel of the image as it was given a class: ``pred_sem_seg``, (1, H, W)."""
+        """Classify each pixel of the original image: ``pred_sem_seg``, (1, H, W)."""
         data = self.prepare(image)
         with torch.no_grad():
             (sample,) = data['data_samples']
             logits = self.model.inference(data['inputs'], [sample.metainfo])
-            # What the preprocessor added.
+            # Remove the padding of the preprocessor.
             left, right, top, bottom = sample.metainfo.get('img_padding_size', (0, 0, 0, 0))
             height, width = logits.shape[2:]
             logits = logits[:, :, top : height - bottom, left : width - right]
@@ -89,10 +89,10 @@ class Segmenter(_Segmenter):
         return sample
 
     def _labels(self, logits: Tensor, size: tuple[int, int]) -> Tensor:
-        """The class of each pixel, (H, W), of logits (1, C, h, w).
+        """The class of each pixel, (H, W), from logits (1, C, h, w).
 
-        As mmseg's ``postprocess_result``, but for a few classes at a time: those of all would
-        not fit into the memory for a large photograph.
+        As mmseg's ``postprocess_result``, but for a few classes at a time, because all of them
+        would not fit into memory for a large photograph.
         """
         at_once = max(1, _LOGITS_AT_ONCE // (size[0] * size[1]))
         best, labels = logits.new_full(size, -torch.inf), logits.new_zeros(size, dtype=torch.long)
@@ -117,5 +117,5 @@ class ExportedSegmenter(_Segmenter):
     """An exported segmenter; its model is a ``Deployed``."""
 
     def predict(self, image: np.ndarray) -> SegDataSample:
-        """Give each pixel of the image as it was given a class: ``pred_sem_seg``, (1, H, W)."""
+        """Classify each pixel of the original image: ``pred_sem_seg``, (1, H, W)."""
         return fill_sample(SegDataSample(), self.model(image[..., ::-1]))

@@ -1,4 +1,4 @@
-"""Look at all that a source gives: an image, a folder, a video or a webcam."""
+"""Run a predictor on a source: an image, a folder, a video or a webcam."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def default_out(text: str) -> Path:
 
 
 def find_source(text: str, drawn: Path) -> Images | Video:
-    """Find the images, or open the video or the webcam, that a text names, or raise a UserError.
+    """Open the images, the video or the webcam of a source argument, or raise a UserError.
 
     ``drawn`` is the folder of drawn pictures: it will be replaced, so it is not searched.
     """
@@ -32,7 +32,7 @@ def find_source(text: str, drawn: Path) -> Images | Video:
     if not path.exists():
         raise UserError(f'there is no image, folder or video {text}')
     if path.resolve().is_relative_to(drawn.resolve()):
-        raise UserError(f'{text} lies in {drawn}, which is replaced: choose another --out')
+        raise UserError(f'{text} is inside {drawn}, which is replaced: choose another --out')
     if path.is_dir():
         return find_images(path, without=drawn)
     if path.suffix.lower() in VIDEO_SUFFIXES:
@@ -41,7 +41,7 @@ def find_source(text: str, drawn: Path) -> Images | Video:
 
 
 def look_at_images(images: Images, predictor: Predictor, results: Results, draws: bool) -> None:
-    """Look at image files; one that fails is reported, and the others go on.
+    """Run on image files; report a failed one, and continue with the others.
 
     Raises:
         UserError: if a picture cannot be written because the disk is full or read-only.
@@ -54,12 +54,12 @@ def look_at_images(images: Images, predictor: Predictor, results: Results, draws
                 if drawn is not None:
                     picture = encode_image(drawn, drawn_name(name).suffix)
                     write_whole(results.drawn / drawn_name(name), picture)
-            except Exception as error:  # an image can fail in any way, out of memory for one
+            except Exception as error:  # an image can fail in any way, such as out of memory
                 if is_about_the_disk(error):
                     raise
                 reason = _reason(error, file)
                 results.fail(name.as_posix(), reason)
-                # Above the bar, whatever the file names are made of.
+                # Above the bar, whatever the file names contain.
                 line = f'FAILED {printable(str(name), 300)}: {reason}'
                 bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
                 continue
@@ -69,16 +69,16 @@ def look_at_images(images: Images, predictor: Predictor, results: Results, draws
 def look_at_video(
     video: Video, predictor: Predictor, results: Results, draws: bool, window: Window | None
 ) -> None:
-    """Look at the frames of a video until it ends or its window is closed.
+    """Run on the frames of a video until it ends or its window is closed.
 
-    Raises a UserError if it is damaged, or a frame cannot be looked at.
+    Raises a UserError if it is damaged, or a frame cannot be processed.
     """
     file, frames = results.drawn / fitted_name(f'{Path(video.name).stem}.mp4'), 0
     with Progress(console=Console(stderr=True)) as bar, Movie(file, video.fps) as movie:
         for frame in bar.track(video, total=video.announced, description='Frames'):
             try:
                 entry, drawn = _look(frame, predictor, draws or window is not None)
-            except Exception as error:  # the others are as large, and would fail as well
+            except Exception as error:  # the other frames have the same size, and would fail too
                 raise UserError(f'{video.name}, frame {frames}: {_reason(error)}') from error
             if draws:
                 movie.add(drawn)
@@ -90,7 +90,7 @@ def look_at_video(
 
 
 def _look(image: np.ndarray, predictor: Predictor, draws: bool) -> tuple[dict, np.ndarray | None]:
-    """What is found on an image, (H, W, 3) uint8, BGR, as JSON and as a picture."""
+    """Predict for an image, (H, W, 3) uint8, BGR; return JSON values and a picture."""
     sample = predictor.predict(image)
     height, width = image.shape[:2]
     entry = dict(width=width, height=height, **predictor.describe(sample))

@@ -17,16 +17,16 @@ _FPS = 25.0
 """Frames per second of a webcam that does not report a rate."""
 
 _WHOLE = 0.95
-"""Share of the announced frames that a whole video must give. Some formats round the number."""
+"""Share of the announced frames in a complete video. Some formats round the number."""
 
 
 class Video:
     """The frames of a video, one after the other, each (H, W, 3) uint8, BGR.
 
     Attributes:
-        name: Of the file or the webcam.
+        name: Name of the file or the webcam.
         fps: Frames per second.
-        announced: How many frames a file says it has; None if that is unknown.
+        announced: Number of frames according to the file; None if unknown.
     """
 
     def __init__(self, name: str, capture: cv2.VideoCapture, ends: bool):
@@ -43,9 +43,9 @@ class Video:
             yield found[1]
 
     def check_end(self, frames: int) -> None:
-        """Raise a UserError if a video that ended after so many frames is not complete."""
+        """Raise a UserError if a video that ended after ``frames`` frames is not complete."""
         if frames == 0:
-            raise UserError(f'{self.name} gives no frame: it is cut off, or damaged')
+            raise UserError(f'{self.name} has no readable frame: it is cut off, or damaged')
         if self.announced and frames < _WHOLE * self.announced:
             raise UserError(
                 f'{self.name} ends after {frames} of {self.announced} frames: it is cut off, or '
@@ -71,8 +71,8 @@ def open_video(source: Path | int) -> Video:
 class Movie:
     """Writes an .mp4 file whose frame size is that of its first frame.
 
-    A context manager: at its end, also after an error, the file gets its name and holds the frames
-    written so far.
+    A context manager: at its end, even after an error, the file gets its name and contains the
+    frames written so far.
     """
 
     def __init__(self, file: Path, fps: float):

@@ -15,17 +15,17 @@ def ms_deform_attn_forward(
     attention_weights: Tensor,
     im2col_step: int,
 ) -> Tensor:
-    """Add up the values at sampled points, each times its weight.
+    """Sum the values at sampled points, each times its weight.
 
-    mmcv calls this on a GPU alone; on the CPU it has a version of its own.
+    mmcv calls this only on a GPU; for the CPU it has another version.
 
     Args:
         value: (B, sum of height * width of all levels, heads, channels).
         value_spatial_shapes: (levels, 2), height and width.
-        value_level_start_index: Follows from the shapes.
+        value_level_start_index: Unused, it follows from the shapes.
         sampling_locations: (B, queries, heads, levels, points, 2), x and y from 0 to 1.
         attention_weights: (B, queries, heads, levels, points).
-        im2col_step: Unused, all images are worked on at once.
+        im2col_step: Unused, all images are processed at once.
 
     Returns:
         (B, queries, heads * channels).
@@ -75,8 +75,8 @@ def _attended(shapes: list[list[int]], value: Tensor, locations: Tensor, weights
 def _is_inside(points: Tensor, shape: list[int]) -> Tensor:
     """Whether points (..., 2), x and y from 0 to 1, are less than a pixel's side from a pixel.
 
-    A point exactly on that edge has the value 0 in any case. Its gradient is 0 in mmcv, too, but in
-    grid_sample it is that from inside.
+    A point exactly on that edge always has the value 0. Its gradient is 0 in mmcv, but in
+    grid_sample it is the one from inside.
     """
     size = points.new_tensor(shape[::-1])  # width and height
     at = points * size - 0.5
@@ -102,7 +102,7 @@ def psamask_forward(
         output: (B, H * W, H, W); with the type 0 ("collect") the channels are the places in the
             mask and the pixels those that it is around, with 1 ("distribute") the reverse.
         psa_type: 0 or 1.
-        num_: The batch size; this and the others are known from the shapes.
+        num_: The batch size; like the arguments below, it follows from the shapes.
         h_feature: H.
         w_feature: W.
         h_mask: Rows of a mask.
@@ -156,6 +156,6 @@ def _spread(
 
 
 def _relative(size: int, half: int, device: torch.device) -> Tensor:
-    """Where each place is in the mask around each pixel, along one side: (size, size)."""
+    """The index of each place in the mask around each pixel, along one side: (size, size)."""
     places = torch.arange(size, device=device)
     return places[:, None] - places + half

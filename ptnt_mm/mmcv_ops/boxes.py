@@ -8,19 +8,19 @@ from torch import Tensor
 from .computing import widened
 
 _MANY = 5000
-"""From here on it pays on a CPU to sort boxes before torchvision does: neighbours are cached."""
+"""Number of boxes from which sorting them first is faster on a CPU, as neighbours are cached."""
 
 
 def nms(boxes: Tensor, scores: Tensor, iou_threshold: float, offset: int) -> Tensor:
     """Keep the boxes that overlap no better one by more than the threshold.
 
-    Boxes of equal score are taken in the order given.
+    Boxes with equal scores keep their order.
 
     Args:
         boxes: (N, 4).
         scores: (N,).
         iou_threshold: Rounded to float32 as in mmcv, so that an overlap equal to it stays.
-        offset: 1 where x2 and y2 name the last pixel inside, else 0.
+        offset: 1 if x2 and y2 are the last pixel inside, else 0.
 
     Returns:
         Indices of the boxes kept, the best first.
@@ -51,11 +51,11 @@ def softnms(
         boxes: (N, 4).
         scores: (N,).
         dets: Receives boxes and new scores in its first rows, (N, 5).
-        iou_threshold: From which overlap on, for the methods 0 and 1.
-        sigma: Of the method 2.
-        min_score: Boxes below are dropped.
+        iou_threshold: Overlap from which scores are lowered, for methods 0 and 1.
+        sigma: Parameter of method 2.
+        min_score: Boxes with lower scores are dropped.
         method: 0 sets the score to zero, 1 multiplies it by 1 - IoU, 2 by exp(-IoU^2 / sigma).
-        offset: 1 where x2 and y2 name the last pixel inside, else 0.
+        offset: 1 if x2 and y2 are the last pixel inside, else 0.
 
     Returns:
         Indices of the boxes kept, the best first.
@@ -82,7 +82,7 @@ def softnms(
 
 
 def _without(items: np.ndarray, dropped: np.ndarray) -> np.ndarray:
-    """Fill each gap with the last item left, as mmcv does: it decides between equal scores."""
+    """Fill each gap with the last item left, as mmcv does, to order equal scores as mmcv."""
     count = len(items) - dropped.sum()
     gaps, fillers = dropped[:count].nonzero()[0], (~dropped[count:]).nonzero()[0]
     items[gaps] = items[count:][fillers[::-1]]
@@ -92,7 +92,7 @@ def _without(items: np.ndarray, dropped: np.ndarray) -> np.ndarray:
 def nms_match(dets: Tensor, iou_threshold: float) -> list[list[int]]:
     """Group boxes: one that `nms` keeps, then those it suppresses, by score; on the CPU.
 
-    Other than in `nms`, a box is suppressed from the threshold on.
+    Unlike in `nms`, a box at the threshold is suppressed.
 
     Args:
         dets: Boxes and their scores, (N, 5).
@@ -131,7 +131,7 @@ def bbox_overlaps(
         ious: (M, N), or (M,) if aligned.
         mode: 0 for the intersection over the union, 1 over the first box.
         aligned: Compare each box with that of the same index alone; N is M then.
-        offset: 1 where x2 and y2 name the last pixel inside, else 0.
+        offset: 1 if x2 and y2 are the last pixel inside, else 0.
     """
     first, second = widened(bboxes1, bboxes2)
     if not aligned:

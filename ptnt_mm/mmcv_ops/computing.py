@@ -1,4 +1,4 @@
-"""How every operator computes: in which type, and its gradients."""
+"""Data types and gradients, shared by all operators."""
 
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 def as_kernel(operator: Callable) -> Callable:
-    """Let an operator work as a compiled one does: outside autograd, and on the types it is given.
+    """Make an operator behave like a compiled one: outside autograd, with the given types.
 
     mmcv records the gradients itself, and calls its operators inside autocast.
     """
@@ -25,9 +25,9 @@ def as_kernel(operator: Callable) -> Callable:
 
 
 def widened(*tensors: Tensor) -> list[Tensor]:
-    """Bring float tensors to one type for the computing: float32 instead of a half one.
+    """Convert float tensors to one type for computation: float32 instead of half precision.
 
-    torchvision has no bfloat16 and few float16 kernels, and under autocast does the same.
+    torchvision has no bfloat16 and few float16 kernels, and does the same under autocast.
     """
     wide = torch.float32
     for tensor in tensors:
@@ -41,7 +41,7 @@ def gradients(function: Callable, inputs: Sequence[Tensor], grad_output: Tensor)
     Args:
         function: Makes one tensor of the inputs.
         inputs: All of them get a gradient.
-        grad_output: The gradient of what the function makes, in its shape.
+        grad_output: The gradient of the function's output, in its shape.
 
     Returns:
         As many gradients as inputs.

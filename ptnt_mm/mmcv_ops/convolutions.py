@@ -10,7 +10,7 @@ from .computing import widened
 
 _ops = torch.ops.torchvision
 
-# mmcv's names of what torchvision takes last, in its order. They come by name, among others.
+# mmcv's names for torchvision's last arguments, in its order; mmcv passes them by name.
 _PLAIN = ('dH', 'dW', 'padH', 'padW', 'dilationH', 'dilationW', 'group', 'deformable_group')
 _MODULATED = (
     *('stride_h', 'stride_w', 'pad_h', 'pad_w', 'dilation_h', 'dilation_w'),
@@ -47,8 +47,8 @@ def deform_conv_backward_input(
 ) -> None:
     """GradOutput (B, D, h, w) -> gradInput and gradOffset, in the shapes of input and offset.
 
-    torchvision finds the weight's gradient along with them. It is left in columns, mmcv's scratch
-    memory, for `deform_conv_backward_parameters`, which comes next.
+    torchvision also computes the weight's gradient. It is stored in columns, mmcv's scratch memory,
+    for `deform_conv_backward_parameters`, which is called next.
     """
     into_input, into_weight, into_offset, *_ = _unmasked_backward(
         gradOutput, input, weight, offset, sizes
@@ -78,7 +78,7 @@ def deform_conv_backward_parameters(
 
 
 def _unmasked(input: Tensor, weight: Tensor, offset: Tensor) -> list[Tensor]:
-    """What torchvision takes up to the bias, with neither mask nor bias."""
+    """The arguments of torchvision's operator up to the bias, without mask and bias."""
     input, weight, offset = widened(input, weight, offset)
     return [input, weight, offset, input.new_zeros(len(input), 1), input.new_zeros(len(weight))]
 
@@ -86,7 +86,7 @@ def _unmasked(input: Tensor, weight: Tensor, offset: Tensor) -> list[Tensor]:
 def _unmasked_backward(
     grad_output: Tensor, input: Tensor, weight: Tensor, offset: Tensor, sizes: Mapping[str, int]
 ) -> Sequence[Tensor]:
-    """Gradients of input, weight, offset, and two of no use."""
+    """Gradients of input, weight, offset, and two that are not used."""
     tensors = _unmasked(input, weight, offset)
     grad_output = grad_output.to(tensors[0].dtype)
     order = _in_order(sizes, _PLAIN)
@@ -104,15 +104,15 @@ def _zero_on_edge(
 ) -> None:
     """Zero the offset gradient of sampling points whose row or column is exactly -1, in place.
 
-    A map fades to 0 between row 0 and row -1, so its slope at -1 is one-sided: mmcv takes that from
-    outside, which is 0, torchvision that from inside. New layers have offsets of 0, so with padding
-    their whole border lies there.
+    A map fades to 0 between row 0 and row -1, so its slope at -1 is one-sided: mmcv uses the one
+    from outside, which is 0, torchvision the one from inside. New layers have offsets of 0, so with
+    padding their entire border is affected.
 
     Args:
-        into_offset: Its gradient, contiguous, (B, 2 * deformable_group * kH * kW, h, w).
-        offset: In the same shape, and in the type that the points were computed in.
+        into_offset: Gradient of the offset, contiguous, (B, 2 * deformable_group * kH * kW, h, w).
+        offset: Offset in the same shape, in the type that the points were computed in.
         kernel: kH and kW.
-        order: Stride, padding and dilation, rows before columns, and what else torchvision takes.
+        order: Stride, padding and dilation, rows before columns, and torchvision's other arguments.
     """
     moves = offset.unflatten(1, (-1, *kernel, 2))  # (B, groups, kH, kW, 2, h, w)
     rows, columns = (
@@ -190,7 +190,7 @@ def _modulated(
     with_bias: bool,
     size: tuple[int, int],
 ) -> list[Tensor]:
-    """What torchvision takes up to the bias, which is zero if there is none."""
+    """The arguments of torchvision's operator up to the bias, which is zero if there is none."""
     bias = bias if with_bias else weight.new_zeros(len(weight))
     return widened(input, weight, _as_read(offset, size), _as_read(mask, size), bias)
 
@@ -198,9 +198,9 @@ def _modulated(
 def _as_read(moves: Tensor, size: tuple[int, int]) -> Tensor:
     """The part of offsets or masks that mmcv reads, as a view (B, C, h, w).
 
-    The DyHead of mmdet gives those of a larger level. mmcv does not look at their height and width
-    but takes as many numbers as it needs from the start of each image, and so were its published
-    weights trained.
+    The DyHead of mmdet passes those of a larger level. mmcv ignores their height and width and
+    reads as many numbers as it needs from the start of each image; the published weights were
+    trained like this.
     """
     if moves.shape[2:] == size:
         return moves

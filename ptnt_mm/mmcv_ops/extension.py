@@ -16,9 +16,9 @@ def _operators():
     """Import the table of operators under a name that does not run ptnt_mm/__init__.py."""
     found = importlib.util.find_spec('ptnt_mm')
     if found is None or found.origin is None:
-        # What mmcv-lite says by itself; mmcv and mmseg expect this class and do without.
+        # The error of mmcv-lite itself; mmcv and mmseg catch this class.
         raise ModuleNotFoundError(
-            "mmcv's operators came from ptnt_mm, which is not installed any more: "
+            "mmcv's operators came from ptnt_mm, which is no longer installed: "
             f'install it again, or delete {__file__} and compile mmcv',
             name=__name__,
         )

@@ -62,7 +62,7 @@ def softmax_focal_loss_backward(
 
 
 def _of_target(probabilities: Tensor, target: Tensor) -> Tensor:
-    """Each row's probability of its label, 1 where it has none: that makes the loss 0."""
+    """Each row's probability of its label, or 1 without a label, so that the loss is 0."""
     (wide,) = widened(probabilities)
     p = wide.gather(1, target.clamp(0, wide.shape[1] - 1)[:, None]).squeeze(1)
     return torch.where((target >= 0) & (target < wide.shape[1]), p, 1)

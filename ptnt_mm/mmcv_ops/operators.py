@@ -1,4 +1,4 @@
-"""The operators of mmcv._ext: our functions by mmcv's names, and what each is made of."""
+"""The operators of mmcv._ext: our functions by mmcv's names, and their building blocks."""
 
 import torch
 import torchvision
@@ -31,7 +31,7 @@ MADE_OF = {
 
 
 def get_compiler_version() -> str:
-    """What mmcv shows as its compiler in the table of the environment."""
+    """The compiler that mmcv shows in the table of the environment."""
     return f'none, operators of ptnt_mm on torchvision {torchvision.__version__}'
 
 
@@ -47,19 +47,19 @@ OPERATORS = {
     for name, function in vars(module).items()
     if getattr(function, '__module__', '') == module.__name__ and not name.startswith('_')
 } | {function.__name__: function for function in (get_compiler_version, get_compiling_cuda_version)}
-"""What the module mmcv._ext holds."""
+"""The content of the module mmcv._ext."""
 
 
 def left_out(name: str):
-    """Stand for an operator that we lack: it raises when it is called, so that imports work."""
+    """Placeholder for a missing operator: it raises when it is called, so that imports work."""
     if name.startswith('_'):
         raise AttributeError(name)
 
     def missing(*args, **kwargs):
         raise NotImplementedError(
-            f'{name} of mmcv is not among the operators that ptnt_mm makes of torchvision: to have '
-            'it, compile mmcv: python -m pip uninstall -y mmcv-lite && MMCV_WITH_OPS=1 python -m '
-            'pip install --no-build-isolation --no-binary mmcv mmcv==2.1.0'
+            f'{name} of mmcv is not among the operators that ptnt_mm builds from torchvision: to '
+            'get it, compile mmcv: python -m pip uninstall -y mmcv-lite && MMCV_WITH_OPS=1 python '
+            '-m pip install --no-build-isolation --no-binary mmcv mmcv==2.1.0'
         )
 
     return missing

@@ -1,4 +1,4 @@
-"""Where ``mmcv._ext`` comes from, and putting ours in its place. A compiled one always wins."""
+"""Find the provider of ``mmcv._ext``, and install ours; a compiled one takes precedence."""
 
 import sys
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ COMPILED, INSTALLED, OFFERED, FOREIGN, NONE = (
     'foreign',
     'none',
 )
-"""Who provides mmcv's operators: `Source.kind`."""
+"""Providers of mmcv's operators: `Source.kind`."""
 
 
 class _Offer:
-    """Finds ``mmcv._ext``, and nothing else, when nobody else has found one."""
+    """Finds only ``mmcv._ext``, and only if no other finder does."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
@@ -35,7 +35,7 @@ class _Offer:
 def offer() -> None:
     """Provide ``import mmcv._ext`` in this process if mmcv has no extension.
 
-    Costs nothing until somebody imports ``mmcv.ops``.
+    Costs nothing until ``mmcv.ops`` is imported.
     """
     if _Offer not in sys.meta_path:
         sys.meta_path.append(_Offer)
@@ -43,7 +43,7 @@ def offer() -> None:
 
 @dataclass(frozen=True)
 class Source:
-    """Who provides mmcv's operators (one of the kinds above), and from which file."""
+    """The provider of mmcv's operators (one of the kinds above), and its file."""
 
     kind: str
     file: Path | None = None
@@ -67,11 +67,11 @@ def install() -> str:
     """Write ``_ext.py`` into the folder of mmcv-lite, for programs that do not import ptnt_mm.
 
     Returns:
-        What was done, for the user.
+        A message for the user.
 
     Raises:
         UserError: if mmcv-lite or torchvision is missing, mmcv is too new, the folder cannot be
-            written, or holds somebody else's ``_ext.py``.
+            written, or contains a foreign ``_ext.py``.
     """
     now = source()
     if now.kind == COMPILED:
@@ -86,10 +86,10 @@ def remove() -> str:
     """Delete the ``_ext.py`` that `install` wrote.
 
     Returns:
-        What was done, for the user.
+        A message for the user.
 
     Raises:
-        UserError: if the file is somebody else's, or cannot be deleted.
+        UserError: if the file is foreign, or cannot be deleted.
     """
     folder = _mmcv_folder()
     file = folder / '_ext.py' if folder else None
@@ -115,8 +115,8 @@ def _mmcv_folder_or_error() -> Path:
     if folder is None:
         raise UserError(f'mmcv is not installed: {install_mmcv}')
     if find_spec('torchvision') is None:
-        raise UserError('torchvision is not installed: our operators for mmcv are made of its own')
-    # Not the metadata's, which may be that of another mmcv in the same folder.
+        raise UserError('torchvision is not installed: our operators for mmcv are built from it')
+    # Not from the metadata, which may belong to another mmcv in the same folder.
     version = run_path(str(folder / 'version.py'))['__version__']
     if not is_within(version, bounds):
         raise UserError(

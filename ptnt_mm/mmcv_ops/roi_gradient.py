@@ -1,8 +1,9 @@
 """The gradient of roi_align on a CPU, where torchvision's takes four times as long.
 
-The mean of bilinear samples on a grid is linear in the rows and, apart, in the columns of a map: a
-roi's bins are R M C^T, with R (h, H) and C (w, W) the share of each row and column. The gradient of
-the map M is R^T G C, over the few rows and columns that the roi touches, for all channels at once.
+The mean of bilinear samples on a grid is linear in the rows and, separately, in the columns of a
+map: a roi's bins are R M C^T, where R (h, H) and C (w, W) are the shares of each row and column.
+The gradient of the map M is R^T G C, over the few rows and columns in the roi, for all channels at
+once.
 """
 
 import torch
@@ -18,11 +19,11 @@ def add_map_gradient(
         grad_output: (N, C, h, w).
         rois: (N, 5), the image's index and a box.
         grad_input: (B, C, H, W), changed in place.
-        scale: From the rois' coordinates to those of the maps.
+        scale: Factor from the rois' coordinates to those of the maps.
         ratio: Rows and columns of samples in a bin; 0 for about one a pixel.
         aligned: Pixel centers are at half coordinates; else a roi has at least a pixel's sides.
     """
-    # A diverged model's boxes may be NaN: then the loss is NaN, too, and shows it.
+    # A diverged model's boxes may be NaN; then the loss is NaN too.
     corners = rois[:, 1:].nan_to_num(0, 0, 0) * scale - (0.5 if aligned else 0)
     start, sides = corners[:, :2], corners[:, 2:] - corners[:, :2]
     if not aligned:
@@ -37,7 +38,7 @@ def add_map_gradient(
 
 
 def _shares(start: Tensor, length: Tensor, bins: int, ratio: int, size: int) -> Tensor:
-    """How much of each pixel along one side is in each bin: (N,), (N,) -> (N, bins, size)."""
+    """The share of each pixel along one side in each bin: (N,), (N,) -> (N, bins, size)."""
     shares = start.new_zeros(len(start), bins, size)
     counts = torch.full_like(length, ratio) if ratio > 0 else length.ceil().clamp(min=0)
     counts = counts[:, None, None]

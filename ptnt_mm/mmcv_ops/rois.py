@@ -13,10 +13,10 @@ from .roi_gradient import add_map_gradient
 _ops = torch.ops.torchvision
 
 _NO_MAXIMUM = -10000.0
-"""What mmcv gives as the maximum of a bin without a sample."""
+"""mmcv's value for the maximum of a bin without samples."""
 
 _NOWHERE = -2.0
-"""A coordinate outside of every map: there value and gradient are 0."""
+"""A coordinate outside every map, where value and gradient are 0."""
 
 
 def roi_align_forward(
@@ -92,7 +92,7 @@ def roi_pool_forward(
 ) -> None:
     """Input (B, C, H, W), rois (N, 5) -> output and argmax (N, C, pooled_height, pooled_width).
 
-    torchvision rounds the corners of a roi, mmcv those of its bins. So each bin becomes a roi here.
+    torchvision rounds the corners of a roi, mmcv those of its bins, so each bin becomes a roi here.
     """
     input, rois = widened(input, rois)
     size = (pooled_height, pooled_width)
@@ -141,7 +141,7 @@ def deform_roi_pool_forward(
 ) -> None:
     """Input (B, C, H, W), rois (N, 5), offset (N, 2, h, w) or empty -> output (N, C, h, w).
 
-    An offset moves its bin, in x and y, by so many times gamma the roi's sides.
+    An offset moves its bin, in x and y, in units of gamma times the roi's sides.
     """
     tensors = widened(input, rois, offset)
     size = (pooled_height, pooled_width)
@@ -197,12 +197,12 @@ def _deform_pooled(
 def _samples(
     rois: Tensor, size: tuple[int, int], spatial_scale: float, sampling_ratio: int, aligned: bool
 ) -> Iterator[tuple[int, Tensor, Tensor, Tensor]]:
-    """Group rois that lie in one image and have as many samples in each bin.
+    """Group rois of one image with the same number of samples in each bin.
 
     Args:
         rois: (N, 5).
         size: Rows and columns of bins, h and w.
-        spatial_scale: From the rois' coordinates to those of the map.
+        spatial_scale: Factor from the rois' coordinates to those of the map.
         sampling_ratio: Rows and columns of samples in a bin; 0 for about one a pixel.
         aligned: Pixel centers are at half coordinates; else a roi has at least a pixel's sides.
 
@@ -230,14 +230,14 @@ def _positions(start: Tensor, length: Tensor, bins: int, samples: int) -> Tensor
     """Spread samples evenly in the bins of each roi: (n,) and (n,) -> (n, bins, samples)."""
     bin, sample = (torch.arange(count, device=start.device) for count in (bins, samples))
     start, length = start[:, None, None], length[:, None, None]
-    # In mmcv's order, so that a point on the edge of what counts is rounded to the same side.
+    # In mmcv's order, so that a point on the edge is rounded to the same side.
     return start + bin[:, None] * length + (sample + 0.5) * length / samples
 
 
 def _sampled(maps: Tensor, y: Tensor, x: Tensor) -> Tensor:
     """Interpolate maps (B, C, H, W) at points (B, P, Q) -> (B, C, P, Q).
 
-    Up to a pixel outside, a point takes the value at the border; farther, 0.
+    Up to a pixel outside, a point has the value at the border; farther away, 0.
     """
     height, width = maps.shape[2:]
     is_inside = (y >= -1) & (y <= height) & (x >= -1) & (x <= width)

@@ -1,4 +1,4 @@
-"""Who provides mmcv's operators, found by importing them in fresh interpreters."""
+"""Find the provider of mmcv's operators by importing them in fresh interpreters."""
 
 import os
 import subprocess
@@ -19,7 +19,8 @@ _PROGRAMS = {
 def status() -> str:
     """Report what ``import mmcv.ops`` finds, in a program that imports ptnt_mm and in any other.
 
-    Takes seconds: only an import shows whether a compiled module fits the torch that is installed.
+    This takes seconds, because only an import shows whether a compiled module fits the installed
+    torch.
     """
     now = place.source()
     if now.kind == place.NONE:
@@ -33,7 +34,7 @@ def status() -> str:
     if now.kind in (place.INSTALLED, place.OFFERED):
         from ptnt_mm.mmcv_ops.operators import MADE_OF
 
-        lines += ['', 'The operators of ptnt_mm, and what each is made of:']
+        lines += ['', 'The operators of ptnt_mm, and their building blocks:']
         width = max(map(len, MADE_OF))
         lines += [f'  {name:{width}}  {parts}' for name, parts in MADE_OF.items()]
         lines.append('  Any other raises an error when it is called.')
@@ -43,7 +44,7 @@ def status() -> str:
 def _start(code: str) -> subprocess.Popen:
     """Run code without the current directory on the import path, as a script elsewhere would."""
     environment = dict(os.environ)
-    if 'ptnt_mm' in code:  # a program that imports us can, wherever we are
+    if 'ptnt_mm' in code:  # a program that imports ptnt_mm can find it
         paths = (str(Path(__file__).parents[2]), environment.get('PYTHONPATH', ''))
         environment['PYTHONPATH'] = os.pathsep.join(filter(None, paths))
     return subprocess.Popen(

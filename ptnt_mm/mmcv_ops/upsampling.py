@@ -1,4 +1,4 @@
-"""CARAFE: a new pixel is a weighted mean of the window around its old one, with own weights."""
+"""CARAFE: a new pixel is a weighted mean of the window around the old one."""
 
 from functools import partial
 
@@ -20,7 +20,7 @@ def carafe_forward(
     group_size: int,
     scale_factor: int,
 ) -> None:
-    """As `carafe_naive_forward`; rfeatures is what mmcv keeps of the features for the gradient."""
+    """As `carafe_naive_forward`; rfeatures are the features that mmcv keeps for the gradient."""
     rfeatures.copy_(features)
     carafe_naive_forward(features, masks, output, kernel_size, group_size, scale_factor)
 
@@ -61,7 +61,7 @@ def carafe_naive_forward(
         masks: (B, group_size * kernel_size^2, H * scale_factor, W * scale_factor), the weights.
         output: (B, C, H * scale_factor, W * scale_factor).
         kernel_size: Sides of the window, odd.
-        group_size: So many groups of channels have weights of their own.
+        group_size: Number of channel groups with separate weights.
         scale_factor: How often a pixel is repeated along each side.
     """
     options = (kernel_size, group_size, scale_factor)

@@ -1,7 +1,7 @@
 """The variants as data: PyramidTNT's, TNT's and CPVT's, each from its paper.
 
-A row has what the backbone is built of, and beside it :data:`NOT_BUILT`: ``alias``, the variant's
-short name, as in the names of configs, and ``published``, or None.
+A row holds the settings of the backbone and the keys in :data:`NOT_BUILT`: ``alias``, the variant's
+short name in config names, and ``published``, or None.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ GREY = (127.5, 127.5, 127.5)
 
 
 class Published(NamedTuple):
-    """What the authors of a variant published: its accuracy and weights on ImageNet-1k."""
+    """The accuracy and weights on ImageNet-1k that the authors of a variant published."""
 
     top_1: float
     """Percent, from the paper."""
@@ -20,13 +20,13 @@ class Published(NamedTuple):
     """Name of the checkpoint."""
 
     release: str | None = None
-    """Address of the folder that has the file; None where it has no plain address."""
+    """Address of the folder with the file; None where it has no plain address."""
 
     mean: tuple[float, float, float] = GREY
-    """Subtracted from the RGB values from 0 to 255 of the images that the weights saw."""
+    """Subtracted from RGB values in [0, 255] before the images enter the network."""
 
     std: tuple[float, float, float] = GREY
-    """What these were divided by."""
+    """Divisor of the values after the subtraction."""
 
     @property
     def url(self) -> str | None:
@@ -35,7 +35,7 @@ class Published(NamedTuple):
 
 
 NOT_BUILT = ('alias', 'published')
-"""Keys of a row that say something about the variant and are no setting of the backbone."""
+"""Keys of a row that describe the variant and are not settings of the backbone."""
 
 _TNT_RELEASE = 'https://github.com/huawei-noah/Efficient-AI-Backbones/releases/download/tnt'
 
@@ -136,10 +136,10 @@ CPVT_ARCHS = {
 
 
 def full_names(archs: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """The names of archs by all that may be written for them: themselves and their aliases."""
+    """Map every accepted spelling, names and aliases, to the name of the arch."""
     return {word: name for name, row in archs.items() for word in (name, row['alias'])}
 
 
 def settings(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What the backbone of a row is built of."""
+    """The settings that the backbone of a row is built from."""
     return {key: value for key, value in row.items() if key not in NOT_BUILT}

@@ -1,4 +1,4 @@
-"""What the backbones of the family have in common: loading, freezing, checks of what they get."""
+"""Base class of the family's backbones: loading, freezing, checks of arguments and images."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -19,13 +19,13 @@ from ptnt_mm.utils.text import unknown_name
 class Backbone(BaseModule):
     """A backbone that loads pretrained weights loudly and freezes its first parts.
 
-    A subclass has ``patch``, calls :meth:`_freeze` at the end of its constructor, and says in
-    :meth:`_frozen_modules` what ``frozen_stages`` stands for. Parameters of its own, outside of
-    its modules, are tables and tokens that belong to the stem.
+    A subclass defines ``patch``, calls :meth:`_freeze` at the end of its constructor, and returns
+    from :meth:`_frozen_modules` the modules that ``frozen_stages`` refers to. Parameters of the
+    backbone itself, outside of its modules, are tables and tokens that belong to the stem.
 
     Args:
         frozen_stages: -1 freezes nothing, 0 the stem, k the first k stages or blocks too.
-        stages: How many there are.
+        stages: Number of stages or blocks.
         init_cfg: ``dict(type='Pretrained', checkpoint=...)`` loads weights, or raises.
 
     Raises:
@@ -45,23 +45,23 @@ class Backbone(BaseModule):
         self.frozen_stages = frozen_stages
 
     def init_weights(self) -> None:
-        """Load what ``init_cfg`` names; fresh weights were drawn when the model was built.
+        """Load the weights in ``init_cfg``; random ones were drawn when the model was built.
 
         Raises:
-            CheckpointError: if no file is named, or it cannot be read or leaves weights of the
-                trunk unset.
-            ValueError: if a list names other initialisations beside pretrained weights.
+            CheckpointError: if no file is given, or it cannot be read or lacks weights of the
+                trunk.
+            ValueError: if a list combines pretrained weights with other initialisations.
         """
         pretrained = pretrained_init(self.init_cfg)
         if pretrained is None:
             super().init_weights()
         elif isinstance(self.init_cfg, list) and len(self.init_cfg) > 1:
-            raise ValueError('init_cfg: a Pretrained dict stands alone, it gives all weights')
+            raise ValueError('init_cfg: give the Pretrained dict alone, it sets all weights')
         else:
             load_pretrained(self, pretrained['checkpoint'], pretrained.get('prefix'))
 
     def train(self, mode: bool = True) -> 'Backbone':
-        """Set the mode, but leave what is frozen in evaluation mode."""
+        """Set the mode, but leave frozen modules in evaluation mode."""
         super().train(mode)
         for module in self._frozen_modules():
             module.eval()
@@ -69,7 +69,7 @@ class Backbone(BaseModule):
 
     @abstractmethod
     def _frozen_modules(self) -> list[nn.Module]:
-        """What ``frozen_stages`` freezes."""
+        """The modules that ``frozen_stages`` freezes."""
 
     def _freeze(self) -> None:
         for module in self._frozen_modules():
@@ -105,7 +105,7 @@ def read_arch(arch: str | dict, archs: Mapping[str, dict]) -> dict:
     """The settings of an arch, by its name or alias, or given as a row.
 
     Raises:
-        ValueError: for an unknown name, or a dict with other keys than the rows have.
+        ValueError: for an unknown name, or a dict whose keys differ from those of the rows.
     """
     if not isinstance(arch, Mapping):
         return settings(archs[choose('arch', arch, full_names(archs))])
@@ -117,16 +117,16 @@ def read_arch(arch: str | dict, archs: Mapping[str, dict]) -> dict:
 
 
 def is_positive(value: Any) -> bool:
-    """Whether this is a whole number above 0."""
+    """Whether this is an integer above 0."""
     return isinstance(value, int) and value > 0
 
 
 def check_pretrain_img_size(size: int, multiple: int) -> int:
-    """The size in pixels, or a ValueError unless grids of this size are whole in every stage."""
+    """Return the size in pixels; raise a ValueError unless every stage's grid divides evenly."""
     if not is_positive(size) or size % multiple:
         raise ValueError(
-            f'pretrain_img_size is {size!r}: expected a multiple of {multiple} pixels, so that the '
-            'grids of the position tables are whole'
+            f'pretrain_img_size is {size!r}: expected a multiple of {multiple} pixels, so that it '
+            'divides into the grids of the position tables'
         )
     return size
 
@@ -140,7 +140,7 @@ def check_heads(kind: str, dim: int, heads: int) -> None:
 def check_out_indices(
     out_indices: Sequence[int], number: int, kind: str, such_as: str
 ) -> tuple[int, ...]:
-    """The indices, or a ValueError unless they rise and are in range."""
+    """Return the indices; raise a ValueError unless they increase and are in range."""
     if not isinstance(out_indices, Sequence) or isinstance(out_indices, str):
         raise ValueError(
             f'out_indices is {out_indices!r}: expected indices of {kind} such as {such_as}'
@@ -148,14 +148,14 @@ def check_out_indices(
     indices = tuple(out_indices)
     if not indices or list(indices) != sorted({*indices} & {*range(number)}):
         raise ValueError(
-            f'out_indices is {indices}: expected rising indices of {kind} from 0 to '
+            f'out_indices is {indices}: expected increasing indices of {kind} from 0 to '
             f'{number - 1}, such as {such_as}'
         )
     return indices
 
 
 def choose(name: str, value: str, table: Mapping[str, Any]) -> Any:
-    """The entry of a table, or a ValueError that names the nearest."""
+    """Return the entry of a table, or raise a ValueError that suggests the nearest name."""
     if not isinstance(value, str) or value not in table:
         raise ValueError(unknown_name(name, value, table))
     return table[value]
@@ -164,12 +164,12 @@ def choose(name: str, value: str, table: Mapping[str, Any]) -> Any:
 def choose_position(
     name: str, setting: str | dict, names: Sequence[str]
 ) -> Callable[..., PositionEncoding]:
-    """The class that an option names; it takes a width, a grid and a number of class tokens.
+    """Return the class for an option; it takes a width, a grid and a number of class tokens.
 
     Args:
-        name: Of the option.
+        name: Name of the option.
         setting: A key of ``POSITIONS``, or a dict with it as ``type`` and the class's options.
-        names: The keys that the backbone has a place for.
+        names: The keys that the backbone supports.
     """
     options = dict(setting) if isinstance(setting, Mapping) else dict(type=setting)
     kind = options.pop('type', None)
@@ -177,5 +177,5 @@ def choose_position(
     unknown = sorted(options.keys() - set(cls.options))
     if unknown:
         has = ', '.join(cls.options) or 'none'
-        raise ValueError(f'{name} {kind!r} has no option {", ".join(unknown)}: its options: {has}')
+        raise ValueError(f'{name} {kind!r} has no option {", ".join(unknown)}: expected {has}')
     return partial(cls, **options)

@@ -60,9 +60,9 @@ class PyramidTNTClassifier(PyramidTNT):
 class PlainClassifier(BaseModule):
     """A linear head on a backbone of one scale.
 
-    It reads the class token, or where there is none the mean of all tokens. Its weights have the
-    names of mmpretrain's, so ``ptnt_mm.engine.loading.load_whole`` reads whatever it reads for
-    those: published classifiers, too.
+    The head reads the class token, or the mean of all tokens if there is none. Its weights have the
+    names of mmpretrain's, so ``ptnt_mm.engine.loading.load_whole`` reads the same files,
+    including published classifiers.
 
     Args:
         backbone: The settings of a :class:`TNT` or :class:`CPVT` that returns its last block.

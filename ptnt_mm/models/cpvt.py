@@ -17,38 +17,39 @@ from ptnt_mm.registry import MODELS
 
 @MODELS.register_module()
 class CPVT(PlainBackbone):
-    """A Vision Transformer whose positions come from its content, by a PEG behind the first block.
+    """A Vision Transformer whose positions come from its content, by a PEG after the first block.
 
-    Takes images of any size from 16 x 16 pixels, with one set of weights and nothing to resize.
+    Takes images of any size from 16 x 16 pixels, with one set of weights and no tables to resize.
     Sides that are not a multiple of 16 are padded at the bottom and right with zeros, the mean
     colour of normalised images.
 
     Args:
         arch: 'tiny', 'small', 'base', their aliases 'ti', 's', 'b', or a dict with the keys of a
             row of ``CPVT_ARCHS``.
-        out_indices: The blocks whose maps are returned, rising; negative ones count from the last.
-            The last block's map comes out of the final LayerNorm.
+        out_indices: The blocks whose maps are returned, increasing; negative ones count from the
+            last.
+            The last block's map is the output of the final LayerNorm.
         pretrain_img_size: Side in pixels, a multiple of 16, that a position table would belong to.
-        position: How tokens know where they are: 'peg' as published, 'learned' (DeiT's),
-            'sinusoidal' or 'none'. A dict with the name as ``type`` gives options too: for a PEG
-            ``blocks``, the blocks that it follows (-1 for the input; (0,) by default),
-            ``kernel_size`` and ``padding_mode`` (see ``layers/position.py``).
-        with_cls_token: Whether there is a class token; without one, a classifier averages.
-        attention: 'fused', or 'eager', which writes every logit down.
-        mlp_ratio: Hidden width of the MLPs in widths of a token.
-        drop_rate: Dropout of MLPs, of the attention's projection and behind the position.
+        position: Position encoding: 'peg' as published, 'learned' (as DeiT), 'sinusoidal' or
+            'none'. A dict with the name as ``type`` can also give options: for a PEG ``blocks``,
+            the blocks that it follows (-1 for the input; (0,) by default), ``kernel_size`` and
+            ``padding_mode`` (see ``layers/position.py``).
+        with_cls_token: Whether there is a class token; without one, a classifier averages tokens.
+        attention: 'fused', or 'eager', which stores every logit.
+        mlp_ratio: Hidden width of the MLPs as a multiple of the token's width.
+        drop_rate: Dropout of MLPs, of the attention's projection and after the position encoding.
         attn_drop_rate: Dropout of attention weights.
         drop_path_rate: Rate of dropping a residual branch in the last block; it rises linearly
             from 0 in the first.
         out_type: 'featmap', or 'cls_token' for mmpretrain's classifiers.
         frozen_stages: -1 freezes nothing, 0 the stem with its class token, k the first k blocks
-            too, with the PEGs behind them.
+            too, with the PEGs after them.
         with_cp: Recompute blocks in the backward pass: less memory, more time.
         init_cfg: ``dict(type='Pretrained', checkpoint=...)`` loads weights, or raises.
 
     Raises:
         ValueError: for an unknown arch, wrong keys of an arch dict, heads that do not divide their
-            width, ``out_indices`` out of range, repeated or not rising, PEGs after blocks that
+            width, ``out_indices`` out of range or not increasing, PEGs after blocks that
             do not exist.
     """
 
@@ -99,5 +100,5 @@ class CPVT(PlainBackbone):
         )
 
     def embed(self, image: Tensor) -> tuple[None, Tensor, Grid]:
-        """(B, 3, H, W) -> no words, outer (B, N, C), outer_hw (H/16, W/16)."""
+        """(B, 3, H, W) -> None for the words, outer (B, N, C), outer_hw (H/16, W/16)."""
         return (None, *self.patch_embed(image))

@@ -1,4 +1,4 @@
-"""The maps of a backbone in timm's terms, for code that is written for timm's backbones."""
+"""A backbone's maps described with timm's interface, for code written for timm."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,14 +8,14 @@ Index = int | Sequence[int] | None
 
 
 class FeatureInfo(Sequence):
-    """A dict for each stage or block, with the methods of timm's class of this name.
+    """One dict for each stage or block, with the methods of timm's class of this name.
 
-    A dict has ``num_chs``, the channels; ``reduction``, the stride in pixels; ``module``, the name
-    of the module that the map comes from; and ``index``, from 0. Stages that are not built are
+    Each dict has ``num_chs``, the channels; ``reduction``, the stride in pixels; ``module``, the
+    name of the module that the map comes from; and ``index``, from 0. Stages that are not built are
     listed, too, as in timm.
 
     Args:
-        container: Name of the module that has the stages or blocks.
+        container: Name of the module that contains the stages or blocks.
         channels: Of each stage or block.
         strides: Of each stage or block, in pixels.
         out_indices: The stages or blocks whose maps are returned, from 0.
@@ -47,12 +47,12 @@ class FeatureInfo(Sequence):
         return self.get('module', idx)
 
     def get(self, key: str, idx: Index = None) -> Any:
-        """A value of the returned maps' dicts, or of those of an index or a list."""
+        """The values of a key, for the returned maps or for an index or a list."""
         found = self.get_dicts([key], idx)
         return found[key] if isinstance(found, dict) else [info[key] for info in found]
 
     def get_dicts(self, keys: Sequence[str] | None = None, idx: Index = None) -> Any:
-        """The dicts of the returned maps, or of an index or a list; with these keys alone."""
+        """The dicts of the returned maps, or of an index or a list, reduced to these keys."""
         if isinstance(idx, int):
             info = self.info[idx]
             return info if keys is None else {key: info[key] for key in keys}

@@ -1,4 +1,4 @@
-"""Which network weights belong to, by their names and shapes."""
+"""Recognise the network that weights belong to by their names and shapes."""
 
 import math
 import re
@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 from ptnt_mm.models.archs import ARCHS, CPVT_ARCHS, PATCH, PLAIN_PATCH, TNT_ARCHS
 from ptnt_mm.models.weight_names import Weights, by_our_names
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.text import first_few
 
 _FAMILY = (
     ('TNT', r'blocks\.\d+\.inner_', TNT_ARCHS, 'outer_dim', PLAIN_PATCH),
     ('CPVT', r'blocks\.\d+\.outer_', CPVT_ARCHS, 'dim', PLAIN_PATCH),
     ('PyramidTNT', r'word_merges\.|outer_pos', ARCHS, 'outer_dims', PATCH),
 )
-"""The class, names that no class above it has, its archs, their width, a sentence in pixels."""
+"""Class, names that no class above it has, archs, their width, side of a sentence in pixels."""
 
 _FIRST_NORM = re.compile(r'(?:stages\.(\d)\.)?blocks\.0\.outer_norm1\.weight')
 
@@ -27,16 +27,16 @@ _OTHER_MODELS = (
 
 
 class Identity(NamedTuple):
-    """A backbone of the family; None for what weights do not tell."""
+    """A backbone of the family; None for what the weights do not determine."""
 
     kind: str | None
     """Its class."""
 
     arch: str | None
-    """None for an arch of another's making."""
+    """None for a custom arch."""
 
     size: int | None
-    """Of the pretraining images in pixels; None without a square position table."""
+    """Size of the pretraining images in pixels; None without a square position table."""
 
     def __str__(self) -> str:
         name = f'{self.kind} {self.arch or "of an unknown arch"}'
@@ -66,18 +66,18 @@ def identify(weights: Weights) -> Identity:
 
 
 def looks_like(weights: Weights) -> str:
-    """Say in words which model weights belong to."""
+    """Describe in words the model that weights belong to."""
     found = identify(weights)
     if found.kind:
         return str(found)
     for pattern, name in _OTHER_MODELS:
         if any(re.search(pattern, key) for key in weights):
             return name
-    return f'an unknown model with the keys {some(weights)}'
+    return f'an unknown model with the keys {first_few(weights)}'
 
 
 def side_of_square(places: int) -> int | None:
-    """Side of a square grid, in tokens; None if the places make no square."""
+    """Side of a square grid, in tokens; None if the number is not a square."""
     side = math.isqrt(max(places, 0))
     return side if side and side * side == places else None
 

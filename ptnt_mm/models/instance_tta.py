@@ -1,4 +1,4 @@
-"""Test-time augmentation with masks, which mmdet leaves to others. Needs mmdet."""
+"""Test-time augmentation with masks, which mmdet does not implement. Needs mmdet."""
 
 import torch
 from mmcv.ops import batched_nms
@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 class InstanceTTAModel(DetTTAModel):
-    """Boxes are merged as in mmdet's DetTTAModel; each that is kept brings its mask along.
+    """Merge boxes as mmdet's DetTTAModel does; each box that is kept brings its mask along.
 
     Configs name this class by its path: importing ptnt_mm alone does not need mmdet.
     """

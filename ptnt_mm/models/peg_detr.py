@@ -1,4 +1,4 @@
-"""DETR whose encoder generates its positions (arXiv 2102.10882). Needs mmdet."""
+"""DETR with a position encoding generator in its encoder (arXiv 2102.10882). Needs mmdet."""
 
 from mmdet.models.detectors import DETR
 from mmdet.registry import MODELS
@@ -11,10 +11,10 @@ from ptnt_mm.models.layers.shapes import Grid
 
 @MODELS.register_module()
 class PEGDETR(DETR):
-    """mmdet's DETR with a PEG behind the encoder's first layer in place of its sinusoids.
+    """mmdet's DETR with a PEG after the encoder's first layer in place of its sinusoids.
 
-    The decoder goes on finding places by sinusoids. Arguments are those of DETR. Configs name this
-    class by its path: importing ptnt_mm alone does not need mmdet.
+    The decoder keeps its sinusoids. Arguments are those of DETR. Configs name this class by its
+    path: importing ptnt_mm alone does not need mmdet.
     """
 
     def _init_layers(self) -> None:

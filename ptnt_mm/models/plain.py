@@ -1,4 +1,4 @@
-"""Backbones of one scale, as a Vision Transformer: what TNT and CPVT have in common."""
+"""Base class of the single-scale backbones, TNT and CPVT."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -22,28 +22,28 @@ from ptnt_mm.models.layers.init import init_weights
 from ptnt_mm.models.layers.shapes import Grid, tokens_to_contiguous_map
 
 _POSITIONS = ('learned', 'sinusoidal', 'peg', 'none')
-"""The encodings that have a place here; relative tables have none for a class token."""
+"""The supported encodings; relative tables have no entry for a class token."""
 
 OUT_TYPES = {'featmap': False, 'cls_token': True}
-"""Whether ``forward`` returns class tokens in the place of maps, by mmpretrain's names."""
+"""Whether ``forward`` returns class tokens in place of maps, by mmpretrain's names."""
 
 
 class PlainBackbone(Backbone):
-    """Blocks on the grid of the patches of 16 x 16 pixels, perhaps with a class token in front.
+    """Blocks on the grid of patches of 16 x 16 pixels, optionally with a class token first.
 
-    A subclass makes its stem, then calls :meth:`_build`, and says in :meth:`embed` how an image
-    becomes tokens. Only the blocks that the chosen outputs need are built.
+    A subclass creates its stem, then calls :meth:`_build`, and converts an image to tokens in
+    :meth:`embed`. Only the blocks that the chosen outputs need are built.
 
     Args:
-        arch: The arch's row.
+        arch: The row of the arch.
         out_indices: See the subclasses.
         pretrain_img_size: Side in pixels, a multiple of 16, that a position table belongs to.
         frozen_stages: -1 freezes nothing, 0 the stem with its tables and class token, k the first
             k blocks too.
         class_tokens: 1 with a class token, otherwise 0.
-        out_type: What :meth:`forward` returns of each output, see ``OUT_TYPES``.
+        out_type: What :meth:`forward` returns for each output, see ``OUT_TYPES``.
         with_cp: Recompute blocks in the backward pass.
-        init_cfg: Names pretrained weights.
+        init_cfg: Pretrained weights.
     """
 
     patch = PLAIN_PATCH
@@ -70,7 +70,9 @@ class PlainBackbone(Backbone):
         self.class_tokens = class_tokens
         self.gives_class_token = choose('out_type', out_type, OUT_TYPES)
         if self.gives_class_token and not class_tokens:
-            raise ValueError("out_type='cls_token': there is none, so average the map instead")
+            raise ValueError(
+                "out_type='cls_token': there is no class token, so average the map instead"
+            )
         self.with_cp = with_cp
 
     def _build(
@@ -81,13 +83,13 @@ class PlainBackbone(Backbone):
         drop_rate: float,
         drop_path_rate: float,
     ) -> None:
-        """Build what follows the stem, and draw all weights.
+        """Build everything after the stem, and initialise all weights.
 
         Args:
             dim: Channels of an outer token.
-            position: How tokens know where they are.
-            new_block: Takes ``drop_path`` and ``peg``.
-            drop_rate: Dropout of the tokens behind the position table.
+            position: Position encoding of the tokens.
+            new_block: Makes a block from ``drop_path`` and ``peg``.
+            drop_rate: Dropout of the tokens after the position table.
             drop_path_rate: Rate of dropping a residual branch in the last block.
         """
         self.feature_info = FeatureInfo(
@@ -122,8 +124,8 @@ class PlainBackbone(Backbone):
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
         """(B, 3, H, W) -> one map (B, C, ceil(H / 16), ceil(W / 16)) per output, contiguous.
 
-        The last block's map comes out of the final LayerNorm; the class token is on none. With
-        ``out_type='cls_token'`` it is the class token (B, C) that comes in the place of each map.
+        The last block's map is the output of the final LayerNorm; maps exclude the class token.
+        With ``out_type='cls_token'``, the class token (B, C) is returned in place of each map.
 
         Raises:
             ValueError: for another number of channels or axes, integers, or a side below 16.
@@ -138,8 +140,8 @@ class PlainBackbone(Backbone):
     def forward_tokens(self, image: Tensor) -> list[tuple[Tensor | None, Tensor, Grid]]:
         """(B, 3, H, W) -> per output: inner (B*N, m, c) or None, outer (B, n + N, C), outer_hw.
 
-        ``n`` is 1 with a class token, which stands in front, and otherwise 0. Outer tokens of the
-        last block are normalised.
+        ``n`` is 1 with a class token, which comes first, and otherwise 0. Outer tokens of the last
+        block are normalised.
 
         Raises:
             ValueError: as :meth:`forward`.
@@ -165,12 +167,12 @@ class PlainBackbone(Backbone):
     def get_layer_depth(self, param_name: str, prefix: str = '') -> tuple[int, int]:
         """The depth of a parameter and the number of depths, for layer-wise learning rates.
 
-        0 is the stem with tables and class token, each block is a depth of its own, the last is
-        the final norm.
+        0 is the stem with tables and class token, each block has one depth, and the last is the
+        final norm.
 
         Args:
-            param_name: Its name, as of ``named_parameters()``.
-            prefix: What stands before it in a larger model, such as ``'backbone.'``.
+            param_name: Name of the parameter, as in ``named_parameters()``.
+            prefix: Prefix of the backbone in a larger model, such as ``'backbone.'``.
         """
         kind, *path = param_name.removeprefix(prefix).split('.')
         last = len(self.blocks) + 1
@@ -182,15 +184,15 @@ class PlainBackbone(Backbone):
         """The stem for 0, and the first k blocks for k."""
         if self.frozen_stages < 0:
             return []
-        behind = ('blocks', 'norm')
-        stem = [module for name, module in self.named_children() if name not in behind]
+        after_stem = ('blocks', 'norm')
+        stem = [module for name, module in self.named_children() if name not in after_stem]
         return [*stem, *self.blocks[: self.frozen_stages]]
 
 
 def _check_numbers(arch: Mapping[str, int]) -> None:
     for key, number in arch.items():
         if not is_positive(number):
-            raise ValueError(f"arch['{key}'] is {number!r}: expected a whole number above 0")
+            raise ValueError(f"arch['{key}'] is {number!r}: expected an integer above 0")
 
 
 def _check_out_indices(out_indices: Sequence[int], depth: int) -> tuple[int, ...]:

@@ -1,8 +1,8 @@
-"""From a checkpoint to the weights of a backbone: find, adapt, report.
+"""Load a backbone's weights from a checkpoint: find, adapt, report.
 
-Loading is loud. MMEngine only warns when a file does not fit the model, and training then starts
-from random numbers. Here a weight of the trunk that the file does not give is an error that names
-it, and one table says what was loaded, resized, unused and new.
+Nothing fails silently. MMEngine only warns when a file does not fit the model, and training then
+starts from random initialisation. Here a trunk weight that is missing from the file is an error
+that names it, and one table lists the loaded, resized, unused and new weights.
 """
 
 import os
@@ -17,12 +17,12 @@ from mmengine.logging import print_log
 from mmengine.model import PretrainedInit
 from torch import Tensor, nn
 
-from ptnt_mm.checkpoints.errors import CheckpointError
-from ptnt_mm.checkpoints.read import read
+from ptnt_mm.checkpoints.read import read_checkpoint
+from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.models.identity import looks_like, side_of_square
 from ptnt_mm.models.layers.position import resize_relative, resize_sentence_table
 from ptnt_mm.models.weight_names import Weights, by_our_names
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.text import first_few
 
 Shapes = dict[str, tuple[tuple[int, ...], tuple[int, ...]]]
 
@@ -32,54 +32,54 @@ TRUNK_ROOTS = frozenset(
         *('word_merges', 'sentence_merges', 'stages', 'blocks', 'peg'),
     )
 )
-"""First parts of the names of the family's weights."""
+"""First parts of the names of this family's weights."""
 
-# Where training codes put their weights, averaged ones first.
+# Where training code stores weights, averaged ones first.
 _ENTRIES = ('state_dict_ema', 'state_dict', 'model_ema', 'model')
 
 _WRAPPERS = re.compile(r'((module|backbone|model)\.)*')
 
-# The output norms are ours, and a classifier's norm and head have no part in the trunk.
+# The output norms are ours, and a classifier's norm and head are not part of the trunk.
 _NOT_TRUNK = re.compile(r'(backbone\.)?(norm[0-3]?|head)\.|.*num_batches_tracked$')
 
 TABLES = {
     'outer_pos': (resize_sentence_table, (False, True, False)),
     'relative_pos': (resize_relative, (False, False, True, True)),
 }
-"""Position tables by the last part of their names: what resizes one, and which axes are grids."""
+"""Position tables by the last part of their names: the resizing function and the grid axes."""
 
 
 @dataclass
 class LoadReport:
-    """What became of a file's weights and of a model's, by key; with both shapes, (file's, own)."""
+    """The fate of each weight of a file and a model, by key; shapes are (file's, model's)."""
 
-    loaded: list[str] = field(default_factory=list)  # taken as they are
-    resized: Shapes = field(default_factory=dict)  # position tables of another pretraining size
-    unused: list[str] = field(default_factory=list)  # the file's, but not the model's
-    new: list[str] = field(default_factory=list)  # the model's, and no file need have them
-    missing: list[str] = field(default_factory=list)  # the model's, and the file should have them
+    loaded: list[str] = field(default_factory=list)  # copied unchanged
+    resized: Shapes = field(default_factory=dict)  # position tables for another pretraining size
+    unused: list[str] = field(default_factory=list)  # in the file but not in the model
+    new: list[str] = field(default_factory=list)  # only in the model, and optional in a file
+    missing: list[str] = field(default_factory=list)  # only in the model, but required
     mismatched: Shapes = field(default_factory=dict)  # of a shape that cannot be converted
 
     def table(self) -> str:
         """One line for each fate: how many keys, and the first few."""
         resized = [f'{key} {was} -> {now}' for key, (was, now) in self.resized.items()]
         named = dict(resized=resized, unused=self.unused, new=self.new, missing=self.missing)
-        lines = [f'  {fate:<8}{len(keys):>5}  {some(keys)}' for fate, keys in named.items()]
+        lines = [f'  {fate:<8}{len(keys):>5}  {first_few(keys)}' for fate, keys in named.items()]
         return '\n'.join(line.rstrip() for line in (f'  loaded  {len(self.loaded):>5}', *lines))
 
     def problems(self) -> list[str]:
-        """Why the file does not fit, as ends of a sentence about it; none if it does."""
+        """Reasons why the file does not fit, as predicates of a sentence; empty if it fits."""
         shapes = [f'{k} is {was}, the model has {now}' for k, (was, now) in self.mismatched.items()]
-        lacks = f'lacks {len(self.missing)} weights: {some(self.missing)}'
-        differs = f'has {len(shapes)} weights of another shape: {some(shapes)}'
+        lacks = f'lacks {len(self.missing)} weights: {first_few(self.missing)}'
+        differs = f'has {len(shapes)} weights of another shape: {first_few(shapes)}'
         return [lacks] * bool(self.missing) + [differs] * bool(shapes)
 
 
 def find_state_dict(checkpoint: Mapping, source: str = 'the checkpoint') -> tuple[Weights, str]:
-    """Find the weights in a checkpoint, averaged ones first: its tensors, and under which entry.
+    """Find the weights in a checkpoint, averaged ones first; return them and their entry's name.
 
     Raises:
-        CheckpointError: There are none; ``source`` names the file.
+        CheckpointError: if there are none; ``source`` names the file.
     """
     # MMEngine's EMA hook swaps them in, so that its state_dict already is the average.
     is_mmengine = 'meta' in checkpoint or 'message_hub' in checkpoint
@@ -88,13 +88,13 @@ def find_state_dict(checkpoint: Mapping, source: str = 'the checkpoint') -> tupl
         if weights := only_tensors(content):
             return weights, entry
     raise CheckpointError(
-        f'{source}: holds no weights: expected one of {", ".join(_ENTRIES)}, or tensors by name, '
-        f'but found {some(map(str, checkpoint)) or "nothing"}'
+        f'{source}: contains no weights: expected one of {", ".join(_ENTRIES)}, or tensors by '
+        f'name, but found {first_few(map(str, checkpoint)) or "nothing"}'
     )
 
 
 def only_tensors(entry: Any) -> Weights:
-    """The tensors of a dict, without what else modules store; of anything else, none."""
+    """The tensors of a dict, without other state of modules; empty for anything else."""
     if not isinstance(entry, Mapping):
         return {}
     return {key: w for key, w in entry.items() if isinstance(key, str) and isinstance(w, Tensor)}
@@ -103,13 +103,13 @@ def only_tensors(entry: Any) -> Weights:
 def split_prefix(
     weights: Weights, roots: Collection[str] = TRUNK_ROOTS, prefix: str | None = None
 ) -> tuple[Weights, list[str]]:
-    """Take the trunk out of a wrapper or a detector: its weights by bare name, other keys.
+    """Extract the trunk from a wrapper or a detector: its weights by bare name, and other keys.
 
     Args:
-        weights: As they are in the file.
+        weights: Weights of the file.
         roots: First parts of the names of the trunk's weights.
-        prefix: Of the trunk. By default that one of all prefixes made of ``module.``,
-            ``backbone.`` and ``model.`` which leads to most of the trunk.
+        prefix: Prefix of the trunk. By default, the combination of ``module.``, ``backbone.`` and
+            ``model.`` that matches most of the trunk.
     """
     if prefix is None:
         votes = Counter({'': 0})
@@ -124,9 +124,9 @@ def split_prefix(
 def may_lack(module: nn.Module) -> frozenset[str]:
     """Keys of a module's weights that a pretrained file need not have.
 
-    Output norms, a classifier's norm and head, counters of batches; and a part that brings weights
-    of its own names them in a class attribute ``pretrained_may_lack``: a tuple of its parameters,
-    buffers or submodules. A backbone whose final norm belongs to its trunk names it in
+    These are output norms, a classifier's norm and head, and counters of batches. A module lists
+    additional ones in a class attribute ``pretrained_may_lack``: a tuple of its parameters, buffers
+    or submodules. A backbone whose final norm belongs to its trunk lists it in
     ``pretrained_must_have``.
     """
     declared = _declared(module, 'pretrained_may_lack')
@@ -140,7 +140,7 @@ def may_lack(module: nn.Module) -> frozenset[str]:
 
 
 def _declared(module: nn.Module, attribute: str) -> tuple[str, ...]:
-    """Beginnings of the keys that parts of a module name in a class attribute."""
+    """Prefixes of the keys that submodules list in a class attribute."""
     return tuple(
         f'{path}.{name}.'.lstrip('.')
         for path, part in module.named_modules()
@@ -154,19 +154,19 @@ def adapt(
     optional: Collection[str] = (),
     tables: Mapping = TABLES,
 ) -> tuple[Weights, LoadReport]:
-    """Fit a file's weights to a model's, and say what fits.
+    """Fit a file's weights to a model, and report the result.
 
     Position tables of another pretraining size are converted: ``outer_pos`` (1, N, C) over its grid
     and ``relative_pos`` (1, heads, N, M) over the grids of its queries and keys, all grids square.
 
     Args:
-        weights: Of the file, by the model's own names.
-        own: Of the model; only keys and shapes are looked at.
-        optional: Keys of the model that start anew where the file lacks them or differs in shape.
-        tables: What may be converted; the rest has to have the model's shapes.
+        weights: Weights of the file, by the model's names.
+        own: Weights of the model; only keys and shapes are read.
+        optional: Keys of the model that may be missing from the file or differ in shape.
+        tables: Tables that may be converted; all other weights must have the model's shapes.
 
     Returns:
-        What can be copied into the model, and the report.
+        Weights to copy into the model, and the report.
     """
     ready: Weights = {}
     report = LoadReport(unused=[key for key in weights if key not in own])
@@ -179,7 +179,7 @@ def adapt(
             report.loaded.append(key)
             ready[key] = weights[key]
         elif key in optional:
-            # Another number of classes, or a part of the user's.
+            # Another number of classes, or a custom module.
             report.unused.append(key)
             report.new.append(key)
         elif (resized := _resize(tables, key, weights[key], target)) is not None:
@@ -191,7 +191,7 @@ def adapt(
 
 
 def pretrained_init(init_cfg: dict | list[dict] | None) -> dict | None:
-    """The dict of an ``init_cfg`` that names pretrained weights, in any form that MMEngine reads.
+    """The Pretrained dict of an ``init_cfg``, in any form that MMEngine accepts.
 
     Raises:
         CheckpointError: if it names no checkpoint.
@@ -221,17 +221,17 @@ def load_pretrained(
     are converted to the module's.
 
     Args:
-        module: Gets the weights.
-        checkpoint: A file, an http(s) address, or what such a file holds.
-        prefix: Of the keys to take, such as 'backbone.'; found automatically by default.
-        logger: Where the table goes, as MMEngine's ``print_log`` takes it.
+        module: Module to load the weights into.
+        checkpoint: A file, an http(s) address, or the content of such a file.
+        prefix: Prefix of the keys to load, such as 'backbone.'; found automatically by default.
+        logger: Logger of the table, as for MMEngine's ``print_log``.
 
     Raises:
         CheckpointError: The file cannot be read, lacks weights of the trunk, has one in a shape
-            that cannot be converted, or holds NaN or infinity.
+            that cannot be converted, or contains NaN or infinity.
     """
     source = 'the given weights' if isinstance(checkpoint, Mapping) else str(checkpoint)
-    content = checkpoint if isinstance(checkpoint, Mapping) else read(checkpoint)
+    content = checkpoint if isinstance(checkpoint, Mapping) else read_checkpoint(checkpoint)
     weights, entry = find_state_dict(content, source)
     own, optional = module.state_dict(), may_lack(module)
     roots = {key.split('.')[0] for key in own if key not in optional}
@@ -243,7 +243,7 @@ def load_pretrained(
         raise CheckpointError(
             f'{source}: {" and ".join(problems)}. The file looks like {looks_like(trunk)}; '
             f'the model is {looks_like(own)}. Give a file of this model, or build the model of the '
-            'file. A part of your own names its new weights in pretrained_may_lack'
+            'file. A custom module lists its new weights in pretrained_may_lack'
         )
     check_finite(ready, source)
     for key, weight in ready.items():
@@ -253,12 +253,12 @@ def load_pretrained(
 
 
 def check_finite(weights: Mapping[str, Tensor], source: str) -> None:
-    """Raise a CheckpointError which names the weights that hold NaN or infinity."""
+    """Raise a CheckpointError that names the weights with NaN or infinity, if there are any."""
     bad = [key for key, weight in weights.items() if not torch.isfinite(weight).all()]
     if bad:
         raise CheckpointError(
-            f'{source}: {len(bad)} weights hold NaN or infinity: {some(bad)}. '
-            'The training that wrote it had failed; take an earlier checkpoint'
+            f'{source}: {len(bad)} weights contain NaN or infinity: {first_few(bad)}. '
+            'The run that wrote it had failed; take an earlier checkpoint'
         )
 
 
@@ -267,7 +267,7 @@ def _resize(tables: Mapping, key: str, table: Tensor, target: Tensor) -> Tensor 
     resize, is_grid = tables.get(key.rpartition('.')[2], (None, ()))
     if not len(is_grid) == table.dim() == target.dim():
         return None
-    # One place more than a square has is that of a class token.
+    # One place more than a square number means a class token.
     first = int(key.endswith('outer_pos') and side_of_square(table.shape[1]) is None)
     sides = []
     for grid, was, now in zip(is_grid, table.shape, target.shape, strict=True):

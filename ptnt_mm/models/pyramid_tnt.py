@@ -39,35 +39,35 @@ from ptnt_mm.registry import MODELS
 class PyramidTNT(Backbone):
     """Transformer in Transformer with four stages, at strides 8, 16, 32 and 64.
 
-    Takes images of any size from 8 x 8 pixels. Sides that are no multiple of 8 are padded at the
+    Takes images of any size from 8 x 8 pixels. Sides that are not a multiple of 8 are padded at the
     bottom and right with zeros, the mean colour of normalised images. Only what the chosen
     outputs need is built, so that every parameter receives a gradient.
 
-    The names of parameters are those of the authors' checkpoints. Their images have mean and
-    standard deviation 127.5 in every channel, in RGB order.
+    Parameters are named as in the authors' checkpoints, which expect RGB images normalised with
+    mean and standard deviation 127.5 in every channel.
 
     Args:
         arch: 'tiny', 'small', 'medium', 'base', their aliases 'ti', 's', 'm', 'b', or a dict with
             the keys of a row of ``ARCHS``.
-        out_indices: The stages whose maps are returned, rising; 0 is stage 1, 3 is stage 4.
-        out_norms: Whether each returned map gets a LayerNorm of its own, ``norm0`` to ``norm3``
-            (ours; the paper's detector is not known to have them).
+        out_indices: The stages whose maps are returned, increasing; 0 is stage 1, 3 is stage 4.
+        out_norms: Whether each returned map gets a separate LayerNorm, ``norm0`` to ``norm3``
+            (ours; it is unknown whether the paper's detector has them).
         pretrain_img_size: Side in pixels, a multiple of 64, that the position tables belong to.
             The arch's own by default.
-        position: How sentences know where they are: 'learned_and_relative' (the published
-            tables), 'learned', 'relative', 'sinusoidal', 'peg' or 'none'. A dict with the name as
-            ``type`` gives options too. A PEG stands behind the first block of every stage, its
-            ``blocks`` are those of each stage (ours; as arXiv 2104.13840).
-        relative_position: How the relative position tables reach another grid: 'grid', 'flat'
-            or 'none' (see ``layers/position.py``). Without such tables it changes nothing.
-        attention: 'fused', or 'eager' for the published form, which writes every logit down.
-        mlp_ratio: Hidden width of an MLP in widths of its token.
+        position: Position encoding of sentences: 'learned_and_relative' (the published tables),
+            'learned', 'relative', 'sinusoidal', 'peg' or 'none'. A dict with the name as ``type``
+            can also give options. A PEG follows the first block of every stage by default;
+            ``blocks`` counts within each stage (ours; as arXiv 2104.13840).
+        relative_position: How relative position tables are resized to another grid: 'grid',
+            'flat' or 'none' (see ``layers/position.py``). No effect without such tables.
+        attention: 'fused', or 'eager' for the published form, which stores every logit.
+        mlp_ratio: Hidden width of an MLP as a multiple of the token's width.
         with_se: Whether outer MLPs have squeeze and excitation; no published variant does.
         drop_rate: Dropout of MLPs, of the attention's projection and of the sentence table.
         attn_drop_rate: Dropout of attention weights.
         drop_path_rate: Rate of dropping a residual branch in the last block; it rises linearly
             from 0 in the first.
-        frozen_stages: -1 freezes nothing, 0 the stem and the two tables behind it, k the first k
+        frozen_stages: -1 freezes nothing, 0 the stem and the two tables after it, k the first k
             stages too, with the merges between them.
         norm_cfg: The stem's normalisation: 'BN' or 'SyncBN', ``requires_grad=False`` to freeze.
         norm_eval: Whether the stem's BatchNorm always uses its running statistics.
@@ -76,8 +76,8 @@ class PyramidTNT(Backbone):
 
     Raises:
         ValueError: for an unknown arch, wrong keys or lengths of an arch dict, heads that do not
-            divide their width, ``out_indices`` out of range, repeated or not rising, a
-            ``pretrain_img_size`` that is no multiple of 64.
+            divide their width, ``out_indices`` out of range or not increasing, a
+            ``pretrain_img_size`` that is not a multiple of 64.
     """
 
     patch = PATCH
@@ -177,7 +177,7 @@ class PyramidTNT(Backbone):
         Maps are contiguous.
 
         Args:
-            image: Normalised RGB images, in pixels of any number.
+            image: Normalised RGB images of any size.
 
         Raises:
             ValueError: for another number of channels or axes, integers, or a side below 8.
@@ -192,8 +192,8 @@ class PyramidTNT(Backbone):
             ValueError: as :meth:`forward`.
         """
         inner, outer, hw = self.patch_embed(self._padded(image))
-        # Under autocast the stem's tokens are of the lower precision: float32 tables would make
-        # the first stage, and it alone, one of float32.
+        # Under autocast the stem's tokens have the lower precision: float32 tables would turn the
+        # first stage alone into float32.
         inner = inner + self.inner_pos.to(inner.dtype)
         encoding = self.position.encode(self.outer_pos, hw, like=outer)
         if encoding is not None:
@@ -208,7 +208,7 @@ class PyramidTNT(Backbone):
         return levels
 
     def train(self, mode: bool = True) -> 'PyramidTNT':
-        """Set the mode, but leave what is frozen in evaluation mode."""
+        """Set the mode, but leave frozen modules in evaluation mode."""
         super().train(mode)
         if self.norm_eval:
             for module in filter(is_batch_norm, self.modules()):
@@ -218,12 +218,12 @@ class PyramidTNT(Backbone):
     def get_layer_depth(self, param_name: str, prefix: str = '') -> tuple[int, int]:
         """The depth of a parameter and the number of depths, for layer-wise learning rates.
 
-        0 is the stem with its tables, each block is a depth of its own, and the last are the
-        output norms. Merges and a stage's position table go with the stage's first block.
+        0 is the stem with its tables, each block has one depth, and the last is that of the output
+        norms. Merges and a stage's position table belong to the stage's first block.
 
         Args:
-            param_name: Its name, as of ``named_parameters()``.
-            prefix: What stands before it in a larger model, such as ``'backbone.'``.
+            param_name: Name of the parameter, as in ``named_parameters()``.
+            prefix: Prefix of the backbone in a larger model, such as ``'backbone.'``.
         """
         blocks = (len(stage.blocks) for stage in self.stages)
         *first, last = accumulate(blocks, initial=1)
@@ -238,10 +238,10 @@ class PyramidTNT(Backbone):
         return depth, last + 1
 
     def _output(self, i: int, outer: Tensor, hw: Grid) -> Tensor:
-        """Outer (B, N, C) -> (B, C, h, w), in the order that any operator of a host reads.
+        """Outer (B, N, C) -> (B, C, h, w), contiguous, as the operators of the hosts expect.
 
-        Several of mmcv's, RoIAlign among them, take a map in channels-last order for one in the
-        usual order, without an error.
+        Several of mmcv's, RoIAlign among them, misread a map in channels-last order without an
+        error.
         """
         if self.out_norms:
             outer = self.get_submodule(f'norm{i}')(outer)
@@ -266,9 +266,7 @@ def _check_arch(arch: dict) -> None:
         values = arch[key]
         one_each = isinstance(values, Sequence) and len(values) == NUM_STAGES
         if not one_each or not all(map(is_positive, values)):
-            raise ValueError(
-                f"arch['{key}'] is {values!r}: expected {NUM_STAGES} whole numbers above 0"
-            )
+            raise ValueError(f"arch['{key}'] is {values!r}: expected {NUM_STAGES} integers above 0")
     for kind in ('inner', 'outer'):
         for dim, heads in zip(arch[f'{kind}_dims'], arch[f'{kind}_heads'], strict=True):
             check_heads(kind, dim, heads)

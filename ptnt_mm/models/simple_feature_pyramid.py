@@ -1,4 +1,4 @@
-"""A feature pyramid out of one map, for backbones of one scale."""
+"""A feature pyramid from one map, for single-scale backbones."""
 
 from collections.abc import Sequence
 
@@ -12,22 +12,22 @@ from ptnt_mm.registry import MODELS
 
 @MODELS.register_module()
 class SimpleFeaturePyramid(BaseModule):
-    """The last map, brought to other strides, each on its own (arXiv 2203.16527, section 3).
+    """Resample the last map to each stride separately (arXiv 2203.16527, section 3).
 
     Every halving of the stride is a transposed convolution with half the channels, with LayerNorm
-    and GELU between two of them; every doubling is a max pooling. A 1 x 1 and a 3 x 3 convolution,
-    each with LayerNorm, follow on every level.
+    and GELU between two of them; every doubling is a max pooling. Each level ends with a 1 x 1 and
+    a 3 x 3 convolution, each followed by LayerNorm.
 
     Args:
         in_channels: Channels of the map.
         out_channels: Channels of every level.
         in_stride: Stride of the map, in pixels.
         out_strides: Strides of the levels, finest first: ``in_stride`` times powers of 2.
-        init_cfg: How MMEngine draws fresh weights.
+        init_cfg: MMEngine's settings for random initialisation.
 
     Raises:
-        ValueError: for strides that do not rise or are no power of 2 away from ``in_stride``, or
-            channels that cannot be halved so often.
+        ValueError: for strides that do not increase or whose ratio to ``in_stride`` is not a power
+            of 2, or channels that cannot be halved that often.
     """
 
     def __init__(
@@ -43,11 +43,11 @@ class SimpleFeaturePyramid(BaseModule):
         super().__init__(init_cfg)
         for name, number in dict(in_channels=in_channels, in_stride=in_stride).items():
             if not is_positive(number):
-                raise ValueError(f'{name} is {number!r}: expected a whole number above 0')
+                raise ValueError(f'{name} is {number!r}: expected an integer above 0')
         if not isinstance(out_strides, Sequence) or not all(map(is_positive, out_strides)):
-            raise ValueError(f'out_strides is {out_strides!r}: expected whole numbers above 0')
+            raise ValueError(f'out_strides is {out_strides!r}: expected integers above 0')
         if list(out_strides) != sorted(set(out_strides)) or not out_strides:
-            raise ValueError(f'out_strides is {out_strides}: expected rising numbers')
+            raise ValueError(f'out_strides is {out_strides}: expected increasing numbers')
         self.in_channels = in_channels
         self.out_channels = (out_channels,) * len(out_strides)
         self.levels = nn.ModuleList(
@@ -60,7 +60,7 @@ class SimpleFeaturePyramid(BaseModule):
         All are contiguous.
 
         Raises:
-            ValueError: if the last map has not ``in_channels`` channels.
+            ValueError: if the last map does not have ``in_channels`` channels.
         """
         last = maps[-1]
         if last.shape[1] != self.in_channels:
@@ -68,7 +68,7 @@ class SimpleFeaturePyramid(BaseModule):
                 f'SimpleFeaturePyramid was built for {self.in_channels} channels, but got '
                 f"{last.shape[1]}: compare in_channels with the backbone's arch"
             )
-        # Whoever reads them may not look at strides: mmcv's RoIAlign does not.
+        # Contiguous, because consumers may ignore strides: mmcv's RoIAlign does.
         return tuple(level(last).contiguous() for level in self.levels)
 
 
@@ -98,7 +98,7 @@ def _level(in_channels: int, out_channels: int, in_stride: int, out_stride: int)
 
 
 def _power_of_2(larger: int, smaller: int) -> int:
-    """How often ``smaller`` doubles to ``larger``."""
+    """Number of doublings from ``smaller`` to ``larger``."""
     power = (larger // smaller).bit_length() - 1
     if smaller * 2**power != larger:
         raise ValueError(f'strides {smaller} and {larger}: expected a power of 2 between them')

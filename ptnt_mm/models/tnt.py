@@ -24,22 +24,24 @@ class TNT(PlainBackbone):
     Takes images of any size from 16 x 16 pixels. Sides that are not a multiple of 16 are padded at
     the bottom and right with zeros, the mean colour of normalised images.
 
-    The names of parameters are those of the authors' checkpoints, but for the projections of
-    attention, which are PyramidTNT's; ``weight_names.py`` reads the authors' files and timm's.
-    Their images have mean and standard deviation 127.5 in every channel, in RGB order.
+    Parameters are named as in the authors' checkpoints, except for the projections of attention,
+    which are named as in PyramidTNT; ``weight_names.py`` converts the authors' names and timm's.
+    The weights expect RGB images normalised with mean and standard deviation 127.5.
 
     Args:
         arch: 'small' or 's', 'base' or 'b', or a dict with the keys of a row of ``TNT_ARCHS``.
-        out_indices: The blocks whose maps are returned, rising; negative ones count from the last.
-            The last block's map comes out of the final LayerNorm.
+        out_indices: The blocks whose maps are returned, increasing; negative ones count from the
+            last.
+            The last block's map is the output of the final LayerNorm.
         pretrain_img_size: Side in pixels, a multiple of 16, that the sentence table belongs to.
-        position: How sentences know where they are: 'learned' as published, 'sinusoidal', 'peg' or
-            'none'. A dict with the name as ``type`` gives options too (see ``layers/position.py``).
+        position: Position encoding of sentences: 'learned' as published, 'sinusoidal', 'peg' or
+            'none'. A dict with the name as ``type`` can also give options (see
+            ``layers/position.py``).
         word_position: The same for the words inside a sentence: 'learned', 'sinusoidal', 'none'.
-        attention: 'fused', or 'eager', which writes every logit down.
-        mlp_ratio: Hidden width of an MLP in widths of its token.
+        attention: 'fused', or 'eager', which stores every logit.
+        mlp_ratio: Hidden width of an MLP as a multiple of the token's width.
         with_se: Whether outer MLPs have squeeze and excitation (+0.3 top-1 in the paper).
-        drop_rate: Dropout of MLPs, of the attention's projection and behind the sentence table.
+        drop_rate: Dropout of MLPs, of the attention's projection and after the sentence table.
         attn_drop_rate: Dropout of attention weights.
         drop_path_rate: Rate of dropping a residual branch in the last block; it rises linearly
             from 0 in the first.
@@ -51,8 +53,8 @@ class TNT(PlainBackbone):
 
     Raises:
         ValueError: for an unknown arch, wrong keys of an arch dict, heads that do not divide their
-            width, words that do not tile a patch, ``out_indices`` out of range, repeated or not
-            rising, a ``pretrain_img_size`` that is not a multiple of 16.
+            width, words that do not tile a patch, ``out_indices`` out of range or not
+            increasing, a ``pretrain_img_size`` that is not a multiple of 16.
     """
 
     def __init__(

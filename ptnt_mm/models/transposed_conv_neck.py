@@ -1,4 +1,4 @@
-"""Upsampling between PyramidTNT and a feature pyramid: of every level, or one more."""
+"""Upsampling between PyramidTNT and a feature pyramid: of every level, or an additional one."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ class TransposedConvNeck(BaseModule):
         in_channels: Channels of each input level, finest first. Outputs have the same.
         kernel_size: Side of the transposed convolutions, 2 or more.
         norm_cfg: Normalisation: 'BN' or 'SyncBN'.
-        init_cfg: How MMEngine draws fresh weights.
+        init_cfg: MMEngine's settings for random initialisation.
 
     Raises:
         ValueError: for a kernel size below the stride 2, which would leave gaps.
@@ -66,7 +66,7 @@ class TransposedConvNeck(BaseModule):
         doubled = [up(level) for up, level in zip(self.upsamplers, levels, strict=True)]
         sides = [finer.shape[2:] for finer in levels[:-1]]
         cropped = [crop(map_, hw) for map_, hw in zip(doubled[1:], sides, strict=True)]
-        # Whoever reads them may not look at strides: mmcv's RoIAlign does not.
+        # Contiguous, because consumers may ignore strides: mmcv's RoIAlign does.
         return tuple(level.contiguous() for level in (doubled[0], *cropped))
 
 
@@ -75,13 +75,13 @@ class FinerLevelNeck(BaseModule):
     """Add a level of half the stride before those of a backbone: 8, 16, 32, 64 gain a 4.
 
     The first map goes through a transposed convolution with stride 2 and a 3 x 3 convolution, each
-    followed by BatchNorm and GELU; all maps pass as they are. Used before an FPN, for heads that
+    followed by BatchNorm and GELU; the other maps are unchanged. Used before an FPN, for heads that
     need stride 4: ``neck=[dict(type='FinerLevelNeck', in_channels=...), dict(type='FPN', ...)]``.
 
     Args:
         in_channels: Channels of each input level, finest first.
         norm_cfg: Normalisation: 'BN' or 'SyncBN'.
-        init_cfg: How MMEngine draws fresh weights.
+        init_cfg: MMEngine's settings for random initialisation.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""Weights by our names, whoever stored them.
+"""Conversion of weights to our names, from each source.
 
-PyramidTNT's authors' names are ours. Those of TNT's authors, of timm and of mmpretrain are not.
+For PyramidTNT, the authors' names are ours. TNT's authors, timm and mmpretrain use other names.
 """
 
 import re
@@ -16,7 +16,7 @@ Weights = dict[str, Tensor]
 
 
 def _from_timms_tnt(weights: Weights) -> Weights:
-    """Timm's TNT by its authors' names; its word table is a map (1, c, side, side)."""
+    """Rename timm's TNT to its authors' names; its word table is a map (1, c, side, side)."""
     ours = {'.'.join(_OF_TIMM.get(p, p) for p in key.split('.')): w for key, w in weights.items()}
     if 'inner_pos' in ours:
         ours['inner_pos'] = ours['inner_pos'].flatten(2).mT
@@ -38,11 +38,11 @@ _OF_TIMM = {
     'norm_mlp': 'outer_norm2',
     'mlp': 'outer_mlp',
 }
-"""The authors' names of the parts of a TNT, by timm's."""
+"""Map timm's names of the parts of a TNT to the authors'."""
 
 
 def _with_queries_apart(weights: Weights) -> Weights:
-    """A TNT's ``qk`` (2C, C) and ``v`` (C, C) as our ``q`` (C, C) and ``kv`` (2C, C)."""
+    """Convert a TNT's ``qk`` (2C, C) and ``v`` (C, C) to our ``q`` (C, C) and ``kv`` (2C, C)."""
     ours = dict(weights)
     for key in weights:
         values = key.replace('.qk.', '.v.')
@@ -53,8 +53,8 @@ def _with_queries_apart(weights: Weights) -> Weights:
     return ours
 
 
-# One adapter for each source whose names are not ours: what its keys look like, and what gives its
-# weights our names.
+# One adapter for each source with other names: a test of its keys, and the function that renames
+# its weights.
 _ADAPTERS: dict[str, Callable[[Weights], Weights]] = {
     r'^pixel_': _from_timms_tnt,
     r'_attn\.qk\.': _with_queries_apart,
@@ -62,7 +62,7 @@ _ADAPTERS: dict[str, Callable[[Weights], Weights]] = {
 
 
 def by_our_names(weights: Weights) -> Weights:
-    """The weights of a backbone or a classifier by our names, whoever's it is."""
+    """The weights of a backbone or a classifier by our names, from any source."""
     for looks, rename in _ADAPTERS.items():
         if any(re.search(looks, key) for key in weights):
             weights = rename(weights)

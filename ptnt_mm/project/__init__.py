@@ -1,1 +1,1 @@
-"""From a folder of labelled images to a config: recognise, import, split, choose, write."""
+"""Make a config from a folder of labelled images: recognise, import, split, choose, write."""

@@ -1,4 +1,4 @@
-"""The backbone of a project: found by name, with the maps that it gives, measured."""
+"""The backbone of a project, found by name, with its measured output maps."""
 
 import ast
 import socket
@@ -18,12 +18,12 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.zoo import config_root
 
-_SIDE = 256  # of the square image that is tried, in pixels
+_SIDE = 256  # side of the square test image, in pixels
 _PATIENCE = 2  # seconds to wait for a server
 _IMAGENET = dict(mean=[123.675, 116.28, 103.53], std=[58.395, 57.12, 57.375])
 
 DEFAULT_BACKBONE = 'ptnt_ti'
-"""The one that the fragments of models are wired for."""
+"""The backbone that the model fragments are written for."""
 
 PUBLISHED = 'published'
 """The weights that a backbone's authors published."""
@@ -31,15 +31,15 @@ PUBLISHED = 'published'
 
 @dataclass(frozen=True)
 class Backbone:
-    """A backbone, and what a config needs to know of it.
+    """A backbone, with the facts that a config needs.
 
     Attributes:
-        name: As it was asked for.
-        settings: What builds it, with the weights that it starts from.
-        mean: Of its images' channels, and ``std``: red, green, blue.
-        no_decay: Parts of the names of weights that are not decayed.
+        name: The requested name.
+        settings: Settings that build it, including starting weights.
+        mean: Mean of its images' channels, and ``std``: red, green, blue.
+        no_decay: Parts of the names of weights without weight decay.
         weights: The file or address that it starts from; None for random initialisation.
-        channels: Of its maps, finest first, and ``strides`` in pixels.
+        channels: Channels of its maps, finest first, and ``strides`` in pixels.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Backbone:
 
 
 def backbone_names() -> list[str]:
-    """The names that :func:`find_backbone` knows, beside those of registered classes."""
+    """The names that :func:`find_backbone` accepts, besides those of registered classes."""
     return list(_rows())
 
 
@@ -63,19 +63,19 @@ def find_backbone(name: str, weights: str | None, scope: str) -> Backbone:
     Args:
         name: Such as 'resnet18', or "mmpretrain.ConvNeXt(arch='tiny', out_indices=(0, 1, 2, 3))".
         weights: A file or address, 'published', or None for random initialisation.
-        scope: That of the host library, such as 'mmdet'.
+        scope: Scope of the host library, such as 'mmdet'.
 
     Raises:
-        UserError: if there is no such backbone or file, or if it gives no maps.
+        UserError: if there is no such backbone or file, or if it returns no maps.
     """
     row = _row(name)
     settings = dict(row['settings'])
     if weights == PUBLISHED:
         weights = row.get('weights')
         if weights is None:
-            known = ', '.join(key for key, one in _rows().items() if one.get('weights'))
+            known = ', '.join(key for key, row in _rows().items() if row.get('weights'))
             raise UserError(
-                f'--weights {PUBLISHED}: {name} has none that can be fetched. Give a file, or '
+                f'--weights {PUBLISHED}: {name} has none that can be downloaded. Give a file, or '
                 f'choose another --backbone: {known}'
             )
     elif weights is not None and '://' not in weights:
@@ -112,7 +112,7 @@ def _row(name: str) -> dict[str, Any]:
         call = ast.parse(name, mode='eval').body
         arguments = call.keywords if isinstance(call, ast.Call) else []
         kind = ast.unparse(call.func if isinstance(call, ast.Call) else call)
-        settings = {one.arg: ast.literal_eval(one.value) for one in arguments}
+        settings = {keyword.arg: ast.literal_eval(keyword.value) for keyword in arguments}
     except (SyntaxError, ValueError, TypeError):
         raise UserError(f'--backbone: {unknown_name("backbone", name, rows)}') from None
     if kind.rpartition('.')[2][:1].islower():
@@ -138,10 +138,10 @@ def _measure(
         if not shapes or any(len(shape) != 4 for shape in shapes):
             raise ValueError(f'its outputs have the shapes {shapes}')
     except Exception as error:  # a network may raise anything
-        raise UserError(f'--backbone {name} gives no maps for an image: {error}') from error
+        raise UserError(f'--backbone {name} returns no maps for an image: {error}') from error
     if scope == 'mmpretrain' and not isinstance(maps, tuple):
         raise UserError(
-            f"--backbone {name} gives its maps as a list, which mmpretrain's classifiers refuse: "
-            "give one of its own, such as mmpretrain.SwinTransformer(arch='tiny')"
+            f"--backbone {name} returns its maps as a list, which mmpretrain's classifiers refuse: "
+            "give one of mmpretrain's, such as mmpretrain.SwinTransformer(arch='tiny')"
         )
     return tuple(s[1] for s in shapes), tuple(_SIDE // s[3] for s in shapes)

@@ -13,21 +13,21 @@ class Code(str):
 def literal(value: Any) -> str:
     """The code of a value; a dict becomes ``dict(key=value)``.
 
-    MMEngine fills in ``{{ ... }}`` before it runs a config, in quotes, too. So a class name from a
-    stranger's file could become code: its braces are escaped.
+    MMEngine substitutes ``{{ ... }}`` before it runs a config, even in quotes, so that a class name
+    from an untrusted file could become code. Braces are therefore escaped.
     """
     if isinstance(value, Code):
         return str(value)
     if isinstance(value, Mapping):
-        return f'dict({", ".join(f"{key}={literal(one)}" for key, one in value.items())})'
+        return f'dict({", ".join(f"{key}={literal(item)}" for key, item in value.items())})'
     return repr(value).replace('{{', r'{\x7b')
 
 
 def comment(text: str) -> str:
-    """A comment behind code; nothing if there is no text."""
+    """A comment after code; empty without text."""
     return f'  # {text}' if text else ''
 
 
 def comment_line(text: str) -> str:
-    """A line of comment, whatever the text holds."""
+    """A comment line, whatever the text contains."""
     return f'# {printable(text)}'.replace('{{', '{ {')

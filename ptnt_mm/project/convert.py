@@ -1,4 +1,4 @@
-"""Write labels where the hosts can read them: COCO's JSON, index masks, or lists with classes."""
+"""Write labels in the formats of the hosts: COCO's JSON, index masks, or lists with classes."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,11 +23,11 @@ def convert(labels: Labels, splits: Splits, task: str, root: Path, folder: Path)
     """Write the labels of all splits into a folder.
 
     Args:
-        labels: Their classes; gets what is left out as problems.
+        labels: The classes; omissions are added to its problems.
         splits: The images of each split.
-        task: What is learned, one of ``labels.TASKS``.
-        root: The folder of the data, which the paths of images start from.
-        folder: Where to write.
+        task: The task, one of ``labels.TASKS``.
+        root: The folder of the data, which image paths are relative to.
+        folder: Output folder.
 
     Returns:
         The names of the classes, in the order of their labels.
@@ -52,11 +52,11 @@ def _objects(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[
 
 
 def _with_masks(labels: Labels, image: LabelledImage) -> LabelledImage:
-    """The image without the objects that have a box alone, which become problems."""
-    kept = tuple(one for one in image.objects if one.segmentation is not None)
-    for one in image.objects:
-        if one.segmentation is None:
-            labels.report(image.path, 'objects that have a box and no mask', one.label)
+    """The image without objects that have only a box, which become problems."""
+    kept = tuple(item for item in image.objects if item.segmentation is not None)
+    for item in image.objects:
+        if item.segmentation is None:
+            labels.report(image.path, 'objects that have a box and no mask', item.label)
     return replace(image, objects=kept)
 
 
@@ -69,17 +69,17 @@ def _write_coco(
         name = image.path.relative_to(root).as_posix()
         width, height = image.size
         entries.append(dict(id=number, file_name=name, width=width, height=height))
-        for one in image.objects:
+        for item in image.objects:
             annotation = dict(
                 id=len(annotations) + 1,
                 image_id=number,
-                category_id=numbers[one.label],
-                bbox=[round(value, 2) for value in one.box],
-                area=round(area(one, image.size), 2),
-                iscrowd=int(one.ignored),
+                category_id=numbers[item.label],
+                bbox=[round(value, 2) for value in item.box],
+                area=round(area(item, image.size), 2),
+                iscrowd=int(item.ignored),
             )
             if masks:
-                annotation['segmentation'] = one.segmentation
+                annotation['segmentation'] = item.segmentation
             annotations.append(annotation)
     categories = [dict(id=number, name=name) for name, number in numbers.items()]
     content = dict(images=entries, annotations=annotations, categories=categories)
@@ -130,7 +130,7 @@ def _drawn(image: LabelledImage, indices: Mapping[str, int]) -> np.ndarray:
 
 
 class _Lookup:
-    """Turns the values of masks into indices of classes; others are ignored."""
+    """Maps the values of masks to class indices; others are ignored."""
 
     def __init__(self, indices: Mapping[int, int]):
         pairs = sorted(indices.items())
@@ -145,10 +145,12 @@ class _Lookup:
 
 
 def _images(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[str, ...]:
-    """A list of each split: a path and the number of its class on each line."""
+    """Write a list for each split, with a path and the index of its class on each line."""
     numbers = {name: number for number, name in enumerate(labels.classes)}
     if len(numbers) < 2:
-        raise UserError(f'there is one class, {labels.classes[0]}: nothing to tell apart')
+        raise UserError(
+            f'there is only one class, {labels.classes[0]}: a classifier needs two or more'
+        )
     for split, images in splits.items():
         lines = (
             f'{image.path.relative_to(root).as_posix()} {numbers[image.label]}' for image in images

@@ -1,4 +1,4 @@
-"""From a folder of labelled images to a folder with a config: what ``ptnt new`` does."""
+"""Make a project from a folder of labelled images, for ``ptnt new``."""
 
 import os
 import shlex
@@ -27,7 +27,7 @@ PROBLEMS = 'problems.txt'
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the user decides instead of the rules; None leaves it to them."""
+    """Choices of the user that override the rules; None leaves them to the rules."""
 
     format: str | None = None
     task: str | None = None
@@ -46,17 +46,17 @@ def create_project(
     """Make a folder with a config and labels from a folder of labelled images.
 
     Args:
-        data: The images and their labels, in any format that is known. Nothing is written there.
-        folder: The project; made, whole or not at all.
-        wishes: What the user decides.
-        tell: Is told, line by line, what is found and chosen.
+        data: The images and their labels, in any supported format. Nothing is written there.
+        folder: The project; created completely or not at all.
+        wishes: Choices of the user.
+        tell: Called with each line about what was found and chosen.
 
     Returns:
         The config.
 
     Raises:
-        UserError: if the folder is in use or lies in the data, if the labels are in no format that
-            is known, if nothing of them can be used, or if a wish cannot be met.
+        UserError: if the folder exists or is inside the data, if the format of the labels is not
+            supported, if none of them can be used, or if a choice is impossible.
     """
     _check_place(data, folder)
     tree = Tree(data)
@@ -107,20 +107,20 @@ def write_config(folder: Path, facts: Facts, data: Path, opening: list[str]) -> 
 
 def _check_place(data: Path, folder: Path) -> None:
     if Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(data)):
-        raise UserError(f'{folder} lies in {data}, where nothing is written: choose another one')
+        raise UserError(f'{folder} is inside {data}, where nothing is written: choose another one')
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise UserError(f'{folder} exists: choose another name, or remove it')
 
 
 def _choose_task(recognised: Recognised, labels: Labels, asked: str | None) -> str:
-    """The task that was asked for, or the one that says most about the labels."""
+    """The requested task, or the most informative one for the labels."""
     tasks = recognised.format.tasks
     from_objects = 'detection' in tasks
     if asked is None:
         return 'instance' if 'instance' in tasks and labels.has_masks() else tasks[0]
     needs_masks = from_objects and asked in ('instance', 'semantic')
-    if needs_masks and not any(one.segmentation for i in labels.images for one in i.objects):
-        raise UserError(f'--task {asked}: the labels are boxes alone, and have no masks')
+    if needs_masks and not any(item.segmentation for i in labels.images for item in i.objects):
+        raise UserError(f'--task {asked}: the labels are only boxes, and have no masks')
     return asked
 
 
@@ -128,7 +128,7 @@ def _memory(folder: Path) -> StepMemory | None:
     """Memory of a training step with the config in a folder; None if the step fails."""
     try:
         return measure_memory(read_config(str(folder / PROJECT_CONFIG)))
-    except Exception:  # the check, which comes last, reports what is wrong
+    except Exception:  # the check at the end reports the error
         return None
 
 
@@ -141,7 +141,7 @@ def _opening(data: Path, folder: Path, facts: Facts, recognised: Recognised) -> 
 
 
 def _counted(facts: Facts) -> tuple[str, str]:
-    """The images, and what is in them."""
+    """Descriptions of the images and their objects."""
     uses = dict(train='to train on', val='to validate', test='to test')
     images = ', '.join(f'{count:,} {uses[split]}' for split, count in facts.counts.items())
     classes = f'{len(facts.classes)} class{"es" if len(facts.classes) > 1 else ""}'

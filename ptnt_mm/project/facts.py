@@ -1,4 +1,4 @@
-"""The figures of a data set and of the machine, from which a recipe is chosen."""
+"""Statistics of a data set and the machine, from which a recipe is chosen."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,21 +13,21 @@ from ptnt_mm.project.step_memory import StepMemory
 
 @dataclass(frozen=True)
 class Facts:
-    """What the rules of a recipe look at.
+    """The inputs of a recipe's rules.
 
     Attributes:
-        task: What is learned, one of ``labels.TASKS``.
+        task: The task, one of ``labels.TASKS``.
         counts: The number of images in each split.
         classes: The names of the classes.
         objects: The number of objects to train on, and ``most`` that of the fullest image.
-        size: (width, height) of an image in the middle of the data set, in pixels, rounded.
+        size: (width, height) of a typical image, in pixels, rounded.
         small: The side of a small object, as a share of the longer side of its image: one in ten
             is smaller; None if there are no objects.
         backbone: The backbone, and whether it starts from weights.
-        memory: What a step of training takes, measured with this recipe; None if it is not known.
+        memory: Memory of a training step, measured with this recipe; None if unknown.
         free: The device that trains, and its free memory in bytes, if that is known.
-        asked_size: The longer side of images in pixels, if it was asked for.
-        asked_epochs: The number of epochs, if it was asked for.
+        asked_size: The requested longer side of images in pixels, if any.
+        asked_epochs: The requested number of epochs, if any.
     """
 
     task: str
@@ -47,10 +47,10 @@ class Facts:
 def small_object(images: Sequence[LabelledImage]) -> float | None:
     """The side of a small object, as a share of the longer side of its image."""
     sides = [
-        (one.box[2] * one.box[3]) ** 0.5 / max(image.size)
+        (item.box[2] * item.box[3]) ** 0.5 / max(image.size)
         for image in images
-        for one in image.objects
-        if not one.ignored
+        for item in image.objects
+        if not item.ignored
     ]
     return float(np.quantile(sides, 0.1)) if sides else None
 

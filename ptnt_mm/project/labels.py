@@ -1,4 +1,4 @@
-"""The labels of a data set, in one form whatever file they came from, and what was wrong in them.
+"""The labels of a data set, in one form for all formats, and the problems found in them.
 
 Boxes are x, y, width and height in pixels, from the upper left corner of the image as the hosts
 load it. Segmentations are those of COCO: polygons, or run lengths.
@@ -18,7 +18,7 @@ TASKS = {
     'semantic': 'a class for each pixel',
     'classification': 'a class for each image',
 }
-"""What can be learned, and from what."""
+"""Tasks, and the labels that each needs."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Problem:
     """Something that was left out, or changed.
 
     Attributes:
-        file: Where it is: a label file or an image.
-        kind: The same words for all problems of one kind, such as 'boxes without area'.
-        detail: What exactly was found.
+        file: Its location: a label file or an image.
+        kind: A fixed text for problems of one kind, such as 'boxes without area'.
+        detail: The exact finding.
     """
 
     file: Path
@@ -53,10 +53,10 @@ class LabelledImage:
     Attributes:
         path: The file, in the folder of the data.
         size: (width, height) in pixels, as the hosts load it.
-        split: 'train', 'val', 'test', or None if the data does not say.
-        objects: What is in it, for detection and masks of objects.
+        split: 'train', 'val', 'test', or None if unknown.
+        objects: Its objects, for detection and object masks.
         label: The class of the whole image.
-        mask: The file that has a class for each pixel.
+        mask: The file with a class for each pixel.
     """
 
     path: Path
@@ -69,14 +69,14 @@ class LabelledImage:
 
 @dataclass
 class Labels:
-    """All that was read of a data set.
+    """All labels of a data set.
 
     Attributes:
-        classes: Their names, in the order of the data set where it has one.
-        images: Those that can be used.
-        problems: What was left out or changed.
-        notes: What else is worth knowing, a line each.
-        aside: Image files that are no pictures to learn from, such as masks.
+        classes: Names of the classes, in the order of the data set if it has one.
+        images: Usable images.
+        problems: Omissions and changes.
+        notes: Other remarks, a line each.
+        aside: Image files that are not training images, such as masks.
         groups: Names of groups of classes.
         mask_indices: The index of the class of each value in a mask, as
             :func:`ptnt_mm.project.mask_values.read_values` reads it. Other values are ignored.
@@ -95,7 +95,7 @@ class Labels:
         self.problems.append(Problem(file, kind, detail))
 
     def add_class(self, name: str) -> str:
-        """Add a class unless it is there; its name, without spaces around it."""
+        """Add a class unless it exists; return its name without surrounding spaces."""
         name = name.strip()
         if name not in self.classes:
             self.classes.append(name)
@@ -103,8 +103,8 @@ class Labels:
 
     def has_masks(self) -> bool:
         """Whether most objects have a segmentation."""
-        objects = [one for image in self.images for one in image.objects]
-        return sum(one.segmentation is not None for one in objects) > len(objects) / 2
+        objects = [item for image in self.images for item in image.objects]
+        return sum(item.segmentation is not None for item in objects) > len(objects) / 2
 
 
 def box_around(points: Sequence[float]) -> Box:
@@ -114,20 +114,20 @@ def box_around(points: Sequence[float]) -> Box:
 
 
 def box_between(left: float, top: float, right: float, bottom: float) -> Box:
-    """The box between two corners; it has no area if they are swapped."""
+    """The box between two corners; its area is 0 if they are swapped."""
     return left, top, right - left, bottom - top
 
 
 def fitted(one: LabelledObject, size: tuple[int, int]) -> tuple[LabelledObject | None, str]:
-    """Cut an object to its image, as every host would.
+    """Clip an object to its image, as every host does.
 
     Args:
         one: The object.
         size: (width, height) of its image in pixels.
 
     Returns:
-        The object, or None if nothing that can be learned from is left of it; and what was wrong:
-        empty if all is well. Up to one pixel outside is, as tools count from 0 or from 1.
+        The object, or None if nothing usable remains; and the fault, empty without one. One pixel
+        outside is no fault, as tools count from 0 or from 1.
     """
     x, y, width, height = one.box
     if not all(map(math.isfinite, one.box)):

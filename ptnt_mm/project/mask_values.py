@@ -1,4 +1,4 @@
-"""The values in mask files, and tables that say which class a value or a colour is."""
+"""The values in mask files, and tables of the classes of values or colours."""
 
 import csv
 from dataclasses import dataclass, field
@@ -13,14 +13,14 @@ from ptnt_mm.project.tree import Tree
 from ptnt_mm.utils.decoding import DECODERS, why_unreadable
 from ptnt_mm.utils.errors import UserError
 
-_MANY = 300  # values: more are pictures, or numbers of objects
+_MANY = 300  # values; files with more are photographs, or have object numbers
 _COLOUR = 1 << 24  # added to colours, beyond all greys
 _BLURRED = 32  # levels by which JPEG may change black and white
 
 
 @dataclass(frozen=True)
 class Values:
-    """What a mask file holds; a fault is why it cannot be used."""
+    """The content of a mask file; ``fault`` is why it cannot be used."""
 
     values: frozenset[int] = frozenset()
     size: tuple[int, int] = (0, 0)
@@ -36,12 +36,12 @@ class Table:
 
 
 def colour_value(red: int, green: int, blue: int) -> int:
-    """The one number that stands for a colour; a grey is itself."""
+    """The number that encodes a colour; a grey is itself."""
     return red if red == green == blue else _COLOUR | red << 16 | green << 8 | blue
 
 
 def shown_value(value: int) -> str:
-    """A value as a table of colours has it."""
+    """A value in the notation of a table of colours."""
     rgb = (value >> 16 & 255, value >> 8 & 255, value & 255)
     return ','.join(map(str, rgb)) if value >= _COLOUR else str(value)
 
@@ -54,7 +54,7 @@ def values_of(file: Path) -> Values:
         return Values(fault=why_unreadable(error))
     values = frozenset(np.unique(pixels).tolist())
     if len(values) > _MANY:
-        return Values(fault=f'it has {len(values)} values: these are no classes')
+        return Values(fault=f'it has {len(values)} values, too many for classes')
     return Values(values, pixels.shape[::-1])
 
 
@@ -86,7 +86,7 @@ def read_values(file: Path) -> np.ndarray:
 
 
 def read_table(tree: Tree) -> Table:
-    """Read the table of classes that lies with the masks, if there is one."""
+    """Read the table of classes beside the masks, if there is one."""
     for file in tree.with_suffix('.csv'):
         if table := _of_csv(file):
             return table

@@ -1,4 +1,4 @@
-"""The lines of a config about the model: where it differs from the fragment it inherits."""
+"""The model settings of a config that differ from the fragment it inherits."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,9 +12,9 @@ _RETINANET = (8, 16, 32, 64, 128)
 _FROM_4 = (4, 8, 16, 32, 64)
 
 _SCALES = {16: [4, 8], 8: [2, 4, 8]}
-"""Sides of Mask R-CNN's anchors in cells, by the smallest in pixels; the usual are [8]."""
+"""Sides of Mask R-CNN's anchors in cells, by the smallest in pixels; the default is [8]."""
 
-# What the fragments have.
+# The defaults of the fragments.
 _SCALED = [127.5, 127.5, 127.5]
 
 
@@ -105,7 +105,7 @@ def _test(choice: Choice, settings: dict[str, Any]) -> Iterator[str]:
 def _neck(
     facts: Facts, recipe: Recipe, strides: tuple[int, ...], more: dict[str, Any] | None = None
 ) -> Iterator[str]:
-    """What makes levels of these strides of the backbone's maps."""
+    """The neck that makes levels of these strides from the backbone's maps."""
     backbone = facts.backbone
     if backbone.name == DEFAULT_BACKBONE:
         return
@@ -115,7 +115,7 @@ def _neck(
         settings |= dict(in_stride=backbone.strides[0], out_strides=strides)
         yield f'neck={literal(dict(_delete_=True, **settings))},'
     elif facts.task == 'detection':
-        # The fragment has all else.
+        # The fragment contains everything else.
         yield f'neck={literal(dict(in_channels=channels, **(more or {})))},'
     elif backbone.strides[0] > strides[0]:
         finer = dict(type='FinerLevelNeck', in_channels=channels)

@@ -1,6 +1,6 @@
-"""The rules that choose a recipe from the figures of a data set: one row each.
+"""The rules that choose a recipe from the statistics of a data set: one row each.
 
-docs/data.md shows the same rows, and the comments of a config the figures that decided.
+docs/data.md has the same rows, and the comments of a config contain the deciding numbers.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from ptnt_mm.utils.text import binary
 
 @dataclass(frozen=True)
 class Choice:
-    """A setting, and the figure that decided."""
+    """A setting, and the number that determined it."""
 
     value: Any
     because: str = ''
@@ -25,12 +25,12 @@ Recipe = Mapping[str, Choice]
 
 @dataclass(frozen=True)
 class Rule:
-    """How one setting is chosen.
+    """A rule that chooses one setting.
 
     Attributes:
         setting: Its name in the config.
-        rule: What it does, for a page.
-        reason: Why, for a page.
+        rule: Its effect, for the docs.
+        reason: Why, for the docs.
         choose: Makes the choice; later rules see the choices of earlier ones.
     """
 
@@ -63,7 +63,7 @@ _CROPPED = 512  # pixels of a segmenter's crop, at most
 _CLASSIFIED = (64, 224)  # sides of images that are classified
 _SHARE = 0.8  # of the free memory
 _WARM_UP = 50  # iterations
-_USUAL_LIMIT = 100  # of objects that a detector finds in an image
+_USUAL_LIMIT = 100  # default limit of detections in an image
 
 
 def _width(facts: Facts, _: Recipe) -> Choice:
@@ -92,7 +92,7 @@ def _size(facts: Facts, _: Recipe) -> Choice:
         side = min(max(_near_32(long), _SIDES[0]), 2 * _CROPPED)
         because = f'images are {facts.size[0]} x {facts.size[1]}'
     else:
-        # Enlarging beyond twice shows nothing new.
+        # Enlarging more than twice adds no information.
         side = min(
             max(_near_32(_SMALL[facts.task] / facts.small), _SIDES[0]),
             _SIDES[1],
@@ -256,7 +256,7 @@ RULES = (
     Rule(
         'batch_size',
         'The effective batch, halved until a step takes at most 80 % of the free memory.',
-        'A step of training is tried, and what it keeps in memory is counted.',
+        'A training step is tried, and what it keeps in memory is counted.',
         _batch_size,
     ),
     Rule(
@@ -287,4 +287,4 @@ RULES = (
         _lr,
     ),
 )
-"""In the order in which they are applied."""
+"""All rules, in the order in which they are applied."""

@@ -1,4 +1,4 @@
-"""Find out in which format the labels of a folder are, and read them."""
+"""Recognise the format of the labels in a folder, and read them."""
 
 from dataclasses import dataclass
 
@@ -22,19 +22,19 @@ FORMATS = tuple(
     module.FORMAT
     for module in (coco, voc, yolo, cvat, labelme, object_masks, class_masks, class_folders)
 )
-"""The clearest signs first: class folders are all that is left where nothing else is found."""
+"""Formats with the clearest signs first; class folders match when nothing else does."""
 
 FORMAT_NAMES = tuple(format.name for format in FORMATS)
 
 
 @dataclass(frozen=True)
 class Recognised:
-    """The format of a folder, and what can be learned from it.
+    """The format of a folder.
 
     Attributes:
         format: The format that was chosen.
-        why: What it was recognised by.
-        others: What else was found, a line each.
+        why: How it was recognised.
+        others: Other formats that were found, a line each.
     """
 
     format: Format
@@ -43,12 +43,12 @@ class Recognised:
 
 
 def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> Recognised:
-    """Find out which format the labels of a folder have.
+    """Recognise the format of the labels in a folder.
 
     Args:
         tree: The folder.
-        name: The format that was asked for; None for the first that is found.
-        task: The task that was asked for; formats that it cannot be learned from are left out.
+        name: The requested format; None for the first that is found.
+        task: The requested task; formats without labels for it are skipped.
 
     Raises:
         UserError: if there is no such format or task, or if none is found.
@@ -57,8 +57,8 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
         raise UserError(unknown_name('format', name, FORMAT_NAMES))
     if task is not None and task not in TASKS:
         raise UserError(unknown_name('task', task, TASKS))
-    asked = [one for one in FORMATS if name in (None, one.name)]
-    fit = [one for one in asked if task is None or task in one.tasks]
+    asked = [form for form in FORMATS if name in (None, form.name)]
+    fit = [form for form in asked if task is None or task in form.tasks]
     if not fit:
         tasks = ', '.join(asked[0].tasks)
         raise UserError(f'--task {task}: {asked[0].title} is for {tasks}')
@@ -67,7 +67,7 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
     if chosen is None:
         looked = '\n'.join(f'    {one.name:<13} {one.looks_for}' for one in fit)
         raise UserError(
-            f'{tree.root} holds no labels that are known. It has {tree.overview()}. '
+            f'{tree.root} contains no labels in a supported format. It has {tree.overview()}. '
             f'Looked for:\n{looked}{_instead(found)}\ndocs/data.md shows each layout'
         )
     others = tuple(f'{one.title} ({why})' for one, why in found if one is not chosen[0])
@@ -75,22 +75,23 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
 
 
 def read_labels(tree: Tree, recognised: Recognised) -> Labels:
-    """Read the labels of a folder; name all images that no label speaks of.
+    """Read the labels of a folder; report all images without a label.
 
     Raises:
-        UserError: if nothing is left that can be used.
+        UserError: if nothing is usable.
     """
     labels = recognised.format.read(tree)
     spoken_of = {image.path for image in labels.images} | labels.aside
     spoken_of |= {problem.file for problem in labels.problems}
     for path in tree.images:
         if path not in spoken_of:
-            labels.report(path, 'images that no label names')
+            labels.report(path, 'images that no label refers to')
     if not any(image.objects or image.label or image.mask for image in labels.images):
         listed = '\n'.join(f'    {line}' for line in summary(labels))
         raise UserError(
-            f'{tree.root} was taken for {recognised.format.title} ({recognised.why}), and nothing '
-            f'in it can be used:\n{listed or "    no objects"}\n--format chooses another format'
+            f'{tree.root} was recognised as {recognised.format.title} ({recognised.why}), but '
+            f'nothing in it can be used:\n{listed or "    no objects"}\n--format chooses another '
+            'format'
         )
     return labels
 

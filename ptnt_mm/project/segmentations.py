@@ -12,14 +12,14 @@ from ptnt_mm.project.labels import Box, LabelledObject, Segmentation, box_around
 
 
 def checked(value: object, size: tuple[int, int]) -> tuple[Segmentation | None, str]:
-    """The polygons or run lengths of an object, as far as they can be drawn.
+    """The polygons or run lengths of an object that can be drawn.
 
     Args:
-        value: As in a label file; it may hold anything.
+        value: The value in a label file; it may be anything.
         size: (width, height) of the image in pixels.
 
     Returns:
-        The segmentation, or None if there is none; and what is wrong, empty if nothing is.
+        The segmentation, or None without one; and the fault, empty without one.
     """
     if not value or isinstance(value, RunLengths):
         return value or None, ''
@@ -34,8 +34,8 @@ def checked(value: object, size: tuple[int, int]) -> tuple[Segmentation | None, 
             return None, 'polygons of less than three points'
         farthest = max(max(map(abs, polygon)) for polygon in drawn)
         if not all(map(math.isfinite, chain(*drawn))) or farthest > FAR * max(size):
-            return None, 'a polygon that is not finite, or lies far outside of the image'
-    except Exception as error:  # label files hold anything, and pycocotools raises many kinds
+            return None, 'a polygon that is not finite, or is far outside the image'
+    except Exception as error:  # label files may contain anything; pycocotools raises many kinds
         return None, str(error) or type(error).__name__
     return drawn, '' if len(drawn) == len(polygons) else 'a polygon of less than three points'
 
@@ -49,7 +49,7 @@ def box_of(mask: Segmentation) -> Box:
 
 
 class RunLengths(dict):
-    """Run lengths that were made here, and need no check."""
+    """Run lengths made in this module, which need no check."""
 
 
 def from_pixels(pixels: np.ndarray) -> tuple[RunLengths, Box]:

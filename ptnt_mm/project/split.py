@@ -1,4 +1,4 @@
-"""Which images are for training, for validation and for testing."""
+"""Split images into training, validation and test sets."""
 
 import hashlib
 from collections import Counter
@@ -13,10 +13,10 @@ VAL_SHARE = 0.2
 
 
 def split_off(labels: Labels) -> dict[str, list[LabelledImage]]:
-    """The images of each split: those of the data set, or a share of them by their content.
+    """The images of each split: those of the data set, or a share by their content.
 
-    The hash of an image's bytes decides: more images do not move others, and copies of an image
-    stay together.
+    The hash of an image's bytes decides, so adding images does not move others, and copies of an
+    image stay together.
 
     Returns:
         'train' and 'val', and 'test' if the data set has it. Notes are added to the labels.
@@ -27,9 +27,9 @@ def split_off(labels: Labels) -> dict[str, list[LabelledImage]]:
     counts = Counter(image.split for image in labels.images)
     images = labels.images
     if not counts['train'] and not counts[None]:
-        # Nothing is left to train on: a split by itself is no split.
+        # Nothing is left to train on: a single split is not a split.
         given = ', '.join(f'{count} {split}' for split, count in counts.items())
-        labels.notes.append(f'there are no images to train on, only {given}: split anew')
+        labels.notes.append(f'there are no images to train on, only {given}: split again')
         images = [replace(image, split=None) for image in images]
         counts = Counter({None: len(images)})
     if counts[None] and counts['train'] and counts['val']:
@@ -60,7 +60,7 @@ def split_off(labels: Labels) -> dict[str, list[LabelledImage]]:
 
 
 def _by_content(images: list[LabelledImage]) -> tuple[list[LabelledImage], list[LabelledImage]]:
-    """Split images to train on and to validate with; each class of images gets both, if it can."""
+    """Split images for training and validation; if possible, each class is in both."""
     found = on_threads(_share, [image.path for image in images], 'Hashing images')
     shares = dict(zip((image.path for image in images), found, strict=True))
     groups: dict[str | None, list[LabelledImage]] = {}
@@ -74,7 +74,7 @@ def _by_content(images: list[LabelledImage]) -> tuple[list[LabelledImage], list[
 
 
 def _limit(shares: set[float]) -> float:
-    """The share that is split off; of very few images, one that leaves some on both sides."""
+    """The share for validation; for very few images, one that leaves some on both sides."""
     different = sorted(shares)
     if len(different) < 2:
         return 0.0
@@ -82,6 +82,6 @@ def _limit(shares: set[float]) -> float:
 
 
 def _share(path: Path) -> float:
-    """A number from 0 to 1 that depends on the content of a file alone."""
+    """A number from 0 to 1 that depends only on the content of a file."""
     digest = hashlib.sha256(path.read_bytes()).digest()
     return int.from_bytes(digest[:8]) / 2**64

@@ -1,8 +1,8 @@
-"""How much memory a training step takes, measured by taking one.
+"""Measure the memory of a training step by taking one.
 
-Autograd keeps most of it, for the backward pass: this grows with the number of images. Weights,
-gradients and the optimizer's state come on top. Short-lived buffers of single operations, and
-memory that libraries take for themselves, are not counted.
+Most of it is kept by autograd for the backward pass and grows with the number of images. Weights,
+gradients and the optimizer's state are added. Short-lived buffers of single operations and memory
+that libraries allocate are not counted.
 """
 
 import copy
@@ -29,11 +29,11 @@ _MEMINFO = Path('/proc/meminfo')
 
 @dataclass(frozen=True)
 class StepMemory:
-    """Bytes that a training step takes.
+    """Memory of a training step in bytes.
 
     Attributes:
-        weights: For weights, their gradients and the optimizer's state.
-        image: For each image of the batch.
+        weights: Weights, their gradients and the optimizer's state.
+        image: Memory for each image of the batch.
     """
 
     weights: int
@@ -41,7 +41,7 @@ class StepMemory:
 
 
 def measure_memory(config: Config) -> StepMemory:
-    """Take a training step on the CPU with one image, or two where BatchNorm needs them.
+    """Take a training step on the CPU with one image, or two if BatchNorm needs them.
 
     Raises:
         Exception: if the data set, its pipeline or the model fails.
@@ -84,7 +84,7 @@ def free_memory() -> tuple[str, int | None]:
 
 
 def _of_weights(config: Config, model: nn.Module) -> int:
-    """Bytes of weights, gradients, and the optimizer's state after a step, which is taken."""
+    """Take an optimizer step; return the bytes of weights, gradients and its state."""
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimizer = OPTIMIZERS.build(dict(config.optim_wrapper.optimizer, params=trained))
     optimizer.step()

@@ -1,4 +1,4 @@
-"""The files of a data set, listed once, and how an image is found by the name in a label file."""
+"""The files of a data set, listed once, and the search for images named in label files."""
 
 import os
 import re
@@ -21,18 +21,18 @@ _SPLIT_OF = {word: split for split, words in _SPLITS.items() for word in words}
 
 
 class Tree:
-    """A folder of images and labels, whose files were listed; hidden ones are left out.
+    """A folder of images and labels with a listing of its files, without hidden ones.
 
     Args:
         root: The folder.
 
     Raises:
-        UserError: if it is not there, is not a folder, or holds no file.
+        UserError: if it does not exist, is not a folder, or contains no file.
     """
 
     def __init__(self, root: Path):
         if not root.is_dir():
-            what = 'is a file: give the folder that holds images and labels'
+            what = 'is a file: give the folder with images and labels'
             raise UserError(f'{root} {what if root.exists() else "is not there"}')
         self.root = Path(os.path.abspath(root))
         self.files = sorted(self._walk())
@@ -71,26 +71,26 @@ class Tree:
         return path.parts[len(self.root.parts) : -1]
 
     def holds(self, path: Path) -> bool:
-        """Whether a path, with its '..' taken out, is that of a file or folder in here."""
+        """Whether a path, with '..' resolved, is a file or folder inside this one."""
         return Path(os.path.normpath(path)).is_relative_to(self.root) and path.exists()
 
     def split_of(self, path: Path) -> str | None:
-        """The split that a folder on the way to a file is named after, the nearest one."""
+        """The split in the name of the nearest folder above a file."""
         for part in reversed(self.folders(path)):
             if split := split_named(part):
                 return split
         return None
 
     def find_image(self, name: str, near: Path, split: str | None = None) -> Path | None:
-        """Find the image that a label file names; never one outside of this folder.
+        """Find the image that a label file refers to; never one outside this folder.
 
-        The path is tried as it is, from the label file and from the folder; then its end, since
-        label files remember where images once were; then other suffixes.
+        The path is tried unchanged, relative to the label file and to the folder; then its last
+        parts, since label files contain old locations of images; then other suffixes.
 
         Args:
-            name: As it is written; may be of another machine.
+            name: Name in the label file; may be a path on another machine.
             near: The folder of the label file.
-            split: That of the label file, which decides between images of one name.
+            split: Split of the label file, which decides between images with the same name.
         """
         parts = [part for part in re.split(r'[\\/]+', name) if part not in ('', '.')]
         if not parts:
@@ -125,7 +125,7 @@ class Tree:
         return ranked[0] if ranked else None
 
     def why_not_found(self, name: str, near: Path) -> str:
-        """Why :meth:`find_image` gave nothing."""
+        """Why :meth:`find_image` found nothing."""
         shown = printable(name)
         base = re.split(r'[\\/]+', name)[-1].casefold()
         several = self._by_name.get(base) or self._by_stem.get(PurePosixPath(base).stem) or []
@@ -136,7 +136,7 @@ class Tree:
         return f'{shown} leads out of {self.root}' if leaves else f'{shown} is not there'
 
     def overview(self) -> str:
-        """What kinds of files there are: '364 .jpg, 364 .xml and 4 .txt'."""
+        """Numbers of files by suffix: '364 .jpg, 364 .xml and 4 .txt'."""
         counts: dict[str, int] = defaultdict(int)
         for file in self.files:
             counts[file.suffix.lower() or 'without suffix'] += 1
@@ -148,7 +148,7 @@ class Tree:
     def _walk(self) -> Iterator[Path]:
         seen = set()
         for folder, names, files in os.walk(self.root, followlinks=True):
-            # A link to a folder above would never end.
+            # A link to a parent folder would never end.
             real = os.path.realpath(folder)
             if real in seen:
                 names.clear()
@@ -159,16 +159,16 @@ class Tree:
 
 
 def split_named(name: str) -> str | None:
-    """The split that a folder's or list's name stands for: 'train2017' and 'valid' do."""
+    """The split in the name of a folder or list, such as 'train2017' and 'valid'."""
     return _SPLIT_OF.get(re.sub(r'[\d_\-. ]+$', '', name.casefold()))
 
 
 def split_in(name: str) -> str | None:
-    """The split that is one of the words of a file's name, such as 'instances_val2017'."""
+    """The split among the words of a file's name, such as 'instances_val2017'."""
     words = re.split(r'[_\-. ]+', name)
     return next(filter(None, map(split_named, words)), None)
 
 
 def common_folder(paths: list[Path]) -> Path:
-    """The deepest folder that holds all of these files."""
+    """The deepest common folder of these files."""
     return Path(os.path.commonpath([path.parent for path in paths]))

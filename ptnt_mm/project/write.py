@@ -1,4 +1,4 @@
-"""The config of a project: short, with the figure that decided beside each setting."""
+"""Write the config of a project: short, with the deciding number beside each setting."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,11 +15,11 @@ LABELS = 'labels'
 _HOSTS = dict(detection='mmdet', instance='mmdet', semantic='mmseg', classification='mmpretrain')
 _FIGURES = ('size', 'crop', 'batch_size', 'epochs', 'lr')
 _LOADED = dict(detection=2, instance=2, semantic=2, classification=1)
-"""The steps of a training pipeline that load what is needed; augmentation follows."""
+"""The loading steps of a training pipeline; augmentation follows."""
 
 
 def host_of(task: str) -> str:
-    """The library that learns a task."""
+    """The host library for a task."""
     return _HOSTS[task]
 
 
@@ -40,7 +40,7 @@ def config_text(facts: Facts, recipe: Recipe, data: Path, opening: list[str]) ->
         facts: The figures of the data set.
         recipe: The choices.
         data: The folder of the images, absolute.
-        opening: What the first lines say, as comments.
+        opening: The first lines, as comments.
     """
     lines = list(map(comment_line, opening))
     lines += ['_base_ = [']
@@ -60,7 +60,7 @@ def config_text(facts: Facts, recipe: Recipe, data: Path, opening: list[str]) ->
 
 
 def _figures(recipe: Recipe) -> Iterator[str]:
-    """The settings that are used below by their names."""
+    """Settings that later lines use by name."""
     for setting in _FIGURES:
         choice = recipe[setting]
         if choice.value is not None:
@@ -140,4 +140,4 @@ def _schedule(facts: Facts, recipe: Recipe) -> Iterator[str]:
     yield f'auto_scale_lr = dict(base_batch_size={batch})'
 
 
-_TABLES = ('outer_pos', 'inner_pos')  # what the fragment does not decay
+_TABLES = ('outer_pos', 'inner_pos')  # weights without decay in the fragment

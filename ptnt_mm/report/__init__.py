@@ -1,1 +1,1 @@
-"""Work dirs in, one page out: how training went, and the errors of the model."""
+"""Make one page from work dirs: the course of training, and the errors of the model."""

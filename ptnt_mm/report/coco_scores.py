@@ -26,12 +26,12 @@ _FIGURES = {
     'medium': (slice(None), 2),
     'large': (slice(None), 3),
 }
-"""Of a class, with their places among COCO's ten IoUs from 0.50 to 0.95, and its four sizes."""
+"""Columns of a class, with indices into COCO's ten IoUs from 0.50 to 0.95 and four sizes."""
 
 
 @dataclass(frozen=True)
 class CocoScores:
-    """What pycocotools found: an evaluation after all of its steps, and class names by their ids.
+    """A completed evaluation of pycocotools, and class names by their ids.
 
     The names are in the order of ``evaluation.params.catIds``.
     """
@@ -41,7 +41,7 @@ class CocoScores:
 
     @property
     def kind(self) -> str:
-        """What was compared: 'bbox' or 'segm'."""
+        """The kind of results: 'bbox' or 'segm'."""
         return self.evaluation.params.iouType
 
     @property
@@ -50,7 +50,7 @@ class CocoScores:
         return dict(zip(_TWELVE, map(_known, self.evaluation.stats), strict=True))
 
     def of_classes(self) -> Iterator[dict[str, object]]:
-        """For each class its name, its number of objects, and its AP: of all, and of each size."""
+        """For each class its name, its number of objects, and its AP: overall and by size."""
         truth, precision = self.evaluation.cocoGt, self.evaluation.eval['precision'][..., -1]
         for index, (category, name) in enumerate(self.classes.items()):
             objects = len(truth.getAnnIds(catIds=[category], iscrowd=False))
@@ -59,7 +59,7 @@ class CocoScores:
             yield dict(Class=name, objects=objects, **figures)
 
     def curves(self) -> Iterator[dict[str, object]]:
-        """Points of precision over recall at an IoU of 0.50: of all classes together, and of each.
+        """Points of precision over recall at an IoU of 0.50, for all classes together and for each.
 
         Every second of COCO's 101 recalls is enough to draw.
         """
@@ -80,7 +80,7 @@ def read_annotations(file: Path) -> COCO:
         with contextlib.redirect_stdout(io.StringIO()):
             truth = COCO(str(file))
     except (OSError, ValueError, KeyError, TypeError, AssertionError) as error:
-        raise UserError(f"{file} cannot be read as one of COCO's annotations: {error}") from error
+        raise UserError(f'{file} cannot be read as COCO annotations: {error}') from error
     return truth
 
 
@@ -88,17 +88,17 @@ def score_results(truth: COCO, file: Path, kind: str, names: Collection[str] = (
     """Compare detections with ground truth as COCO does: up to 100 per image and class.
 
     Args:
-        truth: The ground truth. Comparing masks changes it.
-        file: What mmdet's CocoMetric writes: JSON in COCO's format of results.
-        kind: What is compared, 'bbox' or 'segm'.
-        names: The classes that count; none for all of the annotation file.
+        truth: The ground truth; changed in place if masks are compared.
+        file: Output of mmdet's CocoMetric: JSON in COCO's format of results.
+        kind: 'bbox' or 'segm'.
+        names: The classes to evaluate; empty for all in the annotation file.
 
     Raises:
-        UserError: if the file is of another format, or of other images, or if there are no objects.
+        UserError: if the file has another format or other images, or if there are no objects.
     """
     categories = truth.loadCats(truth.getCatIds(catNms=list(names)))
     ids = [category['id'] for category in categories]
-    # No ids would mean all to pycocotools.
+    # For pycocotools, an empty list of ids means all.
     if not ids or not truth.getAnnIds(catIds=ids, iscrowd=False):
         raise UserError(f'the ground truth has no objects of {", ".join(names) or "any class"}')
     with contextlib.redirect_stdout(io.StringIO()):
@@ -120,15 +120,15 @@ def _read_results(truth: COCO, file: Path, kind: str) -> COCO:
         return nothing
     try:
         if kind == 'segm':
-            # As mmdet does: where there is a box, pycocotools takes its area for the mask's.
+            # As mmdet does: with a box, pycocotools would use its area as that of the mask.
             results = [{k: v for k, v in entry.items() if k != 'bbox'} for entry in results]
         return truth.loadRes(results)
     except (AssertionError, AttributeError, KeyError, OSError, TypeError) as error:
         raise UserError(
-            f'{file} does not hold results of these images: {error}. Remove it, and it is made anew'
+            f'{file} does not contain results for these images: {error}. Delete it to recreate it'
         ) from error
 
 
 def _known(value: float) -> float | None:
-    """COCO says -1 where there are no objects."""
+    """Convert COCO's -1, for no objects, to None."""
     return None if value < 0 else float(value)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Unit(NamedTuple):
-    """How a figure is written, and whether more of it is better."""
+    """Format of a figure, and whether higher is better."""
 
     pattern: str
     factor: float = 1
@@ -35,7 +35,7 @@ COUNT = Unit('{:.0f}')
 
 
 class Cell(NamedTuple):
-    """A value as the page shows it: the number to sort by, a text, and a class of CSS."""
+    """A value for the page: the number to sort by, a text, and a CSS class."""
 
     value: float | None
     text: str
@@ -56,7 +56,7 @@ class Column(NamedTuple):
 class Table:
     """Figures of runs by their row."""
 
-    runs: Sequence[str]  # of the whole page: names are left out of headings if there is only one
+    runs: Sequence[str]  # all runs of the page: headings omit the name of a single one
     rows: list[str]
     columns: list[Column] = field(default_factory=list)
 
@@ -105,7 +105,7 @@ def table_of_classes(
 ) -> Table:
     """Merge tables of classes, whose first key is the class: one row for each class of any run.
 
-    A figure without a direction, such as the number of objects, is shown once if all runs agree.
+    A figure without a direction, such as the number of objects, is shown once if equal in all runs.
     """
     by_class = {run: {row['Class']: row for row in of_run} for run, of_run in rows.items()}
     table = Table(runs, list(dict.fromkeys(name for found in by_class.values() for name in found)))

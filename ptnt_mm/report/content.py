@@ -22,7 +22,7 @@ from ptnt_mm.report.comparison import (
     difference,
     table_of_classes,
 )
-from ptnt_mm.report.errors import ERRORS
+from ptnt_mm.report.detection_errors import ERRORS
 from ptnt_mm.report.training_run import Curves, TrainingRun
 from ptnt_mm.utils.decoding import read_rgb
 from ptnt_mm.utils.errors import UserError
@@ -33,7 +33,7 @@ from ptnt_mm.visualization.pictures import photograph
 
 _MOST_IMAGES = 48
 _MOST_BYTES = 6_000_000
-"""Of all galleries: with 0.9 MB of code and the charts, a page is below 8 MB."""
+"""Limit for all galleries: with 0.9 MB of code and the charts, a page is below 8 MB."""
 
 _MARKUP = 4
 """Bytes of the page for each byte of data about boxes or masks."""
@@ -95,7 +95,7 @@ def page_content(
 
 
 def _headlines(reports: Mapping[str, Any]) -> dict[str, list[tuple[str, str, Cell | None]]]:
-    """For each run its main figures: names, values, and differences to the first run with them."""
+    """The main figures of each run: names, values, and differences to the first run with them."""
     first, headlines = {}, {}
     for run, report in reports.items():
         unit = report.unit
@@ -155,7 +155,7 @@ def _tables(
 
 
 def _curves(runs: Sequence[TrainingRun], colours: Mapping[str, str]) -> Iterator[Chart]:
-    """Charts of all runs together where each has one curve, else of each run."""
+    """Charts of all runs together if each has one curve, or else one chart per run."""
     points = [dict(point, run=run.name) for run in runs for point in run.curves()]
     for kind in dict.fromkeys(point['chart'] for point in points):
         own = [point for point in points if point['chart'] == kind]
@@ -168,7 +168,7 @@ def _curves(runs: Sequence[TrainingRun], colours: Mapping[str, str]) -> Iterator
             main = main_metric_first(curves)[0]
             of_main = [point for point in own if point['curve'] == main]
             yield _chart(kind, f'{kind.title}: {main}', of_main, 'run', colours)
-        # In a colour of another run, a curve would seem to belong to it.
+        # In the colour of another run, a curve would seem to belong to that run.
         taken = len(runs) if len(runs) > 1 else 0
         of_curves = dict(zip(curves, line_colours(taken + len(curves))[taken:], strict=True))
         for name, of_run in of_runs.items():
@@ -186,7 +186,7 @@ def _chart(
 
 
 def _differences(runs: Sequence[TrainingRun]) -> list[tuple[str, list[str]]]:
-    """Return the keys of configs whose values differ, with the value of each run."""
+    """Return the keys of configs with different values, and the value of each run."""
     settings = [flat_settings(run.config.to_dict()) for run in runs]
     keys = dict.fromkeys(key for of_run in settings for key in of_run if key != 'work_dir')
     rows = ((key, [of_run.get(key, '–') for of_run in settings]) for key in keys)
@@ -229,17 +229,18 @@ def _most_confused(names: Sequence[str], counts: np.ndarray) -> dict[str, Any]:
 
 def _gallery(reports: Mapping[str, Any], colours: Mapping[str, str], size: int) -> dict[str, Any]:
     """Collect the worst images of all runs with their predictions, in at most ``size`` bytes."""
-    of_runs = {run: {one.file: one for one in reports[run].images()} for run in reports}
+    of_runs = {run: {image.file: image for image in reports[run].images()} for run in reports}
     ranked = [sorted(found.values(), key=lambda one: -one.cost) for found in of_runs.values()]
     # The worst of each run, then the second of each, and so on.
-    names = {one.file: one.name for row in zip_longest(*ranked) for one in filter(None, row)}
+    rows = zip_longest(*ranked)
+    names = {image.file: image.name for row in rows for image in filter(None, row)}
     images = []
     for file, name in list(names.items())[:_MOST_IMAGES]:
         seen = {run: found[file] for run, found in of_runs.items() if file in found}
         try:
             picture = photograph(read_rgb(file))
         except UserError as error:
-            # Its figures are worth a card without a picture.
+            # Its figures are shown without a picture.
             run, worst = next(iter(seen.items()))
             picture = dict(reports[run].size(worst), picture=None, fault=str(error))
         runs = [

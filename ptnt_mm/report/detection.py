@@ -13,7 +13,7 @@ from sklearn.metrics import confusion_matrix
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.report.coco_scores import CocoScores, read_annotations, score_results
 from ptnt_mm.report.comparison import SCORE
-from ptnt_mm.report.errors import (
+from ptnt_mm.report.detection_errors import (
     FOREGROUND,
     Detection,
     ErrorSplit,
@@ -30,25 +30,25 @@ METRIC = 'CocoMetric'
 """The evaluator whose predictions are read."""
 
 OUTPUT = 'outfile_prefix'
-"""Its setting that says where they go."""
+"""The evaluator's setting for the output."""
 
 SHOWN_SCORE = 0.3
-"""From here on a detection is thought to be meant: as in pictures of mmdet's."""
+"""Lowest score of a shown detection, as in mmdet's pictures."""
 
 _LOWEST_SCORE = 0.05
 _MOST_DETECTIONS = 40
-"""So many of an image are on the page, none with a score below the lowest."""
+"""Largest number of detections on the page for an image, and their lowest score."""
 
 
-def find_predictions(config: Config, evaluator: dict, work_dir: Path) -> dict[str, Path]:
-    """The files of results, of 'bbox' and of 'segm' as far as they are evaluated."""
+def prediction_files(config: Config, evaluator: dict, work_dir: Path) -> dict[str, Path]:
+    """The files of results for those of 'bbox' and 'segm' that are evaluated."""
     metric = evaluator.get('metric', 'bbox')
     asked = [metric] if isinstance(metric, str) else metric
     kinds = [kind for kind in ('bbox', 'segm') if kind in asked]
     return {kind: work_dir / f'predictions.{kind}.json' for kind in kinds}
 
 
-def read_report(config: Config, evaluator: dict, work_dir: Path) -> 'DetectionReport':
+def compare_predictions(config: Config, evaluator: dict, work_dir: Path) -> 'DetectionReport':
     """Compare the results in a work dir with the ground truth that its config names.
 
     Raises a UserError if either cannot be read, or there are no objects.
@@ -57,10 +57,10 @@ def read_report(config: Config, evaluator: dict, work_dir: Path) -> 'DetectionRe
     names = (sets[0].settings.get('metainfo') or {}).get('classes', ())
     truth = evaluator.get('ann_file') or sets[0].path(sets[0].settings.get('ann_file'))
     if truth is None:
-        raise UserError('the config names no local file of annotations')
+        raise UserError('the config has no local annotation file')
     scores = [
         score_results(read_annotations(Path(truth)), file, kind, names)
-        for kind, file in find_predictions(config, evaluator, work_dir).items()
+        for kind, file in prediction_files(config, evaluator, work_dir).items()
     ]
     prefixes = ((part.settings.get('data_prefix') or {}).get('img') or '' for part in sets)
     roots = (part.settings.get('data_root') or '' for part in sets)
@@ -84,11 +84,11 @@ class DetectionReport:
     def numbers(self) -> dict[str, dict[str, float | None]]:
         """COCO's twelve numbers in [0, 1], of boxes and of masks."""
         names = dict(bbox='boxes', segm='masks')
-        return {names[one.kind]: one.twelve for one in self.all_scores}
+        return {names[scores.kind]: scores.twelve for scores in self.all_scores}
 
     @property
     def scores(self) -> CocoScores:
-        """The ones that everything else is about: of masks, or else of boxes."""
+        """The scores used for everything else: of masks, or else of boxes."""
         return self.all_scores[-1]
 
     @property
@@ -98,12 +98,12 @@ class DetectionReport:
 
     @cached_property
     def split(self) -> ErrorSplit:
-        """Every detection, with what is wrong with it."""
+        """Every detection with its error."""
         return split_errors(self.scores.evaluation)
 
     @cached_property
     def confusion(self) -> tuple[list[str], np.ndarray]:
-        """Names, and how often an object of each (row) was taken for each (column)."""
+        """Names, and how often each class (row) was predicted as each (column)."""
         names = [*self.names, 'background']
         place = {key: i for i, key in enumerate(self.scores.classes)}
         pairs = [pair for image in self._images.values() for pair in self._pairs(*image)]
@@ -115,7 +115,7 @@ class DetectionReport:
         return self.scores.of_classes()
 
     def images(self) -> Iterator[Worst]:
-        """Every image, and how wrong it is: the scores of false detections, and 1 for a miss."""
+        """Every image with its cost: the scores of false detections, plus 1 for each miss."""
         for image, (found, truths) in self._images.items():
             false = [d.entry['score'] for d in found if d.kind is not Kind.CORRECT]
             missed = sum((truth.score or 0) < SHOWN_SCORE for truth in truths)
@@ -125,14 +125,14 @@ class DetectionReport:
             yield Worst(file, name, missed + sum(s for s in false if s >= SHOWN_SCORE), image)
 
     def size(self, worst: Worst) -> dict[str, int]:
-        """``width`` and ``height`` of an image in pixels, as the annotations say."""
+        """``width`` and ``height`` of an image in pixels, from the annotations."""
         entry = self.scores.evaluation.cocoGt.imgs[worst.key]
         return dict(width=entry['width'], height=entry['height'])
 
     def details(self, worst: Worst) -> dict[str, list[dict]]:
         """The objects and detections of an image, as the page draws them."""
         found, truths = self._images[worst.key]
-        found = [one for one in found if one.entry['score'] >= _LOWEST_SCORE]
+        found = [item for item in found if item.entry['score'] >= _LOWEST_SCORE]
         found = sorted(found, key=_score, reverse=True)[:_MOST_DETECTIONS]
         return dict(
             truths=[dict(self._shape(o), score=o.score and round(o.score, 3)) for o in truths],
@@ -143,21 +143,22 @@ class DetectionReport:
     def _images(self) -> dict[int, tuple[list[Detection], list[Truth]]]:
         """The detections and objects of every image."""
         images = defaultdict(lambda: ([], []))
-        for one in self.split.detections:
-            images[one.entry['image_id']][0].append(one)
-        for one in self.split.truths.values():
-            images[one.entry['image_id']][1].append(one)
+        for detection in self.split.detections:
+            images[detection.entry['image_id']][0].append(detection)
+        for truth in self.split.truths.values():
+            images[truth.entry['image_id']][1].append(truth)
         return {image: images[image] for image in self.scores.evaluation.params.imgIds}
 
     def _pairs(
         self, found: Iterable[Detection], truths: Iterable[Truth]
     ) -> Iterator[tuple[int | None, int | None]]:
-        """The categories of each object and its detection, of an image; None for no partner.
+        """The categories of each pair of object and detection in an image; None without partner.
 
-        Detections choose by score, each the free object that it overlaps most, of any class.
+        In the order of scores, each detection gets the free object of any class that it overlaps
+        most.
         """
         shown = sorted(found, key=_score, reverse=True)
-        entries = [one.entry for one in shown if _score(one) >= SHOWN_SCORE]
+        entries = [item.entry for item in shown if _score(item) >= SHOWN_SCORE]
         left = {i: truth.entry for i, truth in enumerate(truths)}
         ious = overlaps(self.scores.evaluation, entries, list(left.values()))
         for entry, row in zip(entries, ious, strict=True):
@@ -174,7 +175,7 @@ class DetectionReport:
         box = [round(value) for value in one.entry['bbox']]
         shape = dict(label=self.scores.classes[one.entry['category_id']], box=box)
         if self.scores.kind == 'segm':
-            # It knows the sizes of images, which polygons need.
+            # It has the sizes of images, which polygons need.
             shape['outline'] = outline(self.scores.evaluation.cocoGt.annToMask(one.entry))
         return shape
 

@@ -30,11 +30,11 @@ METRIC = 'IoUMetric'
 """The evaluator whose predictions are read."""
 
 OUTPUT = 'output_dir'
-"""Its setting that says where they go."""
+"""The evaluator's setting for the output."""
 
 
-def find_predictions(config: Config, evaluator: dict, work_dir: Path) -> dict[str, Path]:
-    """The map of each test image by its name; raises a UserError if two share one."""
+def prediction_files(config: Config, evaluator: dict, work_dir: Path) -> dict[str, Path]:
+    """The map of each test image by its name; raises a UserError if two images share a name."""
     data_set = _data_set(config)
     names = [Path(data_set.get_data_info(i)['img_path']).stem for i in range(len(data_set))]
     if len(set(names)) < len(names):
@@ -42,14 +42,14 @@ def find_predictions(config: Config, evaluator: dict, work_dir: Path) -> dict[st
     return {name: work_dir / 'predictions' / f'{name}.png' for name in names}
 
 
-def read_report(config: Config, evaluator: dict, work_dir: Path) -> 'SegmentationReport':
+def compare_predictions(config: Config, evaluator: dict, work_dir: Path) -> 'SegmentationReport':
     """Compare the maps in a work dir with the ground truth that its config names.
 
     Raises a UserError if either cannot be read, or their sizes differ.
     """
-    files = list(find_predictions(config, evaluator, work_dir).values())
+    files = list(prediction_files(config, evaluator, work_dir).values())
     report = SegmentationReport(_data_set(config), files, evaluator.get('ignore_index', IGNORED))
-    # All maps are read now: one that cannot be read is an error here, and not on the page.
+    # All maps are read now, so that an unreadable one is an error here and not on the page.
     _ = report.confusion
     return report
 
@@ -58,7 +58,7 @@ def read_report(config: Config, evaluator: dict, work_dir: Path) -> 'Segmentatio
 class SegmentationReport:
     """Figures of one run."""
 
-    data_set: Dataset  # mmseg's, which loads nothing but masks
+    data_set: Dataset  # mmseg's, which loads only masks
     files: list[Path]  # the predicted maps
     ignored: int  # the index of pixels that do not count
 
@@ -69,7 +69,7 @@ class SegmentationReport:
 
     @property
     def colours(self) -> dict[str, Sequence[int]]:
-        """A colour of each class, RGB in [0, 255]: the data set's own if it has any."""
+        """A colour for each class, RGB in [0, 255]: the data set's if it has any."""
         palette = self.data_set.metainfo.get('palette') or class_colours(len(self.names))
         return dict(zip(self.names, palette, strict=True))
 
@@ -97,23 +97,23 @@ class SegmentationReport:
 
     @cached_property
     def confusion(self) -> tuple[list[str], np.ndarray]:
-        """Names, and how many pixels of each (row) were taken for each (column)."""
+        """Names, and how many pixels of each class (row) were predicted as each (column)."""
         return self.names, sum(self._counts)
 
     def images(self) -> Iterator[Worst]:
-        """Every image, and how wrong it is: what its mean IoU lacks to 1."""
+        """Every image with its cost: 1 minus its mean IoU."""
         for index, counts in enumerate(self._counts):
             file = Path(self.data_set.get_data_info(index)['img_path'])
             iou = np.nanmean(_metrics(counts)['IoU']) if counts.any() else 1
             yield Worst(file, file.name, float(1 - iou), index)
 
     def size(self, worst: Worst) -> dict[str, int]:
-        """``width`` and ``height`` of an image in pixels, as its ground truth has them."""
+        """``width`` and ``height`` of an image in pixels, from its ground truth."""
         height, width = self._maps(worst.key)[0].shape
         return dict(width=width, height=height)
 
     def details(self, worst: Worst) -> dict[str, object]:
-        """The maps of an image, its mean IoU and that of each class in it, as the page has them."""
+        """The maps of an image, its mean IoU and that of each class in it, for the page."""
         truth, found = self._maps(worst.key)
         truth, palette = np.where(truth == self.ignored, IGNORED, truth), [*self.colours.values()]
         ious = zip(self.names, _metrics(self._counts[worst.key])['IoU'].tolist(), strict=True)
@@ -126,7 +126,7 @@ class SegmentationReport:
 
     @cached_property
     def _counts(self) -> list[np.ndarray]:
-        """Of each image the counts of pixels: (classes, classes), ground truth in rows."""
+        """Counts of pixels for each image: (classes, classes), ground truth in rows."""
         counts, number = [], len(self.names)
         for index in watched(range(len(self.files)), len(self.files), 'Maps'):
             truth, found = self._maps(index)
@@ -149,21 +149,21 @@ class SegmentationReport:
         if found.shape != truth.shape:
             raise UserError(
                 f'{file} has {found.shape} pixels (height, width), and its ground truth '
-                f'{truth.shape}: remove it, and it is made anew'
+                f'{truth.shape}: delete it to recreate it'
             )
-        # mmseg writes indices as they are in the files of the ground truth.
+        # mmseg writes the same indices as in the files of the ground truth.
         return truth, found - 1 if loaded['reduce_zero_label'] else found
 
 
 def _metrics(counts: np.ndarray) -> dict[str, np.ndarray]:
-    """Mmseg's ``aAcc``, ``IoU`` and ``Acc`` in [0, 1]; NaN of classes that are not there."""
+    """Mmseg's ``aAcc``, ``IoU`` and ``Acc`` in [0, 1]; NaN for absent classes."""
     both, truth, found = counts.diagonal(), counts.sum(axis=1), counts.sum(axis=0)
     areas = both.copy(), truth + found - both, found, truth
     return IoUMetric.total_area_to_metrics(*map(torch.from_numpy, areas))
 
 
 def _data_set(config: Config) -> Dataset:
-    """The test data set, which loads masks alone."""
+    """The test data set, which loads only masks."""
     config = copy.deepcopy(config)
     for part in data_sets(config, 'test'):
         part.settings['pipeline'] = [s for s in part.pipeline if kind_of(s) == 'LoadAnnotations']

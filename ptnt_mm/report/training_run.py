@@ -22,7 +22,7 @@ from ptnt_mm.utils.text import binary
 
 
 class Curves(NamedTuple):
-    """Curves that share a chart: its title, what the reader should know, and what is counted."""
+    """Curves that share a chart: its title, a note for the reader, and the unit of the x axis."""
 
     title: str
     note: str = ''
@@ -47,7 +47,7 @@ _LOGGED_CURVES = {
     'memory': Curves('GPU memory (MiB)'),
     'memory_mib': Curves('Memory (MiB)'),
 }
-"""Scalars that are logged beside losses, by MMEngine and by HealthHook."""
+"""Scalars that MMEngine and HealthHook log besides losses."""
 
 _LOGGED = re.compile(r' - INFO - (Command|Versions|Revision of .*?|Weights): (.*)')
 """The beginning of the log file: see :func:`ptnt_mm.engine.runner.how_to_repeat`."""
@@ -66,7 +66,7 @@ class TrainingRun:
 
     @cached_property
     def checkpoint(self) -> Path | None:
-        """The newest intact one."""
+        """The newest intact checkpoint."""
         return latest_checkpoint(self.work_dir)
 
     @property
@@ -76,16 +76,16 @@ class TrainingRun:
         return host.task if host and host.task in ('detection', 'segmentation') else None
 
     def evaluation_config(self) -> Config:
-        """The config, with an evaluator that leaves predictions in the work dir."""
+        """The config, with an evaluator that writes predictions to the work dir."""
         config = copy.deepcopy(self.config)
         reader, evaluator = self._reader(config)
         evaluator[reader.OUTPUT] = str(self.work_dir / 'predictions')
         return config
 
     def has_predictions(self) -> bool:
-        """Whether all predictions are there, and newer than the weights, or else than the log."""
+        """Whether all predictions exist, and are newer than the weights, or else than the log."""
         reader, evaluator = self._reader(self.config)
-        files = reader.find_predictions(self.config, evaluator, self.work_dir).values()
+        files = reader.prediction_files(self.config, evaluator, self.work_dir).values()
         times = [file.stat().st_mtime if file.is_file() else 0 for file in files]
         trained = self.checkpoint or scalar_files(self.work_dir)[-1]
         return min(times, default=0) >= trained.stat().st_mtime
@@ -93,7 +93,7 @@ class TrainingRun:
     def read_report(self) -> Any:
         """Compare predictions with the ground truth; raises a UserError if one cannot be read."""
         reader, evaluator = self._reader(self.config)
-        return reader.read_report(self.config, evaluator, self.work_dir)
+        return reader.compare_predictions(self.config, evaluator, self.work_dir)
 
     @cached_property
     def _text(self) -> str:
@@ -103,7 +103,7 @@ class TrainingRun:
         return file.read_text(encoding='utf-8', errors='replace') if file.is_file() else ''
 
     def progress(self) -> str:
-        """How much training is complete, of how much that was planned."""
+        """Completed training, and how much was planned."""
         unit = 'epoch' if self.log.counts_epochs else 'iteration'
         saved = (int(number) for number, of in _SAVED.findall(self._text) if of == unit)
         done = max([self.log.completed, *saved])
@@ -131,7 +131,7 @@ class TrainingRun:
             seconds += (step - before) * of_iteration
             before = step
         yield 'Time', f'{seconds / 3600:.1f} h' if seconds > 3600 else f'{seconds / 60:.1f} min'
-        # MMEngine logs that of a GPU, HealthHook that of the process, too.
+        # MMEngine logs that of a GPU, and HealthHook logged that of the process.
         if memory := self.log.points('memory') or self.log.points('memory_mib'):
             yield 'Peak memory', binary(int(max(mib for _, mib in memory) * 2**20))
         yield 'Checkpoint', self.checkpoint.name if self.checkpoint else 'none'

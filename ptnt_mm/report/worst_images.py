@@ -7,7 +7,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Worst:
-    """An image, and how bad its result is."""
+    """An image with the cost of its result."""
 
     file: Path
     name: str  # on the page

@@ -1,1 +1,1 @@
-"""Helpers that know neither torch nor a host."""
+"""Helpers without torch or hosts."""

@@ -16,10 +16,10 @@ _LONGEST = 255  # bytes of a name, on nearly all file systems
 
 
 def write_whole(file: Path, content: bytes | str) -> None:
-    """Write a file, and its folders; it gets its name when all bytes are on the disk.
+    """Write a file atomically, and create its folders.
 
     Raises:
-        UserError: if the file cannot be written; what had the name before is left as it was.
+        UserError: if the file cannot be written; an existing file stays unchanged.
     """
     partial = temporary_name(file, _PARTIAL)
     try:
@@ -58,7 +58,7 @@ def folder_written_whole(folder: Path) -> Iterator[Path]:
         if folder.exists():
             os.replace(folder, old)
         os.replace(building, folder)
-        # Only now: until the new folder is in place, the old one is all there is.
+        # Only now, because until the new folder is in place, the old one is the only copy.
         shutil.rmtree(old, ignore_errors=True)
     except BaseException:
         if old.exists() and not folder.exists():
@@ -72,7 +72,7 @@ def check_room(folder: Path) -> None:
     """Check that a folder can be written to, and has room for 1 MiB.
 
     Raises:
-        OSError: if not. A full disk or a used-up quota still lets empty files be made.
+        OSError: if not. With a full disk or quota, empty files can still be created.
     """
     probe = temporary_name(folder / 'room', _PARTIAL)
     try:
@@ -103,7 +103,7 @@ def check_new(file: Path, overwrite: bool) -> None:
 
 
 def is_about_the_disk(error: BaseException) -> bool:
-    """Return whether a file was not written for a reason that all others share, as on a full disk.
+    """Return whether writing failed for a reason that affects all files, such as a full disk.
 
     Args:
         error: An OSError, or a UserError of :func:`write_whole`.
@@ -126,8 +126,8 @@ def temporary_name(path: Path, what: str, suffix: str = '') -> Path:
     """Return a hidden path beside a file or folder, unique to this process.
 
     Args:
-        path: The file or folder that it is for. Its name may be as long as the system allows.
-        what: What it is, in a word.
+        path: The file or folder. Its name may be as long as the system allows.
+        what: A word that describes it.
         suffix: The end of the name, for programs that look at it.
     """
     # Some file systems, such as eCryptfs, allow only 143 bytes.
@@ -136,7 +136,7 @@ def temporary_name(path: Path, what: str, suffix: str = '') -> Path:
 
 
 def _cut(name: str, length: int) -> str:
-    """Cut a file name to at most so many bytes, see :func:`fitted_name`."""
+    """Cut a file name to at most ``limit`` bytes, see :func:`fitted_name`."""
     stem, suffix = os.path.splitext(name)
     if len(os.fsencode(suffix)) > 20:  # no suffix, but a dot somewhere in a long name
         stem, suffix = name, ''

@@ -4,7 +4,7 @@ import colorsys
 from collections.abc import Iterator
 from itertools import count, islice
 
-# Okabe and Ito's colours without black (RGB), which colour-blind people can tell apart.
+# Okabe and Ito's colours without black (RGB), which colour-blind people can distinguish.
 PALETTE = (
     (230, 159, 0),  # orange
     (86, 180, 233),  # sky blue

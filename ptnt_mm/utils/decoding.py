@@ -1,4 +1,4 @@
-"""Decode image files with Pillow, which refuses a file that is cut off, where OpenCV goes on."""
+"""Decode image files with Pillow, which refuses truncated files; OpenCV does not."""
 
 from pathlib import Path
 
@@ -25,10 +25,10 @@ DECODERS = sorted(set(FORMATS.values()))
 
 
 def read_rgb(file: Path | str) -> np.ndarray:
-    """Read an image with the pixels that the hosts' own loading gives a model.
+    """Read an image with the same pixels as the hosts' loading.
 
-    Upright as its EXIF entry says, grey repeated in three channels, alpha left out. 16 bits are
-    scaled to 8.
+    It is rotated by its EXIF data, grey is repeated in three channels, alpha is dropped, and 16
+    bits are scaled to 8.
 
     Returns:
         (H, W, 3) uint8, RGB.
@@ -58,7 +58,7 @@ def why_unreadable(err: Exception) -> str:
 
 
 def _to_8_bits(pixels: np.ndarray) -> np.ndarray:
-    """Scale 16 bits to 8: white, 65535, is 257 times 255. Pillow's own conversion cuts off."""
+    """Scale 16 bits to 8: white, 65535, is 257 times 255. Pillow's conversion clips instead."""
     if pixels.dtype.kind == 'f' or pixels.min() < 0 or pixels.max() > 65535:
         raise ValueError(f'it has pixels of {pixels.dtype}: expected 8 or 16 bits')
     return ((pixels.astype(np.uint32) + 128) // 257).astype(np.uint8)

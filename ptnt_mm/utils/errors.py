@@ -1,4 +1,4 @@
-"""Errors that a user can mend."""
+"""Errors that a user can fix."""
 
 import sys
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from ptnt_mm.utils.console import show
 
 
 class UserError(Exception):
-    """What the user gave cannot work: the message says what, and what to do.
+    """An error in the user's input; the message explains what is wrong and what to do.
 
     The tools print it without a traceback and exit with status 1.
     """

@@ -1,29 +1,29 @@
-"""What a check has to say, and how it is printed."""
+"""Findings of checks, and how they are printed."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.text import first_few
 
 
 class Severity(StrEnum):
-    """How bad a finding is."""
+    """Severity of a finding."""
 
     ERROR = 'error'  # training or evaluation would break, or learn and measure something else
     WARNING = 'warning'  # probably not what was meant
-    NOTE = 'note'  # worth knowing, such as what was not looked at
-    OK = 'ok'  # what was looked at, and found sound
+    NOTE = 'note'  # worth knowing, such as what was not checked
+    OK = 'ok'  # checked, and nothing is wrong
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that a check has to say.
+    """One result of a check.
 
     Attributes:
         severity: How bad it is.
-        where: What it is about: a split, a key of the config.
+        where: Its subject: a split, a key of the config.
         what: The value that was found, and what was expected.
         advice: What to do.
     """
@@ -38,11 +38,11 @@ class Finding:
         return f'{self.where}: {self.what}'
 
 
-# Each makes a finding of `where`, `what` and, if there is any, `advice`.
+# Each makes a finding from `where`, `what` and optionally `advice`.
 error = partial(Finding, Severity.ERROR)
 warning = partial(Finding, Severity.WARNING)
 note = partial(Finding, Severity.NOTE)
-sound = partial(Finding, Severity.OK)
+ok = partial(Finding, Severity.OK)
 
 Report = Callable[[str, str, str], Finding]
 """Makes a finding: :func:`error`, :func:`warning` or :func:`note`."""
@@ -56,13 +56,13 @@ def report_wrong(
     what: str,
     advice: str = '',
 ) -> Iterator[Finding]:
-    """Count and list what is wrong: '2 of 16 images not there: a.jpg, b.jpg'; nothing if none is.
+    """Count and list faults: '2 of 16 images not there: a.jpg, b.jpg'; nothing without any.
 
     Here 16 is ``total``, 'images not there' is ``what``, and the names are ``wrong``. ``report``
-    makes the finding, ``where`` is what it is about, such as a split, and ``advice`` what to do.
+    makes the finding, ``where`` is its subject, such as a split, and ``advice`` what to do.
     """
     if wrong := list(wrong):
-        yield report(where, f'{len(wrong)} of {total} {what}: {some(wrong)}', advice)
+        yield report(where, f'{len(wrong)} of {total} {what}: {first_few(wrong)}', advice)
 
 
 def of_kind(findings: Iterable[Finding], severity: Severity) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""Look at many files: by listing their folders, or on several threads."""
+"""Check many files: by listing their folders, or on several threads."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,19 +16,19 @@ Result = TypeVar('Result')
 
 
 class Folders:
-    """What is in folders, remembered: one look at a folder is faster than one at each file."""
+    """Cached listings of folders: listing a folder is faster than checking each file."""
 
     def __init__(self):
         self.entries = cache(_entries)
         self._real = cache(os.path.realpath)
 
     def missing(self, paths: Iterable[Path]) -> list[Path]:
-        """The paths that lead to no file: nothing, a folder, or a link whose target is gone."""
+        """The paths without a file: missing, a folder, or a broken link."""
         entries = ((path, self._entry(path)) for path in paths)
         return [path for path, entry in entries if entry is None or not entry.is_file()]
 
     def real(self, path: Path) -> str:
-        """The one name of a file, whatever spelling or link leads to it."""
+        """The canonical path of a file, whatever spelling or link leads to it."""
         entry = self._entry(path)
         if entry is None or entry.is_symlink():
             return os.path.realpath(path)
@@ -36,7 +36,7 @@ class Folders:
         return os.path.join(self._real(folder), name)
 
     def described(self, path: Path) -> str:
-        """A missing file, and what there is of its name."""
+        """Describe a missing file, and what exists under its name."""
         entry = self._entry(path)
         if entry is None:
             return str(path)
@@ -44,14 +44,14 @@ class Folders:
         return f'{path} ({what})'
 
     def instead_of(self, path: Path) -> str:
-        """The name of a file that differs from a missing one in its ending; empty if none is."""
+        """An existing file that differs from a missing one in its ending; empty without one."""
         # Lists written on Windows have backslashes between folders.
         stem = PureWindowsPath(path.name).stem.casefold()
         names = [n for n in self.entries(path.parent) if Path(n).stem.casefold() == stem]
         return min(set(names) - {path.name}, default='')
 
     def advice(self, missing: Sequence[Path], remove: str) -> str:
-        """What to do where files are missing; ``remove`` says how to do without them."""
+        """Advice about missing files; ``remove`` describes how to do without them."""
         there = self.instead_of(missing[0])
         instead = f'there is {there} instead of the first; ' if there else ''
         return f'{instead}copy them there, or {remove}'
@@ -62,17 +62,17 @@ class Folders:
 
 
 def _entries(folder: str | Path) -> dict[str, os.DirEntry]:
-    """What is in a folder, by name; nothing if there is none."""
-    return {one.name: one for one in os.scandir(folder)} if os.path.isdir(folder) else {}
+    """The entries of a folder by name; empty if there is no folder."""
+    return {entry.name: entry for entry in os.scandir(folder)} if os.path.isdir(folder) else {}
 
 
 def on_threads(
     function: Callable[[Item], Result], items: Sequence[Item], title: str
 ) -> Iterator[Result]:
-    """Call a function for all items, several at a time, with a progress bar on a terminal."""
+    """Call a function for all items on several threads, with a progress bar on a terminal."""
     pool = ThreadPoolExecutor(_THREADS)
     try:
         yield from watched(pool.map(function, items), len(items), title)
     finally:
-        # Ctrl-C does not wait for what is left of a large data set.
+        # Ctrl-C does not wait for the rest of a large data set.
         pool.shutdown(cancel_futures=True)

@@ -31,7 +31,7 @@ def waiting(title: str) -> Progress:
         console=Console(stderr=True),
         disable=not sys.stderr.isatty(),
         transient=True,
-        redirect_stdout=False,  # what the step prints may go to a file
+        redirect_stdout=False,  # output of the step may go to a file
     )
     clock.add_task(title, total=None)
     return clock

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ptnt_mm.utils.errors import UserError
 
-# Keys that MMEngine logs beside losses and metrics.
+# Keys that MMEngine logs besides losses and metrics.
 _BOOKKEEPING = frozenset({'step', 'iter', 'epoch', 'time', 'data_time', 'memory', 'lr', 'base_lr'})
 
 
@@ -32,9 +32,9 @@ class TrainingLog(NamedTuple):
 
     @property
     def completed(self) -> int:
-        """How many epochs, or iterations if training has no epochs, the log proves complete.
+        """The number of completed epochs, or iterations if training has no epochs.
 
-        The end of an epoch is not logged, only what follows it: an evaluation or the next epoch.
+        The log does not contain the end of an epoch, only an evaluation or the next epoch.
         """
         last = self.train[-1]
         trained = last['epoch'] - 1 if self.counts_epochs else last['step']
@@ -42,7 +42,7 @@ class TrainingLog(NamedTuple):
 
     @property
     def loss_parts(self) -> list[str]:
-        """The losses that add up to ``loss``, as they are called in the log."""
+        """The names in the log of the losses that add up to ``loss``."""
         return [key for key in self.train[-1] if 'loss' in key and key != 'loss']
 
     def points(self, key: str) -> list[tuple[int, float]]:
@@ -75,8 +75,8 @@ def read_scalars(path: Path) -> list[dict[str, Any]]:
             if number == len(texts):
                 break
             raise UserError(
-                f'{path}, line {number}, is not what MMEngine logs, a JSON dictionary with a '
-                f'"step": {text[:60]!r}. Move this file away to read the rest.'
+                f'{path}, line {number}, was not logged by MMEngine: expected a JSON dict with '
+                f'a "step": {text[:60]!r}. Move this file away to read the rest.'
             ) from error
         lines.append(line)
     return lines
@@ -91,8 +91,8 @@ def read_training_log(work_dir: Path) -> TrainingLog:
     paths = scalar_files(work_dir)
     if not paths:
         raise UserError(
-            f'{work_dir} holds no training log (<timestamp>/vis_data/scalars.json). Give the '
-            '--work-dir of a training.'
+            f'{work_dir} contains no training log (<timestamp>/vis_data/scalars.json). Give the '
+            '--work-dir of a run.'
         )
     log = TrainingLog([], [], [])
     for path in paths:
@@ -117,8 +117,8 @@ def read_training_log(work_dir: Path) -> TrainingLog:
             log.val[:] = [line for line in log.val if line['step'] < val[0]['step']] + val
     if not log.train:
         raise UserError(
-            f'The training log of {work_dir} holds no losses yet: the first line is written after '
-            "the number of iterations in the logger hook's interval."
+            f'The training log of {work_dir} contains no losses yet: the first line is written '
+            "after the number of iterations in the logger hook's interval."
         )
     return log
 

@@ -24,7 +24,7 @@ def new_listing(*headings: str) -> Table:
 
 
 def to_text(table: Table) -> str:
-    """Render a table as plain text, a line for each row, whatever its cells hold."""
+    """Render a table as plain text, one line per row, whatever its cells contain."""
     console = Console(width=_NO_WRAP, color_system=None, markup=False, emoji=False, highlight=False)
     with console.capture() as capture:
         console.print(table)

@@ -1,19 +1,19 @@
-"""Words for messages: lists cut short, nearest names, sizes, text that is safe to print."""
+"""Text for messages: shortened lists, nearest names, sizes, text that is safe to print."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 from string import ascii_letters
 
-_LISTED = 20  # up to so many known names are listed
+_LISTED = 20  # most known names that are listed
 
 
 def printable(text: str, limit: int = 200) -> str:
-    """Text from a file as one line: cut, and without characters that steer a terminal."""
+    """Text from a file as one line: shortened, and without control characters."""
     shown = ''.join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:limit])
     return shown + '...' * (len(text) > limit)
 
 
-def some(names: Iterable[str], limit: int = 5) -> str:
+def first_few(names: Iterable[str], limit: int = 5) -> str:
     """The first few of many names: 'a, b, c, d, e and 9 more'."""
     names = [printable(name) for name in names]
     more = f' and {len(names) - limit} more' if len(names) > limit else ''
@@ -21,9 +21,9 @@ def some(names: Iterable[str], limit: int = 5) -> str:
 
 
 def suggest(name: object, known: Iterable[str], wording: str = 'did you mean {!r}?') -> str:
-    """Name, in place of the wording's braces, the known name that is most like an unknown one.
+    """Insert the known name nearest to an unknown one into ``wording``.
 
-    Case does not count. Nothing is said if no known name is near.
+    Case does not matter. The result is empty if no known name is near.
     """
     by_fold = {other.casefold().strip(): other for other in known}
     near = get_close_matches(str(name).casefold().strip(), list(by_fold), n=1)
@@ -31,7 +31,7 @@ def suggest(name: object, known: Iterable[str], wording: str = 'did you mean {!r
 
 
 def unknown_name(what: str, name: object, known: Iterable[str]) -> str:
-    """Say that a name is unknown and which one is nearest; list what is known if that is short."""
+    """Message about an unknown name, with the nearest one, or all known ones if they are few."""
     known = list(known)
     near = suggest(name, known)
     listed = f'expected one of {", ".join(known)}' if len(known) <= _LISTED or not near else ''
@@ -39,7 +39,7 @@ def unknown_name(what: str, name: object, known: Iterable[str]) -> str:
 
 
 def slips(name: str) -> set[str]:
-    """All words that a name becomes by a letter more or less, or by two letters swapped.
+    """All words that differ from a name by one letter more or less, or two letters swapped.
 
     Numbers are never misspelt: conv1 and conv2 are two things.
     """

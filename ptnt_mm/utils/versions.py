@@ -1,7 +1,7 @@
-"""Which versions work, which are installed, and the one rule that compares them.
+"""Supported and installed versions of packages, and their comparison.
 
-`setup.py` and the docs name the same bounds; tests/utils/test_versions.py holds that. Nothing here
-imports the packages themselves, which may be broken.
+`setup.py` and the docs contain the same bounds, which tests/utils/test_versions.py checks. Nothing
+here imports the packages themselves, which may be broken.
 """
 
 from importlib import metadata
@@ -24,7 +24,7 @@ VERSIONS = {
     'opencv-python': ('>=3', '5.0.0.93'),
 }
 
-# The libraries that we plug into, and the packages that each imports without requiring them.
+# The host libraries, and the packages that each imports without requiring them.
 HOST_PACKAGES = {'mmdet': '', 'mmsegmentation': ' ftfy regex', 'mmpretrain': ''}
 
 

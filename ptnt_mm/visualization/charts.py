@@ -9,7 +9,7 @@ import vl_convert
 
 from ptnt_mm.utils.colours import PALETTE, more_colours
 
-# For readers who cannot tell the colours apart, and for black and white prints.
+# For colour-blind readers, and for black and white prints.
 _DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [1, 3], [10, 4])
 
 _MOST_POINTS = 300
@@ -42,7 +42,7 @@ def training_chart(rows: Sequence[dict], x: str, colours: dict[str, str]) -> dic
     Args:
         rows: Points, each with ``x``, ``value`` and the ``name`` of its curve.
         x: The key of the horizontal axis, and its title.
-        colours: The colour of each name, also of names that other charts of the page have.
+        colours: The colour of each name, including names in other charts of the page.
     """
     names = _present(rows, colours)
     rows = [row for name in names for row in _thinned([r for r in rows if r['name'] == name])]
@@ -136,7 +136,7 @@ def _present(rows: Sequence[dict], colours: dict[str, str]) -> list[str]:
 
 
 def _finished(chart: alt.Chart | alt.LayerChart, height: int) -> dict[str, Any]:
-    """Fill the width of its place on the page, whose style sheet colours text, axes and grid."""
+    """Fill the available width; the page's style sheet colours text, axes and grid."""
     text = dict(labelFontSize=12, titleFontSize=12, titleFontWeight='normal')
     legend = dict(orient='bottom', title=None, columns=2, labelLimit=240, offset=6)
     chart = chart.properties(width='container', height=height)

@@ -61,7 +61,7 @@ def write_lines(image: np.ndarray, lines: Sequence[str]) -> np.ndarray:
 
 
 def _pen(picture: Image.Image) -> tuple[ImageDraw.ImageDraw, ImageFont.FreeTypeFont]:
-    """What writes on a picture, with letters of a size that goes by the picture's."""
+    """Writes on a picture, with a font size relative to that of the picture."""
     letters = max(_SMALLEST_LETTERS, max(picture.size) // _LETTERS_PER_SIDE)
     # Of the fonts that come with matplotlib, this one covers the most alphabets.
     return ImageDraw.Draw(picture), ImageFont.truetype(findfont('DejaVu Sans'), letters)

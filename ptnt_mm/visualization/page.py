@@ -9,7 +9,7 @@ from ptnt_mm.utils.atomic_files import write_whole
 
 TEMPLATES = Environment(
     loader=PackageLoader(__package__),
-    # Class and file names are other people's text.
+    # Class and file names are untrusted text.
     autoescape=select_autoescape(),
     undefined=StrictUndefined,
     trim_blocks=True,

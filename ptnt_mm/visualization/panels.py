@@ -14,7 +14,7 @@ Box = tuple[float, float, float, float]
 """Left, top, width and height in pixels of the image."""
 
 _MOST_TILES, _MOST_PIXELS = 16, 800
-_STOPS = 9  # of a colour bar
+_STOPS = 9  # stops of a colour bar
 
 
 class Scale(NamedTuple):
@@ -46,18 +46,18 @@ def from_zero(label: str, *values: np.ndarray) -> Scale:
 
 
 def around(middle: float, label: str, values: np.ndarray) -> Scale:
-    """Return a scale that is blue below a number, red above, and cuts off 0.5 % of the values."""
+    """Return a scale that is blue below a number, red above, and clips 0.5 % of the values."""
     far = max(float(np.percentile(np.abs(values - middle), 99.5)), middle / 10) or 1.0
     return Scale(label, middle - far, middle + far, 'RdBu_r')
 
 
 class Panel(NamedTuple):
-    """A map over the image, which is grey then; without values, the image alone."""
+    """A map over the image in grey; without values, the image alone."""
 
     title: str
     values: np.ndarray | None = None  # (h, w) or, from 0 to 1, (h, w, 3)
-    place: Box | None = None  # of the values
-    scale: Scale | None = None  # of (h, w)
+    place: Box | None = None  # the part of the image that the values cover
+    scale: Scale | None = None  # for values (h, w)
     frame: Box | None = None  # an outlined place
     view: Box | None = None  # the part that is shown; the whole image by default
     tiles: tuple[int, int] = (1, 1)  # rows and columns

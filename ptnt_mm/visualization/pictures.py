@@ -20,7 +20,7 @@ def photograph(image: np.ndarray, side: int = _SIDE) -> dict[str, object]:
     """Reduce an image (H, W, 3) uint8, RGB, to at most ``side`` pixels.
 
     Returns:
-        ``picture``, a data URL, and ``width`` and ``height`` in pixels before.
+        ``picture``, a data URL, and the original ``width`` and ``height`` in pixels.
     """
     picture = Image.fromarray(image)
     width, height = picture.size
@@ -33,7 +33,7 @@ def class_map(labels: np.ndarray, palette: Sequence[Sequence[int]]) -> str:
     known = np.where(labels < len(palette), labels, IGNORED).astype(np.uint8)
     image = Image.fromarray(known)
     image.putpalette([channel for colour in palette for channel in colour])
-    # Nearest: there is no class between two others.
+    # Nearest, because there is no class between two others.
     image.thumbnail((_SIDE, _SIDE), Image.Resampling.NEAREST)
     return data_url(image, 'PNG', optimize=True, transparency=IGNORED)
 

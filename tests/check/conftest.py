@@ -1,4 +1,4 @@
-"""A sound demo set, and copies of it to be spoilt."""
+"""An intact demo set, and copies of it to be damaged."""
 
 import shutil
 from pathlib import Path

@@ -245,7 +245,7 @@ DAMAGED = {
     ),
     'boxes as fractions of one': (
         _each('annotations', lambda a, i: _scaled(a, i, 1, 1)),
-        'lie between 0 and 1, as fractions',
+        'are between 0 and 1, as fractions',
     ),
     'one box as fractions': (
         _second('annotations', bbox=[0.1, 0.2, 0.3, 0.4]),
@@ -369,7 +369,7 @@ DAMAGED = {
     ),
     'indices beyond the end': (own(indices=[0, 99]), 'the data set cannot be built'),
 }
-"""What is planted, and words that must be said. All of it is found."""
+"""Planted faults, and words that the findings must contain. All are found."""
 
 
 def _run_lengths_of(change: Callable[[np.ndarray], dict]) -> Plant:
@@ -453,7 +453,7 @@ MASKS = {
     ),
     'a polygon far away': (
         _second('annotations', segmentation=[[1e9, 2, 3, 4, 5, 1e9]]),
-        'a polygon lies far outside',
+        'a polygon is far outside',
     ),
     'the polygon of another object': (
         _polygon(lambda p, i: _flat((i['width'], i['height']) - p)),
@@ -563,7 +563,7 @@ def _turned_and_annotated_so(demo: Demo) -> None:
 
 
 def _joined(demo: Demo) -> None:
-    """Two files over the same images, each with objects of its own."""
+    """Two files over the same images, each with different objects."""
     inner = demo.config().train_dataloader.dataset.to_dict()
     shutil.copy(demo.file('train'), demo.file('train').with_name('second.json'))
     second = dict(inner, ann_file='annotations/second.json')
@@ -652,7 +652,7 @@ SOUND_MASKS = {
         'annotations',
         lambda a, _: a.update(segmentation=a['segmentation'] * 2) if a['id'] == 2 else None,
     ),
-    'polygons of whole numbers': _polygon(lambda p, _: _flat(p.round().astype(int))),
+    'polygons of integers': _polygon(lambda p, _: _flat(p.round().astype(int))),
     'polygons that end where they begin': _polygon(lambda p, _: _flat(np.concatenate([p, p[:1]]))),
     'polygons that leave the image': _polygon(
         lambda p, i: _flat(np.where(p > p.max(axis=0) - 1, p + 1.5, p))
@@ -700,7 +700,7 @@ MISSED = {
         lambda f: f.write_bytes(f.read_bytes()[: f.stat().st_size // 2] + b'\xff\xd9')
     ),
 }
-"""What no check looks for: most would need a look at images and boxes together."""
+"""Faults that no check finds: most would need images and boxes together."""
 
 MISSED_MASKS = {
     'a polygon with its points in disorder': _polygon(

@@ -259,7 +259,7 @@ FAULTS: dict[str, tuple[str, Change, str]] = {
         'momentum',
     ),
 }
-"""What is planted: the config, how it is changed, and words that the finding has."""
+"""Planted faults: the config, its change, and words that the finding contains."""
 
 
 SOUND: dict[str, tuple[str, Change]] = {

@@ -74,7 +74,7 @@ def _greys_of(bits: int) -> Callable[[Path], None]:
 
 
 def _of_classes(*names: str) -> Plant:
-    """Have the data sets and the head know other classes."""
+    """Give the data sets and the head other classes."""
 
     def plant(demo: MaskDemo) -> None:
         demo.set_everywhere(metainfo=dict(_delete_=True, classes=names))
@@ -163,7 +163,7 @@ DAMAGED = {
         'values that do not fit into 8 bits',
     ),
     '256 classes and more': (_mask(_pixels(_many(300))), 'values that do not fit into 8 bits'),
-    'whole numbers of 32 bits': (
+    'integers of 32 bits': (
         _as_suffix('.tif', lambda p, f: _saved(np.int32)(p.astype(int) * 1000, f)),
         'values that do not fit into 8 bits',
     ),
@@ -244,7 +244,7 @@ DAMAGED = {
     'a std of 0': (settings({'model.data_preprocessor.std': [0, 1, 1]}), 'images are divided by'),
     'indices that leave nothing': (lambda demo: demo.set(indices=0), 'indices=0 leaves no image'),
 }
-"""What is planted, and words that must be said. All of it is found."""
+"""Planted faults, and words that the findings must contain. All are found."""
 
 
 def _only_first_files(demo: MaskDemo) -> None:
@@ -315,4 +315,4 @@ MISSED = {
     'a mirrored mask': _mask(_pixels(np.fliplr)),
     'masks moved by 10 pixels': _masks(_pixels(lambda p: np.roll(p, 10, axis=1))),
 }
-"""What only looking at images and masks together would find."""
+"""Faults that only images and masks together would show."""

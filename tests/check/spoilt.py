@@ -64,7 +64,7 @@ class Demo:
             self.edit(split, change)
 
     def set(self, **options: Any) -> None:
-        """Set the training data set's own settings."""
+        """Change the settings of the training data set."""
         self.options |= {TRAIN_SET + key: value for key, value in options.items()}
 
     def settings(self) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class Demo:
         return config
 
     def findings(self, *thorough: str, gpus: int = 1) -> list[Finding]:
-        """What the quick checks find, and the thorough ones of some subjects."""
+        """Findings of the quick checks, and of the thorough ones for some subjects."""
         inspection = Partial(self.config(), SPLITS, gpus)
         inspection.chosen = thorough
         inspection.look_at_all()
@@ -134,7 +134,7 @@ def all_of(*plants: Plant) -> Plant:
 
 
 def own(**options: object) -> Plant:
-    """Set the training data set's own settings."""
+    """Change the settings of the training data set."""
     return lambda demo: demo.set(**options)
 
 

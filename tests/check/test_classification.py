@@ -1,4 +1,4 @@
-"""A classifier's folders, labels, evaluators and step of training; each fault is planted."""
+"""A classifier's folders, labels, evaluators and training step; each fault is planted."""
 
 import re
 import shutil
@@ -19,7 +19,7 @@ from .spoilt import SPLITS, Demo, all_of, counted, own, settings
 
 
 class LabelDemo(Demo):
-    """The demo set's objects, each a picture of its own."""
+    """The demo set's objects, each as a separate picture."""
 
     def settings(self) -> dict:
         roots = {f'{split}_dataloader.dataset.data_root': f'{self.folder}/' for split in SPLITS}
@@ -85,7 +85,7 @@ def test_a_planted_fault_is_found(labels: LabelDemo, plant, words: str):
     assert re.search(words, found, re.MULTILINE), found
 
 
-def test_a_sound_set_is_sound_through_to_a_step_of_training(labels: LabelDemo):
+def test_an_intact_set_passes_up_to_a_training_step(labels: LabelDemo):
     labels.options['param_scheduler.0.end'] = 5  # its epochs have two iterations
     findings = labels.findings('images', 'trial', 'heads', 'weights', 'model')
     assert not counted(findings)

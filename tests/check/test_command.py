@@ -83,7 +83,7 @@ def test_a_number_of_gpus_that_is_none(number: str, capsys):
     assert f"'{number}' is not an integer above 0" in capsys.readouterr().err
 
 
-def test_training_is_told_of_warnings_and_stopped_by_errors(demo: Demo):
+def test_training_prints_warnings_and_stops_at_errors(demo: Demo):
     assert check_before_training(demo.config()) == []
     demo.edit('train', lambda content: content['annotations'][1].update(bbox=[5, 5, 900, 20]))
     (line,) = check_before_training(demo.config())
@@ -109,7 +109,7 @@ def test_training_is_stopped_by_its_recipe(demo: Demo, path: str, value: object,
     assert 'instances_train.json' not in str(refused.value)
 
 
-def test_what_a_check_stumbles_over_does_not_stop_a_training(demo: Demo, monkeypatch):
+def test_an_exception_in_a_check_does_not_stop_training(demo: Demo, monkeypatch):
     monkeypatch.setattr(inspection, 'check_normalisation', lambda config: (1 / 0 for _ in '.'))
     (line,) = check_before_training(demo.config())
     assert 'this check could not be completed' in line

@@ -330,7 +330,7 @@ FAULTS = {
         ERROR,
         ('boxes not inside their images, and all would be as', 'x2, y2'),
     ),
-    'boxes as fractions': (_as_fractions, ERROR, ('lie between 0 and 1, as fractions',)),
+    'boxes as fractions': (_as_fractions, ERROR, ('are between 0 and 1, as fractions',)),
     'no areas': (_all('train', 'annotations', area=0), ERROR, ('areas 0 or less: id 1',)),
     # Evaluation
     "another evaluator's file": (
@@ -368,7 +368,7 @@ FAULTS = {
     'stem frozen': (
         settings({'model.backbone.norm_eval': True}),
         ERROR,
-        ('the stem is frozen but starts from random numbers',),
+        ('the stem is frozen but starts from random initialisation',),
     ),
     'mean and std for images from 0 to 1': (
         settings({SCALE + 'mean': [0.485, 0.456, 0.406], SCALE + 'std': [0.229, 0.224, 0.225]}),
@@ -377,7 +377,7 @@ FAULTS = {
     ),
     'no mean': (settings({SCALE + 'mean': None}), WARNING, ('has mean=None',)),
 }
-"""What is planted, how bad it is, and words that must be said."""
+"""Planted faults, their severity, and words that the findings must contain."""
 
 
 @pytest.mark.parametrize('name', FAULTS)

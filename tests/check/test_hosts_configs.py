@@ -1,4 +1,4 @@
-"""The hosts' own configs: what the checks say of them without data."""
+"""Findings for the hosts' configs without data."""
 
 import os
 from collections.abc import Iterable
@@ -49,7 +49,7 @@ MISSPELT = {
 
 
 class WithoutFiles(Partial):
-    """Of configs whose data is not there."""
+    """Configs whose data is missing."""
 
     def run(self, subject: str, *quick: Iterable[Finding], thorough: Iterable[Finding] = ()):
         if subject != 'files':
@@ -66,7 +66,7 @@ def _configs(package: str) -> dict[str, Path]:
 
 
 def _errors(file: Path) -> list[str]:
-    """What training would be refused for, but for files that are not there."""
+    """Errors that would stop training, other than missing files."""
     try:
         config = read_config(str(file))
     except UserError as error:
@@ -88,7 +88,7 @@ def test_nothing_is_wrong_with_the_configs_of_a_host(
     package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     pytest.importorskip(package)
-    # Where there is no data.
+    # Without data.
     monkeypatch.chdir(tmp_path)
     configs = _configs(package)
     assert len(configs) > 50

@@ -68,7 +68,7 @@ def _train(masks: MaskDemo, **settings: object) -> None:
 
 
 def _first_sample(masks: MaskDemo) -> dict:
-    """What mmseg makes of the training data."""
+    """The first training sample as mmseg loads it."""
     import_host('mmseg')
     with DefaultScope.overwrite_default_scope('mmseg'):
         return DATASETS.build(masks.config().train_dataloader.dataset)[0]
@@ -116,7 +116,7 @@ def test_what_mmseg_reads_is_no_fault(masks: MaskDemo, form: Callable[[MaskDemo]
         assert 'train: 5 classes: background, ball' in said
 
 
-def test_an_image_and_its_mask_in_one_folder_are_told_apart(masks: MaskDemo):
+def test_an_image_and_its_mask_in_one_folder_are_distinguished(masks: MaskDemo):
     settings = _one_folder(masks)
     for file in (masks.folder / 'one').glob('*.jpg'):
         Image.open(file).save(file.with_name(f'{file.stem}_rgb.png'))

@@ -250,7 +250,7 @@ FAULTS = {
     'black and white': (
         _redraw_all(lambda pixels: (pixels > 0).astype(np.uint8) * 255),
         ERROR,
-        ('all 16 masks hold 0 and 255 alone', 'write 1 in place of 255'),
+        ('all 16 masks contain only 0 and 255', 'write 1 in place of 255'),
     ),
     'black and white with zero label': (
         all_of(
@@ -258,7 +258,7 @@ FAULTS = {
             _everywhere(reduce_zero_label=True),
         ),
         ERROR,
-        ('all 16 masks hold 0 and 255', 'write 1', 'set reduce_zero_label=False'),
+        ('all 16 masks contain only 0 and 255', 'write 1', 'set reduce_zero_label=False'),
     ),
     'greys': (
         _redraw_all(lambda pixels: pixels * 60),
@@ -377,7 +377,7 @@ FAULTS = {
     'masks loaded too early': (
         settings({VAL_SET + 'pipeline': [LOAD, LOAD_MASKS, RESIZE, PACK]}),
         ERROR,
-        ('Resize behind LoadAnnotations', 'evaluation would break off'),
+        ('Resize after LoadAnnotations', 'evaluation would fail'),
     ),
     # Crops
     'crops larger than the size': (
@@ -460,7 +460,7 @@ FAULTS = {
         WARNING,
         ('measured by DepthMetric, not by IoUMetric',),
     ),
-    # What is the same for every host
+    # Equal for every host
     'another batch': (
         settings({'train_dataloader.batch_size': 2}),
         WARNING,
@@ -473,7 +473,7 @@ FAULTS = {
     ),
     'no mean': (settings({SCALE + 'mean': None}), WARNING, ('has mean=None',)),
 }
-"""What is planted, how bad it is, and words that must be said."""
+"""Planted faults, their severity, and words that the findings must contain."""
 
 
 def _as_palette(file: Path) -> None:
@@ -623,7 +623,7 @@ def test_whatever_a_setting_holds_there_is_no_traceback(masks: MaskDemo, key: st
     assert masks.findings('images', 'masks')
 
 
-def test_training_is_told_of_warnings_and_stopped_by_errors(masks: MaskDemo):
+def test_training_prints_warnings_and_stops_at_errors(masks: MaskDemo):
     assert check_before_training(masks.config()) == []
     masks.image('train', 3).unlink()
     (line,) = check_before_training(masks.config())

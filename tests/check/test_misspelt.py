@@ -139,7 +139,7 @@ def test_a_finding_names_the_place_and_the_nearest(demo: Demo, path: str, value,
     assert path.startswith(where.replace('[', '.').replace(']', '')) and words in found
     # Before data is read.
     demo.file('train').unlink()
-    with pytest.raises(UserError, match='would break') as refused:
+    with pytest.raises(UserError, match='has errors') as refused:
         check_before_training(config)
     assert found in str(refused.value)
 
@@ -158,7 +158,7 @@ def test_custom_keys_are_parts_of_parameters_names(demo: Demo):
 
 
 def test_custom_keys_of_a_part_that_the_backbone_has_not(demo: Demo):
-    """Our constructor refuses them when training begins; MMEngine's own passes over them."""
+    """Our constructor refuses them when training begins; MMEngine's ignores them."""
     demo.options['model.backbone.position'] = 'peg'
     demo.options['optim_wrapper.paramwise_cfg.custom_keys.outer_pos'] = dict(decay_mult=0.0)
     config = demo.config()

@@ -114,7 +114,7 @@ def test_weights_that_fit(micro_arch: dict, tmp_path: Path):
     assert [one.severity for one in check_weights_fit(config, model)] == [Severity.OK]
 
 
-def test_weights_behind_a_prefix_fit(micro_arch: dict, tmp_path: Path):
+def test_weights_with_a_prefix_fit(micro_arch: dict, tmp_path: Path):
     file = tmp_path / 'weights.pth'
     init = dict(type='Pretrained', checkpoint=str(file), prefix='student.')
     backbone = PyramidTNT(micro_arch, init_cfg=init)

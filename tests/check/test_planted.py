@@ -20,7 +20,7 @@ MASK_RCNN = 'demo_mask_rcnn_ptnt_ti'
 
 
 def _cases(tables: dict[str, Mapping]) -> list:
-    """What is planted, by what is looked at and the name."""
+    """Planted faults by subject and name."""
     return [
         pytest.param(kind, planted, id=f'{kind}: {name}')
         for kind, table in tables.items()
@@ -48,7 +48,7 @@ SOUND = {
     'object masks': planted_boxes.SOUND_MASKS,
     'class masks': planted_masks.SOUND,
 }
-# Whoever makes one of these be found moves it, and mends the table in docs/check.md.
+# To make one of these detectable, move it, and update the table in docs/check.md.
 MISSED = {
     'boxes': planted_boxes.MISSED,
     'object masks': planted_boxes.MISSED_MASKS,

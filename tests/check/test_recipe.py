@@ -1,4 +1,4 @@
-"""What is said of a recipe's length, batch and learning rate."""
+"""Findings about a recipe's length, batch and learning rate."""
 
 import pytest
 from mmengine.config import Config
@@ -15,11 +15,11 @@ def _found(gpus: int = 1, **settings: object) -> list[tuple[Severity, str]]:
 
 
 @pytest.mark.parametrize('scale', [dict(), dict(auto_scale_lr=dict(enable=False))])
-def test_a_schedule_that_says_no_batch_is_not_called_right(scale: dict):
+def test_a_schedule_without_a_batch_is_not_confirmed(scale: dict):
     """As those of mmseg."""
     (severity, text), = _found(8, **scale)  # fmt: skip
     assert severity == Severity.NOTE and 'for this batch' not in text
-    assert '0.0001; the config does not say for which batch' in text and 'yours is 16' in text
+    assert '0.0001; the config does not contain the batch' in text and 'yours is 16' in text
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_a_schedule_that_says_no_batch_is_not_called_right(scale: dict):
         (1, True, Severity.OK, 'for batch 16, scaled to 1.25e-05'),
     ],
 )
-def test_a_schedule_that_says_its_batch(gpus: int, enable: bool, severity: Severity, words: str):
+def test_a_schedule_with_a_batch(gpus: int, enable: bool, severity: Severity, words: str):
     (found,) = _found(gpus, auto_scale_lr=dict(base_batch_size=16, enable=enable))
     assert found[0] == severity and words in found[1]
 
@@ -40,7 +40,7 @@ def test_a_schedule_that_says_its_batch(gpus: int, enable: bool, severity: Sever
 def test_a_schedule_that_no_loop_can_count_by(key: str, count: float):
     (found,) = check_schedule(Config(dict(train_cfg={'max_epochs': 12, key: count})))
     assert found.severity == Severity.ERROR
-    assert str(found) == f'train_cfg.{key}: is {count!r}, expected a whole number above 0'
+    assert str(found) == f'train_cfg.{key}: is {count!r}, expected an integer above 0'
 
 
 @pytest.mark.parametrize('interval', [1, 2.0, float('inf')])

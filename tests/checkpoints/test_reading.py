@@ -16,9 +16,9 @@ import torch
 from mmengine.logging import HistoryBuffer
 
 from ptnt_mm.checkpoints import pickle_reader
-from ptnt_mm.checkpoints.errors import CheckpointError
-from ptnt_mm.checkpoints.read import read, reading_safely, refuse_forced_unsafe_loading
-from ptnt_mm.utils.text import some
+from ptnt_mm.checkpoints.read import read_checkpoint, reading_safely, refuse_forced_unsafe_loading
+from ptnt_mm.checkpoints.refusal import CheckpointError
+from ptnt_mm.utils.text import first_few
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_attack_is_refused(tmp_path, canary, attack, write):
     path = write(tmp_path / 'bad.pth', {'state_dict': attack(canary)})
     before = attacks.snapshot()
     with pytest.raises(CheckpointError, match=r'bad\.pth: refused') as error:
-        read(path)
+        read_checkpoint(path)
     assert not canary.exists()
     assert attacks.snapshot() == before
     assert len(str(error.value)) < 500
@@ -41,7 +41,7 @@ def test_attack_is_refused(tmp_path, canary, attack, write):
 @pytest.mark.parametrize('attack', attacks.ARCHIVES, ids=lambda attack: attack.__name__)
 def test_archive_is_refused(tmp_path, attack):
     with pytest.raises(CheckpointError, match=r'bad\.pth: (refused|is not a checkpoint)'):
-        read(attack(tmp_path / 'bad.pth'))
+        read_checkpoint(attack(tmp_path / 'bad.pth'))
 
 
 def test_the_command_runs_where_pickle_is_unguarded(canary):
@@ -53,7 +53,7 @@ def test_the_command_runs_where_pickle_is_unguarded(canary):
 def test_the_attacked_names_are_read_where_they_are_honest(tmp_path):
     """Nor if a tensor of the attacks could never be read."""
     path = attacks.write_zip(tmp_path / 'a.pth', {'x': attacks.tensor((2, 128), (128, 1))})
-    assert read(path)['x'].eq(torch.zeros(2, 128)).all()
+    assert read_checkpoint(path)['x'].eq(torch.zeros(2, 128)).all()
 
 
 def test_a_file_reaches_nothing_that_can_be_called(tmp_path, canary, monkeypatch):
@@ -73,10 +73,10 @@ def test_a_file_reaches_nothing_that_can_be_called(tmp_path, canary, monkeypatch
     monkeypatch.setattr(pickle_reader._Machine, 'step', looked_at)
     honest = tmp_path / 'honest.pth'
     torch.save(everything(), honest)
-    read(honest)
+    read_checkpoint(honest)
     for attack in set(attacks.REFUSED) - set(attacks.SLOW):
         with pytest.raises(CheckpointError):
-            read(attacks.write_zip(tmp_path / 'bad.pth', {'state_dict': attack(canary)}))
+            read_checkpoint(attacks.write_zip(tmp_path / 'bad.pth', {'state_dict': attack(canary)}))
     ours = {pickle_reader.Name, pickle_reader.Storage, pickle_reader.Unfinished, np.dtype(bool)}
     plain = {*pickle_reader._CONTAINERS, *pickle_reader._LEAVES}
     numbers = {kind for kind in kinds if issubclass(kind, (np.generic, np.dtype))}
@@ -101,7 +101,7 @@ def test_only_our_functions_run_while_a_file_is_read(tmp_path, canary):
     try:
         for file in files:
             with suppress(CheckpointError):
-                read(file)
+                read_checkpoint(file)
     finally:
         sys.setprofile(None)
     libraries = ('torch', 'mmengine', 'numpy', 'pickle', 'collections', 'copyreg', 'argparse')
@@ -112,14 +112,14 @@ def test_only_our_functions_run_while_a_file_is_read(tmp_path, canary):
 def test_refusal_names_what_was_asked_for(tmp_path, canary):
     path = attacks.write_zip(tmp_path / 'bad.pth', attacks.posix_system(canary))
     with pytest.raises(CheckpointError, match=r"bad\.pth: refused, it asks for 'posix\.system'"):
-        read(path)
+        read_checkpoint(path)
 
 
 def test_a_forged_table_of_methods_is_left_aside(tmp_path):
     methods = {'mean': attacks.GETATTR.reduce(attacks.HISTORY, 'max'), 'extra': 'anything'}
     path = attacks.write_zip(tmp_path / 'log.pth', {'buffer': attacks.history(methods)})
     before = attacks.snapshot()
-    buffer = read(path)['buffer']
+    buffer = read_checkpoint(path)['buffer']
     assert attacks.snapshot() == before
     assert type(buffer) is HistoryBuffer
     assert buffer.statistics('mean') == 1.5
@@ -131,9 +131,9 @@ def test_honest_log_round_trip(tmp_path):
     path = tmp_path / 'log.pth'
     written = attacks.honest_log()
     torch.save(written, path)
-    once = read(path)
+    once = read_checkpoint(path)
     torch.save(copy.deepcopy(once), path)
-    for loaded in (once, read(path)):
+    for loaded in (once, read_checkpoint(path)):
         for name, buffer in written['log_scalars'].items():
             assert type(loaded['log_scalars'][name]) is HistoryBuffer
             for ours, theirs in zip(loaded['log_scalars'][name].data, buffer.data, strict=True):
@@ -148,7 +148,7 @@ def test_honest_log_round_trip(tmp_path):
 def test_a_loaded_buffer_goes_on_counting(tmp_path):
     path = tmp_path / 'log.pth'
     torch.save(attacks.honest_log(), path)
-    buffer = read(path)['log_scalars']['train/loss']
+    buffer = read_checkpoint(path)['log_scalars']['train/loss']
     buffer.update(7.0)
     assert buffer.current() == 7.0
     assert buffer.statistics('max') == 7.0
@@ -186,7 +186,7 @@ def everything() -> dict:
     )
 
 
-# What is made of checked parts: a tensor's storage, a HistoryBuffer, the place of tensors.
+# Objects made from checked parts: a tensor's storage, a HistoryBuffer, the place of tensors.
 MADE_OF = {
     'Counter.__init__',
     'Counter.update',
@@ -227,7 +227,7 @@ def test_a_long_pickle_is_read(tmp_path):
     """A log of many iterations is longer than a table of contents may be."""
     content = bytes(17 << 20)
     torch.save({'log': content, 'weight': TABLE}, tmp_path / 'a.pth')
-    found = read(tmp_path / 'a.pth')
+    found = read_checkpoint(tmp_path / 'a.pth')
     assert found['log'] == content and found['weight'].equal(TABLE)
 
 
@@ -235,7 +235,7 @@ def test_a_long_pickle_is_read(tmp_path):
 def test_everything_honest_is_read(tmp_path, zipped):
     written = everything()
     torch.save(written, tmp_path / 'a.pth', _use_new_zipfile_serialization=zipped)
-    found = read(tmp_path / 'a.pth')
+    found = read_checkpoint(tmp_path / 'a.pth')
     assert_same(found, written)
     assert found['view'].untyped_storage()._cdata == found['turned'].untyped_storage()._cdata
     found['view'].zero_()
@@ -247,14 +247,14 @@ def test_old_names_of_things(tmp_path):
     rebuild = attacks.glob('torch._utils', '_rebuild_tensor')
     weight = rebuild.reduce(attacks.storage(), 0, (256,), (1,))
     path = attacks.write_legacy(tmp_path / 'a.pth', attacks.ORDERED.reduce([['w', weight]]))
-    assert read(path)['w'].shape == (256,)
+    assert read_checkpoint(path)['w'].shape == (256,)
 
 
 def test_a_parameter_with_attributes(tmp_path):
     parameter = torch.nn.Parameter(torch.ones(2))
     parameter.group = 'head'
     torch.save({'p': parameter}, tmp_path / 'a.pth')
-    assert type(read(tmp_path / 'a.pth')['p']) is torch.nn.Parameter
+    assert type(read_checkpoint(tmp_path / 'a.pth')['p']) is torch.nn.Parameter
 
 
 @pytest.mark.parametrize('zipped', [True, False])
@@ -273,7 +273,7 @@ def test_another_byte_order(tmp_path, zipped):
         marked = b'little_endianq\x02\x88'
         assert marked in content
         (tmp_path / 'a.pth').write_bytes(content.replace(marked, marked[:-1] + b'\x89'))
-    assert_same(read(tmp_path / 'a.pth')['w'], TABLE)
+    assert_same(read_checkpoint(tmp_path / 'a.pth')['w'], TABLE)
 
 
 def torch_entry(content, archive, name):
@@ -304,7 +304,7 @@ def kept_on(storage, place):
 )
 def test_where_tensors_go(tmp_path, place, device, zipped):
     torch.save({'w': TABLE}, tmp_path / 'a.pth', _use_new_zipfile_serialization=zipped)
-    assert read(tmp_path / 'a.pth', place)['w'].device.type == device
+    assert read_checkpoint(tmp_path / 'a.pth', place)['w'].device.type == device
 
 
 def test_a_flipped_bit_is_found(tmp_path):
@@ -313,17 +313,17 @@ def test_a_flipped_bit_is_found(tmp_path):
     at = content.index(TABLE.numpy().tobytes()) + 5
     (tmp_path / 'a.pth').write_bytes(content[:at] + b'\xee' + content[at + 1 :])
     with pytest.raises(CheckpointError, match=r'a\.pth: is not a checkpoint .*damaged'):
-        read(tmp_path / 'a.pth')
+        read_checkpoint(tmp_path / 'a.pth')
 
 
 def test_what_steers_a_terminal_is_not_printed(tmp_path):
     path = attacks.write_zip(tmp_path / 'bad.pth', {attacks.ESCAPES: 1})
     escaped = r'\x1b[2J\x00\r\x07\u202e'
-    assert some(read(path)) == escaped
-    assert some(['x' * 1000]) == 'x' * 200 + '...'
+    assert first_few(read_checkpoint(path)) == escaped
+    assert first_few(['x' * 1000]) == 'x' * 200 + '...'
     path = attacks.write_zip(tmp_path / 'bad.pth', attacks.glob('os', attacks.ESCAPES[:2]))
     with pytest.raises(CheckpointError, match=r"asks for 'os\.\\+x1b\["):
-        read(path)
+        read_checkpoint(path)
 
 
 @pytest.mark.parametrize('attack', attacks.SLOW)
@@ -331,7 +331,7 @@ def test_refused_in_time(tmp_path, canary, attack):
     path = attacks.write_zip(tmp_path / 'bad.pth', {'x': attack(canary)})
     start = time.process_time()
     with pytest.raises(CheckpointError):
-        read(path)
+        read_checkpoint(path)
     assert time.process_time() - start < 5
 
 
@@ -340,7 +340,7 @@ def test_forced_unsafe_loading_is_refused(tmp_path, canary, monkeypatch, value):
     path = attacks.write_zip(tmp_path / 'bad.pth', attacks.os_system(canary))
     monkeypatch.setenv('TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD', value)
     with pytest.raises(CheckpointError, match='unset TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD'):
-        read(path)
+        read_checkpoint(path)
     assert not canary.exists()
 
 
@@ -355,7 +355,7 @@ def test_others_read_safely_inside(tmp_path, canary, monkeypatch, before):
         torch.load(path, weights_only=False)
     with pytest.raises(CheckpointError, match='refused'), reading_safely():
         torch.load(io.BytesIO(path.read_bytes()), weights_only=False, pickle_module=pickle)
-    # Who keeps torch.load under a name of his own is held by torch.
+    # For code that kept a reference to torch.load, torch enforces safety.
     with pytest.raises(pickle.UnpicklingError), reading_safely():
         original(path, weights_only=False)
     with pytest.raises(RuntimeError, match='pickle_module'), reading_safely():
@@ -374,7 +374,7 @@ def test_switched_off_is_fine(monkeypatch, value):
 def test_an_optimizer_of_many_parameters_is_read(tmp_path):
     state = {number: {} for number in range(9_000)}
     torch.save({'optimizer': {'state': state}}, tmp_path / 'a.pth')
-    assert read(tmp_path / 'a.pth')['optimizer']['state'] == state
+    assert read_checkpoint(tmp_path / 'a.pth')['optimizer']['state'] == state
 
 
 def test_colliding_names_of_storages(tmp_path, canary):
@@ -383,7 +383,7 @@ def test_colliding_names_of_storages(tmp_path, canary):
     content = path.read_bytes().removesuffix(pickle.dumps([], protocol=2))
     path.write_bytes(content + attacks.pickled([*attacks.colliding_numbers()]))
     with pytest.raises(CheckpointError, match='tensors without their bytes'):
-        read(path)
+        read_checkpoint(path)
 
 
 def written(path, content):
@@ -458,7 +458,7 @@ BAD_FILES = (
     (truncated, 'is cut off'),
     (truncated_legacy, 'damaged'),
     (without_pickle, 'damaged'),
-    (a_list, 'holds a list, expected a dict'),
+    (a_list, 'contains a list, expected a dict'),
     (torchscript, 'TorchScript'),
     (safetensors, 'rename it to weights.safetensors'),
 )
@@ -469,4 +469,4 @@ BAD_FILES = (
 def test_bad_file(tmp_path, make, message):
     path = make(tmp_path / 'weights.pth')
     with pytest.raises(CheckpointError, match=rf'weights\.pth: .*{message}'):
-        read(path)
+        read_checkpoint(path)

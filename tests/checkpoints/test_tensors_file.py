@@ -8,8 +8,8 @@ import torch
 
 pytest.importorskip('safetensors')
 
-from ptnt_mm.checkpoints.errors import CheckpointError  # noqa: E402
-from ptnt_mm.checkpoints.read import read  # noqa: E402
+from ptnt_mm.checkpoints.read import read_checkpoint  # noqa: E402
+from ptnt_mm.checkpoints.refusal import CheckpointError  # noqa: E402
 
 
 def write(path: Path, dtype: str, shape: list[int], nbytes: int, copies: int = 1) -> Path:
@@ -25,9 +25,9 @@ def write(path: Path, dtype: str, shape: list[int], nbytes: int, copies: int = 1
 
 def test_an_honest_file(tmp_path: Path):
     path = write(tmp_path / 'a.safetensors', 'F32', [2, 0, 3], 0)
-    assert read(path)['w0'].shape == (2, 0, 3)
+    assert read_checkpoint(path)['w0'].shape == (2, 0, 3)
     path = write(tmp_path / 'a.safetensors', 'BF16', [2], 4, copies=2)
-    weights = read(path)
+    weights = read_checkpoint(path)
     assert weights.keys() == {'w0', 'w1'}
     assert weights['w1'].equal(torch.zeros(2, dtype=torch.bfloat16))
 
@@ -49,17 +49,17 @@ def test_an_honest_file(tmp_path: Path):
 def test_a_strange_tensor(tmp_path: Path, dtype, shape, nbytes, message):
     path = write(tmp_path / 'bad.safetensors', dtype, shape, nbytes)
     with pytest.raises(CheckpointError, match=rf'bad\.safetensors: .*{message}'):
-        read(path)
+        read_checkpoint(path)
 
 
 def test_too_many_tensors(tmp_path: Path):
     path = write(tmp_path / 'bad.safetensors', 'F32', [0], 0, copies=60_000)
     with pytest.raises(CheckpointError, match='refused: more than 50000 tensors'):
-        read(path)
+        read_checkpoint(path)
 
 
 def test_a_header_that_is_too_long(tmp_path: Path):
     path = tmp_path / 'bad.safetensors'
     path.write_bytes((2**40).to_bytes(8, 'little') + b'{}')
     with pytest.raises(CheckpointError, match=str(2**40)):
-        read(path)
+        read_checkpoint(path)

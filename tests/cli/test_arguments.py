@@ -1,4 +1,4 @@
-"""What the command lines of several tools have in common."""
+"""Shared parts of the command lines."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -30,7 +30,7 @@ def ptnt(monkeypatch):
 
 
 def help_of(*words: str) -> str:
-    """What ``ptnt ... --help`` prints; it imports neither torch nor MMEngine."""
+    """Output of ``ptnt ... --help``, which imports neither torch nor MMEngine."""
     command = [sys.executable, '-X', 'importtime', SCRIPT, *words, '--help']
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert 'argparse' in done.stderr
@@ -102,12 +102,12 @@ def test_list_and_copy_are_short_for_parts_of_configs(ptnt, capsys, tmp_path: Pa
 
 def test_a_library_that_is_missing_is_one_line(ptnt, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, 'ptnt_mm.api.training', None)
-    with pytest.raises(SystemExit, match='import of ptnt_mm.api.training .*ptnt doctor says'):
+    with pytest.raises(SystemExit, match='import of ptnt_mm.api.training .*ptnt doctor shows'):
         ptnt('train', 'config.py')
 
 
 def test_a_command_can_be_repeated(ptnt, monkeypatch):
-    """Whatever started it: the first words go before all others of a shell's line."""
+    """The first words of the command line depend on how it was started."""
     said = []
     monkeypatch.setattr(train, 'main', lambda words: said.extend((words, command_line())) or 0)
     assert ptnt('train', 'my config.py', '--resume') == 0

@@ -11,7 +11,7 @@ from PIL import Image
 from ptnt_mm.api import visualizing
 from ptnt_mm.cli import visualize
 from ptnt_mm.inference import network_page
-from ptnt_mm.inference.network_figures import SECTIONS
+from ptnt_mm.inference.page_sections import SECTIONS
 from ptnt_mm.models import PyramidTNT
 
 pytest.importorskip('sklearn')
@@ -89,7 +89,7 @@ def test_the_chosen_point_is_named_and_outlined(place: Path):
 
 
 def test_refusals(place: Path, capsys, monkeypatch):
-    assert 'name an image after it' in refusal(capsys, 'micro.py', 'micro.pth')
+    assert 'give an image after it' in refusal(capsys, 'micro.py', 'micro.pth')
     assert 'missing.png' in refusal(capsys, 'micro.py', 'missing.png')
     words = ('micro.py', 'photo.png', '--versus', 'a', 'b', 'c')
     assert '--versus takes a checkpoint, a config' in refusal(capsys, *words)
@@ -124,6 +124,6 @@ def test_what_is_no_point_and_no_number(place: Path, capsys, words: tuple[str, s
 
 def test_only_a_trained_detector_has_boxes(place: Path, capsys, monkeypatch):
     monkeypatch.setattr(visualizing, 'load_network', None)
-    assert 'is no detector' in refusal(capsys, 'micro.py', 'photo.png', '--box', '1')
+    assert 'is not a detector' in refusal(capsys, 'micro.py', 'photo.png', '--box', '1')
     words = ('demo_retinanet_ptnt_ti', 'photo.png', '--box', '1')
     assert '--box 1 needs a checkpoint' in refusal(capsys, *words)

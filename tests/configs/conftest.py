@@ -1,4 +1,4 @@
-"""What the tests of configs share: each runs for all of its file's ``NAMES``."""
+"""Shared by the tests of configs: each runs for all ``NAMES`` of its file."""
 
 import pytest
 from mmengine.config import Config

@@ -1,4 +1,4 @@
-"""The configs of classifiers: what they set, two steps of training, and whole checkpoints."""
+"""The configs of classifiers: what they set, two training steps, and whole checkpoints."""
 
 import copy
 from pathlib import Path
@@ -161,12 +161,14 @@ def test_every_setting_is_known(config: Config):
 
 @pytest.mark.parametrize('name', [PYRAMIDS[0], TNTS[0]])
 def test_the_real_widths_run_and_are_counted(name: str):
-    model = complexity.build(name)
-    counted = complexity.measure(model, (224, 224))
+    model = complexity.build_by_name(name)
+    counted = complexity.measure_complexity(model, (224, 224))
     assert counted.total.parameters == sum(parameter.numel() for parameter in model.parameters())
     alone = ptnt_mm.get_config(name).model.backbone
     arch = alone.arch if alone.type == 'PyramidTNT' else f'{alone.type[-4:].lower()}_{alone.arch}'
-    ours = complexity.measure(complexity.build(arch.removeprefix('.')), (224, 224))
+    ours = complexity.measure_complexity(
+        complexity.build_by_name(arch.removeprefix('.')), (224, 224)
+    )
     assert counted.total.multiply_adds == pytest.approx(ours.total.multiply_adds, rel=1e-3)
 
 
@@ -203,7 +205,7 @@ def _tiny(config: Config, images: Path, work_dir: Path, arch: dict) -> Config:
 
 
 def _train(config: Config) -> tuple[dict, dict]:
-    """The weights and their averages after a training, checked as every training is."""
+    """The weights and their averages after a run, checked as every run is."""
     check_before_training(config)
     config.experiment_name = Path(config.work_dir).name
     runner = build_runner(config)
@@ -218,7 +220,7 @@ def _train(config: Config) -> tuple[dict, dict]:
 def test_two_iterations_resume_bit_by_bit(
     name: str, images: Path, tmp_path: Path, micro_arch: dict, monkeypatch: pytest.MonkeyPatch
 ):
-    # Laying out the config for the logs would take longer than the training.
+    # Laying out the config for the logs would take longer than the run.
     monkeypatch.setattr(mmengine_config, 'FormatCode', lambda text, **_: (text, True))
     config = _tiny(ptnt_mm.get_config(name), images, tmp_path / name, micro_arch)
     again = copy.deepcopy(config)

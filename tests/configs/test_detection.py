@@ -1,4 +1,4 @@
-"""The configs of detectors: what they set, and a step of training and of testing."""
+"""The configs of detectors: what they set, and a training and a test step."""
 
 import re
 from argparse import Namespace
@@ -129,10 +129,10 @@ def test_predictions_at_an_odd_size(config: Config, model: nn.Module):
     'name', [*(f'{d}_ptnt_s_1x' for d in DETECTORS), *OTHERS[:2], *FAMILY, PEGS[0]]
 )
 def test_the_real_widths_run_and_are_counted(name: str):
-    model = complexity.build(name)
+    model = complexity.build_by_name(name)
     if getattr(model, 'with_rpn', False):
         model.rpn_head.test_cfg.max_per_img = 50  # regions are what takes the time
-    counted = complexity.measure(model, (288, 256)).total
+    counted = complexity.measure_complexity(model, (288, 256)).total
     assert counted.parameters == sum(parameter.numel() for parameter in model.parameters())
     assert counted.multiply_adds > 0
 

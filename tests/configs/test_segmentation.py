@@ -1,4 +1,4 @@
-"""The configs of segmenters: what they set, and a step of training and of testing."""
+"""The configs of segmenters: what they set, and a training and a test step."""
 
 from pathlib import Path
 
@@ -162,8 +162,8 @@ def test_one_window_is_the_whole_image(micro_arch: dict):
 
 @pytest.mark.parametrize('name', SMALLEST)
 def test_the_real_widths_run_and_are_counted(name: str):
-    model = complexity.build(name)
-    counted = complexity.measure(model, (256, 256)).total
+    model = complexity.build_by_name(name)
+    counted = complexity.measure_complexity(model, (256, 256)).total
     assert counted.parameters == sum(parameter.numel() for parameter in model.parameters())
     assert counted.multiply_adds > 0
 

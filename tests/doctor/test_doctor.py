@@ -20,7 +20,7 @@ TESTED = {name: tested for name, (_, tested) in VERSIONS.items() if name != 'Pyt
 
 @pytest.fixture
 def here(monkeypatch):
-    """What is installed, as a dict to change; everything at its tested version."""
+    """Installed versions, as a dict to change; everything at its tested version."""
     versions = dict(TESTED)
     monkeypatch.setattr(report, 'installed', versions.get)
     monkeypatch.setattr(report, 'find_spec', lambda name: True)
@@ -29,7 +29,7 @@ def here(monkeypatch):
 
 @pytest.fixture
 def answers(monkeypatch):
-    """What the probes find, as a dict to change; everything works."""
+    """Answers of the probes, as a dict to change; everything works."""
     found = dict.fromkeys(PROBES, FINE)
     monkeypatch.setattr(report, 'ask_probes', lambda names: found.items())
     monkeypatch.delenv(UNSAFE_SWITCH, raising=False)
@@ -55,7 +55,7 @@ def test_the_table_as_json(here, answers, capsys):
     assert rows['mmengine']['verdict'] == OK
 
 
-def test_columns_are_aligned_and_whole(here, answers, capsys):
+def test_columns_are_aligned_and_complete(here, answers, capsys):
     answers['cuda'] = Answer(True, '13.0, driver 580.1, ' + 'NVIDIA H200 (9.0), ' * 8)
     report.main()
     lines = capsys.readouterr().out.splitlines()

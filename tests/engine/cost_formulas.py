@@ -1,4 +1,4 @@
-"""What the papers say that a block costs: formulas, which the counter is tested against.
+"""Formulas for the cost of a block from the papers, to test the counter against.
 
 They count multiplications of linear layers and attention products, and weights without biases and
 norms, as arXiv 2103.00112 (sections 2.1 and 2.3) and arXiv 2102.10882 (section 3.3) do. ``n``
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Cost:
-    """Of a block or a layer, for one image."""
+    """Cost of a block or a layer for one image."""
 
     multiply_adds: int
     parameters: int
@@ -41,5 +41,5 @@ def peg(n: int, d: int, k: int = 3) -> Cost:
 
 
 def separable_peg(n: int, d: int, k: int = 3) -> Cost:
-    """A depthwise convolution and a pointwise one behind it: dd + kkd weights."""
+    """A depthwise convolution followed by a pointwise one: dd + kkd weights."""
     return peg(n, d, k) + Cost(n * d * d, d * d)

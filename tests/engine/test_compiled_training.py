@@ -37,7 +37,7 @@ class ToyDetector(BaseModel):
 
 @HOOKS.register_module()
 class RememberLosses(Hook):
-    """What training steps gave."""
+    """Results of training steps."""
 
     losses: list[float] = []
 

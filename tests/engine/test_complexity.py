@@ -12,8 +12,7 @@ from mmengine.model import BaseModel
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
-from ptnt_mm.engine import complexity
-from ptnt_mm.engine.complexity import build, measure, use_published_attention
+from ptnt_mm.engine.complexity import build_by_name, measure_complexity, use_published_attention
 from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.utils.errors import UserError
 
@@ -44,7 +43,7 @@ def stage_numbers(i: int) -> tuple[int, int, int, int]:
 @pytest.fixture(scope='module')
 def counted():
     model = PyramidTNTClassifier(ARCH, num_classes=CLASSES, attention='eager')
-    return measure(model, SHAPE)
+    return measure_complexity(model, SHAPE)
 
 
 def part(complexity, name):
@@ -114,7 +113,7 @@ def test_parts_add_up_to_the_whole_model(counted):
 def test_output_norms_are_a_part():
     model = PyramidTNT(ARCH, out_indices=(0,), out_norms=True, attention='eager')
     n, _, width, _ = stage_numbers(0)
-    assert part(measure(model, SHAPE), 'output norms').multiply_adds == 5 * n * width
+    assert part(measure_complexity(model, SHAPE), 'output norms').multiply_adds == 5 * n * width
 
 
 # Parameters in M, multiply-adds in G with attention products, as the authors' code was counted.
@@ -128,7 +127,7 @@ def test_output_norms_are_a_part():
     ],
 )
 def test_published_figures(arch, size, parameters, multiply_adds):
-    total = measure(build(arch), (size, size)).total
+    total = measure_complexity(build_by_name(arch), (size, size)).total
     assert round(total.parameters / 1e6, 2) == parameters
     assert round(total.multiply_adds / 1e9, 2) == multiply_adds
 
@@ -139,7 +138,7 @@ def test_published_figures(arch, size, parameters, multiply_adds):
     [('tnt_small', 23.77, 5.25), ('tnt_base', 65.43, 14.10), ('cpvt_tiny', 5.68, 1.26)],
 )
 def test_published_figures_of_one_scale(arch, parameters, multiply_adds):
-    found = measure(build(arch), (224, 224))
+    found = measure_complexity(build_by_name(arch), (224, 224))
     assert round(found.total.parameters / 1e6, 2) == parameters
     assert round(found.total.multiply_adds / 1e9, 2) == multiply_adds
     words = {'inner'} if 'tnt' in arch else set()
@@ -147,7 +146,7 @@ def test_published_figures_of_one_scale(arch, parameters, multiply_adds):
 
 
 def test_what_retinanet_costs():
-    found = measure(build('retinanet_ptnt_s_1x'), (256, 256))
+    found = measure_complexity(build_by_name('retinanet_ptnt_s_1x'), (256, 256))
     total = found.total
     # Without attention products all cost grows with the pixels, but for the rounding of the two
     # coarsest levels: what 256x256 costs gives the 225.7 G of docs/complexity.md at 800x1280.
@@ -161,7 +160,7 @@ def test_what_retinanet_costs():
 
 def test_parts_of_a_segmenter():
     pytest.importorskip('mmseg')
-    found = measure(build('semantic_fpn_ptnt_ti_40k_ade20k'), (64, 128))
+    found = measure_complexity(build_by_name('semantic_fpn_ptnt_ti_40k_ade20k'), (64, 128))
     assert {'stem', 'neck', 'decode_head', 'other'} <= {part.name for part in found.parts}
     # Strides 4 to 32 come to stride 4 by 1, 1, 2 and 3 convolutions, each but the first halved.
     pixels = {stride: 64 * 128 // stride**2 for stride in (4, 8, 16, 32)}
@@ -175,7 +174,7 @@ def test_parts_of_a_segmenter():
 
 def test_a_head_that_only_training_uses():
     pytest.importorskip('mmseg')
-    found = measure(build('upernet_ptnt_ti_160k_ade20k'), (64, 64))
+    found = measure_complexity(build_by_name('upernet_ptnt_ti_160k_ade20k'), (64, 64))
     auxiliary = part(found, 'auxiliary_head')
     assert auxiliary.parameters == 9 * 320 * 256 + 2 * 256 + 256 * 150 + 150
     assert auxiliary.multiply_adds == 0 < part(found, 'decode_head').multiply_adds
@@ -193,7 +192,7 @@ def test_attention_is_counted_as_published_at_any_depth_of_a_config():
 def test_fused_outer_attention_is_refused():
     model = PyramidTNT(ARCH, attention='fused')
     with pytest.raises(ValueError, match="build the model with attention='eager'"):
-        measure(model, SHAPE)
+        measure_complexity(model, SHAPE)
 
 
 class Fused(nn.Module):
@@ -204,7 +203,7 @@ class Fused(nn.Module):
 
 
 def test_fused_attention_counts_both_products():
-    total = measure(Fused(), (8, 8)).total
+    total = measure_complexity(Fused(), (8, 8)).total
     assert total.attention_products == total.multiply_adds == 2 * 3 * 5 * 7 * (4 + 6)
 
 
@@ -219,7 +218,7 @@ class Shared(nn.Module):
 
 
 def test_shared_and_transposed_convolutions():
-    total = measure(Shared(), (8, 8)).total
+    total = measure_complexity(Shared(), (8, 8)).total
     weights = 3 * 3 * 2 * 2
     assert total.parameters == weights
     # Every input pixel meets every weight; the second call has four times as many.
@@ -237,7 +236,7 @@ class Bare(nn.Module):
 
 
 def test_what_a_model_owns_itself_is_counted_too():
-    found = measure(Bare(), (8, 8))
+    found = measure_complexity(Bare(), (8, 8))
     rows = [(part.name, part.parameters, part.multiply_adds) for part in found.parts]
     assert rows == [('conv', 9, 64 * 9), ('query', 15, 0), ('other', 0, 64 * 3 * 5)]
 
@@ -256,9 +255,9 @@ class Host(BaseModel):
         return self.conv(inputs[..., :height, :width])
 
 
-def test_whole_models_get_what_they_ask_for_and_stay_as_they_were():
+def test_complete_models_get_their_inputs_and_stay_unchanged():
     model = Host()
-    assert measure(model, (8, 16)).total.multiply_adds == 3 * 2 * 8 * 16
+    assert measure_complexity(model, (8, 16)).total.multiply_adds == 3 * 2 * 8 * 16
     assert model.training
     assert 'forward' not in vars(model)
 
@@ -279,7 +278,7 @@ def test_tool_prints_the_table_and_writes_json(tmp_path, capsys):
     assert [path.name for path in tmp_path.iterdir()] == ['cost.json']
 
 
-def test_tool_prints_json_and_replaces_a_file_only_when_told(tmp_path, capsys):
+def test_tool_prints_json_and_replaces_a_file_only_on_request(tmp_path, capsys):
     file = tmp_path / 'cost.json'
     file.write_text('mine')
     words = ('tiny', '--shape', 64, 64, '--format', 'json', '--json', file)
@@ -292,7 +291,8 @@ def test_tool_prints_json_and_replaces_a_file_only_when_told(tmp_path, capsys):
 
 def test_json_has_standard_output_to_itself(monkeypatch, capsys):
     """mmpretrain logs to it while it builds some models."""
-    monkeypatch.setattr(complexity, 'build', lambda name: print('to_onehot is set') or Bare())
+    built = 'ptnt_mm.engine.complexity.build_by_name'
+    monkeypatch.setattr(built, lambda name: print('to_onehot is set') or Bare())
     assert run('bare', '--shape', 8, 8, '--format', 'json') == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out)['model'] == 'bare' and 'to_onehot is set' in printed.err
@@ -314,7 +314,7 @@ def test_tool_explains_bad_input(arguments, message, capsys, tmp_path, monkeypat
     assert message in capsys.readouterr().err
 
 
-def test_tool_says_when_the_disk_refuses(tmp_path, capsys):
+def test_tool_reports_a_disk_error(tmp_path, capsys):
     assert run('tiny', '--shape', 64, 64, '--overwrite', '--json', tmp_path) == 1
     assert 'cannot be written: Is a directory' in capsys.readouterr().err
 
@@ -324,14 +324,14 @@ def test_a_detector_without_mmdet(tmp_path, monkeypatch):
     config.write_text("default_scope = 'mmdet'\nmodel = dict(type='RetinaNet')\n")
     monkeypatch.setitem(sys.modules, 'mmdet', None)
     with pytest.raises(UserError, match=r'mmdet cannot be imported: .*mmdet.*ptnt_mm\.doctor'):
-        build(str(config))
+        build_by_name(str(config))
 
 
 def test_a_config_without_a_model(tmp_path):
     config = tmp_path / 'empty.py'
     config.write_text('max_epochs = 1\n')
     with pytest.raises(UserError, match='empty.py lacks model'):
-        build(str(config))
+        build_by_name(str(config))
 
 
 def test_counting_needs_no_gradient():
@@ -342,5 +342,5 @@ def test_counting_needs_no_gradient():
             seen.append(torch.is_grad_enabled())
             return x + 1
 
-    measure(Watcher(), (8, 8))
+    measure_complexity(Watcher(), (8, 8))
     assert seen == [False]

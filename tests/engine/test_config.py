@@ -55,7 +55,7 @@ def test_a_name_is_as_good_as_a_path():
         ("custom_imports = dict(imports=['no_such_module'])", 'no_such_module'),
     ],
 )
-def test_a_broken_config_says_what_is_wrong(text: str, message: str, tmp_path: Path):
+def test_a_broken_config_is_explained(text: str, message: str, tmp_path: Path):
     with pytest.raises(UserError, match=message):
         read_config(_write(tmp_path, text))
 
@@ -83,7 +83,7 @@ def test_an_absent_host_is_named_with_all_that_it_needs(
         ('ftfy', 'Install it: pip install mmsegmentation ftfy regex; then run python -m ptnt_mm'),
         ('mmdet', 'Install it: pip install mmdet; then run python -m ptnt_mm'),
         ('pkg_resources', 'pip install "setuptools<81"'),
-        ('mmcv', 'python -m ptnt_mm.doctor shows what is there'),
+        ('mmcv', 'python -m ptnt_mm.doctor shows what is installed'),
     ],
 )
 def test_what_to_install_for_a_module(missing: str, remedy: str, monkeypatch):

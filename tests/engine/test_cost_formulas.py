@@ -5,7 +5,7 @@ from math import prod
 import pytest
 from torch import nn
 
-from ptnt_mm.engine.complexity import measure
+from ptnt_mm.engine.complexity import measure_complexity
 from ptnt_mm.models import TNT
 from ptnt_mm.models.archs import PLAIN_PATCH
 from ptnt_mm.models.layers.position import PEG
@@ -38,7 +38,7 @@ def weights(module: nn.Module) -> int:
 def test_a_block_of_tnt_costs_what_the_paper_writes():
     """But for the class token: the sentences' own share has one token more, the words' has not."""
     model = TNT(ARCH, pretrain_img_size=64, attention='eager')
-    found = measure(model, (64, 96))
+    found = measure_complexity(model, (64, 96))
     n = 4 * 6
     paper = tnt_block(n, WORDS, WORD_DIM, DIM)
     class_token = (
@@ -51,7 +51,10 @@ def test_a_block_of_tnt_costs_what_the_paper_writes():
 def test_a_plain_block_is_the_outer_part():
     model = TNT(ARCH, pretrain_img_size=64, attention='eager')
     n = 4 * 6 + 1
-    assert products(measure(model, (64, 96)), 'outer') == transformer_block(n, DIM).multiply_adds
+    assert (
+        products(measure_complexity(model, (64, 96)), 'outer')
+        == transformer_block(n, DIM).multiply_adds
+    )
 
 
 class _OnImage(nn.Module):
@@ -69,7 +72,7 @@ class _OnImage(nn.Module):
 def test_a_peg_costs_what_the_paper_writes(k):
     model = _OnImage(k)
     paper = peg(8 * 12, 3, k)
-    assert measure(model, (8, 12)).total.multiply_adds == paper.multiply_adds
+    assert measure_complexity(model, (8, 12)).total.multiply_adds == paper.multiply_adds
     assert weights(model) == paper.parameters
 
 

@@ -47,7 +47,7 @@ def test_wrapped_and_joined_datasets_are_looked_into(tmp_path: Path):
 
 
 def test_folders_of_images_and_masks(tmp_path: Path):
-    """Of a data set without an annotation file, as mmseg's are."""
+    """Settings of a data set without an annotation file, as in mmseg."""
     prefix = dict(img_path='images/train', seg_map_path='masks/train')
     dataset = dict(data_root=f'{tmp_path}/', ann_file='', data_prefix=prefix)
     config = Config(dict(train_dataloader=dict(dataset=dataset)))

@@ -17,7 +17,7 @@ from .toy import ToyDataset, ToyNoise
 
 
 class Counted(ToyDataset):
-    """Ten rows with random numbers; knows how many were loaded."""
+    """Ten rows with random numbers; counts how many were loaded."""
 
     loaded = 0
 
@@ -192,7 +192,7 @@ def test_mmdets_batch_samplers(shape: str):
 
 
 class Pairs(Sampler):
-    """A batch sampler of somebody's own: no batch_size and no sampler."""
+    """A custom batch sampler without batch_size and sampler."""
 
     def __iter__(self):
         yield from ([i, i + 1] for i in range(0, 10, 2))
@@ -225,7 +225,7 @@ def test_no_data():
             return 0
 
     empty = DataLoader(Empty(), sampler=InfiniteSampler(Empty()), batch_size=2)
-    with pytest.raises(UserError, match='the training data set is empty: look at data_root'):
+    with pytest.raises(UserError, match='the training data set is empty: check data_root'):
         EndlessLoader(empty)
 
 

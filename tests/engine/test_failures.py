@@ -1,4 +1,4 @@
-"""What the system does to a run, explained in one line."""
+"""System failures during a run are explained in one line."""
 
 import errno
 import io
@@ -51,7 +51,10 @@ from .toy import ToyModel, ToyNoise, quick, toy_config, toy_iterations, train
         ),
         (OSError(errno.ESTALE, 'Stale file handle'), '^Stale file handle. If data was moved'),
         (RuntimeError('unable to write to file </torch_1_2>: No space left (28)'), '/dev/shm'),
-        (torch.OutOfMemoryError('CUDA out of memory. Tried to allocate 2 GiB'), 'the GPU has no'),
+        (
+            torch.OutOfMemoryError('CUDA out of memory. Tried to allocate 2 GiB'),
+            'the GPU is out of',
+        ),
         (RuntimeError('[gloo] Connection closed by peer [127.0.0.1]:3'), 'another process of this'),
     ],
 )
@@ -235,6 +238,6 @@ def test_data_sets_that_cannot_fetch_their_files(tmp_path: Path):
     cifar = pytest.importorskip('mmpretrain.datasets').CIFAR10
     folder = tmp_path / 'cifar10'
     address = 'http://127.0.0.1:9/cifar-10-python.tar.gz'  # nothing answers there
-    words = f'^{address} cannot be fetched: .* into the folder {folder}/$'
+    words = f'^{address} cannot be downloaded: .* into the folder {folder}/$'
     with pytest.raises(UserError, match=words), late_building():
         type('Cifar', (cifar,), dict(url=address))(str(folder))

@@ -85,7 +85,7 @@ def test_the_same_file_counts_once(tmp_path: Path, monkeypatch, toy, workers: in
 
 @pytest.mark.parametrize('workers', [0, 2])
 def test_an_error_of_every_image_ends_training(tmp_path: Path, monkeypatch, workers: int):
-    """No iteration ends, and the error that is behind it is told."""
+    """No iteration ends, and the underlying error is reported."""
 
     def failing(self, results):
         raise ValueError('a wrong setting of mine')
@@ -102,7 +102,7 @@ def test_an_error_of_every_image_ends_training(tmp_path: Path, monkeypatch, work
 
 @pytest.mark.parametrize('limit', [-1, 2.5, '10', None])
 def test_a_limit_that_is_none(limit):
-    with pytest.raises(UserError, match=r'SkipCorruptImagesHook\(limit=.*: expected how many'):
+    with pytest.raises(UserError, match=r'SkipCorruptImagesHook\(limit=.*: expected the number of'):
         SkipCorruptImagesHook(limit)
 
 
@@ -216,9 +216,9 @@ def test_times_that_nobody_measures_are_no_failure(tmp_path: Path):
 
 
 def test_an_evaluation_that_found_nothing_is_explained_once(caplog):
-    """mmdet calls it an error and says no more."""
+    """mmdet logs an error without an explanation."""
     hook, runner = HealthHook(), SimpleNamespace(logger=logging.getLogger('health'))
     for metrics in (None, dict(mAP=0.0), {}, {}):
         hook.after_val_epoch(runner, metrics)
     (said,) = (record.message for record in caplog.records)
-    assert 'nothing was found in any image' in said and 'train for longer' in said
+    assert 'no image has predictions' in said and 'train for longer' in said

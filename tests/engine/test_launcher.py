@@ -20,7 +20,7 @@ def launched(monkeypatch, rank: int, model: dict) -> Config:
 
 
 @pytest.mark.parametrize('rank', [0, 1])
-def test_sync_bn_becomes_bn_and_the_first_process_says_so(monkeypatch, caplog, rank: int):
+def test_sync_bn_becomes_bn_and_the_first_process_reports_it(monkeypatch, caplog, rank: int):
     sync = dict(type='SyncBN', requires_grad=True)
     heads = [dict(norm_cfg=dict(sync)), dict(norm_cfg=dict(type='GN'))]
     config = launched(monkeypatch, rank, dict(neck=dict(norm_cfg=dict(sync)), heads=heads))
@@ -28,7 +28,7 @@ def test_sync_bn_becomes_bn_and_the_first_process_says_so(monkeypatch, caplog, r
     assert [head.norm_cfg.type for head in config.model.heads] == ['BN', 'GN']
     messages = [record.message for record in caplog.records if record.levelno == logging.WARNING]
     assert len(messages) == (rank == 0)
-    assert all('each process has a BN of its own' in message for message in messages)
+    assert all('each process has a separate BN' in message for message in messages)
 
 
 def test_other_models_are_left_as_they_are(monkeypatch, caplog):

@@ -20,11 +20,11 @@ from mmengine.runner.checkpoint import CheckpointLoader, load_checkpoint
 from torch import nn
 from torch.utils.data import Dataset
 
-from ptnt_mm.checkpoints.read import cache_path
+from ptnt_mm.checkpoints.read import cache_path, read_checkpoint
 from ptnt_mm.engine.loading import load_whole, make_loading_safe, without_config
 from ptnt_mm.engine.starting_weights import use_pretrained
 from ptnt_mm.models import TNT, PyramidTNT
-from ptnt_mm.models.pretrained import CheckpointError, load_pretrained, read
+from ptnt_mm.models.pretrained import CheckpointError, load_pretrained
 
 ARCH = dict(
     depths=(1, 1, 1, 1),
@@ -135,7 +135,7 @@ def averaged(tmp_path_factory):
 
 def changed(path, source, change):
     """Write a checkpoint's copy after ``change(checkpoint)``."""
-    checkpoint = read(source)
+    checkpoint = read_checkpoint(source)
     change(checkpoint)
     torch.save(checkpoint, path)
     return path
@@ -155,7 +155,7 @@ def test_resume_gives_back_all_that_was_saved(tmp_path, trained):
 
     runner.register_hook(Look(), 'VERY_LOW')
     runner.train()
-    saved = read(path)
+    saved = read_checkpoint(path)
     assert kept['epoch'] == 1 and runner.epoch == 2
     for key, weight in saved['state_dict'].items():
         torch.testing.assert_close(kept['weights'][key].cpu(), weight, rtol=0, atol=0)
@@ -174,7 +174,7 @@ def test_the_next_checkpoint_has_the_current_config(tmp_path, trained):
     path, _ = trained
     old = changed(tmp_path / 'old.pth', path, lambda c: c.update(attacks.store_config(c, 'old=1')))
     make_runner(tmp_path / 'run', epochs=2, resume=True, load_from=str(old)).train()
-    after = read(tmp_path / 'run' / 'epoch_2.pth')
+    after = read_checkpoint(tmp_path / 'run' / 'epoch_2.pth')
     assert "marker = 'current'" in after['meta']['cfg']
     assert "marker = 'current'" in after['message_hub']['runtime_info']['cfg']
     assert 'config' not in after['meta']
@@ -198,10 +198,10 @@ def test_resume_runs_no_stored_config(tmp_path, trained, which, guard):
     assert not canary.exists()
 
 
-def test_the_guard_drops_the_config_even_behind_another_loader(tmp_path, trained):
+def test_the_guard_drops_the_config_even_after_another_loader(tmp_path, trained):
     """Another plugin may put its own loader in the place of ours."""
     canary = tmp_path / 'canary'
-    checkpoint = attacks.store_config(read(trained[0]), attacks.command_config(canary))
+    checkpoint = attacks.store_config(read_checkpoint(trained[0]), attacks.command_config(canary))
     ours = CheckpointLoader._schemes['']
     CheckpointLoader.register_scheme('', lambda *args, **kw: checkpoint, force=True)
     try:
@@ -245,7 +245,7 @@ def test_inferencer_runs_no_stored_config(tmp_path, trained, which):
     path = changed(
         tmp_path / 'bad.pth', trained[0], lambda c: c.update(attacks.store_config(c, text))
     )
-    with pytest.raises(CheckpointError, match='never executed here. Give the config yourself'):
+    with pytest.raises(CheckpointError, match='never executed here. Pass a config yourself'):
         Inferencer(weights=str(path))
     without_hub = changed(tmp_path / 'old.pth', path, lambda c: c.pop('message_hub'))
     with pytest.raises(ValueError, match='Cannot find the config'):
@@ -449,7 +449,7 @@ def test_other_loaders_run_nothing(tmp_path, monkeypatch, source):
 def test_other_loaders_load_what_is_honest(tmp_path, monkeypatch, trained, source):
     path = changed(tmp_path / 'w.pth', trained[0], lambda checkpoint: None)
     loaded = CheckpointLoader.load_checkpoint(source(path, monkeypatch))
-    assert loaded['state_dict'].keys() == read(path)['state_dict'].keys()
+    assert loaded['state_dict'].keys() == read_checkpoint(path)['state_dict'].keys()
     assert type(loaded['message_hub']['log_scalars']['train/loss']) is HistoryBuffer
     assert 'cfg' not in loaded['meta']
 
@@ -468,7 +468,7 @@ def test_what_was_loaded_can_be_saved_and_loaded_again(tmp_path, trained):
     """As MMEngine does when it publishes its best checkpoint."""
     loaded = CheckpointLoader.load_checkpoint(str(trained[0]))
     torch.save(loaded, tmp_path / 'again.pth')
-    again = read(tmp_path / 'again.pth')
+    again = read_checkpoint(tmp_path / 'again.pth')
     assert dict(again['meta']) == dict(loaded['meta'])
     assert copy.deepcopy(loaded)['meta'] == dict(loaded['meta'])
 
@@ -483,14 +483,14 @@ def test_test_loads_all_weights(tmp_path, trained):
     path, first = trained
     runner = make_runner(tmp_path / 'run', load_from=str(path))
     runner.test()
-    for key, weight in read(path)['state_dict'].items():
+    for key, weight in read_checkpoint(path)['state_dict'].items():
         torch.testing.assert_close(runner.model.state_dict()[key], weight, rtol=0, atol=0)
 
 
 def test_test_with_tta_loads_all_weights(tmp_path, trained):
     tta = Averaged(Detector())
     make_runner(tmp_path / 'run', model=tta, load_from=str(trained[0])).load_or_resume()
-    for key, weight in read(trained[0])['state_dict'].items():
+    for key, weight in read_checkpoint(trained[0])['state_dict'].items():
         torch.testing.assert_close(tta.module.state_dict()[key], weight, rtol=0, atol=0)
     bad = Averaged(Detector(num_classes=9))
     with pytest.raises(CheckpointError, match='number of classes'):
@@ -530,7 +530,7 @@ def test_checkpoint_of_another_model(tmp_path):
 
 def test_checkpoint_without_weights(tmp_path):
     torch.save({'meta': {}, 'state_dict': {}}, tmp_path / 'empty.pth')
-    with pytest.raises(CheckpointError, match='holds no weights'):
+    with pytest.raises(CheckpointError, match='contains no weights'):
         make_runner(tmp_path / 'run', load_from=str(tmp_path / 'empty.pth')).test()
 
 
@@ -556,7 +556,7 @@ def test_fine_tuning_allows_another_head(tmp_path, trained):
     model = Detector(num_classes=7, extra=True)
     runner = make_runner(tmp_path / 'run', model=model, load_from=str(trained[0]))
     ours = weights_at_start(runner)
-    for key, weight in read(trained[0])['state_dict'].items():
+    for key, weight in read_checkpoint(trained[0])['state_dict'].items():
         if key.startswith('backbone.'):
             torch.testing.assert_close(ours[key], weight, rtol=0, atol=0)
 
@@ -564,7 +564,7 @@ def test_fine_tuning_allows_another_head(tmp_path, trained):
 @pytest.mark.parametrize('prefix', ['', 'module.'])
 @pytest.mark.parametrize('hooks', [[], [EMA]])
 def test_fine_tuning_converts_position_tables(tmp_path, trained, prefix, hooks):
-    state = {prefix + key: w for key, w in read(trained[0])['state_dict'].items()}
+    state = {prefix + key: w for key, w in read_checkpoint(trained[0])['state_dict'].items()}
     torch.save({'meta': {}, 'state_dict': state}, tmp_path / 'start.pth')
     expected = PyramidTNT(ARCH, pretrain_img_size=128)
     load_pretrained(expected, tmp_path / 'start.pth')
@@ -582,7 +582,7 @@ def test_fine_tuning_converts_position_tables(tmp_path, trained, prefix, hooks):
 
 def test_bare_weights_and_moving_averages(tmp_path, trained):
     """As ``ptnt checkpoint convert`` writes them."""
-    saved = read(trained[0])['state_dict']
+    saved = read_checkpoint(trained[0])['state_dict']
     torch.save(saved, tmp_path / 'bare.pth')
     runner = make_runner(tmp_path / 'run', hooks=[EMA], load_from=str(tmp_path / 'bare.pth'))
     ours = weights_at_start(runner)
@@ -625,7 +625,7 @@ def test_fine_tuning_another_backbone_names_that_of_the_file(tmp_path, trained):
 
 
 @pytest.mark.parametrize(('kind', 'arch'), [(PyramidTNT, ARCH), (TNT, TNT_ARCH)])
-def test_fine_tuning_from_a_bare_backbone_says_how(tmp_path, kind, arch):
+def test_fine_tuning_from_a_bare_backbone_is_explained(tmp_path, kind, arch):
     model = Detector()
     model.backbone = kind(arch)
     torch.save(model.backbone.state_dict(), tmp_path / 'bare.pth')
@@ -635,7 +635,7 @@ def test_fine_tuning_from_a_bare_backbone_says_how(tmp_path, kind, arch):
 
 def test_guard_works_with_moving_averages(tmp_path, averaged):
     path, first = averaged
-    saved = read(path)
+    saved = read_checkpoint(path)
     ema = next(hook for hook in first.hooks if hasattr(hook, 'ema_model')).ema_model
     key = 'bbox_head.weight'
     torch.testing.assert_close(saved['state_dict'][key], ema.module.state_dict()[key])

@@ -1,4 +1,4 @@
-"""One training at a time in a work dir."""
+"""Only one run at a time may use a work dir."""
 
 import os
 import socket
@@ -35,7 +35,7 @@ def holder(tmp_path: Path):
     process.wait()
 
 
-def test_the_second_is_told_who_the_first_is(tmp_path: Path, holder):
+def test_the_second_run_names_the_first(tmp_path: Path, holder):
     with (
         pytest.raises(UserError, match=f'process {holder.pid} on {socket.gethostname()}.*work-dir'),
         locked(tmp_path),

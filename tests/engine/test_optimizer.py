@@ -18,7 +18,7 @@ SCHEDULE = Path(__file__).parents[2] / 'configs/_base_/schedules/adamw.py'
 
 
 class Detector(nn.Module):
-    """A backbone with something behind it."""
+    """A backbone followed by another module."""
 
     def __init__(self, backbone: nn.Module):
         super().__init__()
@@ -135,12 +135,12 @@ def test_a_rate_that_makes_no_sense_is_an_error(detector: Detector, rate: object
 
 
 def test_a_backbone_without_depths_is_an_error():
-    with pytest.raises(UserError, match='Linear does not tell the depth of its layers'):
+    with pytest.raises(UserError, match='Linear does not define the depth of its layers'):
         groups_of(Detector(nn.Linear(4, 4)), 'LayerDecay', decay_rate=0.9)
 
 
 def schedule_of(model: nn.Module, **options) -> OptimWrapper:
-    """What the schedules build, with gradients clipped; options are the optimizer's."""
+    """The optimizer that the schedules build, with clipped gradients; ``options`` are its own."""
     settings = Config.fromfile(SCHEDULE).optim_wrapper
     settings.optimizer.update(options)
     wanted = dict(settings, clip_grad=dict(max_norm=0.1))
@@ -169,7 +169,7 @@ def test_the_schedules_optimizer_is_fused_and_computes_the_same(micro_arch: dict
         )
 
 
-def test_a_resumed_fused_optimizer_goes_on_bit_by_bit(micro_arch: dict):
+def test_a_resumed_fused_optimizer_continues_bit_by_bit(micro_arch: dict):
     model = Detector(PyramidTNT(micro_arch))
     wrapper = schedule_of(model)
     train(model, wrapper, range(2))

@@ -1,4 +1,4 @@
-"""A training that was stopped and resumed is the training that was not stopped."""
+"""Resuming a stopped run gives the same results as not stopping it."""
 
 import sys
 from pathlib import Path

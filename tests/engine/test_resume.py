@@ -1,4 +1,4 @@
-"""What a resumed training takes from its checkpoint, and what from the config."""
+"""A resumed run takes some settings from its checkpoint, and others from the config."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ POLY = dict(type='PolyLR', power=0.9, eta_min=0.01, begin=4, end=12, by_epoch=Fa
 
 @HOOKS.register_module()
 class UsedSettings(Hook):
-    """What the steps of the optimizer were made with."""
+    """The settings of the optimizer's steps."""
 
     used: list[dict] = []
 
@@ -60,7 +60,7 @@ def by_iterations(work_dir: Path, **optimizer) -> Config:
 
 @pytest.fixture(scope='module')
 def run(tmp_path_factory) -> Path:
-    """A finished training, to be resumed."""
+    """A finished run, to be resumed."""
     folder = tmp_path_factory.mktemp('resume')
     rows(by_epochs(folder / 'run'))
     rows(by_iterations(folder / 'run'))
@@ -90,7 +90,7 @@ def test_changed_settings_are_used_as_if_they_had_been_there_from_the_beginning(
     assert continued == whole[done:] and len(continued) == 12 - done
     assert continued[0]['initial_lr'] == 0.5 and continued[0]['betas'] == (0.8, 0.99)
     assert continued[0]['lr'] != rows(config(tmp_path / 'same'), run / checkpoint)[0]['lr']
-    said = "The config's are used: the learning rate goes on at"
+    said = "The config's are used: the learning rate continues at"
     assert said in log_of(tmp_path / 'continued') and said not in log_of(tmp_path / 'same')
 
 
@@ -117,11 +117,11 @@ def test_other_numbers_of_schedules(tmp_path: Path, run: Path):
 def test_a_schedule_that_depends_on_metrics_cannot_change(tmp_path: Path, run: Path):
     config = by_epochs(tmp_path)
     config.param_scheduler.append(dict(type='ReduceOnPlateauLR', monitor='score', rule='greater'))
-    with pytest.raises(UserError, match='a schedule that depends on metrics cannot be brought'):
+    with pytest.raises(UserError, match='a schedule that depends on metrics cannot be stepped'):
         rows(config, run / 'epoch_2.pth')
 
 
-def test_a_schedule_that_depends_on_metrics_goes_on(tmp_path: Path):
+def test_a_schedule_that_depends_on_metrics_continues(tmp_path: Path):
     def config(work_dir: Path) -> Config:
         config = evaluated(work_dir, epochs=3)
         plateau = dict(type='ReduceOnPlateauLR', monitor='score', rule='less', patience=0)
@@ -198,12 +198,12 @@ STATE = ('optimizer', 'state')
     ],
 )
 def test_forged_entries_that_cannot_be_continued(tmp_path: Path, run: Path, path, value):
-    with pytest.raises(UserError, match=r'^--resume .*forged.pth: its |: it holds no') as caught:
+    with pytest.raises(UserError, match=r'^--resume .*forged.pth: its |: it contains no') as caught:
         rows(by_epochs(tmp_path), forged(tmp_path, run, *path, value=value))
     assert '\n' not in str(caught.value) and len(str(caught.value)) < 500
 
 
-def test_a_finished_training_is_trained_for_longer(tmp_path: Path, run: Path):
+def test_a_finished_run_is_trained_for_longer(tmp_path: Path, run: Path):
     with pytest.raises(UserError, match='its epoch is 4, beyond train_cfg.max_epochs=3: train for'):
         rows(by_epochs(tmp_path, 3), run / 'epoch_4.pth')
 

@@ -1,4 +1,4 @@
-"""The weights that a training starts from."""
+"""The weights that a run starts from."""
 
 from pathlib import Path
 
@@ -77,7 +77,7 @@ def test_a_missing_file_is_named_and_an_address_is_left_to_the_reader():
 )
 def test_a_frozen_stem_does_not_start_from_random_numbers(frozen: dict):
     check_start(_config())
-    with pytest.raises(UserError, match='frozen but starts from random numbers.*--pretrained'):
+    with pytest.raises(UserError, match='frozen but starts from random init.*--pretrained'):
         check_start(_config(**frozen))
 
 
@@ -138,7 +138,7 @@ def test_weights_alone_cannot_be_resumed(meta: object, tmp_path: Path):
         choose_start(_config(), tmp_path, resume=_checkpoint(tmp_path, meta))
 
 
-def test_resuming_where_nothing_is_keeps_what_training_starts_from(tmp_path: Path):
+def test_resuming_without_a_checkpoint_keeps_the_starting_weights(tmp_path: Path):
     config = _config(init_cfg=dict(type='Pretrained', checkpoint='backbone.pth'))
     whole = tmp_path / 'whole.pth'
     whole.touch()
@@ -151,17 +151,17 @@ def test_resuming_where_nothing_is_keeps_what_training_starts_from(tmp_path: Pat
 def test_the_best_checkpoint_has_no_optimizer_to_go_on_with(tmp_path: Path):
     file = tmp_path / 'best_coco_bbox_mAP_epoch_3.pth'
     torch.save(dict(meta=dict(epoch=3), state_dict=dict(a=torch.ones(1))), file)
-    with pytest.raises(UserError, match='holds weights only; start from them with --load-from'):
+    with pytest.raises(UserError, match='contains weights only; start from them with --load-from'):
         choose_start(_config(), tmp_path, resume=str(file))
 
 
-def test_a_seed_that_goes_on_is_no_change(tmp_path: Path):
+def test_a_kept_seed_is_no_change(tmp_path: Path):
     before, now = _config(), _config()
     file = _checkpoint(tmp_path, dict(cfg=before.pretty_text, seed=7))
     assert not list(changes(choose_start(now, tmp_path, resume=file).stored, now))
 
 
-def test_the_seed_goes_on_whatever_the_config_says(tmp_path: Path):
+def test_the_seed_is_kept_whatever_the_config(tmp_path: Path):
     for randomness in (None, dict(seed=8, deterministic=True)):
         config = _config()
         config.randomness = randomness
@@ -174,7 +174,7 @@ def test_another_seed_cannot_be_asked_for(tmp_path: Path, seed: int | None):
     config = _config()
     file = _checkpoint(tmp_path, dict(cfg='', seed=7))
     if seed == 8:
-        with pytest.raises(UserError, match='--seed 8: the training .* has seed 7: leave --seed'):
+        with pytest.raises(UserError, match='--seed 8: the run .* has seed 7: leave --seed'):
             choose_start(config, tmp_path, resume=file, seed=seed)
     else:
         choose_start(config, tmp_path, resume=file, seed=seed)
@@ -211,7 +211,7 @@ def test_a_command_with_pretrained_weights_is_repeated_to_resume(tmp_path: Path)
     choose_start(config, tmp_path, pretrained='gone.pth', resume=checkpoint)
     assert config.resume and config.model.backbone.init_cfg is None
     assert config.model.backbone.norm_eval
-    # Where nothing was saved yet, it begins again.
+    # Without a checkpoint, it starts from the beginning.
     weights = tmp_path / 'backbone.pt'
     weights.touch()
     empty = tmp_path / 'empty'

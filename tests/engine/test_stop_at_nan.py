@@ -98,7 +98,7 @@ def test_infinite_gradients_alone_do_not_stop(tmp_path: Path, monkeypatch):
 
 
 def test_a_batch_of_several_branches_has_no_names():
-    """As of semi-supervised training."""
+    """As in semi-supervised training."""
     batch = dict(inputs=dict(sup=[]), data_samples=dict(sup=[]))
     with pytest.raises(UserError, match='The batch was without names'):
         StopAtNaNHook().after_train_iter(
@@ -291,7 +291,7 @@ def test_a_learning_rate_is_bad_from_the_beginning(tmp_path: Path):
 
 @HOOKS.register_module()
 class Writes(Hook):
-    """A hook of somebody else, called last, that writes into the second checkpoint."""
+    """A foreign hook, called last, that writes into the second checkpoint."""
 
     priority = 'LOWEST'
 

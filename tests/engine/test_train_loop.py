@@ -1,4 +1,4 @@
-"""Iteration-based training that was stopped and resumed is the training that was not stopped."""
+"""Resuming a stopped iteration-based run gives the same results as not stopping it."""
 
 import multiprocessing
 from pathlib import Path
@@ -128,7 +128,7 @@ def test_a_finished_run_is_finished(tmp_path: Path, loaded: list[Tensor]):
     assert not loaded and set(multiprocessing.active_children()) <= before
 
 
-def test_workers_end_with_the_training(tmp_path: Path):
+def test_workers_end_with_the_run(tmp_path: Path):
     before = set(multiprocessing.active_children())
     train(load_with(toy_iterations(tmp_path), 2, persistent=True))
     assert set(multiprocessing.active_children()) <= before

@@ -1,4 +1,4 @@
-"""What a run leaves in its folder, and what may be done there again."""
+"""Contents of a run's folder, and starting there again."""
 
 import contextlib
 import errno
@@ -34,7 +34,7 @@ def _run(folder: Path, pointer: str) -> Path:
     return checkpoint
 
 
-def test_the_latest_checkpoint_is_found_whatever_the_pointer_says(tmp_path: Path):
+def test_the_latest_checkpoint_is_found_whatever_the_pointer(tmp_path: Path):
     assert latest_checkpoint(tmp_path) is None
     checkpoint = _run(tmp_path, 'somewhere/else/epoch_2.pth')
     save(tmp_path / 'epoch_10.pth')

@@ -16,7 +16,7 @@ def narrow_config(name: str, arch: dict) -> Config:
     config = models.narrow(ptnt_mm.get_config(name), arch)
     config.model.backbone.drop_path_rate = 0.0
     if 'rcnn' in (config.model.get('test_cfg') or {}):
-        # Of 80 classes, none is likely.
+        # None of 80 classes is likely.
         config.model.test_cfg.rcnn.score_thr = 0.001
     if name.startswith('upernet'):
         config.model.decode_head.in_channels = list(arch['outer_dims'])

@@ -19,17 +19,17 @@ from ptnt_mm.api.exporting import export
 from ptnt_mm.cli.export import main
 from ptnt_mm.cli.infer import main as infer
 from ptnt_mm.deploy import Deployed
-from ptnt_mm.deploy.about import read_about
+from ptnt_mm.deploy.export_info import read_export_info
 from ptnt_mm.deploy.pixels import prepared
-from ptnt_mm.deploy.runtimes import load
+from ptnt_mm.deploy.runtimes import load_exported
 from ptnt_mm.export.comparison import compare
+from ptnt_mm.export.end_to_end import build_network
 from ptnt_mm.export.evaluation import DeployedModel
 from ptnt_mm.export.formats import OLDEST_TORCH, take_graph, to_onnx, write_program
-from ptnt_mm.export.networks import build_network
 from ptnt_mm.utils.errors import UserError
 
 from .models import decided_model, narrow_config
-from .test_networks import photograph
+from .test_end_to_end import photograph
 
 pytest.importorskip('mmdet')
 pytest.importorskip('onnxscript')
@@ -65,8 +65,8 @@ def folder(config: Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_file_says_what_it_is(folder: Path):
-    about = read_about(folder / 'x.onnx')
+def test_the_file_contains_facts_about_itself(folder: Path):
+    about = read_export_info(folder / 'x.onnx')
     assert about.task == 'detection' and tuple(about.classes) == CLASSES
     assert about.size == [192, 256] and about.scale == [256, 192]
     assert set(about.thresholds) == {'score', 'overlap', 'boxes', 'mask'}
@@ -88,7 +88,7 @@ def test_only_standard_operators_are_used(folder: Path):
     assert json.loads(entry.value)['task'] == 'detection'
 
 
-def test_runtimes_find_the_same(folder: Path):
+def test_runtimes_agree(folder: Path):
     photo = folder / 'photos' / '1.png'
     found = Deployed(folder / 'x.onnx')(photo)
     assert found.boxes.shape == (len(found.scores), 4) and len(found.scores) > 3
@@ -123,23 +123,23 @@ def test_the_command_writes_what_its_flags_say(
         pytest.importorskip('openvino')
     monkeypatch.chdir(folder)
     whole = Path('x.onnx')
-    body = whole.read_bytes()[: read_about(whole).length]
+    body = whole.read_bytes()[: read_export_info(whole).length]
     monkeypatch.setattr(exporting, 'take_graph', lambda *args, **options: None)
     monkeypatch.setattr(exporting, 'to_onnx', lambda *args: body)
     if out.name == 'half.xml':
         # At other sizes, halves flip the suppression of some of these random boxes.
         monkeypatch.setattr(exporting, 'sizes_to_check', lambda shape: [shape])
     assert main([*COMMAND, *words.split()]) == 0
-    about = read_about(out)
+    about = read_export_info(out)
     assert about.precision == precision
     assert out.read_bytes().count(stored) > 20
     inputs, _ = prepared(photograph(192, 256), about.scale, about.keep_ratio, about.size)
-    found, expected = (load(file, None)(inputs) for file in (out, whole))
+    found, expected = (load_exported(file, None)(inputs) for file in (out, whole))
     assert abs(found['scores'] - expected['scores']).mean() < 0.1
 
 
 def test_a_program_is_written_with_what_it_is(folder: Path):
-    about = read_about(folder / 'x.onnx')
+    about = read_export_info(folder / 'x.onnx')
     program = torch.export.export(torch.nn.ReLU(), (torch.ones(2),))
     write_program(folder / 'x.pt2', program, about)
     said = {'ptnt_mm.json': ''}
@@ -204,7 +204,7 @@ def test_a_file_of_other_weights_is_noticed(
 ):
     monkeypatch.chdir(folder)
     monkeypatch.setattr(exporting, 'take_graph', lambda *args, **options: None)
-    honest = load(folder / 'x.onnx', None)
+    honest = load_exported(folder / 'x.onnx', None)
 
     def moved(inputs: dict) -> dict:
         found = honest(inputs)
@@ -223,14 +223,14 @@ def test_int8_finds_nearly_the_same(folder: Path):
     from ptnt_mm.export.int8 import quantised
 
     file = folder / 'x.onnx'
-    about, run = read_about(file), load(file, None)
+    about, run = read_export_info(file), load_exported(file, None)
     inputs, _ = prepared(photograph(192, 256), about.scale, about.keep_ratio, about.size)
     body = quantised(file.read_bytes()[: about.length], [inputs])
     (folder / 'quantised.onnx').write_bytes(body)
     kinds = [node.op_type for node in onnx.load_from_string(body).graph.node]
     assert kinds.count('QuantizeLinear') > 20
     assert len(body) < 0.8 * about.length
-    before, after = (run(inputs), load(folder / 'quantised.onnx', None)(inputs))
+    before, after = (run(inputs), load_exported(folder / 'quantised.onnx', None)(inputs))
     assert abs(before['scores'] - after['scores']).mean() < 0.1
 
 
@@ -248,7 +248,7 @@ def test_int8_finds_nearly_the_same(folder: Path):
         ('y.onnx --int8', '--int8 and --calibrate FOLDER belong together'),
         ('y.onnx --calibrate photos', '--int8 and --calibrate FOLDER belong together'),
         ('y.onnx --int8 --calibrate none', 'there is no folder none'),
-        ('y.onnx --int8 --calibrate empty', 'empty holds no images'),
+        ('y.onnx --int8 --calibrate empty', 'empty contains no images'),
     ],
 )
 def test_what_cannot_work_is_said_before_the_work(
@@ -270,7 +270,7 @@ def test_what_cannot_work_is_said_before_the_work(
         ('--dynamic --format tflite', "invalid choice: 'tflite'"),
     ],
 )
-def test_a_command_line_that_says_too_little_or_too_much(
+def test_a_command_line_with_too_little_or_too_much(
     capsys: pytest.CaptureFixture, words: str, message: str
 ):
     with pytest.raises(SystemExit, match='2'):
@@ -311,12 +311,12 @@ def test_layers_that_pool_into_fixed_grids_take_any_size(tmp_path: Path):
     file.write_bytes(body)
     assert 'AveragePool(' not in repr(network), "the file is compared with mmseg's own layers"
     for size in [(128, 160), (97, 459), (520, 64)]:
-        differences = compare(load(file, None), network, photograph(*size), size)
+        differences = compare(load_exported(file, None), network, photograph(*size), size)
         assert differences.within(1e-3), differences
 
 
 def test_a_program_of_torch_takes_any_size(micro_arch: dict):
-    """With batch, height and width of its own: nothing of the example stays in the graph."""
+    """With another batch, height and width: the graph contains no constants of the example."""
     config = narrow_config('semantic_fpn_tnt_s_40k_ade20k', micro_arch)
     network = build_network(decided_model(config))
     program = take_graph(network, (64, 160), dynamic=True).module(check_guards=False)

@@ -17,11 +17,11 @@ import ptnt_mm
 CLASSES = ('ball', 'coin', 'crate', 'cup')
 
 NAME = 'demo_retinanet_ptnt_ti'
-"""Of the config that the checkpoint belongs to."""
+"""Class names in the config of the checkpoint."""
 
 MAP_CLASSES = ('background', *CLASSES)
 SEGMENTER = 'demo_semantic_fpn_ptnt_ti'
-"""Of the config that the segmenter's checkpoint belongs to."""
+"""Class names in the config of the segmenter's checkpoint."""
 
 ROOT = Path(__file__).parents[2]
 
@@ -72,7 +72,7 @@ def save(model: torch.nn.Module, config: Config, dataset_meta: dict, path: Path)
 
 
 def run_elsewhere(code: str, folder: Path) -> str:
-    """Run Python in a folder, as somebody does who installed the package; what it prints."""
+    """Run Python in a folder, as a user of the package does; return its output."""
     done = subprocess.run(
         [sys.executable, '-c', code],
         cwd=folder,

@@ -1,4 +1,4 @@
-"""Which names a model's classes get."""
+"""Names of a model's classes."""
 
 import pytest
 from mmengine.config import Config

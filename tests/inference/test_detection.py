@@ -8,8 +8,9 @@ import torch
 from mmengine.structures import InstanceData
 
 import ptnt_mm
+from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.inference.predictor import Predictor, load_predictor
-from ptnt_mm.models.pretrained import CheckpointError, read
+from ptnt_mm.models.pretrained import CheckpointError
 from ptnt_mm.utils.errors import UserError
 
 from .samples import CLASSES, NAME, photograph
@@ -95,7 +96,7 @@ def test_masks_are_run_lengths(detector: Predictor):
 def test_the_checkpoint_of_another_model_is_refused(checkpoint: Path, tmp_path: Path):
     with pytest.raises(CheckpointError, match='does not fit the model.*set num_classes'):
         load(checkpoint, **{'model.bbox_head.num_classes': 7})
-    part = read(checkpoint)
+    part = read_checkpoint(checkpoint)
     del part['state_dict']['backbone.outer_pos']
     torch.save(part, tmp_path / 'part.pth')
     with pytest.raises(CheckpointError, match='lacks 1 weights: backbone.outer_pos'):
@@ -111,7 +112,7 @@ def test_the_checkpoint_of_another_model_is_refused(checkpoint: Path, tmp_path: 
         ),
         ({'model.backbone.arch': 'tini'}, 'unknown arch'),
         ({'model.bbox_head.type': 'RetinaHaed'}, "did you mean 'RetinaHead'"),
-        (dict(test_dataloader=None), 'lacks test_dataloader: give a whole config'),
+        (dict(test_dataloader=None), 'lacks test_dataloader: give a complete config'),
         (dict(device='cuda:99'), "device 'cuda:99' cannot be used here"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What an evaluation keeps: which settings of which host ask for it."""
+"""Outputs of an evaluation: the settings of each host for them."""
 
 import pickle
 from pathlib import Path
@@ -103,7 +103,7 @@ def test_what_is_no_map_is_kept_as_it_is(tmp_path: Path):
 
 
 def dumped(sample: dict, file: Path) -> dict:
-    """What the pickle of one sample holds."""
+    """The content of the pickle of one sample."""
     metric = DumpMaps(str(file))
     metric.process({}, [sample])
     metric.evaluate(1)

@@ -94,7 +94,7 @@ def test_classes_are_written_on_a_classifiers_images(tmp_path: Path):
 
 
 def test_an_image_that_cannot_be_read_is_not_drawn(tmp_path: Path):
-    """Hours of training may lie behind the first evaluation."""
+    """The first evaluation may come after hours of training."""
     (tmp_path / 'cut.png').write_bytes(b'')
     sample = SimpleNamespace(img_path=str(tmp_path / 'cut.png'))
     DrawValidationHook().after_val_iter(SimpleNamespace(iter=1), 0, outputs=[sample])

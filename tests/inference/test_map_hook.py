@@ -76,7 +76,7 @@ def test_what_is_missing_or_does_not_fit(hook: DrawHook, tmp_path: Path):
     cut.write_bytes(file.read_bytes()[:40])
     large = black(tmp_path / 'large.png', (9, 9))
     for sample, message in (
-        (sample_of(file), 'neither a pred_sem_seg, as segmenters do, .*: leave it out'),
+        (sample_of(file), 'neither pred_sem_seg, as segmenters do, .*: leave it out'),
         (sample_of(None, pred_sem_seg=1), 'needs the img_path of each image: name it in the meta'),
         (sample_of(cut, pred_sem_seg=1), r'cut\.png (is not an image|cannot be read)'),
         (sample_of(tmp_path / 'none.png', pred_sem_seg=1), r'none\.png cannot be read: .*No such'),

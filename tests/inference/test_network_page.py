@@ -10,12 +10,12 @@ from configs.models import build
 
 import ptnt_mm
 from ptnt_mm.api import visualize
-from ptnt_mm.checkpoints.errors import CheckpointError
+from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.inference import network_page
 from ptnt_mm.inference.images import encode_image
 from ptnt_mm.inference.network import Network, load_network
-from ptnt_mm.inference.network_figures import SECTIONS
+from ptnt_mm.inference.page_sections import SECTIONS
 from ptnt_mm.utils.errors import UserError
 
 from .samples import CLASSES, NAME, SEGMENTER, photograph, save, write_segmenter
@@ -82,7 +82,7 @@ def test_the_best_classes(tmp_path: Path):
     # The weights of a backbone are enough to look into it.
     torch.save(model.backbone.state_dict(), tmp_path / 'backbone.pth')
     network = load_network(config, str(tmp_path / 'backbone.pth'), 'cpu')
-    assert 'holds no weights of this head' in network.predict(IMAGE).note
+    assert 'contains no weights of this head' in network.predict(IMAGE).note
     weights = model.backbone.state_dict().items()
     assert all(torch.equal(network.model.backbone.state_dict()[key], x) for key, x in weights)
 

@@ -1,4 +1,4 @@
-"""What hooks record of a network, against its own forward pass and its eager attention."""
+"""Recordings of hooks, compared with the network's forward pass and its eager attention."""
 
 import pytest
 import torch
@@ -25,16 +25,18 @@ def look(model: torch.nn.Module) -> tuple[Recording, Tensor]:
 
 @pytest.fixture
 def eager_weights(monkeypatch) -> list[Tensor]:
-    """What eager attentions compute, (1, heads, N, M) for each block that runs."""
+    """Weights of eager attention, (1, heads, N, M) for each block that runs."""
     weights = []
 
-    def write_down(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float) -> Tensor:
+    def explicit_attention(
+        q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float
+    ) -> Tensor:
         identity = torch.eye(k.shape[2]).expand(*k.shape[:3], -1)
         weights.append(original(q, k, identity, bias, dropout))
         return original(q, k, v, bias, dropout)
 
-    original = attention.write_down
-    monkeypatch.setattr(attention, 'write_down', write_down)
+    original = attention.explicit_attention
+    monkeypatch.setattr(attention, 'explicit_attention', explicit_attention)
     return weights
 
 
@@ -120,7 +122,7 @@ def test_maps_are_forward_tokens_put_in_place(micro_arch, kind: str):
     with torch.no_grad():
         tokens = model.forward_tokens(image)
     if kind == 'PyramidTNT':
-        # Behind its last nested block, a stage leaves its words as they are.
+        # After its last nested block, a stage leaves its words unchanged.
         nested = list({block.stage: block for block in recording.nested()}.values())
         shown = recording.shown()
     else:

@@ -1,4 +1,4 @@
-"""What becomes of images, videos and Ctrl-C, with a predictor that finds the same everywhere."""
+"""Images, videos and Ctrl-C, with a predictor that always gives the same result."""
 
 import errno
 import json
@@ -84,7 +84,7 @@ def test_pictures_keep_their_names(place: Path, capsys: pytest.CaptureFixture):
             read_image(place / 'out' / 'drawn' / name), 255 - read_image(place / 'in' / name)
         )
     printed = capsys.readouterr()
-    assert printed.out.startswith('Looked at 3 images. Predictions: out/predictions.json  drawn: ')
+    assert printed.out.startswith('Processed 3 images. Predictions: out/predictions.json  drawn: ')
     assert 'Skipped, no images: notes.txt' in printed.err
 
 
@@ -112,7 +112,7 @@ def test_ctrl_c_keeps_what_was_found(place: Path, capsys: pytest.CaptureFixture)
     out = place / 'work_dirs' / 'infer' / 'in'
     assert len(predictions(out)['images']) == len(list((out / 'drawn').iterdir())) == 3
     printed = capsys.readouterr()
-    assert 'Looked at 3 images. Predictions: work_dirs/infer/in/predictions.json' in printed.out
+    assert 'Processed 3 images. Predictions: work_dirs/infer/in/predictions.json' in printed.out
     assert printed.err.endswith('Stopped.\n')
 
 
@@ -131,7 +131,7 @@ def test_results_below_the_images(place: Path, capsys: pytest.CaptureFixture):
     assert len(predictions(place / 'in' / 'found')['images']) == 1
     for source in ('in/found/drawn', 'in/found/drawn/a.png'):
         assert infer(source, '--out', 'in/found', '--overwrite') == 1
-        assert 'lies in in/found/drawn, which is replaced' in capsys.readouterr().err
+        assert 'is inside in/found/drawn, which is replaced' in capsys.readouterr().err
     assert (place / 'in' / 'found' / 'drawn' / 'a.png').is_file()
 
 
@@ -152,7 +152,7 @@ def test_a_video(place: Path, capsys: pytest.CaptureFixture):
     drawn = open_video(place / 'out' / 'drawn' / 'clip.mp4')
     assert (drawn.fps, drawn.announced) == (12.5, 3)
     assert [frame.shape for frame in drawn] == [(64, 96, 3)] * 3
-    assert 'Looked at 3 images.' in capsys.readouterr().out
+    assert 'Processed 3 images.' in capsys.readouterr().out
 
 
 def test_ctrl_c_keeps_the_frames_so_far(place: Path):
@@ -186,7 +186,7 @@ def test_a_window_that_is_closed_ends_the_video(place: Path, monkeypatch: pytest
     ('words', 'message'),
     [
         (('gone.jpg',), 'there is no image, folder or video gone.jpg'),
-        (('in',), 'in holds no images and 0 other files'),
+        (('in',), 'in contains no images and 0 other files'),
         (('97',), 'there is no webcam 97'),
         (('in', '--score-thr', '30'), '--score-thr 30.0: expected a value from 0 to 1'),
         (('x.pth', '--show'), '--show is for a video or a webcam'),
@@ -213,7 +213,7 @@ def test_unsafe_loading_is_refused(place: Path, monkeypatch, capsys: pytest.Capt
     assert 'TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1' in capsys.readouterr().err
 
 
-def test_a_model_without_class_names_says_so(place: Path, monkeypatch, capsys):
+def test_missing_class_names_are_reported(place: Path, monkeypatch, capsys):
     monkeypatch.setattr(Same, 'classes', None)
     assert infer(save(place / 'in' / 'a.png')) == 0
     assert 'NO CLASS NAMES' in capsys.readouterr().err

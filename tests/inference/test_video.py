@@ -73,7 +73,7 @@ def test_a_video_that_ends_early_is_named(tmp_path: Path):
     assert 0 < frames < 15
     with pytest.raises(UserError, match=f'x.avi ends after {frames} of 20 frames'):
         video.check_end(frames)
-    with pytest.raises(UserError, match='x.avi gives no frame'):
+    with pytest.raises(UserError, match='x.avi has no readable frame'):
         video.check_end(0)
 
 

@@ -2,7 +2,7 @@
 
 Re-derived from the formulas in its C++ and CUDA sources; only the edge of a map needs care. Between
 row 0 and row -1 a map fades to 0, and so beyond its last row. A point exactly on row -1, or on the
-row behind the last plus one, counts as outside for deformable convolution and attention: neither
+row after the last plus one, counts as outside for deformable convolution and attention: neither
 value nor slope. For roi_align it counts as inside, and the border's values continue up to there.
 """
 
@@ -130,7 +130,7 @@ def roi_align(maps, rois, grad_output, scale, ratio, mode, aligned):
         maps: (B, C, H, W).
         rois: (N, 5).
         grad_output: (N, C, h, w).
-        scale: From the rois' coordinates to those of the maps.
+        scale: Factor from the rois' coordinates to those of the maps.
         ratio: Rows and columns of samples in a bin, above 0.
         mode: 'avg' or 'max'.
         aligned: Whether pixel centers are at half coordinates.

@@ -1,4 +1,4 @@
-"""How our extension gets into mmcv, and stays out where it must not be."""
+"""Installation of our extension into mmcv, and its limits."""
 
 import importlib.metadata
 import importlib.util
@@ -107,7 +107,7 @@ def test_somebody_elses_file_stays(mmcv_folder, action):
     assert place.source().kind == place.FOREIGN
 
 
-def test_says_what_is_missing_or_of_another_version(mmcv_folder, monkeypatch, capsys):
+def test_missing_packages_and_other_versions_are_reported(mmcv_folder, monkeypatch, capsys):
     (mmcv_folder / 'version.py').write_text("__version__ = '2.2.0'\n")
     assert main(['install']) == 1
     assert 'mmcv 2.2.0 is not >=2.1,<2.2' in capsys.readouterr().err
@@ -141,7 +141,7 @@ def test_the_offer_is_for_one_module_and_made_once(monkeypatch):
     place.offer()
     offers = [finder for finder in sys.meta_path if finder is place._Offer]
     assert len(offers) == 1
-    # Behind Python's own finders, so that a compiled extension comes first.
+    # After Python's finders, so that a compiled extension comes first.
     assert sys.meta_path.index(place._Offer) > sys.meta_path.index(PathFinder)
     assert place._Offer.find_spec('mmcv._ext').origin == str(place.EXTENSION)
     for name in ('mmcv', '_ext', 'mmcv._ext2', 'torchvision._C'):
@@ -184,7 +184,7 @@ except NotImplementedError as error:
     assert 'nms_rotated' in done.stdout and 'mmcv==2.1.0' in done.stdout
 
 
-def test_the_file_says_so_when_we_are_gone(tmp_path):
+def test_the_file_reports_that_ptnt_mm_is_gone(tmp_path):
     if any(name.startswith('ptnt_mm') for name in _installed_names()):
         pytest.skip('ptnt_mm is installed, not only on the path')
     done = python('import mmcv.ops', lite(tmp_path))

@@ -1,4 +1,4 @@
-"""Weights and images behind the numbers in ``tests/data/golden``.
+"""Weights and images for the numbers in ``tests/data/golden``.
 
 Every tensor is a function of its key, its shape and a seed. Implementations that agree on keys and
 shapes therefore have the same weights, without a file of weights.

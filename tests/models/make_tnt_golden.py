@@ -1,4 +1,4 @@
-"""What timm's TNT computes, for ``tests/data/golden``. Where timm is installed, run from ``tests``:
+"""Outputs of timm's TNT, for ``tests/data/golden``. With timm installed, run from ``tests``:
 
     python -m models.make_tnt_golden
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from ptnt_mm.engine.complexity import build
+from ptnt_mm.engine.complexity import build_by_name
 from ptnt_mm.models import CPVT, TNT, PlainClassifier, PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.models.archs import ARCHS, CPVT_ARCHS, TNT_ARCHS, full_names
 from ptnt_mm.zoo import config_names
@@ -38,7 +38,7 @@ def test_classifiers_take_aliases():
 )
 def test_complexity_takes_aliases(alias, name):
     with torch.device('meta'):
-        assert shapes(build(alias)) == shapes(build(name))
+        assert shapes(build_by_name(alias)) == shapes(build_by_name(name))
 
 
 @pytest.mark.parametrize(('cls', 'word', 'archs'), CLASSES)

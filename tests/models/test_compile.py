@@ -11,7 +11,7 @@ from torch.export import Dim
 from torch.torch_version import TorchVersion
 
 from ptnt_mm.models import CPVT, TNT, PyramidTNT, TransposedConvNeck
-from ptnt_mm.models.layers.cpu_attention import fold
+from ptnt_mm.models.layers.biased_attention import fold
 from ptnt_mm.models.layers.position import Factors
 
 from . import golden
@@ -68,7 +68,7 @@ def test_dynamic_sizes(build_shallow):
 
 
 def test_the_folded_bias_is_one_graph():
-    """What runs on a GPU, in lower precisions and with dropout of attention."""
+    """The form for a GPU, lower precisions and dropout of attention."""
     torch._dynamo.reset()
     q, k, v = torch.randn(3, 2, 2, 6, 4)
     factors = Factors(torch.randn(1, 2, 6, 4), torch.eye(2), torch.randn(3, 2))

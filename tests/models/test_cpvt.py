@@ -33,7 +33,7 @@ def test_one_set_of_weights_for_every_size():
 
 @pytest.mark.parametrize('position', POSITIONS)
 @torch.inference_mode()
-def test_permuted_tokens_give_permuted_outputs_where_nothing_tells_positions(position):
+def test_permuted_tokens_give_permuted_outputs_without_positions(position):
     """Patches of the image change places; outputs follow them without positions alone."""
     model, image = build(position=position), golden.image(1, 64, 64)
     order = torch.randperm(16)
@@ -147,12 +147,12 @@ def test_freezing_takes_the_pegs_with_their_blocks():
         (dict(arch=ARCH | dict(heads=3)), 'width 16 does not divide into 3 outer heads'),
         (dict(position='relative'), "unknown position 'relative'"),
         (dict(position=dict(type='pge')), "unknown position 'pge': did you mean 'peg'?"),
-        (dict(position=dict(type='peg', kernel=3)), "position 'peg' has no option kernel: its opt"),
-        (dict(position=dict(type='none', blocks=(0,))), "'none' has no option blocks: its options"),
+        (dict(position=dict(type='peg', kernel=3)), "position 'peg' has no option kernel"),
+        (dict(position=dict(type='none', blocks=(0,))), "'none' has no option blocks: expected"),
         (dict(position=dict(type='peg', blocks=(3,))), 'blocks of a PEG are (3,): expected some'),
         (dict(position=dict(type='peg', blocks=())), 'blocks of a PEG are ()'),
         (dict(position=dict(type='peg', kernel_size=4)), 'kernel_size of a PEG is 4: expected an'),
-        (dict(arch=ARCH | dict(dim=18, heads=2), position='sinusoidal'), 'divides by 4, not 18'),
+        (dict(arch=ARCH | dict(dim=18, heads=2), position='sinusoidal'), 'the width is 18'),
     ],
     ids=str,
 )
@@ -173,5 +173,5 @@ def test_class_tokens_in_the_place_of_maps(out_indices: tuple[int, ...]):
 def test_class_tokens_that_are_not_there():
     with pytest.raises(ValueError, match="unknown out_type 'cls': .*cls_token"):
         CPVT(ARCH, out_type='cls')
-    with pytest.raises(ValueError, match='there is none, so average the map'):
+    with pytest.raises(ValueError, match='no class token, so average the map'):
         CPVT(ARCH, with_cls_token=False, out_type='cls_token')

@@ -1,4 +1,4 @@
-"""What the whole published detector takes on a CPU, in a process of its own."""
+"""Memory of the complete published detector on a CPU, in a separate process."""
 
 import subprocess
 import sys

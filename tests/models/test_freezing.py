@@ -1,4 +1,4 @@
-"""What ``frozen_stages``, ``norm_cfg`` and ``norm_eval`` freeze, and what they do not."""
+"""Parts that ``frozen_stages``, ``norm_cfg`` and ``norm_eval`` freeze, and those they do not."""
 
 import pytest
 import torch

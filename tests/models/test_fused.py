@@ -12,7 +12,7 @@ from mmengine.model import ExponentialMovingAverage
 from torch import Tensor
 
 from ptnt_mm.models import PyramidTNT
-from ptnt_mm.models.layers import cpu_attention
+from ptnt_mm.models.layers import biased_attention
 
 from . import golden
 
@@ -25,7 +25,7 @@ SIZES = [
 @pytest.fixture(autouse=True)
 def _no_image_is_small(monkeypatch):
     """The form that is taken at the size of detection: small images would be as published."""
-    monkeypatch.setattr(cpu_attention, 'FEW_LOGITS', 0)
+    monkeypatch.setattr(biased_attention, 'FEW_LOGITS', 0)
 
 
 def pair(arch: str, **options) -> tuple[PyramidTNT, PyramidTNT]:

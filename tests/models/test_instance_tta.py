@@ -24,7 +24,7 @@ def merger() -> InstanceTTAModel:
 
 
 def view(boxes: list[list[float]], scores: list[float], direction: str | None) -> DetDataSample:
-    """What a detector says of the image, or of its mirror image: masks fill their boxes."""
+    """Predictions for the image, or for its mirror image: masks fill their boxes."""
     masks = torch.zeros(len(boxes), HEIGHT, WIDTH, dtype=torch.bool)
     for mask, (left, top, right, bottom) in zip(masks, boxes, strict=True):
         mask[int(top) : int(bottom), int(left) : int(right)] = True

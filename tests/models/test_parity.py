@@ -60,7 +60,7 @@ def sampled(tokens: Tensor, hw: tuple[int, int], steps: int) -> Tensor:
 
 
 def measured(model: PyramidTNTClassifier, image: Tensor) -> dict[str, Tensor]:
-    """What golden files hold, of this model."""
+    """The golden values of this model."""
     found = {'logits': model(image)}
     for i, (inner, outer, hw) in enumerate(model.forward_tokens(image)):
         tokens = hw[0] * hw[1]

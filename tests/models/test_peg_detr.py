@@ -17,7 +17,7 @@ def peg() -> MaskedPEG:
 
 
 def padded(rows: int, columns: int) -> torch.Tensor:
-    """A mask (1, 24) of a map whose image fills so many rows and columns."""
+    """A mask (1, 24) of a map whose image fills the given rows and columns."""
     mask = torch.ones(1, *HW, dtype=torch.bool)
     mask[:, :rows, :columns] = False
     return mask.flatten(1)

@@ -13,7 +13,7 @@ from . import golden
 
 POSITIONS = ['learned', 'relative', 'sinusoidal', 'peg', 'none']
 TABLES = {'learned_and_relative': (1, 4), 'learned': (1, 0), 'relative': (0, 4)}
-"""How many tables of sentences and of pairs each has; the others have none."""
+"""Number of tables of sentences and of pairs for each; the others have none."""
 
 
 @pytest.mark.parametrize('position', ['learned_and_relative', *POSITIONS])

@@ -12,7 +12,7 @@ import torch
 from mmengine.model import PretrainedInit
 from torch import nn
 
-from ptnt_mm.checkpoints.read import cache_path
+from ptnt_mm.checkpoints.read import cache_path, read_checkpoint
 from ptnt_mm.models import CPVT, TNT, PyramidTNT, PyramidTNTClassifier, weight_names
 from ptnt_mm.models.identity import identify, looks_like
 from ptnt_mm.models.layers.position import (
@@ -26,7 +26,6 @@ from ptnt_mm.models.pretrained import (
     adapt,
     find_state_dict,
     load_pretrained,
-    read,
     split_prefix,
 )
 
@@ -134,13 +133,13 @@ def test_entries_in_order():
 
 
 def test_no_weights_at_all():
-    with pytest.raises(CheckpointError, match='holds no weights.*found epoch, optimizer'):
+    with pytest.raises(CheckpointError, match='contains no weights.*found epoch, optimizer'):
         find_state_dict({'epoch': 3, 'optimizer': {}})
 
 
 @pytest.mark.parametrize('strange', ['text', 3, [1], None])
 def test_entries_of_another_kind(tmp_path, strange):
-    with pytest.raises(CheckpointError, match='holds no weights'):
+    with pytest.raises(CheckpointError, match='contains no weights'):
         find_state_dict({'model': strange, 'state_dict': strange})
     hub = {'runtime_info': strange}
     for name, entries in {
@@ -151,7 +150,7 @@ def test_entries_of_another_kind(tmp_path, strange):
         path = saved(tmp_path / 'a.pth', {'state_dict': {'w': torch.ones(1)}, **entries})
         kind = type(strange).__name__
         with pytest.raises(CheckpointError, match=rf'a\.pth: .*{name} is a {kind}, not a dict'):
-            read(path)
+            read_checkpoint(path)
 
 
 @pytest.mark.parametrize(
@@ -249,14 +248,14 @@ def test_safetensors_not_installed(tmp_path, monkeypatch):
     path.write_bytes(b'\x00{}')
     monkeypatch.setitem(__import__('sys').modules, 'safetensors', None)
     with pytest.raises(CheckpointError, match='pip install safetensors'):
-        read(path)
+        read_checkpoint(path)
 
 
 def test_damaged_safetensors(tmp_path):
     path = tmp_path / 'tiny.safetensors'
     path.write_bytes(b'\xff' * 64)
     with pytest.raises(CheckpointError, match='is not a safetensors file'):
-        read(path)
+        read_checkpoint(path)
 
 
 def test_half_precision_weights(backbone, tiny):
@@ -322,7 +321,7 @@ def test_head_of_another_number_of_classes_is_unused(tiny):
 
 
 class Scaled(nn.Module):
-    """A position encoding with a weight of its own, as in docs/extend.md."""
+    """A position encoding with an additional weight, as in docs/extend.md."""
 
     pretrained_may_lack = ('scale',)
 
@@ -347,7 +346,7 @@ def test_a_part_may_bring_weights_that_the_file_lacks(tiny, monkeypatch):
     assert model.stages[0].position.scale.item() == 3
     assert model(torch.zeros(1, 3, 64, 64))[0].isfinite().all()
     monkeypatch.setattr(Scaled, 'pretrained_may_lack', ())
-    with pytest.raises(CheckpointError, match='lacks 4 weights.*names its new weights in pretr'):
+    with pytest.raises(CheckpointError, match='lacks 4 weights.*lists its new weights in pretr'):
         load_pretrained(model, tiny)
 
 
@@ -453,7 +452,7 @@ def test_stored_config_is_only_text(tmp_path, tiny):
     path = saved(tmp_path / 'a.pth', attacks.store_config({'state_dict': as_detector(tiny)}, text))
     model = PyramidTNT('tiny', init_cfg=dict(type='Pretrained', checkpoint=str(path)))
     model.init_weights()
-    assert read(path)['meta']['cfg'] == text
+    assert read_checkpoint(path)['meta']['cfg'] == text
     assert not canary.exists()
 
 
@@ -470,7 +469,7 @@ def test_init_cfg_refuses_forced_unsafe_loading(tmp_path, monkeypatch):
 @pytest.mark.parametrize('kind', ['.pth', '.safetensors'])
 def test_missing_file(tmp_path, kind):
     with pytest.raises(CheckpointError, match=rf'gone{kind}: no such file'):
-        read(tmp_path / f'gone{kind}')
+        read_checkpoint(tmp_path / f'gone{kind}')
 
 
 @pytest.fixture
@@ -498,9 +497,9 @@ def server(tmp_path, monkeypatch):
 def test_address_is_fetched_once(server):
     address, folder, _ = server
     path = saved(folder / 'w.pth', {'w': torch.ones(2)})
-    assert read(f'{address}/w.pth?download=1')['w'].eq(1).all()
+    assert read_checkpoint(f'{address}/w.pth?download=1')['w'].eq(1).all()
     path.unlink()
-    assert read(f'{address}/w.pth?download=1')['w'].eq(1).all()
+    assert read_checkpoint(f'{address}/w.pth?download=1')['w'].eq(1).all()
 
 
 def test_one_name_at_two_addresses(server):
@@ -509,7 +508,7 @@ def test_one_name_at_two_addresses(server):
         (folder / name).mkdir()
         saved(folder / name / 'epoch_12.pth', {'w': torch.full((2,), float(number))})
     for number, name in enumerate(('one', 'two')):
-        assert read(f'{address}/{name}/epoch_12.pth')['w'].eq(number).all()
+        assert read_checkpoint(f'{address}/{name}/epoch_12.pth')['w'].eq(number).all()
 
 
 def in_torchs_hub(hub, weights):
@@ -522,7 +521,7 @@ def in_torchs_hub(hub, weights):
 
 def test_file_that_torch_fetched_is_used(server):
     name = in_torchs_hub(server[2], {'w': torch.ones(2)})
-    assert read(f'{server[0]}/{name}')['w'].eq(1).all()
+    assert read_checkpoint(f'{server[0]}/{name}')['w'].eq(1).all()
 
 
 def test_file_of_another_digest_is_not_used(server):
@@ -530,7 +529,7 @@ def test_file_of_another_digest_is_not_used(server):
     name = in_torchs_hub(hub, {'w': torch.ones(2)})
     saved(hub / 'checkpoints' / name, {'w': torch.zeros(3)})
     saved(folder / name, {'w': torch.ones(2)})
-    assert read(f'{address}/{name}')['w'].eq(1).all()
+    assert read_checkpoint(f'{address}/{name}')['w'].eq(1).all()
 
 
 def test_attack_from_an_address(server, tmp_path):
@@ -538,26 +537,26 @@ def test_attack_from_an_address(server, tmp_path):
     canary = tmp_path / 'canary'
     attacks.write_zip(folder / 'bad.pth', attacks.os_system(canary))
     with pytest.raises(CheckpointError, match=r'refused.*it came from http.*delete it'):
-        read(f'{address}/bad.pth')
+        read_checkpoint(f'{address}/bad.pth')
     assert not canary.exists()
 
 
 @pytest.mark.parametrize('path', ['/gone.pth', ':1/w.pth'])
-def test_unreachable_address_says_what_to_do(server, path):
+def test_unreachable_address_is_explained(server, path):
     address, _, hub = server
     if path.startswith(':'):
         address = 'http://127.0.0.1'  # where nobody listens
     with pytest.raises(CheckpointError, match=rf'cannot be downloaded.*put it at {hub}'):
-        read(address + path)
+        read_checkpoint(address + path)
     saved(cache_path(address + path), {'w': torch.ones(1)})
-    assert 'w' in read(address + path)
+    assert 'w' in read_checkpoint(address + path)
 
 
 def test_address_without_a_file(server):
     with pytest.raises(CheckpointError, match='names no file'):
-        read(f'{server[0]}/')
+        read_checkpoint(f'{server[0]}/')
 
 
 def test_unknown_scheme():
     with pytest.raises(CheckpointError, match='s3:// cannot be read; download the file'):
-        read('s3://bucket/w.pth')
+        read_checkpoint('s3://bucket/w.pth')

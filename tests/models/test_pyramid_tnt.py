@@ -1,4 +1,4 @@
-"""What the backbone promises to those who call it."""
+"""The interface of the backbone."""
 
 import copy
 import math

@@ -32,7 +32,7 @@ def test_built_from_a_config():
 
 
 def test_found_from_mmdet_and_mmseg():
-    """In a process of its own: looking there imports all of mmdet and mmseg."""
+    """In a separate process, because the lookup imports all of mmdet and mmseg."""
     run = subprocess.run(
         [sys.executable, '-W', 'ignore', '-c', FROM_THE_HOSTS], capture_output=True, text=True
     )

@@ -45,10 +45,10 @@ def test_places_are_normalised_over_their_channels():
 @pytest.mark.parametrize(
     ('strides', 'message'),
     [
-        ((), 'out_strides is (): expected rising numbers'),
-        (4, 'out_strides is 4: expected whole numbers above 0'),
-        ((0, 4), 'out_strides is (0, 4): expected whole numbers above 0'),
-        ((8, 4), 'out_strides is (8, 4): expected rising numbers'),
+        ((), 'out_strides is (): expected increasing numbers'),
+        (4, 'out_strides is 4: expected integers above 0'),
+        ((0, 4), 'out_strides is (0, 4): expected integers above 0'),
+        ((8, 4), 'out_strides is (8, 4): expected increasing numbers'),
         ((8, 24), 'strides 16 and 24: expected a power of 2 between them'),
         ((6,), 'strides 6 and 16: expected a power of 2 between them'),
     ],
@@ -61,8 +61,8 @@ def test_bad_strides(strides, message):
 @pytest.mark.parametrize(
     ('settings', 'message'),
     [
-        (dict(in_channels=[16]), 'in_channels is [16]: expected a whole number above 0'),
-        (dict(in_stride=0), 'in_stride is 0: expected a whole number above 0'),
+        (dict(in_channels=[16]), 'in_channels is [16]: expected an integer above 0'),
+        (dict(in_stride=0), 'in_stride is 0: expected an integer above 0'),
         (dict(in_channels=6), 'in_channels is 6: expected a multiple of 4, as they are halved 2'),
     ],
 )

@@ -94,7 +94,7 @@ def test_it_is_timms(size):
 
 @pytest.mark.parametrize('stored', [authors_weights, timms_weights, TNT.state_dict])
 @torch.inference_mode()
-def test_every_kind_of_checkpoint_loads_whole(stored, tmp_path):
+def test_every_kind_of_checkpoint_loads_completely(stored, tmp_path):
     original = build()
     file = tmp_path / 'tnt.pth.tar'
     torch.save({'epoch': 299, 'state_dict': stored(original)}, file)
@@ -145,7 +145,7 @@ def test_a_file_of_a_pyramid_is_refused_by_name(micro_arch):
     assert looks_like(authors_weights(model)) == looks_like(timms_weights(model))
 
 
-def test_no_download_says_what_to_do(monkeypatch, tmp_path):
+def test_a_failed_download_is_explained(monkeypatch, tmp_path):
     """As the configs' weights without a network: MMEngine would wait, or train from nothing."""
     monkeypatch.setattr(torch.hub, '_hub_dir', str(tmp_path))
 
@@ -292,17 +292,17 @@ def test_depths_of_parameters():
     [
         (dict(arch='smal'), "unknown arch 'smal': did you mean 'small'?"),
         (dict(arch={'depth': 2}), "missing=['inner_dim', 'inner_heads'"),
-        (dict(arch=ARCH | dict(depth=0)), "arch['depth'] is 0: expected a whole number above 0"),
+        (dict(arch=ARCH | dict(depth=0)), "arch['depth'] is 0: expected an integer above 0"),
         (dict(arch=ARCH | dict(words=25)), "arch['words'] is 25: expected 4, 16 or 64"),
         (dict(arch=ARCH | dict(outer_heads=5)), 'outer width 32 does not divide into 5 outer'),
         (dict(arch=ARCH | dict(inner_heads=3)), 'inner width 8 does not divide into 3 inner'),
         (dict(out_indices=-1), 'out_indices is -1: expected indices of blocks such as (-1,)'),
         (
             dict(out_indices=(2,)),
-            'out_indices is (2,): expected rising indices of blocks from 0 to 1',
+            'out_indices is (2,): expected increasing indices of blocks from 0 to 1',
         ),
-        (dict(out_indices=(-3,)), 'out_indices is (-3,): expected rising'),
-        (dict(out_indices=(1, 0)), 'out_indices is (1, 0): expected rising'),
+        (dict(out_indices=(-3,)), 'out_indices is (-3,): expected increasing'),
+        (dict(out_indices=(1, 0)), 'out_indices is (1, 0): expected increasing'),
         (dict(pretrain_img_size=100), 'pretrain_img_size is 100: expected a multiple of 16'),
         (dict(pretrain_img_size=224.0), 'pretrain_img_size is 224.0: expected a multiple of 16'),
         (

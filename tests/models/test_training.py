@@ -67,7 +67,7 @@ def test_recomputing_gives_the_same_gradients(build_micro, attention):
 
 @pytest.mark.parametrize('attention', ['eager', 'fused'])
 def test_gradients_keep_their_direction_under_bfloat16_autocast(attention):
-    """Running statistics, since behind batch statistics a convolution's bias has none."""
+    """Running statistics, since before batch statistics a convolution's bias has no gradient."""
     model = PyramidTNT('tiny', attention=attention, drop_path_rate=0.0, norm_eval=True)
     gradients = []
     for autocast in (False, True):

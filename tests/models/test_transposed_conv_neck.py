@@ -18,7 +18,7 @@ def build(**options) -> TransposedConvNeck:
 
 
 def maps(height: int, width: int, batch: int = 1) -> list[torch.Tensor]:
-    """What a backbone gives for an image of this size."""
+    """Maps of a backbone for an image of this size."""
     return [
         torch.randn(batch, channels, math.ceil(height / stride), math.ceil(width / stride))
         for channels, stride in zip(CHANNELS, (8, 16, 32, 64), strict=True)

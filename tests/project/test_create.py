@@ -30,7 +30,7 @@ def files_of(root: Path) -> dict[Path, bytes]:
 
 @pytest.fixture
 def untried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Try no step of training, which takes seconds."""
+    """Try no training step, which takes seconds."""
     monkeypatch.setattr('ptnt_mm.project.create._memory', lambda folder: None)
 
 
@@ -110,7 +110,7 @@ def test_difficult_objects_are_crowds(untried, tmp_path: Path):
         (Wishes(backbone='NoSuchNetwork'), 'NoSuchNetwork'),
         (Wishes(weights='/nowhere.pth'), '/nowhere.pth'),
         (Wishes(weights='published'), 'ptnt_ti has none'),
-        (Wishes(task='instance'), 'boxes alone'),
+        (Wishes(task='instance'), 'only boxes'),
         (Wishes(format='cvat'), 'CVAT|annotations'),
     ],
 )
@@ -154,7 +154,7 @@ def test_the_command_shows_what_it_found_and_what_comes_next(untried, tmp_path: 
 
 def test_the_best_checkpoint_is_found_by_the_folder(tmp_path: Path):
     config = Config(dict(work_dir=str(tmp_path / 'work_dir')))
-    with pytest.raises(UserError, match='holds no checkpoint'):
+    with pytest.raises(UserError, match='contains no checkpoint'):
         checkpoint_to_use(config, None)
     (tmp_path / 'work_dir').mkdir()
     for name in ('epoch_3.pth', 'best_coco_bbox_mAP_epoch_2.pth'):

@@ -1,4 +1,4 @@
-"""Work dirs of trainings with their data and predictions, made up: no model is built."""
+"""Work dirs of runs with their data and predictions, made up: no model is built."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def annotations(truths=TRUTHS, classes=CLASSES, images=2, crowds=()) -> dict:
 
 
 def results(kind: str, found=FOUND, classes=CLASSES) -> list[dict]:
-    """What mmdet's CocoMetric writes of detections; of masks with their boxes, as it does."""
+    """Output of mmdet's CocoMetric for detections; masks come with their boxes."""
     entries = [
         dict(image_id=image, category_id=1 + classes.index(name), bbox=list(box), score=score)
         for image, name, box, score in found

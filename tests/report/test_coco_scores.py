@@ -61,13 +61,13 @@ def test_nothing_was_found(tmp_path: Path, truth):
 
 @pytest.mark.parametrize('found', [{'images': []}, [dict(score=1)], 'text'])
 def test_other_files_are_no_results(tmp_path: Path, truth, found):
-    with pytest.raises(UserError, match=r'found\.json does not hold results of these images'):
+    with pytest.raises(UserError, match=r'found\.json does not contain results for these images'):
         score_results(truth, write(tmp_path, found), 'bbox')
 
 
 def test_results_of_other_images(tmp_path: Path, truth):
     other = results('bbox', [(7, 'ball', (0, 0, 9, 9), 0.9)])
-    with pytest.raises(UserError, match='does not hold results of these images.*Remove it'):
+    with pytest.raises(UserError, match='does not contain results for these images.*Delete it'):
         score_results(truth, write(tmp_path, other), 'bbox')
 
 

@@ -67,7 +67,7 @@ def test_an_evaluation_that_fails_costs_the_scores_alone(tmp_path: Path, monkeyp
     assert said in page and 'id="detections"' in page, 'those of the other run'
 
 
-def test_two_runs_of_one_name_are_told_apart(tmp_path: Path):
+def test_two_runs_of_one_name_are_distinguished(tmp_path: Path):
     for part in ('a', 'b'):
         (tmp_path / part).mkdir()
     runs = [make_detector(tmp_path / part, 'run') for part in ('a', 'b')]
@@ -79,7 +79,7 @@ def test_two_runs_of_one_name_are_told_apart(tmp_path: Path):
 
 def test_a_folder_that_is_no_work_dir(tmp_path: Path, capsys):
     assert main([str(tmp_path)]) == 1
-    assert f'error: {tmp_path} holds no training log' in capsys.readouterr().err
+    assert f'error: {tmp_path} contains no training log' in capsys.readouterr().err
 
 
 def test_packages_that_are_not_there(tmp_path: Path, monkeypatch, capsys):

@@ -1,4 +1,4 @@
-"""How much a page shows, and how runs are compared."""
+"""Limits of a page, and the comparison of runs."""
 
 import json
 import re

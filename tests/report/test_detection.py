@@ -1,4 +1,4 @@
-"""What a report says of a detector beside its scores: confusion, images and what is drawn."""
+"""A detector's report besides its scores: confusion, images and drawings."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def test_boxes(tmp_path: Path):
 
     first, second = report.images()
     assert first.file == tmp_path / 'data' / '1.jpg' and first.file.is_file()
-    assert first.cost == pytest.approx(0.8 + 0.7), 'both objects have a detection to mend'
+    assert first.cost == pytest.approx(0.8 + 0.7), 'both objects have a detection to fix'
     assert second.cost == pytest.approx(0.6 + 0.5 + 0.4 + 1), 'one is missed'
     details = report.details(second)
     assert [one['score'] for one in details['truths']] == [0.6, None]
@@ -51,5 +51,5 @@ def test_annotations_that_are_elsewhere(tmp_path: Path):
     report = run.read_report()
     assert report.scores.classes == {1: 'ball', 2: 'cup'}, "the data set's own file"
     run.config.test_dataloader.dataset.ann_file = 's3://bucket/val.json'
-    with pytest.raises(UserError, match='names no local file of annotations'):
+    with pytest.raises(UserError, match='has no local annotation file'):
         run.read_report()

@@ -73,7 +73,7 @@ def test_everything_is_there(page, file: Path):
     assert page.title() == 'Training report: boxes <b>, masks, maps'
     assert page.locator('.tile h3').all_inner_texts() == ['boxes <b>', 'masks', 'maps']
     assert page.locator('.chart').count() > 10
-    # AP at an IoU of 0.50, as in test_errors.
+    # AP at an IoU of 0.50, as in test_detection_errors.
     assert '0.168' in page.locator('#twelve').inner_text()
     assert page.locator('#kinds tbody tr').count() == 6
     assert names(page, 'detections') == ['2.jpg', '1.jpg']
@@ -258,7 +258,7 @@ def test_text_from_files_is_only_text(browser, tmp_path: Path, monkeypatch):
             (i, script if c == 'ball' else c, *rest) for i, c, *rest in getattr(made_runs, name)
         ]
         monkeypatch.setattr(made_runs, name, tuple(rows))
-    # What they take by default was decided when the module was imported.
+    # Their defaults were set when the module was imported.
     truths = made_runs.TRUTHS, made_runs.CLASSES, 2, ()
     monkeypatch.setattr(made_runs.annotations, '__defaults__', truths)
     found = made_runs.FOUND, made_runs.CLASSES

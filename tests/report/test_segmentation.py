@@ -1,4 +1,4 @@
-"""What a report says of a segmenter: figures by hand, confusion, and the order of images."""
+"""A segmenter's report: figures by hand, confusion, and the order of images."""
 
 from pathlib import Path
 

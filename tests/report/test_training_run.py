@@ -1,4 +1,4 @@
-"""What a work dir tells: facts, curves, and whether its predictions are those of its weights."""
+"""Facts and curves of a work dir, and whether its predictions belong to its weights."""
 
 import json
 import shutil

@@ -40,7 +40,7 @@ def test_every_config_for_a_benchmark_is_a_row():
         ('classifier_ptnt_ti_300e_imagenet', ('Classifier', 'ImageNet-1k validation', 300)),
     ],
 )
-def test_a_name_says_what_it_is(name: str, expected: tuple):
+def test_a_name_determines_the_entry(name: str, expected: tuple):
     (entry,) = find_entries([name])
     assert (entry.method, entry.data, entry.length) == expected
     loop = ptnt_mm.get_config(name).train_cfg

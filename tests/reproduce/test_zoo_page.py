@@ -42,7 +42,7 @@ def test_measured_figures_are_next_to_published_ones():
     assert found['retinanet_ptnt_m_1x'][:3] == ['12', '', '44.0']
 
 
-def test_the_page_says_whether_anything_was_trained():
+def test_the_page_shows_whether_anything_was_trained():
     note = 'Nothing has been trained here'
     assert note in zoo_page(list_entries(), {})
     assert note not in zoo_page(list_entries(), {'rtmdet_ptnt_s_1x': {'box AP': 40.0}})

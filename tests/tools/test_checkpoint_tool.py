@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from ptnt_mm.api import checkpoint_files
+from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.cli import checkpoint as tool
 from ptnt_mm.models import CPVT, PyramidTNT, PyramidTNTClassifier
-from ptnt_mm.models.pretrained import load_pretrained, read
+from ptnt_mm.models.pretrained import load_pretrained
 
 TOOL = Path(__file__).parents[2] / 'tools' / 'checkpoint.py'
 
@@ -103,7 +104,7 @@ def test_inspect_a_size_that_is_no_multiple_of_64(tmp_path, capsys):
     torch.save(state, tmp_path / 'odd.pth')
     status, out, _ = run(capsys, 'inspect', tmp_path / 'odd.pth')
     assert status == 0
-    assert '224 px, no multiple of 64: its tables have to be converted' in out
+    assert '224 px, not a multiple of 64: its tables must be converted' in out
     assert 'complete, all 321' in out
 
 
@@ -152,7 +153,7 @@ def test_convert_writes_plain_tensors(tmp_path, capsys, authors, suffix):
     path, averaged = authors
     out = tmp_path / f'weights{suffix}'
     assert run(capsys, 'convert', path, out)[:2] == (0, f'wrote {out}\n')
-    plain = read(out) if suffix == '.safetensors' else torch.load(out, weights_only=True)
+    plain = read_checkpoint(out) if suffix == '.safetensors' else torch.load(out, weights_only=True)
     assert plain.keys() == averaged.keys()
     assert all(torch.equal(plain[key], averaged[key]) for key in averaged)
     load_pretrained(PyramidTNT('tiny'), out)
@@ -165,7 +166,7 @@ def test_publish(tmp_path, capsys, authors):
     (published,) = tmp_path.glob('*')
     digest = hashlib.sha256(published.read_bytes()).hexdigest()
     assert published.name == f'ptnt_ti-{digest[:8]}.pth' and str(published) in out
-    content = read(published)
+    content = read_checkpoint(published)
     assert content.keys() == {'meta', 'state_dict'}
     assert content['meta'] == dict(epoch=299, arch='ptnt_s_patch16_256', metric=82.0)
     assert torch.equal(content['state_dict']['outer_pos'], averaged['outer_pos'])
@@ -187,7 +188,7 @@ def test_published_name(tmp_path, capsys, name):
 
 
 def test_published_name_of_an_address(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(checkpoint_files, 'read', lambda file: {'w': torch.zeros(1)})
+    monkeypatch.setattr(checkpoint_files, 'read_checkpoint', lambda file: {'w': torch.zeros(1)})
     assert run(capsys, 'publish', 'https://127.0.0.1/x/m.pth?raw=1', tmp_path)[0] == 0
     (published,) = tmp_path.glob('m-*.pth')
     assert len(published.name) == len('m-12345678.pth')
@@ -207,7 +208,7 @@ def test_interrupted(capsys, monkeypatch):
     def interrupt(file):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(checkpoint_files, 'read', interrupt)
+    monkeypatch.setattr(checkpoint_files, 'read_checkpoint', interrupt)
     assert run(capsys, 'inspect', 'm.pth') == (130, '', '\nStopped.\n')
 
 
@@ -218,7 +219,9 @@ def test_publish_keeps_class_names_and_drops_the_config(tmp_path, capsys):
     torch.save(checkpoint, tmp_path / 'epoch_12.pth')
     run(capsys, 'publish', tmp_path / 'epoch_12.pth')
     (published,) = tmp_path.glob('epoch_12-*.pth')
-    assert read(published)['meta'] == dict(epoch=12, dataset_meta=dict(classes=('cat', 'dog')))
+    assert read_checkpoint(published)['meta'] == dict(
+        epoch=12, dataset_meta=dict(classes=('cat', 'dog'))
+    )
 
 
 def test_publish_twice_gives_the_same_name(tmp_path, capsys, authors):
@@ -235,7 +238,7 @@ def test_convert_overwrites_only_when_asked(tmp_path, capsys, authors):
     status, _, err = run(capsys, 'convert', authors[0], out)
     assert status == 1 and 'exists' in err and out.read_text() == 'mine'
     assert run(capsys, 'convert', authors[0], out, '--overwrite')[0] == 0
-    assert 'outer_pos' in read(out)
+    assert 'outer_pos' in read_checkpoint(out)
 
 
 @pytest.mark.parametrize(
@@ -243,13 +246,13 @@ def test_convert_overwrites_only_when_asked(tmp_path, capsys, authors):
     [
         (('inspect', 'gone.pth'), 'gone.pth: no such file'),
         (('inspect', 'text.pth'), 'is a text file'),
-        (('inspect', 'none.pth'), 'none.pth: holds no weights'),
-        (('convert', 'good.pth', 'out.onnx'), 'end the name in .safetensors or .pth'),
+        (('inspect', 'none.pth'), 'none.pth: contains no weights'),
+        (('convert', 'good.pth', 'out.onnx'), 'ends in .safetensors or .pth'),
         (('convert', 'good.pth', 'nowhere/out.pth'), 'there is no folder nowhere'),
-        (('convert', 'none.pth', 'out.pth'), 'none.pth: holds no weights'),
+        (('convert', 'none.pth', 'out.pth'), 'none.pth: contains no weights'),
         (('publish', 'good.pth', 'nowhere'), 'nowhere is not a folder'),
-        (('publish', 'https://127.0.0.1/w.pth'), 'is an address: name a folder'),
-        (('publish', 'none.pth'), 'none.pth: holds no weights'),
+        (('publish', 'https://127.0.0.1/w.pth'), 'is an address: give a folder'),
+        (('publish', 'none.pth'), 'none.pth: contains no weights'),
     ],
 )
 def test_errors_are_one_line(tmp_path, monkeypatch, capsys, arguments, message):

@@ -119,7 +119,7 @@ def test_masks_are_drawn_where_every_result_has_one(coco, drawn):
         (
             'val.bbox.json',
             [dict(image_id=9, category_id=3, bbox=[0, 0, 1, 1], score=1)],
-            'other annotations: they know no picture 9',
+            'other annotations: they have no picture 9',
         ),
         (
             'val.bbox.json',
@@ -221,8 +221,10 @@ def test_bad_maps_are_named(maps, file, pixels, message):
     assert not (maps / 'a.png').exists()
 
 
-def test_a_folder_without_maps_says_how_to_get_them(maps):
-    with pytest.raises(UserError, match='holds no .png maps: .*test_evaluator.output_dir=.*absent'):
+def test_a_folder_without_maps_is_explained(maps):
+    with pytest.raises(
+        UserError, match='contains no .png maps: .*test_evaluator.output_dir=.*absent'
+    ):
         draw_maps(maps / 'val', maps / 'truth', maps / 'absent', COLOURS, maps / 'a.png')
 
 

@@ -49,7 +49,7 @@ def test_crops_are_made_once_and_never_over_other_files(demo: Path, crops: Path,
         make_crops(other, crops)
     assert make_crops(other, crops, overwrite=True).startswith('Made')
     (tmp_path / 'mine').mkdir()
-    with pytest.raises(UserError, match='holds no crops of a demo set: choose another'):
+    with pytest.raises(UserError, match='contains no crops of a demo set: choose another'):
         make_crops(demo, tmp_path / 'mine', overwrite=True)
     with pytest.raises(UserError, match='make_demo_data.py .*nowhere makes it'):
         make_crops(tmp_path / 'nowhere', tmp_path / 'new')
@@ -88,5 +88,5 @@ def test_mistakes_are_counted_and_the_surest_come_first(tmp_path: Path, monkeypa
 @pytest.mark.parametrize('content', ['{', '[]', '{"format": "x", "images": []}'])
 def test_what_holds_no_predictions_of_a_classifier_is_refused(tmp_path: Path, content: str):
     (tmp_path / 'predictions.json').write_text(content)
-    with pytest.raises(UserError, match='holds no predictions of a classifier'):
+    with pytest.raises(UserError, match='contains no predictions of a classifier'):
         draw_confusion(tmp_path / 'predictions.json', tmp_path, tmp_path / 'a.png')

@@ -68,7 +68,7 @@ def test_annotations_agree_with_pictures_and_semantic_maps(made, split):
         assert np.array_equal(of_instances, semantic)
 
 
-def test_meta_says_what_the_semantic_values_mean(made):
+def test_meta_explains_the_semantic_values(made):
     meta = json.loads((made / 'meta.json').read_text())
     assert meta['semantic_classes'] == ['background', *CLASSES]
     assert len(meta['semantic_palette']) == len(meta['semantic_classes'])
@@ -247,7 +247,7 @@ def test_senseless_numbers_are_refused(spec, message):
         DemoSpec(**spec)
 
 
-def test_no_space_is_told_before_the_work(tmp_path, monkeypatch):
+def test_missing_space_is_reported_before_the_work(tmp_path, monkeypatch):
     monkeypatch.setattr(dataset.shutil, 'disk_usage', lambda path: SimpleNamespace(free=10))
     with pytest.raises(UserError, match=r'no space left for .*about 1 MB are needed'):
         make(tmp_path / 'demo', DemoSpec(16, 4))
@@ -290,7 +290,7 @@ def test_command_makes_the_set_and_reports_errors(tmp_path, capsys):
     assert main([*arguments[:-1], '4', '--overwrite']) == 0
 
 
-def test_command_says_when_it_is_interrupted(tmp_path, capsys, monkeypatch):
+def test_command_reports_an_interruption(tmp_path, capsys, monkeypatch):
     def interrupted(*arguments):
         raise KeyboardInterrupt
 

@@ -12,7 +12,7 @@ import torch
 from forked import Forked
 from soak import SMALL, SMALL_MAPS
 
-from ptnt_mm.checkpoints.read import read
+from ptnt_mm.checkpoints.read import read_checkpoint
 
 from .workplace import ROOT, Workplace
 
@@ -74,7 +74,7 @@ def test_one_process_is_killed_and_the_other_stops(workplace: Workplace, small: 
     killed = time.monotonic()
     rest, _ = process.communicate(timeout=120)
     assert time.monotonic() - killed < 60 and process.returncode != 0
-    assert 'SIGKILL' in rest or 'another process of this training stopped' in rest
+    assert 'SIGKILL' in rest or 'another process of this run stopped' in rest
 
 
 @pytest.mark.timeout(600)
@@ -93,9 +93,9 @@ def test_iterations_resume_bit_by_bit(workplace: Workplace):
     for port, start_from in ((29614, '--seed=1'), (29615, '--resume=dist29614/iter_2.pth')):
         words = [*train, '--work-dir', f'dist{port}', start_from, *settings]
         output = run_ranks(workplace, port, *words)
-        assert output.count('on this CPU each process has a BN of its own') == 1
+        assert output.count('on this CPU each process has a separate BN') == 1
         last = workplace.folder / f'dist{port}' / 'iter_4.pth'
-        weights.append(read(last)['state_dict'])
+        weights.append(read_checkpoint(last)['state_dict'])
     assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
 
 

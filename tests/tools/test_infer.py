@@ -23,7 +23,7 @@ import ptnt_mm
 
 
 def infer_six(folder: Path, *words: str) -> dict:
-    """What is found on a corrupt file and five images, which have to be drawn."""
+    """Results for a corrupt file and five images, which must be drawn."""
     write_six_images(folder / 'six')
     done = subprocess.run(
         [
@@ -41,7 +41,7 @@ def infer_six(folder: Path, *words: str) -> dict:
     assert 'Warning' not in done.stderr and 'Traceback' not in done.stderr
     out = 'work_dirs/infer/six'
     assert done.stdout == (
-        f'Looked at 5 images. Predictions: {out}/predictions.json  drawn: {out}/drawn\n'
+        f'Processed 5 images. Predictions: {out}/predictions.json  drawn: {out}/drawn\n'
     )
     found = json.loads((folder / out / 'predictions.json').read_text())
     assert [entry['file'] for entry in found['failed']] == ['corrupt.jpg']

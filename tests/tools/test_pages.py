@@ -78,7 +78,7 @@ def run(workplace: Workplace, block: Block) -> str:
 
 @pytest.mark.parametrize('page', RUNNING, ids=name)
 def test_code_runs(workplace: Workplace, page: Path):
-    """What a page shows below a block is printed, line for line; ... stands for anything."""
+    """The output below a block is printed, line for line; ... stands for anything."""
     for block in blocks(page):
         if block.is_code and not block.reason:
             printed = run(workplace, block)
@@ -100,7 +100,7 @@ def test_blocks_say_what_they_are(page: Path):
 
 
 def test_flags_and_files_exist(workplace: Workplace):
-    """What is not run names scripts, configs, targets and flags that exist."""
+    """Blocks that are not run use existing scripts, configs, targets and flags."""
     commands = []
     for page in PAGES:
         fenced = (w for b in blocks(page) if b.language == 'shell' for w in b.commands())

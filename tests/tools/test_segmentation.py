@@ -18,7 +18,7 @@ def _mmseg_tool(name: str) -> Path:
     return Path(mmseg.__file__).parent / '.mim' / 'tools' / name
 
 
-def test_a_training_says_what_matters(segmentation: Training):
+def test_a_run_prints_what_matters(segmentation: Training):
     output = segmentation.output
     assert 'Effective batch: 4 images x 1 processes x 1 steps = 4' in output
     assert 'NO PRETRAINED WEIGHTS' in output
@@ -30,7 +30,7 @@ def test_a_training_says_what_matters(segmentation: Training):
     assert (segmentation.run / 'curves.png').read_bytes().startswith(b'\x89PNG')
 
 
-def test_test_gives_the_figures_of_the_training(workplace: Workplace, segmentation: Training):
+def test_test_gives_the_figures_of_the_run(workplace: Workplace, segmentation: Training):
     done = workplace.run(
         'test.py', segmentation.config, segmentation.checkpoint, '--work-dir', 'maps-test',
         '--show-dir', 'maps-shown', '--out', 'maps.pkl',
@@ -82,7 +82,7 @@ def test_test_time_augmentation(workplace: Workplace, segmentation: Training):
     )  # fmt: skip
     plain, averaged = ious(segmentation.output), ious(done.stdout)
     assert averaged != plain and abs(averaged[1] - plain[1]) < 15
-    # What is kept are the averaged maps: they give the same figure.
+    # The averaged maps are kept: they give the same figure.
     with (workplace.folder / 'averaged.pkl').open('rb') as stream:
         found = pickle.load(stream)
     assert len(found) == 16 and found[0]['pred_sem_seg'].dtype == torch.uint8

@@ -3,7 +3,8 @@
 import pytest
 from soak import SMALL, SMALL_MAPS
 
-from ptnt_mm.models.pretrained import check_finite, read
+from ptnt_mm.checkpoints.read import read_checkpoint
+from ptnt_mm.models.pretrained import check_finite
 
 from .workplace import ROOT
 
@@ -33,7 +34,7 @@ ITERATIONS = (
 )
 
 
-# Of a detector every fourth iteration is saved, of a segmenter every second.
+# For a detector every fourth iteration is saved, for a segmenter every second.
 @pytest.mark.parametrize(
     ('text', 'settings', 'iteration', 'kept', 'result'),
     [
@@ -57,7 +58,7 @@ def test_the_last_good_one_stays(workplace, text, settings, iteration, kept, res
     files = sorted(run.glob('*.pth'))
     assert run / kept in files and len(files) <= 2, 'and perhaps the best'
     for file in files:
-        check_finite(read(file)['state_dict'], str(file))
+        check_finite(read_checkpoint(file)['state_dict'], str(file))
     resumed = workplace.run('train.py', *args, '--resume')
     assert 'Done.' in resumed.stdout and not (run / kept).exists()
-    check_finite(read(run / result)['state_dict'], result)
+    check_finite(read_checkpoint(run / result)['state_dict'], result)

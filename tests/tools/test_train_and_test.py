@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from ptnt_mm.checkpoints.read import read
+from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.models import PyramidTNT
 
 from .workplace import CONFIG, Training, Workplace, figures, options, train_lines
@@ -17,7 +17,7 @@ _BACKBONE = 'model.backbone.'
 _OPTIMIZER = 'optim_wrapper.optimizer.'
 
 
-def test_a_training_says_what_matters_and_keeps_the_rest_in_its_log(training: Training):
+def test_a_run_prints_what_matters_and_logs_the_rest(training: Training):
     assert 'Effective batch: 4 images x 1 processes x 1 steps = 4' in training.output
     assert 'Learning rate: 0.001 is for batch 2; --auto-scale-lr would make it 0.002' in (
         training.output
@@ -33,7 +33,7 @@ def test_a_training_says_what_matters_and_keeps_the_rest_in_its_log(training: Tr
         assert what in log
 
 
-def test_the_last_line_says_where_everything_is(training: Training):
+def test_the_last_line_has_all_paths(training: Training):
     last = training.output.strip().splitlines()[-1]
     checkpoint, log, curves = re.match(
         r'Done. Checkpoint: (\S+)  log: (\S+)  pictures: (\S+)', last
@@ -44,7 +44,7 @@ def test_the_last_line_says_where_everything_is(training: Training):
     assert (folder / curves).read_bytes().startswith(b'\x89PNG')
 
 
-def test_test_gives_the_figures_of_the_training(workplace: Workplace, training: Training):
+def test_test_gives_the_figures_of_the_run(workplace: Workplace, training: Training):
     done = workplace.run(
         'test.py', training.config, training.checkpoint, '--work-dir', 'test',
         '--show-dir', 'shown', '--out', 'predictions.pkl',
@@ -79,11 +79,13 @@ def test_test_time_augmentation(workplace: Workplace, training: Training):
 def test_a_finished_run_is_not_trained_over(workplace: Workplace, training: Training):
     done = workplace.run_afresh('train.py', training.config, '--work-dir', 'run', check=False)
     assert done.returncode == 1
-    assert done.stdout.startswith('error: run holds checkpoints of an earlier run (epoch_12.pth)')
+    assert done.stdout.startswith(
+        'error: run contains checkpoints of an earlier run (epoch_12.pth)'
+    )
     assert training.checkpoint.is_file()
 
 
-def test_ctrl_c_says_how_to_continue(workplace: Workplace):
+def test_ctrl_c_explains_how_to_continue(workplace: Workplace):
     args = (CONFIG, '--work-dir', 'interrupted', '--overwrite', *options())
     output = workplace.stop_in_second_epoch(signal.SIGINT, *args)
     assert 'epoch_1.pth is the last checkpoint; continue with' in output
@@ -100,7 +102,7 @@ def test_resuming_where_nothing_was_saved_starts_at_the_beginning(workplace: Wor
     assert 'Done.' in done.stdout
 
 
-def test_a_training_begun_with_pretrained_weights_is_resumed_without_their_file(
+def test_a_run_started_with_pretrained_weights_is_resumed_without_their_file(
     workplace: Workplace,
 ):
     file = workplace.folder / 'authors.pth.tar'
@@ -114,7 +116,7 @@ def test_a_training_begun_with_pretrained_weights_is_resumed_without_their_file(
     done = workplace.run('train.py', CONFIG, '--work-dir', 'tuned', '--resume', *options())
     assert 'resumed epoch: 1' in done.stdout
     before, after = (
-        read(workplace.folder / 'tuned' / f'epoch_{n}.pth')['state_dict'] for n in (1, 2)
+        read_checkpoint(workplace.folder / 'tuned' / f'epoch_{n}.pth')['state_dict'] for n in (1, 2)
     )
     stem = [key for key in before if key.startswith('backbone.patch_embed') and 'running' in key]
     assert stem and all(torch.equal(before[key], after[key]) for key in stem)

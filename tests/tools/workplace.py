@@ -167,7 +167,7 @@ def options(*more: str) -> Sequence[str]:
 
 @dataclass
 class Training:
-    """What a finished training printed, and where it left its files."""
+    """The output of a finished run, and the paths of its files."""
 
     output: str
     config: Path

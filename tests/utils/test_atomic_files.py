@@ -19,7 +19,7 @@ from ptnt_mm.utils.errors import UserError, exit_status
 
 
 @pytest.mark.parametrize('content', ['wörds', 'wörds'.encode()])
-def test_a_file_appears_when_it_is_whole(tmp_path: Path, monkeypatch, content: str | bytes):
+def test_a_file_appears_when_it_is_complete(tmp_path: Path, monkeypatch, content: str | bytes):
     file = tmp_path / 'new' / 'file.txt'
     replace, seen = os.replace, []
 
@@ -70,7 +70,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path):
 
 def test_exit_status(capsys: pytest.CaptureFixture):
     def fail():
-        raise UserError('mend this')
+        raise UserError('fix this')
 
     def stop():
         raise KeyboardInterrupt
@@ -81,7 +81,7 @@ def test_exit_status(capsys: pytest.CaptureFixture):
         1,
         130,
     ]
-    assert capsys.readouterr().err == 'error: mend this\n\nStopped.\n'
+    assert capsys.readouterr().err == 'error: fix this\n\nStopped.\n'
 
 
 LONGEST = [c * (255 // len(os.fsencode(c))) for c in ('x', 'ä', '大', '\udce4')]

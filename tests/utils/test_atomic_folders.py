@@ -8,7 +8,7 @@ import pytest
 from ptnt_mm.utils.atomic_files import folder_written_whole
 
 
-def test_a_folder_appears_when_it_is_whole(tmp_path: Path):
+def test_a_folder_appears_when_it_is_complete(tmp_path: Path):
     folder = tmp_path / 'new' / 'folder'
     with folder_written_whole(folder) as building:
         (building / 'file').write_text('whole')

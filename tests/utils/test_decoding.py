@@ -76,7 +76,7 @@ def test_damaged_files_are_refused(tmp_path: Path):
 
 
 def test_postscript_is_not_run(tmp_path: Path):
-    """Pillow would say that Ghostscript is not there, or start it."""
+    """Pillow would report that Ghostscript is missing, or start it."""
     file = tmp_path / 'x.png'
     file.write_bytes(b'%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EOF\n')
     with pytest.raises(UserError, match='is not an image'):

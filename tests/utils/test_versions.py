@@ -12,7 +12,7 @@ BOUND = re.compile(rf'\b({"|".join(VERSIONS)})((?:,?[<>]=?\d[\d.]*)+)')
 
 
 def bounds_in(file: Path) -> set[tuple[str, str]]:
-    """Every package in a file with the bounds that stand behind its name."""
+    """Every package in a file with the bounds after its name."""
     return set(BOUND.findall(file.read_text(encoding='utf-8')))
 
 

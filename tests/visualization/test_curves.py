@@ -1,4 +1,4 @@
-"""Training curves: what is drawn, and what is said about bad logs."""
+"""Training curves: drawings, and errors for bad logs."""
 
 import json
 from pathlib import Path
@@ -82,13 +82,13 @@ def test_infinite_losses_are_left_out(tmp_path, drawn):
 
 
 def test_missing_empty_and_broken_logs_are_named(tmp_path):
-    with pytest.raises(UserError, match='holds no training log'):
+    with pytest.raises(UserError, match='contains no training log'):
         draw_curves(tmp_path, tmp_path / 'curves.png')
     log = write_log(tmp_path, '20260101', [])
-    with pytest.raises(UserError, match='holds no losses yet'):
+    with pytest.raises(UserError, match='contains no losses yet'):
         draw_curves(tmp_path, tmp_path / 'curves.png')
     log.write_text('nonsense\n' + json.dumps(train_line(10, 1.0)) + '\n')
-    with pytest.raises(UserError, match=r'scalars.json, line 1, is not what MMEngine logs'):
+    with pytest.raises(UserError, match=r'scalars.json, line 1, was not logged by MMEngine'):
         draw_curves(tmp_path, tmp_path / 'curves.png')
 
 

@@ -2,8 +2,8 @@
 
     python tools/dev/compare_configs.py configs/demo_retinanet_ptnt_ti.py other.py --seeds 0 1 2
 
-All configs run with one seed before any runs with the next, so that other work on the machine meets
-all of them alike. Finished runs are kept, interrupted ones start over.
+All configs run with one seed before any runs with the next, so that other work on the machine
+affects all of them equally. Finished runs are kept, interrupted ones start over.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument('--threads', type=positive, default=1, help='threads of each run')
     parser.add_argument(
         '--work-dirs', type=Path, default=Path('work_dirs/comparison'), metavar='FOLDER',
-        help='folder that holds the runs (default: work_dirs/comparison)',
+        help='folder of the runs (default: work_dirs/comparison)',
     )  # fmt: skip
     return parser.run(compare_configs, words)
 
@@ -62,7 +62,7 @@ def compare_configs(args: argparse.Namespace) -> None:
     """Train the missing runs, then print the table.
 
     Raises:
-        UserError: at the first run that fails; says where its output is.
+        UserError: at the first run that fails, with the path of its output.
     """
     runs = [(config, seed) for seed in args.seeds for config in args.configs]
     pool = ThreadPoolExecutor(args.jobs)

@@ -4,7 +4,7 @@
     python tools/dev/host_configs.py mmseg pspnet ccnet    # these folders, then any options
     python tools/dev/host_configs.py mmdet dcn/faster-rcnn_r50_fpn_dpool_1x_coco
 
-Images are random and small, weights random too. Prints a Markdown table.
+Images are random and small, and weights are random too. Prints a Markdown table.
 """
 
 import argparse
@@ -29,11 +29,11 @@ from ptnt_mm.engine.build import build_model
 
 
 def choose(host: str, names: list[str]) -> list[Path]:
-    """The first ResNet-50 config of each folder, or its first where it has none.
+    """The first ResNet-50 config of each folder, or the first config without one.
 
     Args:
         host: mmdet or mmseg.
-        names: Folders, or configs as folder/name; none for all folders.
+        names: Folders, or configs as folder/name; empty for all folders.
     """
     root = Path(find_spec(host).origin).parent / '.mim' / 'configs'
     names = names or sorted(path.name for path in root.iterdir() if path.name != '_base_')
@@ -41,7 +41,7 @@ def choose(host: str, names: list[str]) -> list[Path]:
 
 
 def first(folder: Path) -> Path:
-    """The config that stands for its folder."""
+    """The representative config of a folder."""
     files = sorted(folder.glob('*.py'))
     return next((file for file in files if 'r50' in file.name), files[0])
 
@@ -57,7 +57,7 @@ def prepared(host: str, file: Path, side: int) -> torch.nn.Module:
 
 
 def shrink(node: object, side: int) -> None:
-    """Take out what loads weights and what enlarges images, all the way down."""
+    """Remove settings that load weights or enlarge images, recursively."""
     if isinstance(node, dict):
         for key in ('init_cfg', 'pretrained', 'batch_augments', 'teacher_ckpt'):
             if key in node:
@@ -116,13 +116,13 @@ BATCHES = {'mmdet': detection_batch, 'mmseg': segmentation_batch}
 
 
 def walk(host: str, file: Path, side: int) -> Iterator[str]:
-    """Build, take a loss with gradients, and predict; names each step before it is taken.
+    """Build, compute a loss with gradients, and predict; yields the name of each step before it.
 
     Raises:
         Exception: whatever the step raises.
     """
     torch.manual_seed(0)
-    # What BoxInst and TOOD ask for.
+    # Needed by BoxInst and TOOD.
     MessageHub.get_current_instance().update_info_dict(dict(iter=1, epoch=0))
     yield 'build'
     model = prepared(host, file, side)
@@ -141,7 +141,7 @@ def walk(host: str, file: Path, side: int) -> Iterator[str]:
 
 
 def report(args: argparse.Namespace, file: Path, answers: SimpleQueue) -> None:
-    """Put into the queue how a config went, in a process of its own."""
+    """Try a config in a separate process, and put the result into the queue."""
     resource.setrlimit(resource.RLIMIT_CPU, (args.time_limit, args.time_limit))
     # For MMSyncBN, mmcv's.
     torch.distributed.init_process_group('gloo', store=HashStore(), rank=0, world_size=1)
@@ -157,7 +157,7 @@ def report(args: argparse.Namespace, file: Path, answers: SimpleQueue) -> None:
 
 
 def main() -> None:
-    """Each config in a process of its own, so that none can disturb or stop the others."""
+    """Try each config in a separate process, so that none can disturb or stop the others."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('host', choices=BATCHES)
     parser.add_argument('folders', nargs='*')

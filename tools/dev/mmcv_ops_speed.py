@@ -26,7 +26,7 @@ from ptnt_mm.mmcv_ops import place
 
 
 def ours() -> ModuleType:
-    """Our extension, beside the compiled one."""
+    """Our extension, loaded beside the compiled one."""
     spec = importlib.util.spec_from_file_location('ours', place.EXTENSION)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -41,9 +41,9 @@ def serve(extension: ModuleType) -> None:
 
 
 def tasks() -> Iterator[tuple[str, Callable[[], object]]]:
-    """What is timed, each made ready when it is its turn."""
+    """The timed functions, each prepared when its turn comes."""
     for count in (1000, 10000, 100000):
-        # About 50 for each object, as a detector gives them.
+        # About 50 for each object, as from a detector.
         objects = torch.rand(count // 50, 2).repeat(50, 1) * 1000
         corners = objects + torch.randn(count, 2)
         boxes = torch.cat([corners, corners + 50 + torch.rand(count, 2) * 10], 1)
@@ -66,7 +66,7 @@ def tasks() -> Iterator[tuple[str, Callable[[], object]]]:
         maps.grad = None
         pooled.backward(factors, retain_graph=True)
 
-    # The graph is one of mmcv.ops, which looks its extension up in the backward pass, too.
+    # The graph belongs to mmcv.ops, which looks up its extension in the backward pass too.
     yield 'roi_align of 512 rois, backward', back
     model = build_model(get_config('mask_rcnn_ptnt_ti_1x'))
     options = dict(num_items=[10], num_classes=80, with_mask=True, use_box_type=True)
@@ -95,7 +95,7 @@ def main() -> None:
     for name, task in tasks():
         if args.only not in name:
             continue
-        # A quick task is repeated within its turn: alone it would measure cold caches.
+        # A quick task is repeated within its turn, because a single run would measure cold caches.
         calls = max(1, round(0.05 / timeit(task, number=2) * 2))
 
         def turn(extension: ModuleType, task: Callable = task, calls: int = calls) -> None:

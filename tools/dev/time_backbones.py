@@ -63,7 +63,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument('--out', type=Path, metavar='FOLDER', help=f'for {", ".join(FILES)}')
     parser.add_argument('--overwrite', action='store_true', help='replace existing files')
     words = sys.argv[1:] if words is None else words
-    # What it measures by default takes long, and nobody may have wanted it.
+    # The default measurements take long, and may not have been intended.
     return parser.run(time_backbones, words or ['--help'])
 
 

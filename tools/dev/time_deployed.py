@@ -2,9 +2,9 @@
 
     OMP_NUM_THREADS=2 python tools/dev/time_deployed.py [--rounds 9] [--threads 2] [--only demo]
 
-Behind PyTorch's milliseconds stand the other forms' shares of them, first passes left out. Weights
-are random; times do not depend on them, but for the number of boxes. Needs onnxruntime and
-openvino.
+PyTorch's milliseconds are followed by the times of the other forms relative to them, without first
+passes. Weights are random; times depend on them only through the number of boxes. Needs onnxruntime
+and openvino.
 """
 
 import argparse
@@ -22,13 +22,13 @@ from mmengine.config import Config
 from torch import nn
 
 from benchmark.timing import interleave
-from ptnt_mm.deploy.runtimes import load
+from ptnt_mm.deploy.runtimes import load_exported
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import read_config
+from ptnt_mm.export.end_to_end import EndToEndModel, build_network
 from ptnt_mm.export.evaluation import pattern
 from ptnt_mm.export.formats import take_graph, to_onnx
 from ptnt_mm.export.int8 import quantised
-from ptnt_mm.export.networks import EndToEndModel, build_network
 
 MODELS = {
     'demo': (
@@ -64,11 +64,11 @@ FILES = {
 """The file, the runtime and its precision, by the name of the form."""
 
 FORMS = ('compiled', *FILES)
-"""What is compared with PyTorch."""
+"""The forms that are compared with PyTorch."""
 
 
 def main() -> int:
-    """Print the table; the exit status."""
+    """Print the table; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--rounds', type=int, default=9)
     parser.add_argument('--threads', type=int, default=2)
@@ -95,20 +95,20 @@ def main() -> int:
 
 
 def random_model(name: str) -> nn.Module:
-    """A model of ours, or of mmdet's configs, with random weights that find boxes."""
+    """A model of this package or of mmdet's configs, with random weights that predict boxes."""
     config = find_config(name)
     config.model.backbone.init_cfg = None
     torch.manual_seed(0)
     model = build_model(config).eval()
     head = getattr(model, 'bbox_head', None)
     if hasattr(head, 'retina_cls'):
-        # Weights as drawn find nothing. These find some hundred boxes before suppression.
+        # Initial weights predict no boxes. These predict some hundred before suppression.
         nn.init.normal_(head.retina_cls.weight, std=0.05)
     return model
 
 
 def find_config(name: str) -> Config:
-    """A config of ours by name, or one of mmdet's by its path."""
+    """A config of this package by name, or one of mmdet's by its path."""
     if not name.endswith('.py'):
         return read_config(name)
     import mmdet
@@ -132,13 +132,13 @@ def write_files(
 def runs(
     network: EndToEndModel, size: tuple[int, int], files: dict[str, Path], threads: int
 ) -> Iterator[tuple[str, Callable[[], object]]]:
-    """What is timed, by name."""
+    """The timed functions by name."""
     arrays = inputs(size, 0)
     tensors = [torch.from_numpy(array) for array in arrays.values()]
     yield 'PyTorch', partial(without_gradients, network, tensors)
     yield 'compiled', partial(without_gradients, torch.compile(network), tensors)
     for form, (file, runtime, precision) in FILES.items():
-        yield form, partial(load(files[file], runtime, threads, precision), arrays)
+        yield form, partial(load_exported(files[file], runtime, threads, precision), arrays)
 
 
 @torch.no_grad()
@@ -148,7 +148,7 @@ def without_gradients(network: nn.Module, tensors: list[torch.Tensor]) -> object
 
 
 def inputs(size: tuple[int, int], seed: int) -> dict[str, np.ndarray]:
-    """A pattern as every network takes it."""
+    """A test pattern as input of the networks."""
     return dict(images=pattern(seed, size)[None], sizes=np.array([size], dtype=np.int64))
 
 

@@ -1,4 +1,4 @@
-"""The runs of the model zoo: the command for each, and how far it got."""
+"""The runs of the model zoo: the command for each, and its progress."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ from reproduction.entries import Entry, Figures
 def recipe_command(entry: Entry, weights_folder: Path, gpus: int) -> list[str]:
     """Return the command that trains a config, or resumes its run, on GPUs of this machine.
 
-    With another number of GPUs than the recipe's, a schedule in epochs scales the learning rate
+    If the number of GPUs differs from the recipe's, a schedule in epochs scales the learning rate
     with the batch. One in iterations divides the batch among the GPUs, because another batch would
     change the number of images seen.
 
@@ -53,7 +53,7 @@ def last_evaluation(work_dir: Path, metrics: Mapping[str, str]) -> tuple[int, Fi
     for file in scalar_files(work_dir):
         for line in read_scalars(file):
             last = line if any(key in line for key in metrics.values()) else last
-    # COCO's figures are fractions; -1 marks one that cannot be evaluated, for want of objects.
+    # COCO's figures are fractions; -1 marks one that cannot be evaluated without objects.
     figures = {name: last[key] for name, key in metrics.items() if last.get(key, -1) >= 0}
     wholes = {name: 100 if metrics[name].startswith('coco/') else 1 for name in figures}
     return last['step'], {name: round(figures[name] * wholes[name], 1) for name in figures}

@@ -66,7 +66,7 @@ def _link(entry: Entry, prefix: str = '') -> str:
 
 
 def _table(entries: list[Entry], measured: Mapping[str, Figures]) -> str:
-    """Return a row for each config, without the metrics that none of them has."""
+    """Return a row for each config, without metrics that none of them has."""
     columns = {
         'config': [_link(entry) for entry in entries],
         f'{entries[0].unit}s': [f'{entry.length:,}' for entry in entries],

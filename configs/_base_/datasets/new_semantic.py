@@ -2,7 +2,7 @@
 loaders = dict(num_workers=2, persistent_workers=True)
 load = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations')]
 resize = dict(type='Resize', scale=(2048, 512), keep_ratio=True)
-# A mask is called as its image, with .png behind: a.jpg.png.
+# A mask is named like its image plus .png: a.jpg.png.
 dataset = dict(
     type='BaseSegDataset',
     data_prefix=dict(seg_map_path='masks'),

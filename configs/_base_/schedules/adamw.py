@@ -5,7 +5,7 @@ optim_wrapper = dict(
     constructor='CheckedOptimWrapperConstructor',
     # fused: one kernel for all parameters, on CPU and GPU.
     optimizer=dict(type='AdamW', lr=1e-4, weight_decay=0.05, fused=True),
-    # No decay where the authors had none: biases, one-dimensional weights, the two tables behind
+    # No decay where the authors had none: biases, one-dimensional weights, the two tables after
     # the stem. The relative position tables are decayed, as theirs.
     paramwise_cfg=dict(
         flat_decay_mult=0.0,

@@ -1,1 +1,1 @@
-"""Hooks for trainings that one can trust; ``safeguards`` gives them to every training."""
+"""Hooks that make runs reliable; ``safeguards`` adds them to every run."""

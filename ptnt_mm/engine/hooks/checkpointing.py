@@ -1,4 +1,4 @@
-"""Checkpoints that are whole or not there, and of which a good one always is."""
+"""Atomic checkpoints: a complete one always exists, and never a partial one."""
 
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,14 @@ WHOLE_FILES = 'whole_files'
 
 @register_backend(WHOLE_FILES)
 class WholeFileBackend(LocalBackend):
-    """Local files that take their names when all of their bytes are on the disk."""
+    """Local files that get their final names once all their bytes are on disk."""
 
     def put(self, obj: bytes, filepath: str | Path) -> None:
         """Write bytes.
 
         Raises:
-            UserError: if the system refuses, as when the disk is full; what had the name before is
-                left as it was.
+            UserError: if the system refuses, for example because the disk is full; an existing
+                file stays as it was.
         """
         write_whole(Path(filepath), obj)
 
@@ -38,12 +38,12 @@ class WholeFileBackend(LocalBackend):
 class WholeCheckpointHook(CheckpointHook):
     """MMEngine's hook, but old files are removed only after the new ones are complete.
 
-    MMEngine's own removes the outdated checkpoint, or the former best, before it begins to write,
-    and writes in place. If writing fails or another hook stops it (:class:`StopAtNaNHook` does at
-    NaN), the old files stay. Takes the same arguments.
+    MMEngine removes the outdated checkpoint, or the previous best, before it begins to write, and
+    writes in place. With this hook, if writing fails or another hook stops it
+    (:class:`StopAtNaNHook` does at NaN), the old files stay. It takes the same arguments.
 
     Raises:
-        UserError: if an evaluation does not give the metric that ``save_best`` names.
+        UserError: if an evaluation does not report the metric in ``save_best``.
     """
 
     def before_train(self, runner: Any) -> None:
@@ -74,10 +74,10 @@ class WholeCheckpointHook(CheckpointHook):
 
 
 class _PatientBackend:
-    """A storage backend that removes files when told that it is time.
+    """A storage backend that defers the removal of files.
 
     Args:
-        backend: The storage that does everything else.
+        backend: The storage for everything else.
     """
 
     def __init__(self, backend: Any):
@@ -88,11 +88,11 @@ class _PatientBackend:
         return getattr(self._backend, name)
 
     def remove(self, filepath: str) -> None:
-        """Remember a file that is not wanted any more."""
+        """Mark a file for removal."""
         self._outdated.append(filepath)
 
     def remove_all_but(self, kept: set[str]) -> None:
-        """Remove what was remembered, except what was written again under the same name."""
+        """Remove the marked files, except those that were written again under the same name."""
         while self._outdated:
             outdated = self._outdated.pop()
             if outdated not in kept and self._backend.isfile(outdated):

@@ -15,10 +15,10 @@ from ptnt_mm.utils.errors import UserError
 class SkipCorruptImagesHook(Hook):
     """Use another image in place of one that cannot be read; stop when there are too many.
 
-    Each is named in the log, as is a mask that cannot be read. MMEngine's data sets choose the
+    The log names each image and mask that cannot be read. MMEngine's data sets choose the
     replacement; with mmdet and mmseg alone, the first such file ends the run. Each worker of the
-    data loader counts its own files, each file once. By epochs, workers start again from 0 in every
-    epoch. Annotations that do not come from separate files, such as boxes, stop a run at once.
+    data loader counts the files it reads, each once. In epoch-based training, workers start from 0
+    in every epoch. Annotations that do not come from separate files, such as boxes, stop the run.
 
     Iteration-based training needs :class:`RepeatableIterBasedTrainLoop`: MMEngine's own loop starts
     its workers before any hook is called.
@@ -27,7 +27,7 @@ class SkipCorruptImagesHook(Hook):
         limit: How many files a worker may skip; 0 stops at the first.
 
     Raises:
-        UserError: if the limit is not an integer from 0. Training raises one when there are more.
+        UserError: if the limit is not an integer from 0, and during training if it is exceeded.
     """
 
     # After hooks that change the pipeline, and before workers are started.
@@ -36,18 +36,18 @@ class SkipCorruptImagesHook(Hook):
     def __init__(self, limit: int = 10):
         if not isinstance(limit, int) or limit < 0:
             raise UserError(
-                f'SkipCorruptImagesHook(limit={limit!r}): expected how many files may be '
-                'skipped, an integer from 0'
+                f'SkipCorruptImagesHook(limit={limit!r}): expected the number of files that may '
+                'be skipped, an integer from 0'
             )
         self._limit = limit
         self._unreadable: set[str] = set()
 
     def before_train_epoch(self, runner: Any) -> None:
-        """Watch the steps that read files, before workers get copies of them."""
+        """Wrap the steps that read files, before workers get copies of them."""
         for data_set in _with_pipelines(runner.train_dataloader.dataset):
             steps = data_set.pipeline.transforms
             for number, step in enumerate(steps):
-                # The first one, whatever its name, and those that read masks.
+                # The first step, whatever its name, and those that read masks.
                 reads = number == 0 or type(step).__name__.startswith('Load')
                 if reads and not isinstance(step, _Watched):
                     steps[number] = _Watched(step, self._limit, self._unreadable)
@@ -59,7 +59,7 @@ class _Watched:
     Args:
         read: The step.
         limit: How many files may be skipped.
-        unreadable: Those of this process, shared by all steps.
+        unreadable: Unreadable files of this process, shared by all steps.
     """
 
     def __init__(self, read: Callable[[dict], dict | None], limit: int, unreadable: set[str]):

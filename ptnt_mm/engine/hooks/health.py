@@ -1,4 +1,4 @@
-"""Warn when a run finds nothing, or waits for its data."""
+"""Warn when an evaluation is empty, or when training waits for data."""
 
 from typing import Any
 
@@ -7,14 +7,14 @@ from mmengine.hooks import Hook
 from ptnt_mm.registry import HOOKS
 
 NO_FIGURES = (
-    'the evaluation has no figures: nothing was found in any image. This is usual after a short '
-    'run, or one from random initialisation: train for longer'
+    'the evaluation has no figures: no image has predictions. This is usual after a short run, or '
+    'one from random initialisation: train for longer'
 )
 
 
 @HOOKS.register_module()
 class HealthHook(Hook):
-    """Warn, once each, of an evaluation that found nothing, and of slow data loading.
+    """Warn, once each, about an evaluation without predictions, and about slow data loading.
 
     Loading is slow if it takes more than half of the time, averaged over 50 iterations.
     """
@@ -28,7 +28,7 @@ class HealthHook(Hook):
     def after_train_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: dict | None = None
     ) -> None:
-        """Look at the times of the last 50 iterations, in every 50th."""
+        """Check the times of the last 50 iterations, in every 50th."""
         if not self.every_n_train_iters(runner, 50):
             return
         scalars = runner.message_hub.log_scalars
@@ -49,7 +49,7 @@ class HealthHook(Hook):
             self._warn(runner, 'figures', NO_FIGURES)
 
     def _warn(self, runner: Any, reason: str, message: str) -> None:
-        """Log a warning, unless there was one for the same reason."""
+        """Log a warning, unless the same one was logged before."""
         if reason not in self._warned:
             self._warned.add(reason)
             runner.logger.warning(message)

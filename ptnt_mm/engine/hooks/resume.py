@@ -1,4 +1,4 @@
-"""Continue a training where its checkpoint is, with the settings that the config gives now."""
+"""Continue a run from its checkpoint, with the current settings of the config."""
 
 import copy
 import warnings
@@ -13,42 +13,42 @@ from torch import nn, optim
 
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.text import first_few
 
-# What a schedule that waits for a plateau of a metric changes, and what it counts.
+# State of a schedule that waits for a plateau of a metric.
 _BY_METRICS = {'lr', 'momentum', 'betas', 'best', 'cooldown_counter', 'num_bad_epochs'}
 _BY_METRICS |= {'_global_step', '_last_value', 'last_step'}
 
-# Optimizers that keep the same of every parameter.
+# Optimizers with the same state for every parameter.
 _USUAL = (optim.Adagrad, optim.Adam, optim.AdamW, optim.Adamax, optim.NAdam, optim.RAdam)
 _USUAL += (optim.Adadelta, optim.ASGD, optim.RMSprop, optim.Rprop, optim.SGD)
 
-_MOST = 10_000_000  # no training has this many iterations
+_MOST = 10_000_000  # no run has this many iterations
 
 _START_ANEW = 'or start from its weights alone with --load-from'
 
 
 @HOOKS.register_module()
 class ResumeHook(Hook):
-    """Let the config's optimizer settings and schedule win over those of a resumed checkpoint.
+    """Prefer the config's optimizer settings and schedule to those of a resumed checkpoint.
 
-    MMEngine loads learning rates, weight decay and schedules from the checkpoint, whatever the
-    config says. Here the weights, the counters and the optimizer's moments come from it. The
-    config's schedule is stepped from its beginning to where training goes on. If that leads to
-    what the checkpoint holds, as it does when no setting changed, the checkpoint is left as it is.
+    MMEngine loads learning rates, weight decay and schedules from the checkpoint and ignores the
+    config. Here only the weights, the counters and the optimizer's moments come from it. The
+    config's schedule is stepped from its beginning to where training continues. If the result is
+    equal to the checkpoint's, as when no setting changed, the checkpoint is left unchanged.
 
     A checkpoint that cannot be continued is an error before the first iteration.
     """
 
-    # Before hooks that trust what they read.
+    # Before hooks that do not check the checkpoint.
     priority = 'VERY_HIGH'
 
     def after_load_checkpoint(self, runner: Any, checkpoint: dict) -> None:
-        """Check a checkpoint that is to be resumed, and bring the config's settings into it.
+        """Check the checkpoint to resume, and write the config's settings into it.
 
         Raises:
-            UserError: if its counters, its message hub or its optimizer's state are not those of
-                a training with this config; or if a schedule that depends on metrics changed.
+            UserError: if its counters, its message hub or its optimizer's state do not fit a run
+                with this config; or if a schedule that depends on metrics changed.
         """
         wrapper = runner.optim_wrapper
         if not runner._resume or not isinstance(wrapper, OptimWrapper):
@@ -68,7 +68,7 @@ class ResumeHook(Hook):
 
 
 def _check_counters(runner: Any, checkpoint: dict) -> None:
-    """Raise unless MMEngine can go on counting."""
+    """Raise unless MMEngine can continue counting."""
     meta, hub = checkpoint.get('meta', {}), checkpoint.get('message_hub', {})
     counters = [meta.get('epoch'), meta.get('iter')]
     possible = all(type(count) is int and 0 <= count <= _MOST for count in counters)
@@ -95,12 +95,12 @@ def _check_counters(runner: Any, checkpoint: dict) -> None:
 def _check_optimizer(optimizer: optim.Optimizer, stored: Any) -> None:
     """Raise unless an optimizer's entry fits the config's parameters and its optimizer."""
     if not isinstance(stored, dict) or not {'state', 'param_groups'} <= stored.keys():
-        raise UserError(f'it holds no optimizer state: take another one, {_START_ANEW}')
+        raise UserError(f'it contains no optimizer state: take another one, {_START_ANEW}')
     groups, own = stored['param_groups'], optimizer.state_dict()['param_groups']
     if [group['params'] for group in groups] != [group['params'] for group in own]:
         raise UserError(
             f'its optimizer has {_sizes(groups)}, and this config makes {_sizes(own)}: the model, '
-            'what is frozen (as --pretrained does) or paramwise_cfg differ. Continue with the '
+            'frozen parts (as with --pretrained) or paramwise_cfg differ. Continue with the '
             f'settings it was trained with, {_START_ANEW}'
         )
     if type(optimizer) not in _USUAL:
@@ -111,11 +111,11 @@ def _check_optimizer(optimizer: optim.Optimizer, stored: Any) -> None:
         if entry.keys() != expected:
             raise UserError(
                 f'its optimizer state was not written by {type(optimizer).__name__}: it has '
-                f'{some(sorted(entry))} in place of {some(sorted(expected)) or "nothing"}. '
+                f'{first_few(sorted(entry))}, expected {first_few(sorted(expected)) or "nothing"}. '
                 f'Continue with the optimizer it was trained with, {_START_ANEW}'
             )
         for name, value in entry.items():
-            # Steps are counted in numbers; all else is of the parameter's shape.
+            # Step counters are scalars; all else has the parameter's shape.
             if torch.as_tensor(value).dim() and value.shape != parameters[number].shape:
                 raise UserError(
                     f'its optimizer has {name} of parameter {number} in another shape: take '
@@ -128,7 +128,7 @@ def _sizes(groups: list[dict]) -> str:
 
 
 def _kept_by(optimizer: optim.Optimizer) -> set[str]:
-    """The names of what an optimizer keeps of each parameter: a step with a small one tells."""
+    """Names of an optimizer's state for each parameter, from a step with a small one."""
     probe = nn.Parameter(optimizer.param_groups[0]['params'][0].new_zeros(1))
     probe.grad = torch.zeros_like(probe)
     twin = copy.copy(optimizer)
@@ -139,7 +139,7 @@ def _kept_by(optimizer: optim.Optimizer) -> set[str]:
 
 
 def _use_config(runner: Any, checkpoint: dict) -> None:
-    """Put the config's settings, after as many steps, in place of a checkpoint's that differ."""
+    """Replace settings in a checkpoint by the config's after as many steps, if they differ."""
     schedulers = runner.param_schedulers or []
     by_metrics = [one for one in schedulers if getattr(one, 'need_val_args', False)]
     others = [one for one in schedulers if one not in by_metrics]
@@ -153,16 +153,16 @@ def _use_config(runner: Any, checkpoint: dict) -> None:
     if by_metrics:
         raise UserError(
             'settings of its optimizer or schedule differ from the config, and a schedule that '
-            'depends on metrics cannot be brought to where training goes on: set them back, '
+            'depends on metrics cannot be stepped to where training continues: set them back, '
             f'{_START_ANEW}'
         )
     new, old = (
-        some(dict.fromkeys(f'{group.get("lr")!s:.8}' for group in one['param_groups']))
-        for one in (now, before)
+        first_few(dict.fromkeys(f'{group.get("lr")!s:.8}' for group in state['param_groups']))
+        for state in (now, before)
     )
     runner.logger.warning(
-        "The optimizer's settings or its schedule are not those of the checkpoint. The config's "
-        f'are used: the learning rate goes on at {new}; the checkpoint had {old}'
+        "The optimizer's settings or its schedule differ from the checkpoint's. The config's "
+        f'are used: the learning rate continues at {new}; the checkpoint had {old}'
     )
     used = {key: now[key] for key in ('param_groups', 'base_param_settings') if key in now}
     checkpoint['optimizer'] = {**before, **used}
@@ -170,16 +170,16 @@ def _use_config(runner: Any, checkpoint: dict) -> None:
 
 
 def _settings(optimizer: dict, schedules: list[dict], left_out: set[str]) -> list[dict]:
-    """Those of each group, of the one that MMEngine keeps for its log, and of each schedule."""
+    """Settings of each group, of the one that MMEngine keeps for its log, and of each schedule."""
     parts = [*optimizer['param_groups'], optimizer.get('base_param_settings') or {}, *schedules]
-    return [{key: value for key, value in one.items() if key not in left_out} for one in parts]
+    return [{key: value for key, value in part.items() if key not in left_out} for part in parts]
 
 
 def _step(schedulers: list, epochs: int, iterations: int) -> None:
-    """Step fresh schedulers as often, and in the order, as a training would have."""
+    """Step new schedulers as often and in the same order as a run would."""
     passes = max(epochs, 1)
     with warnings.catch_warnings():
-        # They warn that the optimizer makes no steps in between.
+        # They warn that the optimizer takes no steps in between.
         warnings.simplefilter('ignore')
         for number in range(passes):
             for _ in range(iterations * number // passes, iterations * (number + 1) // passes):

@@ -16,7 +16,7 @@ from torch import Tensor
 from ptnt_mm.engine.train_loop import where
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import printable, some
+from ptnt_mm.utils.text import first_few, printable
 
 _SMALLER_STEPS = (
     'lower the learning rate, lengthen the warm-up, or clip gradients with '
@@ -34,7 +34,7 @@ _START_OTHERWISE = (
 
 @HOOKS.register_module()
 class StopAtNaNHook(Hook):
-    """Stop the run, in all processes, when a number it depends on is NaN or infinite.
+    """Stop the run in all processes when a number it depends on is NaN or infinite.
 
     - The learning rates: before each iteration.
     - The losses: after each iteration. Gradients may be infinite: with float16, loss scaling tries
@@ -44,19 +44,19 @@ class StopAtNaNHook(Hook):
     - All of these and the schedules: before a checkpoint is written, after all other hooks have
       changed what it contains. The log's history is not checked.
 
-    Nothing is written then, and the last good checkpoint stays, provided that
-    :class:`WholeCheckpointHook` writes them.
+    Nothing is written in that case, and the last good checkpoint stays, provided that
+    :class:`WholeCheckpointHook` writes checkpoints.
     """
 
     # Before EMAHook swaps weights, and before the hook that saves after an iteration.
     priority = 'VERY_HIGH'
 
     def before_train(self, runner: Any) -> None:
-        """Check what training starts from."""
+        """Check the starting weights."""
         if bad := bad_entries(runner):
             advice = _CHECK_THE_SCHEDULE if _is_the_schedule(bad) else _START_OTHERWISE
-            raise UserError(f'training starts from NaN or infinity in {some(bad)}. {advice}')
-        # Registered only now, to be called after all other hooks.
+            raise UserError(f'training starts from NaN or infinity in {first_few(bad)}. {advice}')
+        # Registered late, to be called after all other hooks.
         runner.register_hook(_CheckCheckpoint(), 'LOWEST')
 
     def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
@@ -75,7 +75,7 @@ class StopAtNaNHook(Hook):
     ) -> None:
         """Raise a UserError if a loss is not finite; it names iteration, losses and images."""
         values = {name: value for name, value in (outputs or {}).items() if 'loss' in name}
-        # One check for all of them: each makes the CPU wait for the GPU.
+        # One check for all of them, because each makes the CPU wait for the GPU.
         if math.isfinite(torch.as_tensor(sum(values.values())).item()):
             return
         losses = {name: torch.as_tensor(value).item() for name, value in values.items()}
@@ -83,17 +83,17 @@ class StopAtNaNHook(Hook):
         if bad:
             raise UserError(
                 f'{where(runner)}: {", ".join(bad)}. '
-                f'The batch was {", ".join(_images(data_batch)) or "without names"}. Look at these '
+                f'The batch was {", ".join(_images(data_batch)) or "without names"}. Check these '
                 'images and their annotations (ptnt check reads them all); then '
                 f'{_SMALLER_STEPS}'
             )
 
     def before_val_epoch(self, runner: Any) -> None:
-        """Check before time is spent on an evaluation."""
+        """Check before an evaluation, which takes time."""
         _stop_if(bad_entries(runner), runner, runner.iter)
 
     def after_train(self, runner: Any) -> None:
-        """Check the result, whether or not a checkpoint was due."""
+        """Check the result, even if no checkpoint was due."""
         _stop_if(bad_entries(runner), runner, runner.iter)
 
 
@@ -110,11 +110,11 @@ class _CheckCheckpoint(Hook):
 def bad_entries(runner: Any) -> list[str]:
     """Find NaN and infinity in weights, averaged weights and the optimizer's state.
 
-    All processes have to call this, and all get the same: the others would wait forever for one
-    that stopped.
+    All processes must call this, and all get the same result: if only one stopped, the others would
+    wait for it forever.
 
     Args:
-        runner: A runner; nothing is bad in one that does not train.
+        runner: A runner; one that does not train has nothing to check.
     """
     if not isinstance(runner.optim_wrapper, OptimWrapper):
         return []
@@ -127,10 +127,10 @@ def bad_entries(runner: Any) -> list[str]:
 
 
 def _not_finite(entry: Any, path: str = '') -> Iterator[str]:
-    """Yield the paths, such as 'state_dict.neck.bias', of NaN and infinity in nested containers.
+    """Yield the paths of NaN and infinity in nested containers, such as 'state_dict.neck.bias'.
 
-    Numbers outside of tensors and arrays may be infinite, as the best score of ReduceOnPlateau is
-    at first; learning rates may not.
+    Numbers outside tensors and arrays may be infinite, such as the initial best score of
+    ReduceOnPlateau; learning rates may not.
     """
     if isinstance(entry, Mapping):
         for key, value in entry.items():
@@ -139,7 +139,7 @@ def _not_finite(entry: Any, path: str = '') -> Iterator[str]:
         for i, value in enumerate(entry):
             yield from _not_finite(value, f'{path}[{i}]')
     elif isinstance(entry, Tensor):
-        # torch checks no sparse and no quantized tensors.
+        # torch cannot check sparse and quantized tensors.
         checked = entry.is_floating_point() or entry.is_complex()
         if checked and entry.layout is torch.strided and not entry.isfinite().all():
             yield path
@@ -153,7 +153,7 @@ def _not_finite(entry: Any, path: str = '') -> Iterator[str]:
 
 
 def _stop_if(bad: list[str], runner: Any, iterations: int) -> None:
-    """Raise a UserError if entries are bad after so many iterations."""
+    """Raise a UserError if there are bad entries after this iteration."""
     if not bad:
         return
     advice = f'No loss was bad, so a step was too large: {_SMALLER_STEPS}'
@@ -161,11 +161,11 @@ def _stop_if(bad: list[str], runner: Any, iterations: int) -> None:
         advice = _CHECK_THE_SCHEDULE
     elif writers := _writers(runner):
         advice = (
-            f'Either {some(writers)} wrote it in before_save_checkpoint: train without this hook. '
-            f'Or a step was too large: {_SMALLER_STEPS}'
+            f'Either {first_few(writers)} wrote it in before_save_checkpoint: train without this '
+            f'hook. Or a step was too large: {_SMALLER_STEPS}'
         )
     raise UserError(
-        f'iteration {iterations}: NaN or infinity in {some(bad)}. Nothing was saved; '
+        f'iteration {iterations}: NaN or infinity in {first_few(bad)}. Nothing was saved; '
         f'{_last_good(runner)}. {advice}'
     )
 
@@ -183,14 +183,14 @@ def _last_good(runner: Any) -> str:
 
 
 def _writers(runner: Any) -> list[str]:
-    """Name the hooks that may change what a checkpoint contains, without MMEngine's and ours."""
+    """Names of hooks that may change a checkpoint, without MMEngine's and this package's."""
     kinds = {type(hook) for hook in runner.hooks} - {_CheckCheckpoint, EMAHook}
     unchanged = Hook.before_save_checkpoint
     return sorted(kind.__name__ for kind in kinds if kind.before_save_checkpoint is not unchanged)
 
 
 def _images(data_batch: Any) -> list[str]:
-    """Name the files of a batch."""
+    """Names of the files of a batch."""
     samples = data_batch.get('data_samples') if isinstance(data_batch, dict) else None
     if not isinstance(samples, (list, tuple)):  # several branches, as in semi-supervised training
         return []

@@ -6,12 +6,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from ptnt_mm.models.layers.cpu_attention import attend_biased, leaves_torch, write_down
+from ptnt_mm.models.layers.biased_attention import (
+    attend_biased,
+    explicit_attention,
+    is_captured_for_export,
+)
 from ptnt_mm.models.layers.position import Factors, RelativePosition
 from ptnt_mm.models.layers.shapes import Grid, crop, map_to_tokens, reduced, tokens_to_map
 
 Position = Tensor | Factors | None
-"""What becomes of a table: the bias, its factors, or nothing."""
+"""The prepared table: the bias, its factors, or None."""
 
 
 class Attention(nn.Module):
@@ -52,7 +56,7 @@ class Attention(nn.Module):
 
     @property
     def drop_now(self) -> float:
-        """The dropout rate of the attention weights in the present mode."""
+        """The dropout rate of the attention weights in the current mode."""
         return self.attn_drop if self.training else 0.0
 
     def _split(self, tokens: Tensor) -> Tensor:
@@ -63,7 +67,7 @@ class InnerAttention(Attention):
     """Between the words of a sentence, without a position table."""
 
     max_batch = 65535
-    """What CUDA's fused kernels take at once: 4 images of 800 x 1344 are 67,200 sentences."""
+    """Limit of CUDA's fused kernels: 4 images of 800 x 1344 are 67,200 sentences."""
 
     def forward(self, inner: Tensor) -> Tensor:
         """(B*N, m, c) -> (B*N, m, c) for m words in a sentence."""
@@ -77,7 +81,7 @@ class InnerAttention(Attention):
         return F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop_now)
 
     def _takes_whole(self, q: Tensor) -> bool:
-        """Whether a kernel takes all sentences; compiled for a CPU, the number is not checked."""
+        """Whether a kernel takes all sentences; code compiled for a CPU skips this check."""
         if torch.compiler.is_compiling() and not q.is_cuda:
             return True
         return q.shape[0] <= self.max_batch
@@ -88,11 +92,11 @@ class OuterAttention(Attention, ABC):
 
     Keys and values come from averages of r x r sentences: the spatial reduction of PVT (arXiv
     2102.12122), with average pooling as in the linear form of PVTv2 (arXiv 2106.13797). A window
-    that reaches over the border averages its real sentences only, so that none is dropped (ours;
-    the same as the authors' wherever r divides the grid).
+    that extends past the border averages its real sentences only, so that none is dropped (ours;
+    identical to the authors' code wherever r divides the grid).
 
-    A subclass says what becomes of the position table (:meth:`prepare`, once per stage and
-    forward) and how queries meet keys (:meth:`attend`, in every block).
+    A subclass defines how the position table is prepared (:meth:`prepare`, once per stage and
+    forward) and how queries attend to keys (:meth:`attend`, in every block).
 
     Args:
         dim: Channels of an outer token.
@@ -122,7 +126,7 @@ class OuterAttention(Attention, ABC):
     def forward(self, outer: Tensor, hw: Grid, position: Position) -> Tensor:
         """(B, h*w, C) -> (B, h*w, C); ``position`` is what :meth:`prepare` returned, or None.
 
-        Without reduction and position, other tokens may stand in front, such as a class token.
+        Without reduction and position, other tokens may come first, such as a class token.
         """
         q, k, v = self.project(outer, self.key_tokens(outer, hw))
         return self.join(self.attend(q, k, v, position))
@@ -139,7 +143,7 @@ class OuterAttention(Attention, ABC):
     def prepare(
         position: RelativePosition, table: Tensor | None, query_hw: Grid, key_hw: Grid
     ) -> Position:
-        """Bring the table (1, heads, N_pre, M_pre) to the image's grids, for all of a stage."""
+        """Resize the table (1, heads, N_pre, M_pre) to the image's grids, once for a stage."""
 
     @abstractmethod
     def attend(self, q: Tensor, k: Tensor, v: Tensor, position: Position) -> Tensor:
@@ -147,9 +151,9 @@ class OuterAttention(Attention, ABC):
 
 
 class EagerOuterAttention(OuterAttention):
-    """As published: every logit is written down, the bias added, the softmax taken.
+    """The published form: compute every logit, add the bias, apply the softmax.
 
-    The plain form that others are compared with; it needs memory for N x M logits per head.
+    It is the reference for the other forms, and needs memory for N x M logits per head.
     """
 
     @staticmethod
@@ -162,14 +166,14 @@ class EagerOuterAttention(OuterAttention):
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, position: Tensor | None) -> Tensor:
         """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
-        return write_down(q, k, v, position, self.drop_now)
+        return explicit_attention(q, k, v, position, self.drop_now)
 
 
 class FusedOuterAttention(OuterAttention):
-    """The same numbers without large N x M matrices (ours); see ``cpu_attention.py``.
+    """The same numbers without large N x M matrices (ours); see ``biased_attention.py``.
 
-    A graph for another runtime has the matrix: it is what all of them know, and the fastest form
-    for ONNX Runtime and OpenVINO (measured, see ``docs/deploy.md``).
+    A graph for another runtime contains the matrix: all of them support it, and it is the fastest
+    form for ONNX Runtime and OpenVINO (measured, see ``docs/deploy.md``).
     """
 
     @staticmethod
@@ -178,14 +182,14 @@ class FusedOuterAttention(OuterAttention):
     ) -> Position:
         """The two factors of the bias; the bias (1, heads, N, M) for another runtime."""
         factors = position.factors(table, query_hw, key_hw)
-        return factors.bias() if factors is not None and leaves_torch() else factors
+        return factors.bias() if factors is not None and is_captured_for_export() else factors
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, position: Position) -> Tensor:
         """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
         if position is None:
             return F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop_now)
         if isinstance(position, Tensor):
-            return write_down(q, k, v, position, self.drop_now)
+            return explicit_attention(q, k, v, position, self.drop_now)
         return attend_biased(q, k, v, position, self.drop_now)
 
 

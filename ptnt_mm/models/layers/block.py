@@ -16,13 +16,13 @@ from ptnt_mm.models.layers.slices import in_slices
 
 @dataclass(frozen=True)
 class BlockOptions:
-    """What all blocks of a backbone have in common."""
+    """Options that all blocks of a backbone share."""
 
     attention: type[OuterAttention]
-    """How sentences attend to each other."""
+    """Class of the attention between sentences."""
 
     mlp_ratio: int
-    """Hidden width of an MLP in widths of its token."""
+    """Hidden width of an MLP as a multiple of the token's width."""
 
     with_se: bool
     """Whether the outer MLP's output is gated by channel (squeeze and excitation)."""
@@ -40,14 +40,14 @@ class BlockOptions:
     """Inner tokens of an outer token."""
 
     word_norm: type[SentenceNorm] | type[WordNorm] = SentenceNorm
-    """How words are normalised before their attention and their MLP."""
+    """Normalisation of words before their attention and their MLP."""
 
     class_tokens: int = 0
     """Outer tokens in front of the sentences that have no words: 1 with a class token."""
 
     def __post_init__(self):
         if not isinstance(self.mlp_ratio, int) or self.mlp_ratio < 1:
-            raise ValueError(f'mlp_ratio is {self.mlp_ratio!r}: expected a whole number above 0')
+            raise ValueError(f'mlp_ratio is {self.mlp_ratio!r}: expected an integer above 0')
 
 
 class Mlp(nn.Module):
@@ -88,15 +88,15 @@ class SqueezeExcite(nn.Module):
 
 
 class OuterBlock(nn.Module):
-    """A transformer over the sentences of an image; words pass untouched.
+    """A transformer over the sentences of an image; words pass through unchanged.
 
     Args:
         outer_dim: Channels of an outer token.
         outer_heads: Heads of the outer attention.
         sr_ratio: Side of the windows that outer keys are averaged over, in tokens.
         drop_path: Rate of dropping a residual branch.
-        options: What all blocks of a backbone have in common.
-        peg: Tells the sentences their positions behind the block, see ``position.py``.
+        options: Options that all blocks of a backbone share.
+        peg: Position encoding generator after the block, see ``position.py``.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class OuterBlock(nn.Module):
             inner: Words; None where there are none.
             outer: Sentences.
             hw: Grid of the sentences, in tokens.
-            position: What the attention's ``prepare`` made of the stage's table, or None.
+            position: The stage's table as prepared by the attention's ``prepare``, or None.
         """
         attended = self.outer_attn(self.outer_norm1(outer), hw, position)
         outer = _add(outer, self.drop_path(attended))
@@ -156,8 +156,8 @@ class NestedBlock(OuterBlock):
         outer_heads: Heads of the outer attention.
         sr_ratio: Side of the windows that outer keys are averaged over, in tokens.
         drop_path: Rate of dropping a residual branch.
-        options: What all blocks of a backbone have in common.
-        peg: Tells the sentences their positions behind the block, see ``position.py``.
+        options: Options that all blocks of a backbone share.
+        peg: Position encoding generator after the block, see ``position.py``.
     """
 
     def __init__(
@@ -194,10 +194,10 @@ class NestedBlock(OuterBlock):
         return super().forward(inner, outer, hw, position)
 
     def _inner(self, inner: Tensor) -> tuple[Tensor, Tensor]:
-        """Words of n sentences (n, m, c) -> the same and what each adds to its sentence (n, C)."""
+        """Words of n sentences (n, m, c) -> the same and their sum for each sentence (n, C)."""
         inner = inner + self.drop_path(self.inner_attn(self.inner_norm1(inner)))
         inner = inner + self.drop_path(self.inner_mlp(self.inner_norm2(inner)))
-        # The words reach their sentence without drop path, as published.
+        # Words are added to their sentence without drop path, as published.
         return inner, self.proj_norm2(self.proj(self.proj_norm1(inner.flatten(1))))
 
     def _of_sentences(self, summary: Tensor, outer: Tensor) -> Tensor:
@@ -215,7 +215,7 @@ def run_block(
     hw: Grid,
     position: Position,
 ) -> tuple[Tensor | None, Tensor]:
-    """Call a block; with ``with_cp``, keep no activations and compute them again for gradients."""
+    """Call a block; with ``with_cp``, recompute its activations in the backward pass."""
     if with_cp and torch.is_grad_enabled() and not torch.jit.is_tracing():
         return checkpoint(block, inner, outer, hw, position, use_reentrant=False)
     return block(inner, outer, hw, position)
@@ -224,7 +224,7 @@ def run_block(
 def _add(tokens: Tensor, branch: Tensor) -> Tensor:
     """Add in place when autograd is off, as fresh memory is slow; never in a trace.
 
-    torch.jit.trace traces once more without autograd, and expects the same graph.
+    torch.jit.trace traces a second time without autograd, and expects the same graph.
     """
     if torch.is_grad_enabled() or torch.jit.is_tracing() or branch.dtype != tokens.dtype:
         return tokens + branch

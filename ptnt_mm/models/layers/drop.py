@@ -5,9 +5,9 @@ from torch import Tensor, nn
 
 
 class DropPath(nn.Module):
-    """Drop a residual branch as a whole, for each entry of the batch axis on its own.
+    """Drop a whole residual branch, independently for each entry of the batch axis.
 
-    Kept branches are divided by the probability of being kept, so that the mean stays.
+    Kept branches are divided by the probability of being kept, which preserves the mean.
 
     Args:
         rate: Probability that a branch is dropped, in [0, 1).

@@ -1,4 +1,4 @@
-"""How fresh weights are drawn."""
+"""Random initialisation of weights."""
 
 import math
 
@@ -9,7 +9,7 @@ def init_weights(module: nn.Module) -> None:
     """Draw one layer's weights as the authors' classification code does; for ``Module.apply``.
 
     Linear: truncated normal 0.02. Convolution: normal with variance 2 / fan out. Biases 0. Norms
-    keep torch's 1 and 0, and position tables are drawn by their owners.
+    keep torch's 1 and 0, and position tables are drawn by the modules that own them.
     """
     if isinstance(module, nn.Linear):
         nn.init.trunc_normal_(module.weight, std=0.02)

@@ -15,8 +15,8 @@ def build_norm(norm_cfg: dict, channels: int) -> nn.Module:
     the layer.
 
     Raises:
-        ValueError: if ``type`` is another one, or there is no dict; the published checkpoints hold
-            BatchNorm statistics.
+        ValueError: for another ``type``, or no dict; the published checkpoints contain BatchNorm
+            statistics.
     """
     if not isinstance(norm_cfg, Mapping):
         raise ValueError(f"norm_cfg is {norm_cfg!r}: expected a dict such as dict(type='BN')")
@@ -48,7 +48,7 @@ class SentenceNorm(nn.LayerNorm):
 
 
 class WordNorm(nn.LayerNorm):
-    """Normalise each word on its own, as TNT does: (B*N, m, c) -> (B*N, m, c)."""
+    """Normalise each word separately, as TNT does: (B*N, m, c) -> (B*N, m, c)."""
 
     def __init__(self, words: int, dim: int):
         super().__init__(dim)

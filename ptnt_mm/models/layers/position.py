@@ -1,13 +1,13 @@
-"""Where tokens are: tables, sinusoids, generators (PEG), or nothing.
+"""Position encodings: tables, sinusoids, generators (PEG), or none.
 
-Tables are learned for the pretraining grid and resized to the grid of the image at hand. A relative
+Tables are learned for the pretraining grid and resized to the grid of the image. A relative
 position is a table ``R`` of shape (1, heads, N_pre, M_pre): one bias for each pair of a
 query and a (pooled) key of the pretraining grid. Resizing is linear, so the table of another grid
-is ``Q R K^T`` with two matrices that depend on the grids alone. The classes below give its
+is ``Q R K^T`` with two matrices that depend only on the grids. The classes below return its
 factors: an attention may multiply them and add the product to its logits, or fold them into queries
-and keys. They hold no weights: the table is the stage's.
+and keys. They hold no weights: the stage owns the table.
 
-A :class:`PositionEncoding` says what a backbone gives its tokens: see :data:`POSITIONS`.
+A :class:`PositionEncoding` defines the positions that a backbone adds: see :data:`POSITIONS`.
 """
 
 from collections.abc import Sequence
@@ -28,10 +28,10 @@ class Factors(NamedTuple):
     """Q R, (1, heads, N, M_pre)."""
 
     rows: Tensor
-    """What each row of keys takes from each row of the table, (h, h_pre); adds up to 1."""
+    """Weights of the table's rows for each row of keys, (h, h_pre); each row sums to 1."""
 
     columns: Tensor
-    """What each column of keys takes from each column of the table, (w, w_pre); adds up to 1."""
+    """Weights of the table's columns for each column of keys, (w, w_pre); each row sums to 1."""
 
     # Methods, because torch.compile of torch 2.6 cannot read a named tuple's properties.
     def keys(self) -> Tensor:
@@ -50,7 +50,7 @@ class Factors(NamedTuple):
 
 
 class RelativePosition(Protocol):
-    """How a table becomes the bias between N queries and M keys; grids (h, w) in tokens."""
+    """Turns a table into the bias between N queries and M keys; grids (h, w) in tokens."""
 
     def new_table(self, heads: int) -> Tensor | None:
         """Draw a table (1, heads, N_pre, M_pre), or None for attention without one."""
@@ -62,8 +62,8 @@ class RelativePosition(Protocol):
 class GridRelativePosition:
     """Bicubic over the grid of the queries and over the grid of the keys (ours).
 
-    The table's rows and columns are places on a grid, and neighbours stay neighbours. At the
-    pretraining grid nothing is changed.
+    The table's rows and columns are treated as places on a grid, so neighbours stay neighbours. On
+    the pretraining grid it is the identity.
 
     Args:
         query_hw: Grid of the queries that the table was learned for.
@@ -85,9 +85,9 @@ class GridRelativePosition:
 
 
 class FlatRelativePosition:
-    """Bicubic over the (N_pre, M_pre) matrix as if it were a picture.
+    """Bicubic over the (N_pre, M_pre) matrix as if it were an image.
 
-    What the same authors' other code does (the detector CFDT and Vision GNN). It mixes the end of
+    The same authors' other code does this (the detector CFDT and Vision GNN). It mixes the end of
     one grid row with the start of the next, so use it only for weights that were trained with it.
 
     Args:
@@ -137,15 +137,15 @@ RELATIVE_POSITIONS: dict[str, type[RelativePosition]] = {
 class PEG(nn.Module):
     """Positional encoding generator: tokens plus a depthwise convolution of their map.
 
-    The zeros around the map tell the tokens where its border is, and so where they are (arXiv
-    2102.10882, section 3.2). There is nothing to resize: any grid will do.
+    The zero padding around the map encodes the border, and so the position of each token (arXiv
+    2102.10882, section 3.2). There is nothing to resize: it works on any grid.
 
     Args:
         dim: Channels of a token.
         kernel_size: Side of the convolution, an odd number of tokens.
-        padding_mode: What is around the map: 'zeros' as published, or another mode of torch's,
-            which tells less ('reflect', 'replicate') or nothing ('circular') of the border.
-        class_tokens: Tokens in front that are not on the map. They pass untouched.
+        padding_mode: Padding around the map: 'zeros' as published, or another mode of torch, with
+            less ('reflect', 'replicate') or no information ('circular') about the border.
+        class_tokens: Leading tokens that are not on the map. They pass through unchanged.
     """
 
     pretrained_may_lack = ('conv',)
@@ -162,15 +162,15 @@ class PEG(nn.Module):
     def forward(self, tokens: Tensor, hw: Grid) -> Tensor:
         """(B, n + h*w, C) -> (B, n + h*w, C), with n class tokens."""
         first, on_map = tokens[:, : self.class_tokens], tokens[:, self.class_tokens :]
-        told = on_map + map_to_tokens(self.conv(tokens_to_map(on_map, hw)))
-        return torch.cat([first, told], dim=1) if self.class_tokens else told
+        out = on_map + map_to_tokens(self.conv(tokens_to_map(on_map, hw)))
+        return torch.cat([first, out], dim=1) if self.class_tokens else out
 
 
 class MaskedPEG(nn.Module):
-    """The PEG of DETR's encoders: BatchNorm and ReLU behind the convolution, and padded places.
+    """The PEG of DETR's encoders: BatchNorm and ReLU after the convolution, and padded places.
 
-    Padded places keep their value (arXiv 2102.10882). To the convolution they are zeros, so that
-    the border of an image is where the image ends and not where its batch does (ours).
+    Padded places keep their value (arXiv 2102.10882). The convolution sees zeros there, so that the
+    border is that of the image and not of the padded batch (ours).
 
     Args:
         dim: Channels of a token.
@@ -185,44 +185,44 @@ class MaskedPEG(nn.Module):
         """(B, h*w, C) -> (B, h*w, C).
 
         Args:
-            tokens: Of a map, row by row.
+            tokens: Tokens of a map, row by row.
             hw: The map's grid.
             mask: True where a place is padded, (B, h*w), or None if none is.
         """
         seen = tokens if mask is None else tokens.masked_fill(mask[..., None], 0)
-        told = tokens + map_to_tokens(self.norm(self.conv(tokens_to_map(seen, hw))).relu())
-        return told if mask is None else torch.where(mask[..., None], tokens, told)
+        out = tokens + map_to_tokens(self.norm(self.conv(tokens_to_map(seen, hw))).relu())
+        return out if mask is None else torch.where(mask[..., None], tokens, out)
 
 
 class PositionEncoding:
-    """What tells the tokens of a grid where they are. This one: nothing.
+    """Base class; adds no position information.
 
-    A subclass says more in one of four ways: a table that the backbone owns, numbers to add to the
-    tokens in front of all blocks, generators behind some blocks, or relative tables.
+    A subclass adds it in one of four ways: a table that the backbone owns, values added to the
+    tokens before the first block, generators after some blocks, or relative tables.
 
     Args:
         dim: Channels of a token.
         hw: The pretraining grid, in tokens.
-        class_tokens: Tokens in front that are not on the grid.
+        class_tokens: Leading tokens that are not on the grid.
     """
 
     options: tuple[str, ...] = ()
-    """Further arguments that a config may give."""
+    """Additional arguments that a config may give."""
 
     relative = False
-    """Whether attention adds relative tables to its logits."""
+    """Whether attention adds relative position tables to its logits."""
 
     def __init__(self, dim: int, hw: Grid, class_tokens: int = 0):
         self.dim, self.hw, self.class_tokens = dim, hw, class_tokens
 
     def new_table(self) -> Tensor | None:
-        """A table (1, n + h*w, C) for n class tokens, or None; its owner draws the numbers."""
+        """A table (1, n + h*w, C) for n class tokens, or None; the backbone initialises it."""
 
     def encode(self, table: Tensor | None, hw: Grid, like: Tensor) -> Tensor | None:
-        """What is added to tokens of a grid, (1, n + h*w, C) on the device of ``like``, or None."""
+        """Values to add to the tokens, (1, n + h*w, C) on the device of ``like``, or None."""
 
     def new_pegs(self, depth: int) -> dict[int, PEG]:
-        """Generators by the block that they follow, of so many; -1 stands in front of the first."""
+        """Generators by the index of the block that they follow; -1 for the input."""
         return {}
 
 
@@ -251,19 +251,19 @@ class OnlyRelativePosition(PositionEncoding):
 
 
 class SinusoidalPosition(PositionEncoding):
-    """Fixed sines and cosines: half of the channels tell the row, half the column.
+    """Fixed sines and cosines: half of the channels encode the row, half the column.
 
     The wavelengths grow as in arXiv 1706.03762, from 2 pi to nearly 20000 pi tokens; class tokens
     get zeros.
 
     Raises:
-        ValueError: if the width is no multiple of 4: a sine and a cosine for each axis.
+        ValueError: if the width is not a multiple of 4: a sine and a cosine for each axis.
     """
 
     def __init__(self, dim: int, hw: Grid, class_tokens: int = 0):
         super().__init__(dim, hw, class_tokens)
         if dim % 4:
-            raise ValueError(f'a sinusoidal position wants a width that divides by 4, not {dim}')
+            raise ValueError(f'the width is {dim}: a sinusoidal position needs a multiple of 4')
 
     def encode(self, table: None, hw: Grid, like: Tensor) -> Tensor:
         """Nothing -> (1, n + h*w, C), float32."""
@@ -281,18 +281,18 @@ class SinusoidalPosition(PositionEncoding):
 
 
 class ConditionalPosition(PositionEncoding):
-    """A :class:`PEG` behind some blocks (arXiv 2102.10882).
+    """A :class:`PEG` after some blocks (arXiv 2102.10882).
 
     Args:
         dim: Channels of a token.
         hw: Not used.
-        class_tokens: Tokens in front that are not on the grid.
+        class_tokens: Leading tokens that are not on the grid.
         blocks: The blocks that a PEG follows, counted from 0; -1 stands for the input.
         kernel_size: Side of the convolutions, an odd number of tokens.
-        padding_mode: What the convolutions see around the map, see :class:`PEG`.
+        padding_mode: Padding of the convolutions, see :class:`PEG`.
 
     Raises:
-        ValueError: for an even kernel, or blocks that are no list of whole numbers from -1.
+        ValueError: for an even kernel, or blocks that are not a list of integers from -1.
     """
 
     options = ('blocks', 'kernel_size', 'padding_mode')
@@ -317,7 +317,7 @@ class ConditionalPosition(PositionEncoding):
         """One PEG for each of ``blocks``.
 
         Raises:
-            ValueError: if there are not so many blocks.
+            ValueError: if a block does not exist.
         """
         if not self.blocks or not all(-1 <= block < depth for block in self.blocks):
             raise ValueError(
@@ -338,11 +338,11 @@ POSITIONS: dict[str, type[PositionEncoding]] = {
     'peg': ConditionalPosition,
     'none': PositionEncoding,
 }
-"""What a backbone's option ``position`` names; each backbone says which of them it has."""
+"""Values of a backbone's option ``position``; each backbone supports a subset."""
 
 
 def resize_sentence_table(table: Tensor, from_hw: Grid, to_hw: Grid) -> Tensor:
-    """(1, n + h*w, C) -> (1, n + h'*w', C); the first entries, of n class tokens, stay."""
+    """(1, n + h*w, C) -> (1, n + h'*w', C); the entries of n class tokens stay."""
     class_tokens = table.shape[1] - _area(from_hw)
     if not class_tokens:
         return resize_grid(table, from_hw, to_hw)
@@ -354,9 +354,9 @@ def resize_grid(table: Tensor, from_hw: Grid, to_hw: Grid) -> Tensor:
     """Resize a table of grid places, differentiably: (..., h*w, C) -> (..., h'*w', C).
 
     Bicubic without antialiasing, corners not aligned; the identity where the grids are equal. The
-    same numbers as ``F.interpolate``, by one matrix for each axis: faster in both directions, and
-    its backward pass has a deterministic form on every device. Autocast would round the tables.
-    Compiled code multiplies by the identity, too: a branch would compile once more for that grid.
+    result equals ``F.interpolate``, computed with one matrix per axis: faster in both directions,
+    and with a deterministic backward pass on every device. Autocast would round the tables.
+    Compiled code multiplies by the identity too: a branch would trigger a recompilation.
     """
     if not torch.compiler.is_compiling() and from_hw == to_hw:
         return table
@@ -375,20 +375,20 @@ def resize_relative(
 
 
 def _axes(from_hw: Grid, to_hw: Grid, like: Tensor) -> tuple[Tensor, Tensor]:
-    """What places take from places, along each axis: (h', h) and (w', w)."""
+    """Interpolation weights along each axis: (h', h) and (w', w)."""
     rows, columns = (_weights(n, m, like) for n, m in zip(from_hw, to_hw, strict=True))
     return rows, columns
 
 
 def _weights(places: int, to_places: int, like: Tensor) -> Tensor:
-    """What each of ``to_places`` places takes from each of ``places``: (to_places, places)."""
+    """Interpolation weights from ``places`` to ``to_places`` places: (to_places, places)."""
     identity = torch.eye(places, dtype=like.dtype, device=like.device)[None, None]
     size = (to_places, places)
     return F.interpolate(identity, size=size, mode='bicubic', align_corners=False)[0, 0]
 
 
 def _without_autocast(like: Tensor) -> AbstractContextManager:
-    """Full precision for what follows; the meta device has no autocast to switch off."""
+    """Switch autocast off in this context; the meta device has none."""
     return nullcontext() if like.is_meta else torch.autocast(like.device.type, enabled=False)
 
 

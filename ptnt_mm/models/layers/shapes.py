@@ -1,4 +1,4 @@
-"""Every change of view between token sequences and maps, as named inverse pairs.
+"""Conversions between token sequences and maps, as named inverse pairs.
 
 ``B`` images, a grid of ``h * w`` outer tokens, each of which holds 4 x 4 inner tokens, all counted
 row by row. An inner sequence keeps its outer tokens on the batch axis: ``(B*h*w, 16, c)``.
@@ -19,20 +19,21 @@ WORDS = WORD_SIDE**2
 
 
 def reduced(hw: Grid, ratio: int) -> Grid:
-    """The grid of the windows of ratio x ratio tokens, those that reach over the border included.
+    """The grid of windows of ratio x ratio tokens, including those that extend past the border.
 
-    A map's own size says the same, but through the formulas of convolutions, which torch.compile
-    cannot see through where sizes are symbols; so grids come from grids, and maps are cropped.
+    A map's size is the same number, but computed by the formulas of convolutions, which
+    torch.compile cannot simplify for symbolic sizes; so grids are computed from grids, and maps are
+    cropped.
     """
-    # Not -(-h // ratio): in an ONNX graph, whole numbers are divided towards zero.
+    # Not -(-h // ratio): in an ONNX graph, integer division rounds towards zero.
     return (hw[0] + ratio - 1) // ratio, (hw[1] + ratio - 1) // ratio
 
 
 def crop(feature: Tensor, hw: Grid) -> Tensor:
-    """(B, C, H, W) -> (B, C, h, w), cut at the bottom and right; itself if nothing is over.
+    """(B, C, H, W) -> (B, C, h, w), cut at the bottom and right; unchanged if it fits.
 
-    The gradient of a cut is contiguous, however the map was: the operators before it would run in
-    another memory order, several times slower. Compiled code cuts always, as :func:`pad` says.
+    The gradient of a cut is contiguous, whatever the order of the map, and the operators before it
+    would run in that order, several times slower. Compiled code always cuts, see :func:`pad`.
     """
     if torch.compiler.is_compiling() or feature.shape[2:] != hw:
         return feature.narrow(2, 0, hw[0]).narrow(3, 0, hw[1])
@@ -40,9 +41,9 @@ def crop(feature: Tensor, hw: Grid) -> Tensor:
 
 
 def pad(feature: Tensor, hw: Grid) -> Tensor:
-    """(B, C, H, W) -> (B, C, h, w), with zeros at the bottom and right; itself if none are needed.
+    """(B, C, H, W) -> (B, C, h, w), with zeros at the bottom and right; unchanged if it fits.
 
-    Compiled code pads by 0 instead: a branch would compile once for each remainder.
+    Compiled code pads by 0 instead: a branch would be compiled once for each remainder.
     """
     bottom, right = hw[0] - feature.shape[2], hw[1] - feature.shape[3]
     if torch.compiler.is_compiling() or bottom or right:
@@ -57,12 +58,12 @@ def tokens_to_map(tokens: Tensor, hw: Grid) -> Tensor:
 
 
 def tokens_to_contiguous_map(tokens: Tensor, hw: Grid) -> Tensor:
-    """(B, h*w, C) -> (B, C, h, w), a copy in the usual order; its gradient is in the tokens' order.
+    """(B, h*w, C) -> (B, C, h, w), a contiguous copy; its gradient is in the tokens' order.
 
-    Autograd alone would hand the map's order down to all blocks below, where a sum of gradients in
-    two orders takes several times as long.
+    Autograd alone would pass the map's order on to all blocks below, where adding gradients in two
+    memory orders takes several times as long.
     """
-    if torch.jit.is_tracing():  # which knows no functions of our own
+    if torch.jit.is_tracing():  # tracing does not support custom functions
         return _ContiguousMap.forward(tokens, hw)
     return _ContiguousMap.apply(tokens, hw)
 
@@ -94,7 +95,7 @@ def map_to_words(feature: Tensor, side: int = WORD_SIDE) -> Tensor:
 def words_to_quads(words: Tensor, hw: Grid) -> Tensor:
     """(B*h*w, 16, c) -> (B*(h/2)*(w/2), c, 8, 8): the words of 2 x 2 neighbours on one map.
 
-    In channels-last order; ``h`` and ``w`` have to be even.
+    In channels-last order; ``h`` and ``w`` must be even.
     """
     h, w = hw
     if h % 2 or w % 2:
@@ -112,7 +113,7 @@ class _ContiguousMap(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx, inputs: tuple[Tensor, Grid], output: Tensor) -> None:
-        """Nothing is kept; torch.func asks for a context apart from the forward pass."""
+        """Save nothing; torch.func requires this method."""
 
     @staticmethod
     def backward(ctx, grad: Tensor) -> tuple[Tensor, None]:
@@ -120,7 +121,7 @@ class _ContiguousMap(torch.autograd.Function):
 
 
 def _images(words: Tensor, hw: Grid, side: int = WORD_SIDE) -> int:
-    """How many images the inner tokens belong to."""
+    """Number of images that the inner tokens belong to."""
     outer_tokens = hw[0] * hw[1]
     if words.shape[0] % outer_tokens or words.shape[1] != side**2:
         raise ValueError(

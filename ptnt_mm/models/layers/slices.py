@@ -1,4 +1,4 @@
-"""Work on slices that stay in a processor's cache."""
+"""Computation in slices that stay in the processor's cache."""
 
 from collections.abc import Callable
 
@@ -10,22 +10,22 @@ SLICE_BYTES = 4 * 2**20
 """Size of a slice's widest intermediate tensor (measured, see ``docs/performance.md``)."""
 
 RECOMPUTE_BYTES = 40 * 2**20
-"""Widest intermediate tensor that is kept for the backward pass rather than made again."""
+"""Widest intermediate tensor that is kept for the backward pass and not recomputed."""
 
 
 def in_slices(
     function: Callable[[Tensor], tuple[Tensor, ...]], rows: Tensor, width: int
 ) -> tuple[Tensor, ...]:
-    """Apply a function whose rows do not know of each other, slice by slice where that pays.
+    """Apply a function with independent rows, slice by slice where that is faster.
 
-    It pays on a CPU: the intermediate tensors of the whole would be written to memory and read
-    back, and their pages are new to the process in every pass. Where gradients are wanted, only the
-    largest are cut, and made again in the backward pass: to keep the others takes more memory, and
-    a tenth less time. A GPU and compiled code have better means.
+    It is faster on a CPU: the full intermediate tensors would be written to memory and read back,
+    into pages that are new to the process in every pass. With gradients, only the largest are
+    sliced, and recomputed in the backward pass: keeping the others takes more memory, but a tenth
+    less time. A GPU and compiled code do not need it.
 
     Args:
         function: (n, ...) -> tensors (n, ...), for any number n of rows.
-        rows: What it is applied to, (N, ...).
+        rows: Input of the function, (N, ...).
         width: Numbers per row in the function's widest intermediate tensor.
     """
     row_bytes = width * rows.element_size()
@@ -40,10 +40,10 @@ def in_slices(
 
 
 def _stays_whole(rows: Tensor) -> bool:
-    """Whether slices would not pay; a traced graph would be fixed to this number of rows."""
+    """Whether slicing does not help; a traced graph would be fixed to this number of rows."""
     return rows.device.type != 'cpu' or torch.compiler.is_compiling() or torch.jit.is_tracing()
 
 
 def _whole_bytes() -> int:
-    """Up to which size an intermediate tensor is made as a whole."""
+    """Size up to which an intermediate tensor is not sliced."""
     return RECOMPUTE_BYTES if torch.is_grad_enabled() else SLICE_BYTES

@@ -23,7 +23,7 @@ class Stage(nn.Module):
         pretrain_hw: Grid that the position table belongs to, in tokens.
         relative_position: How the table is resized, a class of ``position.py``.
         pegs: Position encoding generators by the block that they follow, -1 for the stage's input.
-        options: What all blocks of a backbone have in common.
+        options: Options that all blocks of a backbone share.
         with_cp: Recompute each block in the backward pass instead of keeping its activations.
     """
 

@@ -1,4 +1,4 @@
-"""Stems: an image becomes inner tokens, outer tokens, or both."""
+"""Stems, which turn an image into inner tokens, outer tokens, or both."""
 
 import torch
 from torch import Tensor, nn
@@ -51,7 +51,7 @@ class Stem(nn.Module):
 
 
 class WordStem(nn.Module):
-    """TNT's: the words of each patch, by a convolution that sees nothing of its neighbours.
+    """The stem of TNT: the words of each patch, by a convolution within the patch.
 
     Args:
         dim: Channels of an inner token.
@@ -69,7 +69,7 @@ class WordStem(nn.Module):
 
 
 class PatchStem(nn.Module):
-    """A Vision Transformer's: a linear map of each patch (arXiv 2010.11929).
+    """The stem of a Vision Transformer: a linear map of each patch (arXiv 2010.11929).
 
     Args:
         dim: Channels of a token.

@@ -27,7 +27,7 @@ def _read(tree: Tree) -> Labels:
     collector = Collector(tree)
     for path, (split, name) in _classes(tree).items():
         if name is None:
-            collector.labels.report(path, 'images that lie in no folder of a class')
+            collector.labels.report(path, 'images that are in no folder of a class')
             continue
         image = collector.image(path, path, split)
         if image is not None:
@@ -38,7 +38,7 @@ def _read(tree: Tree) -> Labels:
 
 
 def _classes(tree: Tree) -> dict[Path, tuple[str | None, str | None]]:
-    """The split and the class of each image: the first folders below those that all share."""
+    """The split and the class of each image: the first folders below the common ones."""
     placed = {}
     for image in tree.images:
         folders = list(tree.folders(image))
@@ -53,7 +53,7 @@ def _classes(tree: Tree) -> dict[Path, tuple[str | None, str | None]]:
 
 
 def _shared(paths: list[list[str]]) -> int:
-    """The number of folders that all paths begin with."""
+    """The number of leading folders that all paths share."""
     count = 0
     while paths and all(len(path) > count + 1 for path in paths):
         if len({path[count] for path in paths}) > 1:

@@ -12,7 +12,7 @@ from ptnt_mm.project.mask_values import Table, read_table, shown_value, values_o
 from ptnt_mm.project.tree import Tree
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.many_files import on_threads
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.text import first_few
 
 _WORDS = {
     *('mask', 'masks', 'label', 'labels', 'annot', 'annots', 'annotation', 'annotations', 'gt'),
@@ -73,14 +73,14 @@ def _classes(
     if colours and not table.colours:
         raise UserError(
             f'the masks in {tree.root} have colours or numbers above 255 '
-            f'({some(map(shown_value, colours))}), and no table says what they mean: write them '
-            'to class_dict.csv there, with the columns name,r,g,b'
+            f'({first_few(map(shown_value, colours))}), and no table gives their classes: write '
+            'class_dict.csv there, with the columns name,r,g,b'
         )
     if table.colours and (colours or not values <= table.names.keys() | {IGNORED}):
         names = list(dict.fromkeys(table.colours.values()))
         if unknown := sorted(values - table.colours.keys()):
-            shown = some(map(shown_value, unknown))
-            labels.notes.append(f'colours that the table does not name are ignored: {shown}')
+            shown = first_few(map(shown_value, unknown))
+            labels.notes.append(f'colours that are not in the table are ignored: {shown}')
         return names, {value: names.index(name) for value, name in table.colours.items()}
     if values <= {0, 255}:
         return ['background', 'object'], {0: 0, 255: 1}
@@ -89,7 +89,7 @@ def _classes(
         names = [table.names.get(i, f'class {i}') for i in range(last + 1)]
         return names, {i: i for i in range(last + 1) if i != IGNORED}
     indices = sorted(values - {IGNORED})
-    # A few values far apart are shades of grey, drawn to be seen.
+    # A few values far apart are shades of grey, chosen to be visible.
     if indices[-1] >= 2 * len(indices) + 20:
         indices = sorted(values)
         shades = ', '.join(map(str, indices))
@@ -137,7 +137,7 @@ def _stem(file: Path) -> str:
 
 
 def _key(tree: Tree, file: Path) -> tuple[str, ...]:
-    """What an image and its mask have in common: folders without their kind, and the name."""
+    """The key that an image and its mask share: folders without their kind, and the name."""
     folders = [part.casefold() for part in tree.folders(file)]
     kept = (_without_kind(folder) for folder in folders)
     return (*filter(None, kept), _stem(file))
@@ -152,7 +152,7 @@ def _without_kind(folder: str) -> str:
 FORMAT = Format(
     'class-masks',
     'Masks of classes',
-    'masks of the names of images, in masks/, labels/, SegmentationClass/ or as NAME_mask.png',
+    'masks named like the images, in masks/, labels/, SegmentationClass/ or as NAME_mask.png',
     ('semantic',),
     _find,
     _read,

@@ -1,4 +1,4 @@
-"""COCO's JSON, as COCO itself, Roboflow, Label Studio, CVAT and others write it."""
+"""COCO's JSON, as written by COCO, Roboflow, Label Studio, CVAT and others."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -41,7 +41,7 @@ def _read(tree: Tree) -> Labels:
 
 
 def _files(tree: Tree) -> list[Path]:
-    """The files of objects; where some are called instances, as COCO's, others are left aside."""
+    """The files of objects; if some are named instances, as in COCO, others are ignored."""
     files = [file for file in tree.with_suffix('.json') if _is_coco(file)]
     instances = [file for file in files if 'instances' in file.name]
     return instances or files
@@ -56,7 +56,7 @@ def _is_coco(file: Path) -> bool:
 
 
 def _add(collector: Collector, file: Path, images: list, annotations: list, categories: list):
-    """Add what a file holds."""
+    """Add the content of a file."""
     tree, labels = collector.tree, collector.labels
     names = {}
     for category in categories:
@@ -115,8 +115,8 @@ def _object(
 
 
 def _drop_group(labels: Labels) -> None:
-    """Drop Roboflow's first category, which is the name of the project and of no object."""
-    counts = Counter(one.label for image in labels.images for one in image.objects)
+    """Drop Roboflow's first category, which is the name of the project and has no objects."""
+    counts = Counter(item.label for image in labels.images for item in image.objects)
     for name in [name for name in labels.classes if name in labels.groups and not counts[name]]:
         if len(labels.classes) > 1:
             labels.classes.remove(name)
@@ -124,7 +124,7 @@ def _drop_group(labels: Labels) -> None:
 
 
 def _key(value: object) -> str:
-    """An id, which tables may have turned into 1.0 or '1'."""
+    """An id, which tables may have converted to 1.0 or '1'."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 

@@ -1,4 +1,4 @@
-"""CVAT's own XML, 'CVAT for images 1.1': boxes, polygons, ellipses and masks."""
+"""CVAT's XML format, 'CVAT for images 1.1': boxes, polygons, ellipses and masks."""
 
 import math
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from ptnt_mm.project.segmentations import from_pixels
 from ptnt_mm.project.tree import Tree, split_named
 from ptnt_mm.utils.errors import UserError
 
-_SIDES = 36  # of the polygon that an ellipse becomes
+_SIDES = 36  # sides of the polygon for an ellipse
 
 
 def _find(tree: Tree) -> str:
@@ -39,7 +39,7 @@ def _read(tree: Tree) -> Labels:
             collector.labels.report(file, UNREADABLE, str(error))
             continue
         for label in root.findall('meta//labels/label'):
-            # The points of a skeleton have names, too, and are no classes.
+            # The points of a skeleton have names too, but are not classes.
             if label.findtext('name') and not label.findtext('parent'):
                 collector.labels.add_class(label.findtext('name'))
         if root.find('track') is not None:
@@ -124,7 +124,7 @@ def _mask(label: str, element: Element, size: tuple[int, int]) -> LabelledObject
     if min(runs) < 0 or sum(runs) != width * height:
         raise ValueError(f'its run lengths count {sum(runs)} pixels of {width} x {height}')
     if min(left, top) < 0 or left + width > size[0] or top + height > size[1]:
-        raise ValueError(f'its mask lies outside of {size[0]} x {size[1]}')
+        raise ValueError(f'its mask is outside {size[0]} x {size[1]}')
     inside = np.repeat(np.arange(len(runs)) % 2 == 1, runs).reshape(height, width)
     pixels = np.zeros(size[::-1], bool)
     pixels[top : top + height, left : left + width] = inside
@@ -133,7 +133,7 @@ def _mask(label: str, element: Element, size: tuple[int, int]) -> LabelledObject
 
 
 def _turned(x: float, y: float, dx: float, dy: float, angle: float) -> tuple[float, float]:
-    """A point around (x, y), turned clockwise."""
+    """A point rotated clockwise around (x, y)."""
     cos, sin = math.cos(angle), math.sin(angle)
     return x + dx * cos - dy * sin, y + dx * sin + dy * cos
 

@@ -1,4 +1,4 @@
-"""What a label format is, and what its readers have in common."""
+"""Base classes of label formats and their readers."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -26,11 +26,11 @@ class Format:
     """A way to store labels.
 
     Attributes:
-        name: What ``--format`` calls it.
-        title: What people call it.
-        looks_for: What tells that a folder has it.
-        tasks: What can be learned from it.
-        find: Looks into a folder; what was found, or nothing.
+        name: Its name for ``--format``.
+        title: Its usual name.
+        looks_for: A description of the files that identify it.
+        tasks: Tasks that it has labels for.
+        find: Searches a folder; returns a description of what was found, or an empty string.
         read: Reads the labels.
     """
 
@@ -43,11 +43,11 @@ class Format:
 
 
 class Collector:
-    """Gathers the labels of a data set; names all that does not fit, and goes on.
+    """Collects the labels of a data set; reports whatever does not fit, and continues.
 
     Attributes:
         tree: The folder.
-        labels: What was gathered; its images once :meth:`finish` was called.
+        labels: The collected labels; images are added by :meth:`finish`.
     """
 
     def __init__(self, tree: Tree):
@@ -68,9 +68,9 @@ class Collector:
         Args:
             file: Its label file.
             path: The image; None if it was not found.
-            split: That of the label file; by default the one that a folder is named after.
-            stated: (width, height) for which the labels were made, if the file says so.
-            name: What the label file calls it.
+            split: Split of the label file; by default from the name of a folder.
+            stated: (width, height) for which the labels were made, if the file contains it.
+            name: Its name in the label file.
 
         Returns:
             The image without the objects; None if it cannot be used.
@@ -96,30 +96,32 @@ class Collector:
         return self._images[path]
 
     def add(self, file: Path, image: LabelledImage, objects: Iterable[LabelledObject]) -> None:
-        """Add objects to an image, cut to it; the same one twice is one."""
+        """Add objects to an image, clipped to it and without duplicates."""
         kept = list(self._images[image.path].objects)
-        for one in objects:
-            mask, fault = checked(one.segmentation, image.size)
+        for item in objects:
+            mask, fault = checked(item.segmentation, image.size)
             if fault:
-                detail = f'{fault}: {one.label} in {image.path.name}'
+                detail = f'{fault}: {item.label} in {image.path.name}'
                 self.labels.report(file, 'masks that cannot be drawn', detail)
-                one = replace(one, segmentation=mask)
-            whole, fault = fitted(one, image.size)
+                item = replace(item, segmentation=mask)
+            whole, fault = fitted(item, image.size)
             if fault:
-                self.labels.report(file, fault, f'{one.label} {_numbers(one.box)} in {image.size}')
+                self.labels.report(
+                    file, fault, f'{item.label} {_numbers(item.box)} in {image.size}'
+                )
             if whole in kept:
-                self.labels.report(file, 'objects that are there twice', one.label)
+                self.labels.report(file, 'objects that are there twice', item.label)
             elif whole is not None:
                 self.labels.add_class(whole.label)
                 kept.append(whole)
         self._images[image.path] = replace(image, objects=tuple(kept))
 
     def set(self, image: LabelledImage) -> None:
-        """Replace what is known of an image."""
+        """Replace the entry of an image."""
         self._images[image.path] = image
 
     def drop(self, image: LabelledImage) -> None:
-        """Leave an image out again."""
+        """Remove an image."""
         del self._images[image.path]
 
     def finish(self) -> Labels:
@@ -132,7 +134,7 @@ def read_text(file: Path) -> str:
     """The text of a label file.
 
     Raises:
-        UserError: if it cannot be read, or is no text.
+        UserError: if it cannot be read, or is not text.
     """
     try:
         return file.read_text(encoding='utf-8-sig')
@@ -150,7 +152,7 @@ def read_xml(file: Path) -> ElementTree.Element:
     """
 
     def refuse(name: str, *_: object) -> None:
-        raise UserError(f'it defines the XML entity {name!r}: no labelling tool does')
+        raise UserError(f'it defines the XML entity {name!r}, which no labelling tool does')
 
     guard = expat.ParserCreate()
     guard.EntityDeclHandler = refuse
@@ -170,7 +172,7 @@ def text_of(element: ElementTree.Element, path: str) -> str:
 
 
 def number(text: object) -> float:
-    """A number of a label file; not a number if it is none, which :func:`fitted` reports."""
+    """Parse a number of a label file; NaN if invalid, which :func:`fitted` reports."""
     try:
         return float(text)
     except (TypeError, ValueError):
@@ -178,7 +180,7 @@ def number(text: object) -> float:
 
 
 def whole_number(text: object) -> int:
-    """An integer of a label file; 0 if it is none."""
+    """Parse an integer of a label file; 0 if invalid."""
     value = number(text)
     return int(value) if abs(value) < 2**31 else 0
 

@@ -26,7 +26,7 @@ from ptnt_mm.utils.text import printable
 
 _BACKGROUND = ('_background_', '__background__')
 _IGNORED = ('__ignore__', '_ignore_')
-_SIDES = 36  # of the polygon that a circle becomes
+_SIDES = 36  # sides of the polygon for a circle
 
 
 def _find(tree: Tree) -> str:
@@ -41,7 +41,7 @@ def _read(tree: Tree) -> Labels:
             content = read_json(file)
             shapes, name = content['shapes'], content['imagePath']
             if not isinstance(shapes, list) or not isinstance(name, str):
-                raise UserError('"shapes" is no list, or "imagePath" no name')
+                raise UserError('"shapes" is not a list, or "imagePath" not a name')
         except (UserError, KeyError, TypeError) as error:
             collector.labels.report(file, UNREADABLE, str(error))
             continue
@@ -74,7 +74,7 @@ def _files(tree: Tree) -> list[Path]:
 def _objects(
     labels: Labels, file: Path, shapes: list, size: tuple[int, int]
 ) -> Iterator[tuple[object, LabelledObject]]:
-    """The objects, each with the number of the group that it is a part of, if any."""
+    """The objects, each with the number of its group, if any."""
     for i, shape in enumerate(shapes):
         label = shape.get('label') if isinstance(shape, dict) else None
         if not isinstance(label, str) or not label.strip():
@@ -86,7 +86,7 @@ def _objects(
         try:
             points = [(float(x), float(y)) for x, y in shape.get('points') or []]
             one = _object(label.strip(), kind, points, shape, size)
-        except Exception as error:  # shapes hold anything, embedded images included
+        except Exception as error:  # shapes may contain anything, including embedded images
             labels.report(file, NO_NUMBERS, f'shape {i}, {label}: {error}')
             continue
         if one is None:
@@ -117,7 +117,7 @@ def _object(
 
 
 def _mask(label: str, points: list, shape: dict[str, Any], size: tuple[int, int]) -> LabelledObject:
-    """A PNG inside of the file, placed by its upper left corner."""
+    """A PNG inside the file, placed by its upper left corner."""
     content = base64.b64decode(shape['mask'])
     with Image.open(io.BytesIO(content), formats=['PNG']) as stored:
         inside = np.asarray(stored.convert('L')) > 0
@@ -125,23 +125,23 @@ def _mask(label: str, points: list, shape: dict[str, Any], size: tuple[int, int]
     pixels = np.zeros(size[::-1], bool)
     room = pixels[top : top + inside.shape[0], left : left + inside.shape[1]]
     if min(left, top) < 0 or not room.size:
-        raise ValueError('its mask lies outside of the image')
+        raise ValueError('its mask is outside the image')
     room[:] = inside[: room.shape[0], : room.shape[1]]
     mask, box = from_pixels(pixels)
     return LabelledObject(label, box, mask)
 
 
 def _grouped(objects: list[tuple[object, LabelledObject]]) -> Iterator[LabelledObject]:
-    """The objects; polygons of one label and group are parts of one."""
+    """Join polygons with the same label and group into one object."""
     parts: dict[tuple, list[LabelledObject]] = {}
-    for i, (group, one) in enumerate(objects):
-        is_part = group is not None and isinstance(one.segmentation, list)
-        parts.setdefault((one.label, str(group)) if is_part else (i,), []).append(one)
+    for i, (group, item) in enumerate(objects):
+        is_part = group is not None and isinstance(item.segmentation, list)
+        parts.setdefault((item.label, str(group)) if is_part else (i,), []).append(item)
     for members in parts.values():
         if len(members) == 1:
             yield members[0]
             continue
-        polygons = [polygon for one in members for polygon in one.segmentation]
+        polygons = [polygon for member in members for polygon in member.segmentation]
         around = box_around([value for polygon in polygons for value in polygon])
         yield LabelledObject(members[0].label, around, polygons)
 

@@ -20,7 +20,7 @@ _CLASS = 'object'
 def _find(tree: Tree) -> str:
     masks = _masks(tree)
     total = sum(map(len, masks.values()))
-    # One mask for each image would be a mask of classes.
+    # One mask for each image would be a class mask.
     if total <= len(masks):
         return ''
     return f'{len(masks):,} images with a folder of masks each, {total:,} masks'
@@ -34,10 +34,10 @@ def _read(tree: Tree) -> Labels:
     collector.labels.add_class(_CLASS)
     found = on_threads(lambda image: list(_objects(image, masks[image.path])), sized, 'Reading')
     for image, results in zip(sized, found, strict=True):
-        for file, one in results:
-            if isinstance(one, str):
-                collector.labels.report(file, 'masks of objects that cannot be used', one)
-        objects = [one for _, one in results if isinstance(one, LabelledObject)]
+        for file, result in results:
+            if isinstance(result, str):
+                collector.labels.report(file, 'masks of objects that cannot be used', result)
+        objects = [result for _, result in results if isinstance(result, LabelledObject)]
         collector.add(image.path, image, objects)
     collector.labels.aside = {file for files in masks.values() for file in files}
     return collector.finish()

@@ -1,8 +1,8 @@
 """Pascal VOC: an XML file for each image, with or without ``ImageSets``, and beside images, too.
 
-Some tools count pixels from 1, as VOC did, others from 0, and no file says which. MMDetection and
-supervision subtract 1 from all coordinates; torchvision, globox and labelformat take them as they
-are. Half a pixel is subtracted here: no reading is further away than that.
+Some tools count pixels from 1, as VOC did, others from 0, and no file contains which. MMDetection
+and supervision subtract 1 from all coordinates; torchvision, globox and labelformat keep them.
+Here half a pixel is subtracted, so the error is at most half a pixel.
 """
 
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def _read(tree: Tree) -> Labels:
     splits = {folder: splits_of(files, collector.labels) for folder, files in sets.items()}
     found: dict[Path, set[str]] = {folder: set() for folder in splits}
     for file in _annotations(tree):
-        folder = next((one for one in splits if file.is_relative_to(one)), None)
+        folder = next((parent for parent in splits if file.is_relative_to(parent)), None)
         split = None
         if folder is not None:
             found[folder].add(file.stem)
@@ -67,7 +67,7 @@ def _annotations(tree: Tree) -> Iterator[Path]:
     for file in tree.with_suffix('.xml'):
         try:
             with file.open('rb') as stream:
-                # CVAT's begins with <annotations>. A file that is cut off may hold no more.
+                # CVAT's begins with <annotations>. A truncated file may contain no more.
                 if b'<annotation>' in stream.read(4096).replace(b'<annotation ', b'<annotation>'):
                     yield file
         except OSError:
@@ -75,7 +75,7 @@ def _annotations(tree: Tree) -> Iterator[Path]:
 
 
 def image_sets(tree: Tree, kind: str = 'Main') -> dict[Path, dict[str, Path]]:
-    """The lists of each folder that has ImageSets/Main: those of splits, or that of both."""
+    """The lists of each folder with ImageSets/Main: those of splits, or that of both."""
     sets: dict[Path, dict[str, Path]] = {}
     for file in tree.with_suffix('.txt'):
         if file.parts[-3:-1] == ('ImageSets', kind) and file.stem in _LISTS:
@@ -110,7 +110,7 @@ def _add(collector: Collector, file: Path, root: Element, split: str | None) -> 
 
 
 def _image(collector: Collector, file: Path, name: str) -> Path | None:
-    """The image of the file's own name, which survives renaming, or else the one it names."""
+    """The image with the name of the file, which survives renaming, or else the one in it."""
     tree = collector.tree
     own = tree.find_image(f'{file.stem}.jpg', file.parent)
     named = tree.find_image(name, file.parent) if name else None

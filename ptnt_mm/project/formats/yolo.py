@@ -21,7 +21,7 @@ from ptnt_mm.project.labels import LabelledImage, LabelledObject, Labels, box_ar
 from ptnt_mm.project.tree import Tree
 from ptnt_mm.utils.decoding import FORMATS
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import some
+from ptnt_mm.utils.text import first_few
 
 _NAME_LISTS = ('classes.txt', 'obj.names', 'labels.txt')
 _LINE = re.compile(r'\s*\d+(\s+[-+.\deE]+){4,}\s*')
@@ -93,7 +93,7 @@ def _names(tree: Tree, content: Mapping, labels: Labels) -> dict[int, str]:
             except UserError as error:
                 labels.report(file, UNREADABLE, str(error))
     pairs = names.items() if isinstance(names, dict) else enumerate(names)
-    # A list of lists of lists may stand for billions of names.
+    # Nested lists in YAML can expand to billions of names.
     known = {
         int(key): str(name)
         for key, name in pairs
@@ -105,14 +105,14 @@ def _names(tree: Tree, content: Mapping, labels: Labels) -> dict[int, str]:
         labels.add_class(name)
     count = content.get('nc')
     if isinstance(count, int) and known and count != len(known):
-        labels.notes.append(f'nc is {count}, and there are {len(known)} names: the names count')
+        labels.notes.append(f'nc is {count}, but there are {len(known)} names: the names are used')
     return known
 
 
 def _listed(
     tree: Tree, file: Path, content: Mapping[str, Any], labels: Labels
 ) -> list[tuple[Path, str]]:
-    """The images of the splits that the settings name, each once."""
+    """The images of the splits in the settings, without duplicates."""
     found: dict[Path, str] = {}
     for split in _SPLITS:
         value = content.get(split) or (content.get('valid') if split == 'val' else None)
@@ -130,10 +130,10 @@ def _listed(
 
 
 def _place(tree: Tree, file: Path, content: Mapping[str, Any], name: str) -> Path | None:
-    """A folder or list of the settings, inside of the data.
+    """A folder or list in the settings, inside the data.
 
-    Paths count from ``path``, if that is there, or else from the settings' folder. Roboflow writes
-    '../train/images' for what lies beside its settings.
+    Paths are relative to ``path``, if it exists, or else to the settings' folder. Roboflow writes
+    '../train/images' for a folder beside its settings.
     """
     root = content.get('path') if isinstance(content.get('path'), str) else ''
     inside = re.sub(r'^(\.\.?/)+', '', name.replace('\\', '/'))
@@ -187,14 +187,14 @@ def _objects(
         if any(value != value for value in values) or len(values) < 5:
             labels.report(file, NO_NUMBERS, f'line {place}: {line[:80]}')
             continue
-        # A detector's own labels have a score after each box.
+        # Labels written by a detector have a score after each box.
         coordinates = values[1:5] if keypoints or len(values) == 6 else values[1:]
         if len(coordinates) % 2:
             labels.report(file, NO_NUMBERS, f'line {place} has {len(values)} numbers')
             continue
         index = values[0]
         if not index.is_integer() or index < 0 or (names and index not in names):
-            known = f'there are {some(names.values())}' if names else 'it is no index'
+            known = f'there are {first_few(names.values())}' if names else 'it is not an index'
             labels.report(file, UNKNOWN_CLASS, f'line {place}: {words[0]}; {known}')
             continue
         label = names.get(int(index), f'class {int(index)}')
@@ -218,7 +218,7 @@ def _looks_like_labels(file: Path) -> bool:
 
 
 def _report_strays(tree: Tree, collector: Collector, known: set[Path]) -> None:
-    """Name the label files whose image is not there."""
+    """Report label files without an image."""
     stems = {image.with_suffix('') for image in tree.images}
     for file in tree.with_suffix('.txt'):
         parts = [part if part != 'labels' else 'images' for part in file.parts]

@@ -95,7 +95,7 @@ def test_words_reach_their_sentence_without_drop_path():
     torch.testing.assert_close(new_outer, outer + block.proj_norm2(sentence))
 
 
-def test_mlp_is_an_exact_gelu_between_linears_with_dropout_behind_both():
+def test_mlp_is_an_exact_gelu_between_linears_with_dropout_after_both():
     mlp = golden.filled(Mlp(4, 16, drop=0.0))
     x = torch.randn(2, 3, 4)
     hidden = x @ mlp.fc1.weight.T + mlp.fc1.bias
@@ -103,7 +103,7 @@ def test_mlp_is_an_exact_gelu_between_linears_with_dropout_behind_both():
     torch.testing.assert_close(mlp(x), hidden @ mlp.fc2.weight.T + mlp.fc2.bias)
 
 
-def test_dropout_of_an_mlp_acts_behind_both_linears():
+def test_dropout_of_an_mlp_acts_after_both_linears():
     mlp = Mlp(64, 256, drop=0.25)
     shapes = []
     mlp.drop.register_forward_hook(lambda _, args, out: shapes.append(out.shape))

@@ -110,7 +110,7 @@ def test_the_native_grid_changes_nothing(position):
     assert torch.equal(factors.keys(), torch.eye(math.prod(KEYS), dtype=table.dtype))
 
 
-def test_only_the_grid_resize_tells_grids_of_one_area_apart():
+def test_only_the_grid_resize_distinguishes_grids_of_one_area():
     table = relative_table()
     flat, grid = (
         cls(NATIVE, KEYS).factors(table, (4, 9), (1, 9)).bias() for cls in reversed(POSITIONS)

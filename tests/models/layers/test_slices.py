@@ -20,7 +20,7 @@ def calls(monkeypatch) -> list[int]:
 
 @pytest.fixture
 def both(calls):
-    """A function of rows with two results and weights of its own."""
+    """A function of rows with two results and weights."""
     torch.manual_seed(0)
     linear = nn.Linear(3, WIDTH)
 

@@ -57,7 +57,7 @@ def gradients(stage: Stage, inner: Tensor, outer: Tensor, hw: tuple[int, int]) -
 
 
 def saved_bytes(stage: Stage, inner: Tensor, outer: Tensor, hw: tuple[int, int]) -> int:
-    """What the forward pass saves for the backward pass, each storage counted once.
+    """Bytes that the forward pass saves for the backward pass, each storage counted once.
 
     The tokens between recomputed blocks are kept too, but not saved by an operation.
     """

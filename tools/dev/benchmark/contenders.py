@@ -1,4 +1,4 @@
-"""The backbones to compare: those of this package, and published ones of others."""
+"""The backbones to compare: those of this package, and published ones of other packages."""
 
 from collections.abc import Callable
 from functools import partial
@@ -23,7 +23,7 @@ def _peer(name: str, **options) -> nn.Module:
 
 
 class OneForEachSize(nn.Module):
-    """A backbone whose class is for one size of images: one is built for each size that it meets.
+    """A backbone whose class supports one image size: one is built for each size in use.
 
     Args:
         build: Takes height and width in pixels.
@@ -40,7 +40,7 @@ class OneForEachSize(nn.Module):
         name = f'{height}x{width}'
         if name not in self.models:
             self.models[name] = self.build((height, width)).to(image.device)
-            # mmpretrain's returns nothing.
+            # mmpretrain's method returns None.
             self.models[name].train(self.training)
         return self.models[name](image)
 

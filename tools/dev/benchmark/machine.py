@@ -1,4 +1,4 @@
-"""The machine that something was measured on."""
+"""Description of the machine of a measurement."""
 
 import datetime
 import platform

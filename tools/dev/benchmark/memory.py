@@ -47,7 +47,7 @@ def _resident(name: str, setting: Setting, threads: int) -> int:
     torch.set_num_threads(threads)
     run = prepare_run(name, setting, None if name.endswith(COMPILED) else _SMALL)
     gc.collect()
-    # Freed memory that malloc kept would hide part of the peak.
+    # Freed memory that malloc keeps would hide part of the peak.
     ctypes.CDLL(None).malloc_trim(0)
     before = _from_status('VmRSS')
     _CLEAR_REFS.write_text('5')  # reset the peak

@@ -10,12 +10,12 @@ from ptnt_mm.utils.tables import new_table, to_text
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured of one contender in one setting.
+    """Measurements of one contender in one setting.
 
     Attributes:
         seconds: The time of each round.
         peak_bytes: Memory beyond that of the loaded model; None if unknown.
-        multiply_adds: For the forward pass of one image, attention products included.
+        multiply_adds: Multiply-adds of a forward pass of one image, including attention products.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Run contenders in a setting, and measure what that costs."""
+"""Run contenders in a setting, and measure time, memory and operations."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ from benchmark.contenders import build_contender, counted_as
 from benchmark.memory import peak_memory
 from benchmark.report import Row
 from benchmark.timing import Setting, interleave, prepare_run
-from ptnt_mm.engine.complexity import measure
+from ptnt_mm.engine.complexity import measure_complexity
 from ptnt_mm.utils.errors import UserError
 
 QUIET_LOAD = 0.5
@@ -50,7 +50,7 @@ def time_contenders(models: list[str], setting: Setting, rounds: int) -> list[Ro
 
 
 def with_costs(row: Row, threads: int) -> Row:
-    """Measure the memory of a contender and count its multiply-adds, too."""
+    """Measure the memory of a contender, and count its multiply-adds."""
     tell(f'memory of {row.name}')
     return replace(
         row,
@@ -64,7 +64,7 @@ def _count(name: str, size: tuple[int, int]) -> int | None:
     """Count the multiply-adds of one image; None if that fails."""
     tell(f'multiply-adds of {name} at {size[0]}x{size[1]}')
     try:
-        return measure(build_contender(name), size).total.multiply_adds
+        return measure_complexity(build_contender(name), size).total.multiply_adds
     except (UserError, MemoryError, torch.OutOfMemoryError) as error:
         tell(f'NOT COUNTED: {name}: {error}')
         return None

@@ -1,4 +1,4 @@
-# The demo's RetinaNet with a PEG behind the first block of every stage, in place of all tables of
+# The demo's RetinaNet with a PEG after the first block of every stage, in place of all tables of
 # sentences; words keep theirs. docs/family.md compares the configs of this folder.
 _base_ = '../../../configs/demo_retinanet_ptnt_ti.py'
 

@@ -1,7 +1,7 @@
-"""The errors of a detector, split by what is wrong, and the AP that each kind costs.
+"""The errors of a detector, split by kind, and the AP that each kind costs.
 
-As "TIDE: A General Toolbox for Identifying Object Detection Errors" (Bolya et al., ECCV 2020,
-arXiv 2008.08115) does it, at an IoU of 0.5, on top of pycocotools' own matching.
+Follows "TIDE: A General Toolbox for Identifying Object Detection Errors" (Bolya et al., ECCV 2020,
+arXiv 2008.08115), at an IoU of 0.5, on top of the matching of pycocotools.
 """
 
 from collections import Counter, defaultdict
@@ -17,11 +17,11 @@ from pycocotools.cocoeval import COCOeval
 from ptnt_mm.utils.progress import watched
 
 FOREGROUND, _BACKGROUND = 0.5, 0.1
-"""IoUs: from the first on, a detection has its object; up to the second, it has none."""
+"""IoUs: from the first, a detection matches an object; up to the second, it matches nothing."""
 
 
 class Kind(StrEnum):
-    """What a detection is; an object can be missed."""
+    """Kinds of detections, and missed objects."""
 
     CORRECT = 'correct'
     CLASSIFICATION = 'classification'
@@ -38,7 +38,7 @@ ERRORS = {
     Kind.BOTH: 'another class, and beside the object',
     Kind.DUPLICATE: 'the object has a detection with a higher score',
     Kind.BACKGROUND: 'nothing is there (IoU up to 0.1)',
-    Kind.MISSED: 'nothing was found, not even with a wrong class or place',
+    Kind.MISSED: 'no detection, not even with a wrong class or place',
 }
 """The kinds of errors, and what they mean."""
 
@@ -48,7 +48,7 @@ _FIXABLE = {Kind.CLASSIFICATION, Kind.LOCALISATION}
 
 @dataclass
 class Detection:
-    """A detection that counts: pycocotools' entry, what is wrong, and the id of its object.
+    """A detection that counts: pycocotools' entry, its error, and the id of its object.
 
     The object of an error is the one that the detection would have if it were fixed.
     """
@@ -62,7 +62,7 @@ class Detection:
 class Truth:
     """An object that counts: pycocotools' entry.
 
-    ``score`` is the highest of the detections that have it, or would if fixed; None if none.
+    ``score`` is the highest of the detections that match it, or would if fixed; None without any.
     """
 
     entry: dict
@@ -78,9 +78,11 @@ class ErrorSplit:
 
     @cached_property
     def counts(self) -> Counter[Kind]:
-        """How many errors of each kind there are."""
+        """Number of errors of each kind."""
         missed = sum(truth.score is None for truth in self.truths.values())
-        return Counter(one.kind for one in self.detections) + Counter({Kind.MISSED: missed})
+        return Counter(detection.kind for detection in self.detections) + Counter(
+            {Kind.MISSED: missed}
+        )
 
     @cached_property
     def costs(self) -> dict[Kind, float]:
@@ -90,20 +92,22 @@ class ErrorSplit:
 
     def average_precision(self, fixed: Collection[Kind] = ()) -> float:
         """AP at an IoU of 0.5 in [0, 1] if all errors of some kinds were fixed."""
-        correct = {one.target for one in self.detections if one.kind is Kind.CORRECT}
-        # An object gets one detection at most: of those to fix, that of the highest score.
+        correct = {
+            detection.target for detection in self.detections if detection.kind is Kind.CORRECT
+        }
+        # An object gets at most one detection: among those to fix, the one with the highest score.
         best = {}
-        for one in sorted(self.detections, key=lambda one: one.entry['score']):
-            if one.kind in _FIXABLE.intersection(fixed) and one.target not in correct:
-                best[one.target] = one
+        for detection in sorted(self.detections, key=lambda item: item.entry['score']):
+            if detection.kind in _FIXABLE.intersection(fixed) and detection.target not in correct:
+                best[detection.target] = detection
         results = defaultdict(list)
-        for one in self.detections:
-            result = one.entry['score'], one.kind is Kind.CORRECT
-            if one.kind not in fixed:
-                results[one.entry['category_id']].append(result)
-            elif best.get(one.target) is one:
-                category = self.truths[one.target].entry['category_id']
-                results[category].append((one.entry['score'], True))
+        for detection in self.detections:
+            result = detection.entry['score'], detection.kind is Kind.CORRECT
+            if detection.kind not in fixed:
+                results[detection.entry['category_id']].append(result)
+            elif best.get(detection.target) is detection:
+                category = self.truths[detection.target].entry['category_id']
+                results[category].append((detection.entry['score'], True))
         objects = Counter(
             truth.entry['category_id']
             for truth in self.truths.values()
@@ -114,12 +118,12 @@ class ErrorSplit:
 
 
 def split_errors(evaluation: COCOeval) -> ErrorSplit:
-    """Say of each detection of an evaluation, after ``evaluate()``, what is wrong with it."""
+    """Classify the error of each detection of an evaluation, after ``evaluate()``."""
     split, params = ErrorSplit([], {}), evaluation.params
     images = len(params.imgIds)
     for i in watched(range(images), images, 'Errors'):
         truths, detections = {}, []
-        # What pycocotools matched: by class, then by size, of which all come first, then by image.
+        # pycocotools' matches: by class, then by size ('all' first), then by image.
         for match in filter(None, evaluation.evalImgs[i :: images * len(params.areaRng)]):
             for key, ignored in zip(match['gtIds'], match['gtIgnore'], strict=True):
                 if not ignored:
@@ -130,11 +134,11 @@ def split_errors(evaluation: COCOeval) -> ErrorSplit:
                     kind = Kind.CORRECT if target else Kind.BACKGROUND
                     entry = evaluation.cocoDt.anns[key]
                     detections.append(Detection(entry, kind, int(target) or None))
-        false = [one for one in detections if one.kind is not Kind.CORRECT]
+        false = [detection for detection in detections if detection.kind is not Kind.CORRECT]
         _explain(evaluation, false, [truth.entry for truth in truths.values()])
-        for one in detections:
-            if truth := truths.get(one.target):
-                truth.score = max(truth.score or 0, one.entry['score'])
+        for detection in detections:
+            if truth := truths.get(detection.target):
+                truth.score = max(truth.score or 0, detection.entry['score'])
         split.detections += detections
         split.truths |= truths
     return split
@@ -152,28 +156,28 @@ def overlaps(evaluation: COCOeval, found: list[dict], truths: list[dict]) -> np.
 
 
 def _explain(evaluation: COCOeval, false: list[Detection], truths: list[dict]) -> None:
-    """Find what is wrong with the false detections of an image.
+    """Classify the false detections of an image.
 
-    The order is that of TIDE's own code, where more than one kind would fit.
+    If more than one kind fits, the order is that of TIDE's code.
     """
     categories = np.array([truth['category_id'] for truth in truths])
-    ious = overlaps(evaluation, [one.entry for one in false], truths)
-    for one, row in zip(false, ious, strict=True):
-        same = categories == one.entry['category_id']
+    ious = overlaps(evaluation, [detection.entry for detection in false], truths)
+    for detection, row in zip(false, ious, strict=True):
+        same = categories == detection.entry['category_id']
         own, other = row * same, row * ~same
         best_own, best_other = own.max(initial=0), other.max(initial=0)
         if _BACKGROUND <= best_own < FOREGROUND:
-            one.kind, one.target = Kind.LOCALISATION, truths[own.argmax()]['id']
+            detection.kind, detection.target = Kind.LOCALISATION, truths[own.argmax()]['id']
         elif best_other >= FOREGROUND:
-            one.kind, one.target = Kind.CLASSIFICATION, truths[other.argmax()]['id']
+            detection.kind, detection.target = Kind.CLASSIFICATION, truths[other.argmax()]['id']
         elif best_own >= FOREGROUND:
-            one.kind = Kind.DUPLICATE
+            detection.kind = Kind.DUPLICATE
         elif best_other > _BACKGROUND:
-            one.kind = Kind.BOTH
+            detection.kind = Kind.BOTH
 
 
 def _average_precision(results: list[tuple[float, bool]], objects: int) -> float:
-    """COCO's AP of a class: the mean over 101 recalls of the best precision from there on."""
+    """COCO's AP of a class: the mean over 101 recalls of the best precision from there."""
     hits = np.array([right for _, right in sorted(results, key=lambda r: -r[0])], bool).cumsum()
     precision = hits / np.arange(1, len(hits) + 1)
     envelope = np.maximum.accumulate(precision[::-1])[::-1]

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip('pycocotools')
 
 from ptnt_mm.report.coco_scores import CocoScores, read_annotations, score_results  # noqa: E402
-from ptnt_mm.report.errors import ERRORS, Kind, split_errors  # noqa: E402
+from ptnt_mm.report.detection_errors import ERRORS, Kind, split_errors  # noqa: E402
 
 from .made_runs import annotations, results  # noqa: E402
 
@@ -56,7 +56,7 @@ def test_as_pycocotools(tmp_path: Path, kind: str, seed: int):
     assert split.average_precision() == pytest.approx(scores.twelve['AP50'], abs=1e-12)
     assert split.average_precision(ERRORS) == pytest.approx(1)
     assert min(split.counts[k] for k in ERRORS) > 0, 'the case has every kind'
-    # What is fixed never costs.
+    # Fixed errors never cost.
     assert min(split.costs.values()) >= 0
 
 
@@ -85,7 +85,7 @@ def test_a_detection_in_a_crowd_is_no_error(tmp_path: Path):
     assert split.counts == {Kind.MISSED: 1}
 
 
-def test_only_the_best_of_several_mended_detections_counts(tmp_path: Path):
+def test_only_the_best_of_several_fixed_detections_counts(tmp_path: Path):
     near = [(1, 'ball', (0, 0, 10, height), 0.5 + height / 100) for height in (4, 3)]
     truth = annotations([(1, 'ball', (0, 0, 10, 10))])
     split = split_errors(score(tmp_path, 'bbox', truth, results('bbox', near)).evaluation)

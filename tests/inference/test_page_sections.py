@@ -8,10 +8,10 @@ from configs.models import narrow
 
 import ptnt_mm
 from ptnt_mm.engine.config import read_config
-from ptnt_mm.inference import network_figures
+from ptnt_mm.inference import page_sections
 from ptnt_mm.inference.network import load_network
-from ptnt_mm.inference.network_figures import SECTIONS
 from ptnt_mm.inference.network_scene import Choice, Scene
+from ptnt_mm.inference.page_sections import SECTIONS
 
 from .samples import NAME, SEGMENTER, photograph
 
@@ -24,7 +24,7 @@ MIDDLE = Choice('the middle', (50.0, 36.0, 0, 0), given=False)
 def place(tmp_path: Path, monkeypatch, micro_arch) -> None:
     """A folder with configs of backbones; t-SNE takes half a second for each map."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(network_figures, 'scatter_channels', lambda feature: feature[:, 0, :2])
+    monkeypatch.setattr(page_sections, 'scatter_channels', lambda feature: feature[:, 0, :2])
     Path('micro.py').write_text(f'model = dict(type="PyramidTNT", arch={micro_arch})\n')
     Path('cpvt.py').write_text('model = dict(type="CPVT", arch=dict(depth=2, dim=8, heads=2))')
 

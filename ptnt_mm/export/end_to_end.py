@@ -1,8 +1,8 @@
-"""From uint8 images to boxes or class maps in one module, for each kind of model.
+"""One module for each kind of model, from uint8 images to boxes or class maps.
 
 Every network takes ``images``, (B, H, W, 3) uint8, RGB, and ``sizes``, (B, 2) int64: the height
-and width of what is image in each; the rest is padding. They compute what mmdet and mmseg compute,
-and hold no weights of their own.
+and width of the image in each; the rest is padding. They compute the same as mmdet and mmseg, and
+have no additional weights.
 """
 
 from collections.abc import Sequence
@@ -31,8 +31,8 @@ INPUTS = ('images', 'sizes')
 class EndToEndModel(nn.Module):
     """A model of a host, in evaluation mode, with its preprocessing."""
 
-    task = 'features'  # what ``ptnt_mm.deploy`` makes of the outputs
-    # Of 'score', 'overlap' and 'mask', and the number of 'boxes', where there are such.
+    task = 'features'  # how ``ptnt_mm.deploy`` interprets the outputs
+    # Thresholds for 'score', 'overlap' and 'mask', and the number of 'boxes', if there are any.
     thresholds: dict[str, float] = {}
 
     def __init__(self, model: nn.Module):
@@ -42,7 +42,7 @@ class EndToEndModel(nn.Module):
         for name, default in (('mean', 0.0), ('std', 1.0)):
             value = getattr(preprocessor, name, torch.full((3, 1, 1), default))
             self.register_buffer(name, value.clone())
-        # mmdet and mmseg give one attribute two names.
+        # mmdet and mmseg have different names for this attribute.
         convert = ('_channel_conversion', 'channel_conversion')
         self.takes_bgr = not any(getattr(preprocessor, name, False) for name in convert)
         test = getattr(preprocessor, 'test_cfg', None) or {}
@@ -50,7 +50,7 @@ class EndToEndModel(nn.Module):
 
     @cached_property
     def outputs(self) -> tuple[str, ...]:
-        """The names of what :meth:`forward` returns; the first look takes a pass of the network."""
+        """The names of :meth:`forward`'s outputs; the first access runs the network once."""
         images = torch.zeros(1, 64, 64, 3, dtype=torch.uint8, device=self.mean.device)
         with torch.no_grad():
             levels = self(images, torch.full((1, 2), 64, device=self.mean.device))
@@ -61,7 +61,7 @@ class EndToEndModel(nn.Module):
         return tuple(self.model.extract_feat(self.normalised(images, sizes)))
 
     def normalised(self, images: Tensor, sizes: Tensor) -> Tensor:
-        """(B, H, W, 3) uint8 -> (B, 3, H', W'), with zeros around what is image."""
+        """(B, H, W, 3) uint8 -> (B, 3, H', W'), with zeros outside the image."""
         image = images.permute(0, 3, 1, 2).float()
         image = ((image.flip(1) if self.takes_bgr else image) - self.mean) / self.std
         height, width = image.shape[2:]
@@ -94,7 +94,7 @@ class EndToEndSegmenter(EndToEndModel):
 class EndToEndDetector(EndToEndModel):
     """Images and sizes -> boxes (B, D, 4), scores (B, D) and labels (B, D) int64, best first.
 
-    Behind the last box of an image stand zeros, and labels of -1.
+    The last box of an image is followed by zeros, and labels of -1.
     """
 
     task = 'detection'
@@ -127,7 +127,7 @@ class DenseDetector(EndToEndDetector):
 
 
 class TwoStageDetector(EndToEndDetector):
-    """Mask R-CNN and Cascade R-CNN, with or without masks: boxes of regions of boxes."""
+    """Mask R-CNN and Cascade R-CNN, with or without masks: boxes from region proposals."""
 
     def __init__(self, model: nn.Module):
         super().__init__(model)
@@ -136,14 +136,14 @@ class TwoStageDetector(EndToEndDetector):
         self.mask_stages = []
         self.thresholds = _thresholds(roi.test_cfg)
         if roi.with_mask:
-            # Without an extractor of their own, masks share that of the boxes.
+            # Without a separate extractor, masks share that of the boxes.
             pairs = zip(_each(roi.mask_roi_extractor), _each(roi.mask_head), strict=True)
             self.mask_stages = list(pairs)
             self.outputs = (*EndToEndDetector.outputs, 'masks')
             self.thresholds['mask'] = roi.test_cfg.mask_thr_binary
 
     def forward(self, images: Tensor, sizes: Tensor) -> tuple[Tensor, ...]:
-        """As of every detector, and masks (B, D, side, side) inside of the boxes, from 0 to 1."""
+        """As for every detector, and masks (B, D, side, side) inside the boxes, from 0 to 1."""
         levels = self.model.extract_feat(self.normalised(images, sizes))
         proposals, likely = self.propose(levels, sizes)
         boxes, scores, labels = self.classify(levels, proposals, likely, sizes)
@@ -188,11 +188,11 @@ class TwoStageDetector(EndToEndDetector):
         return pick(boxes, places), scores, pick(labels, places)
 
     def masks(self, levels: Sequence[Tensor], boxes: Tensor, labels: Tensor) -> Tensor:
-        """Boxes (B, D, 4) and labels (B, D) -> masks (B, D, side, side), zeros where no box is."""
+        """Boxes (B, D, 4) and labels (B, D) -> masks (B, D, side, side), zeros without a box."""
         rois, classes = _with_image(boxes), labels.flatten()
-        # The head is as heavy as the rest of the network: it looks at boxes, and at no padding.
+        # The head is as heavy as the rest of the network, so it skips the padding.
         is_box = labels >= 0
-        # Its layers want one region at least: the first place is always looked at.
+        # Its layers need at least one region, so the first place is always included.
         first = torch.arange(labels.shape[1], device=labels.device) == 0
         there = (is_box | first).flatten().nonzero()[:, 0]
         torch._check(there.shape[0] > 0)
@@ -215,9 +215,9 @@ def dense_candidates(
 
     Args:
         head: mmdet's dense head, with sigmoid scores.
-        logits: Of each level, (B, A * K, h, w).
-        deltas: Of each level, (B, A * 4, h, w).
-        count: How many of a level at most.
+        logits: Logits of each level, (B, A * K, h, w).
+        deltas: Deltas of each level, (B, A * 4, h, w).
+        count: Largest number from a level.
     """
     found = []
     for level, (cls, deltas_) in enumerate(zip(logits, deltas, strict=True)):
@@ -243,7 +243,7 @@ def _decoded(head: nn.Module, boxes: Tensor, deltas: Tensor, sizes: Tensor) -> T
 
 
 def _with_image(boxes: Tensor) -> Tensor:
-    """(B, N, 4) -> (B * N, 5), with the image's index in front."""
+    """(B, N, 4) -> (B * N, 5), with the image's index first."""
     images = torch.arange(boxes.shape[0], device=boxes.device, dtype=boxes.dtype)
     images = images[:, None, None].expand(-1, boxes.shape[1], -1)
     return torch.cat([images, boxes], -1).flatten(0, 1)
@@ -263,18 +263,18 @@ class AveragePool(nn.Module):
 
     @staticmethod
     def _shares(places: int, side: int) -> Tensor:
-        """What each place takes of each pixel of a side: (places, side)."""
+        """Weights of the pixels of a side for each place: (places, side)."""
         place, pixel = torch.arange(places)[:, None], torch.arange(side)
         start = place * side // places
-        # Not -(-a // b): in an ONNX graph, whole numbers are divided towards zero.
+        # Not -(-a // b): in an ONNX graph, integer division rounds towards zero.
         end = ((place + 1) * side + places - 1) // places
         return ((start <= pixel) & (pixel < end)).float() / (end - start)
 
 
 def keep_sizes_symbolic(network: nn.Module) -> None:
-    """Replace layers that a graph of any size cannot hold by others that compute the same.
+    """Replace layers that a graph of dynamic size cannot contain by equivalent ones.
 
-    mmseg's upsampling makes plain numbers of a map's size: a graph would keep those of its example.
+    mmseg's upsampling converts a map's size to plain numbers, which become constants of a graph.
     """
     for parent in network.modules():
         for name, child in parent.named_children():
@@ -283,13 +283,13 @@ def keep_sizes_symbolic(network: nn.Module) -> None:
                 setattr(parent, name, nn.Upsample(None, factor, mode, aligned))
             elif isinstance(child, nn.AdaptiveAvgPool2d):
                 grid = to_2tuple(child.output_size)
-                # The average of a whole map has an operator.
+                # The average over the full map has an operator.
                 if grid != (1, 1) and None not in grid:
                     setattr(parent, name, AveragePool(grid))
 
 
 def _thresholds(cfg: Any) -> dict[str, float]:
-    """What a ``test_cfg`` leaves out."""
+    """Defaults of missing keys in a ``test_cfg``."""
     return dict(score=cfg.score_thr, overlap=cfg.nms.iou_threshold, boxes=cfg.max_per_img)
 
 
@@ -299,7 +299,7 @@ def _each(modules: nn.Module) -> list[nn.Module]:
 
 
 def build_network(model: nn.Module) -> EndToEndModel:
-    """How much of a model of mmdet or mmseg goes into a file: backbone and neck always do."""
+    """The exported part of a model of mmdet or mmseg; at least backbone and neck."""
     kind = type(model).__name__
     head = getattr(model, 'bbox_head', None)
     if (
@@ -328,7 +328,7 @@ def build_network(model: nn.Module) -> EndToEndModel:
 
 
 def _has_plain_regions(roi: nn.Module) -> bool:
-    """Whether boxes and masks of regions are found as :class:`TwoStageDetector` does."""
+    """Whether boxes and masks are computed as in :class:`TwoStageDetector`."""
     kind = 'CascadeRoIHead' if isinstance(roi.bbox_head, nn.ModuleList) else 'StandardRoIHead'
     extractors = _each(roi.bbox_roi_extractor)
     if roi.with_mask:
@@ -349,5 +349,5 @@ def _is_of(method: str, *modules: nn.Module) -> bool:
 
 
 def _plain(test_cfg: dict) -> bool:
-    """Whether boxes are suppressed as every runtime can, without soft scores."""
+    """Whether suppression is supported by every runtime, without soft scores."""
     return test_cfg.nms.get('type', 'nms') == 'nms' and not test_cfg.nms.get('class_agnostic')

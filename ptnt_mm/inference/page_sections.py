@@ -18,7 +18,7 @@ _MOST_POINTS = 512
 
 
 class Section(NamedTuple):
-    """A section of the page: how to read its panels, and how the rows of a recording are made."""
+    """A section of the page: an explanation of its panels, and the function that makes its rows."""
 
     name: str
     title: str
@@ -27,7 +27,7 @@ class Section(NamedTuple):
     is_open: bool = True  # when the page is opened
 
     def rows(self, scene: Scene) -> list[PanelRow]:
-        """The rows of all recordings in turn; none if the networks have nothing of the kind."""
+        """The rows of all recordings in turn; empty if the section applies to no network."""
         made = (self.rows_of(scene, recording) for recording in scene.recordings.values())
         return [
             row._replace(heading=f'{label}: {row.heading}' if label else row.heading)
@@ -141,7 +141,7 @@ def _points(scene: Scene, recording: Recording) -> Iterator[PanelRow]:
     panels = []
     for level in recording.stages():
         spread = level.feature.std(axis=(1, 2))
-        # A minute for each map of a ResNet, for points that would hide each other.
+        # A ResNet's map would take a minute, for points that hide each other.
         shown = np.argsort(-spread, kind='stable')[:_MOST_POINTS]
         scale = from_zero('standard deviation', spread)
         positions = scatter_channels(level.feature[shown])

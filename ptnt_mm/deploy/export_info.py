@@ -1,9 +1,9 @@
-"""Facts about an exported file, stored in it, and whether it is complete.
+"""Facts about an exported file, stored in it, and a check that it is complete.
 
-An exported file is what a runtime reads, followed by a line of JSON: in ONNX as an entry of the
-model's metadata, in OpenVINO's XML as a comment. Both formats allow it, so every other program
-reads the file as before. The JSON has the SHA-256 of all the rest. This detects damage and edits,
-but it is no signature: whoever writes a file can write any JSON. So every field is checked.
+An exported file is a normal file for a runtime, followed by a line of JSON: in ONNX as an entry of
+the model's metadata, in OpenVINO's XML as a comment. Both formats allow this, so other programs can
+read the file. The JSON contains the SHA-256 of the rest. This detects damage and edits, but it is
+not a signature: anyone can write a file with any JSON. So every field is checked.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ KEY = 'ptnt_mm'
 
 _FORMAT = b'{"format": "ptnt_mm export '
 _START = _FORMAT + b'1"'
-"""Raise the number when the fields change their meaning."""
+"""Increase the number when the meaning of the fields changes."""
 
 SUFFIXES = {'.onnx': 'onnx', '.xml': 'openvino'}
 """The formats that ``Deployed`` runs, by suffix."""
@@ -32,26 +32,26 @@ SUFFIXES = {'.onnx': 'onnx', '.xml': 'openvino'}
 TASKS = ('detection', 'segmentation', 'features')
 
 MOST_PIXELS = 2**26
-"""Of an image as a network gets it: 8192 x 8192."""
+"""Limit for an image at network size: 8192 x 8192."""
 
-_LONGEST = 2**20  # of a scale: a longer side out of reach makes only the shorter one count
+_LONGEST = 2**20  # largest side of a scale: a huge longer side means only the shorter one counts
 
 
 @dataclass(frozen=True)
-class About:
+class ExportInfo:
     """Facts about an exported file, stored in it."""
 
     task: str  # 'detection', 'segmentation', or 'features' for backbone and neck alone
     classes: list[str] | None  # their names
     size: list[int] | None  # height and width of the input in pixels; None for any
-    scale: list[int] | None  # width and height to resize images into; None to take them as they are
+    scale: list[int] | None  # width and height to resize images into; None for no resizing
     keep_ratio: bool  # whether resizing keeps the aspect ratio
-    thresholds: dict[str, float]  # of scores, overlaps and masks; the number of boxes
+    thresholds: dict[str, float]  # for scores, overlaps and masks; the number of boxes
     config: str  # its name
     checkpoint: str  # its name
     checkpoint_sha256: str
     version: str  # of ptnt_mm
-    precision: str = 'float32'  # of the weights: or 'float16' or 'int8'
+    precision: str = 'float32'  # of the weights; also 'float16' or 'int8'
     weights_sha256: str = ''  # of the .bin beside an .xml
     sha256: str = ''  # of the file without its last line, and of this without this field
     length: int = 0  # bytes of the file without its last line
@@ -120,22 +120,22 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     'sha256': (_is_hash, '64 hexadecimal digits, or nothing'),
     'length': (lambda value: _is_number(value, 0, 2**63, int), 'a number of bytes'),
 }
-"""Which values each field may have, and how to say it."""
+"""A check of the value of each field, and a description of valid values."""
 
 
-def with_about(body: bytes, about: About, suffix: str) -> bytes:
-    """Append its description to a file of a format."""
+def with_export_info(body: bytes, about: ExportInfo, suffix: str) -> bytes:
+    """Append the facts to the content of a file."""
     about = replace(about, length=len(body), sha256='')
     text = replace(about, sha256=hashlib.sha256(body + about.text()).hexdigest()).text()
     if suffix == '.xml':
         return body + b'<!--' + text + b'-->\n'
-    # An entry of metadata_props, field 14 of ModelProto: protobuf joins what is appended.
+    # An entry of metadata_props, field 14 of ModelProto: protobuf merges appended fields.
     entry = _field(1, KEY.encode()) + _field(2, text)
     return body + _field(14, entry)
 
 
-def read_about(file: Path) -> About:
-    """Read the facts about an exported file; nothing large is allocated for what they claim.
+def read_export_info(file: Path) -> ExportInfo:
+    """Read the facts about an exported file, without allocating memory for what they claim.
 
     Raises:
         UserError: if the file is incomplete, changed, from another program or version, or if a
@@ -149,7 +149,7 @@ def read_about(file: Path) -> About:
     try:
         data = file.read_bytes()
         about = _parse(data, file)
-        if with_about(data[: about.length], about, file.suffix) != data:
+        if with_export_info(data[: about.length], about, file.suffix) != data:
             raise UserError(f'{file} was changed or damaged since its export: export it again')
         if file.suffix == '.xml' and not weights.is_file():
             raise UserError(
@@ -162,7 +162,7 @@ def read_about(file: Path) -> About:
     return about
 
 
-def _parse(data: bytes, file: Path) -> About:
+def _parse(data: bytes, file: Path) -> ExportInfo:
     """Parse and check the last line of a file."""
     start = data.rfind(_FORMAT)
     if start < 0:
@@ -177,7 +177,7 @@ def _parse(data: bytes, file: Path) -> About:
             if not is_valid(fields[name]):
                 value = printable(reprlib.repr(fields[name]))
                 raise UserError(f'{file}: {name} is {value}: expected {expected}. Export it again')
-        return About(**fields)
+        return ExportInfo(**fields)
     except (ValueError, TypeError, RecursionError) as error:
         raise UserError(f'{file} is damaged: export it again') from error
 

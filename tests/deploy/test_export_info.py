@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from ptnt_mm.deploy import Deployed
-from ptnt_mm.deploy.about import About, read_about, with_about
+from ptnt_mm.deploy.export_info import ExportInfo, read_export_info, with_export_info
 from ptnt_mm.utils.errors import UserError
 
-ABOUT = About(
+ABOUT = ExportInfo(
     task='detection',
     classes=['ball', 'a -- b', '大'],
     size=None,
@@ -26,12 +26,12 @@ ABOUT = About(
 
 
 def write(file: Path, body: bytes = b'body' * 100) -> Path:
-    file.write_bytes(with_about(body, ABOUT, file.suffix))
+    file.write_bytes(with_export_info(body, ABOUT, file.suffix))
     return file
 
 
-def test_a_file_says_what_it_is(tmp_path: Path):
-    about = read_about(write(tmp_path / 'x.onnx'))
+def test_a_file_contains_facts_about_itself(tmp_path: Path):
+    about = read_export_info(write(tmp_path / 'x.onnx'))
     assert replace(about, sha256='', length=0) == ABOUT and about.length == 400
 
 
@@ -68,7 +68,7 @@ def with_other_classes(data: bytes) -> bytes:
         (lambda data: data[400:].replace(b'"task"', b'"tusk"'), 'is damaged'),
     ],
 )
-def test_what_is_not_whole_is_refused(tmp_path: Path, change, message: str):
+def test_incomplete_files_are_refused(tmp_path: Path, change, message: str):
     file = write(tmp_path / 'x.onnx')
     file.write_bytes(change(file.read_bytes()))
     with pytest.raises(UserError, match=message) as caught:
@@ -94,9 +94,9 @@ def test_weights_of_another_xml_are_refused(tmp_path: Path):
 
 
 def forged(file: Path, **fields: object) -> Path:
-    """A file whose checksum is right, whatever its description says."""
+    """A file with a correct checksum, whatever its description."""
     body = b'body' * 100
-    file.write_bytes(with_about(body, replace(ABOUT, **fields), file.suffix))
+    file.write_bytes(with_export_info(body, replace(ABOUT, **fields), file.suffix))
     return file
 
 
@@ -147,7 +147,7 @@ def test_impossible_values_are_refused(tmp_path: Path, field: str, suffix: str):
     ],
 )
 def test_possible_values_are_read(tmp_path: Path, fields: dict):
-    about = read_about(forged(tmp_path / 'x.onnx', **fields))
+    about = read_export_info(forged(tmp_path / 'x.onnx', **fields))
     assert replace(about, sha256='', length=0) == replace(ABOUT, **fields)
 
 
@@ -186,7 +186,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch):
 def deployed(monkeypatch, file: Path, **outputs: tuple) -> Deployed:
     """A file with a runtime that gives zeros of some shapes."""
     run = {name: np.zeros(shape, np.int64) for name, shape in outputs.items()}
-    monkeypatch.setattr('ptnt_mm.deploy.deployed.load', lambda *_: lambda inputs: run)
+    monkeypatch.setattr('ptnt_mm.deploy.deployed.load_exported', lambda *_: lambda inputs: run)
     return Deployed(file)
 
 

@@ -1,12 +1,12 @@
 """softmax(q k^T / sqrt(d) + Q R K^T) v in three exact forms (ours).
 
-``Q R K^T`` is a resized position table, given by its factors. :func:`attend_biased` chooses:
+``Q R K^T`` is a resized position table, given as factors. :func:`attend_biased` chooses a form:
 
-- :func:`fold` makes longer vectors of the factors, for any device and any fused kernel.
-- :func:`slicewise` is for a CPU in full precision: it spares the products with the padded columns
-  by writing the bias of a few queries at a time, in the cache.
-- :func:`write_down` writes all logits, as published. It has the fewest operators, so it is the
-  fastest on a CPU as long as the logits stay in the cache.
+- :func:`fold` appends the factors to queries and keys, for any device and any fused kernel.
+- :func:`slicewise` is for a CPU in full precision: it avoids the products with the padded columns
+  by computing the bias of a few queries at a time, in the cache.
+- :func:`explicit_attention` computes all logits, as published. It has the fewest operators, and
+  is the fastest on a CPU as long as the logits stay in the cache.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,17 +21,17 @@ SLICE_LOGITS = 2**22
 """Logits of one slice (measured, see ``docs/performance.md``)."""
 
 FEW_LOGITS = 2**20
-"""Up to so many logits, those of a batch are written down (measured, see there)."""
+"""Most logits of a batch that are all stored at once (measured, see there)."""
 
 STEP = 32
-"""Queries that the CPU's kernel takes at a time."""
+"""Queries that the CPU kernel processes at a time."""
 
 KERNEL_MULTIPLE = 8
-"""Fused kernels on GPUs want head widths that are multiples of this."""
+"""Fused GPU kernels need head widths that are multiples of this."""
 
 
 def attend_biased(q: Tensor, k: Tensor, v: Tensor, position: Factors, dropout: float) -> Tensor:
-    """Attention in the form that is the fastest for these tensors -> (B, heads, N, d).
+    """Compute attention in the fastest form for these tensors -> (B, heads, N, d).
 
     Args:
         q: Queries (B, heads, N, d).
@@ -43,20 +43,20 @@ def attend_biased(q: Tensor, k: Tensor, v: Tensor, position: Factors, dropout: f
     if dropout or not runs_slicewise(q) or _is_transformed():
         return fold(q, k, v, position, dropout)
     if _has_few_logits(q, k):
-        return write_down(q, k, v, position.queries @ position.keys().mT)
+        return explicit_attention(q, k, v, position.queries @ position.keys().mT)
     return slicewise(q, k, v, position)
 
 
-def write_down(
+def explicit_attention(
     q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float = 0.0
 ) -> Tensor:
-    """The published form: every logit is written down, the bias added, the softmax taken.
+    """The published form: compute every logit, add the bias, apply the softmax.
 
     Args:
         q: Queries (B, heads, N, d).
         k: Keys (B, heads, M, d).
         v: Values (B, heads, M, d).
-        bias: What is added to the logits, (1, heads, N, M).
+        bias: Added to the logits, (1, heads, N, M).
         dropout: Rate of dropping attention weights.
     """
     return F.dropout(attention_weights(q, k, bias), dropout) @ v
@@ -68,16 +68,16 @@ def attention_weights(q: Tensor, k: Tensor, bias: Tensor | None) -> Tensor:
     Args:
         q: Queries (B, heads, N, d).
         k: Keys (B, heads, M, d).
-        bias: What is added to the logits, (1, heads, N, M), or None.
+        bias: Added to the logits, (1, heads, N, M), or None.
     """
     logits = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
     return (logits if bias is None else logits + bias).softmax(dim=-1)
 
 
 def fold(q: Tensor, k: Tensor, v: Tensor, position: Factors, dropout: float = 0.0) -> Tensor:
-    """``[q / sqrt(d), Q R] [k, K]^T`` is the biased product, so any fused kernel runs unchanged.
+    """Fold the bias into the product ``[q / sqrt(d), Q R] [k, K]^T``, for any fused kernel.
 
-    The values are padded to the same width, which those kernels ask for.
+    The values are padded to the same width, which those kernels require.
 
     Args:
         q: Queries (B, heads, N, d).
@@ -98,14 +98,14 @@ def fold(q: Tensor, k: Tensor, v: Tensor, position: Factors, dropout: float = 0.
 
 
 def _has_few_logits(q: Tensor, k: Tensor) -> bool:
-    """Whether all logits fit the cache; graphs always take slices, so as to hold for any size."""
+    """Whether all logits fit the cache; graphs always use slices, to be valid for any size."""
     if torch.compiler.is_compiling() or torch.jit.is_tracing():
         return False
     return q[..., 0].numel() * k.shape[2] <= FEW_LOGITS
 
 
 def runs_slicewise(q: Tensor) -> bool:
-    """Whether :func:`slicewise` takes these queries; lower precisions have faster products."""
+    """Whether to use :func:`slicewise`; lower precisions have faster products."""
     full_precision = q.dtype in (torch.float32, torch.float64)
     return _KERNEL is not None and q.device.type == 'cpu' and full_precision
 
@@ -115,24 +115,24 @@ def slicewise(q: Tensor, k: Tensor, v: Tensor, position: Factors) -> Tensor:
     return _operator(q, k, v, *position)[0]
 
 
-# torch 2.6 cannot tell an export from a compilation: its exported graphs hold our operators.
+# torch 2.6 cannot distinguish export from compilation: its exported graphs keep custom operators.
 _is_exporting = getattr(torch.compiler, 'is_exporting', lambda: False)
 
 
-def leaves_torch() -> bool:
-    """Whether a graph is taken for other runtimes, which know no operators of our own."""
+def is_captured_for_export() -> bool:
+    """Whether a graph is captured for another runtime, which has no custom operators."""
     return torch.jit.is_tracing() or _is_exporting()
 
 
 def _is_transformed() -> bool:
-    """Whether torch.func is at work (grad, vmap): it takes no operators of our own."""
+    """Whether torch.func is active (grad, vmap): it does not support custom operators."""
     return not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active()
 
 
 def _kernel() -> Callable | None:
-    """The attention of torch on a CPU that returns the log-sum-exp, if it is called as we do it.
+    """Torch's CPU attention that returns the log-sum-exp; None if its signature has changed.
 
-    It is private to torch and has been the same since torch 2.6 at least.
+    It is private to torch, and unchanged since torch 2.6 at least.
     """
     operator = getattr(torch.ops.aten, '_scaled_dot_product_flash_attention_for_cpu', None)
     if operator is None:
@@ -174,7 +174,7 @@ def _attend_backward(
     columns: Tensor,
     sums: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Gradients of q, k, v and ``queries``: the weights are made again from their log-sum-exp."""
+    """Gradients of q, k, v and ``queries``, with weights recomputed from the log-sum-exp."""
     scale = q.shape[-1] ** -0.5
     k, v = k.contiguous(), v.contiguous()
     grad_q, grad_queries = torch.empty_like(q), torch.zeros_like(queries)
@@ -200,7 +200,7 @@ def _attend_backward(
 
 
 def _slice_size(q: Tensor, k: Tensor) -> int:
-    """How many queries of an image are taken at a time, so that their logits fit the cache."""
+    """Number of queries per slice, so that their logits fit the cache."""
     return max(STEP, SLICE_LOGITS // (q.shape[1] * k.shape[2]) // STEP * STEP)
 
 
@@ -210,7 +210,7 @@ def _split(tensors: tuple[Tensor, ...], size: int) -> Iterator[tuple[Tensor, ...
 
 
 def _buffer(q: Tensor, k: Tensor, size: int) -> Tensor:
-    """Memory for a slice's logits, used again and again: fresh pages cost more than sums."""
+    """Memory for a slice's logits, reused: touching fresh pages costs more than the sums."""
     return q.new_empty(q.shape[1] * min(size, q.shape[2]) * k.shape[2])
 
 
@@ -222,7 +222,7 @@ def _write_bias(factors: Factors, buffer: Tensor) -> Tensor:
     return bias.view(*tall.shape[:2], -1)
 
 
-# Operators of their own, so that torch.compile takes the loops as they are.
+# Custom operators, so that torch.compile does not unroll the loops.
 _operator = torch.library.custom_op('ptnt_mm::biased_attention', _attend, mutates_args=())
 _backward_operator = torch.library.custom_op(
     'ptnt_mm::biased_attention_backward', _attend_backward, mutates_args=()

@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from ptnt_mm.models.layers import cpu_attention
-from ptnt_mm.models.layers.cpu_attention import (
+from ptnt_mm.models.layers import biased_attention
+from ptnt_mm.models.layers.biased_attention import (
     attend_biased,
+    explicit_attention,
     fold,
     runs_slicewise,
     slicewise,
-    write_down,
 )
 from ptnt_mm.models.layers.position import Factors
 
@@ -47,12 +47,12 @@ def results(form, tensors: list[Tensor]) -> list[Tensor]:
 @pytest.mark.parametrize('queries', [1, 32, 70])
 def test_slicewise(monkeypatch, batch, queries, logits):
     """One slice of 32 queries after the other, or all at once."""
-    monkeypatch.setattr(cpu_attention, 'SLICE_LOGITS', logits)
+    monkeypatch.setattr(biased_attention, 'SLICE_LOGITS', logits)
     tensors = inputs(batch, queries)
     torch.testing.assert_close(results(slicewise, tensors), results(written_down, tensors))
 
 
-def test_slicewise_with_heads_behind_tokens():
+def test_slicewise_with_heads_after_tokens():
     """Queries as the projections make them: (B, N, heads, d), seen as (B, heads, N, d)."""
     tensors = inputs()
     expected = results(written_down, tensors)
@@ -76,14 +76,14 @@ def test_fold_pads_widths_for_kernels(monkeypatch):
         widths.append((q.shape[-1], k.shape[-1], v.shape[-1]))
         return kernel(q, k, v, **options)
 
-    monkeypatch.setattr(cpu_attention.F, 'scaled_dot_product_attention', spy)
+    monkeypatch.setattr(biased_attention.F, 'scaled_dot_product_attention', spy)
     fold(*inputs()[:3], Factors(*inputs()[3:]))
     assert widths == [(16, 16, 16)], '5 of the head and 6 of the table, on to a multiple of 8'
 
 
 def test_the_operator_keeps_the_rules_of_torch():
     """Shapes for symbolic tensors, registration of gradients, no hidden aliases."""
-    torch.library.opcheck(cpu_attention._operator, inputs(queries=5))
+    torch.library.opcheck(biased_attention._operator, inputs(queries=5))
 
 
 def test_who_runs_slicewise():
@@ -92,9 +92,9 @@ def test_who_runs_slicewise():
     assert not runs_slicewise(torch.zeros(1, device='meta'))
 
 
-def test_write_down():
+def test_explicit_attention():
     tensors = inputs()
-    found = results(lambda q, k, v, position: write_down(q, k, v, position.bias()), tensors)
+    found = results(lambda q, k, v, position: explicit_attention(q, k, v, position.bias()), tensors)
     torch.testing.assert_close(found, results(written_down, tensors))
 
 
@@ -110,24 +110,24 @@ def forms(monkeypatch) -> list[str]:
 
         return spy
 
-    for form in (write_down, slicewise, fold):
-        monkeypatch.setattr(cpu_attention, form.__name__, spy_on(form))
+    for form in (explicit_attention, slicewise, fold):
+        monkeypatch.setattr(biased_attention, form.__name__, spy_on(form))
     return taken
 
 
 @pytest.mark.parametrize(
     ('few', 'dropout', 'kernel', 'form'),
     [
-        (2 * HEADS * 70 * 12, 0.0, cpu_attention._KERNEL, 'write_down'),
-        (2 * HEADS * 70 * 12 - 1, 0.0, cpu_attention._KERNEL, 'slicewise'),
-        (2**20, 1e-9, cpu_attention._KERNEL, 'fold'),
+        (2 * HEADS * 70 * 12, 0.0, biased_attention._KERNEL, 'explicit_attention'),
+        (2 * HEADS * 70 * 12 - 1, 0.0, biased_attention._KERNEL, 'slicewise'),
+        (2**20, 1e-9, biased_attention._KERNEL, 'fold'),
         (2**20, 0.0, None, 'fold'),
     ],
 )
 def test_which_form_is_taken(monkeypatch, forms, few, dropout, kernel, form):
     """By the number of logits; without torch's own kernel there is still a form for a CPU."""
-    monkeypatch.setattr(cpu_attention, 'FEW_LOGITS', few)
-    monkeypatch.setattr(cpu_attention, '_KERNEL', kernel)
+    monkeypatch.setattr(biased_attention, 'FEW_LOGITS', few)
+    monkeypatch.setattr(biased_attention, '_KERNEL', kernel)
     tensors = inputs()
     found = results(lambda *args: attend_biased(*args, dropout), tensors)
     torch.testing.assert_close(found, results(written_down, tensors))
@@ -135,7 +135,7 @@ def test_which_form_is_taken(monkeypatch, forms, few, dropout, kernel, form):
 
 
 def test_torch_func_takes_no_operators_of_our_own(monkeypatch, forms):
-    monkeypatch.setattr(cpu_attention, 'FEW_LOGITS', 0)
+    monkeypatch.setattr(biased_attention, 'FEW_LOGITS', 0)
     q, k, v, *position = (tensor.detach() for tensor in inputs())
 
     def loss(q: Tensor) -> Tensor:
@@ -162,6 +162,6 @@ def test_a_kernel_that_torch_changed_is_not_called(monkeypatch, schema):
 
     name = '_scaled_dot_product_flash_attention_for_cpu'
     monkeypatch.setattr(torch.ops.aten, name, Changed, raising=False)
-    assert cpu_attention._kernel() is None
+    assert biased_attention._kernel() is None
     monkeypatch.undo()
-    assert cpu_attention._kernel() is cpu_attention._KERNEL is not None
+    assert biased_attention._kernel() is biased_attention._KERNEL is not None
