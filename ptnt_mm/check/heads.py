@@ -21,7 +21,7 @@ def check_classes_of_heads(config: Config, classes: tuple[str, ...]) -> Iterator
 
     Without class names, nothing is compared.
     """
-    counts = list(_class_counts(config.model))
+    counts = list(_class_counts(config))
     if not counts:
         yield note('model', 'no head has num_classes in the config')
         return
@@ -40,7 +40,7 @@ def check_built_heads(
     config: Config, model: nn.Module, classes: tuple[str, ...]
 ) -> Iterator[Finding]:
     """Compare the default numbers of classes in a built model with the number of names."""
-    stated = {path for path, _ in _class_counts(config.model)}
+    stated = {path for path, _ in _class_counts(config)}
     for name, module in model.named_modules():
         path = re.sub(r'\.(\d+)', r'[\1]', f'model.{name}') + '.num_classes'
         count = getattr(module, 'num_classes', None)
@@ -71,12 +71,14 @@ def check_neck(config: Config) -> Iterator[Finding]:
             return
 
 
-def _class_counts(model: Mapping) -> Iterator[tuple[str, int]]:
+def _class_counts(config: Config) -> Iterator[tuple[str, int]]:
     """Each number of classes in a model's settings, with its path."""
-    for path, settings in within(model, 'model'):
-        for key in ('num_classes', 'num_things_classes'):
-            if isinstance(settings.get(key), int) and not _is_other(path, kind_of(settings)):
-                yield f'{path}.{key}', settings[key]
+    # Configs of mmpretrain have the preprocessor, which needs the number for Mixup, at their top.
+    for part in ('model', 'data_preprocessor'):
+        for path, settings in within(config.get(part), part):
+            for key in ('num_classes', 'num_things_classes'):
+                if isinstance(settings.get(key), int) and not _is_other(path, kind_of(settings)):
+                    yield f'{path}.{key}', settings[key]
 
 
 def _is_other(path: str, kind: str) -> bool:

@@ -33,7 +33,7 @@ def new_parser() -> Parser:
     parser.add_argument(
         '--quick',
         action='store_true',
-        help='open no image and no weights, and take no training step',
+        help='open no weights, and only the images of a training step and an evaluation',
     )
     add_json(parser)
     return parser

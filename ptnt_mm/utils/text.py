@@ -26,7 +26,10 @@ def suggest(name: object, known: Iterable[str], wording: str = 'did you mean {!r
     Case does not matter. The result is empty if no known name is near.
     """
     by_fold = {other.casefold().strip(): other for other in known}
-    near = get_close_matches(str(name).casefold().strip(), list(by_fold), n=1)
+    folded = str(name).casefold().strip()
+    near = get_close_matches(folded, list(by_fold))
+    # The same letters in another order, before what is as near by other letters.
+    near.sort(key=lambda other: sorted(other) != sorted(folded))
     return wording.format(by_fold[near[0]]) if near else ''
 
 

@@ -59,6 +59,7 @@ FAULTS = [
     (own(metainfo=dict(classes=('a', 'b', 'c', 'd'))), 'val and test: the classes are'),
     (settings({'model.head.num_classes': 1000}), 'model.head.num_classes: is 1000'),
     (settings({'model.data_preprocessor.num_classes': 5}), 'num_classes: is 5'),
+    (settings({'data_preprocessor': dict(num_classes=5)}), 'data_preprocessor.num_classes: is 5'),
     (lambda d: listed(d, 'cup/x.jpg 9'), '1 images have labels from 9 to 9, the head has 4'),
     (lambda d: listed(d, f'{one(d).relative_to(d.folder / "train")} 3'), 'no image of ball, coin'),
     (lambda d: listed(d, ''), 'list.txt names no image'),

@@ -13,6 +13,10 @@ def test_the_nearest_name_is_suggested_whatever_its_case(name: str, said: str):
     assert suggest(name, ['tiny', 'small', 'Medium']) == said
 
 
+def test_letters_in_another_order_are_nearest():
+    assert suggest('Rezise', ['ResNet', 'Resize']) == "did you mean 'Resize'?"
+
+
 def test_a_suggestion_is_worded_for_its_sentence():
     assert suggest('cups', ['ball', 'cup'], '; nearest is {!r}') == "; nearest is 'cup'"
 
