@@ -16,7 +16,7 @@ OUT = work_dirs/demo
 PREDICTIONS = outfile_prefix=$(OUT)/predictions
 RESULTS = $(OUT)/predictions.bbox.json
 
-.PHONY: help setup demo demo-masks demo-seg demo-cls test matrix lint docs bench soak clean
+.PHONY: help setup demo demo-masks demo-seg demo-cls test test-fast matrix lint docs bench soak clean
 
 help:
 	@echo 'make setup   make .venv with the tested versions (a minute or two; downloads 3 GB)'
@@ -25,6 +25,7 @@ help:
 	@echo 'make demo-seg    the same with a segmenter'
 	@echo 'make demo-cls    the same with a classifier'
 	@echo 'make test    setup, then the test suite'
+	@echo 'make test-fast   setup, then what takes less than a minute of it'
 	@echo 'make matrix  setup, then the suite on the newest and on the oldest versions (half an hour)'
 	@echo 'make lint    setup, then ruff'
 	@echo 'make docs    setup, then the site of the documentation, in build/docs'
@@ -89,6 +90,12 @@ demo-cls: setup
 # Three tests at a time with a thread each: much of the suite is one process waiting for another.
 test: setup
 	@OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive .venv/bin/python -m pytest -n 3 --dist worksteal
+
+# The networks, and what reads files and settings: nothing that imports a host, compiles or trains.
+FAST = tests/test_architecture.py tests/test_links.py tests/checkpoints tests/cli tests/data tests/deploy tests/engine \
+	tests/models tests/utils tests/visualization
+test-fast: setup
+	@OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive .venv/bin/python -m pytest -q -n 2 --dist worksteal -m 'not slow' $(FAST)
 
 matrix: setup
 	.venv/bin/nox

@@ -6,6 +6,8 @@ pytest.importorskip('hypothesis')
 
 from .fuzz_reader import fuzz, outcomes  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 
 def test_strange_files_change_nothing_and_raise_one_kind_of_error(tmp_path):
     fuzz(120, tmp_path, again=True)

@@ -16,6 +16,8 @@ from ptnt_mm.models import PyramidTNT
 
 pytest.importorskip('sklearn')
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch, micro_arch) -> Path:

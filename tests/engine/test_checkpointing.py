@@ -13,6 +13,8 @@ from ptnt_mm.utils.errors import UserError
 
 from .toy import toy_config, toy_iterations, train
 
+pytestmark = pytest.mark.slow
+
 EVALUATED = dict(
     val_cfg=dict(),
     val_evaluator=dict(type='ToyMetric'),

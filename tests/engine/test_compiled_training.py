@@ -16,6 +16,8 @@ import ptnt_mm  # noqa: F401  registers the backbone and the neck
 
 from .toy import toy_iterations, train
 
+pytestmark = pytest.mark.slow
+
 
 @MODELS.register_module()
 class ToyDetector(BaseModel):

@@ -16,6 +16,8 @@ from ptnt_mm.engine.complexity import build_by_name, measure_complexity, use_pub
 from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.utils.errors import UserError
 
+pytestmark = pytest.mark.slow
+
 TOOL = Path(__file__).parents[2] / 'tools' / 'complexity.py'
 
 ARCH = dict(

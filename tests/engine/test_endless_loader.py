@@ -15,6 +15,8 @@ from ptnt_mm.utils.errors import UserError
 
 from .toy import ToyDataset, ToyNoise
 
+pytestmark = pytest.mark.slow
+
 
 class Counted(ToyDataset):
     """Ten rows with random numbers; counts how many were loaded."""

@@ -26,6 +26,8 @@ from ptnt_mm.engine.starting_weights import use_pretrained
 from ptnt_mm.models import TNT, PyramidTNT
 from ptnt_mm.models.pretrained import CheckpointError, load_pretrained
 
+pytestmark = pytest.mark.slow
+
 ARCH = dict(
     depths=(1, 1, 1, 1),
     inner_depths=(1, 1, 1, 1),

@@ -11,6 +11,8 @@ import pytest
 from ptnt_mm.engine.work_dir import locked
 from ptnt_mm.utils.errors import UserError
 
+pytestmark = pytest.mark.slow
+
 HOLD = """
 import sys, time
 from pathlib import Path

@@ -12,6 +12,8 @@ from ptnt_mm.engine.work_dir import latest_checkpoint
 
 from .toy import ToyModel, toy_config, train
 
+pytestmark = pytest.mark.slow
+
 
 def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
     return all(torch.equal(one[name], other[name]) for name in one)

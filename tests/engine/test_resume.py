@@ -13,6 +13,8 @@ from ptnt_mm.utils.errors import UserError
 from .test_checkpointing import evaluated
 from .toy import quick, toy_config, toy_iterations, train
 
+pytestmark = pytest.mark.slow
+
 WARM = dict(type='LinearLR', start_factor=0.1, by_epoch=False, begin=0, end=4)
 STEPS = dict(type='MultiStepLR', by_epoch=True, milestones=[1, 3], gamma=0.1)
 POLY = dict(type='PolyLR', power=0.9, eta_min=0.01, begin=4, end=12, by_epoch=False)

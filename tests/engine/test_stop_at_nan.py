@@ -24,6 +24,8 @@ from ptnt_mm.utils.errors import UserError
 from .test_checkpointing import evaluated, names
 from .toy import ToyModel, quick, toy_config, toy_iterations, train
 
+pytestmark = pytest.mark.slow
+
 EMA = dict(type='EMAHook', update_buffers=True)
 
 

@@ -13,6 +13,8 @@ from ptnt_mm.engine.work_dir import latest_checkpoint
 
 from .toy import ToyModel, toy_iterations, train
 
+pytestmark = pytest.mark.slow
+
 EVALUATED = dict(val_cfg=dict(), val_evaluator=dict(type='ToyMetric'))
 
 

@@ -16,6 +16,8 @@ from ptnt_mm.models.layers.position import Factors
 
 from . import golden
 
+pytestmark = pytest.mark.slow
+
 
 class Pyramid(nn.Module):
     """A backbone and a neck, as a detector runs them."""

@@ -7,6 +7,8 @@ import pytest
 
 pytest.importorskip('mmdet')
 
+pytestmark = pytest.mark.slow
+
 STEP = """
 import resource, torch, ptnt_mm
 from mmdet.testing import demo_mm_inputs

@@ -8,6 +8,8 @@ import torch
 from ptnt_mm.models import CPVT, TNT, PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.models.backbone import Backbone
 
+pytestmark = pytest.mark.slow
+
 
 def build(cls: type[Backbone], **options) -> Backbone:
     with torch.device('meta'):

@@ -16,6 +16,8 @@ from ptnt_mm.models.layers import biased_attention
 
 from . import golden
 
+pytestmark = pytest.mark.slow
+
 SIZES = [
     (256, 256), (192, 192), (224, 224), (61, 93), (127, 129), (64, 512),
     (512, 64), (8, 8), (9, 200), (320, 256), (333, 222),

@@ -33,6 +33,8 @@ GOLDEN_TOLERANCE = 1e-4
 BFLOAT16_TOLERANCE = 0.02
 """Root mean square error under bfloat16 autocast, in spreads; it is 0.005 to 0.014."""
 
+pytestmark = pytest.mark.slow
+
 
 @lru_cache(maxsize=1)
 def weights(arch: str, with_se: bool) -> dict[str, Tensor]:

@@ -45,12 +45,14 @@ def test_any_size(build_micro, height, width, attention):
         assert output.isfinite().all()
 
 
+@pytest.mark.slow
 @torch.inference_mode()
 def test_the_largest_size(build_micro):
     model = build_micro(out_indices=(3,)).eval()
     assert model(golden.image(1, 2048, 2048))[0].shape == (1, 8, 32, 32)
 
 
+@pytest.mark.slow
 @torch.inference_mode()
 def test_a_published_arch_at_the_size_of_coco_images():
     outputs = PyramidTNT('tiny').eval()(golden.image(1, 800, 1333))
@@ -146,6 +148,7 @@ def test_output_norms(micro_arch, build_micro, out_indices):
         torch.testing.assert_close(normed, expected.permute(0, 3, 1, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('arch', ARCHS)
 def test_outputs_are_declared(arch):
     with torch.device('meta'):

@@ -8,6 +8,8 @@ from mmengine.registry import MODELS
 
 from ptnt_mm import models
 
+pytestmark = pytest.mark.slow
+
 FROM_THE_HOSTS = """
 import ptnt_mm.models
 from mmdet.registry import MODELS as DET

@@ -80,6 +80,7 @@ def test_it_is_timms_as_the_file_has_it(size):
     torch.testing.assert_close(found, numbers[f'map{size}'], rtol=0, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('size', [224, 384])
 @torch.inference_mode()
 def test_it_is_timms(size):

@@ -12,6 +12,8 @@ from ptnt_mm.models.layers.drop import DropPath
 
 from . import golden
 
+pytestmark = pytest.mark.slow
+
 SUBSETS = [indices for size in range(1, 5) for indices in itertools.combinations(range(4), size)]
 
 
