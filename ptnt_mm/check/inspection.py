@@ -192,10 +192,13 @@ class Inspection:
             self.run('evaluation', evaluators.check_evaluators_of_objects(data, config))
 
     def _build_model(self) -> Iterator[Finding]:
-        if not self.errors:
-            self.model = build_model(made_for_trial(self.config))
-            yield from check_parameter_names(self.config, self.model)
-            yield from check_strides(self.config, self.model)
+        # An error elsewhere, such as in a hook, does not matter here.
+        if any(finding.where.startswith(('model', 'config')) for finding in self.errors):
+            yield note('model', 'not built: correct its settings first')
+            return
+        self.model = build_model(made_for_trial(self.config))
+        yield from check_parameter_names(self.config, self.model)
+        yield from check_strides(self.config, self.model)
 
     def _read_annotations(self) -> Iterator[Finding]:
         with waiting('Reading annotations'):

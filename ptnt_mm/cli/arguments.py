@@ -84,7 +84,10 @@ def add_config(
     parser: Parser, example: str = "model.backbone.arch=tiny 'model.backbone.out_indices=(1,2)'"
 ) -> None:
     """Add the config and ``--cfg-options``, with an example."""
-    parser.add_argument('config', help='a file, or the name of a config of this package')
+    parser.add_argument(
+        'config',
+        help='a file, the name of a config of this package, or a folder that ptnt new made',
+    )
     parser.add_argument(
         '--cfg-options',
         nargs='+',

@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
+from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.version import __version__
 
 COMMANDS = (
@@ -40,7 +41,10 @@ _SHORT = {'list': 'configs list', 'copy': 'configs copy'}
 
 def main() -> int:
     """Run the command of the command line; return its exit status."""
-    name = _parser().parse_args(sys.argv[1:2]).command
+    parser, names = _parser(), [*(name for name, *_ in COMMANDS), *_SHORT]
+    if sys.argv[1:] and not sys.argv[1].startswith('-') and sys.argv[1] not in names:
+        parser.error(unknown_name('command', sys.argv[1], names))
+    name = parser.parse_args(sys.argv[1:2]).command
     name, *part = _SHORT.get(name, name).split()
     # As for a script of this name: parsers show it, and `command_line` reads it.
     sys.argv[:2] = [f'ptnt {name}', *part]

@@ -17,7 +17,7 @@ from mmengine.runner import Runner
 from ptnt_mm.engine.constructors import arguments, registered_names
 from ptnt_mm.engine.hosts import how_to_install
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import unknown_name
+from ptnt_mm.utils.text import first_few, suggest, unknown_name
 from ptnt_mm.zoo import config_from_file, config_names, config_path
 
 # Top-level keys of a config that MMEngine and the hosts read, besides the runner's arguments.
@@ -205,11 +205,15 @@ def _find_config(path: str) -> Path:
     if Path(path, PROJECT_CONFIG).is_file():
         return Path(path, PROJECT_CONFIG)
     if Path(path).is_dir():
-        raise UserError(f'{path} is a folder: give one of the config files in it')
+        configs = first_few(map(str, sorted(Path(path).glob('*.py'))))
+        raise UserError(
+            f'{path} is neither a config nor a folder that ptnt new made: give a config file, '
+            f'such as {configs or "those that ptnt configs copy writes"}'
+        )
     if path in config_names():
         return config_path(path)
-    near = unknown_name('config', Path(path).stem, config_names())
-    raise UserError(f'there is no config file {path}; {near}')
+    near = suggest(Path(path).stem, config_names())
+    raise UserError(f'there is no config file {path}: {near or "ptnt configs lists the names"}')
 
 
 def _class_being_built(error: Exception) -> type | None:

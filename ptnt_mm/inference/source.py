@@ -1,5 +1,6 @@
 """Run a predictor on a source: an image, a folder, a video or a webcam."""
 
+import traceback
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +101,9 @@ def _look(image: np.ndarray, predictor: Predictor, draws: bool) -> tuple[dict, n
 def _reason(error: Exception, file: Path | None = None) -> str:
     """Explain in one line why an image failed, without the file, which is named anyway."""
     text = str(error).removeprefix(f'{file} ')
+    if not text and error.__traceback__:  # such as a plain assert: show the line
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        text = f'{Path(frame.filename).name}, line {frame.lineno}: {frame.line}'
     text = printable(' '.join(text.split()), 1000)
     return text if isinstance(error, UserError) else f'{type(error).__name__}: {text}'
 

@@ -7,7 +7,9 @@ import torch
 from mmengine.config import Config
 from torch import nn
 
+import ptnt_mm
 from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads, check_neck
+from ptnt_mm.check.inspection import check
 from ptnt_mm.check.weights import check_normalisation, check_weights_fit
 from ptnt_mm.engine.starting_weights import use_pretrained
 from ptnt_mm.models import TNT, PyramidTNT
@@ -184,3 +186,13 @@ def test_images_are_to_be_scaled_as_for_the_authors_weights(scale: dict, where: 
 def test_what_cannot_be_built_or_fails_is_a_finding(demo: Demo, key: str, value, words: str):
     demo.options[key] = value
     assert words in '\n'.join(map(str, counted(demo.findings('heads', 'trial'))))
+
+
+def test_an_error_elsewhere_does_not_hide_those_of_the_model():
+    pytest.importorskip('mmdet')
+    config = ptnt_mm.get_config('demo_retinanet_ptnt_ti')
+    config.default_hooks.checkpoint.intervall = 2
+    config.model.bbox_head.anchor_generator.strides = [4, 8, 16, 32, 64]
+    found = [finding.where for finding in check(config, thorough=False)]
+    assert 'default_hooks.checkpoint.intervall' in found
+    assert 'model.bbox_head.prior_generator' in found

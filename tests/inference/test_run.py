@@ -320,3 +320,12 @@ def test_the_folder_of_a_killed_run_can_be_used_again(place: Path, monkeypatch, 
     assert sorted(path.name for path in (place / 'out').rglob('*')) == [
         '0.png', '1.png', '2.png', 'drawn', 'predictions.json',
     ]  # fmt: skip
+
+
+def test_a_failure_without_a_text_names_its_line(place: Path, capsys, monkeypatch):
+    def fail(self: Same, image: np.ndarray) -> str:
+        raise KeyError
+
+    monkeypatch.setattr(Same, 'predict', fail)
+    assert infer(save(place / 'in' / 'a.png')) == 1
+    assert 'KeyError: test_run.py, line' in capsys.readouterr().err
