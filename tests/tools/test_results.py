@@ -1,0 +1,95 @@
+"""The page of results: it equals what its files make, and a run's logs make such a file."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from logs import evaluation, map_evaluation, write_log
+
+from .workplace import CONFIG, ROOT, load_tool
+
+tool = load_tool('dev/results')
+DOCS = ROOT / 'docs'
+MARKERS = '# Results\n\n<!-- runs: cells -->\nold\n<!-- end -->\n\nThe end.\n'
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    """A folder with a page that has no runs yet."""
+    (tmp_path / 'docs').mkdir()
+    (tmp_path / 'docs' / 'results.md').write_text(MARKERS)
+    return tmp_path / 'docs'
+
+
+def finished(work_dir: Path, seed: int, *evaluations: dict) -> Path:
+    """The work dir of a run, as far as the tool reads it."""
+    write_log(work_dir, '20260101_000000', *evaluations)
+    text = f'_base_ = {str(CONFIG)!r}\nrandomness = dict(seed={seed})\n'
+    (work_dir / 'config.py').write_text(text)
+    return work_dir
+
+
+def add(docs: Path, work_dir: Path, name: str) -> int:
+    words = ['--add', work_dir, '--name', name, '--cpu-minutes', 2.5, '--docs', docs]
+    return tool.main(list(map(str, words)))
+
+
+def test_the_committed_page_is_up_to_date():
+    page = (DOCS / 'results.md').read_text()
+    hint = 'write the page again: python tools/dev/results.py'
+    assert page == tool.with_tables(page, DOCS / 'results'), hint
+
+
+def test_the_committed_files_are_small_and_alike():
+    page = (DOCS / 'results.md').read_text()
+    for file in (DOCS / 'results').iterdir():
+        run = json.loads(file.read_text())
+        assert file.name == f'{run["name"]}_{run["seed"]}.json' and file.stat().st_size < 4096
+        assert f'<!-- runs: {run["name"].partition("_")[0]} -->' in page
+
+
+def test_runs_are_added_and_the_text_stays(tmp_path: Path, docs: Path):
+    for seed, ap in ((0, 0.2), (1, 0.3)):
+        run = finished(tmp_path / f'seed_{seed}', seed, evaluation(2, 0.1), evaluation(4, ap))
+        assert add(docs, run, 'cells_ptnt_ti') == 0
+    other = finished(tmp_path / 'other', 0, evaluation(2, 0), evaluation(4, 0))
+    assert add(docs, other, 'cells_resnet18') == 0
+    lines = (docs / 'results.md').read_text().splitlines()
+    assert (lines[0], lines[-1]) == ('# Results', 'The end.') and 'old' not in lines
+    cells = ['PyramidTNT-Ti', '25.0 (20.0 to 30.0)', '90.0 (90.0 to 90.0)', '2', '13.8 M', '2.5']
+    assert f'| {" | ".join(cells)} |' in lines
+    assert '| box AP after epoch | 2 | 4 |' in lines and '| PyramidTNT-Ti | 10.0 | 25.0 |' in lines
+    assert '| ResNet-18 | 0.0 | 0.0 |' in lines
+    run = json.loads((docs / 'results' / 'cells_ptnt_ti_1.json').read_text())
+    assert (run['seed'], run['last_logged_iteration'], run['batch_size']) == (1, 7, 4)
+    assert run['cpu_minutes'] == 2.5
+    assert run['evaluations'] == {
+        '2': {'box AP': 10.0, 'box AP50': 90.0},
+        '4': {'box AP': 30.0, 'box AP50': 90.0},
+    }
+
+
+def test_a_data_set_without_runs_says_so(docs: Path):
+    assert tool.main(['--docs', str(docs)]) == 0
+    assert 'No run has finished yet.' in (docs / 'results.md').read_text()
+
+
+def test_figures_that_are_percent_already_stay():
+    assert tool._percent(map_evaluation(3, 40.25)) == {'mIoU': 40.2}
+
+
+@pytest.mark.parametrize(
+    ('name', 'evaluations', 'message'),
+    [
+        ('cells_ptnt', [evaluation(2, 0.1)], "one of cells_ptnt_ti, .*: got 'cells_ptnt'"),
+        ('cells_ptnt_ti', [], 'holds no training log'),
+    ],
+)
+def test_what_cannot_be_added(tmp_path, docs, capsys, name, evaluations, message):
+    work_dir = tmp_path / 'run'
+    if evaluations:
+        finished(work_dir, 0, *evaluations)
+    assert add(docs, work_dir, name) == 1
+    assert re.search(message, capsys.readouterr().err)
+    assert (docs / 'results.md').read_text() == MARKERS

@@ -1,0 +1,142 @@
+"""Write the tables of docs/results.md from docs/results/*.json, one small file for each run.
+
+    python tools/dev/results.py --add bccd/work_dir --name bccd_ptnt_ti --cpu-minutes 9.5
+    python tools/dev/results.py
+
+The first command also adds a file: the settings and evaluations of a finished run.
+"""
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from mmengine.config import Config
+
+from benchmark.machine import describe_machine
+from ptnt_mm.cli.arguments import Parser
+from ptnt_mm.engine.build import build_model
+from ptnt_mm.utils.atomic_files import write_whole
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.scalar_logs import read_training_log
+from ptnt_mm.utils.tables import markdown
+
+DOCS = Path(__file__).resolve().parents[2] / 'docs'
+
+# As the hosts' logs name them, the main one first; COCO's are fractions.
+METRICS = {
+    'coco/segm_mAP': 'mask AP',
+    'coco/segm_mAP_50': 'mask AP50',
+    'coco/bbox_mAP': 'box AP',
+    'coco/bbox_mAP_50': 'box AP50',
+    'mIoU': 'mIoU',
+}
+
+# The rows of a table, by what follows the data set in the name of a run.
+NETWORKS = {
+    'ptnt_ti': 'PyramidTNT-Ti',
+    'published': 'PyramidTNT-Ti, published wiring',
+    'published_norms': 'PyramidTNT-Ti, published wiring, output norms',
+    'native_no_norms': 'PyramidTNT-Ti, no output norms',
+    'no_drop_path': 'PyramidTNT-Ti, no drop path',
+    'resnet18': 'ResNet-18',
+    'pvtv2_b0': 'PVTv2-B0',
+    'swin_t': 'Swin-T',
+}
+
+
+def main(words: list[str] | None = None) -> int:
+    """Run the command line; return its exit status."""
+    parser = Parser(__doc__)
+    parser.add_argument('--add', type=Path, metavar='WORK_DIR', help='the logs of a finished run')
+    parser.add_argument('--name', default='', help='its data set and network: bccd_ptnt_ti')
+    parser.add_argument('--cpu-minutes', type=float, help='its user and system time')
+    parser.add_argument('--docs', type=Path, default=DOCS, help='the folder of the page')
+    return parser.run(write_results, words)
+
+
+def write_results(args: argparse.Namespace) -> None:
+    """Add a run if there is one, then write the page."""
+    if args.add:
+        run = read_run(args.add, args.name, args.cpu_minutes)
+        file = args.docs / 'results' / f'{run["name"]}_{run["seed"]}.json'
+        write_whole(file, json.dumps(run, indent=1) + '\n')
+    page = args.docs / 'results.md'
+    write_whole(page, with_tables(page.read_text(encoding='utf-8'), args.docs / 'results'))
+
+
+def read_run(work_dir: Path, name: str, cpu_minutes: float | None) -> dict[str, Any]:
+    """Return what the page needs of a run.
+
+    Raises:
+        UserError: if the tables have no row of this name, or if the run was not evaluated.
+    """
+    data, _, network = name.partition('_')
+    if network not in NETWORKS or cpu_minutes is None:
+        names = ', '.join(f'{data or "DATA"}_{known}' for known in NETWORKS)
+        raise UserError(f'--add needs --cpu-minutes and a --name, one of {names}: got {name!r}')
+    log = read_training_log(work_dir)
+    if not log.val:
+        raise UserError(f'{work_dir}: this run has not been evaluated yet')
+    config = Config.fromfile(next(work_dir.glob('*.py')))
+    parameters = sum(parameter.numel() for parameter in build_model(config).parameters())
+    return dict(
+        name=name,
+        seed=config.randomness.seed,
+        last_logged_iteration=log.train[-1]['step'],
+        batch_size=config.train_dataloader.batch_size,
+        cpu_minutes=cpu_minutes,
+        parameters=parameters,
+        evaluations={line['step']: _percent(line) for line in log.val},
+        machine=describe_machine('cpu', 1),
+    )
+
+
+def _percent(line: dict[str, float]) -> dict[str, float]:
+    scale = {key: 100 if key.startswith('coco/') else 1 for key in METRICS if key in line}
+    return {METRICS[key]: round(line[key] * scale[key], 1) for key in scale}
+
+
+def with_tables(page: str, folder: Path) -> str:
+    """Put the tables of a data set's runs between ``<!-- runs: DATA -->`` and ``<!-- end -->``."""
+
+    def replace(match: re.Match) -> str:
+        files = sorted(folder.glob(f'{match[2]}_*.json'))
+        runs = [json.loads(file.read_text(encoding='utf-8')) for file in files]
+        content = tables(runs) if runs else 'No run has finished yet.'
+        return f'{match[1]}\n{content}\n\n<!-- end -->'
+
+    return re.sub(r'(<!-- runs: (\w+) -->\n).*?<!-- end -->', replace, page, flags=re.DOTALL)
+
+
+def tables(runs: list[dict[str, Any]]) -> str:
+    """Return a row for each network: the last evaluations and the cost; then all evaluations."""
+    steps = list(runs[0]['evaluations'])
+    metrics = list(runs[0]['evaluations'][steps[-1]])
+    results, curves = [], []
+    for network, label in NETWORKS.items():
+        group = [run for run in runs if run['name'].partition('_')[2] == network]
+        if not group:
+            continue
+        values = [[run['evaluations'][steps[-1]][metric] for run in group] for metric in metrics]
+        size, minutes = group[0]['parameters'] / 1e6, mean(run['cpu_minutes'] for run in group)
+        row = [label, *map(_spread, values), str(len(group)), f'{size:.1f} M', f'{minutes:.1f}']
+        results.append(row)
+        courses = ([run['evaluations'][step][metrics[0]] for run in group] for step in steps)
+        curves.append([label, *(f'{mean(values):.1f}' for values in courses)])
+    headings = ['network', *metrics, 'runs', 'parameters', 'CPU minutes']
+    curve = markdown([f'{metrics[0]} after epoch', *steps], curves)
+    return f'{markdown(headings, results)}\n\n{curve}'
+
+
+def _spread(values: list[float]) -> str:
+    """The mean; of several values also the smallest and the largest."""
+    each = f' ({min(values):.1f} to {max(values):.1f})' if len(values) > 1 else ''
+    return f'{mean(values):.1f}{each}'
+
+
+if __name__ == '__main__':
+    sys.exit(main())
