@@ -83,7 +83,7 @@ def test_figures_that_are_percent_already_stay():
     ('name', 'evaluations', 'message'),
     [
         ('cells_ptnt', [evaluation(2, 0.1)], "one of cells_ptnt_ti, .*: got 'cells_ptnt'"),
-        ('cells_ptnt_ti', [], 'holds no training log'),
+        ('cells_ptnt_ti', [], 'no training log'),
     ],
 )
 def test_what_cannot_be_added(tmp_path, docs, capsys, name, evaluations, message):
