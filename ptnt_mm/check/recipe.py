@@ -8,6 +8,7 @@ from ptnt_mm.check.data_sets import Data
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
+from ptnt_mm.utils.text import counted
 
 # A higher rate was meant for SGD: published ones for Adam and AdamW are at most 4e-3, or belong to
 # larger batches.
@@ -52,7 +53,8 @@ def check_lengths(config: Config, data: Sequence[Data], gpus: int) -> Iterator[F
 def check_batch(config: Config, gpus: int) -> Iterator[Finding]:
     """Report the effective batch: the images that one step of the optimizer learns from."""
     images, steps = _images_and_steps(config)
-    batch = f'{images} images x {gpus} processes x {steps} steps'
+    parts = ((images, 'image'), (gpus, 'process'), (steps, 'step'))
+    batch = ' x '.join(counted(number, noun) for number, noun in parts)
     yield ok('Effective batch', f'{batch} = {images * gpus * steps}')
 
 

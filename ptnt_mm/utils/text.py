@@ -53,6 +53,12 @@ def slips(name: str) -> set[str]:
     return (less | swapped | more) - {name}
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun in the singular or plural: '1 process', '8 processes'."""
+    ending = 'es' if noun.endswith(('s', 'x', 'ch')) else 's'
+    return f'{number} {noun}{"" if number == 1 else ending}'
+
+
 def binary(number: int) -> str:
     """A number of bytes in MiB or GiB."""
     return f'{number / 2**30:.1f} GiB' if number >= 2**30 else f'{number / 2**20:.0f} MiB'

@@ -51,7 +51,7 @@ def test_findings_as_json(demo: Demo, capsys):
 def test_warnings_alone_are_no_failure(demo: Demo, capsys):
     assert _status(demo, '--quick', '--gpus', 4) == 0
     output = capsys.readouterr().out
-    assert '4 images x 4 processes x 1 steps = 16' in output
+    assert '4 images x 4 processes x 1 step = 16' in output
     assert 'Learning rate: 0.001 is for batch 4; --auto-scale-lr would make it 0.004' in output
     assert output.splitlines()[-1] == '0 errors, 1 warning'
 

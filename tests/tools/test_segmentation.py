@@ -20,7 +20,7 @@ def _mmseg_tool(name: str) -> Path:
 
 def test_a_run_prints_what_matters(segmentation: Training):
     output = segmentation.output
-    assert 'Effective batch: 4 images x 1 processes x 1 steps = 4' in output
+    assert 'Effective batch: 4 images x 1 process x 1 step = 4' in output
     assert 'NO PRETRAINED WEIGHTS' in output
     assert 'decode.loss_ce:' in output and 'eta:' in output
     last = output.strip().splitlines()[-1]

@@ -18,7 +18,7 @@ _OPTIMIZER = 'optim_wrapper.optimizer.'
 
 
 def test_a_run_prints_what_matters_and_logs_the_rest(training: Training):
-    assert 'Effective batch: 4 images x 1 processes x 1 steps = 4' in training.output
+    assert 'Effective batch: 4 images x 1 process x 1 step = 4' in training.output
     assert 'Learning rate: 0.001 is for batch 2; --auto-scale-lr would make it 0.002' in (
         training.output
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ptnt_mm.utils.text import suggest, unknown_name
+from ptnt_mm.utils.text import counted, suggest, unknown_name
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,11 @@ def test_a_suggestion_is_worded_for_its_sentence():
 )
 def test_what_is_known_is_listed_if_it_is_short(name: str, known: list[str], said: str):
     assert unknown_name('arch', name, known) == said
+
+
+@pytest.mark.parametrize(
+    ('number', 'noun', 'text'),
+    [(1, 'process', '1 process'), (8, 'process', '8 processes'), (0, 'image', '0 images')],
+)
+def test_numbers_have_the_right_form_of_their_noun(number: int, noun: str, text: str):
+    assert counted(number, noun) == text
