@@ -34,7 +34,7 @@ COMMANDS = (
     ('completion', 'ptnt_mm.cli.completion', 'print the completion of bash, zsh or fish'),
 )
 """Name, module, one line of help. The module's ``main(words)`` returns the exit status, and its
-``_parser()`` the flags for the completion."""
+``new_parser()`` the flags for the completion."""
 
 _SHORT = {'list': 'configs list', 'copy': 'configs copy'}
 
@@ -50,7 +50,11 @@ def main() -> int:
     sys.argv[:2] = [f'ptnt {name}', *part]
     modules = {known: module for known, module, _ in COMMANDS}
     try:
-        status = import_module(modules[name]).main(sys.argv[1:])
+        command = import_module(modules[name])
+    except ImportError as error:  # where only exported files run, not even rich is installed
+        sys.exit(f'error: {error}. Install what this command needs: pip install ptnt_mm')
+    try:
+        status = command.main(sys.argv[1:])
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader closed the pipe, as in `ptnt configs | head`. Python's last flush must succeed.

@@ -104,6 +104,9 @@ def test_a_library_that_is_missing_is_one_line(ptnt, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, 'ptnt_mm.api.training', None)
     with pytest.raises(SystemExit, match='import of ptnt_mm.api.training .*ptnt doctor shows'):
         ptnt('train', 'config.py')
+    monkeypatch.setitem(sys.modules, 'ptnt_mm.cli.train', None)
+    with pytest.raises(SystemExit, match='Install what this command needs'):
+        ptnt('train', 'config.py')
 
 
 def test_a_command_can_be_repeated(ptnt, monkeypatch):
