@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ptnt_mm.utils.imports import lasting_imports
+from ptnt_mm.utils.imports import without_garbage_collection
 
 
 @contextmanager
@@ -19,7 +19,7 @@ def importing() -> Iterator[None]:
     package = sys.modules['ptnt_mm']
     before = signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     try:
-        with lasting_imports():
+        with without_garbage_collection():
             if not hasattr(package, '__version__'):
                 package.__spec__.loader.exec_module(package)
             yield

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mmengine.config import Config
 
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.imports import lasting_imports
+from ptnt_mm.utils.imports import without_garbage_collection
 from ptnt_mm.utils.versions import HOST_PACKAGES
 
 
@@ -50,7 +50,7 @@ def scope_of(config: Config) -> str:
 def import_host(scope: str) -> None:
     """Import the library that a config's default scope names, or raise a UserError."""
     try:
-        with lasting_imports():
+        with without_garbage_collection():
             importlib.import_module(scope)
             if scope in HOSTS:  # their registries would import it a moment later
                 importlib.import_module(f'{scope}.models')
