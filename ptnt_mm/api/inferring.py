@@ -12,7 +12,7 @@ from ptnt_mm.inference.results import FORMAT, Results
 from ptnt_mm.inference.source import default_out, find_source, look_at_images, look_at_video
 from ptnt_mm.inference.video import Window
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import first_few
+from ptnt_mm.utils.text import counted, first_few
 
 _NO_NAMES = (
     'NO CLASS NAMES: neither the checkpoint nor the config has a name for each class of the model; '
@@ -100,6 +100,6 @@ def infer(
 
 def _closing(results: Results) -> str:
     """A summary with the paths of the results."""
-    images = f'{len(results.found)} image{"" if len(results.found) == 1 else "s"}'
+    images = counted(len(results.found), 'image')
     drawn = f'  drawn: {results.drawn}' if results.drawn.exists() else ''
     return f'Processed {images}. Predictions: {results.file}{drawn}'

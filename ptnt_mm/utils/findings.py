@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 
-from ptnt_mm.utils.text import first_few
+from ptnt_mm.utils.text import counted, first_few
 
 
 class Severity(StrEnum):
@@ -84,4 +84,4 @@ def closing(findings: Iterable[Finding]) -> str:
     counts = [(len(of_kind(findings, kind)), kind) for kind in (Severity.ERROR, Severity.WARNING)]
     if not any(count for count, _ in counts):
         return 'nothing found'
-    return ', '.join(f'{count} {kind}{"s"[: count != 1]}' for count, kind in counts)
+    return ', '.join(counted(count, kind) for count, kind in counts)
