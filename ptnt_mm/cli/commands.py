@@ -36,6 +36,9 @@ COMMANDS = (
 """Name, module, one line of help. The module's ``main(words)`` returns the exit status, and its
 ``new_parser()`` the flags for the completion."""
 
+_WITH_HOOKS = ('train', 'test', 'report', 'export')
+"""Commands that run the hooks and log writers of a config, which may count on Python's own end."""
+
 _SHORT = {'list': 'configs list', 'copy': 'configs copy'}
 
 
@@ -64,12 +67,15 @@ def main() -> int:
 
 
 def leave(status: int) -> NoReturn:
-    """End the process as Python does, except that it does not take all modules apart.
+    """End the process; without taking all modules apart, unless other people's code may need it.
 
     Those of torch and mmdet take a second or two.
     """
+    if command_line()[1] in _WITH_HOOKS:
+        sys.exit(status)
     atexit._run_exitfuncs()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
     os._exit(status)
 
 

@@ -109,6 +109,31 @@ def test_a_library_that_is_missing_is_one_line(ptnt, monkeypatch, capsys):
         ptnt('train', 'config.py')
 
 
+@pytest.mark.parametrize(
+    ('command', 'printed'),
+    [('train', 'atexit\nclosed\n'), ('infer', 'atexit\n')],
+)
+def test_only_commands_that_run_hooks_end_as_python_does(command: str, printed: str):
+    """An object of theirs may write its last lines when it is deleted."""
+    script = f"""
+import atexit, sys
+from importlib.util import find_spec, module_from_spec
+sys.modules['ptnt_mm'] = module_from_spec(find_spec('ptnt_mm'))
+from ptnt_mm.cli.commands import leave
+
+class Log:
+    def __del__(self):
+        sys.__stdout__.write('closed\\n')
+
+sys.argv = ['ptnt {command}']
+log = Log()
+atexit.register(print, 'atexit')
+leave(3)
+"""
+    done = subprocess.run([sys.executable, '-c', script], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (3, printed), done.stderr
+
+
 def test_a_command_can_be_repeated(ptnt, monkeypatch):
     """The first words of the command line depend on how it was started."""
     said = []
