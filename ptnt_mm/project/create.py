@@ -9,7 +9,7 @@ from pathlib import Path
 from ptnt_mm.engine.config import PROJECT_CONFIG, read_config
 from ptnt_mm.project.backbones import DEFAULT_BACKBONE, find_backbone
 from ptnt_mm.project.convert import convert
-from ptnt_mm.project.facts import Facts, middle_size, small_object
+from ptnt_mm.project.facts import Facts, middle_size, small_objects
 from ptnt_mm.project.labels import TASKS, Labels
 from ptnt_mm.project.recipe import choose_recipe
 from ptnt_mm.project.recognise import Recognised, read_labels, recognise, summary
@@ -72,6 +72,7 @@ def create_project(
         with folder_written_whole(folder) as building:
             classes = convert(labels, splits, task, tree.root, building / LABELS)
             numbers = [len(image.objects) for image in splits['train']]
+            small, smaller = small_objects(splits['train'])
             facts = Facts(
                 task=task,
                 counts={split: len(images) for split, images in splits.items()},
@@ -79,7 +80,8 @@ def create_project(
                 objects=sum(numbers),
                 most=max(numbers),
                 size=middle_size(splits['train']),
-                small=small_object(splits['train']),
+                small=small,
+                smaller=smaller,
                 backbone=backbone,
                 asked_size=wishes.size,
                 asked_epochs=wishes.epochs,

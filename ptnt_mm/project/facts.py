@@ -1,7 +1,9 @@
 """Statistics of a data set and the machine, from which a recipe is chosen."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from statistics import median
 
 import numpy as np
@@ -9,6 +11,8 @@ import numpy as np
 from ptnt_mm.project.backbones import Backbone
 from ptnt_mm.project.labels import LabelledImage
 from ptnt_mm.project.step_memory import StepMemory
+
+_ENOUGH = 10  # objects of a class, to count
 
 
 @dataclass(frozen=True)
@@ -21,8 +25,9 @@ class Facts:
         classes: The names of the classes.
         objects: The number of objects to train on, and ``most`` that of the fullest image.
         size: (width, height) of a typical image, in pixels, rounded.
-        small: The side of a small object, as a share of the longer side of its image: one in ten
-            is smaller; None if there are no objects.
+        small: The side of a small object, as a share of the longer side of its image; None if
+            there are no objects.
+        smaller: Which objects are below that side, as the subject of a sentence.
         backbone: The backbone, and whether it starts from weights.
         memory: Memory of a training step, measured with this recipe; None if unknown.
         free: The device that trains, and its free memory in bytes, if that is known.
@@ -37,6 +42,7 @@ class Facts:
     most: int
     size: tuple[int, int]
     small: float | None
+    smaller: str
     backbone: Backbone
     memory: StepMemory | None = None
     free: tuple[str, int | None] = ('the machine', None)
@@ -44,15 +50,25 @@ class Facts:
     asked_epochs: int | None = None
 
 
-def small_object(images: Sequence[LabelledImage]) -> float | None:
-    """The side of a small object, as a share of the longer side of its image."""
-    sides = [
-        (item.box[2] * item.box[3]) ** 0.5 / max(image.size)
-        for image in images
-        for item in image.objects
-        if not item.ignored
-    ]
-    return float(np.quantile(sides, 0.1)) if sides else None
+def small_objects(images: Sequence[LabelledImage]) -> tuple[float | None, str]:
+    """The side of a small object, as a share of the longer side of its image; and which are below.
+
+    One object in ten is; or half the objects of a class, if that is a smaller side: a class that
+    is too small for the anchors is not found at all, however few objects it has.
+    """
+    sides = defaultdict(list)
+    for image in images:
+        for item in image.objects:
+            if not item.ignored:
+                side = (item.box[2] * item.box[3]) ** 0.5 / max(image.size)
+                sides[item.label].append(side)
+    if not sides:
+        return None, ''
+    found = [(float(np.quantile(sum(sides.values(), []), 0.1)), 'one object in ten is')]
+    for label, of_class in sides.items():
+        if len(of_class) >= _ENOUGH:
+            found.append((median(of_class), f'half of {label!r} are'))
+    return min(found, key=itemgetter(0))
 
 
 def middle_size(images: Sequence[LabelledImage]) -> tuple[int, int]:

@@ -53,9 +53,10 @@ def _retinanet(facts: Facts, recipe: Recipe) -> Iterator[str]:
     start = next((i for i, stride in enumerate(strides) if stride >= _RETINANET[0]), 0)
     yield from _neck(facts, recipe, _RETINANET, dict(start_level=start) if start else {})
     head = dict(num_classes=_COUNT)
-    if recipe['anchors'].value is not None:
-        head |= dict(anchor_generator=dict(octave_base_scale=recipe['anchors'].value // 8))
-    yield f'bbox_head={literal(head)},{comment(recipe["anchors"].because)}'
+    if anchor := recipe['anchors'].value:
+        head |= dict(anchor_generator=dict(octave_base_scale=anchor // 8))
+        yield f'# Anchors from {anchor} pixels: {recipe["anchors"].because}.'
+    yield f'bbox_head={literal(head)},'
     limit = recipe['max_per_img']
     yield from _test(limit, dict(max_per_img=limit.value))
 

@@ -99,7 +99,7 @@ def _size(facts: Facts, _: Recipe) -> Choice:
             2 * _near_32(long),
         )
         because = (
-            f'images are {facts.size[0]} x {facts.size[1]}; one object in ten is below '
+            f'images are {facts.size[0]} x {facts.size[1]}; {facts.smaller} below '
             f'{facts.small * long:.0f} pixels, here {facts.small * side:.0f}'
         )
     return Choice((side, max(_near_32(side * short / long), 32)), because)
@@ -119,9 +119,9 @@ def _anchors(facts: Facts, recipe: Recipe) -> Choice:
     anchor = _ANCHOR
     while anchor > 1.5 * pixels and anchor > _SMALL[facts.task]:
         anchor //= 2
-    return (
-        Choice(None) if anchor == _ANCHOR else Choice(anchor, f'small objects: {pixels:.0f} pixels')
-    )
+    if anchor == _ANCHOR:
+        return Choice(None)
+    return Choice(anchor, f'{facts.smaller} below {pixels:.0f} pixels')
 
 
 def _max_per_img(facts: Facts, _: Recipe) -> Choice:
@@ -216,9 +216,9 @@ RULES = (
     ),
     Rule(
         'size',
-        'The longer side at which one object in ten is below 16 pixels, or 8 for masks; 320 to '
-        '1333, and at most twice that of the images. Without objects: the size of the images, 320 '
-        'to 1024. Classifiers: the shorter side, 64 to 224.',
+        'The longer side at which one object in ten, or half of a class, is below 16 pixels, or 8 '
+        'for masks; 320 to 1333, and at most twice that of the images. Without objects: the size '
+        'of the images, 320 to 1024. Classifiers: the shorter side, 64 to 224.',
         'An object needs two cells of the finest map, which has one for 8 pixels, or 4 for masks. '
         'Larger images take longer and show nothing new.',
         _size,
@@ -231,8 +231,10 @@ RULES = (
     ),
     Rule(
         'anchors',
-        'From 32 pixels; from 16 or 8 where one object in ten is smaller than two thirds of that.',
-        'An anchor of 32 pixels overlaps too little with an object that is half as wide.',
+        'From 32 pixels; from 16 or 8 where one object in ten, or half of a class, is smaller than '
+        'two thirds of that.',
+        'An anchor of 32 pixels overlaps too little with an object that is half as wide, so '
+        'such objects are hardly ever found.',
         _anchors,
     ),
     Rule(

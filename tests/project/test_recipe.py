@@ -12,7 +12,8 @@ pytest.importorskip('pycocotools')
 from mmengine.config import Config
 
 from ptnt_mm.project.backbones import Backbone
-from ptnt_mm.project.facts import Facts
+from ptnt_mm.project.facts import Facts, small_objects
+from ptnt_mm.project.labels import LabelledImage, LabelledObject
 from ptnt_mm.project.recipe import RULES, choose_recipe
 from ptnt_mm.project.step_memory import StepMemory
 from ptnt_mm.project.write import bases, config_text
@@ -49,6 +50,7 @@ FACTS = Facts(
     most=10,
     size=(640, 480),
     small=0.1,
+    smaller='one object in ten is',
     backbone=PYRAMID,
 )
 GIB = 2**30
@@ -75,6 +77,22 @@ def chosen(**changes):
 )
 def test_size_follows_objects_and_images(changes: dict, size):
     assert chosen(**changes)['size'] == size
+
+
+def test_small_objects_of_a_rare_class_count():
+    def image(*objects: tuple[str, int]) -> LabelledImage:
+        boxes = [LabelledObject(label, (0, 0, side, side)) for label, side in objects]
+        return LabelledImage(Path('a.jpg'), (100, 50), objects=boxes)
+
+    cells = [image(*[('cell', 40)] * 9)] * 30
+    assert small_objects(cells) == (0.4, 'one object in ten is')
+    assert small_objects([*cells, *[image(('platelet', 10))] * 12]) == (
+        0.1,
+        "half of 'platelet' are",
+    )
+    # Two objects may be mistakes.
+    assert small_objects([*cells, image(('dot', 1), ('dot', 1))])[0] == 0.4
+    assert small_objects([image()]) == (None, '')
 
 
 def test_batch_follows_images_and_memory():
