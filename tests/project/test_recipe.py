@@ -96,9 +96,8 @@ def test_small_objects_of_a_rare_class_count():
 
 
 def test_batch_follows_images_and_memory():
-    assert [chosen(counts=dict(train=n))['batch_size'] for n in (3, 200, 2000, 20_000)] == [
-        2, 4, 8, 16,
-    ]  # fmt: skip
+    counts = (3, 200, 2000, 10_000, 20_000)
+    assert [chosen(counts=dict(train=n))['batch_size'] for n in counts] == [2, 2, 4, 8, 16]
     small = dict(memory=StepMemory(GIB, GIB), free=('the GPU', 4 * GIB))
     recipe = chosen(counts=dict(train=20_000), **small)
     assert (recipe['batch_size'], recipe['accumulation'], recipe['effective batch']) == (2, 8, 16)
@@ -115,9 +114,10 @@ def test_epochs_follow_images_and_weights():
 
 
 def test_learning_rate_follows_batch_and_weights():
-    assert chosen()['lr'] == 1e-3
+    assert chosen(counts=dict(train=2_000))['lr'] == 1e-3
+    assert chosen()['lr'] == 7.1e-4
     assert chosen(counts=dict(train=20_000))['lr'] == 2e-3
-    assert chosen(backbone=replace(PYRAMID, weights='a.pth'))['lr'] == 1e-4
+    assert chosen(backbone=replace(PYRAMID, weights='a.pth'))['lr'] == 7.1e-5
 
 
 def test_other_rules():
@@ -126,9 +126,10 @@ def test_other_rules():
     assert chosen(small=0.02, asked_size=640)['anchors'] == 16
     assert chosen(small=0.01, asked_size=640, task='instance')['anchors'] == 8
     assert (chosen()['max_per_img'], chosen(most=300)['max_per_img']) == (None, 500)
-    counts = (200, 2000, 20_000)
-    found = [chosen(counts=dict(train=n))['augmentation'] for n in counts]
+    found = [chosen(counts=dict(train=n))['augmentation'] for n in (100, 400, 1000)]
     assert found == ['strong', 'medium', 'light']
+    assert chosen(asked_epochs=10)['augmentation'] == 'light'
+    assert chosen(task='classification', small=None)['augmentation'] == 'strong'
 
 
 @pytest.mark.parametrize('task', ['detection', 'instance', 'semantic', 'classification'])
