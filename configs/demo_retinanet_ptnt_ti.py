@@ -1,18 +1,18 @@
 # RetinaNet with PyramidTNT-Ti on the demo set, from random weights: minutes on two CPU cores.
 # A tour of the code, not a benchmark: narrow pyramid and head, small images, short schedule.
 _base_ = [
-    '_base_/models/retinanet_ptnt_ti.py',
+    '_base_/models/retinanet_native_narrow.py',
     '_base_/datasets/demo_detection.py',
     '_base_/schedules/demo.py',
     '_base_/default_runtime.py',
 ]
 
-_base_.model.neck[1].out_channels = 64
 model = dict(
     backbone=dict(drop_path_rate=0.0),
-    bbox_head=dict(num_classes=4, in_channels=64, feat_channels=64, stacked_convs=2),
+    # The smallest objects are about 16 pixels wide.
+    bbox_head=dict(num_classes=4, stacked_convs=2, anchor_generator=dict(octave_base_scale=2)),
 )
 
-train_dataloader = dict(batch_size=4)
+train_dataloader = dict(batch_size=2)
 default_hooks = dict(logger=dict(interval=10), checkpoint=dict(max_keep_ckpts=2))
 randomness = dict(seed=0)
