@@ -29,8 +29,9 @@ def test_the_readmes_say_the_same():
 
 def test_pages_that_the_code_names_are_there():
     for file in (f for top in ('ptnt_mm', 'tests', 'tools') for f in ROOT.glob(f'{top}/**/*.py')):
-        for page in re.findall(r'\bdocs/\w+\.md', file.read_text()):
+        for page, anchor in re.findall(r'\b(docs/\w+\.md)(?:#([\w-]+))?', file.read_text()):
             assert (ROOT / page).is_file(), f'{file.relative_to(ROOT)}: there is no {page}'
+            assert not anchor or anchor in anchors(ROOT / page), f'{page} has no #{anchor}'
 
 
 def test_every_page_is_in_the_contents():

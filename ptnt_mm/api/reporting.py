@@ -49,6 +49,8 @@ def report(work_dirs: Sequence[Path], out: Path | None = None, overwrite: bool =
     for run in runs:
         try:
             reports[run.name] = _report(run)
+            split = reports[run.name].test_split
+            print(f'{run.work_dir}: evaluated on the test split: {split}')
         except UserError as error:
             # Curves and config are worth a page too.
             notes[run.name] = f'No scores and no images: {error}'

@@ -12,18 +12,13 @@ from mmengine.registry import DATASETS, TRANSFORMS, DefaultScope
 
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.constructors import arguments
-from ptnt_mm.engine.data_files import DataSet, data_sets, evaluators, expected_files
+from ptnt_mm.engine.data_files import DataSet, data_sets, evaluators, expected_files, how_to_get
 from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, ok
 from ptnt_mm.utils.text import suggest, unknown_name
 
 _FEW = 4  # images of a data set that are tried
-
-_LAYOUT = (
-    'paths start from the folder that you work in; docs/data.md has the settings, and '
-    'ptnt demo makes the demo set'
-)
 
 
 @dataclass(frozen=True)
@@ -183,7 +178,8 @@ def check_files(config: Config, splits: tuple[str, ...]) -> Iterator[Finding]:
                 near = suggest(path.name, names, '; nearest is {!r}')
             else:
                 near = f', nor is its folder {path.parent}'
-            yield error(split, f'{path} is not there{near}', _LAYOUT)
+            advice = f'paths start from the folder that you work in; {how_to_get(path)}'
+            yield error(split, f'{path} is not there{near}', advice)
         if expected and not missing:
             yield ok(split, ', '.join(map(str, expected)))
 

@@ -11,10 +11,15 @@ from mmengine.config import Config
 
 from ptnt_mm.utils.errors import UserError
 
-HOW_TO_GET_DATA = (
-    'docs/data.md explains how to get public data and how to use custom data. To make the demo '
-    'set, run: ptnt demo'
-)
+_PUBLIC_DATA = {
+    'train2017': 'docs/training.md#coco',
+    'val2017': 'docs/training.md#coco',
+    'ADEChallengeData2016': 'docs/segmentation.md#ade20k-and-cityscapes',
+    'leftImg8bit': 'docs/segmentation.md#ade20k-and-cityscapes',
+    'gtFine': 'docs/segmentation.md#ade20k-and-cityscapes',
+    'imagenet': 'docs/classification.md#evaluate-a-published-checkpoint',
+}
+"""Pages that explain how to get public data sets, by parts of the names of their files."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,14 @@ def expected_files(config: Config, split: str) -> list[Path]:
     return list(dict.fromkeys(paths))
 
 
+def how_to_get(path: str | Path) -> str:
+    """Where to read how to get a missing file or folder."""
+    pages = (page for name, page in _PUBLIC_DATA.items() if name in str(path))
+    if page := next(pages, None):
+        return f'{page} explains how to get this data set, docs/data.md how to use your own data'
+    return 'docs/data.md explains how to use your own data. To make the demo set, run: ptnt demo'
+
+
 def check_data_files(config: Config, splits: tuple[str, ...]) -> None:
     """Raise a UserError if annotation files or image folders of some splits are missing.
 
@@ -81,7 +94,7 @@ def check_data_files(config: Config, splits: tuple[str, ...]) -> None:
     layout = '\n'.join(f'    {"missing" if p in missing else "found  "}  {p}' for p in expected)
     raise UserError(
         f'{missing[0]} is not there. The config expects, relative to {Path.cwd()}:\n{layout}\n'
-        f'{HOW_TO_GET_DATA}'
+        f'{how_to_get(missing[0])}'
     )
 
 

@@ -12,7 +12,7 @@ from mmengine.dist import get_world_size
 from mmengine.runner import EpochBasedTrainLoop, ValLoop
 
 from ptnt_mm.engine.config import explain_build_error, is_about_the_config
-from ptnt_mm.engine.data_files import HOW_TO_GET_DATA
+from ptnt_mm.engine.data_files import how_to_get
 from ptnt_mm.engine.runner import TRACEBACK
 from ptnt_mm.engine.work_dir import latest_checkpoint
 from ptnt_mm.utils.errors import UserError
@@ -201,7 +201,7 @@ def _explain_late_building(error: Exception) -> str | None:
         )
     # Data sets read their lists when they are built; other files may be found missing later.
     if isinstance(error, FileNotFoundError) and 'build_dataloader' in calls:
-        return f'{error.filename} is not there. {HOW_TO_GET_DATA}'
+        return f'{error.filename} is not there. {how_to_get(error.filename)}'
     built = next((what for call, what in _BUILT_LATE.items() if call in calls), None)
     if built is not None and not isinstance(error, OSError | KeyError):
         return f'{built} cannot be built: {error}'

@@ -77,7 +77,7 @@ def page_content(
         made=f'{datetime.now():%Y-%m-%d %H:%M} by ptnt_mm {__version__}',
         runs=runs,
         colours=colours,
-        facts={run.name: dict(run.facts()) for run in runs},
+        facts={run.name: dict(_facts(run, reports.get(run.name))) for run in runs},
         origins={run.name: dict(run.how_to_repeat()) for run in runs},
         headlines=_headlines(reports),
         notes=notes,
@@ -92,6 +92,13 @@ def page_content(
         charts=charts,
         galleries=[kind and _gallery(kind, colours, size) for kind in (detectors, segmenters)],
     )
+
+
+def _facts(run: TrainingRun, report: Any) -> Iterator[tuple[str, str]]:
+    """Names and values: what was trained, and what it was evaluated on."""
+    yield from run.facts()
+    if report is not None:
+        yield 'Evaluated on', f'test split: {report.test_split}'
 
 
 def _headlines(reports: Mapping[str, Any]) -> dict[str, list[tuple[str, str, Cell | None]]]:

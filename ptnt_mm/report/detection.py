@@ -24,6 +24,7 @@ from ptnt_mm.report.detection_errors import (
 )
 from ptnt_mm.report.worst_images import Worst
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import counted
 from ptnt_mm.visualization.pictures import outline
 
 METRIC = 'CocoMetric'
@@ -64,7 +65,8 @@ def compare_predictions(config: Config, evaluator: dict, work_dir: Path) -> 'Det
     ]
     prefixes = ((part.settings.get('data_prefix') or {}).get('img') or '' for part in sets)
     roots = (part.settings.get('data_root') or '' for part in sets)
-    return DetectionReport(scores, [Path(*pair) for pair in zip(roots, prefixes, strict=True)])
+    folders = [Path(*pair) for pair in zip(roots, prefixes, strict=True)]
+    return DetectionReport(scores, folders, Path(truth))
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,15 @@ class DetectionReport:
 
     all_scores: list[CocoScores]  # of boxes, and of masks if there are any
     folders: list[Path]  # where images are
+    truth: Path  # the annotation file
 
     unit = SCORE
+
+    @property
+    def test_split(self) -> str:
+        """The annotation file and its number of images."""
+        images = self.scores.evaluation.params.imgIds
+        return f'{self.truth}, {counted(len(images), "image")}'
 
     def headline(self) -> dict[str, float]:
         """The main figures by their names, in [0, 1]."""

@@ -24,6 +24,7 @@ from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.decoding import DECODERS, why_unreadable
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import watched
+from ptnt_mm.utils.text import counted
 from ptnt_mm.visualization.pictures import class_map
 
 METRIC = 'IoUMetric'
@@ -74,6 +75,12 @@ class SegmentationReport:
         return dict(zip(self.names, palette, strict=True))
 
     unit = PERCENT
+
+    @property
+    def test_split(self) -> str:
+        """The folder of its images, and their number."""
+        folder = Path(self.data_set.get_data_info(0)['img_path']).parent
+        return f'{folder}, {counted(len(self.files), "image")}'
 
     def headline(self) -> dict[str, float]:
         """The main figure by its name, in [0, 1]."""

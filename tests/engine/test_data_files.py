@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from mmengine.config import Config
 
-from ptnt_mm.engine.data_files import check_data_files
+from ptnt_mm.engine.data_files import check_data_files, expected_files, how_to_get
 from ptnt_mm.utils.errors import UserError
 
 
@@ -69,5 +69,20 @@ def test_remote_storage_is_left_to_mmengine():
     check_data_files(Config(dict(val_dataloader=dict(dataset=remote))), ('val',))
 
 
-def test_the_page_that_the_message_names_exists():
-    assert (Path(__file__).parents[2] / 'docs' / 'data.md').is_file()
+@pytest.mark.parametrize(
+    ('name', 'page'),
+    [
+        ('retinanet_ptnt_s_1x', 'training.md#coco'),
+        ('semantic_fpn_ptnt_s_40k_ade20k', 'segmentation.md#ade20k-and-cityscapes'),
+        ('upernet_ptnt_s_80k_cityscapes', 'segmentation.md#ade20k-and-cityscapes'),
+        ('classifier_ptnt_s_300e_imagenet', 'classification.md#evaluate-a-published-checkpoint'),
+    ],
+)
+def test_the_page_of_each_public_data_set(name: str, page: str, tmp_path: Path, monkeypatch):
+    config = Config.fromfile(Path(__file__).parents[2] / 'configs' / f'{name}.py')
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=f'docs/{page} explains how to get this data set'):
+        check_data_files(config, ('train',))
+    assert {how_to_get(path).split()[0] for path in expected_files(config, 'val')} == {
+        f'docs/{page}'
+    }

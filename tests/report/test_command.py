@@ -28,6 +28,14 @@ def test_without_predictions_and_weights_there_are_curves(tmp_path: Path, capsys
     assert said in page and 'Learning rate' in page and 'id="detections"' not in page
 
 
+def test_the_split_that_is_evaluated_is_printed_first_and_on_the_page(tmp_path: Path, capsys):
+    work_dir = make_detector(tmp_path, 'run')
+    assert main([str(work_dir)]) == 0
+    split = f'test split: {tmp_path}/data/val.json, 2 images'
+    assert capsys.readouterr().out.startswith(f'{work_dir}: evaluated on the {split}\n')
+    assert f'<td>{split}</td>' in (work_dir / 'report.html').read_text()
+
+
 def test_files_of_others_are_kept(tmp_path: Path, capsys):
     work_dir, notes = make_detector(tmp_path, 'run'), tmp_path / 'notes.html'
     notes.write_text('mine')

@@ -35,6 +35,7 @@ def test_by_hand(tmp_path: Path):
         dict(mIoU=(10 / 12 + 0.5) / 2, mAcc=11 / 12, aAcc=12 / 14)
     )
     assert report.headline() == dict(mIoU=report.summary['mIoU'])
+    assert report.test_split == f'{tmp_path}/maps_data/images, 2 images'
 
 
 def test_images_lack_what_their_own_iou_lacks(tmp_path: Path):
