@@ -7,12 +7,7 @@ _base_ = [
     '_base_/default_runtime.py',
 ]
 
-max_epochs = 12
-train_cfg = dict(max_epochs=max_epochs)
-_base_.param_scheduler[1].end = _base_.param_scheduler[1].T_max = max_epochs
-
 num_classes = 4
-_base_.model.neck[1].norm_cfg = _base_.norm_cfg
 model = dict(
     backbone=dict(drop_path_rate=0.0),
     # The smallest objects are about 16 pixels wide.

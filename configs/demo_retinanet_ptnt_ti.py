@@ -9,10 +9,9 @@ _base_ = [
 
 model = dict(
     backbone=dict(drop_path_rate=0.0),
-    # The smallest objects are about 16 pixels wide.
-    bbox_head=dict(num_classes=4, stacked_convs=2, anchor_generator=dict(octave_base_scale=2)),
+    bbox_head=dict(num_classes=4, stacked_convs=2),
 )
 
-train_dataloader = dict(batch_size=2)
+train_dataloader = dict(batch_size=4)
 default_hooks = dict(logger=dict(interval=10), checkpoint=dict(max_keep_ckpts=2))
 randomness = dict(seed=0)

@@ -6,10 +6,12 @@ tnt_files = 'https://github.com/huawei-noah/Efficient-AI-Backbones/releases/down
 pvt_files = 'https://github.com/whai362/PVT/releases/download/v2/'
 swin_files = 'https://github.com/SwinTransformer/storage/releases/download/v1.0.0/'
 
+# A batch of a few images is too small for the statistics of BatchNorm: from pretrained weights they
+# stay as they are, and from random initialisation they are averaged over many batches.
+slow_bn = dict(type='BN', momentum=0.02)
 pyramid_tnt = dict(
     **minus_1_to_1,
     no_decay=['outer_pos', 'inner_pos'],
-    # A batch of a few images is too small for the statistics of the stem.
     pretrained=dict(norm_cfg=dict(type='BN', requires_grad=False), norm_eval=True),
 )
 tnt = dict(**minus_1_to_1, no_decay=['outer_pos', 'inner_pos'])
@@ -18,10 +20,22 @@ resnet = dict(**imagenet, pretrained=dict(norm_eval=True, frozen_stages=1))
 swin = dict(**imagenet, no_decay=['relative_position_bias_table'])
 
 backbones = dict(
-    ptnt_ti=dict(**pyramid_tnt, settings=dict(type='PyramidTNT', arch='tiny', out_norms=True)),
-    ptnt_s=dict(**pyramid_tnt, settings=dict(type='PyramidTNT', arch='small', out_norms=True)),
-    ptnt_m=dict(**pyramid_tnt, settings=dict(type='PyramidTNT', arch='medium', out_norms=True)),
-    ptnt_b=dict(**pyramid_tnt, settings=dict(type='PyramidTNT', arch='base', out_norms=True)),
+    ptnt_ti=dict(
+        **pyramid_tnt,
+        settings=dict(type='PyramidTNT', arch='tiny', out_norms=True, norm_cfg=slow_bn),
+    ),
+    ptnt_s=dict(
+        **pyramid_tnt,
+        settings=dict(type='PyramidTNT', arch='small', out_norms=True, norm_cfg=slow_bn),
+    ),
+    ptnt_m=dict(
+        **pyramid_tnt,
+        settings=dict(type='PyramidTNT', arch='medium', out_norms=True, norm_cfg=slow_bn),
+    ),
+    ptnt_b=dict(
+        **pyramid_tnt,
+        settings=dict(type='PyramidTNT', arch='base', out_norms=True, norm_cfg=slow_bn),
+    ),
     tnt_s=dict(
         **tnt,
         settings=dict(type='mmengine.TNT', arch='small'),
@@ -37,12 +51,12 @@ backbones = dict(
     cpvt_b=dict(**cpvt, settings=dict(type='CPVT', arch='base')),
     resnet18=dict(
         **resnet,
-        settings=dict(type='mmdet.ResNet', depth=18, norm_eval=False),
+        settings=dict(type='mmdet.ResNet', depth=18, norm_eval=False, norm_cfg=slow_bn),
         weights='torchvision://resnet18',
     ),
     resnet50=dict(
         **resnet,
-        settings=dict(type='mmdet.ResNet', depth=50, norm_eval=False),
+        settings=dict(type='mmdet.ResNet', depth=50, norm_eval=False, norm_cfg=slow_bn),
         weights='torchvision://resnet50',
     ),
     pvtv2_b0=dict(

@@ -1,9 +1,11 @@
 """Values as the code of a config."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ptnt_mm.utils.text import printable
+
+_WIDTH = 92  # columns of an indented line
 
 
 class Code(str):
@@ -26,6 +28,24 @@ def literal(value: Any) -> str:
 def comment(text: str) -> str:
     """A comment after code; empty without text."""
     return f'  # {text}' if text else ''
+
+
+def keyword(name: str, settings: Mapping[str, Any], because: str = '') -> Iterator[str]:
+    """The code of ``name=dict(...),``: a line, or several if it is too long for one."""
+    line = f'{name}={literal(settings)},{comment(because)}'
+    if len(line) <= _WIDTH:
+        yield line
+        return
+    yield f'{name}=dict({comment(because)}'
+    row = ''
+    for key, value in settings.items():
+        item = f'{key}={literal(value)},'
+        if row and len(row) + len(item) >= _WIDTH:
+            yield f'    {row}'
+            row = ''
+        row = f'{row} {item}'.lstrip()
+    yield f'    {row}'
+    yield '),'
 
 
 def comment_line(text: str) -> str:

@@ -4,19 +4,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from ptnt_mm.project.backbones import DEFAULT_BACKBONE
-from ptnt_mm.project.code import Code, comment, literal
+from ptnt_mm.project.code import Code, comment, keyword, literal
 from ptnt_mm.project.facts import Facts
 from ptnt_mm.project.recipe import Choice, Recipe
 
 _RETINANET = (8, 16, 32, 64, 128)
 _FROM_4 = (4, 8, 16, 32, 64)
 
-_SCALES = {16: [4, 8], 8: [2, 4, 8]}
-"""Sides of Mask R-CNN's anchors in cells, by the smallest in pixels; the default is [8]."""
+# Sides of anchors in cells, by the smallest in pixels. The usual ones stay, with which objects are
+# found on fine maps: half the usual sides alone would find all of them on maps half as fine.
+_RETINANET_SCALES = {16: [2, 3, 4, 6]}  # usual: [4, 5, 6.3]
+_MASK_RCNN_SCALES = {16: [4, 8], 8: [2, 4, 8]}  # usual: [8]
 
 # The defaults of the fragments.
 _SCALED = [127.5, 127.5, 127.5]
-
 
 _COUNT = Code('len(classes)')
 
@@ -31,7 +32,8 @@ def model_lines(facts: Facts, recipe: Recipe) -> Iterator[str]:
     settings = dict(_delete_=True, **facts.backbone.settings)
     if facts.task == 'classification' and len(facts.backbone.channels) > 1:
         settings['out_indices'] = (len(facts.backbone.channels) - 1,)
-    yield f'    backbone={literal(settings)},'
+    for line in keyword('backbone', settings):
+        yield f'    {line}'
     for line in _HEADS[facts.task](facts, recipe):
         yield f'    {line}'
     yield ')'
@@ -54,9 +56,9 @@ def _retinanet(facts: Facts, recipe: Recipe) -> Iterator[str]:
     yield from _neck(facts, recipe, _RETINANET, dict(start_level=start) if start else {})
     head = dict(num_classes=_COUNT)
     if anchor := recipe['anchors'].value:
-        head |= dict(anchor_generator=dict(octave_base_scale=anchor // 8))
-        yield f'# Anchors from {anchor} pixels: {recipe["anchors"].because}.'
-    yield f'bbox_head={literal(head)},'
+        octaves = dict(octave_base_scale=None, scales_per_octave=None)
+        head |= dict(anchor_generator=dict(scales=_RETINANET_SCALES[anchor], **octaves))
+    yield from keyword('bbox_head', head, recipe['anchors'].because)
     limit = recipe['max_per_img']
     yield from _test(limit, dict(max_per_img=limit.value))
 
@@ -64,7 +66,7 @@ def _retinanet(facts: Facts, recipe: Recipe) -> Iterator[str]:
 def _mask_rcnn(facts: Facts, recipe: Recipe) -> Iterator[str]:
     yield from _neck(facts, recipe, _FROM_4)
     if recipe['anchors'].value is not None:
-        rpn = dict(anchor_generator=dict(scales=_SCALES[recipe['anchors'].value]))
+        rpn = dict(anchor_generator=dict(scales=_MASK_RCNN_SCALES[recipe['anchors'].value]))
         yield f'rpn_head={literal(rpn)},{comment(recipe["anchors"].because)}'
     yield 'roi_head=dict(bbox_head=count, mask_head=count),'
     limit = recipe['max_per_img']

@@ -55,9 +55,11 @@ _MODELS = {
     'classification': 'classifier_ptnt_ti',
 }
 
-# Pixels of a small object: two cells of the finest map, whose stride is 8 for RetinaNet, else 4.
-_SMALL = {'detection': 16, 'instance': 8, 'semantic': 8}
+# Pixels of a small object. For RetinaNet, two thirds of the smallest usual anchor. Mask R-CNN has
+# smaller anchors, so for masks it is two cells of the finest map, whose stride is 4.
+_SMALL = {'detection': 21, 'instance': 8, 'semantic': 8}
 _ANCHOR = 32  # pixels, the smallest usual one
+_LEAST_ANCHOR = {'detection': 16, 'instance': 8}  # two cells of the finest map
 _SIDES = (320, 1333)  # of images in which objects or areas are found
 _CROPPED = 512  # pixels of a segmenter's crop, at most
 _CLASSIFIED = (64, 224)  # sides of images that are classified
@@ -118,7 +120,7 @@ def _anchors(facts: Facts, recipe: Recipe) -> Choice:
         return Choice(None)
     pixels = facts.small * max(recipe['size'].value)
     anchor = _ANCHOR
-    while anchor > 1.5 * pixels and anchor > _SMALL[facts.task]:
+    while anchor > 1.6 * pixels and anchor > _LEAST_ANCHOR[facts.task]:
         anchor //= 2
     if anchor == _ANCHOR:
         return Choice(None)
@@ -221,11 +223,12 @@ RULES = (
     ),
     Rule(
         'size',
-        'The longer side at which one object in ten, or half of a class, is below 16 pixels, or 8 '
+        'The longer side at which one object in ten, or half of a class, is below 21 pixels, or 8 '
         'for masks; 320 to 1333, and at most twice that of the images. Without objects: the size '
         'of the images, 320 to 1024. Classifiers: the shorter side, 64 to 224.',
-        'An object needs two cells of the finest map, which has one for 8 pixels, or 4 for masks. '
-        'Larger images take longer and show nothing new.',
+        'RetinaNet finds objects down to two thirds of its smallest usual anchor, which has 32 '
+        'pixels. Mask R-CNN needs two cells of the finest map, which has one for 4 pixels. Larger '
+        'images take longer and show nothing new.',
         _size,
     ),
     Rule(
@@ -236,10 +239,10 @@ RULES = (
     ),
     Rule(
         'anchors',
-        'From 32 pixels; from 16 or 8 where one object in ten, or half of a class, is smaller than '
-        'two thirds of that.',
+        'From 32 pixels; from 16 where one object in ten, or half of a class, is below 20 pixels; '
+        'for masks from 8 where it is below 10.',
         'An anchor of 32 pixels overlaps too little with an object that is half as wide, so '
-        'such objects are hardly ever found.',
+        'such objects are hardly ever found. The larger anchors stay.',
         _anchors,
     ),
     Rule(

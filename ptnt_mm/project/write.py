@@ -44,9 +44,8 @@ def config_text(facts: Facts, recipe: Recipe, data: Path, opening: list[str]) ->
     """
     lines = list(map(comment_line, opening))
     lines += ['_base_ = [']
-    model, loading, *others = map(repr, bases(facts, recipe))
-    lines += [f'    {model},{comment(recipe["model"].because)}']
-    lines += [f'    {loading},', f'    {", ".join(others)},']
+    model, *others = map(repr, bases(facts, recipe))
+    lines += [f'    {model},{comment(recipe["model"].because)}', f'    {", ".join(others)},']
     lines += [']']
     lines += [f'images = {literal(str(data))}', f"labels = '{{{{ fileDirname }}}}/{LABELS}'"]
     lines += [f"work_dir = '{{{{ fileDirname }}}}/{PROJECT_WORK_DIR}'"]

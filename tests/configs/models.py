@@ -70,6 +70,8 @@ def narrow(config: Config, pyramid: dict) -> Config:
         return config
     for neck in necks(config):
         neck.in_channels = widths
+        if neck.type == 'FinerLevelNeck':
+            widths = [widths[0], *widths]
     return config
 
 

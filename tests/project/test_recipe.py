@@ -64,7 +64,7 @@ def chosen(**changes):
     ('changes', 'size'),
     [
         (dict(small=0.1), (320, 256)),  # 160 would do, and is too small for what is in the image
-        (dict(small=0.025), (640, 480)),
+        (dict(small=0.025), (832, 640)),
         (dict(small=0.002), (1280, 960)),  # twice the image
         (dict(small=0.002, size=(4000, 3000)), (1333, 992)),
         (dict(small=0.02, task='instance'), (384, 288)),  # its finest map has stride 4

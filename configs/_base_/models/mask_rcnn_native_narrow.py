@@ -1,10 +1,10 @@
 # As mask_rcnn_native.py with a pyramid and heads of 64 channels, for a few thousand images. From
-# random initialisation, heads with normalisation learn much sooner.
+# random initialisation, a pyramid and heads with normalisation learn much sooner.
 _base_ = './mask_rcnn_native.py'
 
 width = 64
-norm_cfg = dict(type='BN')
-_base_.model.neck[1].out_channels = width
+norm_cfg = dict(type='GN', num_groups=16)
+_base_.model.neck[1].update(out_channels=width, norm_cfg=norm_cfg)
 model = dict(
     rpn_head=dict(in_channels=width, feat_channels=width),
     roi_head=dict(

@@ -1,7 +1,7 @@
-# 240 images in batches of 4 are 60 iterations an epoch: 840 in all.
+# 240 images in batches of 4 are 60 iterations an epoch: 720 in all.
 _base_ = './adamw_1x.py'
 
-max_epochs = 14
+max_epochs = 12
 train_cfg = dict(max_epochs=max_epochs, val_interval=4)
 optim_wrapper = dict(optimizer=dict(lr=1e-3), clip_grad=dict(max_norm=5.0))
 param_scheduler = [
