@@ -38,13 +38,25 @@ METRICS = {
 # The rows of a table, by what follows the data set in the name of a run.
 NETWORKS = {
     'ptnt_ti': 'PyramidTNT-Ti',
-    'published': 'PyramidTNT-Ti, published wiring',
-    'published_norms': 'PyramidTNT-Ti, published wiring, output norms',
-    'native_no_norms': 'PyramidTNT-Ti, no output norms',
-    'no_drop_path': 'PyramidTNT-Ti, no drop path',
     'resnet18': 'ResNet-18',
     'pvtv2_b0': 'PVTv2-B0',
     'swin_t': 'Swin-T',
+    # Wirings.
+    'native_no_norms': 'PyramidTNT-Ti, no output norms',
+    'published': 'PyramidTNT-Ti, published wiring',
+    'published_norms': 'PyramidTNT-Ti, published wiring, output norms',
+    # Steps on the way to the recipe.
+    'start': 'PyramidTNT-Ti: 4 images a step; sizes and colours vary',
+    'start_resnet18': 'ResNet-18: the same',
+    'batch_2': '2 images a step',
+    'no_drop_path': '2 images a step, no drop path',
+    'mirrored': '2 images a step, no drop path, only mirrored',
+    'half_anchors': '2 images a step, only mirrored, anchors of half the size',
+    'half_anchors_resnet18': 'ResNet-18: the same',
+    'group_norm': '2 images a step, only mirrored, anchors of half the size, GroupNorm',
+    'group_norm_resnet18': 'ResNet-18: the same',
+    'group_norm_pvtv2_b0': 'PVTv2-B0: the same',
+    'four_anchors': '2 images a step, only mirrored, anchors of 2, 3, 4 and 6 cells, GroupNorm',
 }
 
 
@@ -109,12 +121,17 @@ def with_tables(page: str, folder: Path) -> str:
         content = tables(runs) if runs else 'No run has finished yet.'
         return f'{match[1]}\n{content}\n\n<!-- end -->'
 
-    return re.sub(r'(<!-- runs: (\w+) -->\n).*?<!-- end -->', replace, page, flags=re.DOTALL)
+    return re.sub(r'(<!-- runs: ([\w-]+) -->\n).*?<!-- end -->', replace, page, flags=re.DOTALL)
 
 
 def tables(runs: list[dict[str, Any]]) -> str:
-    """Return a row for each network: the last evaluations and the cost; then all evaluations."""
-    steps = list(runs[0]['evaluations'])
+    """Return a row for each network: the last evaluations and the cost; then all evaluations.
+
+    Both show the epochs after which all runs were evaluated.
+    """
+    steps = [
+        step for step in runs[0]['evaluations'] if all(step in run['evaluations'] for run in runs)
+    ]
     metrics = list(runs[0]['evaluations'][steps[-1]])
     results, curves = [], []
     for network, label in NETWORKS.items():
@@ -128,8 +145,11 @@ def tables(runs: list[dict[str, Any]]) -> str:
         courses = ([run['evaluations'][step][metrics[0]] for run in group] for step in steps)
         curves.append([label, *(f'{mean(values):.1f}' for values in courses)])
     headings = ['network', *metrics, 'runs', 'parameters', 'CPU minutes']
+    table = markdown(headings, results)
+    if len(steps) == 1:
+        return table
     curve = markdown([f'{metrics[0]} after epoch', *steps], curves)
-    return f'{markdown(headings, results)}\n\n{curve}'
+    return f'{table}\n\n{curve}'
 
 
 def _spread(values: list[float]) -> str:
