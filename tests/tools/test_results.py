@@ -57,7 +57,7 @@ def test_runs_are_added_and_the_text_stays(tmp_path: Path, docs: Path):
     assert add(docs, other, 'cells_resnet18') == 0
     lines = (docs / 'results.md').read_text().splitlines()
     assert (lines[0], lines[-1]) == ('# Results', 'The end.') and 'old' not in lines
-    cells = ['PyramidTNT-Ti', '25.0 (20.0 to 30.0)', '90.0 (90.0 to 90.0)', '2', '13.8 M', '2.5']
+    cells = ['PyramidTNT-Ti', '25.0 (20.0 to 30.0)', '90.0 (90.0 to 90.0)', '2', '10.8 M', '2.5']
     assert f'| {" | ".join(cells)} |' in lines
     assert '| box AP after epoch | 2 | 4 |' in lines and '| PyramidTNT-Ti | 10.0 | 25.0 |' in lines
     assert '| ResNet-18 | 0.0 | 0.0 |' in lines
