@@ -1,8 +1,8 @@
 """Transformer-in-Transformer backbones for MMDetection and MMSegmentation.
 
-Importing this package registers its classes with MMEngine and makes MMEngine's checkpoint loading
-safe. Where mmcv has no compiled operators, it provides operators in plain PyTorch. It needs
-only torch and mmengine; ``ptnt_mm.deploy``, which runs exported files, needs neither.
+Importing this package registers its classes with MMEngine, and changes what ``side_effects.py``
+lists. It needs only torch and mmengine; ``ptnt_mm.deploy``, which runs exported files, needs
+neither.
 """
 
 import warnings
@@ -28,8 +28,7 @@ except Exception as error:  # a broken library raises anything
             stacklevel=2,
         )
 else:
-    from ptnt_mm import engine, models
-    from ptnt_mm.mmcv_ops import place
+    from ptnt_mm import engine, models, side_effects
     from ptnt_mm.zoo import get_config
 
-    place.offer()
+    side_effects.apply()

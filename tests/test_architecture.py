@@ -15,7 +15,7 @@ FLOORS = (
     ('mmcv_ops', 'checkpoints', 'data', 'deploy', 'zoo'),
     ('doctor', 'models', 'visualization'),
     ('engine',),
-    ('check', 'inference', 'project', 'report'),
+    ('check', 'inference', 'project', 'report', 'side_effects'),
     ('demo', 'export'),
     ('api',),
     ('cli',),

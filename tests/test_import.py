@@ -44,3 +44,20 @@ import_modules_from_strings(['ptnt_mm'], allow_failed_imports=False)
 print(json.dumps(MODELS.get('PyramidTNT') is first))
 """
     assert _run(code) is True
+
+
+def test_each_change_of_other_libraries_has_a_switch():
+    code = """
+import json, os, sys
+os.environ.update({switches})
+from mmengine.runner.checkpoint import CheckpointLoader
+loader, finders = vars(CheckpointLoader)['load_checkpoint'], list(sys.meta_path)
+import ptnt_mm
+unchanged = [vars(CheckpointLoader)['load_checkpoint'] is loader, sys.meta_path == finders]
+from ptnt_mm.engine.loading import require_safe_loading
+require_safe_loading()  # as our commands do
+print(json.dumps([*unchanged, vars(CheckpointLoader)['load_checkpoint'] is loader]))
+"""
+    off = dict(PTNT_SAFE_LOADING='0', PTNT_MMCV_OPS='0')
+    assert _run(code.format(switches=off)) == [True, True, False]
+    assert _run(code.format(switches={})) == [False, False, False]

@@ -13,7 +13,7 @@ from mmengine.model import revert_sync_batchnorm
 from mmengine.registry import init_default_scope
 from torch.export import ExportedProgram
 
-from ptnt_mm.checkpoints.read import check_file, refuse_forced_unsafe_loading
+from ptnt_mm.checkpoints.read import check_file
 from ptnt_mm.deploy.export_info import ExportInfo
 from ptnt_mm.deploy.pixels import prepared, resize, target_size
 from ptnt_mm.deploy.runtimes import load_exported
@@ -21,7 +21,7 @@ from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.data_files import check_data_files
 from ptnt_mm.engine.hosts import HOSTS, scope_of
-from ptnt_mm.engine.loading import load_whole
+from ptnt_mm.engine.loading import load_whole, require_safe_loading
 from ptnt_mm.export.comparison import TOLERANCE, compare, sizes_to_check
 from ptnt_mm.export.end_to_end import EndToEndModel, build_network
 from ptnt_mm.export.evaluation import evaluate_file, images_of, resizing, test_images
@@ -76,7 +76,7 @@ def export(
     Raises:
         UserError: for everything that the user can correct, and if the file's results differ.
     """
-    refuse_forced_unsafe_loading()
+    require_safe_loading()
     format = _choose_format(out, format)
     _check_choices(format, half, calibrate, evaluate)
     for file in _files(out):

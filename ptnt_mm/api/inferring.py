@@ -5,7 +5,8 @@ from pathlib import Path
 
 from mmengine.config import Config
 
-from ptnt_mm.checkpoints.read import check_file, refuse_forced_unsafe_loading
+from ptnt_mm.checkpoints.read import check_file
+from ptnt_mm.engine.loading import require_safe_loading
 from ptnt_mm.inference.images import Images
 from ptnt_mm.inference.predictor import load_exported, load_predictor
 from ptnt_mm.inference.results import FORMAT, Results
@@ -53,7 +54,7 @@ def infer(
     Raises:
         UserError: for everything that the user can fix, at the end if an image failed.
     """
-    refuse_forced_unsafe_loading()
+    require_safe_loading()
     if score_thr is not None and not 0 <= score_thr <= 1:
         raise UserError(f'--score-thr {score_thr}: expected a value from 0 to 1')
     if config is not None and '://' not in checkpoint:

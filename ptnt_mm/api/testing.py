@@ -6,12 +6,13 @@ from pathlib import Path
 from mmengine.config import Config, ConfigDict
 
 from ptnt_mm.check.before_testing import check_before_testing
-from ptnt_mm.checkpoints.read import check_file, refuse_forced_unsafe_loading
+from ptnt_mm.checkpoints.read import check_file
 from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.data_files import check_data_files, data_sets
 from ptnt_mm.engine.failures import late_building
 from ptnt_mm.engine.launcher import choose_launcher, is_first_process
+from ptnt_mm.engine.loading import require_safe_loading
 from ptnt_mm.engine.work_dir import choose_work_dir
 from ptnt_mm.inference.evaluation import draw_predictions, dump_predictions
 from ptnt_mm.utils.errors import UserError
@@ -44,7 +45,7 @@ def test(
     Raises:
         UserError: for everything that the user can fix.
     """
-    refuse_forced_unsafe_loading()
+    require_safe_loading()
     require_keys(config, ('model', 'test_dataloader', 'test_cfg', 'test_evaluator'))
     config = copy.deepcopy(config)
     choose_launcher(config, launcher)

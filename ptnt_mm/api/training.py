@@ -12,12 +12,12 @@ from mmengine.runner import Runner
 
 from ptnt_mm.check.inspection import check_before_training
 from ptnt_mm.check.recipe import check_batch, check_learning_rate, say_where_weights_come_from
-from ptnt_mm.checkpoints.read import refuse_forced_unsafe_loading
 from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.data_files import check_data_files
 from ptnt_mm.engine.failures import failures_explained, late_building
 from ptnt_mm.engine.launcher import choose_launcher, is_first_process
+from ptnt_mm.engine.loading import require_safe_loading
 from ptnt_mm.engine.modes import require_accelerator
 from ptnt_mm.engine.runner import how_to_repeat
 from ptnt_mm.engine.starting_weights import changes, choose_start
@@ -64,7 +64,7 @@ def train(
         UserError: for everything that the user can fix, before work is lost.
         KeyboardInterrupt: for Ctrl-C, with what is kept and how to continue.
     """
-    refuse_forced_unsafe_loading()
+    require_safe_loading()
     require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
     config = copy.deepcopy(config)
     choose_launcher(config, launcher)

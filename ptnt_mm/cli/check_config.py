@@ -42,8 +42,8 @@ def new_parser() -> Parser:
 def _run(args: argparse.Namespace) -> int:
     with importing():
         from ptnt_mm.api import check
-        from ptnt_mm.checkpoints.read import refuse_forced_unsafe_loading
         from ptnt_mm.engine.config import require_keys
+        from ptnt_mm.engine.loading import require_safe_loading
         from ptnt_mm.engine.starting_weights import use_pretrained
 
     def tell(subject: str, findings: list[Finding]) -> None:
@@ -54,7 +54,7 @@ def _run(args: argparse.Namespace) -> int:
         require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
         if args.pretrained is not None:
             use_pretrained(config, args.pretrained)
-        refuse_forced_unsafe_loading()
+        require_safe_loading()
         found = check(config, gpus=args.gpus, thorough=not args.quick, tell=tell)
         print(closing(found))
         write([asdict(finding) for finding in found])

@@ -21,7 +21,12 @@ from mmengine.runner import checkpoint as mmengine_checkpoint
 from mmengine.runner.checkpoint import CheckpointLoader
 from torch import nn
 
-from ptnt_mm.checkpoints.read import check_described, read_checkpoint, reading_safely
+from ptnt_mm.checkpoints.read import (
+    check_described,
+    read_checkpoint,
+    reading_safely,
+    refuse_forced_unsafe_loading,
+)
 from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.models import pretrained
 from ptnt_mm.models.identity import identify, looks_like
@@ -71,13 +76,23 @@ def without_config(checkpoint: Any) -> Any:
 def make_loading_safe() -> None:
     """Make MMEngine load every checkpoint in this process with our reader.
 
-    Importing this module calls it; calling it again is harmless.
+    Calling it again is harmless.
     """
     # torchvision://, open-mmlab:// and mmcls:// addresses are resolved by it; MMEngine's own uses
     # torch.hub, which runs code from its cache folder.
     mmengine_checkpoint.load_from_http = load_from_file
     CheckpointLoader.register_scheme(['', 'http://', 'https://'], load_from_file, force=True)
     CheckpointLoader.load_checkpoint = staticmethod(_load_safely)
+
+
+def require_safe_loading() -> None:
+    """Load safely from here on, even if importing ptnt_mm was not to change MMEngine.
+
+    Raises:
+        CheckpointError: if a variable of torch's forces unsafe loading.
+    """
+    refuse_forced_unsafe_loading()
+    make_loading_safe()
 
 
 def load_from_file(filename: str, map_location: Any = 'cpu') -> dict:
@@ -105,6 +120,7 @@ def load_whole(model: nn.Module, filename: str) -> dict:
     Raises:
         CheckpointError: if it cannot be read, does not fit the model, or contains NaN or infinity.
     """
+    require_safe_loading()
     checkpoint = CheckpointLoader.load_checkpoint(filename, 'cpu', logger='silent')
     _translate_classifier(checkpoint, model)
     _use_own_names(checkpoint)
@@ -230,6 +246,3 @@ def _keep_to_work_dir(runner: Any, checkpoint: dict) -> None:
     steps = info.get('keep_ckpt_ids', [])
     if not isinstance(steps, list) or not all(type(step) is int for step in steps):
         del info['keep_ckpt_ids']
-
-
-make_loading_safe()

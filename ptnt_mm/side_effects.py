@@ -1,0 +1,23 @@
+"""What importing ptnt_mm changes in other libraries. Each change has a switch.
+
+The switches are environment variables, read once, at the import. Nothing else of ptnt_mm changes
+another library when it is imported.
+"""
+
+import os
+
+from ptnt_mm.engine.loading import make_loading_safe
+from ptnt_mm.mmcv_ops import place
+
+
+def apply() -> None:
+    """Make the changes that are not switched off with ``=0``.
+
+    - ``PTNT_SAFE_LOADING``: MMEngine loads every checkpoint with our reader, which runs no code of
+      the file. Our own commands and functions do so in any case.
+    - ``PTNT_MMCV_OPS``: ``import mmcv._ext`` finds our operators if mmcv has none of its own.
+    """
+    if os.environ.get('PTNT_SAFE_LOADING') != '0':
+        make_loading_safe()
+    if os.environ.get('PTNT_MMCV_OPS') != '0':
+        place.offer()
