@@ -22,7 +22,8 @@ from ptnt_mm.models.pretrained import (
     may_lack,
     split_prefix,
 )
-from ptnt_mm.models.weight_names import Weights, by_our_names
+from ptnt_mm.models.published import locate
+from ptnt_mm.models.weight_names import Weights, by_our_names, whose_names
 from ptnt_mm.registry import MODELS
 from ptnt_mm.utils.atomic_files import check_new, sha256, write_whole
 from ptnt_mm.utils.errors import UserError
@@ -43,10 +44,11 @@ def describe(file: str) -> Iterator[tuple[str, Any]]:
     Raises:
         CheckpointError: if it cannot be read, or contains no weights.
     """
+    file = locate(file)
     checkpoint = read_checkpoint(file)
     weights, entry = find_state_dict(checkpoint, file)
-    trunk, others = split_prefix(weights)
-    trunk = by_our_names(trunk)
+    stored, others = split_prefix(weights)
+    trunk = by_our_names(stored)
     found = identify(trunk)
     yield 'file', file
     if Path(file).is_file():
@@ -59,6 +61,8 @@ def describe(file: str) -> Iterator[tuple[str, Any]]:
         yield 'arch', f'{found.kind} {found.arch}'.removeprefix('PyramidTNT ') + with_se
     else:
         yield 'arch', f'none of ours; it looks like {looks_like(trunk)}'
+    if found.kind:
+        yield 'names', whose_names(stored)
     if found.size:
         odd = f', not a multiple of {_SIZE_STEP}: its tables must be converted'
         yield 'pretraining', f'{found.size} px{"" if _has_whole_grids(found) else odd}'
@@ -91,6 +95,7 @@ def convert_file(file: str, out: Path, overwrite: bool = False) -> Path:
     if out.suffix not in ('.pth', '.safetensors'):
         raise UserError(f'{out}: expected a name that ends in .safetensors or .pth')
     check_new(out, overwrite)
+    file = locate(file)
     weights = _own_weights(read_checkpoint(file), file)
     write_whole(out, _as_safetensors(weights) if out.suffix == '.safetensors' else _saved(weights))
     return out
@@ -102,6 +107,7 @@ def publish_file(file: str, folder: Path | None = None, overwrite: bool = False)
     Raises:
         UserError: if the file cannot be read, or the new one cannot be written.
     """
+    file = locate(file)
     if folder is None and '://' in file:
         raise UserError(f'{file} is an address: give a folder for the new file')
     folder = folder or Path(file).parent

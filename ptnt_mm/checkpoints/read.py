@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlparse
+from urllib.parse import urldefrag, urlparse
 
 import torch
 from mmengine.dist import barrier, get_rank
@@ -38,7 +38,8 @@ def read_checkpoint(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
     No code in the file is run. Text that a run stored, such as its config, is returned as text.
 
     Args:
-        path: A file, or the address of one, which is then cached in torch's hub folder.
+        path: A file, or the address of one, which is then cached in torch's hub folder. If the
+            address ends in ``#sha256=`` and at least 8 digits, the file's hash has to begin so.
         map_location: Where its tensors go, as in ``torch.load``.
 
     Raises:
@@ -46,10 +47,20 @@ def read_checkpoint(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
             is damaged, or contains what no genuine checkpoint does.
     """
     refuse_forced_unsafe_loading()
-    file, origin = Path(os.path.expanduser(path)), ''
-    if '://' in str(path):
-        file = _download(str(path))
-        origin = f' (it came from {path}; delete it before you try again)'
+    if '://' not in str(path):
+        return _read(Path(os.path.expanduser(path)), map_location)
+    if urlparse(str(path)).path.endswith('.safetensors'):
+        tensors_file.require_package()
+    file = _download(str(path))
+    try:
+        return _read(file, map_location)
+    except CheckpointError as error:
+        # Whatever was cut off or changed on the way must not stay in the cache.
+        cache_path(str(path)).unlink(missing_ok=True)
+        raise CheckpointError(f'{error} (it came from {path}, and was removed)') from error
+
+
+def _read(file: Path, map_location: Any) -> dict:
     check_file(file)
     try:
         if file.suffix == '.safetensors':
@@ -61,7 +72,7 @@ def read_checkpoint(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
         check_described(checkpoint)
         return checkpoint
     except CheckpointError as error:
-        raise CheckpointError(f'{file}: {error}{origin}') from error
+        raise CheckpointError(f'{file}: {error}') from error
 
 
 @contextmanager
@@ -146,6 +157,7 @@ def cache_path(url: str) -> Path:
     Raises:
         CheckpointError: if it is not an http(s) address, or ends in a folder.
     """
+    url = urldefrag(url).url
     scheme, _, path, *_ = urlparse(url)
     if scheme not in ('http', 'https'):
         raise CheckpointError(
@@ -168,24 +180,37 @@ def _download(url: str) -> Path:
 
 
 def _fetch(url: str) -> Path:
+    """The cached file of an address; downloads it first if necessary, and compares its hash."""
     file = cache_path(url)
-    if file.is_file():
-        return file
-    # Torch caches it under its bare name; a digest in the name verifies the content.
-    of_torch = file.with_name(file.name.partition('-')[2])
-    digest = re.search(r'-([0-9a-f]{8,64})\.', of_torch.name)
-    if digest and of_torch.is_file() and sha256(of_torch).startswith(digest[1]):
-        return of_torch
+    address, fragment = urldefrag(url)
+    expected = re.fullmatch(r'sha256=([0-9a-f]{8,64})', fragment)
+    if not file.is_file():
+        # Torch caches it under its bare name; a digest in the name verifies the content.
+        of_torch = file.with_name(file.name.partition('-')[2])
+        digest = re.search(r'-([0-9a-f]{8,64})\.', of_torch.name)
+        if digest and of_torch.is_file() and sha256(of_torch).startswith(digest[1]):
+            return of_torch
+        _save(address, file)
+    if expected and not (found := sha256(file)).startswith(expected[1]):
+        file.unlink(missing_ok=True)
+        raise CheckpointError(
+            f'{address}: the downloaded file was removed, because its SHA-256 is {found}, expected '
+            f'{expected[1]}...: try again; if the hash stays the same, the file was replaced there'
+        )
+    return file
+
+
+def _save(address: str, file: Path) -> None:
+    """Save what an address sends as a file, completely or not at all."""
     file.parent.mkdir(parents=True, exist_ok=True)
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(_TIMEOUT)
     try:
-        torch.hub.download_url_to_file(url, str(file), progress=sys.stderr.isatty())
+        torch.hub.download_url_to_file(address, str(file), progress=sys.stderr.isatty())
     except (OSError, HTTPException, ValueError) as error:
         raise CheckpointError(
-            f'{url}: cannot be downloaded ({error}). Fetch it in another way and give the path of '
-            f'the file, or put it at {file}'
+            f'{address}: cannot be downloaded ({error}). Fetch it in another way and give the path '
+            f'of the file, or put it at {file}'
         ) from error
     finally:
         socket.setdefaulttimeout(before)
-    return file

@@ -1,5 +1,6 @@
 """Read safetensors files; the library's reader trusts the sizes and types in their headers."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,21 @@ _MAX_HEADER = 2**24  # bytes; a tensor takes about 100
 _MAX_TENSORS = 50_000
 
 
+def require_package() -> None:
+    """Raise a CheckpointError if the library is not installed."""
+    if find_spec('safetensors') is None:
+        raise CheckpointError('.safetensors files need a package: pip install safetensors')
+
+
 def load_safetensors(file: Path, map_location: Any) -> dict[str, torch.Tensor]:
     """Read all tensors of a file.
 
     Raises:
         CheckpointError: if it is damaged, or has tensors of an unsupported size or dtype.
     """
-    try:
-        from safetensors import safe_open
-    except ImportError:
-        raise CheckpointError('needs the package safetensors: pip install safetensors') from None
+    require_package()
+    from safetensors import safe_open
+
     device = str(map_location) if isinstance(map_location, (str, torch.device)) else 'cpu'
     try:
         with file.open('rb') as stream:

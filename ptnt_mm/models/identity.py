@@ -4,22 +4,24 @@ import math
 import re
 from typing import NamedTuple
 
-from ptnt_mm.models.archs import ARCHS, CPVT_ARCHS, PATCH, PLAIN_PATCH, TNT_ARCHS
+from ptnt_mm.models.archs import FAMILY, PATCH, PLAIN_PATCH
 from ptnt_mm.models.weight_names import Weights, by_our_names
 from ptnt_mm.utils.text import first_few
 
-_FAMILY = (
-    ('TNT', r'blocks\.\d+\.inner_', TNT_ARCHS, 'outer_dim', PLAIN_PATCH),
-    ('CPVT', r'blocks\.\d+\.outer_', CPVT_ARCHS, 'dim', PLAIN_PATCH),
-    ('PyramidTNT', r'word_merges\.|outer_pos', ARCHS, 'outer_dims', PATCH),
+_LOOKS = (
+    ('LegacyTNT', r'blocks\.\d+\.proj\.bias', 'outer_dim', PLAIN_PATCH),
+    ('TNT', r'blocks\.\d+\.inner_', 'outer_dim', PLAIN_PATCH),
+    ('CPVT', r'blocks\.\d+\.outer_', 'dim', PLAIN_PATCH),
+    ('PyramidTNT', r'word_merges\.|outer_pos', 'outer_dims', PATCH),
 )
-"""Class, names that no class above it has, archs, their width, side of a sentence in pixels."""
+"""Class, names that no class above it has, key of its width, side of a sentence in pixels."""
 
 _FIRST_NORM = re.compile(r'(?:stages\.(\d)\.)?blocks\.0\.outer_norm1\.weight')
 
 _OTHER_MODELS = (
     (r'relative_position_bias_table', 'a Swin Transformer'),
     (r'patch_embed1\.|pos_embed1', 'a PVT'),
+    (r'\.graph_conv\.', 'a Vision GNN (ViG)'),
     (r'layer1\.0\.conv1\.weight', 'a ResNet'),
     (r'downsample_layers\.0\.0', 'a ConvNeXt'),
     (r'cls_token', 'a Vision Transformer'),
@@ -46,7 +48,7 @@ class Identity(NamedTuple):
 def identify(weights: Weights) -> Identity:
     """Recognise a backbone of the family by names and shapes; some weights may be missing."""
     weights = by_our_names(weights)
-    for kind, names, archs, width, patch in _FAMILY:
+    for kind, names, width, patch in _LOOKS:
         if not any(re.match(names, key) for key in weights):
             continue
         widths = {
@@ -56,7 +58,7 @@ def identify(weights: Weights) -> Identity:
         }
         fitting = [
             arch
-            for arch, row in archs.items()
+            for arch, row in FAMILY[kind].items()
             if widths and all(_has_width(row[width], i, shape) for i, shape in widths.items())
         ]
         table = weights.get('outer_pos')

@@ -21,6 +21,7 @@ from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.models.identity import looks_like, side_of_square
 from ptnt_mm.models.layers.position import resize_relative, resize_sentence_table
+from ptnt_mm.models.published import locate
 from ptnt_mm.models.weight_names import Weights, by_our_names
 from ptnt_mm.utils.text import first_few
 
@@ -193,8 +194,10 @@ def adapt(
 def pretrained_init(init_cfg: dict | list[dict] | None) -> dict | None:
     """The Pretrained dict of an ``init_cfg``, in any form that MMEngine accepts.
 
+    The name of published weights becomes their address.
+
     Raises:
-        CheckpointError: if it names no checkpoint.
+        CheckpointError: if it names no checkpoint, or one that cannot be downloaded.
     """
     for init in init_cfg if isinstance(init_cfg, list) else [init_cfg or {}]:
         kind = init.get('type')
@@ -203,7 +206,7 @@ def pretrained_init(init_cfg: dict | list[dict] | None) -> dict | None:
                 raise CheckpointError(
                     f'init_cfg is {init}: expected checkpoint=, a file or an address, beside type='
                 )
-            return init
+            return dict(init, checkpoint=locate(str(init['checkpoint'])))
     return None
 
 
@@ -216,13 +219,14 @@ def load_pretrained(
 ) -> LoadReport:
     """Load a backbone's weights from a file, in place, or raise and change nothing.
 
-    Reads the authors' checkpoints, timm's, MMEngine's of a whole detector, and bare state dicts.
-    A head of another number of classes is left unused. Position tables of another pretraining size
-    are converted to the module's.
+    Reads the authors' checkpoints, timm's, mmpretrain's, MMEngine's of a whole detector, and bare
+    state dicts. A head of another number of classes is left unused. Position tables of another
+    pretraining size are converted to the module's.
 
     Args:
         module: Module to load the weights into.
-        checkpoint: A file, an http(s) address, or the content of such a file.
+        checkpoint: A file, an http(s) address, the name of published weights such as 'tnt_s', or
+            the content of such a file.
         prefix: Prefix of the keys to load, such as 'backbone.'; found automatically by default.
         logger: Logger of the table, as for MMEngine's ``print_log``.
 
@@ -230,8 +234,9 @@ def load_pretrained(
         CheckpointError: The file cannot be read, lacks weights of the trunk, has one in a shape
             that cannot be converted, or contains NaN or infinity.
     """
-    source = 'the given weights' if isinstance(checkpoint, Mapping) else str(checkpoint)
-    content = checkpoint if isinstance(checkpoint, Mapping) else read_checkpoint(checkpoint)
+    is_content = isinstance(checkpoint, Mapping)
+    source = 'the given weights' if is_content else locate(str(checkpoint))
+    content = checkpoint if is_content else read_checkpoint(source)
     weights, entry = find_state_dict(content, source)
     own, optional = module.state_dict(), may_lack(module)
     roots = {key.split('.')[0] for key in own if key not in optional}

@@ -6,13 +6,13 @@ from functools import partial
 
 from torch import Tensor, nn
 
-from ptnt_mm.models.archs import PLAIN_PATCH, TNT_ARCHS
+from ptnt_mm.models.archs import LEGACY_TNT_ARCHS, PLAIN_PATCH, TNT_ARCHS
 from ptnt_mm.models.backbone import check_heads, choose, choose_position, read_arch
 from ptnt_mm.models.layers.attention import OUTER_ATTENTIONS
-from ptnt_mm.models.layers.block import BlockOptions, NestedBlock
+from ptnt_mm.models.layers.block import BlockOptions, NestedBlock, legacy_link, published_link
 from ptnt_mm.models.layers.norm import WordNorm
 from ptnt_mm.models.layers.shapes import Grid
-from ptnt_mm.models.layers.stem import WordStem
+from ptnt_mm.models.layers.stem import LegacyWordStem, WordStem
 from ptnt_mm.models.plain import PlainBackbone
 from ptnt_mm.registry import MODELS
 
@@ -57,6 +57,10 @@ class TNT(PlainBackbone):
             increasing, a ``pretrain_img_size`` that is not a multiple of 16.
     """
 
+    archs = TNT_ARCHS
+    stem = WordStem
+    link = staticmethod(published_link)
+
     def __init__(
         self,
         arch: str | dict,
@@ -75,7 +79,7 @@ class TNT(PlainBackbone):
         with_cp: bool = False,
         init_cfg: dict | None = None,
     ):
-        arch = read_arch(arch, TNT_ARCHS)
+        arch = read_arch(arch, self.archs)
         super().__init__(
             arch, out_indices, pretrain_img_size, frozen_stages, 1, out_type, with_cp, init_cfg
         )
@@ -84,7 +88,7 @@ class TNT(PlainBackbone):
             check_heads(kind, arch[f'{kind}_dim'], arch[f'{kind}_heads'])
         word_hw = (_word_side(words),) * 2
 
-        self.patch_embed = WordStem(inner_dim, word_hw[0])
+        self.patch_embed = self.stem(inner_dim, word_hw[0])
         new_word_position = choose_position(
             'word_position', word_position, ('learned', 'sinusoidal', 'none')
         )
@@ -102,6 +106,7 @@ class TNT(PlainBackbone):
             attn_drop_rate=attn_drop_rate,
             words=words,
             word_norm=WordNorm,
+            link=self.link,
             class_tokens=self.class_tokens,
         )
         heads = arch['inner_heads'], arch['outer_heads']
@@ -121,6 +126,21 @@ class TNT(PlainBackbone):
             inner = inner + encoding.to(inner.dtype)
         outer = self.proj_norm2(self.proj(self.proj_norm1(inner.flatten(1))))
         return inner, outer.unflatten(0, (image.shape[0], -1)), hw
+
+
+@MODELS.register_module()
+class LegacyTNT(TNT):
+    """TNT as timm wrote it before the authors published theirs; the weights of mmpretrain fit it.
+
+    It differs from :class:`TNT` in the stem, whose convolution sees the pixels beyond the border of
+    a patch, and in the blocks: each word is normalised by itself before it is added to its
+    sentence, the projection has a bias, and there is no norm after it. Arch and options are the
+    same; only 'small' was published.
+    """
+
+    archs = LEGACY_TNT_ARCHS
+    stem = LegacyWordStem
+    link = staticmethod(legacy_link)
 
 
 def _word_side(words: int) -> int:

@@ -41,6 +41,35 @@ _OF_TIMM = {
 """Map timm's names of the parts of a TNT to the authors'."""
 
 
+_PARTS_OF_MMPRETRAIN = (
+    (r'^layers\.(\d+)\.norm_proj\.', r'blocks.\1.proj_norm1.'),
+    (r'^layers\.', 'blocks.'),
+    (r'\.(inner|outer)_block\.norm_attn\.', r'.\1_norm1.'),
+    (r'\.(inner|outer)_block\.norm_ffn\.', r'.\1_norm2.'),
+    (r'\.(inner|outer)_block\.attn\.attn\.out_proj\.', r'.\1_attn.proj.'),
+    (r'\.(inner|outer)_block\.attn\.attn\.', r'.\1_attn.'),
+    (r'\.(inner|outer)_block\.ffn\.layers\.0\.0\.', r'.\1_mlp.fc1.'),
+    (r'\.(inner|outer)_block\.ffn\.layers\.1\.', r'.\1_mlp.fc2.'),
+    (r'\bprojection\.', 'proj.'),
+)
+"""Map mmpretrain's names of the parts of a TNT to the authors', where they differ from timm's."""
+
+
+def _from_mmpretrains_tnt(weights: Weights) -> Weights:
+    """Rename mmpretrain's TNT, and split its ``in_proj_weight`` (3C, C) into ``q`` and ``kv``."""
+    ours = {}
+    for key, weight in weights.items():
+        for pattern, name in _PARTS_OF_MMPRETRAIN:
+            key = re.sub(pattern, name, key)
+        stem = key.removesuffix('in_proj_weight')
+        if stem == key:
+            ours[key] = weight
+        else:
+            width = weight.shape[0] // 3
+            ours[f'{stem}q.weight'], ours[f'{stem}kv.weight'] = weight[:width], weight[width:]
+    return ours
+
+
 def _with_queries_apart(weights: Weights) -> Weights:
     """Convert a TNT's ``qk`` (2C, C) and ``v`` (C, C) to our ``q`` (C, C) and ``kv`` (2C, C)."""
     ours = dict(weights)
@@ -54,19 +83,30 @@ def _with_queries_apart(weights: Weights) -> Weights:
 
 
 # One adapter for each source with other names: a test of its keys, and the function that renames
-# its weights.
-_ADAPTERS: dict[str, Callable[[Weights], Weights]] = {
-    r'^pixel_': _from_timms_tnt,
-    r'_attn\.qk\.': _with_queries_apart,
+# its weights. Several may apply: mmpretrain has timm's names of the stem.
+_ADAPTERS: dict[str, tuple[str, Callable[[Weights], Weights]]] = {
+    "mmpretrain's": (r'_block\.attn\.attn\.in_proj', _from_mmpretrains_tnt),
+    "timm's": (r'^pixel_', _from_timms_tnt),
+    "the authors' of TNT": (r'_attn\.qk\.', _with_queries_apart),
 }
 
 
 def by_our_names(weights: Weights) -> Weights:
     """The weights of a backbone or a classifier by our names, from any source."""
-    for looks, rename in _ADAPTERS.items():
-        if any(re.search(looks, key) for key in weights):
+    for looks, rename in _ADAPTERS.values():
+        if _has(weights, looks):
             weights = rename(weights)
     return weights
+
+
+def whose_names(weights: Weights) -> str:
+    """Say whose names the weights of a backbone have."""
+    found = (source for source, (looks, _) in _ADAPTERS.items() if _has(weights, looks))
+    return next(found, "ours, which are the authors' for PyramidTNT")
+
+
+def _has(weights: Weights, looks: str) -> bool:
+    return any(re.search(looks, key) for key in weights)
 
 
 def as_classifier(weights: Weights, own: Collection[str]) -> Weights:

@@ -1,5 +1,6 @@
 """The blocks of a stage: an outer transformer, with or without an inner one in front."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -12,6 +13,17 @@ from ptnt_mm.models.layers.drop import DropPath
 from ptnt_mm.models.layers.norm import SentenceNorm, WordNorm
 from ptnt_mm.models.layers.shapes import WORDS, Grid
 from ptnt_mm.models.layers.slices import in_slices
+
+
+def published_link(words: int, inner_dim: int, outer_dim: int) -> tuple[nn.Module, ...]:
+    """Make the modules that turn the words of a sentence into its vector: norm, linear, norm."""
+    linear = nn.Linear(words * inner_dim, outer_dim, bias=False)
+    return SentenceNorm(words, inner_dim), linear, nn.LayerNorm(outer_dim)
+
+
+def legacy_link(words: int, inner_dim: int, outer_dim: int) -> tuple[nn.Module, ...]:
+    """Make the same for :class:`LegacyTNT`: a norm for each word, a bias, no second norm."""
+    return WordNorm(words, inner_dim), nn.Linear(words * inner_dim, outer_dim), nn.Identity()
 
 
 @dataclass(frozen=True)
@@ -41,6 +53,9 @@ class BlockOptions:
 
     word_norm: type[SentenceNorm] | type[WordNorm] = SentenceNorm
     """Normalisation of words before their attention and their MLP."""
+
+    link: Callable[[int, int, int], tuple[nn.Module, ...]] = published_link
+    """Makes the modules between words and their sentence."""
 
     class_tokens: int = 0
     """Outer tokens in front of the sentences that have no words: 1 with a class token."""
@@ -173,16 +188,14 @@ class NestedBlock(OuterBlock):
     ):
         super().__init__(outer_dim, outer_heads, sr_ratio, drop_path, options, peg)
         self.class_tokens = options.class_tokens
-        sentence_dim = options.words * inner_dim
         self.inner_norm1 = options.word_norm(options.words, inner_dim)
         self.inner_attn = InnerAttention(
             inner_dim, inner_heads, options.attn_drop_rate, options.drop_rate, options.qkv_bias
         )
         self.inner_norm2 = options.word_norm(options.words, inner_dim)
         self.inner_mlp = Mlp(inner_dim, inner_dim * options.mlp_ratio, options.drop_rate)
-        self.proj_norm1 = nn.LayerNorm(sentence_dim)
-        self.proj = nn.Linear(sentence_dim, outer_dim, bias=False)
-        self.proj_norm2 = nn.LayerNorm(outer_dim)
+        link = options.link(options.words, inner_dim, outer_dim)
+        self.proj_norm1, self.proj, self.proj_norm2 = link
 
     def forward(
         self, inner: Tensor, outer: Tensor, hw: Grid, position: Position
@@ -198,7 +211,7 @@ class NestedBlock(OuterBlock):
         inner = inner + self.drop_path(self.inner_attn(self.inner_norm1(inner)))
         inner = inner + self.drop_path(self.inner_mlp(self.inner_norm2(inner)))
         # Words are added to their sentence without drop path, as published.
-        return inner, self.proj_norm2(self.proj(self.proj_norm1(inner.flatten(1))))
+        return inner, self.proj_norm2(self.proj(self.proj_norm1(inner).flatten(1)))
 
     def _of_sentences(self, summary: Tensor, outer: Tensor) -> Tensor:
         """(B*N, C) -> as ``outer``, with zeros for tokens that have no words."""

@@ -68,6 +68,15 @@ class WordStem(nn.Module):
         return map_to_tokens(self.proj(patches)), reduced(image.shape[2:], PLAIN_PATCH)
 
 
+class LegacyWordStem(WordStem):
+    """The stem of :class:`LegacyTNT`: its convolution sees the pixels beyond a patch's border."""
+
+    def forward(self, image: Tensor) -> tuple[Tensor, Grid]:
+        """(B, 3, H, W) -> inner (B*N, m, c), outer_hw (H/16, W/16); sides are multiples of 16."""
+        words = map_to_words(self.proj(image), PLAIN_PATCH // self.proj.stride[0])
+        return words, reduced(image.shape[2:], PLAIN_PATCH)
+
+
 class PatchStem(nn.Module):
     """The stem of a Vision Transformer: a linear map of each patch (arXiv 2010.11929).
 
