@@ -1,8 +1,7 @@
-# The backbones that `ptnt new --backbone` knows, each with what its published weights expect.
-# `pretrained` is added where training starts from `weights`, or from a file of the same kind.
-minus_1_to_1 = dict(mean=[127.5, 127.5, 127.5], std=[127.5, 127.5, 127.5])
+# The backbones that `ptnt new --backbone` knows, each with what its published weights expect; for
+# PyramidTNT and TNT, `ptnt weights` has mean, std and weights. `pretrained` is added where training
+# starts from `weights`, or from a file of the same kind.
 imagenet = dict(mean=[123.675, 116.28, 103.53], std=[58.395, 57.12, 57.375])
-tnt_files = 'https://github.com/huawei-noah/Efficient-AI-Backbones/releases/download/tnt/'
 pvt_files = 'https://github.com/whai362/PVT/releases/download/v2/'
 swin_files = 'https://github.com/SwinTransformer/storage/releases/download/v1.0.0/'
 
@@ -10,12 +9,11 @@ swin_files = 'https://github.com/SwinTransformer/storage/releases/download/v1.0.
 # stay as they are, and from random initialisation they are averaged over many batches.
 slow_bn = dict(type='BN', momentum=0.02)
 pyramid_tnt = dict(
-    **minus_1_to_1,
     no_decay=['outer_pos', 'inner_pos'],
     pretrained=dict(norm_cfg=dict(type='BN', requires_grad=False), norm_eval=True),
 )
-tnt = dict(**minus_1_to_1, no_decay=['outer_pos', 'inner_pos'])
-cpvt = dict(**minus_1_to_1)
+tnt = dict(no_decay=['outer_pos', 'inner_pos'])
+cpvt = dict(mean=[127.5, 127.5, 127.5], std=[127.5, 127.5, 127.5])
 resnet = dict(**imagenet, pretrained=dict(norm_eval=True, frozen_stages=1))
 swin = dict(**imagenet, no_decay=['relative_position_bias_table'])
 
@@ -36,16 +34,8 @@ backbones = dict(
         **pyramid_tnt,
         settings=dict(type='PyramidTNT', arch='base', out_norms=True, norm_cfg=slow_bn),
     ),
-    tnt_s=dict(
-        **tnt,
-        settings=dict(type='mmengine.TNT', arch='small'),
-        weights=tnt_files + 'tnt_s_81.5.pth.tar',
-    ),
-    tnt_b=dict(
-        **tnt,
-        settings=dict(type='mmengine.TNT', arch='base'),
-        weights=tnt_files + 'tnt_b_82.9.pth.tar',
-    ),
+    tnt_s=dict(**tnt, settings=dict(type='mmengine.TNT', arch='small')),
+    tnt_b=dict(**tnt, settings=dict(type='mmengine.TNT', arch='base')),
     cpvt_ti=dict(**cpvt, settings=dict(type='CPVT', arch='tiny')),
     cpvt_s=dict(**cpvt, settings=dict(type='CPVT', arch='small')),
     cpvt_b=dict(**cpvt, settings=dict(type='CPVT', arch='base')),

@@ -57,8 +57,9 @@ def describe(file: str) -> Iterator[tuple[str, Any]]:
     yield 'weights', f'{len(weights)} tensors, from {entry}'
     report = _compare(trunk, found) if found.arch else None
     if found.arch:
-        with_se = ', with_se=True' if _with_se(trunk) else ''
-        yield 'arch', f'{found.kind} {found.arch}'.removeprefix('PyramidTNT ') + with_se
+        options = ', with_se=True' * _with_se(trunk)
+        options += ", position='learned'" * _without_relative(trunk, found)
+        yield 'arch', f'{found.kind} {found.arch}'.removeprefix('PyramidTNT ') + options
     else:
         yield 'arch', f'none of ours; it looks like {looks_like(trunk)}'
     if found.kind:
@@ -136,6 +137,11 @@ def _with_se(trunk: Weights) -> bool:
     return any('.se_layer.' in key for key in trunk)
 
 
+def _without_relative(trunk: Weights, found: Identity) -> bool:
+    """Whether a pyramid has no table for pairs of sentences, as that of the detector CFDT."""
+    return found.kind == 'PyramidTNT' and not any(key.endswith('relative_pos') for key in trunk)
+
+
 def _compare(trunk: Weights, found: Identity) -> LoadReport:
     """Compare with the full backbone of an arch, at the checkpoint's size if possible."""
     backbone = dict(type=f'mmengine.{found.kind}', arch=found.arch)
@@ -146,6 +152,8 @@ def _compare(trunk: Weights, found: Identity) -> LoadReport:
         backbone['with_cls_token'] = 'cls_token' in trunk
     elif _with_se(trunk):
         backbone['with_se'] = True
+    if _without_relative(trunk, found):
+        backbone['position'] = 'learned'
     with torch.device('meta'):
         model = MODELS.build(backbone)
     return adapt(trunk, model.state_dict(), may_lack(model))[1]

@@ -17,7 +17,7 @@ from urllib.parse import urldefrag, urlparse
 import torch
 from mmengine.dist import barrier, get_rank
 
-from ptnt_mm.checkpoints import archive, tensors_file
+from ptnt_mm.checkpoints import archive, mindspore_file, tensors_file
 from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.checkpoints.unsafe_switch import UNSAFE_SWITCH, is_on
 from ptnt_mm.utils.atomic_files import sha256
@@ -33,7 +33,7 @@ _lock = threading.RLock()
 
 
 def read_checkpoint(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
-    """Read a ``.pth``, ``.pth.tar``, ``.pt`` or ``.safetensors`` file, or one from http(s).
+    """Read a ``.pth``, ``.pth.tar``, ``.pt``, ``.safetensors`` or MindSpore ``.ckpt`` file.
 
     No code in the file is run. Text that a run stored, such as its config, is returned as text.
 
@@ -65,6 +65,8 @@ def _read(file: Path, map_location: Any) -> dict:
     try:
         if file.suffix == '.safetensors':
             return tensors_file.load_safetensors(file, map_location)
+        if mindspore_file.is_mindspore_file(file):
+            return mindspore_file.load_mindspore(file, map_location)
         checkpoint = archive.load_torch_file(file, map_location)
         if not isinstance(checkpoint, dict):
             what = type(checkpoint).__name__

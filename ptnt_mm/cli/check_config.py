@@ -22,7 +22,9 @@ def new_parser() -> Parser:
     """Make the parser of the command."""
     parser = Parser(__doc__)
     add_config(parser)
-    parser.add_argument('--pretrained', metavar='PATH', help="the backbone's weights")
+    parser.add_argument(
+        '--pretrained', metavar='WEIGHTS', help="the backbone's: a file or a name of ptnt weights"
+    )
     parser.add_argument(
         '--gpus',
         type=positive,

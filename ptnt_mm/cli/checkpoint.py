@@ -29,7 +29,9 @@ def new_parser() -> Parser:
     convert = commands.add_parser('convert', help='write only the weights, as plain tensors')
     publish = commands.add_parser('publish', help='drop the optimizer, put the hash into the name')
     for command in (look, convert, publish):
-        command.add_argument('file', help='.pth, .pth.tar, .pt, .safetensors or an http(s) address')
+        command.add_argument(
+            'file', help='.pth, .pth.tar, .pt, .safetensors, an address, or a name of ptnt weights'
+        )
     convert.add_argument('out', type=Path, help='a new .safetensors or .pth file')
     publish.add_argument('out', type=Path, nargs='?', help="a folder; the file's own by default")
     add_json(look)

@@ -26,6 +26,7 @@ COMMANDS = (
     ('visualize', 'ptnt_mm.cli.visualize', 'draw predictions, feature maps and attention'),
     ('report', 'ptnt_mm.cli.report', 'make one page about one or more training runs'),
     ('checkpoint', 'ptnt_mm.cli.checkpoint', 'inspect, convert or publish a checkpoint'),
+    ('weights', 'ptnt_mm.cli.weights', 'list the published weights, for --pretrained'),
     ('complexity', 'ptnt_mm.cli.complexity', 'count parameters and multiply-adds'),
     ('configs', 'ptnt_mm.cli.configs', 'list the configs of this package, or copy one'),
     ('demo', 'ptnt_mm.cli.demo', 'make the demo data set, without any download'),

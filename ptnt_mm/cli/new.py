@@ -43,8 +43,9 @@ def new_parser() -> Parser:
     )
     parser.add_argument(
         '--weights',
-        metavar='PATH',
-        help="the backbone's: a file, an address, or 'published' for those that can be downloaded",
+        metavar='WEIGHTS',
+        help="the backbone's: a file, an address, a name of ptnt weights, or 'published' for those "
+        'of its authors',
     )
     parser.add_argument(
         '--size', type=positive, metavar='PIXELS', help='the longer side of images in training'

@@ -30,8 +30,9 @@ def new_parser() -> Parser:
     add_work_dir_and_launcher(parser)
     parser.add_argument(
         '--pretrained',
-        metavar='PATH',
-        help="the backbone's weights; its stem's BatchNorm is then frozen",
+        metavar='WEIGHTS',
+        help="the backbone's: a file, an address, or a name of ptnt weights, such as tnt_s; its "
+        "stem's BatchNorm is then frozen",
     )
     parser.add_argument(
         '--load-from',

@@ -13,6 +13,7 @@ from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.engine.loading import without_config
 from ptnt_mm.engine.work_dir import read_latest_checkpoint, read_resumable
 from ptnt_mm.models.pretrained import pretrained_init
+from ptnt_mm.models.published import no_such_weights
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import printable
 
@@ -94,7 +95,11 @@ def choose_start(
 
 
 def use_pretrained(config: Config, path: str) -> None:
-    """Start the backbone from a file, and freeze the statistics of its stem, if it has any.
+    """Start the backbone from weights, and freeze the statistics of its stem, if it has any.
+
+    Args:
+        config: Changed in place.
+        path: A file, an address, or a name of ``ptnt weights``.
 
     Raises:
         UserError: if the config's model has no backbone.
@@ -151,7 +156,7 @@ def check_start(config: Config) -> str | None:
     weights = starting_weights(config)
     if weights is not None:
         if '://' not in weights and not os.path.isfile(os.path.expanduser(weights)):
-            raise UserError(f'there is no file {weights} to start from')
+            raise UserError(no_such_weights(weights))
         return weights
     trains = backbone.get('frozen_stages', -1) < 0 and not backbone.get('norm_eval')
     trains = trains and (backbone.get('norm_cfg') or {}).get('requires_grad', True)

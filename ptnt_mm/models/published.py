@@ -1,9 +1,11 @@
 """The published weights of the family, found by name."""
 
+from pathlib import Path
 from typing import Any
 
 from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.models.archs import FAMILY, Published
+from ptnt_mm.utils.text import unknown_name
 
 PUBLISHED: dict[str, tuple[Published, str]] = {
     file.name: (file, f'{kind} {arch}')
@@ -42,6 +44,15 @@ def locate(weights: str) -> str:
             f'browser (password {file.password}), and give the path of the file'
         )
     return file.address
+
+
+def no_such_weights(weights: str) -> str:
+    """Message for neither a file nor a name; suggests the nearest name unless it is a path."""
+    message = f'there is no file {weights} to start from'
+    if Path(weights).name != weights or Path(weights).suffix:
+        return message
+    direct = [name for name, (file, _) in PUBLISHED.items() if file.address]
+    return f'{message}, and {unknown_name("name of `ptnt weights`", weights, direct)}'
 
 
 def facts(backbone: str) -> dict[str, Any]:

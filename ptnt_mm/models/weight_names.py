@@ -82,9 +82,28 @@ def _with_queries_apart(weights: Weights) -> Weights:
     return ours
 
 
+def _from_mindspore(weights: Weights) -> Weights:
+    """Rename the weights of norms; MindSpore's PyramidTNT has its authors' names of all else.
+
+    CFDT, a detector, leaves ``outer_pos`` unused: it trains a copy resized to its own images.
+    """
+    ours = {
+        re.sub(r'\w+$', lambda m: _OF_MINDSPORE.get(m[0], m[0]), k): weights[k] for k in weights
+    }
+    if 'patch_pos_embed' in ours:
+        ours['outer_pos'] = ours.pop('patch_pos_embed')
+    return ours
+
+
+_OF_MINDSPORE = dict(
+    gamma='weight', beta='bias', moving_mean='running_mean', moving_variance='running_var'
+)
+
+
 # One adapter for each source with other names: a test of its keys, and the function that renames
 # its weights. Several may apply: mmpretrain has timm's names of the stem.
 _ADAPTERS: dict[str, tuple[str, Callable[[Weights], Weights]]] = {
+    "MindSpore's": (r'\.gamma$', _from_mindspore),
     "mmpretrain's": (r'_block\.attn\.attn\.in_proj', _from_mmpretrains_tnt),
     "timm's": (r'^pixel_', _from_timms_tnt),
     "the authors' of TNT": (r'_attn\.qk\.', _with_queries_apart),

@@ -14,6 +14,7 @@ from mmengine.config import Config
 from mmengine.registry import DefaultScope
 
 from ptnt_mm.engine.build import build_model
+from ptnt_mm.models.published import facts, locate, no_such_weights
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.zoo import config_root
@@ -62,7 +63,8 @@ def find_backbone(name: str, weights: str | None, scope: str) -> Backbone:
 
     Args:
         name: Such as 'resnet18', or "mmpretrain.ConvNeXt(arch='tiny', out_indices=(0, 1, 2, 3))".
-        weights: A file or address, 'published', or None for random initialisation.
+        weights: A file, an address, a name of ``ptnt weights``, 'published' for the weights of
+            the backbone's authors, or None for random initialisation.
         scope: Scope of the host library, such as 'mmdet'.
 
     Raises:
@@ -78,9 +80,9 @@ def find_backbone(name: str, weights: str | None, scope: str) -> Backbone:
                 f'--weights {PUBLISHED}: {name} has none that can be downloaded. Give a file, or '
                 f'choose another --backbone: {known}'
             )
-    elif weights is not None and '://' not in weights:
+    elif weights is not None and '://' not in locate(weights):
         if not Path(weights).is_file():
-            raise UserError(f'--weights {weights}: there is no such file')
+            raise UserError(f'--weights: {no_such_weights(weights)}')
         weights = str(Path(weights).resolve())
     channels, strides = _measure(name, settings, scope)
     if weights is not None:
@@ -92,7 +94,7 @@ def find_backbone(name: str, weights: str | None, scope: str) -> Backbone:
 
 def is_in_reach(name: str) -> bool:
     """Whether the server that has a backbone's published weights can be reached."""
-    host = urlsplit(_rows()[name].get('weights') or '').hostname
+    host = urlsplit(locate(_rows()[name].get('weights') or '')).hostname
     try:
         with socket.create_connection((host, 443), timeout=_PATIENCE):
             return True
@@ -101,7 +103,8 @@ def is_in_reach(name: str) -> bool:
 
 
 def _rows() -> dict[str, dict]:
-    return Config.fromfile(config_root() / '_base_' / 'backbones.py').backbones.to_dict()
+    rows = Config.fromfile(config_root() / '_base_' / 'backbones.py').backbones.to_dict()
+    return {name: facts(name) | row for name, row in rows.items()}
 
 
 def _row(name: str) -> dict[str, Any]:

@@ -1,8 +1,6 @@
 import copy
 import hashlib
-import http.server
 import json
-import threading
 from collections import OrderedDict
 from pathlib import Path
 
@@ -472,28 +470,6 @@ def test_missing_file(tmp_path, kind):
         read_checkpoint(tmp_path / f'gone{kind}')
 
 
-@pytest.fixture
-def server(tmp_path, monkeypatch):
-    """A web server on this machine, and an empty hub folder: (address, served folder, hub)."""
-    folder, hub = tmp_path / 'served', tmp_path / 'hub'
-    folder.mkdir()
-    monkeypatch.setattr(torch.hub, '_hub_dir', str(hub))
-    for name in ('http_proxy', 'HTTP_PROXY', 'all_proxy', 'ALL_PROXY'):
-        monkeypatch.delenv(name, raising=False)
-
-    class Handler(http.server.SimpleHTTPRequestHandler):
-        def __init__(self, *args):
-            super().__init__(*args, directory=str(folder))
-
-        def log_message(self, *args):
-            pass
-
-    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler) as httpd:
-        threading.Thread(target=httpd.serve_forever, daemon=True).start()
-        yield f'http://127.0.0.1:{httpd.server_port}', folder, hub
-        httpd.shutdown()
-
-
 def test_address_is_fetched_once(server):
     address, folder, _ = server
     path = saved(folder / 'w.pth', {'w': torch.ones(2)})
@@ -536,9 +512,9 @@ def test_attack_from_an_address(server, tmp_path):
     address, folder, hub = server
     canary = tmp_path / 'canary'
     attacks.write_zip(folder / 'bad.pth', attacks.os_system(canary))
-    with pytest.raises(CheckpointError, match=r'refused.*it came from http.*delete it'):
+    with pytest.raises(CheckpointError, match=r'refused.*it came from http.*was removed'):
         read_checkpoint(f'{address}/bad.pth')
-    assert not canary.exists()
+    assert not canary.exists() and not list((hub / 'checkpoints').iterdir())
 
 
 @pytest.mark.parametrize('path', ['/gone.pth', ':1/w.pth'])

@@ -110,6 +110,8 @@ def test_difficult_objects_are_crowds(untried, tmp_path: Path):
         (Wishes(backbone='NoSuchNetwork'), 'NoSuchNetwork'),
         (Wishes(weights='/nowhere.pth'), '/nowhere.pth'),
         (Wishes(weights='published'), 'ptnt_ti has none'),
+        (Wishes(weights='ptnt_ti'), 'no direct address: open https://pan.baidu.com'),
+        (Wishes(weights='tnt_z'), "unknown name of `ptnt weights` 'tnt_z': did you mean 'tnt_"),
         (Wishes(task='instance'), 'only boxes'),
         (Wishes(format='cvat'), 'CVAT|annotations'),
     ],

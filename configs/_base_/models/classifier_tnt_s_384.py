@@ -5,11 +5,7 @@ model = dict(
     backbone=dict(
         pretrain_img_size=384,
         drop_path_rate=0.0,
-        # Fetched once; without a network the error says where to put the file.
-        init_cfg=dict(
-            type='Pretrained',
-            checkpoint='https://github.com/huawei-noah/Efficient-AI-Backbones/releases/download/'
-            'tnt/tnt_s_81.5.pth.tar',
-        ),
+        # One of `ptnt weights`, downloaded once; without a network, the error says where to put it.
+        init_cfg=dict(type='Pretrained', checkpoint='tnt_s'),
     )
 )

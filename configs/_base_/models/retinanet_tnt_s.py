@@ -8,12 +8,8 @@ model = dict(
         type='TNT',
         arch='small',
         drop_path_rate=0.1,
-        # Fetched once; without a network the error says where to put the file.
-        init_cfg=dict(
-            type='Pretrained',
-            checkpoint='https://github.com/huawei-noah/Efficient-AI-Backbones/releases/download/'
-            'tnt/tnt_s_81.5.pth.tar',
-        ),
+        # One of `ptnt weights`, downloaded once; without a network, the error says where to put it.
+        init_cfg=dict(type='Pretrained', checkpoint='tnt_s'),
     ),
     # The one map, at stride 16, becomes the five levels of RetinaNet.
     neck=dict(
