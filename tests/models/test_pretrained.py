@@ -228,7 +228,7 @@ def test_another_source_has_an_adapter(backbone, tiny, monkeypatch):
     def rename(weights):
         return {key.replace('patch_pos', 'outer_pos'): w for key, w in weights.items()}
 
-    monkeypatch.setitem(weight_names._ADAPTERS, r'^patch_pos$', rename)
+    monkeypatch.setitem(weight_names._ADAPTERS, 'theirs', (r'^patch_pos$', rename))
     load_pretrained(backbone, theirs)
     assert_loaded(backbone, tiny)
 

@@ -36,7 +36,7 @@ def test_a_nested_block_is_what_the_spec_writes():
 
     y = inner + block.inner_attn(over_sentences(block.inner_norm1, inner))
     y = y + block.inner_mlp(over_sentences(block.inner_norm2, y))
-    sentence = block.proj_norm1(y.reshape(2, 20, 16 * INNER_DIM))
+    sentence = over_sentences(block.proj_norm1, y).reshape(2, 20, 16 * INNER_DIM)
     z = outer + block.proj_norm2(sentence @ block.proj.weight.T)
     z = z + block.outer_attn(block.outer_norm1(z), HW, None)
     z = z + block.outer_mlp(block.outer_norm2(z))
@@ -91,7 +91,7 @@ def test_words_reach_their_sentence_without_drop_path():
     block, (inner, outer) = nested(drop_path=1 - 1e-9), tokens(2)
     new_inner, new_outer = block(inner, outer, HW, None)
     torch.testing.assert_close(new_inner, inner)
-    sentence = block.proj(block.proj_norm1(inner.reshape(2, 20, -1)))
+    sentence = block.proj(block.proj_norm1(inner).reshape(2, 20, -1))
     torch.testing.assert_close(new_outer, outer + block.proj_norm2(sentence))
 
 
