@@ -71,6 +71,18 @@ def test_a_missing_file_is_named_and_an_address_is_left_to_the_reader():
     check_start(_config(init_cfg=dict(type='Pretrained', checkpoint='https://a.invalid/w.pth')))
 
 
+def test_published_weights_have_names():
+    config = Config(dict(model=dict(backbone=dict(type='TNT', arch='small'))))
+    use_pretrained(config, 'tnt_s')
+    assert check_start(config).startswith('https://github.com/huawei-noah/')
+    use_pretrained(config, 'tnt_m')
+    with pytest.raises(UserError, match='no file tnt_m to start.*`ptnt weights`.*did you mean'):
+        check_start(config)
+    use_pretrained(config, 'ptnt_s')
+    with pytest.raises(UserError, match='no direct address: open https://pan.baidu.com/'):
+        check_start(config)
+
+
 @pytest.mark.parametrize(
     'frozen',
     [dict(norm_eval=True), dict(frozen_stages=0), dict(norm_cfg=dict(requires_grad=False))],
