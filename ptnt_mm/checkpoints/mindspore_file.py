@@ -24,7 +24,7 @@ _VARINT, _BYTES = 0, 2  # the wire types of the format
 _DTYPES = {
     **{f'Float{bits}': getattr(torch, f'float{bits}') for bits in (16, 32, 64)},
     **{f'Int{bits}': getattr(torch, f'int{bits}') for bits in (8, 16, 32, 64)},
-    'UInt8': torch.uint8,
+    **dict(UInt8=torch.uint8, Bool=torch.bool, BFloat16=torch.bfloat16),
 }
 
 
@@ -40,9 +40,11 @@ def load_mindspore(file: Path, map_location: Any) -> dict[str, Tensor]:
     Raises:
         CheckpointError: if it is damaged, or has tensors of an unsupported size or dtype.
     """
+    content = memoryview(file.read_bytes())
+    end = -17 if content[-17:-10] == b'crc_num' else None  # an optional checksum
     try:
         parts = defaultdict(list)
-        for value in _fields(memoryview(file.read_bytes()), _MAX_VALUES)[1]:
+        for value in _fields(content[:end], _MAX_VALUES)[1]:
             (name,), (tensor,) = (_fields(value)[number] for number in (1, 2))
             parts[str(name, 'utf-8')].append(_fields(tensor))
         weights = {name: _tensor(name, slices) for name, slices in parts.items()}

@@ -126,13 +126,15 @@ def test_every_shape_and_type(tmp_path: Path):
     add(checkpoint, 'step', (7).to_bytes(8, 'little'), [0], 'Int64')
     add(checkpoint, 'half', torch.arange(6).half().numpy().tobytes(), [2, 3], 'Float16')
     add(checkpoint, 'none', b'', [0, 3])
+    add(checkpoint, 'new', b'\xc0\x3f\x00\x40', [2], 'BFloat16')
     for part in (b'\x01\x02', b'\x03\x04'):  # as MindSpore writes a large tensor
         add(checkpoint, 'large', part, [4], 'UInt8')
-    (tmp_path / 'all.ckpt').write_bytes(checkpoint.SerializeToString())
+    checksum = b'crc_num' + bytes(10)  # as MindSpore's crc_check=True
+    (tmp_path / 'all.ckpt').write_bytes(checkpoint.SerializeToString() + checksum)
     found = read_checkpoint(tmp_path / 'all.ckpt')
     assert found['step'].item() == 7 and found['step'].shape == ()
     assert found['half'].tolist() == [[0, 1, 2], [3, 4, 5]]
-    assert found['half'].dtype == torch.float16
+    assert found['half'].dtype == torch.float16 and found['new'].tolist() == [1.5, 2.0]
     assert found['none'].shape == (0, 3) and found['large'].tolist() == [1, 2, 3, 4]
 
 
