@@ -15,6 +15,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
@@ -136,7 +137,7 @@ def execute(notebook: NotebookNode, folder: Path) -> list[Run]:
     clock = [0.0, *(float(_text(cell)) for cell in checked[1::2])]
     return [
         Run(_text(cell), _picture(cell), after - before)
-        for cell, before, after in zip(checked[::2], clock, clock[1:], strict=True)
+        for cell, (before, after) in zip(checked[::2], pairwise(clock), strict=True)
     ]
 
 
