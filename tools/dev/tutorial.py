@@ -3,7 +3,7 @@
     python tools/dev/tutorial.py
     python tools/dev/tutorial.py --run FOLDER
 
-The second command runs the notebook in FOLDER first. A `shell` or `python` block of the page is a
+The second command runs the notebook in FOLDER first, unless it has done so before. A `shell` or `python` block of the page is a
 cell of the notebook, and the `text` block below it shows some lines of its output, with `...` for
 what is left out. A comment that starts with `<!-- cell` has the code of the notebook where it
 differs from the block that follows; a picture always has such a comment.
@@ -77,7 +77,10 @@ def _write_tutorial(args: argparse.Namespace) -> None:
     page = file.read_text(encoding='utf-8')
     if args.run:
         args.run.mkdir(parents=True, exist_ok=True)
-        runs = execute(make_notebook(page), args.run)
+        done = args.run / 'done.ipynb'
+        if not done.exists():
+            write_whole(done, nbformat.writes(execute(make_notebook(page), args.run)))
+        runs = read_runs(nbformat.read(done, as_version=4))
         page = with_outputs(page, runs)
         for step, run in zip(_STEP.finditer(page), runs, strict=True):
             if step['picture']:
@@ -116,28 +119,33 @@ def _code(language: str, code: str) -> str:
     return re.sub(r'^(?=\S)', '!', code, flags=re.MULTILINE) if language == 'shell' else code
 
 
-def execute(notebook: NotebookNode, folder: Path) -> list[Run]:
+def execute(notebook: NotebookNode, folder: Path) -> NotebookNode:
     """Run the code of a notebook in a folder.
 
     Returns:
-        The result of each cell with code.
+        Its cells with code and their outputs, each followed by one that prints the CPU time so far.
 
     Raises:
         UserError: if a cell or a command fails.
     """
     codes = [cell.source for cell in notebook.cells if cell.cell_type == 'code']
-    checked = [v4.new_code_cell(source) for code in codes for source in (code, _CHECK)]
+    cells = [v4.new_code_cell(source) for code in codes for source in (code, _CHECK)]
+    running = v4.new_notebook(cells=cells)
     place = dict(metadata=dict(path=str(folder)))
-    running = v4.new_notebook(cells=checked)
     try:
         NotebookClient(running, timeout=None, kernel_name='python3', resources=place).execute()
     except CellExecutionError as error:
-        printed = '\n'.join(_text(cell) for cell in checked)
+        printed = '\n'.join(_text(cell) for cell in cells)
         raise UserError(f'{printed}\nthe notebook stopped: {error.evalue}') from error
-    clock = [0.0, *(float(_text(cell)) for cell in checked[1::2])]
+    return running
+
+
+def read_runs(done: NotebookNode) -> list[Run]:
+    """Return the result of each cell with code of a notebook that :func:`execute` has run."""
+    clock = [0.0, *(float(_text(cell)) for cell in done.cells[1::2])]
     return [
         Run(_text(cell), _picture(cell), after - before)
-        for cell, (before, after) in zip(checked[::2], pairwise(clock), strict=True)
+        for cell, (before, after) in zip(done.cells[::2], pairwise(clock), strict=True)
     ]
 
 
