@@ -3,10 +3,10 @@
     python tools/dev/tutorial.py
     python tools/dev/tutorial.py --run FOLDER
 
-The second command runs the notebook in FOLDER first, unless it has done so before. A `shell` or `python` block of the page is a
-cell of the notebook, and the `text` block below it shows some lines of its output, with `...` for
-what is left out. A comment that starts with `<!-- cell` has the code of the notebook where it
-differs from the block that follows; a picture always has such a comment.
+The second command runs the notebook in FOLDER first, unless it has done so before. A `shell` or
+`python` block of the page is a cell of the notebook, and the `text` block below it shows some lines
+of its output, with `...` for what is left out. A comment that starts with `<!-- cell` has the code
+of the notebook where it differs from the block that follows; a picture always has such a comment.
 """
 
 import argparse
