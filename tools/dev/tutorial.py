@@ -68,7 +68,7 @@ class Run:
 def main(words: list[str] | None = None) -> int:
     """Run the command line; return its exit status."""
     parser = Parser(__doc__)
-    parser.add_argument('--run', type=Path, metavar='FOLDER', help='run it there, in minutes')
+    parser.add_argument('--run', type=Path, metavar='FOLDER', help='run the notebook there first')
     return parser.run(_write_tutorial, words)
 
 
