@@ -24,7 +24,7 @@ CELLS = {
 SPLITS = dict(train=range(12), val=range(12, 14), test=range(295, 297))
 # All other commands are those of the page.
 SHORT = {
-    '--size 256 --epochs 10': '--size 128 --epochs 4',
+    '--size 256 --epochs 10': '--size 128 --epochs 3',
     '--size 192 256': '--size 96 128',
 }
 
@@ -84,11 +84,12 @@ def test_the_notebook_is_that_of_the_page():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # eight commands, each of which imports all that it needs
 @pytest.mark.usefixtures('_jupyter')
 def test_the_notebook_runs(tmp_path: Path):
     """It prints lines like those that the page shows, with other numbers."""
     pytest.importorskip('mmdet')
-    assert all(PAGE.count(long) == 1 for long in SHORT)
+    assert all(long in PAGE for long in SHORT)
     draw_data_set(tmp_path / 'BCCD_Dataset' / 'BCCD')
     notebook = tool.make_notebook(PAGE)
     for cell in notebook.cells:
