@@ -59,8 +59,12 @@ EXTRAS = {
     ],
     'dev': [
         'hypothesis>=6.100',
+        # The notebook of the tutorial is made, and run.
+        'ipykernel>=6.29',
         # Writes data sets that the tests of `ptnt new` read.
         'labelformat>=0.1.17',
+        'nbclient>=0.10',
+        'nbformat>=5.10',
         'nox>=2025.2.9',
         # For writing and running exported files.
         'onnx>=1.18',

@@ -11,7 +11,8 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob('*.md'), *ROOT.glob('docs/*.md')])
 
 _BLOCK = re.compile(
-    r'^(?P<indent> *)(?:<!-- (?P<mark>.+?) -->\n *)?```(?P<language>\S*)\n(?P<text>.*?)^ *```$'
+    r'^(?P<indent> *)(?:<!-- (?P<mark>(?:(?!-->).)+) -->\n *)?'
+    r'```(?P<language>\S*)\n(?P<text>.*?)^ *```$'
     r'(?:\n\n```text\n(?P<output>.*?)^```$)?',
     re.DOTALL | re.MULTILINE,
 )
