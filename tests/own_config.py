@@ -44,9 +44,9 @@ def on_demo(folder: Path) -> Path:
     config.model.backbone.update(
         arch=backbone.arch, drop_path_rate=backbone.drop_path_rate, init_cfg=None
     )
-    for neck, narrow in zip(config.model.neck, demo.model.neck, strict=True):
-        neck.in_channels = narrow.in_channels
-    config.model.neck[1].out_channels = demo.model.neck[1].out_channels
+    for neck in config.model.neck:
+        neck.in_channels = demo.model.neck.in_channels[1:]  # no transposed convolution of the first
+    config.model.neck[1].out_channels = demo.model.neck.out_channels
     for key in ('num_classes', 'in_channels', 'feat_channels', 'stacked_convs'):
         config.model.bbox_head[key] = demo.model.bbox_head[key]
     config.optim_wrapper.optimizer.lr = demo.optim_wrapper.optimizer.lr

@@ -33,7 +33,7 @@ def take_copy(name: str, shared: Workplace, workplace: Workplace, *command: obje
 def workplace(shared: Workplace, tmp_path_factory: pytest.TempPathFactory) -> Workplace:
     pytest.importorskip('mmdet')
     place = Workplace(tmp_path_factory.mktemp('workplace'))
-    command = ('make_demo_data.py', 'data/demo', '--train', 16, '--val', 6)
+    command = ('make_demo_data.py', 'data/demo', '--train', 20, '--val', 6)
     take_copy('data', shared, place, *command)
     return place
 
