@@ -187,7 +187,8 @@ def _warm_up(facts: Facts, recipe: Recipe) -> Choice:
     steps = recipe['epochs'].value * ceil(facts.counts['train'] / recipe['batch_size'].value)
     if steps >= 10 * _WARM_UP:
         return Choice(None)
-    return Choice(max(steps // 10, 1), f'a tenth of {steps} iterations')
+    # MMEngine's warm-up of one iteration never ends: its rate stays at the start factor.
+    return Choice(max(steps // 10, 2), f'a tenth of {steps} iterations')
 
 
 def _lr(facts: Facts, recipe: Recipe) -> Choice:

@@ -120,6 +120,14 @@ def test_learning_rate_follows_batch_and_weights():
     assert chosen(backbone=replace(PYRAMID, weights='a.pth'))['lr'] == 7.1e-5
 
 
+def test_warm_up_ends():
+    found = [
+        chosen(counts=dict(train=n), asked_epochs=e)['warm-up']
+        for n, e in ((400, 10), (60, 10), (2, 4))
+    ]
+    assert found == [None, 30, 2]
+
+
 def test_other_rules():
     assert chosen()['model'] == 'retinanet_native_narrow'
     assert chosen(counts=dict(train=9000))['model'] == 'retinanet_native'
