@@ -51,7 +51,7 @@ def test_test_gives_the_figures_of_the_run(workplace: Workplace, training: Train
     )  # fmt: skip
     assert figures(done.stdout) == figures(training.output)
     assert len(figures(done.stdout)) == 6 and max(figures(done.stdout)) > 0
-    assert len(list((workplace.folder / 'shown').glob('*'))) == 16
+    assert len(list((workplace.folder / 'shown').glob('*'))) == 20
     assert (workplace.folder / 'predictions.pkl').is_file()
 
 
@@ -98,7 +98,7 @@ def test_resuming_where_nothing_was_saved_starts_at_the_beginning(workplace: Wor
     done = workplace.run(
         'train.py', CONFIG, '--work-dir', 'fresh', '--resume', *options('train_cfg.max_epochs=1')
     )
-    assert [row['step'] for row in train_lines(workplace.folder / 'fresh')] == [1, 2, 3, 4]
+    assert [row['step'] for row in train_lines(workplace.folder / 'fresh')] == [1, 2, 3, 4, 5]
     assert 'Done.' in done.stdout
 
 
@@ -125,7 +125,7 @@ def test_a_run_started_with_pretrained_weights_is_resumed_without_their_file(
 def test_the_checkpoint_of_another_model_is_refused(workplace: Workplace, training: Training):
     done = workplace.run(
         'test.py', training.config, training.checkpoint, '--work-dir', 'other',
-        '--cfg-options', 'model.neck.1.out_channels=32', 'model.bbox_head.in_channels=32',
+        '--cfg-options', 'model.neck.out_channels=32', 'model.bbox_head.in_channels=32',
         check=False,
     )  # fmt: skip
     assert done.returncode == 1

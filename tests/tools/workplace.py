@@ -35,6 +35,7 @@ half = dict(type='Resize', scale=(128, 96), keep_ratio=True)
 _base_.train_dataloader.dataset.pipeline[2] = half
 _base_.val_dataloader.dataset.pipeline[2] = half
 _base_.test_dataloader.dataset.pipeline[2] = half
+_base_.tta_pipeline[1].transforms[0] = [half]
 train_cfg = dict(max_epochs=12, val_interval=12)
 auto_scale_lr = dict(base_batch_size=2)
 train_set = dict(ann_file='annotations/instances_train.json', data_prefix=dict(img='train/'))
