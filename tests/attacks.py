@@ -553,6 +553,11 @@ def empty_tensor_of_overflowing_size(canary: Path) -> Raw:
     return tensor((1 << 30, 1 << 30, 1 << 30, 0), (0, 0, 0, 0))
 
 
+def pairs_of_endless_rows(canary: Path) -> Raw:
+    """A tensor of 1 kB as a pair: going through its 2**30 rows would make a tensor for each."""
+    return ORDERED.reduce([tensor((1 << 30,), (0,))])
+
+
 def text_used_many_times(canary: Path) -> Raw:
     """Each use would be a copy."""
     text = Raw(pickle.BINUNICODE + struct.pack('<I', 100_000) + b'x' * 100_000)
@@ -692,6 +697,7 @@ REFUSED: tuple[Callable[[Path], Raw], ...] = (
     old_object,
     name_from_the_stack,
     versions_of_shared_keys,
+    pairs_of_endless_rows,
 )
 """Attacks on the reader: each is refused while the file is read."""
 
@@ -762,6 +768,15 @@ def legacy_without_its_bytes(path: Path) -> Path:
     return path
 
 
+def memory_of_the_process(path: Path) -> Path:
+    """A tensor that is not on the list of stored ones: its bytes would be whatever was there."""
+    place = ('storage', glob('torch', 'FloatStorage'), '0', 'cpu', 256, None)
+    write_legacy(path, {'x': tensor((256,), (1,), of=Raw(pack(place) + pickle.BINPERSID))})
+    listed, empty = (pickle.dumps(keys, protocol=2) for keys in (['0'], []))
+    path.write_bytes(path.read_bytes().replace(listed, empty))
+    return path
+
+
 ARCHIVES: tuple[Callable[[Path], Path], ...] = (
     compressed,
     two_of_one_name,
@@ -770,6 +785,7 @@ ARCHIVES: tuple[Callable[[Path], Path], ...] = (
     huge_table_of_contents,
     legacy_of_another_size,
     legacy_without_its_bytes,
+    memory_of_the_process,
 )
 """Attacks by the file around the pickle: each is refused or found to be damaged."""
 
