@@ -275,7 +275,7 @@ FAULTS = {
     'neck of another backbone': (
         settings({'model.backbone.arch': 'small'}),
         ERROR,
-        ('neck[0].in_channels: is [160, 320, 320]', '[256, 512, 512] channels'),
+        ('neck.in_channels: is [80, 160, 320, 320]', '[128, 256, 512, 512] channels'),
     ),
     # Filtering
     'all images too small': (

@@ -175,7 +175,8 @@ def test_strides_that_are_not_the_maps(kind: str, demo: Demo):
         config.model.bbox_head = dict(type=kind, num_classes=4, in_channels=64, feat_channels=64)
         config.model.bbox_head.strides = [8, 16, 32, 64, 128]
     assert not counted(list(check_strides(config, build_model(config))))
-    config.model.neck = config.model.neck[1]
+    config.model.backbone.out_indices = (1, 2, 3)
+    config.model.neck.in_channels = [160, 320, 320]
     (found,) = check_strides(config, build_model(config))
     assert found.severity is Severity.ERROR and found.where == 'model.bbox_head.prior_generator'
     assert found.what == ('expects strides 8, 16, 32, 64, 128, its maps have 16, 32, 64, 128, 256')

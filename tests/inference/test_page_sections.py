@@ -128,7 +128,7 @@ def test_a_detector_and_a_segmenter():
     # From 100 x 150 to 171 x 256 pixels, padded to 192 x 256.
     assert recording.blocks[0].cell == pytest.approx((8 * 100 / 171, 8 * 150 / 256))
     names = [level.name for level in recording.necks]
-    assert names[0] == 'TransposedConvNeck, level 1' and names[-1] == 'FPN, level 5'
+    assert names[0] == 'FPN, level 1' and names[-1] == 'FPN, level 5'
     assert recording.necks[0].cell == pytest.approx((8 * 100 / 171, 8 * 150 / 256))
     network = load_network(ptnt_mm.get_config(SEGMENTER), None, 'cpu')
     assert len(network.look(image).stages()) == 4

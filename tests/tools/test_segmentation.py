@@ -38,10 +38,10 @@ def test_test_gives_the_figures_of_the_run(workplace: Workplace, segmentation: T
     )  # fmt: skip
     assert ious(done.stdout) == ious(segmentation.output)
     assert ious(done.stdout)[1] > 25, 'of five classes, with some of four found'
-    assert len(list((workplace.folder / 'maps-shown').rglob('*.png'))) == 16
+    assert len(list((workplace.folder / 'maps-shown').rglob('*.png'))) == 20
     assert (workplace.folder / 'maps.pkl').is_file()
     maps = sorted((workplace.folder / 'maps-found').glob('*.png'))
-    assert len(maps) == 16
+    assert len(maps) == 20
     assert np.asarray(Image.open(maps[0])).max() < 5
 
 
@@ -49,7 +49,7 @@ def test_a_report_evaluates_what_was_not_evaluated(workplace: Workplace, segment
     pytest.importorskip('altair')
     done = workplace.run('report.py', 'maps')
     _, miou, _ = ious(segmentation.output)
-    assert len(list((segmentation.run / 'predictions').glob('*.png'))) == 16
+    assert len(list((segmentation.run / 'predictions').glob('*.png'))) == 20
     assert ious(done.stdout)[1] == miou
     assert f'<dd>{miou:.1f} %</dd>' in (segmentation.run / 'report.html').read_text()
 
@@ -85,7 +85,7 @@ def test_test_time_augmentation(workplace: Workplace, segmentation: Training):
     # The averaged maps are kept: they give the same figure.
     with (workplace.folder / 'averaged.pkl').open('rb') as stream:
         found = pickle.load(stream)
-    assert len(found) == 16 and found[0]['pred_sem_seg'].dtype == torch.uint8
+    assert len(found) == 20 and found[0]['pred_sem_seg'].dtype == torch.uint8
     areas = [_areas(workplace.folder / one['img_path'], one['pred_sem_seg']) for one in found]
     intersection, union = np.sum(areas, axis=0)
     assert 100 * (intersection / union).mean() == pytest.approx(averaged[1], abs=0.01)

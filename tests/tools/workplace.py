@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / 'configs' / 'demo_retinanet_ptnt_ti.py'
 SEGMENTER = CONFIG.with_name('demo_semantic_fpn_ptnt_ti.py')
 
-# 16 images in batches of 4: epochs of 4 iterations, evaluated after each. Images have half the
+# 20 images in batches of 4: epochs of 5 iterations, evaluated after each. Images have half the
 # size, which costs a quarter.
 SHORT = (
     'train_cfg.max_epochs=2',
