@@ -18,6 +18,7 @@ from ptnt_mm.deploy.export_info import ExportInfo
 from ptnt_mm.deploy.pixels import prepared, resize, target_size
 from ptnt_mm.deploy.runtimes import load_exported
 from ptnt_mm.engine.build import build_model
+from ptnt_mm.engine.classes import find_classes
 from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.data_files import check_data_files
 from ptnt_mm.engine.hosts import HOSTS, scope_of
@@ -36,7 +37,6 @@ from ptnt_mm.export.formats import (
     write_program,
 )
 from ptnt_mm.export.int8 import quantised
-from ptnt_mm.inference.classes import find_classes
 from ptnt_mm.utils.atomic_files import check_new, sha256
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import printable

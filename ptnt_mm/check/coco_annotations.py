@@ -117,7 +117,10 @@ def check_annotations(data: list[DetectionData]) -> Iterator[Finding]:
             advice = "write data_prefix=dict(img='train/'), or img='' if file names are whole paths"
             yield error(dataset.name, 'data_prefix names no folder of images', advice)
         size = f'{len(dataset.file.images)} images, {len(dataset.file.annotations)} objects'
-        yield from dataset.file.problems or [ok(dataset.name, size)]
+        for problem in dataset.file.problems:
+            yield error(str(dataset.file.path), *problem)
+        if not dataset.file.problems:
+            yield ok(dataset.name, size)
 
 
 def _read(path: Path, trains: bool, findings: list[Finding]) -> CocoFile | None:

@@ -102,7 +102,7 @@ def _run(args: argparse.Namespace) -> int:
 def _settings(args: argparse.Namespace) -> 'Config':
     """Read the config, and apply the flags that are settings."""
     from ptnt_mm.engine import modes
-    from ptnt_mm.inference.experiment_log import log_to
+    from ptnt_mm.engine.experiment_log import log_to
 
     config = config_of(args)
     if args.deterministic:

@@ -72,7 +72,7 @@ def _point(text: str) -> tuple[float, float]:
 def _run(args: argparse.Namespace) -> None:
     with importing():
         from ptnt_mm.api.visualizing import visualize
-        from ptnt_mm.inference.images import drawn_name
+        from ptnt_mm.data.image_files import drawn_name
 
     first = Path(args.files[0])
     # A file whose picture would get another name is not an image, so it is a checkpoint.

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.findings import Finding, error, report_wrong
 from ptnt_mm.utils.text import first_few
 
 _KINDS = ('images', 'annotations', 'categories')
@@ -23,14 +22,15 @@ class CocoFile:
         images: By their ids.
         annotations: Those of known images.
         categories: In the order of the file, which is the order of mmdet's labels.
-        problems: Errors in its format. Invalid entries are left out of the lists above.
+        problems: Errors in its format, each with what to do about it. Invalid entries are left out
+            of the lists above.
     """
 
     path: Path
     images: dict[int | str, dict]
     annotations: list[dict]
     categories: list[dict]
-    problems: list[Finding]
+    problems: list[tuple[str, str]]
 
     @property
     def names(self) -> dict[int | str, str]:
@@ -48,23 +48,22 @@ def read_coco(path: Path, needed: tuple[str, ...] = _KINDS) -> CocoFile:
     Raises:
         UserError: if it cannot be read, is not JSON, or lacks one of the lists.
     """
-    where = str(path)
     content = _lists(path, needed)
     problems = []
     entries = {}
     for kind in _KINDS:
-        entries[kind], found = _whole(content[kind], kind, where, _KEYS[kind])
+        entries[kind], found = _whole(content[kind], kind, _KEYS[kind])
         problems += found
         counts = Counter(entry['id'] for entry in entries[kind])
         repeated = [f'{number} ({count} times)' for number, count in counts.items() if count > 1]
         if repeated:
             what = f'ids of several {kind}: {first_few(repeated)}'
             advice = 'the later one replaces the earlier: renumber them'
-            problems.append(error(where, what, advice))
+            problems.append((what, advice))
     images = {image['id']: image for image in entries['images']}
     categories = {category['id'] for category in entries['categories']}
-    problems += _strangers(entries['annotations'], 'image_id', images.keys(), where)
-    problems += _strangers(entries['annotations'], 'category_id', categories, where)
+    problems += _strangers(entries['annotations'], 'image_id', images.keys())
+    problems += _strangers(entries['annotations'], 'category_id', categories)
     annotations = [entry for entry in entries['annotations'] if entry['image_id'] in images]
     return CocoFile(path, images, annotations, entries['categories'], problems)
 
@@ -138,13 +137,13 @@ _EXPECTED: dict[str, tuple[Callable[[object], bool], str]] = {
 
 
 def _whole(
-    entries: list, kind: str, where: str, keys: tuple[str, ...]
-) -> tuple[list[dict], list[Finding]]:
-    """The entries with all needed keys, and findings about the others."""
+    entries: list, kind: str, keys: tuple[str, ...]
+) -> tuple[list[dict], list[tuple[str, str]]]:
+    """The entries with all needed keys, and the problems of the others."""
     whole, problems = [entry for entry in entries if isinstance(entry, dict)], []
     if len(whole) < len(entries):
         wrong = len(entries) - len(whole)
-        problems.append(error(where, f'{wrong} of {len(entries)} {kind} that are not dicts'))
+        problems.append((f'{wrong} of {len(entries)} {kind} that are not dicts', ''))
     for key in keys:
         fits, expected = _EXPECTED[key]
         wrong = []
@@ -153,16 +152,17 @@ def _whole(
                 found = repr(entry[key]) if key in entry else 'nothing'
                 name = entry.get('file_name') or f'id {entry.get("id")!r}'
                 wrong.append(f'{found} in {name}')
-        what, advice = f'{kind} without a usable {key!r}', f'expected {expected} there'
-        problems += report_wrong(error, where, wrong, len(entries), what, advice)
+        if wrong:
+            count = f'{len(wrong)} of {len(entries)} {kind} without a usable {key!r}'
+            problems.append((f'{count}: {first_few(wrong)}', f'expected {expected} there'))
         whole = [entry for entry in whole if fits(entry.get(key))]
     return whole, problems
 
 
 def _strangers(
-    annotations: list[dict], key: str, known: Iterable[int | str], where: str
-) -> Iterator[Finding]:
-    """Report annotations of a missing image or category."""
+    annotations: list[dict], key: str, known: Iterable[int | str]
+) -> Iterator[tuple[str, str]]:
+    """The problem of annotations of a missing image or category."""
     known = set(known)
     lost = [entry for entry in annotations if entry[key] not in known]
     if not lost:
@@ -174,4 +174,4 @@ def _strangers(
         advice = 'the same ids are there as another type: write all as numbers, not as text'
     else:
         advice = 'their boxes are lost: add what is missing, or remove them'
-    yield error(where, f'{what}: {first_few(values)}', advice)
+    yield f'{what}: {first_few(values)}', advice

@@ -1,13 +1,76 @@
-"""The size and the orientation of image files, without decoding them."""
+"""Image files: finding them, reading and encoding them, and their size without decoding."""
 
+import io
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from PIL import Image
 
-from ptnt_mm.utils.decoding import DECODERS
+from ptnt_mm.utils.atomic_files import fitted_name
+from ptnt_mm.utils.decoding import DECODERS, FORMATS, read_rgb
+from ptnt_mm.utils.errors import UserError
 
 _ORIENTATION = 0x0112  # EXIF's tag
 ON_THEIR_SIDE = (5, 6, 7, 8)  # its values; 2, 3 and 4 mirror an image or turn it by 180 degrees
+
+_QUALITY = 95
+
+
+@dataclass(frozen=True)
+class Images:
+    """Image files below a folder, and files of other kinds, relative to it."""
+
+    root: Path
+    files: tuple[Path, ...]
+    skipped: tuple[Path, ...] = ()
+
+
+def find_images(folder: Path, without: Path) -> Images:
+    """Find the images of a folder and of the folders in it, or raise a UserError.
+
+    Hidden files are skipped, and those below ``without``, such as drawn pictures.
+    """
+    without = without.resolve()
+    files, skipped = [], []
+    for path in sorted(folder.rglob('*')):
+        name = path.relative_to(folder)
+        hidden = any(part.startswith('.') for part in name.parts)
+        if hidden or not path.is_file() or path.resolve().is_relative_to(without):
+            continue
+        (files if path.suffix.lower() in FORMATS else skipped).append(name)
+    if not files:
+        raise UserError(
+            f'{folder} contains no images and {len(skipped)} other files: expected files that end '
+            f'in {", ".join(FORMATS)}'
+        )
+    return Images(folder, tuple(files), tuple(skipped))
+
+
+def read_image(file: Path) -> np.ndarray:
+    """Read an image as OpenCV orders its channels, (H, W, 3) uint8, BGR.
+
+    Raises:
+        UserError: as :func:`read_rgb`.
+    """
+    return read_rgb(file)[..., ::-1].copy()
+
+
+def drawn_name(name: Path) -> Path:
+    """File name of the drawn picture: that of the image if its format can be written."""
+    if name.suffix.lower() in FORMATS:
+        return name
+    return name.with_name(fitted_name(f'{name.name}.png'))
+
+
+def encode_image(image: np.ndarray, suffix: str) -> bytes:
+    """Encode an image, (H, W, 3) uint8, BGR, for a file with a suffix such as '.jpg'.
+
+    Pillow raises a ValueError or OSError if the image is too large for the format.
+    """
+    buffer = io.BytesIO()
+    Image.fromarray(image[..., ::-1].copy()).save(buffer, FORMATS[suffix.lower()], quality=_QUALITY)
+    return buffer.getvalue()
 
 
 def size_as_read(path: Path) -> tuple[int, int] | None:

@@ -17,8 +17,7 @@ class Host:
 
     Attributes:
         package: Its name for pip; `provider` returns its fork's where that is installed.
-        task: Task of its models, and name of the file in ``inference`` that implements it.
-        predictor: The class in that file.
+        task: Task of its models.
         dump: The registered evaluator that writes predictions into a file.
         draws: Our registered hook that draws predictions; None if the library's hook suffices.
         to_rgb: The setting of its image preprocessors that converts BGR to RGB.
@@ -26,18 +25,15 @@ class Host:
 
     package: str
     task: str
-    predictor: str
     dump: str
     draws: str | None = None
     to_rgb: str = 'bgr_to_rgb'
 
 
 HOSTS = {
-    'mmdet': Host('mmdet', 'detection', 'Detector', 'DumpDetResults'),
-    'mmseg': Host('mmsegmentation', 'segmentation', 'Segmenter', 'DumpMaps', 'DrawMapsHook'),
-    'mmpretrain': Host(
-        'mmpretrain', 'classification', 'Classifier', 'DumpResults', 'DrawLabelsHook', 'to_rgb'
-    ),
+    'mmdet': Host('mmdet', 'detection', 'DumpDetResults'),
+    'mmseg': Host('mmsegmentation', 'segmentation', 'DumpMaps', 'DrawMapsHook'),
+    'mmpretrain': Host('mmpretrain', 'classification', 'DumpResults', 'DrawLabelsHook', 'to_rgb'),
 }
 """Hosts by the default scope of their configs, which is also their import name."""
 

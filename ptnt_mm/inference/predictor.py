@@ -1,6 +1,5 @@
 """Base class of the predictors of all hosts, and the functions that load them."""
 
-import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
@@ -18,10 +17,10 @@ from torch import nn
 
 from ptnt_mm.deploy import Deployed, Detections
 from ptnt_mm.engine.build import build_model, explained_building
+from ptnt_mm.engine.classes import class_name, find_classes
 from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.hosts import HOSTS, import_host
 from ptnt_mm.engine.loading import load_whole
-from ptnt_mm.inference.classes import class_name, find_classes
 from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.errors import UserError
 
@@ -100,13 +99,11 @@ def load_predictor(
         raise UserError(f'{name} has default_scope={scope!r}: expected one of {", ".join(HOSTS)}')
     model = revert_sync_batchnorm(build_model(config, name)).eval()
     init_default_scope(scope)
-    host = HOSTS[scope]
-    # A module of this package, which imports the host library.
-    module = importlib.import_module(f'{__package__}.{host.task}')
+    predictor_class, _ = _classes(HOSTS[scope].task)
     with explained_building(name):
         meta = load_whole(model, checkpoint) if checkpoint else {}
         dataset_meta = find_classes(meta, config, model)
-        predictor = getattr(module, host.predictor)(model, config, dataset_meta, score_thr)
+        predictor = predictor_class(model, config, dataset_meta, score_thr)
     move(model, device or get_device())
     return predictor
 
@@ -124,11 +121,28 @@ def load_exported(file: Path, score_thr: float | None = None) -> Predictor:
         raise UserError(f'{file} contains only backbone and neck: it returns no boxes or classes')
     import_host(scope)
     init_default_scope(scope)
-    module = importlib.import_module(f'{__package__}.{task}')
+    _, exported_class = _classes(task)
     meta = dict(classes=None, palette='random')
     if names is not None:
         meta = dict(classes=tuple(names), palette=class_colours(len(names)))
-    return getattr(module, f'Exported{HOSTS[scope].predictor}')(deployed, meta, score_thr)
+    return exported_class(deployed, meta, score_thr)
+
+
+def _classes(task: str) -> tuple[type[Predictor], type[Predictor] | None]:
+    """The predictors of a task, of a model and of an exported file. Imports the task's host."""
+    match task:
+        case 'detection':
+            from ptnt_mm.inference.detection import Detector, ExportedDetector
+
+            return Detector, ExportedDetector
+        case 'segmentation':
+            from ptnt_mm.inference.segmentation import ExportedSegmenter, Segmenter
+
+            return Segmenter, ExportedSegmenter
+        case 'classification':
+            from ptnt_mm.inference.classification import Classifier
+
+            return Classifier, None
 
 
 def fill_sample(sample: Any, found: Detections | np.ndarray) -> Any:

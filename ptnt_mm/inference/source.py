@@ -7,7 +7,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 
-from ptnt_mm.inference.images import Images, drawn_name, encode_image, find_images, read_image
+from ptnt_mm.data.image_files import Images, drawn_name, encode_image, find_images, read_image
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.inference.results import Results
 from ptnt_mm.inference.video import VIDEO_SUFFIXES, Movie, Video, Window, open_video

@@ -12,8 +12,8 @@ import pytest
 from ptnt_mm.api import training
 from ptnt_mm.cli import commands, export, train
 from ptnt_mm.cli.commands import COMMANDS, command_line
+from ptnt_mm.engine.experiment_log import BACKENDS
 from ptnt_mm.export.formats import FORMATS
-from ptnt_mm.inference.experiment_log import BACKENDS
 
 TOOLS = Path(__file__).parents[2] / 'tools'
 

@@ -11,9 +11,9 @@ from configs.models import build
 import ptnt_mm
 from ptnt_mm.api import visualize
 from ptnt_mm.checkpoints.refusal import CheckpointError
+from ptnt_mm.data.image_files import encode_image
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.inference import network_page
-from ptnt_mm.inference.images import encode_image
 from ptnt_mm.inference.network import Network, load_network
 from ptnt_mm.inference.page_sections import SECTIONS
 from ptnt_mm.utils.errors import UserError

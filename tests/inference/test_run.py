@@ -13,7 +13,7 @@ from PIL import Image
 
 from ptnt_mm.api import inferring
 from ptnt_mm.cli import infer as infer_command
-from ptnt_mm.inference.images import read_image
+from ptnt_mm.data.image_files import read_image
 from ptnt_mm.inference.video import open_video
 
 from .samples import photograph

@@ -5,12 +5,11 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from inference.samples import photograph
 from PIL import Image
 
-from ptnt_mm.inference.images import drawn_name, encode_image, find_images, read_image
+from ptnt_mm.data.image_files import drawn_name, encode_image, find_images, read_image
 from ptnt_mm.utils.errors import UserError
-
-from .samples import photograph
 
 PIXELS = photograph(12, 20)
 

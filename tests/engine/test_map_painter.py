@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ptnt_mm.inference.classes import paint_map
+from ptnt_mm.engine.classes import paint_map
 from ptnt_mm.utils.colours import class_colours
 
 IMAGE = np.full((8, 8, 3), 100, np.uint8)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from mmengine.config import Config
 
-from ptnt_mm.inference.evaluation import DumpMaps, draw_predictions, dump_predictions
+from ptnt_mm.engine.evaluation_outputs import DumpMaps, draw_predictions, dump_predictions
 from ptnt_mm.utils.errors import UserError
 
 

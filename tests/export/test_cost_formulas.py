@@ -5,7 +5,7 @@ from math import prod
 import pytest
 from torch import nn
 
-from ptnt_mm.engine.complexity import measure_complexity
+from ptnt_mm.export.complexity import measure_complexity
 from ptnt_mm.models import TNT
 from ptnt_mm.models.archs import PLAIN_PATCH
 from ptnt_mm.models.layers.position import PEG

@@ -5,7 +5,7 @@ from mmengine.config import Config
 from mmengine.registry import init_default_scope
 from torch import nn
 
-from ptnt_mm.inference.classes import find_classes
+from ptnt_mm.engine.classes import find_classes
 from ptnt_mm.utils.colours import PALETTE, class_colours
 
 pytest.importorskip('mmdet')

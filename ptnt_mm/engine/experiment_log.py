@@ -10,8 +10,8 @@ from typing import Any
 from mmengine.config import Config
 from mmengine.hooks import Hook
 
-from ptnt_mm.inference.classes import write_labels
-from ptnt_mm.inference.images import read_image
+from ptnt_mm.data.image_files import read_image
+from ptnt_mm.engine.classes import write_labels
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
 
