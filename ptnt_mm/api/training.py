@@ -25,12 +25,10 @@ from ptnt_mm.engine.starting_weights import changes, choose_start
 from ptnt_mm.engine.work_dir import (
     RemoveHook,
     choose_work_dir,
-    earlier_run,
     latest_checkpoint,
     locked,
     require_fresh,
 )
-from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
 
 
@@ -76,14 +74,14 @@ def train(
             require_accelerator('mixed precision (--amp, AmpOptimWrapper)')
         start = choose_start(config, work_dir, pretrained, resume, seed)
         check_data_files(config, ('train', 'val'))
+        hooks = [RemoveHook(work_dir, start.weights)] if overwrite else []
         if is_first and not overwrite and resume is None:
             require_fresh(work_dir)
-        leftovers = _leftovers(work_dir, start.weights) if overwrite else []
         # Once is enough, and large annotation files take a while.
         warnings = check_before_training(config) if is_first else []
         runner = build_runner(config, start.checkpoint)
         require_same_start(start.checkpoint)
-        runner.register_hook(RemoveHook(leftovers))
+        runner.register_custom_hooks(hooks)
         warnings += [f'Since the checkpoint {line}' for line in changes(start.stored, runner.cfg)]
         for line in warnings:
             runner.logger.warning(line)
@@ -118,14 +116,6 @@ def _how_to_continue(
     if launcher != 'none':
         starter = '(your launcher) -m ptnt_mm' if starter == 'ptnt' else '(your launcher)'
     return f'{kept}; continue with\n    {starter} {shlex.join([*words, "--resume"])}'
-
-
-def _leftovers(work_dir: Path, weights: str | None) -> list[Path]:
-    """Output of an earlier run, to be deleted when training begins."""
-    leftovers = earlier_run(work_dir)
-    if weights is not None and Path(weights).resolve() in [path.resolve() for path in leftovers]:
-        raise UserError(f'--overwrite would remove {weights}, which training starts from: move it')
-    return leftovers
 
 
 def _log_opening(

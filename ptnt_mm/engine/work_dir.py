@@ -191,13 +191,6 @@ def _pointed_at(work_dir: Path) -> str:
         return ''
 
 
-def earlier_run(work_dir: Path) -> list[Path]:
-    """An earlier run's checkpoints and logs."""
-    folders = (path for path in work_dir.glob('*') if path.is_dir())
-    logs = [path for path in folders if _TIMESTAMP.fullmatch(path.name)]
-    return [*_checkpoints(work_dir), *work_dir.glob('last_checkpoint'), *logs]
-
-
 def require_fresh(work_dir: Path) -> None:
     """Raise a UserError if the folder contains checkpoints of an earlier run."""
     # A `filename_tmpl` or an `out_dir` may hide them, but MMEngine's pointer is always here.
@@ -210,15 +203,29 @@ def require_fresh(work_dir: Path) -> None:
 
 
 class RemoveHook(Hook):
-    """Delete files and folders when training begins, after everything was built and loaded."""
+    """Delete an earlier run's checkpoints and logs, after everything was built and loaded.
 
-    def __init__(self, paths: list[Path]):
-        self.paths = paths
+    Args:
+        work_dir: What it contains now is deleted when training begins.
+        weights: The file or address that training starts from, if any.
+
+    Raises:
+        UserError: if the weights would be deleted.
+    """
+
+    def __init__(self, work_dir: Path, weights: str | None):
+        folders = (path for path in work_dir.glob('*') if path.is_dir())
+        logs = [path for path in folders if _TIMESTAMP.fullmatch(path.name)]
+        self._paths = [*_checkpoints(work_dir), *work_dir.glob('last_checkpoint'), *logs]
+        if weights is not None and Path(weights).resolve() in [p.resolve() for p in self._paths]:
+            raise UserError(
+                f'--overwrite would remove {weights}, which training starts from: move it'
+            )
 
     @master_only
     def before_train(self, runner: Runner) -> None:
         """Remove them."""
-        for path in self.paths:
+        for path in self._paths:
             is_folder = path.is_dir() and not path.is_symlink()
             shutil.rmtree(path) if is_folder else path.unlink(missing_ok=True)
 

@@ -14,7 +14,6 @@ from mmengine.config import Config
 from ptnt_mm.engine.work_dir import (
     RemoveHook,
     choose_work_dir,
-    earlier_run,
     latest_checkpoint,
     read_latest_checkpoint,
     require_fresh,
@@ -173,7 +172,7 @@ def test_a_link_to_a_folder_is_removed_and_the_folder_kept(tmp_path: Path):
     kept.mkdir()
     link.parent.mkdir()
     link.symlink_to(kept)
-    RemoveHook(earlier_run(link.parent)).before_train(runner=None)
+    RemoveHook(link.parent, weights=None).before_train(runner=None)
     assert kept.is_dir() and not link.is_symlink()
 
 
@@ -184,7 +183,6 @@ def test_iterations_are_steps_too(tmp_path: Path):
     assert latest_checkpoint(tmp_path) == tmp_path / 'iter_10000.pth'
     with pytest.raises(UserError, match=r'\(iter_10000\.pth\)'):
         require_fresh(tmp_path)
-    assert len(earlier_run(tmp_path)) == 3
     (tmp_path / 'iter_10000.pth').write_bytes(b'cut off')
     assert latest_checkpoint(tmp_path) == tmp_path / 'iter_9000.pth'
 
@@ -194,7 +192,7 @@ def test_removing_an_earlier_run_leaves_all_else(tmp_path: Path):
     for name in ('notes.txt', 'mine.pth'):
         (tmp_path / name).touch()
     (tmp_path / 'predictions').mkdir()
-    hook = RemoveHook(earlier_run(tmp_path))
+    hook = RemoveHook(tmp_path, weights=None)
     assert (tmp_path / 'epoch_2.pth').exists()
     hook.before_train(runner=None)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
@@ -203,6 +201,12 @@ def test_removing_an_earlier_run_leaves_all_else(tmp_path: Path):
         'predictions',
     ]
     require_fresh(tmp_path)
+
+
+def test_what_a_run_starts_from_is_not_removed(tmp_path: Path):
+    _run(tmp_path, 'epoch_2.pth')
+    with pytest.raises(UserError, match=r'would remove .*epoch_2\.pth'):
+        RemoveHook(tmp_path, weights=str(tmp_path / 'epoch_2.pth'))
 
 
 def test_a_work_dir_that_cannot_be_made(tmp_path: Path):
