@@ -1,16 +1,20 @@
 # Semantic FPN with PyramidTNT-Ti on the demo set, from random weights: minutes on two CPU cores.
 # A demonstration, not a benchmark: narrow heads, small images, short schedule.
 _base_ = [
-    '_base_/models/semantic_fpn_native_narrow.py',
+    '_base_/models/semantic_fpn_ptnt_ti.py',
     '_base_/datasets/demo_segmentation.py',
     '_base_/schedules/adamw_40k.py',
     '_base_/default_runtime_mmseg.py',
 ]
 
+width = 64
+# With a single process, there is nothing to synchronise.
+norm_cfg = dict(type='BN')
+_base_.model.neck[1].out_channels = width
 model = dict(
     data_preprocessor=dict(size=(192, 192)),
-    backbone=dict(drop_path_rate=0.0, norm_cfg=dict(type='GN', num_groups=5)),
-    decode_head=dict(num_classes=5),
+    backbone=dict(drop_path_rate=0.0),
+    decode_head=dict(in_channels=[width] * 4, channels=width, num_classes=5, norm_cfg=norm_cfg),
     test_cfg=dict(crop_size=(192, 192), stride=(128, 128)),
 )
 
