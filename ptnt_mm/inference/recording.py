@@ -14,7 +14,7 @@ from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.models.layers.attention import Attention, Position
 from ptnt_mm.models.layers.biased_attention import attention_weights
 from ptnt_mm.models.layers.block import NestedBlock, OuterBlock
-from ptnt_mm.models.layers.position import Factors
+from ptnt_mm.models.layers.relative_position import Factors
 from ptnt_mm.models.layers.shapes import Grid, reduced, tokens_to_map, words_to_map
 from ptnt_mm.models.layers.stage import Stage
 from ptnt_mm.models.plain import PlainBackbone

@@ -5,7 +5,7 @@ from mmdet.registry import MODELS
 from mmdet.structures import SampleList
 from torch import Tensor
 
-from ptnt_mm.models.layers.position import MaskedPEG
+from ptnt_mm.models.layers.peg import MaskedPEG
 from ptnt_mm.models.layers.shapes import Grid
 
 

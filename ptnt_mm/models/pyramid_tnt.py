@@ -24,11 +24,8 @@ from ptnt_mm.models.layers.block import BlockOptions
 from ptnt_mm.models.layers.drop import drop_path_rates
 from ptnt_mm.models.layers.init import init_weights
 from ptnt_mm.models.layers.norm import is_batch_norm
-from ptnt_mm.models.layers.position import (
-    POSITIONS,
-    RELATIVE_POSITIONS,
-    NoRelativePosition,
-)
+from ptnt_mm.models.layers.position import POSITIONS
+from ptnt_mm.models.layers.relative_position import RELATIVE_POSITIONS, NoRelativePosition
 from ptnt_mm.models.layers.shapes import WORDS, Grid, tokens_to_contiguous_map
 from ptnt_mm.models.layers.stage import Stage
 from ptnt_mm.models.layers.stem import Stem
@@ -59,7 +56,7 @@ class PyramidTNT(Backbone):
             can also give options. A PEG follows the first block of every stage by default;
             ``blocks`` counts within each stage (ours; as arXiv 2104.13840).
         relative_position: How relative position tables are resized to another grid: 'grid',
-            'flat' or 'none' (see ``layers/position.py``). No effect without such tables.
+            'flat' or 'none' (see ``layers/relative_position.py``). No effect without such tables.
         attention: 'fused', or 'eager' for the published form, which stores every logit.
         mlp_ratio: Hidden width of an MLP as a multiple of the token's width.
         with_se: Whether outer MLPs have squeeze and excitation; no published variant does.

@@ -8,7 +8,7 @@ from torch import nn
 from ptnt_mm.export.complexity import measure_complexity
 from ptnt_mm.models import TNT
 from ptnt_mm.models.archs import PLAIN_PATCH
-from ptnt_mm.models.layers.position import PEG
+from ptnt_mm.models.layers.peg import PEG
 from ptnt_mm.models.layers.shapes import reduced
 
 from .cost_formulas import peg, separable_peg, tnt_block, transformer_block

@@ -12,7 +12,7 @@ from torch.torch_version import TorchVersion
 
 from ptnt_mm.models import CPVT, TNT, PyramidTNT, TransposedConvNeck
 from ptnt_mm.models.layers.biased_attention import fold
-from ptnt_mm.models.layers.position import Factors
+from ptnt_mm.models.layers.relative_position import Factors
 
 from . import golden
 

@@ -5,7 +5,7 @@ import torch
 from mmengine.registry import MODELS, DefaultScope
 
 from ptnt_mm import get_config
-from ptnt_mm.models.layers.position import MaskedPEG
+from ptnt_mm.models.layers.peg import MaskedPEG
 
 from . import golden
 

@@ -13,12 +13,12 @@ from torch import nn
 from ptnt_mm.checkpoints.read import cache_path, read_checkpoint
 from ptnt_mm.models import CPVT, TNT, PyramidTNT, PyramidTNTClassifier, weight_names
 from ptnt_mm.models.identity import identify, looks_like
-from ptnt_mm.models.layers.position import (
+from ptnt_mm.models.layers.relative_position import (
     RELATIVE_POSITIONS,
     GridRelativePosition,
-    resize_grid,
     resize_relative,
 )
+from ptnt_mm.models.layers.tables import resize_grid
 from ptnt_mm.models.pretrained import (
     CheckpointError,
     adapt,

@@ -11,7 +11,7 @@ from torch import nn
 from ptnt_mm.models import TNT
 from ptnt_mm.models.archs import TNT_ARCHS
 from ptnt_mm.models.identity import looks_like
-from ptnt_mm.models.layers.position import resize_grid
+from ptnt_mm.models.layers.tables import resize_grid
 from ptnt_mm.models.pretrained import CheckpointError, load_pretrained
 
 from . import golden

@@ -11,7 +11,7 @@ from ptnt_mm.models.layers.biased_attention import (
     explicit_attention,
     is_captured_for_export,
 )
-from ptnt_mm.models.layers.position import Factors, RelativePosition
+from ptnt_mm.models.layers.relative_position import Factors, RelativePosition
 from ptnt_mm.models.layers.shapes import Grid, crop, map_to_tokens, reduced, tokens_to_map
 
 Position = Tensor | Factors | None

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from ptnt_mm.models.layers.position import Factors
+from ptnt_mm.models.layers.relative_position import Factors
 
 SLICE_LOGITS = 2**22
 """Logits of one slice (measured, see ``docs/performance.md``)."""

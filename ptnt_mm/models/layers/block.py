@@ -111,7 +111,7 @@ class OuterBlock(nn.Module):
         sr_ratio: Side of the windows that outer keys are averaged over, in tokens.
         drop_path: Rate of dropping a residual branch.
         options: Options that all blocks of a backbone share.
-        peg: Position encoding generator after the block, see ``position.py``.
+        peg: Position encoding generator after the block, see ``peg.py``.
     """
 
     def __init__(
@@ -188,7 +188,7 @@ class NestedBlock(OuterBlock):
         sr_ratio: Side of the windows that outer keys are averaged over, in tokens.
         drop_path: Rate of dropping a residual branch.
         options: Options that all blocks of a backbone share.
-        peg: Position encoding generator after the block, see ``position.py``.
+        peg: Position encoding generator after the block, see ``peg.py``.
     """
 
     def __init__(

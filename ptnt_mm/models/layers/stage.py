@@ -5,7 +5,8 @@ from functools import partial
 from torch import Tensor, nn
 
 from ptnt_mm.models.layers.block import BlockOptions, NestedBlock, OuterBlock, run_block
-from ptnt_mm.models.layers.position import PEG, RelativePosition
+from ptnt_mm.models.layers.peg import PEG
+from ptnt_mm.models.layers.relative_position import RelativePosition
 from ptnt_mm.models.layers.shapes import Grid, reduced
 
 
@@ -21,7 +22,7 @@ class Stage(nn.Module):
         sr_ratio: Side of the windows that outer keys are averaged over, in tokens.
         drop_paths: Rate of dropping a residual branch, for each block.
         pretrain_hw: Grid that the position table belongs to, in tokens.
-        relative_position: How the table is resized, a class of ``position.py``.
+        relative_position: How the table is resized, a class of ``relative_position.py``.
         pegs: Position encoding generators by the block that they follow, -1 for the stage's input.
         options: Options that all blocks of a backbone share.
         with_cp: Recompute each block in the backward pass instead of keeping its activations.

@@ -13,7 +13,7 @@ from ptnt_mm.models.layers.attention import (
     InnerAttention,
     OuterAttention,
 )
-from ptnt_mm.models.layers.position import FlatRelativePosition, GridRelativePosition
+from ptnt_mm.models.layers.relative_position import FlatRelativePosition, GridRelativePosition
 
 from .. import golden
 

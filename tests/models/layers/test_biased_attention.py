@@ -14,7 +14,7 @@ from ptnt_mm.models.layers.biased_attention import (
     runs_slicewise,
     slicewise,
 )
-from ptnt_mm.models.layers.position import Factors
+from ptnt_mm.models.layers.relative_position import Factors
 
 HEADS, WIDTH = 3, 5
 

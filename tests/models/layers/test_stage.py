@@ -4,7 +4,7 @@ from torch import Tensor
 
 from ptnt_mm.models.layers.attention import EagerOuterAttention, FusedOuterAttention
 from ptnt_mm.models.layers.block import BlockOptions, NestedBlock
-from ptnt_mm.models.layers.position import (
+from ptnt_mm.models.layers.relative_position import (
     FlatRelativePosition,
     GridRelativePosition,
     NoRelativePosition,

@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from ptnt_mm.models.layers.position import (
+from ptnt_mm.models.layers.relative_position import (
     FlatRelativePosition,
     GridRelativePosition,
-    resize_grid,
     resize_relative,
 )
+from ptnt_mm.models.layers.tables import resize_grid
 
 NATIVE = (6, 6)
 KEYS = (3, 3)
