@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 
 from ptnt_mm.deploy.export_info import KEY, ExportInfo, with_export_info
-from ptnt_mm.export.end_to_end import INPUTS, EndToEndModel, keep_sizes_symbolic
+from ptnt_mm.export.dynamic_sizes import keep_sizes_symbolic
+from ptnt_mm.export.end_to_end import INPUTS, EndToEndModel
 from ptnt_mm.utils.atomic_files import sha256, write_whole
 from ptnt_mm.utils.errors import UserError
 

@@ -6,8 +6,8 @@ import torch
 from torch.nn import functional as F  # noqa: N812
 
 from ptnt_mm.export.comparison import Differences, compare, sizes_to_check
+from ptnt_mm.export.dynamic_sizes import AveragePool
 from ptnt_mm.export.end_to_end import (
-    AveragePool,
     DenseDetector,
     EndToEndModel,
     EndToEndSegmenter,
