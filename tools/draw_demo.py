@@ -10,6 +10,7 @@ from ptnt_mm.demo.confusion import draw_confusion
 from ptnt_mm.demo.contact_sheet import draw_detections, draw_maps
 from ptnt_mm.demo.dataset import PALETTE
 from ptnt_mm.demo.scenes import CLASSES
+from ptnt_mm.utils.errors import UserError
 from ptnt_mm.visualization.curves import draw_curves
 from ptnt_mm.visualization.figures import fractions
 
@@ -36,11 +37,9 @@ def main(words: list[str] | None = None) -> int:
 
 
 def draw_figures(args: argparse.Namespace) -> None:
-    """Draw the figures and print their paths.
-
-    Raises:
-        UserError: if there is nothing to draw, or a figure cannot be written.
-    """
+    """Draw the figures and print their paths, or raise a UserError about a missing file."""
+    if args.results is not None and not args.results.exists():
+        raise UserError(f'--results {args.results}: there is no such file or folder')
     print(f'Curves: {draw_curves(args.work_dir, args.work_dir / "curves.png")}')
     if args.results is None:
         return
