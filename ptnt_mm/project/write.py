@@ -12,7 +12,11 @@ from ptnt_mm.project.recipe import Recipe
 LABELS = 'labels'
 """The folder of the labels in a project."""
 
+CLASSES = f'{LABELS}/classes.py'
+"""The names of many classes, which the config inherits."""
+
 _HOSTS = dict(detection='mmdet', instance='mmdet', semantic='mmseg', classification='mmpretrain')
+_LONGEST = 300  # characters of names in the config
 _FIGURES = ('size', 'crop', 'batch_size', 'epochs', 'lr')
 _LOADED = dict(detection=2, instance=2, semantic=2, classification=1)
 """The loading steps of a training pipeline; augmentation follows."""
@@ -33,6 +37,13 @@ def bases(facts: Facts, recipe: Recipe) -> list[str]:
     ]
 
 
+def classes_text(facts: Facts) -> str | None:
+    """The content of ``CLASSES``; None if the config has room for the names of the classes."""
+    if len(literal(facts.classes)) <= _LONGEST:
+        return None
+    return '\n'.join(['classes = (', *(f'    {literal(name)},' for name in facts.classes), ')\n'])
+
+
 def config_text(facts: Facts, recipe: Recipe, data: Path, opening: list[str]) -> str:
     """The config of a project, at most 40 lines.
 
@@ -44,12 +55,13 @@ def config_text(facts: Facts, recipe: Recipe, data: Path, opening: list[str]) ->
     """
     lines = list(map(comment_line, opening))
     lines += ['_base_ = [']
-    model, *others = map(repr, bases(facts, recipe))
+    in_config = classes_text(facts) is None
+    model, *others = map(repr, bases(facts, recipe) + [CLASSES] * (not in_config))
     lines += [f'    {model},{comment(recipe["model"].because)}', f'    {", ".join(others)},']
     lines += [']']
     lines += [f'images = {literal(str(data))}', f"labels = '{{{{ fileDirname }}}}/{LABELS}'"]
     lines += [f"work_dir = '{{{{ fileDirname }}}}/{PROJECT_WORK_DIR}'"]
-    lines += [f'classes = {literal(facts.classes)}']
+    lines += [f'classes = {literal(facts.classes) if in_config else "_base_.classes"}']
     lines += _figures(recipe)
     lines += model_lines(facts, recipe)
     lines += _pipelines(facts, recipe)

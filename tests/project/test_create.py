@@ -56,6 +56,20 @@ def test_a_project_passes_the_check_and_the_data_is_not_touched(tmp_path: Path, 
     assert files_of(data) == before
 
 
+def test_many_classes_are_in_a_file_of_their_own(untried, tmp_path: Path):
+    data = made.coco(tmp_path / 'data')
+    file = next(data.rglob('*.json'))
+    content = json.loads(file.read_text())
+    more = [dict(id=100 + i, name=f"a '{{{{ name }}}}' with braces {i}") for i in range(80)]
+    file.write_text(json.dumps(content | dict(categories=content['categories'] + more)))
+    file = create_project(data, tmp_path / 'project')
+    assert max(map(len, file.read_text().splitlines())) < 300
+    config = Config.fromfile(file)
+    names = config.train_dataloader.dataset.metainfo.classes
+    assert names == config.classes and names[-80:] == tuple(one['name'] for one in more)
+    assert config.model.bbox_head.num_classes == len(names)
+
+
 @pytest.mark.parametrize('backbone', ['resnet18', 'pvtv2_b0', 'tnt_s'])
 def test_other_backbones_are_wired_by_their_maps(
     untried, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backbone: str
