@@ -26,8 +26,8 @@ def new_parser() -> Parser:
     parser.add_argument('folder', type=Path, help='the project to create: a config and labels')
     parser.add_argument(
         '--format',
-        help='coco, voc, yolo, cvat, labelme, object-masks, class-masks or folders; by default '
-        'recognised',
+        help='coco, voc, yolo, cvat, labelme, object-masks, class-masks, numbered-masks or '
+        'folders; by default recognised',
     )
     parser.add_argument(
         '--task',

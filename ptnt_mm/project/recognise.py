@@ -8,6 +8,7 @@ from ptnt_mm.project.formats import (
     coco,
     cvat,
     labelme,
+    numbered_masks,
     object_masks,
     voc,
     yolo,
@@ -20,7 +21,17 @@ from ptnt_mm.utils.text import printable, unknown_name
 
 FORMATS = tuple(
     module.FORMAT
-    for module in (coco, voc, yolo, cvat, labelme, object_masks, class_masks, class_folders)
+    for module in (
+        coco,
+        voc,
+        yolo,
+        cvat,
+        labelme,
+        object_masks,
+        class_masks,
+        numbered_masks,
+        class_folders,
+    )
 )
 """Formats with the clearest signs first; class folders match when nothing else does."""
 
@@ -65,7 +76,7 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
     found = [(form, why) for form in FORMATS if (why := form.find(tree))]
     chosen = next(((form, why) for form, why in found if form in fit), None)
     if chosen is None:
-        looked = '\n'.join(f'    {form.name:<13} {form.looks_for}' for form in fit)
+        looked = '\n'.join(f'    {form.name:<14} {form.looks_for}' for form in fit)
         raise UserError(
             f'{tree.root} contains no labels in a supported format. It has {tree.overview()}. '
             f'Looked for:\n{looked}{_instead(found)}\ndocs/data.md shows each layout'
@@ -111,6 +122,6 @@ def summary(labels: Labels) -> list[str]:
 
 def _instead(found: list[tuple[Format, str]]) -> str:
     seen = ''.join(
-        f'\n    {form.name:<13} {why}, for {", ".join(form.tasks)}' for form, why in found
+        f'\n    {form.name:<14} {why}, for {", ".join(form.tasks)}' for form, why in found
     )
     return f'\nFound instead:{seen}' if found else ''

@@ -282,6 +282,14 @@ _OBJECT_MASKS: dict[str, Spoil] = {
     ),
 }
 
+_NUMBERED_MASKS: dict[str, Spoil] = {
+    'mask cut': partial(replace, 'masks/*.tif', b'II*\0'),
+    'mask empty': partial(replace, 'masks/*.tif', b''),
+    'mask missing': partial(remove, 'masks/im3.tif'),
+    'image missing': partial(remove, 'images/im3.tif'),
+    'image cut': partial(replace, 'images/*.tif', b'II*\0'),
+}
+
 _FOLDERS: dict[str, Spoil] = {
     'image cut': partial(replace, '*.png', b'\x89PNG\r\n'),
     'image in no class': partial(copy_as, '*.png', 'loose.png'),
@@ -295,6 +303,7 @@ PLANTED = [
     *((made.cvat_shapes, name, spoil) for name, spoil in _CVAT.items()),
     *((made.labelme, name, spoil) for name, spoil in _LABELME.items()),
     *((made.class_masks, name, spoil) for name, spoil in _MASKS.items()),
+    *((made.numbered_masks, name, spoil) for name, spoil in _NUMBERED_MASKS.items()),
     *((made.object_masks, name, spoil) for name, spoil in _OBJECT_MASKS.items()),
     *((made.class_folders, name, spoil) for name, spoil in _FOLDERS.items()),
 ]

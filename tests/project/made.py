@@ -315,6 +315,18 @@ def class_masks(root: Path) -> Path:
     return root
 
 
+def numbered_masks(root: Path) -> Path:
+    """As for Cellpose and StarDist: 16 bits, a number for each object."""
+    draw_all(root / 'images', '.tif')
+    (root / 'masks').mkdir()
+    for i in range(COUNT):
+        pixels = np.zeros(SIZE[::-1], np.uint16)
+        for number, (_, (left, top, right, bottom)) in enumerate(boxes_of(i), start=255):
+            pixels[top:bottom, left:right] = number
+        Image.fromarray(pixels).save(root / 'masks' / f'im{i}.tif')
+    return root
+
+
 def colour_masks(root: Path) -> Path:
     """CamVid: colours, a table, and folders of splits."""
     colours = np.array([(0, 0, 0), (64, 0, 128), (0, 0, 255)], np.uint8)
@@ -336,7 +348,7 @@ def class_folders(root: Path) -> Path:
 
 BOXES: tuple[Callable[[Path], Path], ...] = (
     *(coco, voc, voc_beside, yolo, yolo_roboflow, yolo_lists, darknet, yolo_polygons, cvat),
-    *(cvat_shapes, labelme, roboflow_coco, label_studio, object_masks),
+    *(cvat_shapes, labelme, roboflow_coco, label_studio, object_masks, numbered_masks),
 )
 """The data sets with the objects of :func:`boxes_of`."""
 

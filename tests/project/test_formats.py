@@ -32,6 +32,7 @@ FORMATS = {
     made.roboflow_coco: 'coco',
     made.label_studio: 'coco',
     made.object_masks: 'object-masks',
+    made.numbered_masks: 'numbered-masks',
     made.class_masks: 'class-masks',
     made.colour_masks: 'class-masks',
     made.class_folders: 'folders',
@@ -64,7 +65,8 @@ def test_boxes_are_those_that_were_written(tmp_path: Path, make):
         for box, other in zip(found, sorted(wanted), strict=True):
             assert box == pytest.approx(other, abs=0.5001)
         names = {one.label for one in image.objects}
-        assert names == ({'object'} if make is made.object_masks else set(made.NAMES))
+        unnamed = make in (made.object_masks, made.numbered_masks)
+        assert names == ({'object'} if unnamed else set(made.NAMES))
 
 
 @pytest.mark.parametrize(
@@ -124,6 +126,13 @@ def test_polygons_and_masks_are_kept(tmp_path: Path):
         labels = read(make(tmp_path / make.__name__))
         assert labels.has_masks(), make.__name__
     assert not read(made.yolo(tmp_path / 'boxes')).has_masks()
+
+
+def test_small_numbers_are_classes_unless_objects_are_asked_for(tmp_path: Path):
+    tree = Tree(made.class_masks(tmp_path))
+    assert any('if each number is one object' in line for line in recognise(tree).others)
+    labels = read_labels(tree, recognise(tree, 'numbered-masks'))
+    assert labels.has_masks() and {len(image.objects) for image in labels.images} == {2}
 
 
 def test_the_group_of_roboflow_is_no_class(tmp_path: Path):

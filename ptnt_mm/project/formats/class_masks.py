@@ -1,8 +1,12 @@
 """Class masks: indices, palettes, colours with a table, or black and white."""
 
 import re
+from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
+
+from PIL import Image
 
 from ptnt_mm.data.class_masks import IGNORED
 from ptnt_mm.project.formats.format import Collector, Format
@@ -10,6 +14,7 @@ from ptnt_mm.project.formats.voc import image_sets, splits_of
 from ptnt_mm.project.labels import Labels
 from ptnt_mm.project.mask_values import Table, read_table, shown_value, values_of
 from ptnt_mm.project.tree import Tree
+from ptnt_mm.utils.decoding import DECODERS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import first_few
@@ -27,8 +32,8 @@ _ENDING = re.compile(
 
 
 def _find(tree: Tree) -> str:
-    pairs, _ = _pairs(tree)
-    if not pairs:
+    pairs, _ = find_pairs(tree)
+    if not pairs or has_large_numbers(pairs):
         return ''
     image, mask = next(iter(pairs.items()))
     example = f'{tree.relative(image)} and {tree.relative(mask)}'
@@ -38,12 +43,7 @@ def _find(tree: Tree) -> str:
 def _read(tree: Tree) -> Labels:
     collector = Collector(tree)
     labels = collector.labels
-    pairs, labels.aside = _pairs(tree)
-    stems = {_stem(image) for image in tree.images if image not in labels.aside}
-    for mask in sorted(labels.aside - set(pairs.values())):
-        # Cityscapes has several masks for an image.
-        if not any(_stem(mask).startswith(stem) for stem in stems):
-            labels.report(mask, 'masks without an image')
+    pairs = set_masks_aside(tree, labels)
     splits: dict[str, str | None] = {}
     for files in image_sets(tree, 'Segmentation').values():
         splits |= splits_of(files, labels)
@@ -100,7 +100,27 @@ def _classes(
     return names, {value: index for index, value in enumerate(indices)}
 
 
-def _pairs(tree: Tree) -> tuple[dict[Path, Path], set[Path]]:
+def has_large_numbers(pairs: dict[Path, Path]) -> bool:
+    """Whether masks have numbers above 255, as object numbers may be, and classes never are."""
+    for mask in islice(pairs.values(), 20):
+        with suppress(Exception), Image.open(mask, formats=DECODERS) as stored:  # of any kind
+            if stored.mode.startswith('I') and stored.getextrema()[1] > IGNORED:
+                return True
+    return False
+
+
+def set_masks_aside(tree: Tree, labels: Labels) -> dict[Path, Path]:
+    """The mask of each image; masks are no images, and those without an image are reported."""
+    pairs, labels.aside = find_pairs(tree)
+    stems = {_stem(image) for image in tree.images if image not in labels.aside}
+    for mask in sorted(labels.aside - set(pairs.values())):
+        # Cityscapes has several masks for an image.
+        if not any(_stem(mask).startswith(stem) for stem in stems):
+            labels.report(mask, 'masks without an image')
+    return pairs
+
+
+def find_pairs(tree: Tree) -> tuple[dict[Path, Path], set[Path]]:
     """The mask of each image, and all files that are masks."""
     masks = {file for file in tree.images if _is_mask(tree, file)}
     by_key: dict[tuple, list[Path]] = {}
