@@ -7,14 +7,16 @@ _base_ = [
     '_base_/default_runtime.py',
 ]
 
-count = dict(num_classes=4)
-extractor = dict(finest_scale=28)
 model = dict(
+    # Four images are too few for the statistics of BatchNorm.
     backbone=dict(drop_path_rate=0.0, norm_cfg=dict(type='GN', num_groups=5)),
     # The smallest objects are about 16 pixels wide.
     rpn_head=dict(anchor_generator=dict(scales=[4])),
     roi_head=dict(
-        bbox_roi_extractor=extractor, bbox_head=count, mask_roi_extractor=extractor, mask_head=count
+        bbox_roi_extractor=dict(finest_scale=28),
+        bbox_head=dict(num_classes=4),
+        mask_roi_extractor=dict(finest_scale=28),
+        mask_head=dict(num_classes=4),
     ),
     train_cfg=dict(
         rpn_proposal=dict(nms_pre=500, max_per_img=200),

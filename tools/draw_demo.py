@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import light_start  # noqa: F401
-from ptnt_mm.cli.arguments import Parser
+from ptnt_mm.cli.arguments import Parser, positive
 from ptnt_mm.demo.confusion import draw_confusion
 from ptnt_mm.demo.contact_sheet import draw_detections, draw_maps
 from ptnt_mm.demo.dataset import PALETTE
@@ -32,14 +32,18 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument('--maps', type=Path, default=Path('data/demo/semantic/val'))
     parser.add_argument('--image-folder', type=Path, default=Path('data/demo/val'))
     parser.add_argument('--score-thr', type=float, default=0.4)
-    parser.add_argument('--num-images', type=int, default=10)
+    parser.add_argument('--num-images', type=positive, default=10)
     return parser.run(draw_figures, words)
 
 
 def draw_figures(args: argparse.Namespace) -> None:
     """Draw the figures and print their paths, or raise a UserError about a missing file."""
-    if args.results is not None and not args.results.exists():
-        raise UserError(f'--results {args.results}: there is no such file or folder')
+    needed = [args.results, args.image_folder] if args.results else []
+    if args.results and args.results.suffix == '.json' and args.results.name != 'predictions.json':
+        needed.append(args.annotations)
+    for path in needed:
+        if not path.exists():
+            raise UserError(f'{path}: there is no such file or folder')
     print(f'Curves: {draw_curves(args.work_dir, args.work_dir / "curves.png")}')
     if args.results is None:
         return

@@ -8,7 +8,7 @@ from mmengine.config import Config
 from ptnt_mm.checkpoints.read import check_file
 from ptnt_mm.data.image_files import Images
 from ptnt_mm.engine.loading import require_safe_loading
-from ptnt_mm.inference.predictor import load_exported, load_predictor
+from ptnt_mm.inference.load import load_exported, load_predictor
 from ptnt_mm.inference.results import FORMAT, Results
 from ptnt_mm.inference.source import default_out, find_source, look_at_images, look_at_video
 from ptnt_mm.inference.video import Window

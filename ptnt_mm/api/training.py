@@ -74,6 +74,7 @@ def train(
             require_accelerator('mixed precision (--amp, AmpOptimWrapper)')
         start = choose_start(config, work_dir, pretrained, resume, seed)
         check_data_files(config, ('train', 'val'))
+        # Before anything is built: it may refuse, and sees only what an earlier run left.
         hooks = [RemoveHook(work_dir, start.weights)] if overwrite else []
         if is_first and not overwrite and resume is None:
             require_fresh(work_dir)

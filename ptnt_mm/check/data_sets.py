@@ -150,10 +150,7 @@ def find_data_sets(
             except UserError as err:
                 findings.append(error(split, str(err)))
                 continue
-            # mmpretrain accepts both.
-            stated = (settings.get('metainfo') or {}).get('classes', settings.get('classes'))
-            if isinstance(stated, str) and Path(stated).is_file():
-                stated = Path(stated).read_text(encoding='utf-8').splitlines()
+            stated = data_set.stated_classes
             # The names in the config, or those of its class.
             default = getattr(cls, 'METAINFO', {}).get('classes', ())
             names = as_names(default if stated is None else stated)

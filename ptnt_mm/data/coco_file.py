@@ -139,7 +139,7 @@ _EXPECTED: dict[str, tuple[Callable[[object], bool], str]] = {
 def _whole(
     entries: list, kind: str, keys: tuple[str, ...]
 ) -> tuple[list[dict], list[tuple[str, str]]]:
-    """The entries with all needed keys, and the problems of the others."""
+    """The entries with all needed keys, and what is wrong with the rest."""
     whole, problems = [entry for entry in entries if isinstance(entry, dict)], []
     if len(whole) < len(entries):
         wrong = len(entries) - len(whole)
@@ -162,7 +162,7 @@ def _whole(
 def _strangers(
     annotations: list[dict], key: str, known: Iterable[int | str]
 ) -> Iterator[tuple[str, str]]:
-    """The problem of annotations of a missing image or category."""
+    """Report annotations whose image or category is missing."""
     known = set(known)
     lost = [entry for entry in annotations if entry[key] not in known]
     if not lost:

@@ -1,4 +1,4 @@
-"""Image files: finding them, reading and encoding them, and their size without decoding."""
+"""Find, read and encode image files; read their size and orientation without decoding."""
 
 import io
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from ptnt_mm.utils.errors import UserError
 _ORIENTATION = 0x0112  # EXIF's tag
 ON_THEIR_SIDE = (5, 6, 7, 8)  # its values; 2, 3 and 4 mirror an image or turn it by 180 degrees
 
-_QUALITY = 95
+_QUALITY = 95  # of JPEG and WebP
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from matplotlib.patheffects import Normal, Stroke
 from PIL import Image
 from pycocotools.coco import COCO
 
+from ptnt_mm.utils.errors import UserError
 from ptnt_mm.visualization.figures import FAINT, Colour, colour, save_figure
 
 _PAIRS_PER_ROW = 2
@@ -57,10 +58,17 @@ def draw_detections(
         out_file: The figure, a PNG; it is returned.
         score_thr: Predictions with lower scores are not drawn.
         num_images: The largest number of pictures to show.
+
+    Raises:
+        UserError: if the results belong to other annotations, or there is nothing to draw.
     """
     with redirect_stdout(io.StringIO()):  # pycocotools prints its progress
         coco = COCO(annotation_file)
     found = json.loads(results_file.read_text(encoding='utf-8'))
+    if strangers := {entry['image_id'] for entry in found} - coco.imgs.keys():
+        raise UserError(
+            f'{results_file} belongs to other annotations: they have no image {min(strangers)}'
+        )
     masks = all('segmentation' in entry for entry in found)
     results = defaultdict(list)
     for entry in sorted(found, key=itemgetter('score')):  # the highest score on top
@@ -92,7 +100,7 @@ def _draw_objects(
         box.set_path_effects([Stroke(linewidth=3, foreground='white', alpha=0.85), Normal()])
         axes.add_patch(box)
         if masks and 'segmentation' in entry:
-            elsewhere = 1 - coco.annToMask(entry)
+            elsewhere = 1 - coco.annToMask(entry)  # the object's pixels have the index 0
             _tint(axes, elsewhere, np.array([tone]), _MASK_OPACITY)
         if 'score' in entry:
             name = coco.cats[entry['category_id']]['name']
@@ -140,6 +148,9 @@ def draw_maps(
             not drawn and do not count.
         out_file: The figure, a PNG; it is returned.
         num_images: The largest number of pictures to show.
+
+    Raises:
+        UserError: if there is nothing to draw.
     """
     pairs = []
     for path in _spread(sorted(results_folder.glob('*.png')), num_images):
@@ -156,7 +167,7 @@ def draw_maps(
 
 
 def _tint(axes: Axes, indices: np.ndarray, tones: np.ndarray, opacity: float) -> None:
-    """Draw the colour of each pixel's index (H, W) over the picture, where it has one."""
+    """Tint each pixel in the colour of its index, (H, W); indices without a colour stay clear."""
     known = indices < len(tones)
     layer = np.zeros((*indices.shape, 4))
     layer[known] = np.insert(tones, 3, opacity, axis=1)[indices[known]]
@@ -177,6 +188,8 @@ def _draw_sheet(
     out_file: Path,
 ) -> Path:
     """Draw pairs of pictures, with a title and a legend of class colours above them."""
+    if not pairs:
+        raise UserError(f'{out_file}: there is nothing to draw')
     across = min(_PAIRS_PER_ROW, len(pairs))
     rows = -(-len(pairs) // across)
     size = 2 * across * _CELL_INCHES[0], rows * _CELL_INCHES[1] + _HEAD_INCHES

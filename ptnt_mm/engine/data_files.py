@@ -47,6 +47,15 @@ class DataSet:
         named = self.settings.get('data_prefix') or {}
         return dict(img_path=named) if isinstance(named, str) else named
 
+    @property
+    def stated_classes(self) -> object:
+        """The class names in its settings, of any type, or the lines of the file that they name."""
+        # mmpretrain accepts both.
+        own = (self.settings.get('metainfo') or {}).get('classes', self.settings.get('classes'))
+        if isinstance(own, str) and Path(own).is_file():
+            return Path(own).read_text(encoding='utf-8').splitlines()
+        return own
+
     def paths(self) -> Iterator[Path]:
         """The annotation file and the folders of images and masks that are set and local."""
         for name in (self.settings.get('ann_file'), *self.prefixes.values()):

@@ -12,12 +12,13 @@ from mmengine.evaluator import DumpResults
 from mmengine.hooks import Hook
 
 from ptnt_mm.data.image_files import encode_image, read_image
-from ptnt_mm.engine.classes import count_classes, find_classes, paint_map, write_labels
+from ptnt_mm.engine.classes import count_classes, find_classes
 from ptnt_mm.engine.data_files import data_sets, evaluators
 from ptnt_mm.engine.hosts import HOSTS
 from ptnt_mm.registry import HOOKS, METRICS
 from ptnt_mm.utils.atomic_files import check_new, fitted_name, write_whole
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.visualization.class_drawings import paint_map, write_labels
 
 
 def draw_predictions(config: Config, folder: Path) -> None:

@@ -203,10 +203,10 @@ def require_fresh(work_dir: Path) -> None:
 
 
 class RemoveHook(Hook):
-    """Delete an earlier run's checkpoints and logs, after everything was built and loaded.
+    """Delete an earlier run's checkpoints and logs once everything is built and loaded.
 
     Args:
-        work_dir: What it contains now is deleted when training begins.
+        work_dir: The checkpoints and logs that are in it now are deleted when training begins.
         weights: The file or address that training starts from, if any.
 
     Raises:
@@ -224,7 +224,7 @@ class RemoveHook(Hook):
 
     @master_only
     def before_train(self, runner: Runner) -> None:
-        """Remove them."""
+        """Delete the files and folders."""
         for path in self._paths:
             is_folder = path.is_dir() and not path.is_symlink()
             shutil.rmtree(path) if is_folder else path.unlink(missing_ok=True)

@@ -8,10 +8,10 @@ from mmengine.dataset import default_collate
 from mmpretrain.structures import DataSample
 from torch import nn
 
-from ptnt_mm.engine.classes import best_classes, write_labels
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.inference.predictor import Predictor
+from ptnt_mm.visualization.class_drawings import best_classes, write_labels
 
 
 class Classifier(Predictor):

@@ -33,7 +33,7 @@ class CPVT(PlainBackbone):
         position: Position encoding: 'peg' as published, 'learned' (as DeiT), 'sinusoidal' or
             'none'. A dict with the name as ``type`` can also give options: for a PEG ``blocks``,
             the blocks that it follows (-1 for the input; (0,) by default), ``kernel_size`` and
-            ``padding_mode`` (see ``layers/position.py``).
+            ``padding_mode`` (see ``layers/peg.py``).
         with_cls_token: Whether there is a class token; without one, a classifier averages tokens.
         attention: 'fused', or 'eager', which stores every logit.
         mlp_ratio: Hidden width of the MLPs as a multiple of the token's width.

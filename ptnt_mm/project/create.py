@@ -16,7 +16,15 @@ from ptnt_mm.project.recognise import Recognised, read_labels, recognise, summar
 from ptnt_mm.project.split import split_off
 from ptnt_mm.project.step_memory import StepMemory, free_memory, measure_memory
 from ptnt_mm.project.tree import Tree
-from ptnt_mm.project.write import CLASSES, LABELS, bases, classes_text, config_text, host_of
+from ptnt_mm.project.write import (
+    CLASSES,
+    LABELS,
+    bases,
+    classes_text,
+    config_text,
+    has_long_classes,
+    host_of,
+)
 from ptnt_mm.utils.atomic_files import folder_written_whole, write_whole
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import printable
@@ -104,8 +112,8 @@ def write_config(folder: Path, facts: Facts, data: Path, opening: list[str]) -> 
     """Choose a recipe, and write the config and the fragments that it inherits."""
     recipe = choose_recipe(facts)
     copy_bases(bases(facts, recipe), folder)
-    if text := classes_text(facts):
-        write_whole(folder / CLASSES, text)
+    if has_long_classes(facts):
+        write_whole(folder / CLASSES, classes_text(facts))
     write_whole(folder / PROJECT_CONFIG, config_text(facts, recipe, data, opening))
 
 

@@ -13,10 +13,10 @@ LABELS = 'labels'
 """The folder of the labels in a project."""
 
 CLASSES = f'{LABELS}/classes.py'
-"""The names of many classes, which the config inherits."""
+"""The class names that are too long for the config, which inherits this file."""
 
 _HOSTS = dict(detection='mmdet', instance='mmdet', semantic='mmseg', classification='mmpretrain')
-_LONGEST = 300  # characters of names in the config
+_MOST_CHARACTERS = 300  # of class names in the config
 _FIGURES = ('size', 'crop', 'batch_size', 'epochs', 'lr')
 _LOADED = dict(detection=2, instance=2, semantic=2, classification=1)
 """The loading steps of a training pipeline; augmentation follows."""
@@ -37,11 +37,15 @@ def bases(facts: Facts, recipe: Recipe) -> list[str]:
     ]
 
 
-def classes_text(facts: Facts) -> str | None:
-    """The content of ``CLASSES``; None if the config has room for the names of the classes."""
-    if len(literal(facts.classes)) <= _LONGEST:
-        return None
-    return '\n'.join(['classes = (', *(f'    {literal(name)},' for name in facts.classes), ')\n'])
+def has_long_classes(facts: Facts) -> bool:
+    """Whether the class names are too long for the config."""
+    return len(literal(facts.classes)) > _MOST_CHARACTERS
+
+
+def classes_text(facts: Facts) -> str:
+    """The content of ``CLASSES``."""
+    names = ''.join(f'    {literal(name)},\n' for name in facts.classes)
+    return f'classes = (\n{names})\n'
 
 
 def config_text(facts: Facts, recipe: Recipe, data: Path, opening: list[str]) -> str:
@@ -55,13 +59,13 @@ def config_text(facts: Facts, recipe: Recipe, data: Path, opening: list[str]) ->
     """
     lines = list(map(comment_line, opening))
     lines += ['_base_ = [']
-    in_config = classes_text(facts) is None
-    model, *others = map(repr, bases(facts, recipe) + [CLASSES] * (not in_config))
+    is_long = has_long_classes(facts)
+    model, *others = map(repr, [*bases(facts, recipe), *([CLASSES] if is_long else [])])
     lines += [f'    {model},{comment(recipe["model"].because)}', f'    {", ".join(others)},']
     lines += [']']
     lines += [f'images = {literal(str(data))}', f"labels = '{{{{ fileDirname }}}}/{LABELS}'"]
     lines += [f"work_dir = '{{{{ fileDirname }}}}/{PROJECT_WORK_DIR}'"]
-    lines += [f'classes = {literal(facts.classes) if in_config else "_base_.classes"}']
+    lines += [f'classes = {"_base_.classes" if is_long else literal(facts.classes)}']
     lines += _figures(recipe)
     lines += model_lines(facts, recipe)
     lines += _pipelines(facts, recipe)

@@ -1,8 +1,9 @@
 """Names of a model's classes."""
 
+from pathlib import Path
+
 import pytest
 from mmengine.config import Config
-from mmengine.registry import init_default_scope
 from torch import nn
 
 from ptnt_mm.engine.classes import find_classes
@@ -20,8 +21,7 @@ class Head(nn.Module):
 
 
 def find(meta: dict, dataset: dict, num_classes: int = 2) -> dict:
-    init_default_scope('mmdet')
-    config = Config(dict(test_dataloader=dict(dataset=dataset)))
+    config = Config(dict(default_scope='mmdet', test_dataloader=dict(dataset=dataset)))
     return find_classes(meta, config, nn.Sequential(Head(1), Head(num_classes)))
 
 
@@ -44,6 +44,13 @@ def test_then_the_config():
     assert find({}, NAMED)['classes'] == ('apple', 'pear')
     wrapped = dict(type='RepeatDataset', times=2, dataset=dict(type='Concat', datasets=[NAMED]))
     assert find({}, wrapped)['classes'] == ('apple', 'pear')
+
+
+def test_names_outside_of_metainfo(tmp_path: Path):
+    """As mmpretrain's data sets take them."""
+    (tmp_path / 'names.txt').write_text('apple\npear\n')
+    for classes in (('apple', 'pear'), str(tmp_path / 'names.txt')):
+        assert find({}, dict(type='CocoDataset', classes=classes))['classes'] == ('apple', 'pear')
 
 
 def test_then_the_kind_of_data_set():

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ptnt_mm.engine.classes import paint_map
 from ptnt_mm.utils.colours import class_colours
+from ptnt_mm.visualization.class_drawings import paint_map
 
 IMAGE = np.full((8, 8, 3), 100, np.uint8)
 NAMED = dict(classes=('rest', 'road'), palette=[(10, 20, 30), (250, 200, 150)])

@@ -18,7 +18,8 @@ from mmpretrain.structures import DataSample  # noqa: E402
 from torch import nn  # noqa: E402
 
 from ptnt_mm.engine.evaluation_outputs import DrawHook, draw_predictions  # noqa: E402
-from ptnt_mm.inference.predictor import Predictor, load_predictor  # noqa: E402
+from ptnt_mm.inference.load import load_predictor  # noqa: E402
+from ptnt_mm.inference.predictor import Predictor  # noqa: E402
 
 from .samples import CLASSES, photograph, save  # noqa: E402
 

@@ -9,7 +9,8 @@ from mmengine.structures import InstanceData
 
 import ptnt_mm
 from ptnt_mm.checkpoints.read import read_checkpoint
-from ptnt_mm.inference.predictor import Predictor, load_predictor
+from ptnt_mm.inference.load import load_predictor
+from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.models.pretrained import CheckpointError
 from ptnt_mm.utils.errors import UserError
 

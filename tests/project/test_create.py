@@ -56,7 +56,7 @@ def test_a_project_passes_the_check_and_the_data_is_not_touched(tmp_path: Path, 
     assert files_of(data) == before
 
 
-def test_many_classes_are_in_a_file_of_their_own(untried, tmp_path: Path):
+def test_many_class_names_go_into_a_separate_file(untried, tmp_path: Path):
     data = made.coco(tmp_path / 'data')
     file = next(data.rglob('*.json'))
     content = json.loads(file.read_text())
@@ -66,7 +66,7 @@ def test_many_classes_are_in_a_file_of_their_own(untried, tmp_path: Path):
     assert max(map(len, file.read_text().splitlines())) < 300
     config = Config.fromfile(file)
     names = config.train_dataloader.dataset.metainfo.classes
-    assert names == config.classes and names[-80:] == tuple(one['name'] for one in more)
+    assert names == config.classes and names[-80:] == tuple(category['name'] for category in more)
     assert config.model.bbox_head.num_classes == len(names)
 
 

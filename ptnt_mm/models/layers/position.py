@@ -7,8 +7,8 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from ptnt_mm.models.layers.peg import PEG
-from ptnt_mm.models.layers.shapes import Grid
-from ptnt_mm.models.layers.tables import area, resize_sentence_table
+from ptnt_mm.models.layers.shapes import Grid, area
+from ptnt_mm.models.layers.tables import resize_sentence_table
 
 
 class PositionEncoding:

@@ -12,8 +12,8 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from ptnt_mm.models.layers.shapes import Grid
-from ptnt_mm.models.layers.tables import area, axis_weights, resize_grid, without_autocast
+from ptnt_mm.models.layers.shapes import Grid, area
+from ptnt_mm.models.layers.tables import axis_weights, resize_grid, without_autocast
 
 
 class Factors(NamedTuple):

@@ -18,6 +18,11 @@ WORDS = WORD_SIDE**2
 """Inner tokens of one outer token."""
 
 
+def area(hw: Grid) -> int:
+    """Number of tokens of a grid."""
+    return hw[0] * hw[1]
+
+
 def reduced(hw: Grid, ratio: int) -> Grid:
     """The grid of windows of ratio x ratio tokens, including those that extend past the border.
 

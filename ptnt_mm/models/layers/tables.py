@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from ptnt_mm.models.layers.shapes import Grid
+from ptnt_mm.models.layers.shapes import Grid, area
 
 
 def resize_sentence_table(table: Tensor, from_hw: Grid, to_hw: Grid) -> Tensor:
@@ -50,8 +50,3 @@ def _weights(places: int, to_places: int, like: Tensor) -> Tensor:
 def without_autocast(like: Tensor) -> AbstractContextManager:
     """Switch autocast off in this context; the meta device has none."""
     return nullcontext() if like.is_meta else torch.autocast(like.device.type, enabled=False)
-
-
-def area(hw: Grid) -> int:
-    """Places of a grid."""
-    return hw[0] * hw[1]
