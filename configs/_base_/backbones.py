@@ -1,50 +1,47 @@
 # The backbones of `ptnt new --backbone`, each with the mean and std of its published weights; those
 # of PyramidTNT and TNT come from `ptnt weights`. The settings in `pretrained` are added if training
-# starts from `weights`, or from a similar file.
+# starts from `weights`, or from a similar file; `norm` is its norm_cfg if it starts from
+# random initialisation with few images a step.
 imagenet = dict(mean=[123.675, 116.28, 103.53], std=[58.395, 57.12, 57.375])
 pvt_files = 'https://github.com/whai362/PVT/releases/download/v2/'
 swin_files = 'https://github.com/SwinTransformer/storage/releases/download/v1.0.0/'
 
-# A batch of a few images is too small for the statistics of BatchNorm: from pretrained weights they
-# stay as they are, and from random initialisation GroupNorm normalises each image by itself. A stem
-# has as many groups as an inner token has channels, which divide the widths of all its layers.
+# Few images are too few for the statistics of BatchNorm: those of pretrained weights stay as they
+# are, and from random initialisation GroupNorm normalises each image by itself. A stem has as many
+# groups as an inner token has channels, which divide the widths of all its layers.
 pyramid_tnt = dict(
     no_decay=['outer_pos', 'inner_pos'],
     pretrained=dict(norm_cfg=dict(type='BN', requires_grad=False), norm_eval=True),
 )
 tnt = dict(no_decay=['outer_pos', 'inner_pos'])
 cpvt = dict(mean=[127.5, 127.5, 127.5], std=[127.5, 127.5, 127.5])
-resnet = dict(**imagenet, pretrained=dict(norm_cfg=dict(type='BN'), frozen_stages=1))
-resnet_norm = dict(type='GN', num_groups=32)
+resnet = dict(
+    **imagenet,
+    pretrained=dict(frozen_stages=1),
+    norm=dict(type='GN', num_groups=32),
+)
 swin = dict(**imagenet, no_decay=['relative_position_bias_table'])
 
 backbones = dict(
     ptnt_ti=dict(
         **pyramid_tnt,
-        settings=dict(
-            type='PyramidTNT', arch='tiny', out_norms=True, norm_cfg=dict(type='GN', num_groups=5)
-        ),
+        settings=dict(type='PyramidTNT', arch='tiny', out_norms=True),
+        norm=dict(type='GN', num_groups=5),
     ),
     ptnt_s=dict(
         **pyramid_tnt,
-        settings=dict(
-            type='PyramidTNT', arch='small', out_norms=True, norm_cfg=dict(type='GN', num_groups=8)
-        ),
+        settings=dict(type='PyramidTNT', arch='small', out_norms=True),
+        norm=dict(type='GN', num_groups=8),
     ),
     ptnt_m=dict(
         **pyramid_tnt,
-        settings=dict(
-            type='PyramidTNT',
-            arch='medium',
-            out_norms=True,
-            norm_cfg=dict(type='GN', num_groups=12),
-        ),
+        settings=dict(type='PyramidTNT', arch='medium', out_norms=True),
+        norm=dict(type='GN', num_groups=12),
     ),
     ptnt_b=dict(
         **pyramid_tnt,
-        settings=dict(
-            type='PyramidTNT', arch='base', out_norms=True, norm_cfg=dict(type='GN', num_groups=16)
-        ),
+        settings=dict(type='PyramidTNT', arch='base', out_norms=True),
+        norm=dict(type='GN', num_groups=16),
     ),
     tnt_s=dict(**tnt, settings=dict(type='mmengine.TNT', arch='small')),
     tnt_b=dict(**tnt, settings=dict(type='mmengine.TNT', arch='base')),
@@ -53,12 +50,12 @@ backbones = dict(
     cpvt_b=dict(**cpvt, settings=dict(type='CPVT', arch='base')),
     resnet18=dict(
         **resnet,
-        settings=dict(type='mmdet.ResNet', depth=18, norm_cfg=resnet_norm),
+        settings=dict(type='mmdet.ResNet', depth=18),
         weights='torchvision://resnet18',
     ),
     resnet50=dict(
         **resnet,
-        settings=dict(type='mmdet.ResNet', depth=50, norm_cfg=resnet_norm),
+        settings=dict(type='mmdet.ResNet', depth=50),
         weights='torchvision://resnet50',
     ),
     pvtv2_b0=dict(

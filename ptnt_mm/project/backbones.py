@@ -34,6 +34,7 @@ class Backbone:
     Attributes:
         name: The requested name.
         settings: Settings that build it, including starting weights.
+        norm: Its ``norm_cfg`` where a step has few images; None if it has no BatchNorm.
         mean: Mean of its images' channels, and ``std``: red, green, blue.
         no_decay: Parts of the names of weights without weight decay.
         weights: The file or address that it starts from; None for random initialisation.
@@ -42,6 +43,7 @@ class Backbone:
 
     name: str
     settings: dict[str, Any]
+    norm: dict[str, Any] | None
     mean: list[float]
     std: list[float]
     no_decay: tuple[str, ...]
@@ -80,8 +82,17 @@ def find_backbone(name: str, weights: str | None, scope: str) -> Backbone:
     if weights is not None:
         settings |= row.get('pretrained', {})
         settings['init_cfg'] = dict(type='Pretrained', checkpoint=weights)
-    no_decay = tuple(row.get('no_decay', ()))
-    return Backbone(name, settings, row['mean'], row['std'], no_decay, weights, channels, strides)
+    return Backbone(
+        name=name,
+        settings=settings,
+        norm=row.get('norm') if weights is None else None,
+        mean=row['mean'],
+        std=row['std'],
+        no_decay=tuple(row.get('no_decay', ())),
+        weights=weights,
+        channels=channels,
+        strides=strides,
+    )
 
 
 def _rows() -> dict[str, dict]:

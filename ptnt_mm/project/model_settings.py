@@ -32,6 +32,8 @@ def model_lines(facts: Facts, recipe: Recipe) -> Iterator[str]:
     settings = dict(_delete_=True, **facts.backbone.settings)
     if facts.task == 'classification' and len(facts.backbone.channels) > 1:
         settings['out_indices'] = (len(facts.backbone.channels) - 1,)
+    if recipe['norm'].value is not None:
+        settings['norm_cfg'] = Code('norm')
     for line in keyword('backbone', settings):
         yield f'    {line}'
     for line in _HEADS[facts.task](facts, recipe):

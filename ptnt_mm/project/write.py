@@ -17,7 +17,7 @@ CLASSES = f'{LABELS}/classes.py'
 
 _HOSTS = dict(detection='mmdet', instance='mmdet', semantic='mmseg', classification='mmpretrain')
 _MOST_CHARACTERS = 300  # of class names in the config
-_FIGURES = ('size', 'crop', 'batch_size', 'epochs', 'lr')
+_FIGURES = ('size', 'crop', 'batch_size', 'epochs', 'lr', 'norm')
 _LOADED = dict(detection=2, instance=2, semantic=2, classification=1)
 """The loading steps of a training pipeline; augmentation follows."""
 
@@ -63,8 +63,9 @@ def config_text(facts: Facts, recipe: Recipe, data: Path, opening: list[str]) ->
     model, *others = map(repr, [*bases(facts, recipe), *([CLASSES] if is_long else [])])
     lines += [f'    {model},{comment(recipe["model"].because)}', f'    {", ".join(others)},']
     lines += [']']
-    lines += [f'images = {literal(str(data))}', f"labels = '{{{{ fileDirname }}}}/{LABELS}'"]
-    lines += [f"work_dir = '{{{{ fileDirname }}}}/{PROJECT_WORK_DIR}'"]
+    here = '{{ fileDirname }}'
+    lines += [f'images = {literal(str(data))}']
+    lines += [f"labels, work_dir = '{here}/{LABELS}', '{here}/{PROJECT_WORK_DIR}'"]
     lines += [f'classes = {"_base_.classes" if is_long else literal(facts.classes)}']
     lines += _figures(recipe)
     lines += model_lines(facts, recipe)
@@ -79,7 +80,7 @@ def _figures(recipe: Recipe) -> Iterator[str]:
     for setting in _FIGURES:
         choice = recipe[setting]
         if choice.value is not None:
-            yield f'{setting} = {choice.value}{comment(choice.because)}'
+            yield f'{setting} = {literal(choice.value)}{comment(choice.because)}'
 
 
 def _pipelines(facts: Facts, recipe: Recipe) -> Iterator[str]:

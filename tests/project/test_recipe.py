@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[2]
 PYRAMID = Backbone(
     name='ptnt_s',
     settings=dict(type='PyramidTNT', arch='small', out_norms=True),
+    norm=dict(type='GN', num_groups=8),
     mean=[127.5] * 3,
     std=[127.5] * 3,
     no_decay=('outer_pos', 'inner_pos'),
@@ -118,6 +119,14 @@ def test_learning_rate_follows_batch_and_weights():
     assert chosen()['lr'] == 7.1e-4
     assert chosen(counts=dict(train=20_000))['lr'] == 2e-3
     assert chosen(backbone=replace(PYRAMID, weights='a.pth'))['lr'] == 7.1e-5
+
+
+def test_norm_follows_batch():
+    assert chosen()['norm'] == PYRAMID.norm
+    assert chosen(counts=dict(train=10_000))['norm'] is None
+    small = dict(memory=StepMemory(GIB, GIB), free=('the GPU', 4 * GIB))
+    assert chosen(counts=dict(train=10_000), **small)['norm'] == PYRAMID.norm
+    assert chosen(backbone=replace(PYRAMID, norm=None))['norm'] is None
 
 
 def test_warm_up_ends():
