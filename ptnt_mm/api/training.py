@@ -83,6 +83,10 @@ def train(
         runner = build_runner(config, start.checkpoint)
         require_same_start(start.checkpoint)
         runner.register_custom_hooks(hooks)
+        if resume is not None and start.checkpoint is None:
+            warnings.append(
+                f'--resume: {work_dir} has no checkpoint yet: starting from iteration 1'
+            )
         warnings += [f'Since the checkpoint {line}' for line in changes(start.stored, runner.cfg)]
         for line in warnings:
             runner.logger.warning(line)
@@ -105,9 +109,10 @@ def _how_to_continue(
 ) -> str:
     """Describe what is kept, and the command that continues the run."""
     checkpoint = latest_checkpoint(work_dir)
+    again = 'continue' if checkpoint else 'start again'
     kept = f'{checkpoint} is the last checkpoint' if checkpoint else 'no checkpoint was written yet'
     if not command:
-        return f"{kept}; continue with resume='auto'"
+        return f"{kept}; {again} with resume='auto'"
     starter, dropped = command[0], {'--overwrite', '--resume', f'--resume={resume}'}
     words = [
         word
@@ -116,7 +121,7 @@ def _how_to_continue(
     ]
     if launcher != 'none':
         starter = '(your launcher) -m ptnt_mm' if starter == 'ptnt' else '(your launcher)'
-    return f'{kept}; continue with\n    {starter} {shlex.join([*words, "--resume"])}'
+    return f'{kept}; {again} with\n    {starter} {shlex.join([*words, "--resume"])}'
 
 
 def _log_opening(

@@ -85,7 +85,9 @@ def examine() -> tuple[list[Row], str]:
 def wrong_version(name: str, version: str | None) -> str:
     """The problem with a version; empty if there is none."""
     bounds, _ = VERSIONS[provider(name)]
-    return '' if is_within(version, bounds) else f'{version or "it"} is not {bounds}'
+    if version is None:
+        return 'not installed'
+    return '' if is_within(version, bounds) else f'{version} is not {bounds}'
 
 
 def package_row(name: str, errors: dict[str, str], needed: bool = True) -> Row:

@@ -219,8 +219,8 @@ RULES = (
     Rule(
         'width',
         'Neck and head are 64 channels wide below 5,000 images, else 256.',
-        'The published 256 take most of the time for small images, and learn no more from a few '
-        'thousand of them.',
+        'The published 256 channels take most of the time for small images, and learn no more from '
+        'a few thousand of them.',
         _width,
     ),
     Rule(

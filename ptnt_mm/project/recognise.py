@@ -13,7 +13,7 @@ from ptnt_mm.project.formats import (
     voc,
     yolo,
 )
-from ptnt_mm.project.formats.format import Format
+from ptnt_mm.project.formats.format import UNREADABLE, Format
 from ptnt_mm.project.labels import TASKS, Labels
 from ptnt_mm.project.tree import Tree
 from ptnt_mm.utils.errors import UserError
@@ -34,6 +34,8 @@ FORMATS = tuple(
     )
 )
 """Formats with the clearest signs first; class folders match when nothing else does."""
+
+CUT_OFF = 'it is cut off, or is not JSON or XML'
 
 FORMAT_NAMES = tuple(format.name for format in FORMATS)
 
@@ -79,7 +81,7 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
         looked = '\n'.join(f'    {form.name:<14} {form.looks_for}' for form in fit)
         raise UserError(
             f'{tree.root} contains no labels in a supported format. It has {tree.overview()}. '
-            f'Looked for:\n{looked}{_instead(found)}\ndocs/data.md shows each layout'
+            f'Looked for:\n{looked}{_instead(found)}{_cut(tree)}\ndocs/data.md shows each layout'
         )
     others = tuple(f'{form.title} ({why})' for form, why in found if form is not chosen[0])
     return Recognised(*chosen, others)
@@ -94,9 +96,14 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
     labels = recognised.format.read(tree)
     spoken_of = {image.path for image in labels.images} | labels.aside
     spoken_of |= {problem.file for problem in labels.problems}
+    for path in tree.cut_off():
+        if path not in spoken_of:
+            labels.report(path, UNREADABLE, CUT_OFF)
     for path in tree.images:
         if path not in spoken_of:
             labels.report(path, 'images that no label refers to')
+    for names in _alike(labels.classes):
+        labels.notes.append(f'classes that differ only in capitals: {", ".join(names)}')
     if not any(image.objects or image.label or image.mask for image in labels.images):
         listed = '\n'.join(f'    {line}' for line in summary(labels))
         raise UserError(
@@ -118,6 +125,18 @@ def summary(labels: Labels) -> list[str]:
         + f' and {len(problems) - 1:,} more' * (len(problems) > 1)
         for kind, problems in kinds.items()
     ]
+
+
+def _alike(classes: list[str]) -> list[list[str]]:
+    """Class names that are equal but for capitals."""
+    groups: dict[str, list[str]] = {}
+    for name in classes:
+        groups.setdefault(name.casefold(), []).append(name)
+    return [names for names in groups.values() if len(names) > 1]
+
+
+def _cut(tree: Tree) -> str:
+    return ''.join(f'\n{file}: {CUT_OFF}' for file in tree.cut_off()[:5])
 
 
 def _instead(found: list[tuple[Format, str]]) -> str:

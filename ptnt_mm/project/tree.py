@@ -62,6 +62,12 @@ class Tree:
         """The files with one of these suffixes, in lower case."""
         return [file for file in self.files if file.suffix.lower() in suffixes]
 
+    def cut_off(self) -> list[Path]:
+        """The JSON and XML files whose end is missing."""
+        ends = {'.json': (b'}', b']'), '.xml': (b'>',)}
+        files = self.with_suffix(*ends)
+        return [file for file in files if not _end(file).endswith(ends[file.suffix.lower()])]
+
     def relative(self, path: Path) -> PurePosixPath:
         """A path below the folder, relative to it."""
         return PurePosixPath(*path.parts[len(self.root.parts) :])
@@ -156,6 +162,16 @@ class Tree:
             seen.add(real)
             names[:] = [name for name in names if not name.startswith(('.', '__MACOSX'))]
             yield from (Path(folder, name) for name in files if not name.startswith('.'))
+
+
+def _end(file: Path) -> bytes:
+    """The last bytes of a file without the spaces after them; empty if it cannot be read."""
+    try:
+        with file.open('rb') as stream:
+            stream.seek(-min(file.stat().st_size, 100), os.SEEK_END)
+            return stream.read().rstrip()
+    except OSError:
+        return b''
 
 
 def split_named(name: str) -> str | None:

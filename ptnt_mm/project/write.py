@@ -134,7 +134,7 @@ def _data(facts: Facts) -> Iterator[str]:
     if 'test' not in facts.counts:
         # The fragment's evaluator of masks and classes is the same for both.
         also = (', test_evaluator', ', val_evaluator') if is_coco else ('', '')
-        yield f'test_dataloader{also[0]} = val_dataloader{also[1]}'
+        yield f'test_dataloader{also[0]} = val_dataloader{also[1]}  # there are no test images'
 
 
 def _schedule(facts: Facts, recipe: Recipe) -> Iterator[str]:
@@ -144,16 +144,16 @@ def _schedule(facts: Facts, recipe: Recipe) -> Iterator[str]:
         warm_up = recipe['warm-up']
         yield f'_base_.param_scheduler[0].end = {warm_up.value}{comment(warm_up.because)}'
     yield '_base_.param_scheduler[1].update(end=epochs, T_max=epochs)'
-    steps, batch = recipe['accumulation'], 'batch_size'
+    steps = recipe['accumulation']
     settings = ['optimizer=dict(lr=lr)']
     if steps.value > 1:
         settings.append(f'accumulative_counts={steps.value}')
-        batch = f'{steps.value} * batch_size'
     if facts.backbone.no_decay != _TABLES:
         decay = ''.join(f', {name}=dict(decay_mult=0.0)' for name in facts.backbone.no_decay)
         settings.append(f'paramwise_cfg=dict(custom_keys=dict(_delete_=True{decay}))')
     yield f'optim_wrapper = dict({", ".join(settings)}){comment(steps.because)}'
-    yield f'auto_scale_lr = dict(base_batch_size={batch})'
+    batch = recipe['effective batch'].value
+    yield f'auto_scale_lr = dict(base_batch_size={batch})  # images a step that lr is for'
 
 
 _TABLES = ('outer_pos', 'inner_pos')  # weights without decay in the fragment

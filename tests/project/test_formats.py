@@ -1,5 +1,6 @@
 """Every format is recognised, and its objects agree with those of other programs."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -177,6 +178,68 @@ def test_greys_are_classes(tmp_path: Path, values, classes, indices):
         made.Image.fromarray(pixels).save(file)
     labels = read(tmp_path)
     assert (labels.classes, labels.mask_indices) == (classes, indices)
+
+
+def test_values_of_no_class_are_named_with_their_masks(tmp_path: Path):
+    made.colour_masks(tmp_path)
+    mask = next(tmp_path.rglob('im0_L.png'))
+    made.Image.new('RGB', made.SIZE, (1, 2, 3)).save(mask)
+    (problem,) = read(tmp_path).problems
+    assert problem.file == mask and problem.detail == '1,2,3'
+
+
+def test_numbers_that_are_not_fractions_are_not_boxes(tmp_path: Path):
+    made.yolo(tmp_path)
+    whole, one = (next(tmp_path.rglob(f'im{i}.txt')) for i in (0, 1))
+    whole.write_text('0 40 30 20 20\n')
+    one.write_text('0 0.5 0.5 0.2 0.2 0.93\n')
+    labels = read(tmp_path)
+    assert {problem.file.stem: problem.kind for problem in labels.problems} == {
+        'im0': 'images left out, as none of their objects can be used',
+        'im1': 'boxes with a sixth number, which is ignored',
+    }
+    assert 'im0' not in {image.path.stem for image in labels.images}
+
+
+@pytest.mark.parametrize(
+    ('make', 'file', 'good', 'bad'),
+    [
+        (made.voc, 'im0.xml', '<xmax>[^<]*', '<xmax>none'),
+        (made.cvat, 'annotations.xml', 'xbr="[^"]*', 'xbr="none'),
+        (made.labelme, 'im0.json', r'"points": \[', '"points": ["none", '),
+        (made.label_studio, 'result.json', '"category_id": .', '"category_id": 9'),
+    ],
+    ids=['voc', 'cvat', 'labelme', 'coco'],
+)
+def test_images_that_lose_all_their_objects_are_left_out(
+    tmp_path: Path, make, file: str, good: str, bad: str
+):
+    """Else they would be trained on as background."""
+    whole = read(make(tmp_path))
+    path = next(tmp_path.rglob(file))
+    path.write_text(re.sub(good, bad, path.read_text(), count=2))  # the objects of im0
+    labels = read(tmp_path)
+    assert len(labels.images) == len(whole.images) - 1
+    left_out = [p.file.stem for p in labels.problems if 'none of their objects' in p.kind]
+    assert left_out == ['im0']
+
+
+def test_files_that_are_cut_off_are_named(tmp_path: Path):
+    made.labelme(tmp_path / 'a')
+    file = next((tmp_path / 'a').rglob('*.json'))
+    file.write_text(file.read_text()[:20])
+    assert file in {problem.file for problem in read(tmp_path / 'a').problems}
+    made.draw_all(tmp_path / 'b')
+    (tmp_path / 'b' / 'annotations.json').write_text('{"images": [')
+    with pytest.raises(UserError, match=r'annotations\.json: it is cut off'):
+        recognise(Tree(tmp_path / 'b'))
+
+
+def test_names_that_differ_only_in_capitals_are_noted(tmp_path: Path):
+    made.labelme(tmp_path)
+    file = next(tmp_path.rglob('*.json'))
+    file.write_text(file.read_text().replace('"cell"', '"Cell"'))
+    assert any('Cell, cell' in note for note in read(tmp_path).notes)
 
 
 def test_classes_are_folders_inside_of_splits(tmp_path: Path):

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import torch
 from logs import evaluation, write_log
 
 from .workplace import ROOT, load_tool
@@ -28,7 +29,10 @@ def test_flags_need_the_weights(capsys, tmp_path: Path):
     file = tmp_path / 'ptnt_s_82.0.pth.tar'
     status, _, errors = run(capsys, *words)
     assert status == 1 and f'{file} is missing' in errors and 'pan.baidu.com' in errors
-    file.touch()
+    file.write_text('<!DOCTYPE html><html>')
+    status, _, errors = run(capsys, *words)
+    assert status == 1 and f'{file}: ' in errors
+    torch.save({}, file)
     status, printed, _ = run(capsys, *words)
     assert (status, printed) == (0, f'--pretrained\n{file}\n--resume\n')
 

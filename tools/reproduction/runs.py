@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.models.published import PUBLISHED
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.scalar_logs import read_scalars, scalar_files
@@ -53,17 +54,22 @@ def recipe_flags(entry: Entry, weights_folder: Path, gpus: int) -> list[str]:
 
 
 def require_weights(entry: Entry, folder: Path) -> None:
-    """Check that the file of pretrained weights is there, if the config needs one.
+    """Check that the file of pretrained weights is there and whole, if the config needs one.
 
     Raises:
-        UserError: if it is missing, with the page to download it from.
+        UserError: if it is missing, with the page to download it from, or cannot be read.
     """
-    if entry.weights and not (folder / entry.weights).is_file():
+    if not entry.weights:
+        return
+    file = folder / entry.weights
+    if not file.is_file():
         source, _ = PUBLISHED[f'ptnt_{entry.size}']
         raise UserError(
-            f'{folder / entry.weights} is missing: open {source.url} in a browser (password '
+            f'{file} is missing: open {source.url} in a browser (password '
             f'{source.password}), and save the file there; --weights names another folder'
         )
+    # A browser may have saved a web page under this name: better known before 20 GB of COCO.
+    read_checkpoint(file, 'meta')
 
 
 def last_evaluation(work_dir: Path, metrics: Mapping[str, str]) -> tuple[int, Figures]:

@@ -47,7 +47,7 @@ def _read(tree: Tree) -> Labels:
     splits: dict[str, str | None] = {}
     for files in image_sets(tree, 'Segmentation').values():
         splits |= splits_of(files, labels)
-    values: set[int] = set()
+    values: dict[Path, frozenset[int]] = {}
     found = on_threads(values_of, list(pairs.values()), 'Reading masks')
     for (path, mask), read in zip(pairs.items(), found, strict=True):
         image = collector.image(mask, path, splits.get(path.stem))
@@ -59,9 +59,14 @@ def _read(tree: Tree) -> Labels:
             labels.report(path, 'images without a usable mask')
             collector.drop(image)
             continue
-        values |= read.values
+        values[mask] = read.values
         collector.set(replace(image, mask=mask))
-    labels.classes, labels.mask_indices = _classes(tree, values, read_table(tree), labels)
+    known = set().union(*values.values())
+    labels.classes, labels.mask_indices = _classes(tree, known, read_table(tree), labels)
+    for mask, read in values.items():
+        if unknown := sorted(read - labels.mask_indices.keys() - {IGNORED}):
+            shown = first_few(map(shown_value, unknown))
+            labels.report(mask, 'masks with values of no class, which are ignored', shown)
     return collector.finish()
 
 
@@ -78,9 +83,6 @@ def _classes(
         )
     if table.colours and (colours or not values <= table.names.keys() | {IGNORED}):
         names = list(dict.fromkeys(table.colours.values()))
-        if unknown := sorted(values - table.colours.keys()):
-            shown = first_few(map(shown_value, unknown))
-            labels.notes.append(f'colours that are not in the table are ignored: {shown}')
         return names, {value: names.index(name) for value, name in table.colours.items()}
     if values <= {0, 255}:
         return ['background', 'object'], {0: 0, 255: 1}

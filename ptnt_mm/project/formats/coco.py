@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from ptnt_mm.data.coco_file import read_json
 from ptnt_mm.project.formats.format import UNKNOWN_CLASS, UNREADABLE, Collector, Format, number
@@ -81,37 +80,38 @@ def _add(collector: Collector, file: Path, images: list, annotations: list, cate
         stated = tuple(int(_positive(entry.get(side))) for side in ('width', 'height'))
         path = tree.find_image(name, file.parent, split)
         known[key] = collector.image(file, path, split, stated, name)
-    objects: dict[str, list[LabelledObject]] = {}
+    entries: dict[str, list[dict]] = {}
     for entry in annotations:
-        if not isinstance(entry, dict) or _key(entry.get('image_id')) not in known:
-            labels.report(file, 'annotations of an unknown image', str(entry)[:80])
-            continue
-        image = known[_key(entry['image_id'])]
-        if image is not None:
-            found = list(_object(labels, file, image, entry, names))
-            objects.setdefault(_key(entry['image_id']), []).extend(found)
-    for key, found in objects.items():
-        collector.add(file, known[key], found)
+        key = _key(entry.get('image_id')) if isinstance(entry, dict) else None
+        if key in known:
+            entries.setdefault(key, []).append(entry)
+        else:
+            detail = f'annotation {entry.get("id")}: image {key}' if key else str(entry)[:80]
+            labels.report(file, 'annotations of an unknown image', detail)
+    for key, found in entries.items():
+        if (image := known[key]) is not None:
+            collector.add(file, image, _objects(labels, file, image, found, names))
 
 
-def _object(
-    labels: Labels, file: Path, image: LabelledImage, entry: Mapping[str, Any], names: Mapping
+def _objects(
+    labels: Labels, file: Path, image: LabelledImage, entries: list[dict], names: Mapping
 ) -> Iterator[LabelledObject]:
-    """The object of an annotation, if it has a class and a box or a mask."""
-    label = names.get(_key(entry.get('category_id')))
-    if label is None:
-        detail = f'{entry.get("category_id")!r} in {image.path.name}'
-        labels.report(file, UNKNOWN_CLASS, detail)
-        return
-    mask, box = entry.get('segmentation') or None, entry.get('bbox')
-    if isinstance(box, list) and len(box) == 4:
-        box = tuple(map(number, box))
-    elif (drawn := checked(mask, image.size)[0]) is not None:
-        box = box_of(drawn)
-    else:
-        labels.report(file, 'objects without a box', f'{label} in {image.path.name}')
-        return
-    yield LabelledObject(label, box, mask, bool(entry.get('iscrowd') or entry.get('ignore')))
+    """The objects of an image's annotations that have a class and a box or a mask."""
+    for entry in entries:
+        label = names.get(_key(entry.get('category_id')))
+        if label is None:
+            detail = f'{entry.get("category_id")!r} in {image.path.name}'
+            labels.report(file, UNKNOWN_CLASS, detail)
+            continue
+        mask, box = entry.get('segmentation') or None, entry.get('bbox')
+        if isinstance(box, list) and len(box) == 4:
+            box = tuple(map(number, box))
+        elif (drawn := checked(mask, image.size)[0]) is not None:
+            box = box_of(drawn)
+        else:
+            labels.report(file, 'objects without a box', f'{label} in {image.path.name}')
+            continue
+        yield LabelledObject(label, box, mask, bool(entry.get('iscrowd') or entry.get('ignore')))
 
 
 def _drop_group(labels: Labels) -> None:

@@ -69,7 +69,7 @@ def _add(collector: Collector, file: Path, element: Element) -> None:
     path = collector.tree.find_image(name, file.parent, split)
     image = collector.image(file, path, split, stated, name)
     if image is not None:
-        collector.add(file, image, list(_objects(collector.labels, file, element, image.size)))
+        collector.add(file, image, _objects(collector.labels, file, element, image.size))
 
 
 def _objects(

@@ -54,6 +54,7 @@ class Collector:
         self.tree = tree
         self.labels = Labels()
         self._images: dict[Path, LabelledImage] = {}
+        self._emptied: set[Path] = set()
 
     def image(
         self,
@@ -87,6 +88,7 @@ class Collector:
             self.labels.report(
                 file, 'labels for another image size', _why_other(path, stated, size)
             )
+            self.labels.aside.add(path)
             return None
         known = self._images.get(path)
         if known is not None and split not in (None, known.split):
@@ -96,8 +98,13 @@ class Collector:
         return self._images[path]
 
     def add(self, file: Path, image: LabelledImage, objects: Iterable[LabelledObject]) -> None:
-        """Add objects to an image, clipped to it and without duplicates."""
+        """Add objects to an image, clipped to it and without duplicates.
+
+        ``objects`` may be an iterator that reports objects as it skips them: an image that loses
+        all its objects is left out, because training would take it for background.
+        """
         kept = list(self._images[image.path].objects)
+        problems = len(self.labels.problems)
         for item in objects:
             mask, fault = checked(item.segmentation, image.size)
             if fault:
@@ -115,6 +122,8 @@ class Collector:
                 self.labels.add_class(whole.label)
                 kept.append(whole)
         self._images[image.path] = replace(image, objects=tuple(kept))
+        if len(self.labels.problems) > problems:
+            self._emptied.add(image.path)
 
     def set(self, image: LabelledImage) -> None:
         """Replace the entry of an image."""
@@ -125,7 +134,11 @@ class Collector:
         del self._images[image.path]
 
     def finish(self) -> Labels:
-        """The labels, with all images."""
+        """The labels, with all images but those that lost all their objects."""
+        for path in sorted(self._emptied & self._images.keys()):
+            if not self._images[path].objects:
+                self.labels.report(path, 'images left out, as none of their objects can be used')
+                del self._images[path]
         self.labels.images = list(self._images.values())
         return self.labels
 

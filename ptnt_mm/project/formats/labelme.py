@@ -52,8 +52,7 @@ def _read(tree: Tree) -> Labels:
         stated = tuple(whole_number(content.get(key)) for key in ('imageWidth', 'imageHeight'))
         image = collector.image(file, path, None, stated, name)
         if image is not None:
-            objects = list(_objects(collector.labels, file, shapes, image.size))
-            collector.add(file, image, _grouped(objects))
+            collector.add(file, image, _grouped(collector.labels, file, shapes, image.size))
     labels = collector.finish()
     labels.classes.sort()
     return labels
@@ -131,10 +130,12 @@ def _mask(label: str, points: list, shape: dict[str, Any], size: tuple[int, int]
     return LabelledObject(label, box, mask)
 
 
-def _grouped(objects: list[tuple[object, LabelledObject]]) -> Iterator[LabelledObject]:
-    """Join polygons with the same label and group into one object."""
+def _grouped(
+    labels: Labels, file: Path, shapes: list, size: tuple[int, int]
+) -> Iterator[LabelledObject]:
+    """The objects; polygons with the same label and group are one."""
     parts: dict[tuple, list[LabelledObject]] = {}
-    for i, (group, item) in enumerate(objects):
+    for i, (group, item) in enumerate(_objects(labels, file, shapes, size)):
         is_part = group is not None and isinstance(item.segmentation, list)
         parts.setdefault((item.label, str(group)) if is_part else (i,), []).append(item)
     for members in parts.values():

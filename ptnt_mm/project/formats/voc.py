@@ -106,7 +106,7 @@ def _add(collector: Collector, file: Path, root: Element, split: str | None) -> 
     stated = whole_number(text_of(root, 'size/width')), whole_number(text_of(root, 'size/height'))
     image = collector.image(file, path, split, stated, name or file.stem)
     if image is not None:
-        collector.add(file, image, list(_objects(collector.labels, file, root)))
+        collector.add(file, image, _objects(collector.labels, file, root))
 
 
 def _image(collector: Collector, file: Path, name: str) -> Path | None:

@@ -26,6 +26,7 @@ from ptnt_mm.utils.text import first_few
 _NAME_LISTS = ('classes.txt', 'obj.names', 'labels.txt')
 _LINE = re.compile(r'\s*\d+(\s+[-+.\deE]+){4,}\s*')
 _SPLITS = ('train', 'val', 'test')
+_FAR = 2  # sides of the image; coordinates beyond are no fractions
 
 
 def _find(tree: Tree) -> str:
@@ -56,9 +57,9 @@ def _read(tree: Tree) -> Labels:
             lines = read_text(source).splitlines()
         except UserError as error:
             labels.report(source, UNREADABLE, str(error))
+            collector.drop(image)
             continue
-        objects = _objects(labels, source, lines, image, names, keypoints)
-        collector.add(source, image, list(objects))
+        collector.add(source, image, _objects(labels, source, lines, image, names, keypoints))
     if without:
         labels.notes.append(
             f'{without:,} images have no label file: taken as images without objects, as YOLO does'
@@ -189,6 +190,12 @@ def _objects(
             continue
         # Labels written by a detector have a score after each box.
         coordinates = values[1:5] if keypoints or len(values) == 6 else values[1:]
+        if max(coordinates) > _FAR:
+            what = 'objects in pixels, where YOLO has fractions of the image'
+            labels.report(file, what, f'line {place}: {line[:80]}')
+            continue
+        if len(values) == 6 and not keypoints:
+            labels.report(file, 'boxes with a sixth number, which is ignored', f'line {place}')
         if len(coordinates) % 2:
             labels.report(file, NO_NUMBERS, f'line {place} has {len(values)} numbers')
             continue
