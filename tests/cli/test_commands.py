@@ -163,7 +163,7 @@ def test_a_stopped_training_says_how_to_continue(
     tmp_path: Path, command: str, launcher: str, expected: str
 ):
     advice = training._how_to_continue(tmp_path, (*command.split(), '--overwrite'), None, launcher)
-    assert advice == f'no checkpoint was written yet; continue with\n    {expected}'
+    assert advice == f'no checkpoint was written yet; start again with\n    {expected}'
 
 
 def test_only_the_value_of_resume_is_dropped(tmp_path: Path):

@@ -58,6 +58,8 @@ def narrow(config: Config, pyramid: dict) -> Config:
     _set_everywhere(config.model, _SMALL)
     if backbone.type == 'PyramidTNT':
         backbone.arch = pyramid
+        if 'num_groups' in backbone.get('norm_cfg', {}):
+            backbone.norm_cfg.num_groups = pyramid['inner_dims'][0]
         widths = [pyramid['outer_dims'][i] for i in backbone.get('out_indices', range(4))]
     elif kind_of(backbone) in PLAIN:
         backbone.arch = PLAIN[kind_of(backbone)]

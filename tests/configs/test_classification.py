@@ -9,7 +9,7 @@ import torch
 
 import ptnt_mm
 from ptnt_mm import zoo
-from ptnt_mm.engine import complexity
+from ptnt_mm.export import complexity
 
 pytest.importorskip('mmpretrain')
 
