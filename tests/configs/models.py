@@ -73,6 +73,8 @@ def narrow(config: Config, pyramid: dict) -> Config:
     for neck in necks(config):
         neck.in_channels = widths
         if neck.type == 'FinerLevelNeck':
+            if 'num_groups' in neck.get('norm_cfg', {}):
+                neck.norm_cfg.num_groups = widths[0]
             widths = [widths[0], *widths]
     head = config.model.get('decode_head')
     if head and head.type == 'UPerHead':  # it has no neck
