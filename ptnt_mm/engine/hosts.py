@@ -2,6 +2,7 @@
 
 import importlib
 import re
+import warnings
 from dataclasses import dataclass
 
 from mmengine.config import Config
@@ -46,7 +47,9 @@ def scope_of(config: Config) -> str:
 def import_host(scope: str) -> None:
     """Import the library that a config's default scope names, or raise a UserError."""
     try:
-        with without_garbage_collection():
+        with without_garbage_collection(), warnings.catch_warnings():
+            # onedl-mmdetection's optional evaluator, which our configs do not use.
+            warnings.filterwarnings('ignore', 'faster_coco_eval')
             importlib.import_module(scope)
             if scope in HOSTS:  # their registries would import it a moment later
                 importlib.import_module(f'{scope}.models')
