@@ -6,9 +6,9 @@ imagenet = dict(mean=[123.675, 116.28, 103.53], std=[58.395, 57.12, 57.375])
 pvt_files = 'https://github.com/whai362/PVT/releases/download/v2/'
 swin_files = 'https://github.com/SwinTransformer/storage/releases/download/v1.0.0/'
 
-# Few images are too few for the statistics of BatchNorm: those of pretrained weights stay as they
-# are, and from random initialisation GroupNorm normalises each image by itself. A stem has as many
-# groups as an inner token has channels, which divide the widths of all its layers.
+# A few images are not enough for the statistics of BatchNorm: those of pretrained weights stay as
+# they are, and from random initialisation GroupNorm normalises each image by itself. A stem has as
+# many groups as an inner token has channels, which divide the widths of all its layers.
 pyramid_tnt = dict(
     no_decay=['outer_pos', 'inner_pos'],
     pretrained=dict(norm_cfg=dict(type='BN', requires_grad=False), norm_eval=True),

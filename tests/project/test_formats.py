@@ -224,6 +224,15 @@ def test_images_that_lose_all_their_objects_are_left_out(
     assert left_out == ['im0']
 
 
+def test_an_image_whose_masks_are_all_unusable_is_left_out(tmp_path: Path):
+    made.object_masks(tmp_path)
+    for file in (tmp_path / 'im0' / 'masks').iterdir():
+        file.write_bytes(b'')
+    labels = read(tmp_path)
+    assert 'im0' not in {image.path.stem for image in labels.images}
+    assert any('none of their objects' in problem.kind for problem in labels.problems)
+
+
 def test_files_that_are_cut_off_are_named(tmp_path: Path):
     made.labelme(tmp_path / 'a')
     file = next((tmp_path / 'a').rglob('*.json'))

@@ -36,12 +36,14 @@ def _find(tree: Tree) -> str:
 def _read(tree: Tree) -> Labels:
     collector = Collector(tree)
     pairs = set_masks_aside(tree, collector.labels)
-    masks = {path: mask for path, mask in pairs.items() if collector.image(mask, path)}
-    images = [collector.image(mask, path) for path, mask in masks.items()]
+    sized = [
+        (image, mask)
+        for path, mask in pairs.items()
+        if (image := collector.image(mask, path)) is not None
+    ]
     collector.labels.add_class(_CLASS)
-    found = on_threads(lambda image: _objects(image, masks[image.path]), images, 'Reading masks')
-    for image, result in zip(images, found, strict=True):
-        mask = masks[image.path]
+    found = on_threads(lambda pair: _objects(*pair), sized, 'Reading masks')
+    for (image, mask), result in zip(sized, found, strict=True):
         if isinstance(result, str):
             collector.labels.report(mask, 'masks that cannot be used', result)
             collector.drop(image)

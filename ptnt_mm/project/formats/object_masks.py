@@ -34,13 +34,20 @@ def _read(tree: Tree) -> Labels:
     collector.labels.add_class(_CLASS)
     found = on_threads(lambda image: list(_objects(image, masks[image.path])), sized, 'Reading')
     for image, results in zip(sized, found, strict=True):
-        for file, result in results:
-            if isinstance(result, str):
-                collector.labels.report(file, 'object masks that cannot be used', result)
-        objects = [result for _, result in results if isinstance(result, LabelledObject)]
-        collector.add(image.path, image, objects)
+        collector.add(image.path, image, _usable(collector.labels, results))
     collector.labels.aside = {file for files in masks.values() for file in files}
     return collector.finish()
+
+
+def _usable(
+    labels: Labels, results: list[tuple[Path, LabelledObject | str]]
+) -> Iterator[LabelledObject]:
+    """The objects among the results; the others are reported."""
+    for file, result in results:
+        if isinstance(result, str):
+            labels.report(file, 'object masks that cannot be used', result)
+        else:
+            yield result
 
 
 def _masks(tree: Tree) -> dict[Path, list[Path]]:
