@@ -1,8 +1,10 @@
 """The libraries that train and run our models, and the differences between them."""
 
 import importlib
+import io
 import re
 import warnings
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 
 from mmengine.config import Config
@@ -47,18 +49,25 @@ def scope_of(config: Config) -> str:
 def import_host(scope: str) -> None:
     """Import the library that a config's default scope names, or raise a UserError."""
     try:
-        with without_garbage_collection(), warnings.catch_warnings():
-            # onedl-mmdetection's optional evaluator, which our configs do not use.
-            warnings.filterwarnings('ignore', 'faster_coco_eval')
+        with without_garbage_collection(), _quiet_forks():
             importlib.import_module(scope)
-            if scope in HOSTS:  # their registries would import it a moment later
-                importlib.import_module(f'{scope}.models')
+            if scope in HOSTS:  # their registries would import these a moment later
+                for part in ('models', 'datasets', 'evaluation'):
+                    importlib.import_module(f'{scope}.{part}')
     except ModuleNotFoundError as error:
         raise UserError(f'{scope} cannot be imported: {error}. {how_to_install(error)}') from error
     except (ImportError, AssertionError) as error:
         raise UserError(
             f'{scope} cannot be imported: {error}. Run python -m ptnt_mm.doctor'
         ) from error
+
+
+@contextmanager
+def _quiet_forks():
+    """Hide what the forks say about optional packages that our configs do not use."""
+    with warnings.catch_warnings(), redirect_stdout(io.StringIO()):  # print_log prints here
+        warnings.filterwarnings('ignore', 'faster_coco_eval')
+        yield
 
 
 def how_to_install(error: ModuleNotFoundError) -> str:
