@@ -12,6 +12,12 @@ from quick_mmengine import spare_imports
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start with the longest tests, so that no worker is left alone with one of them."""
+    longest = ('test_tutorial', 'tools')
+    items.sort(key=lambda item: [name not in item.path.with_suffix('').parts for name in longest])
+
+
 def pytest_collection_finish() -> None:
     spare_imports()
 

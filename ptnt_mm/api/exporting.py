@@ -24,7 +24,7 @@ from ptnt_mm.engine.data_files import check_data_files
 from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.engine.loading import load_whole, require_safe_loading
 from ptnt_mm.export.comparison import TOLERANCE, compare, sizes_to_check
-from ptnt_mm.export.end_to_end import EndToEndModel, build_network
+from ptnt_mm.export.end_to_end import EndToEndModel
 from ptnt_mm.export.evaluation import evaluate_file, images_of, resizing, test_images
 from ptnt_mm.export.formats import (
     FORMATS,
@@ -37,6 +37,7 @@ from ptnt_mm.export.formats import (
     write_program,
 )
 from ptnt_mm.export.int8 import quantised
+from ptnt_mm.export.supported_models import build_network
 from ptnt_mm.utils.atomic_files import check_new, sha256
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import printable

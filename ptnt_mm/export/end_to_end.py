@@ -131,12 +131,14 @@ class TwoStageDetector(EndToEndDetector):
     def __init__(self, model: nn.Module):
         super().__init__(model)
         roi = model.roi_head
-        self.stages = list(zip(_each(roi.bbox_roi_extractor), _each(roi.bbox_head), strict=True))
+        self.stages = list(
+            zip(each_stage(roi.bbox_roi_extractor), each_stage(roi.bbox_head), strict=True)
+        )
         self.mask_stages = []
         self.thresholds = _thresholds(roi.test_cfg)
         if roi.with_mask:
             # Without a separate extractor, masks share that of the boxes.
-            pairs = zip(_each(roi.mask_roi_extractor), _each(roi.mask_head), strict=True)
+            pairs = zip(each_stage(roi.mask_roi_extractor), each_stage(roi.mask_head), strict=True)
             self.mask_stages = list(pairs)
             self.outputs = (*EndToEndDetector.outputs, 'masks')
             self.thresholds['mask'] = roi.test_cfg.mask_thr_binary
@@ -253,61 +255,6 @@ def _thresholds(cfg: Any) -> dict[str, float]:
     return dict(score=cfg.score_thr, overlap=cfg.nms.iou_threshold, boxes=cfg.max_per_img)
 
 
-def _each(modules: nn.Module) -> list[nn.Module]:
+def each_stage(modules: nn.Module) -> list[nn.Module]:
     """A module of one stage, or those of all stages."""
     return list(modules) if isinstance(modules, nn.ModuleList) else [modules]
-
-
-def build_network(model: nn.Module) -> EndToEndModel:
-    """The exported part of a model of mmdet or mmseg; at least backbone and neck."""
-    kind = type(model).__name__
-    head = getattr(model, 'bbox_head', None)
-    if (
-        kind == 'EncoderDecoder'
-        and _is_of('BaseDecodeHead.predict', model.decode_head)
-        and model.test_cfg.get('mode', 'whole') == 'whole'
-    ):
-        chosen = EndToEndSegmenter
-    elif (
-        kind in ('RetinaNet', 'RTMDet')
-        and _is_of('BaseDenseHead.predict_by_feat', head)
-        and head.use_sigmoid_cls
-        and _plain(model.test_cfg)
-    ):
-        chosen = DenseDetector
-    elif (
-        kind in ('FasterRCNN', 'MaskRCNN', 'CascadeRCNN')
-        and _is_of('BaseDenseHead.predict_by_feat', model.rpn_head)
-        and _has_plain_regions(model.roi_head)
-        and _plain(model.test_cfg.rcnn)
-    ):
-        chosen = TwoStageDetector
-    else:
-        chosen = EndToEndModel
-    return chosen(model.eval())
-
-
-def _has_plain_regions(roi: nn.Module) -> bool:
-    """Whether boxes and masks are computed as in :class:`TwoStageDetector`."""
-    kind = 'CascadeRoIHead' if isinstance(roi.bbox_head, nn.ModuleList) else 'StandardRoIHead'
-    extractors = _each(roi.bbox_roi_extractor)
-    if roi.with_mask:
-        extractors += _each(roi.mask_roi_extractor)
-    return (
-        all(_is_of(f'{kind}.{step}', roi) for step in ('predict_bbox', 'predict_mask'))
-        and _is_of(f'{kind}._bbox_forward', roi)
-        and _is_of('ConvFCBBoxHead.forward', *_each(roi.bbox_head))
-        and _is_of('SingleRoIExtractor.forward', *extractors)
-        and (not roi.with_mask or _is_of('FCNMaskHead.forward', *_each(roi.mask_head)))
-    )
-
-
-def _is_of(method: str, *modules: nn.Module) -> bool:
-    """Whether modules inherit a method of the hosts, 'Class.method', or override it."""
-    name = method.partition('.')[2]
-    return all(getattr(type(module), name).__qualname__ == method for module in modules)
-
-
-def _plain(test_cfg: dict) -> bool:
-    """Whether suppression is supported by every runtime, without soft scores."""
-    return test_cfg.nms.get('type', 'nms') == 'nms' and not test_cfg.nms.get('class_agnostic')

@@ -12,8 +12,8 @@ from ptnt_mm.export.end_to_end import (
     EndToEndModel,
     EndToEndSegmenter,
     TwoStageDetector,
-    build_network,
 )
+from ptnt_mm.export.supported_models import build_network
 
 from .models import decided_model, narrow_config
 

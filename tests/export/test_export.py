@@ -23,9 +23,9 @@ from ptnt_mm.deploy.export_info import read_export_info
 from ptnt_mm.deploy.pixels import prepared
 from ptnt_mm.deploy.runtimes import load_exported
 from ptnt_mm.export.comparison import compare
-from ptnt_mm.export.end_to_end import build_network
 from ptnt_mm.export.evaluation import DeployedModel
 from ptnt_mm.export.formats import OLDEST_TORCH, take_graph, to_onnx, write_program
+from ptnt_mm.export.supported_models import build_network
 from ptnt_mm.utils.errors import UserError
 
 from .models import decided_model, narrow_config

@@ -25,10 +25,11 @@ from benchmark.timing import interleave
 from ptnt_mm.deploy.runtimes import load_exported
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import read_config
-from ptnt_mm.export.end_to_end import EndToEndModel, build_network
+from ptnt_mm.export.end_to_end import EndToEndModel
 from ptnt_mm.export.evaluation import pattern
 from ptnt_mm.export.formats import take_graph, to_onnx
 from ptnt_mm.export.int8 import quantised
+from ptnt_mm.export.supported_models import build_network
 
 MODELS = {
     'demo': (

@@ -1,0 +1,204 @@
+"""The rules of a recipe: each makes one choice from the statistics of a data set.
+
+:mod:`ptnt_mm.project.recipe` lists them with their reasons.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+from ptnt_mm.project.facts import Facts
+from ptnt_mm.utils.text import binary
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A setting, and the number that determined it."""
+
+    value: Any
+    because: str = ''
+
+
+Recipe = Mapping[str, Choice]
+
+
+_MODELS = {
+    'detection': 'retinanet_native',
+    'instance': 'mask_rcnn_native',
+    'semantic': 'semantic_fpn_native',
+    'classification': 'classifier_ptnt_ti',
+}
+
+# Pixels of a small object. For RetinaNet, two thirds of the smallest usual anchor. Mask R-CNN has
+# smaller anchors, so for masks it is two cells of the finest map, whose stride is 4.
+_SMALL = {'detection': 21, 'instance': 8, 'semantic': 8}
+_ANCHOR = 32  # pixels, the smallest usual one
+_LEAST_ANCHOR = {'detection': 16, 'instance': 8}  # two cells of the finest map
+_SIDES = (320, 1333)  # of images in which objects or areas are found
+_CROPPED = 512  # pixels of a segmenter's crop, at most
+_CLASSIFIED = (64, 224)  # sides of images that are classified
+_BATCHES = ((500, 2), (5_000, 4), (20_000, 8))  # images in a step, below this many images
+_SHARE = 0.8  # of the free memory
+_ENOUGH_FOR_BATCHNORM = 8  # images in a step
+_WARM_UP = 50  # iterations
+_USUAL_LIMIT = 100  # default limit of detections in an image
+
+
+def width(facts: Facts, _: Recipe) -> Choice:
+    """Channels of neck and head."""
+    count = facts.counts['train']
+    return Choice(64 if count < 5_000 else 256, f'{count:,} images')
+
+
+def model(facts: Facts, recipe: Recipe) -> Choice:
+    """The fragment of the model."""
+    name = _MODELS[facts.task]
+    if facts.task == 'classification':
+        return Choice(name)
+    channels = recipe['width']
+    narrow = '_narrow' if channels.value == 64 else ''
+    return Choice(name + narrow, f'{channels.value} channels for {channels.because}')
+
+
+def size(facts: Facts, _: Recipe) -> Choice:
+    """Width and height of the images, or the side of those that are classified, in pixels."""
+    long, short = max(facts.size), min(facts.size)
+    if facts.task == 'classification':
+        side = facts.asked_size or min(max(_near_32(short), _CLASSIFIED[0]), _CLASSIFIED[1])
+        asked = f'images are {facts.size[0]} x {facts.size[1]}'
+        return Choice(side, 'as asked' if facts.asked_size else asked)
+    if facts.asked_size:
+        side, because = facts.asked_size, 'as asked'
+    elif facts.small is None:
+        side = min(max(_near_32(long), _SIDES[0]), 2 * _CROPPED)
+        because = f'images are {facts.size[0]} x {facts.size[1]}'
+    else:
+        # Enlarging more than twice adds no information.
+        side = min(
+            max(_near_32(_SMALL[facts.task] / facts.small), _SIDES[0]),
+            _SIDES[1],
+            2 * _near_32(long),
+        )
+        because = (
+            f'images are {facts.size[0]} x {facts.size[1]}; {facts.smaller} below '
+            f'{facts.small * long:.0f} pixels, here {facts.small * side:.0f}'
+        )
+    return Choice((side, max(_near_32(side * short / long), 32)), because)
+
+
+def crop(facts: Facts, recipe: Recipe) -> Choice:
+    """Width and height of a segmenter's crop in pixels, or None."""
+    if facts.task != 'semantic':
+        return Choice(None)
+    side = min(_CROPPED, *recipe['size'].value)
+    return Choice((side, side), 'the shorter side, or 512')
+
+
+def anchors(facts: Facts, recipe: Recipe) -> Choice:
+    """The smallest anchor in pixels; None for the usual one."""
+    if facts.task not in ('detection', 'instance') or facts.small is None:
+        return Choice(None)
+    pixels = facts.small * max(recipe['size'].value)
+    anchor = _ANCHOR
+    while anchor > 1.6 * pixels and anchor > _LEAST_ANCHOR[facts.task]:
+        anchor //= 2
+    if anchor == _ANCHOR:
+        return Choice(None)
+    return Choice(anchor, f'{facts.smaller} below {pixels:.0f} pixels')
+
+
+def max_per_img(facts: Facts, _: Recipe) -> Choice:
+    """The limit of detections in an image; None for the usual one."""
+    if facts.most <= _USUAL_LIMIT * 0.8:
+        return Choice(None)
+    return Choice(ceil(facts.most * 1.5 / 100) * 100, f'there are up to {facts.most} in an image')
+
+
+def augmentation(facts: Facts, recipe: Recipe) -> Choice:
+    """'light', 'medium' or 'strong'; for classifiers 'strong', 'medium' or 'mixed'."""
+    if facts.task == 'classification':
+        count = facts.counts['train']
+        kind = 'strong' if count < 1_000 else 'medium' if count < 10_000 else 'mixed'
+        return Choice(kind, f'{count:,} images')
+    times = recipe['epochs'].value
+    kind = 'strong' if times >= 100 else 'medium' if times >= 30 else 'light'
+    return Choice(kind, f'each image is seen {times} times')
+
+
+def effective_batch(facts: Facts, _: Recipe) -> Choice:
+    """Images for one step of the optimizer."""
+    count = facts.counts['train']
+    batch = next((batch for below, batch in _BATCHES if count < below), 16)
+    if facts.task == 'classification':
+        batch *= 16
+    # At least two steps an epoch.
+    batch = min(batch, 2 ** max(count.bit_length() - 2, 1))
+    return Choice(batch, f'{count:,} images')
+
+
+def batch_size(facts: Facts, recipe: Recipe) -> Choice:
+    """Images that are computed at a time."""
+    batch = recipe['effective batch'].value
+    device, free = facts.free
+    if facts.memory is None or free is None:
+        return Choice(batch, recipe['effective batch'].because)
+    weights, image = facts.memory.weights, facts.memory.image
+    # BatchNorm cannot train on one image.
+    least = 2 if facts.task == 'semantic' else 1
+    while batch > least and weights + batch * image > _SHARE * free:
+        batch //= 2
+    step = f'{binary(weights + batch * image)} of {binary(free)} that {device} has free'
+    return Choice(batch, f'{recipe["effective batch"].because}; {step}')
+
+
+def norm(facts: Facts, recipe: Recipe) -> Choice:
+    """The backbone's ``norm_cfg``; None for its own."""
+    batch = recipe['batch_size'].value
+    if batch >= _ENOUGH_FOR_BATCHNORM or facts.backbone.norm is None:
+        return Choice(None)
+    return Choice(facts.backbone.norm, f'{batch} images a step are too few for BatchNorm')
+
+
+def accumulation(_: Facts, recipe: Recipe) -> Choice:
+    """Batches for one step of the optimizer."""
+    effective, batch = recipe['effective batch'].value, recipe['batch_size'].value
+    steps = effective // batch
+    return Choice(steps, f'steps to make a batch of {effective}' if steps > 1 else '')
+
+
+def epochs(facts: Facts, _: Recipe) -> Choice:
+    """Passes through the training images."""
+    if facts.asked_epochs:
+        return Choice(facts.asked_epochs, 'as asked')
+    seen, passes = (30_000, 30) if facts.task == 'classification' else (12_000, 12)
+    if facts.backbone.weights:
+        seen //= 2
+    count = facts.counts['train']
+    epochs = min(max(round(seen / count), passes), 300)
+    return Choice(epochs, f'{epochs * count:,} images seen')
+
+
+def warm_up(facts: Facts, recipe: Recipe) -> Choice:
+    """Iterations; None for the usual number."""
+    steps = recipe['epochs'].value * ceil(facts.counts['train'] / recipe['batch_size'].value)
+    if steps >= 10 * _WARM_UP:
+        return Choice(None)
+    # MMEngine's warm-up of one iteration never ends: its rate stays at the start factor.
+    return Choice(max(steps // 10, 2), f'a tenth of {steps} iterations')
+
+
+def lr(facts: Facts, recipe: Recipe) -> Choice:
+    """The learning rate."""
+    batch = recipe['effective batch'].value
+    if facts.backbone.weights:
+        start, rate = 'pretrained weights', 1e-4
+    else:
+        start, rate = 'random initialisation', 1e-3
+    of = 32 if facts.task == 'classification' else 4
+    lr = float(f'{min(rate * (batch / of) ** 0.5, 2e-3):.2g}')
+    return Choice(lr, f'from {start}, batches of {batch}')
+
+
+def _near_32(pixels: float) -> int:
+    return max(round(pixels / 32), 1) * 32
