@@ -17,7 +17,7 @@ tnt = dict(no_decay=['outer_pos', 'inner_pos'])
 cpvt = dict(mean=[127.5, 127.5, 127.5], std=[127.5, 127.5, 127.5])
 resnet = dict(
     **imagenet,
-    pretrained=dict(frozen_stages=1),
+    pretrained=dict(norm_eval=True, frozen_stages=1),
     norm=dict(type='GN', num_groups=32),
 )
 swin = dict(**imagenet, no_decay=['relative_position_bias_table'])
@@ -50,12 +50,12 @@ backbones = dict(
     cpvt_b=dict(**cpvt, settings=dict(type='CPVT', arch='base')),
     resnet18=dict(
         **resnet,
-        settings=dict(type='mmdet.ResNet', depth=18),
+        settings=dict(type='mmdet.ResNet', depth=18, norm_eval=False),
         weights='torchvision://resnet18',
     ),
     resnet50=dict(
         **resnet,
-        settings=dict(type='mmdet.ResNet', depth=50),
+        settings=dict(type='mmdet.ResNet', depth=50, norm_eval=False),
         weights='torchvision://resnet50',
     ),
     pvtv2_b0=dict(

@@ -31,7 +31,12 @@ from ptnt_mm.check.rules import check_rules
 from ptnt_mm.check.strides import check_strides
 from ptnt_mm.check.training_step import check_training_step
 from ptnt_mm.check.trial import made_for_trial, why_not_quick
-from ptnt_mm.check.weights import check_normalisation, check_weights_are_there, check_weights_fit
+from ptnt_mm.check.weights import (
+    check_normalisation,
+    check_statistics,
+    check_weights_are_there,
+    check_weights_fit,
+)
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.hosts import HOSTS, import_host, scope_of
@@ -149,8 +154,10 @@ class Inspection:
         rate = check_learning_rate(config, self.gpus)
         self.run('length', check_lengths(config, self.data, self.gpus))
         self.run('batch and learning rate', check_batch(config, self.gpus), rate)
-        fit = () if self.model is None else check_weights_fit(config, self.model)
-        self.run('weights', check_weights_are_there(config), thorough=fit)
+        model = self.model
+        fit = () if model is None else check_weights_fit(config, model)
+        statistics = () if model is None else check_statistics(config, model)
+        self.run('weights', check_weights_are_there(config), statistics, thorough=fit)
         self.run('mean and std', check_normalisation(config))
         self.try_out()
 

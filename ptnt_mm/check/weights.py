@@ -5,6 +5,7 @@ from math import inf
 
 from mmengine.config import Config
 from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from ptnt_mm.check.recipe import say_where_weights_come_from
 from ptnt_mm.engine.config import kind_of
@@ -46,6 +47,22 @@ def check_weights_fit(config: Config, model: nn.Module) -> Iterator[Finding]:
             yield error('Weights', str(err), 'ptnt checkpoint inspect shows the content of a file')
             return
         yield ok('Weights', f'{len(report.loaded)} weights of the backbone fit')
+
+
+def check_statistics(config: Config, model: nn.Module) -> Iterator[Finding]:
+    """Find BatchNorm that keeps its initial statistics, as mmdet's ResNet does by default."""
+    backbone = getattr(model, 'backbone', None)
+    starts = starting_weights(config) or config.model.get('init_cfg')
+    # Those of our family raise an error at the start.
+    if backbone is None or isinstance(backbone, Backbone) or starts:
+        return
+    backbone.train()
+    norms = [part for part in backbone.modules() if isinstance(part, _BatchNorm)]
+    if norms and not any(part.training for part in norms):
+        what = (
+            'its BatchNorm never learns statistics, and training starts from random initialisation'
+        )
+        yield warning('model.backbone', what, 'write norm_eval=False, or start from weights')
 
 
 def preprocessor_of(config: Config) -> Mapping:

@@ -1,7 +1,4 @@
-"""Find the data sets of a config, and check that their files exist.
-
-This imports nothing slow.
-"""
+"""Find the data sets of a config, and check that their files exist."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

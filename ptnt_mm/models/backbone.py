@@ -17,7 +17,7 @@ from ptnt_mm.utils.text import unknown_name
 
 
 class Backbone(BaseModule):
-    """A backbone that loads pretrained weights loudly and freezes its first parts.
+    """A backbone that freezes its first parts, and refuses weights that do not fit.
 
     A subclass defines ``patch``, calls :meth:`_freeze` at the end of its constructor, and returns
     from :meth:`_frozen_modules` the modules that ``frozen_stages`` refers to. Parameters of the

@@ -275,6 +275,16 @@ WARNINGS = {
         'boxes not wholly inside their images: id 2 [5, 5, 900, 20]',
     ),
     # Recipe
+    'statistics that stay': (
+        settings(
+            {
+                'model.backbone': dict(_delete_=True, type='ResNet', depth=18),
+                'model.neck.in_channels': [64, 128, 256, 512],
+                'model.neck.start_level': 1,
+            }
+        ),
+        'its BatchNorm never learns statistics',
+    ),
     'another batch': (
         settings({'train_dataloader.batch_size': 2}),
         '0.001 is for batch 4; --auto-scale-lr would make it 0.0005',

@@ -10,8 +10,9 @@ import pytest
 pytest.importorskip('pycocotools')
 
 from mmengine.config import Config
+from mmengine.registry import MODELS, DefaultScope
 
-from ptnt_mm.project.backbones import Backbone
+from ptnt_mm.project.backbones import Backbone, find_backbone
 from ptnt_mm.project.facts import Facts, small_objects
 from ptnt_mm.project.labels import LabelledImage, LabelledObject
 from ptnt_mm.project.recipe import RULES, choose_recipe
@@ -35,7 +36,7 @@ PYRAMID = Backbone(
 RESNET = replace(
     PYRAMID,
     name='resnet18',
-    settings=dict(type='mmdet.ResNet', depth=18, norm_eval=False),
+    settings=dict(type='mmdet.ResNet', depth=18),
     mean=[123.675, 116.28, 103.53],
     std=[58.395, 57.12, 57.375],
     no_decay=(),
@@ -119,6 +120,16 @@ def test_learning_rate_follows_batch_and_weights():
     assert chosen()['lr'] == 7.1e-4
     assert chosen(counts=dict(train=20_000))['lr'] == 2e-3
     assert chosen(backbone=replace(PYRAMID, weights='a.pth'))['lr'] == 7.1e-5
+
+
+@pytest.mark.parametrize('name', ['resnet18', 'resnet50', 'ptnt_ti'])
+def test_batch_norm_learns_its_statistics_from_scratch(name: str):
+    """Statistics stay fixed by default in mmdet's ResNet."""
+    settings = find_backbone(name, None, 'mmdet').settings
+    with DefaultScope.overwrite_default_scope('mmdet'):
+        network = MODELS.build(settings)
+    network.train()
+    assert all(part.training for part in network.modules())
 
 
 def test_norm_follows_batch():

@@ -117,7 +117,7 @@ class Collector:
                     file, fault, f'{item.label} {_numbers(item.box)} in {image.size}'
                 )
             if whole in kept:
-                self.labels.report(file, 'objects that are there twice', item.label)
+                self.labels.report(file, 'duplicate objects', item.label)
             elif whole is not None:
                 self.labels.add_class(whole.label)
                 kept.append(whole)
