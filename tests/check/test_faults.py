@@ -275,14 +275,6 @@ WARNINGS = {
         'boxes not wholly inside their images: id 2 [5, 5, 900, 20]',
     ),
     # Recipe
-    'statistics that stay': (
-        settings(
-            {
-                'model.backbone': dict(_delete_=True, type='ResNet', depth=18),
-                'model.neck.in_channels': [64, 128, 256, 512],
-                'model.neck.start_level': 1,
-            }
-        ),
         'its BatchNorm never learns statistics',
     ),
     'another batch': (

@@ -10,7 +10,7 @@ from torch import nn
 import ptnt_mm
 from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads, check_neck
 from ptnt_mm.check.inspection import check
-from ptnt_mm.check.weights import check_normalisation, check_weights_fit
+from ptnt_mm.check.weights import check_normalisation, check_statistics, check_weights_fit
 from ptnt_mm.engine.starting_weights import use_pretrained
 from ptnt_mm.models import TNT, PyramidTNT
 from ptnt_mm.utils.findings import Severity
@@ -196,3 +196,20 @@ def test_an_error_elsewhere_does_not_hide_those_of_the_model():
     found = [finding.where for finding in check(config, thorough=False)]
     assert 'default_hooks.checkpoint.intervall' in found
     assert 'model.bbox_head.prior_generator' in found
+
+
+@pytest.mark.parametrize(
+    ('settings', 'found'),
+    [
+        ({}, True),
+        (dict(norm_eval=False), False),
+        (dict(norm_cfg=dict(type='GN', num_groups=2)), False),
+    ],
+)
+def test_batch_norm_that_never_learns_statistics(settings: dict, found: bool):
+    """It is mmdet's default for ResNet, which is for pretrained weights."""
+    resnet = pytest.importorskip('mmdet.models').ResNet
+    model = nn.ModuleDict({'backbone': resnet(18, base_channels=4, stem_channels=4, **settings)})
+    assert [one.severity for one in check_statistics(_model(), model)] == [WARNING] * found
+    weights = dict(type='Pretrained', checkpoint='torchvision://resnet18')
+    assert not list(check_statistics(_model(backbone=dict(init_cfg=weights)), model))
