@@ -275,8 +275,6 @@ WARNINGS = {
         'boxes not wholly inside their images: id 2 [5, 5, 900, 20]',
     ),
     # Recipe
-        'its BatchNorm never learns statistics',
-    ),
     'another batch': (
         settings({'train_dataloader.batch_size': 2}),
         '0.001 is for batch 4; --auto-scale-lr would make it 0.0005',
