@@ -16,7 +16,7 @@ class Rule:
     """A rule that chooses one setting.
 
     Attributes:
-        setting: Its name in the config.
+        setting: Its name; for most, that in the config.
         rule: Its effect, for the docs.
         reason: Why, for the docs.
         choose: Makes the choice; later rules see the choices of earlier ones.
@@ -53,9 +53,10 @@ RULES = (
     ),
     Rule(
         'size',
-        'The longer side at which one object in ten, or half of a class, is below 21 pixels, or 8 '
-        'for masks; 320 to 1333, and at most twice that of the images. Without objects: the size '
-        'of the images, 320 to 1024. Classifiers: the shorter side, 64 to 224.',
+        'The longer side at which one object in ten, or half of a class of 10 objects or more, is '
+        'below 21 pixels, or 8 for masks; 320 to 1333, and at most twice that of the images. '
+        'Without objects: the size of the images, 320 to 1024. Classifiers: the shorter side, 64 '
+        'to 224.',
         'RetinaNet finds objects down to two thirds of its smallest usual anchor, which has 32 '
         'pixels. Mask R-CNN needs two cells of the finest map, which has one for 4 pixels. Larger '
         'images take longer and add no information.',
@@ -69,8 +70,8 @@ RULES = (
     ),
     Rule(
         'anchors',
-        'From 32 pixels; from 16 where one object in ten, or half of a class, is below 20 pixels; '
-        'for masks from 8 where it is below 10.',
+        'From 32 pixels; from 16 where one object in ten, or half of such a class, is below 20 '
+        'pixels; for masks from 8 where it is below 10.',
         'An anchor of 32 pixels overlaps too little with an object that is half as wide, so '
         'such objects are hardly ever found. The larger anchors stay.',
         choices.anchors,
