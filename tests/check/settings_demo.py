@@ -146,6 +146,8 @@ def _read(name: str) -> Config:
     for _, settings in within(config.model, 'model'):
         settings.pop('init_cfg', None)
         settings.pop('pretrained', None)
+        if 'norm_eval' in settings:
+            settings['norm_eval'] = False  # statistics are learned from random initialisation
         # One process has nothing to synchronise.
         if settings.get('type') == 'SyncBN':
             settings['type'] = 'BN'
