@@ -59,9 +59,7 @@ def check_statistics(config: Config, model: nn.Module) -> Iterator[Finding]:
     backbone.train()
     norms = [part for part in backbone.modules() if isinstance(part, _BatchNorm)]
     if norms and not any(part.training for part in norms):
-        what = (
-            'its BatchNorm never learns statistics, and training starts from random initialisation'
-        )
+        what = 'BatchNorm keeps its initial statistics, and there are no weights to start from'
         yield warning('model.backbone', what, 'write norm_eval=False, or start from weights')
 
 

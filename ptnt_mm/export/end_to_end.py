@@ -131,15 +131,12 @@ class TwoStageDetector(EndToEndDetector):
     def __init__(self, model: nn.Module):
         super().__init__(model)
         roi = model.roi_head
-        self.stages = list(
-            zip(each_stage(roi.bbox_roi_extractor), each_stage(roi.bbox_head), strict=True)
-        )
+        self.stages = _stages(roi.bbox_roi_extractor, roi.bbox_head)
         self.mask_stages = []
         self.thresholds = _thresholds(roi.test_cfg)
         if roi.with_mask:
             # Without a separate extractor, masks share that of the boxes.
-            pairs = zip(each_stage(roi.mask_roi_extractor), each_stage(roi.mask_head), strict=True)
-            self.mask_stages = list(pairs)
+            self.mask_stages = _stages(roi.mask_roi_extractor, roi.mask_head)
             self.outputs = (*EndToEndDetector.outputs, 'masks')
             self.thresholds['mask'] = roi.test_cfg.mask_thr_binary
 
@@ -253,6 +250,11 @@ def _with_image(boxes: Tensor) -> Tensor:
 def _thresholds(cfg: Any) -> dict[str, float]:
     """Defaults of missing keys in a ``test_cfg``."""
     return dict(score=cfg.score_thr, overlap=cfg.nms.iou_threshold, boxes=cfg.max_per_img)
+
+
+def _stages(extractors: nn.Module, heads: nn.Module) -> list[tuple[nn.Module, nn.Module]]:
+    """The extractor and the head of each stage."""
+    return list(zip(each_stage(extractors), each_stage(heads), strict=True))
 
 
 def each_stage(modules: nn.Module) -> list[nn.Module]:
