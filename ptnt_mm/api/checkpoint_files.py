@@ -13,8 +13,9 @@ import torch
 
 from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.models.archs import NUM_STAGES, PATCH
-from ptnt_mm.models.identity import Identity, identify, looks_like
-from ptnt_mm.models.pretrained import (
+from ptnt_mm.models.weights.identity import Identity, identify, looks_like
+from ptnt_mm.models.weights.names import Weights, by_our_names, whose_names
+from ptnt_mm.models.weights.pretrained import (
     TRUNK_ROOTS,
     LoadReport,
     adapt,
@@ -22,8 +23,7 @@ from ptnt_mm.models.pretrained import (
     may_lack,
     split_prefix,
 )
-from ptnt_mm.models.published import locate
-from ptnt_mm.models.weight_names import Weights, by_our_names, whose_names
+from ptnt_mm.models.weights.published import locate
 from ptnt_mm.registry import MODELS
 from ptnt_mm.utils.atomic_files import check_new, sha256, write_whole
 from ptnt_mm.utils.errors import UserError

@@ -10,10 +10,10 @@ from typing import Any
 from mmengine.config import Config
 from mmengine.registry import DATASETS, TRANSFORMS, DefaultScope
 
-from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.constructors import arguments
 from ptnt_mm.engine.data_files import DataSet, data_sets, evaluators, expected_files, how_to_get
 from ptnt_mm.engine.hosts import scope_of
+from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, ok
 from ptnt_mm.utils.text import suggest, unknown_name

@@ -16,10 +16,10 @@ from ptnt_mm.check.failed_steps import StepError, at, describe, failing_class
 from ptnt_mm.check.few_images import collate_of, few_images, shrunk, take
 from ptnt_mm.check.one_image_metrics import left_out, measure_one_image
 from ptnt_mm.check.trial import sides, undisturbed
-from ptnt_mm.engine.config import kind_of, within
 from ptnt_mm.engine.constructors import arguments, classes_named
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.engine.hosts import scope_of
+from ptnt_mm.engine.settings import kind_of, within
 from ptnt_mm.utils.findings import Finding, error, note, ok
 
 _META_KEYS = ('img_id', 'img_path', 'ori_shape', 'img_shape', 'pad_shape', 'scale_factor', 'flip',

@@ -9,8 +9,8 @@ from ptnt_mm.check.coco_annotations import DetectionData
 from ptnt_mm.check.data_sets import Data
 from ptnt_mm.check.image_labels import number_of_classes
 from ptnt_mm.check.mask_lists import has_masks
-from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import DataSet, data_sets, evaluators
+from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.findings import Finding, error, ok, report_wrong, warning
 from ptnt_mm.utils.text import first_few, unknown_name
 

@@ -11,7 +11,8 @@ from mmengine.dataset import Compose
 from mmengine.evaluator import BaseMetric
 from torch import nn
 
-from ptnt_mm.engine.config import explain_build_error, kind_of, within
+from ptnt_mm.engine.build_errors import explain_build_error
+from ptnt_mm.engine.settings import kind_of, within
 
 _CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from mmengine.config import Config
 from torch import nn
 
-from ptnt_mm.engine.config import kind_of, within
+from ptnt_mm.engine.settings import kind_of, within
 from ptnt_mm.models.archs import ARCHS, NUM_STAGES, full_names
 from ptnt_mm.utils.findings import Finding, error, note, ok
 from ptnt_mm.utils.text import first_few

@@ -7,8 +7,9 @@ from mmengine.config import Config
 
 from ptnt_mm.check.class_names import faults_of_names
 from ptnt_mm.check.data_sets import Data, ImageFile, as_names, evenly_spread, find_data_sets
-from ptnt_mm.engine.config import explain_build_error, kind_of
+from ptnt_mm.engine.build_errors import explain_build_error
 from ptnt_mm.engine.hosts import scope_of
+from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.findings import Finding, Severity, error, note, ok
 
 _LISTS = {

@@ -38,8 +38,8 @@ from ptnt_mm.check.weights import (
     check_weights_fit,
 )
 from ptnt_mm.engine.build import build_model
-from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.hosts import HOSTS, import_host, scope_of
+from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, Severity, error, lines, note, of_kind, warning
 from ptnt_mm.utils.progress import waiting

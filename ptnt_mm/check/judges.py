@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ptnt_mm.check.rules import Judge, Setting
-from ptnt_mm.engine.config import kind_of
+from ptnt_mm.engine.settings import kind_of
 
 _AUGMENTING = (
     'AutoAugment', 'CachedMixUp', 'CachedMosaic', 'ColorJitter', 'CopyPaste', 'CutOut', 'Expand',

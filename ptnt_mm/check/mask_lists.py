@@ -10,7 +10,7 @@ from mmengine.fileio import list_dir_or_file
 
 from ptnt_mm.check.data_sets import Data, is_measured
 from ptnt_mm.check.image_lists import check_list, why_empty
-from ptnt_mm.engine.config import kind_of
+from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.findings import Finding, error, ok, report_wrong, warning
 from ptnt_mm.utils.many_files import Folders
 from ptnt_mm.utils.text import first_few

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from mmengine.config import Config
 from mmengine.hooks import CheckpointHook
 
-from ptnt_mm.engine.config import kind_of
+from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.findings import Finding, error, warning
 from ptnt_mm.utils.text import first_few, suggest
 

@@ -9,8 +9,8 @@ from pycocotools import mask as coco
 
 from ptnt_mm.check.coco_annotations import DetectionData
 from ptnt_mm.data.coco_masks import run_lengths
-from ptnt_mm.engine.config import kind_of, within
 from ptnt_mm.engine.data_files import evaluators
+from ptnt_mm.engine.settings import kind_of, within
 from ptnt_mm.utils.findings import Finding, error, note, ok, report_wrong, warning
 from ptnt_mm.utils.text import first_few
 

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from ptnt_mm.check.coco_annotations import DetectionData, index
 from ptnt_mm.check.data_sets import Data
-from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import DataSet, evaluators
+from ptnt_mm.engine.settings import kind_of
 
 # They write files, fetch something, or need more than an image.
 _LEFT_OUT = (

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from mmengine.config import Config
 
 from ptnt_mm.check.data_sets import Data
-from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets
+from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
 from ptnt_mm.utils.text import counted
 

@@ -34,7 +34,7 @@ from ptnt_mm.check.judges import (
     without_workers,
 )  # fmt: skip
 from ptnt_mm.check.rules import Rule
-from ptnt_mm.engine.config import kind_of
+from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.findings import error, warning
 
 KEYS = (

@@ -10,8 +10,8 @@ from functools import cached_property
 
 from mmengine.config import Config
 
-from ptnt_mm.engine.config import kind_of, within
 from ptnt_mm.engine.hosts import scope_of
+from ptnt_mm.engine.settings import kind_of, within
 from ptnt_mm.utils.findings import Finding, Report
 
 

@@ -16,8 +16,8 @@ from mmengine.registry import DefaultScope
 from torch import nn
 
 from ptnt_mm.check.few_images import SIDE
-from ptnt_mm.engine.config import within
 from ptnt_mm.engine.hosts import scope_of
+from ptnt_mm.engine.settings import within
 
 _MANY_WEIGHTS = 300_000_000
 _NUMBER = (int, float)

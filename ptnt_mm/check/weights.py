@@ -8,13 +8,13 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from ptnt_mm.check.recipe import say_where_weights_come_from
-from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.constructors import is_of_family
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.engine.hosts import HOSTS, scope_of
+from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.engine.starting_weights import check_start, starting_weights
 from ptnt_mm.models.backbone import Backbone
-from ptnt_mm.models.pretrained import CheckpointError, load_pretrained, pretrained_init
+from ptnt_mm.models.weights.pretrained import CheckpointError, load_pretrained, pretrained_init
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
 

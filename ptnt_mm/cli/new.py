@@ -56,11 +56,11 @@ def _run(args: argparse.Namespace) -> int:
     with importing():
         from ptnt_mm.api import check, create_project, read_config
         from ptnt_mm.project.backbones import PUBLISHED
-        from ptnt_mm.project.create import Wishes
+        from ptnt_mm.project.create import ProjectOptions
 
     chosen = ('format', 'task', 'backbone', 'weights', 'size', 'epochs')
-    wishes = Wishes(**{name: getattr(args, name) for name in chosen})
-    file = create_project(args.data, args.folder, wishes, tell=show)
+    options = ProjectOptions(**{name: getattr(args, name) for name in chosen})
+    file = create_project(args.data, args.folder, options, tell=show)
     show(f'{file}:\n{file.read_text(encoding="utf-8")}')
     found = check(read_config(str(file)))
     wrong = [finding for finding in found if finding.severity in (Severity.ERROR, Severity.WARNING)]

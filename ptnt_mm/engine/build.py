@@ -10,9 +10,10 @@ from mmengine.registry import MODELS, RUNNERS, DefaultScope
 from mmengine.runner import Runner
 from torch import nn
 
-from ptnt_mm.engine import evaluation_outputs, experiment_log  # noqa: F401  # register hooks
-from ptnt_mm.engine.config import explain_build_error
+from ptnt_mm.engine import evaluation_outputs, experiment_log  # noqa: F401  # registers classes
+from ptnt_mm.engine.build_errors import explain_build_error
 from ptnt_mm.engine.failures import explain_full_disk
+from ptnt_mm.engine.hooks import draw_predictions  # noqa: F401  # registers its hook
 from ptnt_mm.engine.hosts import import_host, scope_of
 from ptnt_mm.engine.runner import QuietRunner
 from ptnt_mm.engine.safeguards import use_safeguards

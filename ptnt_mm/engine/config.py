@@ -1,20 +1,13 @@
 """Read a config, with errors that a user can act on."""
 
-import ast
 import inspect
-import re
-import traceback
-import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
-from mmengine.config import Config, ConfigDict, DictAction
-from mmengine.registry import build_from_cfg
+from mmengine.config import Config, DictAction
 from mmengine.runner import Runner
 
-from ptnt_mm.engine.constructors import arguments, registered_names
 from ptnt_mm.engine.hosts import how_to_install
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import first_few, suggest, unknown_name
@@ -37,15 +30,6 @@ PROJECT_CONFIG = 'config.py'
 """Name of the config in the folder of a project."""
 
 READ_KEYS = (set(inspect.signature(Runner).parameters) | _TOP_LEVEL) - {'cfg'}
-
-# Characters: the longest config of the hosts has 270,000. Syntax trees are 100 times as large.
-_LONGEST_CONFIG = 2**19
-
-# For deep nesting, Python 3.13 raises a MemoryError, and older versions a RecursionError.
-_UNREADABLE = (SyntaxError, TypeError, ValueError, RecursionError, MemoryError)
-
-_NOT_REGISTERED = re.compile(r'(\w+) is not in the (\S+) registry')
-_REFUSED = re.compile(r"unexpected keyword argument '(\w+)'")
 
 
 def read_config(path: str, options: dict | None = None) -> Config:
@@ -122,83 +106,6 @@ def require_keys(config: Config, keys: Iterable[str]) -> None:
         raise UserError(f'{name} lacks {", ".join(missing)}: give a complete config')
 
 
-def kind_of(settings: Mapping) -> str:
-    """The class name in settings, without its scope; empty if there is none."""
-    kind = settings.get('type') or ''
-    return getattr(kind, '__name__', str(kind)).rpartition('.')[2]
-
-
-def within(settings: object, path: str) -> Iterator[tuple[str, Mapping]]:
-    """Yield settings and all dicts inside them, each with its path, such as 'model.neck[0]'."""
-    if isinstance(settings, Mapping):
-        yield path, settings
-        for key, value in settings.items():
-            yield from within(value, f'{path}.{key}')
-    elif isinstance(settings, (list, tuple)):
-        for i, value in enumerate(settings):
-            yield from within(value, f'{path}[{i}]')
-
-
-def flat_settings(settings: dict, prefix: str = '') -> dict[str, str]:
-    """The repr of each value of settings by its dotted key; a list is one value."""
-    flat = {}
-    for key, value in settings.items():
-        if isinstance(value, dict) and value:
-            flat.update(flat_settings(value, f'{prefix}{key}.'))
-        else:
-            flat[f'{prefix}{key}'] = repr(value)
-    return flat
-
-
-def is_about_the_config(error: Exception) -> bool:
-    """Whether an error means that a name in a config is not registered."""
-    return bool(_REFUSED.search(str(error)) or _NOT_REGISTERED.search(str(error)))
-
-
-def explain_build_error(error: Exception) -> str:
-    """Explain in one line what a constructor refused; suggest the nearest argument or class."""
-    refused, absent = _REFUSED.search(str(error)), _NOT_REGISTERED.search(str(error))
-    cls = _class_being_built(error)
-    if refused and cls is not None:
-        return f'{cls.__name__}: {unknown_name("argument", refused[1], arguments(cls).parameters)}'
-    if absent:
-        return unknown_name('type', absent[1], sorted(registered_names(absent[2])))
-    return str(error) or type(error).__name__
-
-
-def stored_config(text: str) -> ConfigDict:
-    """Read the config text stored in a checkpoint as data, without executing it.
-
-    ``Config.pretty_text`` writes assignments of literals and ``dict(...)``; others are ignored.
-    """
-    settings = ConfigDict()
-    if not isinstance(text, str) or len(text) > _LONGEST_CONFIG:
-        return settings
-    try:
-        with warnings.catch_warnings(action='ignore'):
-            statements = ast.parse(text).body
-    except _UNREADABLE:
-        return settings
-    for statement in statements:
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            with suppress(*_UNREADABLE):
-                value = ast.literal_eval(_DictCalls().visit(statement.value))
-                repr(value)  # Python does not print integers of thousands of digits
-                settings[statement.targets[0].id] = value
-    return settings
-
-
-class _DictCalls(ast.NodeTransformer):
-    """Rewrites ``dict(key=value)`` as ``{'key': value}``, which is a literal."""
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        self.generic_visit(node)
-        if node.args or not isinstance(node.func, ast.Name) or node.func.id != 'dict':
-            return node
-        names = [ast.Constant(keyword.arg) for keyword in node.keywords]
-        return ast.Dict(names, [keyword.value for keyword in node.keywords])
-
-
 def _find_config(path: str) -> Path:
     if Path(path).is_file():
         return Path(path)
@@ -214,12 +121,3 @@ def _find_config(path: str) -> Path:
         return config_path(path)
     near = suggest(Path(path).stem, config_names())
     raise UserError(f'there is no config file {path}: {near or "ptnt configs lists the names"}')
-
-
-def _class_being_built(error: Exception) -> type | None:
-    """The class whose constructor MMEngine's registry called, from the traceback."""
-    cls = None
-    for frame, _ in traceback.walk_tb(error.__traceback__):
-        if frame.f_code is build_from_cfg.__code__:
-            cls = frame.f_locals.get('obj_cls')
-    return cls if isinstance(cls, type) else None

@@ -11,7 +11,7 @@ from pathlib import Path
 from mmengine.dist import get_world_size
 from mmengine.runner import EpochBasedTrainLoop, ValLoop
 
-from ptnt_mm.engine.config import explain_build_error, is_about_the_config
+from ptnt_mm.engine.build_errors import explain_build_error, is_about_the_config
 from ptnt_mm.engine.data_files import how_to_get
 from ptnt_mm.engine.runner import TRACEBACK
 from ptnt_mm.engine.work_dir import latest_checkpoint

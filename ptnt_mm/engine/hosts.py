@@ -22,21 +22,23 @@ class Host:
         package: Its name for pip; `provider` returns its fork's where that is installed.
         task: Task of its models.
         dump: The registered evaluator that writes predictions into a file.
-        draws: Our registered hook that draws predictions; None if the library's hook suffices.
+        own_drawing: Whether our hook draws predictions in place of the library's.
         to_rgb: The setting of its image preprocessors that converts BGR to RGB.
     """
 
     package: str
     task: str
     dump: str
-    draws: str | None = None
+    own_drawing: bool = False
     to_rgb: str = 'bgr_to_rgb'
 
 
 HOSTS = {
     'mmdet': Host('mmdet', 'detection', 'DumpDetResults'),
-    'mmseg': Host('mmsegmentation', 'segmentation', 'DumpMaps', 'DrawMapsHook'),
-    'mmpretrain': Host('mmpretrain', 'classification', 'DumpResults', 'DrawLabelsHook', 'to_rgb'),
+    'mmseg': Host('mmsegmentation', 'segmentation', 'DumpMaps', own_drawing=True),
+    'mmpretrain': Host(
+        'mmpretrain', 'classification', 'DumpResults', own_drawing=True, to_rgb='to_rgb'
+    ),
 }
 """Hosts by the default scope of their configs, which is also their import name."""
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from mmengine.config import Config
 
-from ptnt_mm.engine.config import kind_of
+from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.zoo import config_root
 
 

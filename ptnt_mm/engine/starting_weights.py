@@ -7,13 +7,14 @@ from pathlib import Path
 
 from mmengine.config import Config, ConfigDict
 
-from ptnt_mm.engine.config import flat_settings, stored_config
 from ptnt_mm.engine.constructors import arguments, classes_named, is_of_family
 from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.engine.loading import without_config
+from ptnt_mm.engine.settings import flat_settings
+from ptnt_mm.engine.stored_config import stored_config
 from ptnt_mm.engine.work_dir import read_latest_checkpoint, read_resumable
-from ptnt_mm.models.pretrained import pretrained_init
-from ptnt_mm.models.published import no_such_weights
+from ptnt_mm.models.weights.pretrained import pretrained_init
+from ptnt_mm.models.weights.published import no_such_weights
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import printable
 

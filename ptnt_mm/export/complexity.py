@@ -22,9 +22,10 @@ from mmengine.structures import BaseDataElement
 from torch import nn
 
 from ptnt_mm.engine.build import build_model
-from ptnt_mm.engine.config import read_config, require_keys, within
+from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.engine.constructors import is_of_family
 from ptnt_mm.engine.hosts import scope_of
+from ptnt_mm.engine.settings import within
 from ptnt_mm.models import PlainClassifier, PyramidTNTClassifier
 from ptnt_mm.models.archs import ARCHS, CPVT_ARCHS, TNT_ARCHS, full_names
 from ptnt_mm.models.backbone import Backbone

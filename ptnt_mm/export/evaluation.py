@@ -13,9 +13,9 @@ from mmengine.model import BaseModel
 from ptnt_mm.data.image_files import find_images, read_image
 from ptnt_mm.deploy import Deployed
 from ptnt_mm.engine.build import build_runner
-from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.engine.failures import late_building
+from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.inference.predictor import fill_sample
 from ptnt_mm.models.layers.shapes import reduced
 from ptnt_mm.registry import MODELS

@@ -8,8 +8,8 @@ from mmengine.dataset import default_collate
 from mmpretrain.structures import DataSample
 from torch import nn
 
-from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets
+from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.visualization.class_drawings import best_classes, write_labels
 

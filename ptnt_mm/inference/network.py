@@ -15,7 +15,7 @@ from ptnt_mm.inference.load import load_predictor, move
 from ptnt_mm.inference.network_predictions import Prediction, predict
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.inference.recording import Recording, find_trunk, record
-from ptnt_mm.models.pretrained import load_pretrained, pretrained_init
+from ptnt_mm.models.weights.pretrained import load_pretrained, pretrained_init
 from ptnt_mm.utils.errors import UserError
 
 

@@ -13,8 +13,8 @@ from mmseg.structures import SegDataSample
 from torch import Tensor, nn
 
 from ptnt_mm.data.coco_masks import encode_mask
-from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets
+from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.inference.predictor import Predictor, fill_sample
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.visualization.class_drawings import paint_map

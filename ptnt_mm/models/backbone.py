@@ -12,7 +12,7 @@ from ptnt_mm.models.archs import full_names, settings
 from ptnt_mm.models.feature_info import FeatureInfo
 from ptnt_mm.models.layers.position import POSITIONS, PositionEncoding
 from ptnt_mm.models.layers.shapes import pad, reduced
-from ptnt_mm.models.pretrained import load_pretrained, pretrained_init
+from ptnt_mm.models.weights.pretrained import load_pretrained, pretrained_init
 from ptnt_mm.utils.text import unknown_name
 
 

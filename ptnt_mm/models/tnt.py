@@ -25,7 +25,7 @@ class TNT(PlainBackbone):
     the bottom and right with zeros, the mean colour of normalised images.
 
     Parameters are named as in the authors' checkpoints, except for the projections of attention,
-    which are named as in PyramidTNT; ``weight_names.py`` converts the authors' names and timm's.
+    which are named as in PyramidTNT; ``weights/names.py`` converts the authors' names and timm's.
     The weights expect RGB images normalised with mean and standard deviation 127.5.
 
     Args:

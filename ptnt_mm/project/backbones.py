@@ -12,7 +12,7 @@ from mmengine.config import Config
 from mmengine.registry import DefaultScope
 
 from ptnt_mm.engine.build import build_model
-from ptnt_mm.models.published import facts, locate, no_such_weights
+from ptnt_mm.models.weights.published import default_cfg, locate, no_such_weights
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.zoo import config_root
@@ -28,7 +28,7 @@ PUBLISHED = 'published'
 
 
 @dataclass(frozen=True)
-class Backbone:
+class MeasuredBackbone:
     """A backbone, with the facts that a config needs.
 
     Attributes:
@@ -52,7 +52,7 @@ class Backbone:
     strides: tuple[int, ...]
 
 
-def find_backbone(name: str, weights: str | None, scope: str) -> Backbone:
+def find_backbone(name: str, weights: str | None, scope: str) -> MeasuredBackbone:
     """Find a backbone by its name, or by a registered class and its arguments, and measure it.
 
     Args:
@@ -82,7 +82,7 @@ def find_backbone(name: str, weights: str | None, scope: str) -> Backbone:
     if weights is not None:
         settings |= row.get('pretrained', {})
         settings['init_cfg'] = dict(type='Pretrained', checkpoint=weights)
-    return Backbone(
+    return MeasuredBackbone(
         name=name,
         settings=settings,
         norm=row.get('norm') if weights is None else None,
@@ -97,7 +97,7 @@ def find_backbone(name: str, weights: str | None, scope: str) -> Backbone:
 
 def _rows() -> dict[str, dict]:
     rows = Config.fromfile(config_root() / '_base_' / 'backbones.py').backbones.to_dict()
-    return {name: facts(name) | row for name, row in rows.items()}
+    return {name: default_cfg(name) | row for name, row in rows.items()}
 
 
 def _row(name: str) -> dict[str, Any]:

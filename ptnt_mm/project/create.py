@@ -9,7 +9,7 @@ from pathlib import Path
 from ptnt_mm.engine.config import PROJECT_CONFIG, read_config
 from ptnt_mm.project.backbones import DEFAULT_BACKBONE, find_backbone
 from ptnt_mm.project.convert import convert
-from ptnt_mm.project.facts import Facts, middle_size, small_objects
+from ptnt_mm.project.facts import Facts, gather_facts
 from ptnt_mm.project.labels import TASKS, Labels
 from ptnt_mm.project.recipe import choose_recipe
 from ptnt_mm.project.recognise import Recognised, read_labels, recognise, summary
@@ -34,7 +34,7 @@ PROBLEMS = 'problems.txt'
 
 
 @dataclass(frozen=True)
-class Wishes:
+class ProjectOptions:
     """Options of ``ptnt new`` that override the rules; None leaves them to the rules."""
 
     format: str | None = None
@@ -48,7 +48,7 @@ class Wishes:
 def create_project(
     data: Path,
     folder: Path,
-    wishes: Wishes = Wishes(),
+    options: ProjectOptions = ProjectOptions(),
     tell: Callable[[str], None] = lambda line: None,
 ) -> Path:
     """Create a project, a folder with a config and labels, from a folder of labelled images.
@@ -56,7 +56,7 @@ def create_project(
     Args:
         data: The images and their labels, in any supported format. Nothing is written there.
         folder: The project; created completely or not at all.
-        wishes: Choices of the user.
+        options: Choices of the user.
         tell: Called with each line about what was found and chosen.
 
     Returns:
@@ -68,34 +68,22 @@ def create_project(
     """
     _check_place(data, folder)
     tree = Tree(data)
-    recognised = recognise(tree, wishes.format, wishes.task)
+    recognised = recognise(tree, options.format, options.task)
     tell(f'{recognised.format.title}: {recognised.why}')
     for line in recognised.others:
         tell(f'  also found, and not read: {line}')
     labels = read_labels(tree, recognised)
-    task = _choose_task(recognised, labels, wishes.task)
-    backbone = find_backbone(wishes.backbone or DEFAULT_BACKBONE, wishes.weights, host_of(task))
+    task = _choose_task(recognised, labels, options.task)
+    backbone = find_backbone(options.backbone or DEFAULT_BACKBONE, options.weights, host_of(task))
     splits = split_off(labels)
     try:
         with folder_written_whole(folder) as building:
             classes = convert(labels, splits, task, tree.root, building / LABELS)
-            numbers = [len(image.objects) for image in splits['train']]
-            small, smaller = small_objects(splits['train'])
-            facts = Facts(
-                task=task,
-                counts={split: len(images) for split, images in splits.items()},
-                classes=classes,
-                objects=sum(numbers),
-                most=max(numbers),
-                size=middle_size(splits['train']),
-                small=small,
-                smaller=smaller,
-                backbone=backbone,
-                asked_size=wishes.size,
-                asked_epochs=wishes.epochs,
-            )
-            opening = _opening(data, folder, wishes, facts, recognised)
+            facts = gather_facts(task, classes, splits, backbone)
+            facts = replace(facts, asked_size=options.size, asked_epochs=options.epochs)
+            opening = _opening(data, folder, options, facts, recognised)
             write_config(building, facts, tree.root, opening)
+            # The batch size depends on the memory of a step, which is measured with this config.
             facts = replace(facts, memory=_memory(building), free=free_memory())
             write_config(building, facts, tree.root, opening)
             for line in _findings(facts, labels):
@@ -104,7 +92,7 @@ def create_project(
                 write_whole(building / PROBLEMS, _problems(tree, labels))
                 tell(f'  {folder / PROBLEMS} lists all of them')
     except OSError as error:
-        raise UserError(f'{folder} cannot be written: {error.strerror or error}') from error
+        raise UserError(f'{folder} cannot be created: {error}') from error
     return folder / PROJECT_CONFIG
 
 
@@ -145,11 +133,11 @@ def _memory(folder: Path) -> StepMemory | None:
 
 
 def _opening(
-    data: Path, folder: Path, wishes: Wishes, facts: Facts, recognised: Recognised
+    data: Path, folder: Path, options: ProjectOptions, facts: Facts, recognised: Recognised
 ) -> list[str]:
     words = ['ptnt', 'new', str(data), str(folder)]
-    for option, value in asdict(wishes).items():
-        words += [] if value is None else [f'--{option}', str(value)]
+    for name, value in asdict(options).items():
+        words += [] if value is None else [f'--{name}', str(value)]
     return [
         f'Written by `{shlex.join(words)}`; docs/data.md has the rules.',
         f'{recognised.format.title}: {", ".join(_counted(facts))}.',

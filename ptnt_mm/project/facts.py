@@ -8,7 +8,7 @@ from statistics import median
 
 import numpy as np
 
-from ptnt_mm.project.backbones import Backbone
+from ptnt_mm.project.backbones import MeasuredBackbone
 from ptnt_mm.project.labels import LabelledImage
 from ptnt_mm.project.step_memory import StepMemory
 
@@ -43,11 +43,34 @@ class Facts:
     size: tuple[int, int]
     small: float | None
     smaller: str
-    backbone: Backbone
+    backbone: MeasuredBackbone
     memory: StepMemory | None = None
     free: tuple[str, int | None] = ('the machine', None)
     asked_size: int | None = None
     asked_epochs: int | None = None
+
+
+def gather_facts(
+    task: str,
+    classes: tuple[str, ...],
+    splits: Mapping[str, Sequence[LabelledImage]],
+    backbone: MeasuredBackbone,
+) -> Facts:
+    """The facts that the labels show; those of the machine and the options keep their defaults."""
+    train = splits['train']
+    numbers = [len(image.objects) for image in train]
+    small, smaller = small_objects(train)
+    return Facts(
+        task=task,
+        counts={split: len(images) for split, images in splits.items()},
+        classes=classes,
+        objects=sum(numbers),
+        most=max(numbers),
+        size=middle_size(train),
+        small=small,
+        smaller=smaller,
+        backbone=backbone,
+    )
 
 
 def small_objects(images: Sequence[LabelledImage]) -> tuple[float | None, str]:

@@ -78,8 +78,8 @@ class Labels:
         notes: Other remarks, a line each.
         aside: Image files that are not training images, such as masks.
         groups: Names of groups of classes.
-        mask_indices: The index of the class of each value in a mask, as
-            :func:`ptnt_mm.project.mask_values.read_values` reads it. Other values are ignored.
+        mask_indices: The index of the class of each value in a mask, read by
+            ``formats.mask_values.read_values``. Other values are ignored.
     """
 
     classes: list[str] = field(default_factory=list)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ptnt_mm.engine.config import flat_settings
+from ptnt_mm.engine.settings import flat_settings
 from ptnt_mm.report.comparison import (
     COST,
     COUNT,

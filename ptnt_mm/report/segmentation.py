@@ -16,8 +16,8 @@ from torch.utils.data import Dataset
 
 from ptnt_mm.data.class_masks import IGNORED
 from ptnt_mm.engine.build import explained_building
-from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.data_files import data_sets
+from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.report.comparison import PERCENT
 from ptnt_mm.report.worst_images import Worst
 from ptnt_mm.utils.colours import class_colours

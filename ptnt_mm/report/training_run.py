@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 from mmengine.config import Config
 
-from ptnt_mm.engine.config import kind_of, read_config
+from ptnt_mm.engine.config import read_config
 from ptnt_mm.engine.data_files import evaluators
 from ptnt_mm.engine.hosts import HOSTS, import_host
+from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.engine.work_dir import best_checkpoint
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.scalar_logs import TrainingLog, metrics_of, read_training_log, scalar_files

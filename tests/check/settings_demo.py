@@ -8,8 +8,9 @@ from pathlib import Path
 
 from mmengine.config import Config, ConfigDict
 
-from ptnt_mm.engine.config import kind_of, read_config, within
+from ptnt_mm.engine.config import read_config
 from ptnt_mm.engine.data_files import data_sets, evaluators
+from ptnt_mm.engine.settings import kind_of, within
 
 CLASSES = ('ball', 'coin', 'crate', 'cup')
 SPLITS = ('train', 'val', 'test')

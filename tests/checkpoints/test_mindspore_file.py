@@ -14,7 +14,7 @@ from ptnt_mm.api.checkpoint_files import describe  # noqa: E402
 from ptnt_mm.checkpoints.read import read_checkpoint  # noqa: E402
 from ptnt_mm.checkpoints.refusal import CheckpointError  # noqa: E402
 from ptnt_mm.models import PyramidTNT  # noqa: E402
-from ptnt_mm.models.pretrained import load_pretrained  # noqa: E402
+from ptnt_mm.models.weights.pretrained import load_pretrained  # noqa: E402
 
 # mindspore/ccsrc/utils/checkpoint.proto: messages, and their fields with number, label and type.
 PROTO = dict(

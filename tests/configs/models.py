@@ -7,7 +7,7 @@ from mmengine.config import Config, ConfigDict
 from mmengine.registry import MODELS, init_default_scope
 from torch import nn
 
-from ptnt_mm.engine.config import kind_of
+from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.zoo import _with_bases, config_names, config_path
 
 

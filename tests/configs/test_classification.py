@@ -26,7 +26,7 @@ from ptnt_mm.engine.build import build_runner  # noqa: E402
 from ptnt_mm.engine.loading import load_whole  # noqa: E402
 from ptnt_mm.models import PlainClassifier, PyramidTNTClassifier  # noqa: E402
 from ptnt_mm.models.archs import ARCHS, CPVT_ARCHS, TNT_ARCHS  # noqa: E402
-from ptnt_mm.models.pretrained import CheckpointError, load_pretrained  # noqa: E402
+from ptnt_mm.models.weights.pretrained import CheckpointError, load_pretrained  # noqa: E402
 
 from .models import HOSTS, PLAIN, SIZES, build, narrow  # noqa: E402
 

@@ -16,7 +16,7 @@ from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.starting_weights import use_pretrained
 from ptnt_mm.export import complexity
 from ptnt_mm.models import PyramidTNTClassifier
-from ptnt_mm.models.pretrained import CheckpointError
+from ptnt_mm.models.weights.pretrained import CheckpointError
 
 pytest.importorskip('mmdet')
 

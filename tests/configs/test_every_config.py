@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from ptnt_mm import zoo
-from ptnt_mm.engine.config import kind_of
 from ptnt_mm.engine.hosts import HOSTS
 from ptnt_mm.engine.safeguards import safeguards
+from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.models.archs import ARCHS, CPVT_ARCHS, TNT_ARCHS
 
 pytest.importorskip('mmdet')

@@ -1,22 +1,14 @@
-"""Reading configs: options, errors, and stored configs parsed as data."""
+"""Reading configs: by path and by name, options, and errors."""
 
 from pathlib import Path
 
 import pytest
 from mmengine.config import Config
-from mmengine.registry import MODELS
 from torch import nn
 
-from ptnt_mm.engine.config import (
-    apply_options,
-    explain_build_error,
-    is_about_the_config,
-    kind_of,
-    read_config,
-    require_keys,
-    stored_config,
-)
+from ptnt_mm.engine.config import apply_options, read_config, require_keys
 from ptnt_mm.engine.hosts import import_host
+from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.versions import provider
 
@@ -136,67 +128,6 @@ def test_what_settings_are_for(settings: dict, name: str):
     assert kind_of(settings) == name
 
 
-def test_an_absent_class_names_the_nearest():
-    with pytest.raises(KeyError) as caught:
-        MODELS.build(dict(type='PyramidTMT'))
-    assert is_about_the_config(caught.value)
-    explained = explain_build_error(caught.value)
-    assert explained.startswith("unknown type 'PyramidTMT': did you mean 'PyramidTNT'?")
-
-
-@pytest.mark.parametrize('text', ['not python (', 3, 'a = dict(**b)', 'a = {[]: 1}', 'a = -b'])
-def test_a_stored_text_that_is_no_config_holds_nothing(text: object):
-    assert stored_config(text) == {}
-
-
 def test_a_path_through_a_number_is_refused():
     with pytest.raises(UserError, match='--cfg-options model.a.b'):
         apply_options(Config(dict(model=dict(a=1))), {'model.a.b': 2})
-
-
-def test_a_refused_argument_names_the_nearest():
-    class Base(nn.Module):
-        def __init__(self, hidden_dim: int = 1):
-            super().__init__()
-
-    class Derived(Base):
-        def __init__(self, out_dim: int = 1, **kwargs):
-            super().__init__(**kwargs)
-
-    MODELS.register_module(name='RefusingDerived', module=Derived)
-    try:
-        with pytest.raises(TypeError) as caught:
-            MODELS.build(dict(type='RefusingDerived', hiden_dim=3))
-    finally:
-        MODELS._module_dict.pop('RefusingDerived')
-    explained = explain_build_error(caught.value)
-    assert explained.startswith("Derived: unknown argument 'hiden_dim': did you mean 'hidden_dim'?")
-
-
-def test_other_errors_keep_their_words():
-    assert explain_build_error(ValueError('as it was')) == 'as it was'
-    assert explain_build_error(AssertionError()) == 'AssertionError'
-
-
-def test_a_stored_config_is_read_as_data_and_never_run(tmp_path: Path):
-    canary = tmp_path / 'canary'
-    text = f"""
-import pathlib
-pathlib.Path({str(canary)!r}).touch()
-model = dict(backbone=dict(norm_eval=True, dims=[1, (2, -3)]), names={{'a': None}})
-evil = dict(a=pathlib.Path({str(canary)!r}).touch())
-lr = 0.1
-"""
-    settings = stored_config(text)
-    assert settings.model.backbone.norm_eval is True
-    assert settings.model.backbone.dims == [1, (2, -3)]
-    assert settings.lr == 0.1
-    assert 'evil' not in settings
-    assert not canary.exists()
-
-
-def test_a_stored_config_survives_mmengines_own_writing():
-    pytest.importorskip('mmdet')
-    config = read_config('retinanet_ptnt_s_1x')
-    stored = stored_config(config.pretty_text)
-    assert stored.model.to_dict() == config.to_dict()['model']

@@ -77,7 +77,7 @@ def test_maps_are_drawn_by_our_hook(dataset: dict, root: str):
     draw_predictions(config, Path('/shown'))
     other, hook = config.custom_hooks
     assert other == dict(type='Other')
-    assert hook == dict(type='DrawMapsHook', folder='/shown', root=root)
+    assert hook == dict(type='DrawPredictionsHook', folder='/shown', root=root)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from ptnt_mm.checkpoints.read import cache_path, read_checkpoint
 from ptnt_mm.engine.loading import load_whole, make_loading_safe, without_config
 from ptnt_mm.engine.starting_weights import use_pretrained
 from ptnt_mm.models import TNT, PyramidTNT
-from ptnt_mm.models.pretrained import CheckpointError, load_pretrained
+from ptnt_mm.models.weights.pretrained import CheckpointError, load_pretrained
 
 pytestmark = pytest.mark.slow
 

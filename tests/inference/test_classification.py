@@ -17,7 +17,8 @@ from configs.models import build, narrow  # noqa: E402
 from mmpretrain.structures import DataSample  # noqa: E402
 from torch import nn  # noqa: E402
 
-from ptnt_mm.engine.evaluation_outputs import DrawHook, draw_predictions  # noqa: E402
+from ptnt_mm.engine.evaluation_outputs import draw_predictions  # noqa: E402
+from ptnt_mm.engine.hooks.draw_predictions import DrawPredictionsHook  # noqa: E402
 from ptnt_mm.inference.load import load_predictor  # noqa: E402
 from ptnt_mm.inference.predictor import Predictor  # noqa: E402
 
@@ -83,8 +84,8 @@ def test_truth_and_best_classes_are_written_for_each_image(tmp_path: Path):
     )
     draw_predictions(config, tmp_path / 'shown')
     (settings,) = config.custom_hooks
-    assert settings.pop('type') == 'DrawLabelsHook'
-    hook = DrawHook(**settings)
+    assert settings.pop('type') == 'DrawPredictionsHook'
+    hook = DrawPredictionsHook(**settings)
     data = SimpleNamespace(dataset=SimpleNamespace(metainfo=dict(classes=CLASSES)))
     hook.before_test(SimpleNamespace(model=model, cfg=config, test_dataloader=data))
     samples = []

@@ -18,7 +18,7 @@ from configs import models
 from ptnt_mm.inference import segmentation
 from ptnt_mm.inference.load import load_predictor
 from ptnt_mm.inference.predictor import Predictor
-from ptnt_mm.models.pretrained import CheckpointError
+from ptnt_mm.models.weights.pretrained import CheckpointError
 from ptnt_mm.utils.errors import UserError
 
 from .samples import MAP_CLASSES, ROOT, SEGMENTER, photograph, save, write_segmenter

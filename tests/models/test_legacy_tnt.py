@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from ptnt_mm.api.checkpoint_files import describe
 from ptnt_mm.models import TNT, LegacyTNT
-from ptnt_mm.models.pretrained import CheckpointError, load_pretrained
+from ptnt_mm.models.weights.pretrained import CheckpointError, load_pretrained
 
 from . import golden
 from .make_tnt_golden import ARCH

@@ -7,7 +7,7 @@ import torch
 
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.models.layers.position import SinusoidalPosition
-from ptnt_mm.models.pretrained import load_pretrained
+from ptnt_mm.models.weights.pretrained import load_pretrained
 
 from . import golden
 

@@ -10,9 +10,9 @@ from torch import nn
 
 from ptnt_mm.models import TNT
 from ptnt_mm.models.archs import TNT_ARCHS
-from ptnt_mm.models.identity import looks_like
 from ptnt_mm.models.layers.tables import resize_grid
-from ptnt_mm.models.pretrained import CheckpointError, load_pretrained
+from ptnt_mm.models.weights.identity import looks_like
+from ptnt_mm.models.weights.pretrained import CheckpointError, load_pretrained
 
 from . import golden
 from .make_tnt_golden import ARCH, NAME, SIZES, features, timms

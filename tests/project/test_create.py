@@ -17,7 +17,7 @@ from ptnt_mm.check.inspection import check
 from ptnt_mm.cli import new
 from ptnt_mm.engine.config import read_config
 from ptnt_mm.engine.work_dir import checkpoint_to_use, work_dir_of
-from ptnt_mm.project.create import PROBLEMS, Wishes, create_project
+from ptnt_mm.project.create import PROBLEMS, ProjectOptions, create_project
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity, of_kind
 
@@ -75,7 +75,7 @@ def test_other_backbones_are_wired_by_their_maps(
     untried, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backbone: str
 ):
     monkeypatch.chdir(made.label_studio(tmp_path / 'data').parent)
-    file = create_project(Path('data'), Path('project'), Wishes(backbone=backbone, size=64))
+    file = create_project(Path('data'), Path('project'), ProjectOptions(backbone=backbone, size=64))
     assert f'--backbone {backbone} --size 64`' in file.read_text().splitlines()[0]
     found = check(Config.fromfile(file), thorough=False)
     assert not of_kind(found, Severity.ERROR)
@@ -92,7 +92,7 @@ def test_a_project_can_be_moved(untried, tmp_path: Path):
 def test_masks_of_objects_become_masks_of_classes(untried, tmp_path: Path):
     pytest.importorskip('mmseg')
     data = made.cvat_shapes(tmp_path / 'data')
-    create_project(data, tmp_path / 'project', Wishes(task='semantic'))
+    create_project(data, tmp_path / 'project', ProjectOptions(task='semantic'))
     config = read_config(str(tmp_path / 'project'))
     assert config.classes == ('background', 'cell', 'dot')
     for i in range(made.COUNT):
@@ -121,22 +121,28 @@ def test_difficult_objects_are_crowds(untried, tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ('wishes', 'words'),
+    ('options', 'words'),
     [
-        (Wishes(backbone='resnet19'), "unknown backbone 'resnet19': did you mean 'resnet18'"),
-        (Wishes(backbone='NoSuchNetwork'), 'NoSuchNetwork'),
-        (Wishes(weights='/nowhere.pth'), '/nowhere.pth'),
-        (Wishes(weights='published'), 'ptnt_ti has none'),
-        (Wishes(weights='ptnt_ti'), 'no direct address: open https://pan.baidu.com'),
-        (Wishes(weights='tnt_z'), "unknown name of `ptnt weights` 'tnt_z': did you mean 'tnt_"),
-        (Wishes(task='instance'), 'only boxes'),
-        (Wishes(format='cvat'), 'CVAT|annotations'),
+        (
+            ProjectOptions(backbone='resnet19'),
+            "unknown backbone 'resnet19': did you mean 'resnet18'",
+        ),
+        (ProjectOptions(backbone='NoSuchNetwork'), 'NoSuchNetwork'),
+        (ProjectOptions(weights='/nowhere.pth'), '/nowhere.pth'),
+        (ProjectOptions(weights='published'), 'ptnt_ti has none'),
+        (ProjectOptions(weights='ptnt_ti'), 'no direct address: open https://pan.baidu.com'),
+        (
+            ProjectOptions(weights='tnt_z'),
+            "unknown name of `ptnt weights` 'tnt_z': did you mean 'tnt_",
+        ),
+        (ProjectOptions(task='instance'), 'only boxes'),
+        (ProjectOptions(format='cvat'), 'CVAT|annotations'),
     ],
 )
-def test_wishes_that_cannot_be_met(tmp_path: Path, wishes: Wishes, words: str):
+def test_options_that_cannot_be_met(tmp_path: Path, options: ProjectOptions, words: str):
     data = made.darknet(tmp_path / 'data')
     with pytest.raises(UserError, match=words):
-        create_project(data, tmp_path / 'project', wishes)
+        create_project(data, tmp_path / 'project', options)
     assert sorted(path.name for path in tmp_path.iterdir()) == ['data']
 
 

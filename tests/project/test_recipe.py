@@ -12,7 +12,7 @@ pytest.importorskip('pycocotools')
 from mmengine.config import Config
 from mmengine.registry import MODELS, DefaultScope
 
-from ptnt_mm.project.backbones import Backbone, find_backbone
+from ptnt_mm.project.backbones import MeasuredBackbone, find_backbone
 from ptnt_mm.project.facts import Facts, small_objects
 from ptnt_mm.project.labels import LabelledImage, LabelledObject
 from ptnt_mm.project.recipe import RULES, choose_recipe
@@ -22,7 +22,7 @@ from ptnt_mm.utils.tables import markdown
 from ptnt_mm.zoo import copy_bases
 
 ROOT = Path(__file__).parents[2]
-PYRAMID = Backbone(
+PYRAMID = MeasuredBackbone(
     name='ptnt_s',
     settings=dict(type='PyramidTNT', arch='small', out_norms=True),
     norm=dict(type='GN', num_groups=8),
@@ -162,7 +162,7 @@ def test_other_rules():
 
 @pytest.mark.parametrize('task', ['detection', 'instance', 'semantic', 'classification'])
 @pytest.mark.parametrize('backbone', [PYRAMID, RESNET, PLAIN], ids=lambda one: one.name)
-def test_a_config_has_at_most_40_lines(task: str, backbone: Backbone):
+def test_a_config_has_at_most_40_lines(task: str, backbone: MeasuredBackbone):
     facts = replace(FACTS, task=task, backbone=backbone, small=0.01, most=300)
     memory = dict(memory=StepMemory(GIB, GIB), free=('the GPU', 4 * GIB))
     text = config_text(

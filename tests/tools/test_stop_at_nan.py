@@ -4,7 +4,7 @@ import pytest
 from soak import SMALL, SMALL_MAPS
 
 from ptnt_mm.checkpoints.read import read_checkpoint
-from ptnt_mm.models.pretrained import check_finite
+from ptnt_mm.models.weights.pretrained import check_finite
 
 from .workplace import ROOT
 

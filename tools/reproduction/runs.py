@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ptnt_mm.checkpoints.read import read_checkpoint
-from ptnt_mm.models.published import PUBLISHED
+from ptnt_mm.models.weights.published import PUBLISHED
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.scalar_logs import read_scalars, scalar_files
 from ptnt_mm.zoo import get_config

@@ -10,9 +10,9 @@ from PIL import Image
 
 from ptnt_mm.data.class_masks import IGNORED
 from ptnt_mm.project.formats.format import Collector, Format
+from ptnt_mm.project.formats.mask_values import Table, read_table, shown_value, values_of
 from ptnt_mm.project.formats.voc import image_sets, splits_of
 from ptnt_mm.project.labels import Labels
-from ptnt_mm.project.mask_values import Table, read_table, shown_value, values_of
 from ptnt_mm.project.tree import Tree
 from ptnt_mm.utils.decoding import DECODERS
 from ptnt_mm.utils.errors import UserError

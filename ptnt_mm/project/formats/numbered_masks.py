@@ -12,8 +12,8 @@ from ptnt_mm.project.formats.class_masks import (
     set_masks_aside,
 )
 from ptnt_mm.project.formats.format import Collector, Format
+from ptnt_mm.project.formats.mask_values import read_values, values_of
 from ptnt_mm.project.labels import LabelledImage, LabelledObject, Labels
-from ptnt_mm.project.mask_values import read_values, values_of
 from ptnt_mm.project.segmentations import from_pixels
 from ptnt_mm.project.tree import Tree
 from ptnt_mm.utils.decoding import why_unreadable

@@ -55,7 +55,7 @@ def no_such_weights(weights: str) -> str:
     return f'{message}, and {unknown_name("name of `ptnt weights`", weights, direct)}'
 
 
-def facts(backbone: str) -> dict[str, Any]:
+def default_cfg(backbone: str) -> dict[str, Any]:
     """The mean and std of a backbone of the family, and its weights if they can be downloaded."""
     if backbone not in PUBLISHED:
         return {}

@@ -11,15 +11,16 @@ from mmengine.model import PretrainedInit
 from torch import nn
 
 from ptnt_mm.checkpoints.read import cache_path, read_checkpoint
-from ptnt_mm.models import CPVT, TNT, PyramidTNT, PyramidTNTClassifier, weight_names
-from ptnt_mm.models.identity import identify, looks_like
+from ptnt_mm.models import CPVT, TNT, PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.models.layers.relative_position import (
     RELATIVE_POSITIONS,
     GridRelativePosition,
     resize_relative,
 )
 from ptnt_mm.models.layers.tables import resize_grid
-from ptnt_mm.models.pretrained import (
+from ptnt_mm.models.weights import names
+from ptnt_mm.models.weights.identity import identify, looks_like
+from ptnt_mm.models.weights.pretrained import (
     CheckpointError,
     adapt,
     find_state_dict,
@@ -28,7 +29,7 @@ from ptnt_mm.models.pretrained import (
 )
 
 SHAPES = json.loads(
-    Path(__file__).parents[1].joinpath('data', 'state_dict_shapes.json').read_text()
+    Path(__file__).parents[2].joinpath('data', 'state_dict_shapes.json').read_text()
 )
 
 
@@ -228,7 +229,7 @@ def test_another_source_has_an_adapter(backbone, tiny, monkeypatch):
     def rename(weights):
         return {key.replace('patch_pos', 'outer_pos'): w for key, w in weights.items()}
 
-    monkeypatch.setitem(weight_names._ADAPTERS, 'theirs', (r'^patch_pos$', rename))
+    monkeypatch.setitem(names._ADAPTERS, 'theirs', (r'^patch_pos$', rename))
     load_pretrained(backbone, theirs)
     assert_loaded(backbone, tiny)
 

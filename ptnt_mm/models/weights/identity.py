@@ -5,7 +5,7 @@ import re
 from typing import NamedTuple
 
 from ptnt_mm.models.archs import FAMILY, PATCH, PLAIN_PATCH
-from ptnt_mm.models.weight_names import Weights, by_our_names
+from ptnt_mm.models.weights.names import Weights, by_our_names
 from ptnt_mm.utils.text import first_few
 
 _LOOKS = (

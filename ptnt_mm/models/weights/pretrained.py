@@ -19,11 +19,11 @@ from torch import Tensor, nn
 
 from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.checkpoints.refusal import CheckpointError
-from ptnt_mm.models.identity import looks_like, side_of_square
 from ptnt_mm.models.layers.relative_position import resize_relative
 from ptnt_mm.models.layers.tables import resize_sentence_table
-from ptnt_mm.models.published import locate
-from ptnt_mm.models.weight_names import Weights, by_our_names
+from ptnt_mm.models.weights.identity import looks_like, side_of_square
+from ptnt_mm.models.weights.names import Weights, by_our_names
+from ptnt_mm.models.weights.published import locate
 from ptnt_mm.utils.text import first_few
 
 Shapes = dict[str, tuple[tuple[int, ...], tuple[int, ...]]]

@@ -10,13 +10,14 @@ import torch
 from ptnt_mm.checkpoints.read import cache_path
 from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.cli import checkpoint, weights
-from ptnt_mm.models import TNT, PlainClassifier, PyramidTNTClassifier, published
+from ptnt_mm.models import TNT, PlainClassifier, PyramidTNTClassifier
 from ptnt_mm.models.archs import FAMILY, Published
-from ptnt_mm.models.published import PUBLISHED, facts, locate
+from ptnt_mm.models.weights import published
+from ptnt_mm.models.weights.published import PUBLISHED, default_cfg, locate
 from ptnt_mm.project.backbones import _rows
 from ptnt_mm.registry import MODELS
 
-from .make_tnt_golden import ARCH
+from ..make_tnt_golden import ARCH
 
 
 def tiny() -> TNT:
@@ -83,8 +84,8 @@ def test_new_projects_use_the_same_table():
     rows = _rows()
     assert rows['tnt_s']['weights'] == 'tnt_s' and 'weights' not in rows['ptnt_s']
     for name in ('ptnt_ti', 'tnt_b'):
-        assert rows[name]['mean'] == rows[name]['std'] == facts(name)['mean'] == [127.5] * 3
-    assert facts('resnet50') == {}
+        assert rows[name]['mean'] == rows[name]['std'] == default_cfg(name)['mean'] == [127.5] * 3
+    assert default_cfg('resnet50') == {}
 
 
 def test_weights_are_downloaded_once_by_name(offer, capsys, monkeypatch):

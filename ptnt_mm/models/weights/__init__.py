@@ -1,0 +1,1 @@
+"""Published weights of the backbones: find, recognise, rename and load them."""
