@@ -24,7 +24,7 @@ def take_copy(name: str, shared: Workplace, workplace: Workplace, *command: obje
     output = folder.with_suffix('.txt')
     with FileLock(folder.with_suffix('.lock')):
         if not output.exists():
-            output.write_text(shared.run_afresh(*command).stdout)
+            output.write_text(shared.run(*command).stdout)
     shutil.copytree(folder, workplace.folder / name)
     return output.read_text()
 

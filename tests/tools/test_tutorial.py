@@ -1,5 +1,6 @@
 """The tutorial: its notebook matches its page, and runs on drawn cells."""
 
+import os
 from pathlib import Path
 
 import nbformat
@@ -73,6 +74,9 @@ def _jupyter(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathF
     """A kernel that imports this checkout, and writes nothing to the user's folders."""
     for variable in ('IPYTHONDIR', 'JUPYTER_RUNTIME_DIR'):
         monkeypatch.setenv(variable, str(tmp_path_factory.mktemp(variable)))
+    startup = Path(os.environ['IPYTHONDIR']) / 'profile_default' / 'startup'
+    startup.mkdir(parents=True)
+    (startup / 'kernel_startup.py').symlink_to(ROOT / 'tests' / 'tools' / 'kernel_startup.py')
     monkeypatch.setenv('PYTHONPATH', str(ROOT), prepend=':')
     monkeypatch.setenv('OMP_NUM_THREADS', '1')
     monkeypatch.setenv('OMP_WAIT_POLICY', 'passive')
@@ -106,7 +110,7 @@ def test_the_notebook_is_that_of_the_page():
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)  # eight commands, each with its own imports
+@pytest.mark.timeout(900)  # eight commands
 @pytest.mark.usefixtures('_jupyter')
 def test_the_notebook_runs(tmp_path: Path):
     """Prints lines like those on the page, with other numbers."""

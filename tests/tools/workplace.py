@@ -44,7 +44,7 @@ test_dataloader = dict(dataset=train_set)
 val_evaluator = dict(ann_file='data/demo/annotations/instances_train.json')
 test_evaluator = val_evaluator
 model = dict(test_cfg=dict(score_thr=0.01))
-default_hooks = dict(logger=dict(interval=2))
+default_hooks = dict(logger=dict(interval=2), checkpoint=dict(interval=12))
 """
 
 # The same for a segmenter, in iterations.
