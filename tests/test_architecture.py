@@ -12,11 +12,11 @@ PACKAGE = Path(__file__).parents[1] / 'ptnt_mm'
 # Lowest first. A package imports only from lower floors and from itself.
 FLOORS = (
     ('utils', 'version', 'registry'),
-    ('mmcv_ops', 'checkpoints', 'data', 'deploy', 'zoo'),
+    ('mmcv_ops', 'checkpoints', 'data', 'demo', 'deploy', 'zoo'),
     ('doctor', 'models', 'visualization'),
     ('engine',),
     ('check', 'inference', 'project', 'report', 'side_effects'),
-    ('demo', 'export'),
+    ('export',),
     ('api',),
     ('cli',),
     ('__init__', '__main__'),

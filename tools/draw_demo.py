@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import light_start  # noqa: F401
+from demo.confusion import draw_confusion
+from demo.contact_sheet import draw_detections, draw_maps
 from ptnt_mm.cli.arguments import Parser, positive
-from ptnt_mm.demo.confusion import draw_confusion
-from ptnt_mm.demo.contact_sheet import draw_detections, draw_maps
 from ptnt_mm.demo.dataset import PALETTE
 from ptnt_mm.demo.scenes import CLASSES
 from ptnt_mm.utils.errors import UserError

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 import light_start  # noqa: F401
+from demo.crops import make_crops
 from ptnt_mm.cli.arguments import Parser
-from ptnt_mm.demo.crops import make_crops
 from ptnt_mm.utils.errors import exit_status
 
 

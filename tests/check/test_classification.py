@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from mmengine.config import Config, ConfigDict
 
+from demo.crops import make_crops
 from ptnt_mm.check.image_labels import count_labels
 from ptnt_mm.check.recipe import say_where_weights_come_from
 from ptnt_mm.check.weights import check_normalisation
-from ptnt_mm.demo.crops import make_crops
 from ptnt_mm.engine.hosts import import_host
 from ptnt_mm.utils.findings import Severity
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from mmengine.config import Config
 
+from demo.crops import make_crops
 from ptnt_mm.check.inspection import check
-from ptnt_mm.demo.crops import make_crops
 
 from .planted_evaluation import CORRECT, FAULTS, Change
 from .settings_demo import config_on_demo

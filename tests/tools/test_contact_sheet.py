@@ -8,8 +8,8 @@ from drawn_figures import catch_figures
 from logs import evaluation, write_log
 from PIL import Image
 
-from ptnt_mm.demo import contact_sheet
-from ptnt_mm.demo.contact_sheet import draw_detections, draw_maps
+from demo import contact_sheet
+from demo.contact_sheet import draw_detections, draw_maps
 from ptnt_mm.visualization import figures
 
 from .workplace import load_tool

@@ -7,9 +7,9 @@ import pytest
 from drawn_figures import catch_figures
 from PIL import Image
 
-from ptnt_mm.demo import confusion
-from ptnt_mm.demo.confusion import draw_confusion
-from ptnt_mm.demo.crops import make_crops
+from demo import confusion
+from demo.confusion import draw_confusion
+from demo.crops import make_crops
 from ptnt_mm.demo.dataset import DemoSpec, make
 from ptnt_mm.inference.results import FORMAT
 from ptnt_mm.utils.errors import UserError
