@@ -132,12 +132,20 @@ def check_file(path: Path) -> None:
         (not head, 'is empty; download it again'),
         (head.startswith(b'version https:'), "is a git-lfs pointer; run 'git lfs pull' to get it"),
         (page, 'is a web page; download the checkpoint by a direct link'),
-        (head[:2] == b'PK' and not zipfile.is_zipfile(path), 'is cut off; download it again'),
+        (head[:2] == b'PK' and not _is_archive(path), 'is cut off or damaged; download it again'),
         (tensors, f'is a safetensors file; rename it to {path.stem}.safetensors'),
         (is_text, 'is a text file, not a checkpoint'),
     ):
         if is_so:
             raise CheckpointError(f'{path}: {what}')
+
+
+def _is_archive(path: Path) -> bool:
+    """Whether a file ends as a ZIP archive does."""
+    try:
+        return zipfile.is_zipfile(path)
+    except zipfile.BadZipFile:  # Python raises it for a damaged end of a large archive
+        return False
 
 
 def check_described(checkpoint: Mapping) -> None:

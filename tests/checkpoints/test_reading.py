@@ -401,6 +401,12 @@ def truncated_legacy(path):
     return written(path, path.read_bytes()[:-40])
 
 
+def on_several_disks(path):
+    """An archive whose end claims that it continues on another disk."""
+    torch.save({'weight': torch.zeros(9)}, path)
+    return written(path, path.read_bytes().replace(b'PK\6\7\0', b'PK\6\7\1'))
+
+
 def without_pickle(path):
     with zipfile.ZipFile(path, 'w') as archive:
         archive.writestr('archive/readme', 'x')
@@ -457,6 +463,7 @@ BAD_FILES = (
     (lambda path: written(path, bytes(range(256)) * 9), 'damaged'),
     (truncated, 'is cut off'),
     (truncated_legacy, 'damaged'),
+    (on_several_disks, 'is cut off'),
     (without_pickle, 'damaged'),
     (a_list, 'contains a list, expected a dict'),
     (torchscript, 'TorchScript'),
