@@ -151,7 +151,7 @@ def test_a_program_is_written_with_what_it_is(folder: Path):
 def test_neither_torch_nor_a_host_is_imported(folder: Path):
     code = (
         'import sys\n'
-        'for name in ("torch", "mmengine", "mmcv", "mmdet", "mmseg", "cv2"):\n'
+        'for name in ("torch", "mmengine", "mmcv", "mmdet", "mmseg", "cv2", "rich", "packaging"):\n'
         '    sys.modules[name] = None\n'
         'from ptnt_mm.deploy import Deployed\n'
         'print(len(Deployed("x.onnx")("photos/1.png").boxes))'
