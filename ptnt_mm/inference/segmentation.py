@@ -33,8 +33,6 @@ class _Segmenter(Predictor):
                 f'--score-thr {score_thr}: a segmenter assigns a class to every pixel and has no '
                 'scores: leave it out'
             )
-        self._meta = dataset_meta
-        self._number = getattr(model, 'num_classes', len(dataset_meta['classes'] or ()))
 
     def describe(self, sample: SegDataSample) -> dict:
         """List the classes that occur, the largest first.
@@ -58,7 +56,8 @@ class _Segmenter(Predictor):
     def draw(self, image: np.ndarray, sample: SegDataSample) -> np.ndarray:
         """Tint every pixel in the colour of its class, and write names where there is room."""
         labels = sample.pred_sem_seg.data[0].numpy()
-        return paint_map(image, labels, self._meta, self._number)
+        # Every pixel has a class, so no number is one of ignored pixels.
+        return paint_map(image, labels, self.dataset_meta, int(labels.max()) + 1)
 
 
 class Segmenter(_Segmenter):

@@ -24,6 +24,7 @@ from ptnt_mm.report.comparison import (
 )
 from ptnt_mm.report.detection_errors import ERRORS
 from ptnt_mm.report.training_run import Curves, TrainingRun
+from ptnt_mm.utils.colours import as_hex
 from ptnt_mm.utils.decoding import read_rgb
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.scalar_logs import main_metric_first
@@ -261,9 +262,10 @@ def _gallery(reports: Mapping[str, Any], colours: Mapping[str, str], size: int) 
         if size < 0:
             break
         images.append(dict(picture, name=name, runs=runs))
-    runs = [
-        dict(name=run, colour=colours[run], classes=getattr(report, 'colours', None))
-        for run, report in reports.items()
-    ]
+    runs = []
+    for run, report in reports.items():
+        palette = getattr(report, 'colours', {})
+        classes = {name: as_hex(colour) for name, colour in palette.items()}
+        runs.append(dict(name=run, colour=colours[run], classes=classes))
     classes = sorted({name for report in reports.values() for name in report.names})
     return dict(runs=runs, classes=classes, images=images, total=len(names))

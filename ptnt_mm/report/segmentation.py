@@ -20,7 +20,7 @@ from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.report.comparison import PERCENT
 from ptnt_mm.report.worst_images import Worst
-from ptnt_mm.utils.colours import class_colours
+from ptnt_mm.utils.colours import palette_of
 from ptnt_mm.utils.decoding import DECODERS, why_unreadable
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import watched
@@ -71,7 +71,7 @@ class SegmentationReport:
     @property
     def colours(self) -> dict[str, Sequence[int]]:
         """A colour for each class, RGB in [0, 255]: the data set's if it has any."""
-        palette = self.data_set.metainfo.get('palette') or class_colours(len(self.names))
+        palette = palette_of(self.data_set.metainfo, len(self.names))
         return dict(zip(self.names, palette, strict=True))
 
     unit = PERCENT
