@@ -1,11 +1,9 @@
 """Segmenters of mmseg."""
 
-import copy
 from typing import Any
 
 import numpy as np
 import torch
-from mmcv.transforms import Compose
 from mmengine.config import Config
 from mmengine.structures import PixelData
 from mmseg.models.utils import resize
@@ -13,9 +11,7 @@ from mmseg.structures import SegDataSample
 from torch import Tensor, nn
 
 from ptnt_mm.data.coco_masks import encode_mask
-from ptnt_mm.engine.data_files import data_sets
-from ptnt_mm.engine.settings import kind_of
-from ptnt_mm.inference.predictor import Predictor, fill_sample
+from ptnt_mm.inference.predictor import Predictor, array_pipeline, fill_sample
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.visualization.class_drawings import paint_map
 
@@ -67,11 +63,7 @@ class Segmenter(_Segmenter):
         self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
     ):
         super().__init__(model, dataset_meta, score_thr)
-        # For an image instead of a file, and without annotations.
-        pipeline = copy.deepcopy(next(data_sets(config, 'test')).pipeline)
-        steps = [step for step in pipeline if kind_of(step) != 'LoadAnnotations']
-        steps[0]['type'] = 'mmseg.LoadImageFromNDArray'
-        self.pipeline = Compose(steps)
+        self.pipeline = array_pipeline(config, 'mmseg.LoadImageFromNDArray')
 
     def predict(self, image: np.ndarray) -> SegDataSample:
         """Classify each pixel of the original image: ``pred_sem_seg``, (1, H, W)."""

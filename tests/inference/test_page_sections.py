@@ -4,14 +4,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from configs.models import narrow
 
 import ptnt_mm
+from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import read_config
 from ptnt_mm.inference import page_sections
 from ptnt_mm.inference.network import load_network
 from ptnt_mm.inference.network_scene import Choice, Scene
 from ptnt_mm.inference.page_sections import SECTIONS
+from ptnt_mm.utils.errors import UserError
 
 from .samples import NAME, SEGMENTER, photograph
 
@@ -144,6 +147,17 @@ def test_a_classifier(micro_arch):
     assert 'without a checkpoint' in network.predict(photograph(72, 100)).note
 
 
+def test_a_classifiers_image_is_normalised_as_in_training(micro_arch):
+    pytest.importorskip('mmpretrain')
+    config = narrow(ptnt_mm.get_config('demo_classifier_ptnt_ti'), micro_arch)
+    config.model.data_preprocessor.update(mean=[1, 2, 3], std=[2, 2, 2], to_rgb=False)
+    network = load_network(config, None, 'cpu')
+    seen = []
+    network.model.backbone.register_forward_pre_hook(lambda _, args: seen.append(args[0]))
+    network.look(np.full((72, 100, 3), (30, 20, 10), np.uint8))
+    assert seen[0].shape == (1, 3, 72, 100) and seen[0][0, :, 0, 0].tolist() == [14.5, 9, 3.5]
+
+
 def test_a_classifier_of_the_host():
     pytest.importorskip('mmpretrain')
     config = ptnt_mm.get_config('demo_classifier_ptnt_ti')
@@ -153,3 +167,22 @@ def test_a_classifier_of_the_host():
     recording = network.look(photograph(64, 96)[..., ::-1])
     assert [level.feature.shape for level in recording.stages()] == [(256, 4, 6), (512, 2, 3)]
     assert recording.blocks == [], 'its attention, if it has any, is not recorded'
+
+
+def test_any_backbone_gets_the_weights_of_its_init_cfg(tmp_path: Path):
+    pytest.importorskip('mmpretrain')
+    config = ptnt_mm.get_config('demo_classifier_ptnt_ti')
+    backbone = dict(_delete_=True, type='ResNet', depth=18, num_stages=4, out_indices=(3,))
+    config.merge_from_dict(dict(model=dict(backbone=backbone, head=dict(in_channels=512))))
+    weights = build_model(config).backbone.state_dict()
+    torch.save(weights, tmp_path / 'resnet.pth')
+    init = dict(type='Pretrained', checkpoint=str(tmp_path / 'resnet.pth'))
+    config.model.backbone.init_cfg = init
+    network = load_network(config, None, 'cpu')
+    assert network.weights == init['checkpoint']
+    found = network.model.backbone.state_dict()
+    assert all(torch.equal(found[key], weight) for key, weight in weights.items())
+    init['checkpoint'] = 'missing.pth'
+    config.model.backbone.init_cfg = init
+    with pytest.raises(UserError, match='missing.pth'):
+        load_network(config, None, 'cpu')
