@@ -35,7 +35,7 @@ class Network(NamedTuple):
             return Prediction(note=self.silence)
         return predict(self.predictor, self.task, image)
 
-    def look(self, image: np.ndarray) -> Recording:
+    def record(self, image: np.ndarray) -> Recording:
         """Run on an image (H, W, 3) uint8, BGR, and record maps and attention.
 
         Raises:

@@ -119,7 +119,7 @@ def draw(image: Path, checkpoint: Path, **options) -> Path:
 def test_a_box_that_does_not_exist(
     image: Path, checkpoint: Path, monkeypatch, options: dict, message: str
 ):
-    monkeypatch.setattr(Network, 'look', None)  # nothing is recorded before
+    monkeypatch.setattr(Network, 'record', None)  # nothing is recorded before
     with pytest.raises(UserError, match=message):
         draw(image, checkpoint, **options)
     assert not (image.parent / 'out').exists()
