@@ -22,7 +22,7 @@ from ptnt_mm.deploy import Deployed
 from ptnt_mm.deploy.export_info import read_export_info
 from ptnt_mm.deploy.pixels import prepared
 from ptnt_mm.deploy.runtimes import load_runtime
-from ptnt_mm.export import options
+from ptnt_mm.export import comparison, options
 from ptnt_mm.export.comparison import compare
 from ptnt_mm.export.evaluation import DeployedModel
 from ptnt_mm.export.formats import OLDEST_TORCH, take_graph, to_onnx, write_program
@@ -128,7 +128,7 @@ def test_the_command_writes_what_its_flags_say(
     monkeypatch.setattr(exporting, 'take_program', lambda *args: (None, body))
     if out.name == 'half.xml':
         # At other sizes, halves flip the suppression of some of these random boxes.
-        monkeypatch.setattr(exporting, 'sizes_to_check', lambda shape: [shape])
+        monkeypatch.setattr(comparison, 'sizes_to_check', lambda shape: [shape])
     assert main([*COMMAND, *words.split()]) == 0
     about = read_export_info(out)
     assert about.precision == precision
