@@ -6,8 +6,8 @@ from mmengine.config import Config
 from mmpretrain.structures import DataSample
 from torch import nn
 
+from ptnt_mm.drawing.class_drawings import best_classes, write_labels
 from ptnt_mm.inference.predictor import Predictor, array_pipeline, reads_files
-from ptnt_mm.visualization.class_drawings import best_classes, write_labels
 
 
 class Classifier(Predictor):

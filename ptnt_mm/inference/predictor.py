@@ -12,9 +12,9 @@ from mmengine.dataset import pseudo_collate
 from mmengine.structures import InstanceData, PixelData
 
 from ptnt_mm.deploy import Detections
+from ptnt_mm.drawing.class_drawings import class_name
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.engine.settings import kind_of
-from ptnt_mm.visualization.class_drawings import class_name
 
 
 class Predictor(ABC):

@@ -11,9 +11,9 @@ from mmseg.structures import SegDataSample
 from torch import Tensor, nn
 
 from ptnt_mm.data.coco_masks import encode_mask
+from ptnt_mm.drawing.class_drawings import paint_map
 from ptnt_mm.inference.predictor import Predictor, array_pipeline, fill_sample
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.visualization.class_drawings import paint_map
 
 _LOGITS_AT_ONCE = 2**26
 """Most logits at image size: 256 MiB of float32; 150 classes of a photograph take 14 GB."""

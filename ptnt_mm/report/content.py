@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ptnt_mm.drawing.charts import bar_chart, choice_chart, line_colours, training_chart
 from ptnt_mm.engine.settings import flat_settings
 from ptnt_mm.report.detection_errors import ERRORS
 from ptnt_mm.report.gallery import collect_gallery
@@ -25,7 +26,6 @@ from ptnt_mm.report.tables import (
 from ptnt_mm.report.training_run import Curves, TrainingRun
 from ptnt_mm.utils.scalar_logs import main_metric_first
 from ptnt_mm.version import __version__
-from ptnt_mm.visualization.charts import bar_chart, choice_chart, line_colours, training_chart
 
 _MOST_BYTES = 6_000_000
 """Limit for all galleries: with 0.9 MB of code and the charts, a page is below 8 MB."""

@@ -11,6 +11,7 @@ import numpy as np
 from mmengine.config import Config
 from sklearn.metrics import confusion_matrix
 
+from ptnt_mm.drawing.pictures import outline
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.report.coco_scores import CocoScores, read_annotations, score_results
 from ptnt_mm.report.detection_errors import (
@@ -26,7 +27,6 @@ from ptnt_mm.report.gallery import RankedImage
 from ptnt_mm.report.tables import SCORE
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted
-from ptnt_mm.visualization.pictures import outline
 
 SHOWN_SCORE = 0.3
 """Lowest score of a shown detection, as in mmdet's pictures."""

@@ -7,10 +7,10 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from ptnt_mm.drawing.pictures import photograph
 from ptnt_mm.utils.colours import as_hex
 from ptnt_mm.utils.decoding import read_rgb
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.visualization.pictures import photograph
 
 _MOST_IMAGES = 48
 _MARKUP = 4

@@ -16,6 +16,7 @@ from PIL import Image
 from torch.utils.data import Dataset
 
 from ptnt_mm.data.class_masks import IGNORED
+from ptnt_mm.drawing.pictures import class_map
 from ptnt_mm.engine.build import explained_building
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.engine.settings import kind_of
@@ -26,7 +27,6 @@ from ptnt_mm.utils.decoding import DECODERS, why_unreadable
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import watched
 from ptnt_mm.utils.text import counted
-from ptnt_mm.visualization.pictures import class_map
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ptnt_mm.inference.recording import BlockRecord, Recording, Size
+from ptnt_mm.drawing.panels import Box
 from ptnt_mm.models.layers.shapes import Grid
-from ptnt_mm.visualization.panels import Box
+from ptnt_mm.visualize.recording import BlockRecord, Recording, Size
 
 
 class ChosenPlace(NamedTuple):

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ptnt_mm.drawing.panels import Box
+from ptnt_mm.drawing.pictures import class_map, outline
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.utils.colours import as_hex, palette_of
-from ptnt_mm.visualization.panels import Box
-from ptnt_mm.visualization.pictures import class_map, outline
 
 _MOST_BOXES = 100
 _MOST_COLOURS = 255  # colours of a map

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
-from ptnt_mm.inference.network_scene import RecordedScene
-from ptnt_mm.inference.projections import scatter_channels, similarity, to_colours
-from ptnt_mm.inference.recording import BlockRecord, Level, Recording, Size, as_numpy
+from ptnt_mm.drawing.panels import Panel, PanelRow, Points, Scale, around, from_zero
 from ptnt_mm.models.layers.shapes import Grid
-from ptnt_mm.visualization.panels import Panel, PanelRow, Points, Scale, around, from_zero
+from ptnt_mm.visualize.projections import scatter_channels, similarity, to_colours
+from ptnt_mm.visualize.recording import BlockRecord, Level, Recording, Size, as_numpy
+from ptnt_mm.visualize.scene import RecordedScene
 
 _MOST_POINTS = 512
 

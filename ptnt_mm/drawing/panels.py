@@ -7,8 +7,8 @@ import matplotlib
 import numpy as np
 from PIL import Image
 
+from ptnt_mm.drawing.pictures import data_url
 from ptnt_mm.utils.colours import as_hex
-from ptnt_mm.visualization.pictures import data_url
 
 Box = tuple[float, float, float, float]
 """Left, top, width and height in pixels of the image."""

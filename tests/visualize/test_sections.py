@@ -6,17 +6,16 @@ import numpy as np
 import pytest
 import torch
 from configs.models import narrow
+from inference.samples import NAME, SEGMENTER, photograph
 
 import ptnt_mm
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import read_config
-from ptnt_mm.inference import page_sections
-from ptnt_mm.inference.network import load_network
-from ptnt_mm.inference.network_scene import ChosenPlace, RecordedScene
-from ptnt_mm.inference.page_sections import SECTIONS
 from ptnt_mm.utils.errors import UserError
-
-from .samples import NAME, SEGMENTER, photograph
+from ptnt_mm.visualize import sections
+from ptnt_mm.visualize.network import load_network
+from ptnt_mm.visualize.scene import ChosenPlace, RecordedScene
+from ptnt_mm.visualize.sections import SECTIONS
 
 pytest.importorskip('sklearn')
 
@@ -27,7 +26,7 @@ MIDDLE = ChosenPlace('the middle', (50.0, 36.0, 0, 0), given=False)
 def place(tmp_path: Path, monkeypatch, micro_arch) -> None:
     """A folder with configs of backbones; t-SNE takes half a second for each map."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(page_sections, 'scatter_channels', lambda feature: feature[:, 0, :2])
+    monkeypatch.setattr(sections, 'scatter_channels', lambda feature: feature[:, 0, :2])
     Path('micro.py').write_text(f'model = dict(type="PyramidTNT", arch={micro_arch})\n')
     Path('cpvt.py').write_text('model = dict(type="CPVT", arch=dict(depth=2, dim=8, heads=2))')
 

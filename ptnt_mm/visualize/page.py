@@ -8,13 +8,13 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
-from ptnt_mm.inference.network import Network
-from ptnt_mm.inference.network_predictions import Prediction
-from ptnt_mm.inference.network_scene import ChosenPlace, RecordedScene
-from ptnt_mm.inference.page_sections import SECTIONS
+from ptnt_mm.drawing.page import write_page
+from ptnt_mm.drawing.pictures import photograph
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.visualization.page import write_page
-from ptnt_mm.visualization.pictures import photograph
+from ptnt_mm.visualize.network import Network
+from ptnt_mm.visualize.predictions import Prediction
+from ptnt_mm.visualize.scene import ChosenPlace, RecordedScene
+from ptnt_mm.visualize.sections import SECTIONS
 
 GENERATOR = 'ptnt_mm visualize'
 """Marker in each page, so that one page may replace another."""
