@@ -176,7 +176,7 @@ setup(
     packages=find_packages(include=['ptnt_mm', 'ptnt_mm.*']),
     # No entry point: it would import ptnt_mm, and with it torch, before the first line of help.
     scripts=['tools/ptnt'],
-    package_data={'ptnt_mm.visualization': ['templates/*']},
+    package_data={'ptnt_mm.drawing': ['templates/*']},
     cmdclass={'build_py': BuildWithMim},
     options=scratch_options(),
     zip_safe=False,

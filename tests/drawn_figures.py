@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ptnt_mm.visualization import figures
+from ptnt_mm.drawing import figures
 
 
 def catch_figures(monkeypatch: pytest.MonkeyPatch, module: ModuleType) -> list[Any]:

@@ -13,10 +13,10 @@ PACKAGE = Path(__file__).parents[1] / 'ptnt_mm'
 FLOORS = (
     ('utils', 'version', 'registry'),
     ('mmcv_ops', 'checkpoints', 'data', 'demo', 'deploy', 'zoo'),
-    ('doctor', 'models', 'visualization'),
+    ('doctor', 'drawing', 'models'),
     ('engine',),
     ('check', 'inference', 'project', 'report', 'side_effects'),
-    ('export',),
+    ('export', 'visualize'),
     ('api',),
     ('cli',),
     ('__init__', '__main__'),

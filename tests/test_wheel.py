@@ -49,9 +49,9 @@ def test_top_level_is_the_package_alone(wheel):
 
 def test_carries_every_module_config_and_tool(wheel):
     package = ROOT / 'ptnt_mm'
-    files = [*package.rglob('*.py'), *package.glob('visualization/templates/*')]
+    files = [*package.rglob('*.py'), *package.glob('drawing/templates/*')]
     expected = {str(path.relative_to(ROOT)) for path in files}
-    assert 'ptnt_mm/visualization/templates/report.html' in expected
+    assert 'ptnt_mm/drawing/templates/report.html' in expected
     for folder in ('configs', 'tools'):
         expected |= {
             f'ptnt_mm/.mim/{path.relative_to(ROOT)}'

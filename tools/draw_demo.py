@@ -10,9 +10,9 @@ from demo.contact_sheet import draw_detections, draw_maps
 from ptnt_mm.cli.arguments import Parser, positive
 from ptnt_mm.demo.dataset import PALETTE
 from ptnt_mm.demo.scenes import CLASSES
+from ptnt_mm.drawing.curves import draw_curves
+from ptnt_mm.drawing.figures import fractions
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.visualization.curves import draw_curves
-from ptnt_mm.visualization.figures import fractions
 
 
 def main(words: list[str] | None = None) -> int:

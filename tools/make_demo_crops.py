@@ -7,7 +7,7 @@ from pathlib import Path
 import light_start  # noqa: F401
 from demo.crops import make_crops
 from ptnt_mm.cli.arguments import Parser
-from ptnt_mm.utils.errors import exit_status
+from ptnt_mm.utils.console import exit_status
 
 
 def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:

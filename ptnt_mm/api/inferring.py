@@ -10,7 +10,7 @@ from ptnt_mm.data.image_files import Images
 from ptnt_mm.engine.loading import require_safe_loading
 from ptnt_mm.inference.load import load_exported, load_predictor
 from ptnt_mm.inference.results import FORMAT, Results
-from ptnt_mm.inference.source import default_out, find_source, look_at_images, look_at_video
+from ptnt_mm.inference.source import default_out, find_source, process_images, process_video
 from ptnt_mm.inference.video import Window
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few
@@ -78,9 +78,9 @@ def infer(
     finished = False
     try:
         if isinstance(images, Images):
-            look_at_images(images, predictor, results, draw)
+            process_images(images, predictor, results, draw)
         else:
-            look_at_video(images, predictor, results, draw, window)
+            process_video(images, predictor, results, draw, window)
         finished = True
     finally:
         # Keep the results, whatever stops the run, such as Ctrl-C.

@@ -30,9 +30,9 @@ def report(work_dirs: Sequence[Path], out: Path | None = None, overwrite: bool =
         UserError: for everything that the user can correct.
     """
     try:
+        from ptnt_mm.drawing.charts import drawing_code
+        from ptnt_mm.drawing.page import write_page
         from ptnt_mm.report.content import page_content
-        from ptnt_mm.visualization.charts import drawing_code
-        from ptnt_mm.visualization.page import write_page
     except ModuleNotFoundError as error:
         raise UserError(f'{error}: a report needs pip install {_PACKAGES}') from error
     named = list(dict.fromkeys(work_dirs))

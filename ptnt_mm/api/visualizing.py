@@ -9,9 +9,9 @@ from mmengine.config import Config
 from ptnt_mm.data.image_files import read_image
 from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.engine.loading import require_safe_loading
-from ptnt_mm.inference.network import load_network
-from ptnt_mm.inference.network_page import GENERATOR, Question, write_network_page
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.visualize.network import load_network
+from ptnt_mm.visualize.page import GENERATOR, Question, write_network_page
 
 
 def visualize(

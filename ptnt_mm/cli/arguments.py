@@ -9,7 +9,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ptnt_mm.utils.errors import exit_status
+from ptnt_mm.utils.console import exit_status
 from ptnt_mm.utils.text import unknown_name
 
 if TYPE_CHECKING:

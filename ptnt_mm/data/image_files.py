@@ -26,17 +26,19 @@ class Images:
     skipped: tuple[Path, ...] = ()
 
 
-def find_images(folder: Path, without: Path) -> Images:
+def find_images(folder: Path, without: Path | None = None) -> Images:
     """Find the images of a folder and of the folders in it, or raise a UserError.
 
     Hidden files are skipped, and those below ``without``, such as drawn pictures.
     """
-    without = without.resolve()
+    without = None if without is None else without.resolve()
     files, skipped = [], []
     for path in sorted(folder.rglob('*')):
         name = path.relative_to(folder)
         hidden = any(part.startswith('.') for part in name.parts)
-        if hidden or not path.is_file() or path.resolve().is_relative_to(without):
+        if hidden or not path.is_file():
+            continue
+        if without is not None and path.resolve().is_relative_to(without):
             continue
         (files if path.suffix.lower() in FORMATS else skipped).append(name)
     if not files:

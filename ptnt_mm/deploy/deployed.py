@@ -8,7 +8,7 @@ from PIL import Image
 
 from ptnt_mm.deploy.export_info import read_export_info
 from ptnt_mm.deploy.pixels import paste, prepared, to_rgb
-from ptnt_mm.deploy.runtimes import load_exported
+from ptnt_mm.deploy.runtimes import load_runtime
 from ptnt_mm.utils.errors import UserError
 
 _OUTPUTS: dict[str, dict[str, int]] = {
@@ -56,7 +56,7 @@ class Deployed:
     ):
         self._file = Path(file)
         self.about = read_export_info(self._file)
-        self._run = load_exported(self._file, runtime, threads, precision)
+        self._run = load_runtime(self._file, runtime, threads, precision)
 
     @property
     def classes(self) -> list[str] | None:

@@ -47,7 +47,7 @@ def load_openvino(file: Path, threads: int, precision: str) -> Run:
 RUNTIMES = {'onnxruntime': load_onnxruntime, 'openvino': load_openvino}
 
 
-def load_exported(file: Path, runtime: str | None, threads: int = 0, precision: str = 'f32') -> Run:
+def load_runtime(file: Path, runtime: str | None, threads: int = 0, precision: str = 'f32') -> Run:
     """Load a file; for the arguments see :class:`~ptnt_mm.deploy.Deployed`.
 
     Raises a UserError if the runtime is unknown, is not installed, or refuses the file; the

@@ -4,7 +4,7 @@ import sys
 
 try:
     from ptnt_mm.doctor.report import main
-    from ptnt_mm.utils.errors import exit_status
+    from ptnt_mm.utils.console import exit_status
 except ModuleNotFoundError as error:
     # A bare Python in a checkout lacks even the packages that the doctor needs.
     sys.exit(f'error: {error}. Install it first: {sys.executable} -m pip install packaging rich')

@@ -11,9 +11,9 @@ from mmengine.config import Config
 from mmengine.hooks import Hook
 
 from ptnt_mm.data.image_files import read_image
+from ptnt_mm.drawing.class_drawings import write_labels
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.visualization.class_drawings import write_labels
 
 # MMEngine's default for MLflow, a folder of files, is refused since MLflow 3.
 BACKENDS = {

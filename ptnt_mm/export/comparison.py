@@ -1,16 +1,18 @@
 """Compare the results of an exported network with the host's; boxes are matched one to one."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 
 import numpy as np
 import torch
 from mmengine.structures import BaseDataElement
 from torch import Tensor
 
-from ptnt_mm.deploy.pixels import paste
+from ptnt_mm.deploy.pixels import paste, prepared
 from ptnt_mm.deploy.runtimes import Run
 from ptnt_mm.export.end_to_end import EndToEndModel
+from ptnt_mm.utils.errors import UserError
 
 TOLERANCE = 1e-3
 """Tolerance for boxes in image sides, for scores, and for the share of different pixels."""
@@ -41,20 +43,17 @@ class Differences:
 
     def __str__(self) -> str:
         """A summary in one line."""
-        boxes = f'{self.matched} boxes matched, {self.unmatched} not; ' * ('boxes' in self.largest)
+        boxes = ''
+        if 'boxes' in self.largest:
+            boxes = f'{self.matched} boxes matched, {self.unmatched} not; '
         found = ', '.join(f'{kind} {value:.1e}' for kind, value in self.largest.items())
         return f'{self.size[0]}x{self.size[1]}: {boxes}largest differences: {found}'
 
 
 @torch.no_grad()
-def compare(
-    run: Run, network: EndToEndModel, image: np.ndarray, size: tuple[int, int]
-) -> Differences:
-    """Compare an exported network with its original on one image.
-
-    The image, (H, W, 3) uint8, RGB, may be padded: ``size`` is the height and width of the rest.
-    """
-    inputs = dict(images=image[None], sizes=np.array([size]))
+def compare(run: Run, network: EndToEndModel, inputs: dict[str, np.ndarray]) -> Differences:
+    """Compare an exported network with its original on the inputs for one image."""
+    size = tuple(inputs['sizes'][0].tolist())
     found = {name: values[0] for name, values in run(inputs).items()}
     normalised = network.normalised(*map(torch.from_numpy, inputs.values()))
     differences = Differences(size)
@@ -122,6 +121,47 @@ def _compare_boxes(
         if threshold is not None:
             mask = paste(found['masks'][i], found['boxes'][i], differences.size, threshold)
             differences.note('masks', (mask != expected.masks[j].numpy()).mean())
+
+
+def check_results(
+    run: Run,
+    network: EndToEndModel,
+    images: Iterable[np.ndarray],
+    shape: tuple[int, int],
+    canvas: tuple[int, int] | None,
+    tolerance: float,
+) -> None:
+    """Compare an exported network with its original at three sizes, and print the differences.
+
+    Args:
+        run: The exported network.
+        network: The original.
+        images: At least one image, (H, W, 3) uint8, RGB; repeated if there are fewer than sizes.
+        shape: The largest height and width.
+        canvas: Those of a file with a fixed size, to which images are padded; None for any.
+        tolerance: See :data:`TOLERANCE`.
+
+    Raises:
+        UserError: if a difference exceeds the tolerance.
+    """
+    wrong, found = [], 0
+    for image, (height, width) in zip(cycle(images), sizes_to_check(shape), strict=False):
+        inputs, _ = prepared(image, [width, height], False, canvas)
+        differences = compare(run, network, inputs)
+        print(differences)
+        found += differences.matched
+        if not differences.within(tolerance):
+            wrong.append(f'{height}x{width}')
+    if network.task == 'detection' and not found:
+        print(
+            'NO BOXES: the model has no predictions for these images, so none were compared; try a '
+            'lower score_thr in --cfg-options'
+        )
+    if wrong:
+        raise UserError(
+            f'the file differs from the model by more than {tolerance:g} at {", ".join(wrong)}: '
+            'do not use it, and report it with the lines above'
+        )
 
 
 def sizes_to_check(full: Sequence[int]) -> list[tuple[int, int]]:

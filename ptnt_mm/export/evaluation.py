@@ -17,7 +17,6 @@ from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.engine.failures import late_building
 from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.inference.predictor import fill_sample
-from ptnt_mm.models.layers.shapes import reduced
 from ptnt_mm.registry import MODELS
 from ptnt_mm.utils.errors import UserError
 
@@ -46,7 +45,7 @@ def images_of(folder: Path) -> Iterator[np.ndarray]:
     """The images of a folder, (H, W, 3) uint8, RGB; raises a UserError if there are none."""
     if not folder.is_dir():
         raise UserError(f'there is no folder {folder}')
-    found = find_images(folder, without=folder / '.none')
+    found = find_images(folder)
     images = (read_image(found.root / name) for name in found.files)
     return (np.ascontiguousarray(image[..., ::-1]) for image in images)
 
@@ -63,7 +62,7 @@ def test_images(config: Config, number: int) -> list[np.ndarray]:
 def pattern(seed: int, size: tuple[int, int] = (480, 640)) -> np.ndarray:
     """Coloured blocks with noise, (H, W, 3) uint8, as a replacement for images."""
     random = np.random.default_rng(seed)
-    coarse = random.integers(0, 224, (*reduced(size, 32), 3))
+    coarse = random.integers(0, 224, (-(-size[0] // 32), -(-size[1] // 32), 3))
     blocks = coarse.repeat(32, axis=0).repeat(32, axis=1)[: size[0], : size[1]]
     return (blocks + random.integers(0, 32, blocks.shape)).astype(np.uint8)
 

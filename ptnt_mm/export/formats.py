@@ -21,6 +21,7 @@ from ptnt_mm.export.dynamic_sizes import keep_sizes_symbolic
 from ptnt_mm.export.end_to_end import INPUTS, EndToEndModel
 from ptnt_mm.utils.atomic_files import sha256, write_whole
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import printable
 
 FORMATS = {'onnx': '.onnx', 'openvino': '.xml', 'torch-export': '.pt2'}
 """Suffixes by format."""
@@ -114,6 +115,31 @@ def to_onnx(program: ExportedProgram, network: EndToEndModel) -> bytes:
         )
         _simplify(exported.model)
     return exported.model_proto.SerializeToString()
+
+
+def take_program(
+    network: EndToEndModel, shape: tuple[int, int], dynamic: bool, format: str
+) -> tuple[ExportedProgram, bytes]:
+    """The graph of a network, and an ONNX file of it, empty for torch-export.
+
+    Args:
+        network: See :func:`take_graph`.
+        shape: See :func:`take_graph`.
+        dynamic: See :func:`take_graph`.
+        format: One of :data:`FORMATS`.
+
+    Raises:
+        UserError: if torch cannot export it.
+    """
+    try:
+        program = take_graph(network, shape, dynamic)
+        return program, b'' if format == 'torch-export' else to_onnx(program, network)
+    except UserError:
+        raise
+    except Exception as error:  # models may contain any operator
+        why = printable(next(filter(None, str(error).splitlines()), type(error).__name__))
+        advice = 'Try --size H W' if dynamic else 'docs/deploy.md lists what can be exported'
+        raise UserError(f'torch cannot export a graph of this model: {why}. {advice}') from error
 
 
 def _simplify(model: Any) -> None:

@@ -2,16 +2,12 @@
 
 import numpy as np
 import torch
-from mmcv.transforms import Compose
 from mmengine.config import Config
-from mmengine.dataset import default_collate
 from mmpretrain.structures import DataSample
 from torch import nn
 
-from ptnt_mm.engine.data_files import data_sets
-from ptnt_mm.engine.settings import kind_of
-from ptnt_mm.inference.predictor import Predictor
-from ptnt_mm.visualization.class_drawings import best_classes, write_labels
+from ptnt_mm.drawing.class_drawings import best_classes, write_labels
+from ptnt_mm.inference.predictor import Predictor, array_pipeline, reads_files
 
 
 class Classifier(Predictor):
@@ -21,21 +17,23 @@ class Classifier(Predictor):
         self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
     ):
         super().__init__(model, dataset_meta, score_thr or 0.0)
-        pipeline = next(data_sets(config, 'test')).pipeline
-        steps = [step for step in pipeline if kind_of(step) != 'LoadImageFromFile']
-        # Data sets without image files, such as CIFAR, have RGB.
-        self._takes_rgb = len(steps) == len(pipeline) and not model.data_preprocessor.to_rgb
-        self.pipeline = Compose(steps)
+        # mmpretrain has no transform for images in memory.
+        self.pipeline = array_pipeline(config, loader=None)
+        self._takes_rgb = not reads_files(config)
+
+    def prepare(self, image: np.ndarray) -> dict:
+        """The network's input for the whole image: the test pipeline would crop it."""
+        pixels = torch.from_numpy(self._ordered(image)).permute(2, 0, 1)
+        with torch.no_grad():
+            return self.model.data_preprocessor(dict(inputs=[pixels], data_samples=[DataSample()]))
 
     def predict(self, image: np.ndarray) -> DataSample:
         """Classify the image: ``pred_score``, (classes,)."""
-        size = image.shape[:2]
-        if self._takes_rgb:
-            image = image[..., ::-1].copy()
-        data = self.pipeline(dict(img=image, img_shape=size, ori_shape=size))
-        with torch.no_grad():
-            (sample,) = self.model.test_step(default_collate([data]))
-        return sample.cpu()
+        return self.run(self._ordered(image))
+
+    def _ordered(self, image: np.ndarray) -> np.ndarray:
+        """The image with its channels in the order of the data set's images."""
+        return np.ascontiguousarray(image[..., ::-1] if self._takes_rgb else image)
 
     def describe(self, sample: DataSample) -> dict:
         """List the best classes, the best first, with their indices."""

@@ -1,22 +1,18 @@
 """Detectors of mmdet."""
 
-import copy
 import warnings
 from typing import Any
 
 import numpy as np
-from mmcv.transforms import Compose
-from mmdet.apis import inference_detector
 from mmdet.structures import DetDataSample
 from mmdet.structures.mask import mask2bbox
-from mmdet.utils import get_test_pipeline_cfg
 from mmdet.visualization import DetLocalVisualizer
 from mmengine.config import Config
 from mmengine.structures import InstanceData
 from torch import nn
 
 from ptnt_mm.data.coco_masks import encode_mask
-from ptnt_mm.inference.predictor import Predictor, fill_sample
+from ptnt_mm.inference.predictor import Predictor, array_pipeline, fill_sample
 
 _SCORE_THR = 0.3
 """The default score threshold."""
@@ -90,14 +86,11 @@ class Detector(_Detector):
         self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
     ):
         super().__init__(model, dataset_meta, score_thr)
-        model.cfg = config
-        pipeline = copy.deepcopy(get_test_pipeline_cfg(config))
-        pipeline[0].type = 'mmdet.LoadImageFromNDArray'
-        self.pipeline = Compose(pipeline)
+        self.pipeline = array_pipeline(config, 'mmdet.LoadImageFromNDArray')
 
     def predict(self, image: np.ndarray) -> DetDataSample:
         """Detect objects, the best first; boxes and masks refer to the original image."""
-        sample = inference_detector(self.model, image, self.pipeline).cpu()
+        sample = self.run(image)
         sample.pred_instances = self._best(sample.pred_instances)
         return sample
 

@@ -1,6 +1,7 @@
 """Load a predictor: a config's model with its weights, or an exported file."""
 
 from pathlib import Path
+from typing import Any
 
 from mmengine.config import Config
 from mmengine.device import get_device
@@ -12,7 +13,7 @@ from ptnt_mm.deploy import Deployed
 from ptnt_mm.engine.build import build_model, explained_building
 from ptnt_mm.engine.classes import find_classes
 from ptnt_mm.engine.config import require_keys
-from ptnt_mm.engine.hosts import HOSTS, import_host
+from ptnt_mm.engine.hosts import HOSTS, import_host, scope_of
 from ptnt_mm.engine.loading import load_whole
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.utils.colours import class_colours
@@ -42,15 +43,31 @@ def load_predictor(
     scope, name = config.get('default_scope'), config.filename or 'the config'
     if scope not in HOSTS:
         raise UserError(f'{name} has default_scope={scope!r}: expected one of {", ".join(HOSTS)}')
-    model = revert_sync_batchnorm(build_model(config, name)).eval()
-    init_default_scope(scope)
+    model, dataset_meta = load_model(config, checkpoint)
     predictor_class, _ = _predictors(HOSTS[scope].task)
     with explained_building(name):
-        meta = load_whole(model, checkpoint) if checkpoint else {}
-        dataset_meta = find_classes(meta, config, model)
         predictor = predictor_class(model, config, dataset_meta, score_thr)
     move(model, device or get_device())
     return predictor
+
+
+def load_model(config: Config, checkpoint: str | None) -> tuple[nn.Module, dict[str, Any]]:
+    """Build a config's model in evaluation mode on the CPU, and load all of its weights.
+
+    Also makes the config's host the default scope. None for the checkpoint keeps random weights.
+
+    Returns:
+        The model, and the names and colours of its classes, see ``find_classes``.
+
+    Raises:
+        UserError: if the model cannot be built, or the checkpoint does not fit it.
+    """
+    name = config.filename or 'the config'
+    model = revert_sync_batchnorm(build_model(config, name)).eval()
+    init_default_scope(scope_of(config))
+    with explained_building(name):
+        meta = load_whole(model, checkpoint) if checkpoint else {}
+        return model, find_classes(meta, config, model)
 
 
 def load_exported(file: Path, score_thr: float | None = None) -> Predictor:

@@ -6,11 +6,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from mmcv.transforms import Compose
+from mmengine.config import Config
 from mmengine.dataset import pseudo_collate
 from mmengine.structures import InstanceData, PixelData
 
 from ptnt_mm.deploy import Detections
-from ptnt_mm.visualization.class_drawings import class_name
+from ptnt_mm.drawing.class_drawings import class_name
+from ptnt_mm.engine.data_files import data_sets
+from ptnt_mm.engine.settings import kind_of
 
 
 class Predictor(ABC):
@@ -46,8 +50,18 @@ class Predictor(ABC):
             ``inputs`` (1, 3, h, w) on the model's device, and a list with one of ``data_samples``.
         """
         with torch.no_grad():
-            data = pseudo_collate([self.pipeline(dict(img=image, img_id=0))])
-            return self.model.data_preprocessor(data)
+            return self.model.data_preprocessor(self._batch(image))
+
+    def run(self, image: np.ndarray) -> Any:
+        """The model's sample for an image, (H, W, 3) uint8, BGR, on the CPU."""
+        with torch.no_grad():
+            (sample,) = self.model.test_step(self._batch(image))
+        return sample.cpu()
+
+    def _batch(self, image: np.ndarray) -> dict:
+        size = image.shape[:2]
+        data = dict(img=image, img_id=0, img_shape=size, ori_shape=size)
+        return pseudo_collate([self.pipeline(data)])
 
     @abstractmethod
     def predict(self, image: np.ndarray) -> Any:
@@ -60,6 +74,26 @@ class Predictor(ABC):
     @abstractmethod
     def draw(self, image: np.ndarray, sample: Any) -> np.ndarray:
         """Draw a sample on its image; both (H, W, 3) uint8, BGR."""
+
+
+def array_pipeline(config: Config, loader: str | None) -> Compose:
+    """The test pipeline of a config for an image as ``img``, and without annotations.
+
+    Args:
+        config: A config with a test data set.
+        loader: The host's transform that takes such an image where others load a file; None if it
+            has none.
+    """
+    steps = [s for s in next(data_sets(config, 'test')).pipeline if kind_of(s) != 'LoadAnnotations']
+    if reads_files(config):
+        steps[:1] = [] if loader is None else [dict(steps[0], type=loader)]
+    return Compose(steps)
+
+
+def reads_files(config: Config) -> bool:
+    """Whether the test pipeline loads image files; that of CIFAR's data set gets RGB arrays."""
+    steps = next(data_sets(config, 'test')).pipeline
+    return bool(steps) and kind_of(steps[0]).startswith('Load')
 
 
 def fill_sample(sample: Any, found: Detections | np.ndarray) -> Any:

@@ -1,11 +1,9 @@
 """Segmenters of mmseg."""
 
-import copy
 from typing import Any
 
 import numpy as np
 import torch
-from mmcv.transforms import Compose
 from mmengine.config import Config
 from mmengine.structures import PixelData
 from mmseg.models.utils import resize
@@ -13,11 +11,9 @@ from mmseg.structures import SegDataSample
 from torch import Tensor, nn
 
 from ptnt_mm.data.coco_masks import encode_mask
-from ptnt_mm.engine.data_files import data_sets
-from ptnt_mm.engine.settings import kind_of
-from ptnt_mm.inference.predictor import Predictor, fill_sample
+from ptnt_mm.drawing.class_drawings import paint_map
+from ptnt_mm.inference.predictor import Predictor, array_pipeline, fill_sample
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.visualization.class_drawings import paint_map
 
 _LOGITS_AT_ONCE = 2**26
 """Most logits at image size: 256 MiB of float32; 150 classes of a photograph take 14 GB."""
@@ -33,8 +29,6 @@ class _Segmenter(Predictor):
                 f'--score-thr {score_thr}: a segmenter assigns a class to every pixel and has no '
                 'scores: leave it out'
             )
-        self._meta = dataset_meta
-        self._number = getattr(model, 'num_classes', len(dataset_meta['classes'] or ()))
 
     def describe(self, sample: SegDataSample) -> dict:
         """List the classes that occur, the largest first.
@@ -58,7 +52,8 @@ class _Segmenter(Predictor):
     def draw(self, image: np.ndarray, sample: SegDataSample) -> np.ndarray:
         """Tint every pixel in the colour of its class, and write names where there is room."""
         labels = sample.pred_sem_seg.data[0].numpy()
-        return paint_map(image, labels, self._meta, self._number)
+        # Every pixel has a class, so no number is one of ignored pixels.
+        return paint_map(image, labels, self.dataset_meta, int(labels.max()) + 1)
 
 
 class Segmenter(_Segmenter):
@@ -68,11 +63,7 @@ class Segmenter(_Segmenter):
         self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
     ):
         super().__init__(model, dataset_meta, score_thr)
-        # For an image instead of a file, and without annotations.
-        pipeline = copy.deepcopy(next(data_sets(config, 'test')).pipeline)
-        steps = [step for step in pipeline if kind_of(step) != 'LoadAnnotations']
-        steps[0]['type'] = 'mmseg.LoadImageFromNDArray'
-        self.pipeline = Compose(steps)
+        self.pipeline = array_pipeline(config, 'mmseg.LoadImageFromNDArray')
 
     def predict(self, image: np.ndarray) -> SegDataSample:
         """Classify each pixel of the original image: ``pred_sem_seg``, (1, H, W)."""

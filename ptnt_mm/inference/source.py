@@ -41,7 +41,7 @@ def find_source(text: str, drawn: Path) -> Images | Video:
     return Images(path.parent, (Path(path.name),))
 
 
-def look_at_images(images: Images, predictor: Predictor, results: Results, draws: bool) -> None:
+def process_images(images: Images, predictor: Predictor, results: Results, draws: bool) -> None:
     """Run on image files; report a failed one, and continue with the others.
 
     Raises:
@@ -51,7 +51,7 @@ def look_at_images(images: Images, predictor: Predictor, results: Results, draws
         for name in bar.track(images.files, description='Images'):
             file = images.root / name
             try:
-                entry, drawn = _look(read_image(file), predictor, draws)
+                entry, drawn = _process(read_image(file), predictor, draws)
                 if drawn is not None:
                     picture = encode_image(drawn, drawn_name(name).suffix)
                     write_whole(results.drawn / drawn_name(name), picture)
@@ -67,7 +67,7 @@ def look_at_images(images: Images, predictor: Predictor, results: Results, draws
             results.add(file=name.as_posix(), **entry)
 
 
-def look_at_video(
+def process_video(
     video: Video, predictor: Predictor, results: Results, draws: bool, window: Window | None
 ) -> None:
     """Run on the frames of a video until it ends or its window is closed.
@@ -78,7 +78,7 @@ def look_at_video(
     with Progress(console=Console(stderr=True)) as bar, Movie(file, video.fps) as movie:
         for frame in bar.track(video, total=video.announced, description='Frames'):
             try:
-                entry, drawn = _look(frame, predictor, draws or window is not None)
+                entry, drawn = _process(frame, predictor, draws or window is not None)
             except Exception as error:  # the other frames have the same size, and would fail too
                 raise UserError(f'{video.name}, frame {frames}: {_reason(error)}') from error
             if draws:
@@ -90,7 +90,9 @@ def look_at_video(
     video.check_end(frames)
 
 
-def _look(image: np.ndarray, predictor: Predictor, draws: bool) -> tuple[dict, np.ndarray | None]:
+def _process(
+    image: np.ndarray, predictor: Predictor, draws: bool
+) -> tuple[dict, np.ndarray | None]:
     """Predict for an image, (H, W, 3) uint8, BGR; return JSON values and a picture."""
     sample = predictor.predict(image)
     height, width = image.shape[:2]

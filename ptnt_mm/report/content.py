@@ -1,16 +1,17 @@
 """The content of a report's page: runs side by side."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ptnt_mm.drawing.charts import bar_chart, choice_chart, line_colours, training_chart
 from ptnt_mm.engine.settings import flat_settings
-from ptnt_mm.report.comparison import (
+from ptnt_mm.report.detection_errors import ERRORS
+from ptnt_mm.report.gallery import collect_gallery
+from ptnt_mm.report.tables import (
     COST,
     COUNT,
     ERROR_COUNT,
@@ -18,25 +19,16 @@ from ptnt_mm.report.comparison import (
     SCORE,
     SHARE,
     Cell,
-    Table,
+    FigureTable,
     difference,
     table_of_classes,
 )
-from ptnt_mm.report.detection_errors import ERRORS
 from ptnt_mm.report.training_run import Curves, TrainingRun
-from ptnt_mm.utils.decoding import read_rgb
-from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.scalar_logs import main_metric_first
 from ptnt_mm.version import __version__
-from ptnt_mm.visualization.charts import bar_chart, choice_chart, line_colours, training_chart
-from ptnt_mm.visualization.pictures import photograph
 
-_MOST_IMAGES = 48
 _MOST_BYTES = 6_000_000
 """Limit for all galleries: with 0.9 MB of code and the charts, a page is below 8 MB."""
-
-_MARKUP = 4
-"""Bytes of the page for each byte of data about boxes or masks."""
 
 _MOST_CONFUSED = 24
 _MOST_DIFFERENCES = 100
@@ -67,7 +59,7 @@ def page_content(
     )
     names = [run.name for run in runs]
     colours = dict(zip(names, line_colours(len(names)), strict=True))
-    comparable = _alike(detectors)
+    comparable = _comparable(detectors)
     charts = _charts_of_detectors(comparable, colours) if detectors else {}
     if segmenters:
         charts['IoU'] = _bars_of_classes(segmenters, 'IoU', colours)
@@ -90,7 +82,10 @@ def page_content(
         errors=ERRORS,
         confusion=_most_confused,
         charts=charts,
-        galleries=[kind and _gallery(kind, colours, size) for kind in (detectors, segmenters)],
+        galleries=[
+            collect_gallery(kind, colours, size) if kind else None
+            for kind in (detectors, segmenters)
+        ],
     )
 
 
@@ -118,14 +113,19 @@ def _headlines(reports: Mapping[str, Any]) -> dict[str, list[tuple[str, str, Cel
     return headlines
 
 
-def _alike(detectors: Mapping[str, Any]) -> dict[str, Any]:
-    """Reduce reports to boxes if some have no masks: AP of boxes is not that of masks."""
+def _comparable(detectors: Mapping[str, Any]) -> dict[str, Any]:
+    """Reduce reports to boxes if some have no masks: AP of boxes is not that of masks.
+
+    A report without boxes is then left out.
+    """
     if len({report.scores.kind for report in detectors.values()}) < 2:
         return dict(detectors)
-    return {
-        run: replace(detector, all_scores=detector.all_scores[:1])
-        for run, detector in detectors.items()
-    }
+    comparable = {}
+    for run, report in detectors.items():
+        of_boxes = [scores for scores in report.all_scores if scores.kind == 'bbox']
+        if of_boxes:
+            comparable[run] = replace(report, all_scores=of_boxes)
+    return comparable
 
 
 def _tables(
@@ -133,13 +133,13 @@ def _tables(
     detectors: Mapping[str, Any],
     comparable: Mapping[str, Any],
     segmenters: Mapping[str, Any],
-) -> dict[str, Table]:
+) -> dict[str, FigureTable]:
     """The tables of figures, by their place on the page."""
     tables = {}
     if detectors:
         numbers = {run: report.numbers() for run, report in detectors.items()}
         figures = next(iter(next(iter(numbers.values())).values()))
-        tables['twelve'] = Table(names, list(figures))
+        tables['twelve'] = FigureTable(names, list(figures))
         for kind in ('boxes', 'masks'):
             tables['twelve'].add(kind, SCORE, {r: n[kind] for r, n in numbers.items() if kind in n})
         rows = {run: list(report.of_classes()) for run, report in comparable.items()}
@@ -150,12 +150,12 @@ def _tables(
         counts = {
             run: {kind: split.counts[kind] for kind in ERRORS} for run, split in splits.items()
         }
-        tables['kinds'] = Table(names, list(ERRORS))
+        tables['kinds'] = FigureTable(names, list(ERRORS))
         tables['kinds'].add('AP', COST, {run: split.costs for run, split in splits.items()})
         tables['kinds'].add('number', ERROR_COUNT, counts)
     if segmenters:
         summaries = {run: report.summary for run, report in segmenters.items()}
-        tables['means'] = Table(names, list(next(iter(summaries.values()))))
+        tables['means'] = FigureTable(names, list(next(iter(summaries.values()))))
         tables['means'].add('all classes', PERCENT, summaries)
         rows = {run: list(report.of_classes()) for run, report in segmenters.items()}
         tables['regions'] = table_of_classes(
@@ -235,35 +235,3 @@ def _most_confused(names: Sequence[str], counts: np.ndarray) -> dict[str, Any]:
         shares=shares,
         left_out=len(names) - len(kept),
     )
-
-
-def _gallery(reports: Mapping[str, Any], colours: Mapping[str, str], size: int) -> dict[str, Any]:
-    """Collect the worst images of all runs with their predictions, in at most ``size`` bytes."""
-    of_runs = {run: {image.file: image for image in reports[run].images()} for run in reports}
-    ranked = [sorted(found.values(), key=lambda image: -image.cost) for found in of_runs.values()]
-    # The worst of each run, then the second of each, and so on.
-    rows = zip_longest(*ranked)
-    names = {image.file: image.name for row in rows for image in filter(None, row)}
-    images = []
-    for file, name in list(names.items())[:_MOST_IMAGES]:
-        seen = {run: found[file] for run, found in of_runs.items() if file in found}
-        try:
-            picture = photograph(read_rgb(file))
-        except UserError as error:
-            # Its figures are shown without a picture.
-            run, worst = next(iter(seen.items()))
-            picture = dict(reports[run].size(worst), picture=None, fault=str(error))
-        runs = [
-            dict(reports[run].details(worst), name=run, colour=colours[run])
-            for run, worst in seen.items()
-        ]
-        size -= len(picture['picture'] or '') + _MARKUP * len(json.dumps(runs))
-        if size < 0:
-            break
-        images.append(dict(picture, name=name, runs=runs))
-    runs = [
-        dict(name=run, colour=colours[run], classes=getattr(report, 'colours', None))
-        for run, report in reports.items()
-    ]
-    classes = sorted({name for report in reports.values() for name in report.names})
-    return dict(runs=runs, classes=classes, images=images, total=len(names))

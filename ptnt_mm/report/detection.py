@@ -5,14 +5,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from mmengine.config import Config
 from sklearn.metrics import confusion_matrix
 
+from ptnt_mm.drawing.pictures import outline
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.report.coco_scores import CocoScores, read_annotations, score_results
-from ptnt_mm.report.comparison import SCORE
 from ptnt_mm.report.detection_errors import (
     FOREGROUND,
     Detection,
@@ -22,16 +23,10 @@ from ptnt_mm.report.detection_errors import (
     overlaps,
     split_errors,
 )
-from ptnt_mm.report.worst_images import Worst
+from ptnt_mm.report.gallery import RankedImage
+from ptnt_mm.report.tables import SCORE
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted
-from ptnt_mm.visualization.pictures import outline
-
-METRIC = 'CocoMetric'
-"""The evaluator whose predictions are read."""
-
-OUTPUT = 'outfile_prefix'
-"""The evaluator's setting for the output."""
 
 SHOWN_SCORE = 0.3
 """Lowest score of a shown detection, as in mmdet's pictures."""
@@ -39,34 +34,6 @@ SHOWN_SCORE = 0.3
 _LOWEST_SCORE = 0.05
 _MOST_DETECTIONS = 40
 """Largest number of detections on the page for an image, and their lowest score."""
-
-
-def prediction_files(config: Config, evaluator: dict, work_dir: Path) -> dict[str, Path]:
-    """The files of results for those of 'bbox' and 'segm' that are evaluated."""
-    metric = evaluator.get('metric', 'bbox')
-    asked = [metric] if isinstance(metric, str) else metric
-    kinds = [kind for kind in ('bbox', 'segm') if kind in asked]
-    return {kind: work_dir / f'predictions.{kind}.json' for kind in kinds}
-
-
-def compare_predictions(config: Config, evaluator: dict, work_dir: Path) -> 'DetectionReport':
-    """Compare the results in a work dir with the ground truth that its config names.
-
-    Raises a UserError if either cannot be read, or there are no objects.
-    """
-    sets = list(data_sets(config, 'test'))
-    names = (sets[0].settings.get('metainfo') or {}).get('classes', ())
-    truth = evaluator.get('ann_file') or sets[0].path(sets[0].settings.get('ann_file'))
-    if truth is None:
-        raise UserError('the config has no local annotation file')
-    scores = [
-        score_results(read_annotations(Path(truth)), file, kind, names)
-        for kind, file in prediction_files(config, evaluator, work_dir).items()
-    ]
-    prefixes = ((part.settings.get('data_prefix') or {}).get('img') or '' for part in sets)
-    roots = (part.settings.get('data_root') or '' for part in sets)
-    folders = [Path(*pair) for pair in zip(roots, prefixes, strict=True)]
-    return DetectionReport(scores, folders, Path(truth))
 
 
 @dataclass(frozen=True)
@@ -77,7 +44,37 @@ class DetectionReport:
     folders: list[Path]  # where images are
     truth: Path  # the annotation file
 
+    metric = 'CocoMetric'  # the evaluator whose predictions are read
+    output = 'outfile_prefix'  # its setting for the output
     unit = SCORE
+
+    @classmethod
+    def read(cls, config: Config, evaluator: dict, work_dir: Path) -> Self:
+        """Compare the results in a work dir with the ground truth that its config names.
+
+        Raises a UserError if either cannot be read, or there are no objects.
+        """
+        sets = list(data_sets(config, 'test'))
+        names = (sets[0].settings.get('metainfo') or {}).get('classes', ())
+        truth = evaluator.get('ann_file') or sets[0].path(sets[0].settings.get('ann_file'))
+        if truth is None:
+            raise UserError('the config has no local annotation file')
+        scores = [
+            score_results(read_annotations(Path(truth)), file, kind, names)
+            for kind, file in cls.prediction_files(config, evaluator, work_dir).items()
+        ]
+        prefixes = ((part.settings.get('data_prefix') or {}).get('img') or '' for part in sets)
+        roots = (part.settings.get('data_root') or '' for part in sets)
+        folders = [Path(*pair) for pair in zip(roots, prefixes, strict=True)]
+        return cls(scores, folders, Path(truth))
+
+    @staticmethod
+    def prediction_files(config: Config, evaluator: dict, work_dir: Path) -> dict[str, Path]:
+        """The files of results for those of 'bbox' and 'segm' that are evaluated."""
+        metric = evaluator.get('metric', 'bbox')
+        asked = [metric] if isinstance(metric, str) else metric
+        kinds = [kind for kind in ('bbox', 'segm') if kind in asked]
+        return {kind: work_dir / f'predictions.{kind}.json' for kind in kinds}
 
     @property
     def test_split(self) -> str:
@@ -123,7 +120,7 @@ class DetectionReport:
         """See :meth:`CocoScores.of_classes`."""
         return self.scores.of_classes()
 
-    def images(self) -> Iterator[Worst]:
+    def images(self) -> Iterator[RankedImage]:
         """Every image with its cost: the scores of false detections, plus 1 for each miss."""
         for image, (found, truths) in self._images.items():
             false = [d.entry['score'] for d in found if d.kind is not Kind.CORRECT]
@@ -131,14 +128,14 @@ class DetectionReport:
             name = self.scores.evaluation.cocoGt.imgs[image]['file_name']
             files = [folder / name for folder in self.folders]
             file = next((file for file in files if file.is_file()), files[0])
-            yield Worst(file, name, missed + sum(s for s in false if s >= SHOWN_SCORE), image)
+            yield RankedImage(file, name, missed + sum(s for s in false if s >= SHOWN_SCORE), image)
 
-    def size(self, worst: Worst) -> dict[str, int]:
+    def size(self, worst: RankedImage) -> dict[str, int]:
         """``width`` and ``height`` of an image in pixels, from the annotations."""
         entry = self.scores.evaluation.cocoGt.imgs[worst.key]
         return dict(width=entry['width'], height=entry['height'])
 
-    def details(self, worst: Worst) -> dict[str, list[dict]]:
+    def details(self, worst: RankedImage) -> dict[str, list[dict]]:
         """The objects and detections of an image, as the page draws them."""
         found, truths = self._images[worst.key]
         found = [item for item in found if item.entry['score'] >= _LOWEST_SCORE]

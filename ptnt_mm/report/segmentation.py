@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import torch
@@ -15,44 +16,17 @@ from PIL import Image
 from torch.utils.data import Dataset
 
 from ptnt_mm.data.class_masks import IGNORED
+from ptnt_mm.drawing.pictures import class_map
 from ptnt_mm.engine.build import explained_building
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.engine.settings import kind_of
-from ptnt_mm.report.comparison import PERCENT
-from ptnt_mm.report.worst_images import Worst
-from ptnt_mm.utils.colours import class_colours
+from ptnt_mm.report.gallery import RankedImage
+from ptnt_mm.report.tables import PERCENT
+from ptnt_mm.utils.colours import palette_of
 from ptnt_mm.utils.decoding import DECODERS, why_unreadable
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import watched
 from ptnt_mm.utils.text import counted
-from ptnt_mm.visualization.pictures import class_map
-
-METRIC = 'IoUMetric'
-"""The evaluator whose predictions are read."""
-
-OUTPUT = 'output_dir'
-"""The evaluator's setting for the output."""
-
-
-def prediction_files(config: Config, evaluator: dict, work_dir: Path) -> dict[str, Path]:
-    """The map of each test image by its name; raises a UserError if two images share a name."""
-    data_set = _data_set(config)
-    names = [Path(data_set.get_data_info(i)['img_path']).stem for i in range(len(data_set))]
-    if len(set(names)) < len(names):
-        raise UserError('test images in several folders share names, and mmseg names maps by them')
-    return {name: work_dir / 'predictions' / f'{name}.png' for name in names}
-
-
-def compare_predictions(config: Config, evaluator: dict, work_dir: Path) -> 'SegmentationReport':
-    """Compare the maps in a work dir with the ground truth that its config names.
-
-    Raises a UserError if either cannot be read, or their sizes differ.
-    """
-    files = list(prediction_files(config, evaluator, work_dir).values())
-    report = SegmentationReport(_data_set(config), files, evaluator.get('ignore_index', IGNORED))
-    # All maps are read now, so that an unreadable one is an error here and not on the page.
-    _ = report.confusion
-    return report
 
 
 @dataclass(frozen=True)
@@ -63,6 +37,33 @@ class SegmentationReport:
     files: list[Path]  # the predicted maps
     ignored: int  # the index of pixels that do not count
 
+    metric = 'IoUMetric'  # the evaluator whose predictions are read
+    output = 'output_dir'  # its setting for the output
+    unit = PERCENT
+
+    @classmethod
+    def read(cls, config: Config, evaluator: dict, work_dir: Path) -> Self:
+        """Compare the maps in a work dir with the ground truth that its config names.
+
+        Raises a UserError if either cannot be read, or their sizes differ.
+        """
+        files = list(cls.prediction_files(config, evaluator, work_dir).values())
+        report = cls(_data_set(config), files, evaluator.get('ignore_index', IGNORED))
+        # All maps are read now, so that an unreadable one is an error here and not on the page.
+        _ = report.confusion
+        return report
+
+    @staticmethod
+    def prediction_files(config: Config, evaluator: dict, work_dir: Path) -> dict[str, Path]:
+        """The map of each test image by its name; a UserError if two images share a name."""
+        data_set = _data_set(config)
+        names = [Path(data_set.get_data_info(i)['img_path']).stem for i in range(len(data_set))]
+        if len(set(names)) < len(names):
+            raise UserError(
+                'test images in several folders share names, and mmseg names maps by them'
+            )
+        return {name: work_dir / 'predictions' / f'{name}.png' for name in names}
+
     @property
     def names(self) -> list[str]:
         """The class names."""
@@ -71,10 +72,8 @@ class SegmentationReport:
     @property
     def colours(self) -> dict[str, Sequence[int]]:
         """A colour for each class, RGB in [0, 255]: the data set's if it has any."""
-        palette = self.data_set.metainfo.get('palette') or class_colours(len(self.names))
+        palette = palette_of(self.data_set.metainfo, len(self.names))
         return dict(zip(self.names, palette, strict=True))
-
-    unit = PERCENT
 
     @property
     def test_split(self) -> str:
@@ -107,19 +106,19 @@ class SegmentationReport:
         """Names, and how many pixels of each class (row) were predicted as each (column)."""
         return self.names, sum(self._counts)
 
-    def images(self) -> Iterator[Worst]:
+    def images(self) -> Iterator[RankedImage]:
         """Every image with its cost: 1 minus its mean IoU."""
         for index, counts in enumerate(self._counts):
             file = Path(self.data_set.get_data_info(index)['img_path'])
             iou = np.nanmean(_metrics(counts)['IoU']) if counts.any() else 1
-            yield Worst(file, file.name, float(1 - iou), index)
+            yield RankedImage(file, file.name, float(1 - iou), index)
 
-    def size(self, worst: Worst) -> dict[str, int]:
+    def size(self, worst: RankedImage) -> dict[str, int]:
         """``width`` and ``height`` of an image in pixels, from its ground truth."""
         height, width = self._maps(worst.key)[0].shape
         return dict(width=width, height=height)
 
-    def details(self, worst: Worst) -> dict[str, object]:
+    def details(self, worst: RankedImage) -> dict[str, object]:
         """The maps of an image, its mean IoU and that of each class in it, for the page."""
         truth, found = self._maps(worst.key)
         truth, palette = np.where(truth == self.ignored, IGNORED, truth), [*self.colours.values()]

@@ -1,14 +1,12 @@
 """A run's work dir: its config, its log, its predictions, and its training curves."""
 
 import copy
-import importlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mmengine.config import Config
 
@@ -20,6 +18,10 @@ from ptnt_mm.engine.work_dir import best_checkpoint
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.scalar_logs import TrainingLog, metrics_of, read_training_log, scalar_files
 from ptnt_mm.utils.text import binary
+
+if TYPE_CHECKING:
+    from ptnt_mm.report.detection import DetectionReport
+    from ptnt_mm.report.segmentation import SegmentationReport
 
 
 class Curves(NamedTuple):
@@ -43,12 +45,9 @@ _LOGGED_CURVES = {
     'grad_norm': _GRADIENT,
     'lr': Curves('Learning rate'),
     'time': Curves('Seconds per iteration', noisy=True),
-    'images_per_second': Curves('Images per second', noisy=True),
-    'data_share': Curves('Share of data loading in the time', noisy=True),
     'memory': Curves('GPU memory (MiB)'),
-    'memory_mib': Curves('Memory (MiB)'),
 }
-"""Scalars that MMEngine and HealthHook log besides losses."""
+"""Scalars that MMEngine logs besides losses."""
 
 _LOGGED = re.compile(r' - INFO - (Command|Versions|Revision of .*?|Weights): (.*)')
 """The beginning of the log file: see :func:`ptnt_mm.engine.runner.how_to_repeat`."""
@@ -79,22 +78,22 @@ class TrainingRun:
     def evaluation_config(self) -> Config:
         """The config, with an evaluator that writes predictions to the work dir."""
         config = copy.deepcopy(self.config)
-        reader, evaluator = self._reader(config)
-        evaluator[reader.OUTPUT] = str(self.work_dir / 'predictions')
+        kind, evaluator = self._reading(config)
+        evaluator[kind.output] = str(self.work_dir / 'predictions')
         return config
 
     def has_predictions(self) -> bool:
         """Whether all predictions exist, and are newer than the weights, or else than the log."""
-        reader, evaluator = self._reader(self.config)
-        files = reader.prediction_files(self.config, evaluator, self.work_dir).values()
+        kind, evaluator = self._reading(self.config)
+        files = kind.prediction_files(self.config, evaluator, self.work_dir).values()
         times = [file.stat().st_mtime if file.is_file() else 0 for file in files]
         trained = self.checkpoint or scalar_files(self.work_dir)[-1]
         return min(times, default=0) >= trained.stat().st_mtime
 
-    def read_report(self) -> Any:
+    def read_report(self) -> 'DetectionReport | SegmentationReport':
         """Compare predictions with the ground truth; raises a UserError if one cannot be read."""
-        reader, evaluator = self._reader(self.config)
-        return reader.compare_predictions(self.config, evaluator, self.work_dir)
+        kind, evaluator = self._reading(self.config)
+        return kind.read(self.config, evaluator, self.work_dir)
 
     @cached_property
     def _text(self) -> str:
@@ -110,7 +109,7 @@ class TrainingRun:
         done = max([self.log.completed, *saved])
         loop = self.config.get('train_cfg') or {}
         planned = loop.get('max_epochs' if self.log.counts_epochs else 'max_iters')
-        text = f'{done} {unit}{"s" * (done != 1)}'
+        text = f'1 {unit}' if done == 1 else f'{done} {unit}s'
         if isinstance(planned, int) and planned > done:
             text = f'{done} of {planned} {unit}s'
         begun = self.log.train[-1].get('epoch', done)
@@ -132,8 +131,7 @@ class TrainingRun:
             seconds += (step - before) * of_iteration
             before = step
         yield 'Time', f'{seconds / 3600:.1f} h' if seconds > 3600 else f'{seconds / 60:.1f} min'
-        # MMEngine logs that of a GPU, and HealthHook logged that of the process.
-        if memory := self.log.points('memory') or self.log.points('memory_mib'):
+        if memory := self.log.points('memory'):
             yield 'Peak memory', binary(int(max(mib for _, mib in memory) * 2**20))
         yield 'Checkpoint', self.checkpoint.name if self.checkpoint else 'none'
 
@@ -158,26 +156,25 @@ class TrainingRun:
         parts = self.log.loss_parts
         of_parts = dict.fromkeys(parts, _LOSS_PARTS) if len(parts) > 1 else {}
         for curve, chart in {'loss': _LOSS, **of_parts, **_LOGGED_CURVES}.items():
-            points = self.log.points(curve)
-            if curve == 'grad_norm' and not points:
-                # MMEngine logs a norm only if gradients are clipped; HealthHook used to log one
-                # after clipping, which without any clipping is the same.
-                points = self.log.points('gradient_norm')
-            for step, value in points:
+            for step, value in self.log.points(curve):
                 yield dict(chart=chart, curve=curve, step=step, value=value)
 
-    def _reader(self, config: Config) -> tuple[ModuleType, dict]:
-        """The module that reads the predictions, and the settings of their evaluator."""
+    def _reading(self, config: Config) -> tuple['type[DetectionReport | SegmentationReport]', dict]:
+        """The class of the report, and the settings of the evaluator that it reads from."""
         if self.task is None:
             raise UserError(f'predictions of {config.get("default_scope")} cannot be read here')
+        # Importing a report imports its host.
         import_host(config.default_scope)
-        reader = importlib.import_module(f'{__package__}.{self.task}')
+        if self.task == 'detection':
+            from ptnt_mm.report.detection import DetectionReport as Report
+        else:
+            from ptnt_mm.report.segmentation import SegmentationReport as Report
         settings = evaluators(config, 'test')
         for evaluator in settings:
-            if kind_of(evaluator) == reader.METRIC:
-                return reader, evaluator
+            if kind_of(evaluator) == Report.metric:
+                return Report, evaluator
         found = ', '.join(map(kind_of, settings)) or 'missing'
-        raise UserError(f'its test_evaluator is {found}: expected {reader.METRIC}')
+        raise UserError(f'its test_evaluator is {found}: expected {Report.metric}')
 
 
 def read_run(work_dir: Path, name: str) -> TrainingRun:

@@ -1,8 +1,9 @@
-"""The colours of classes and lines."""
+"""The colours of classes and lines: RGB from 0 to 255."""
 
 import colorsys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, islice
+from typing import Any
 
 # Okabe and Ito's colours without black (RGB), which colour-blind people can distinguish.
 PALETTE = (
@@ -26,6 +27,23 @@ def class_colours(number: int) -> list[tuple[int, int, int]]:
     """
     shades = [tuple(int(v * shade) for v in colour) for shade in _SHADES for colour in PALETTE]
     return [*shades, *islice(more_colours(), max(0, number - len(shades)))][:number]
+
+
+def palette_of(dataset_meta: Mapping[str, Any], number: int) -> list[Sequence[int]]:
+    """The colours of a data set, and generated ones up to ``number`` classes.
+
+    Args:
+        dataset_meta: May have a ``palette``, a list of RGB colours; the hosts also allow 'random'.
+        number: Number of classes.
+    """
+    palette = dataset_meta.get('palette')
+    own = [] if palette in (None, 'random') else list(palette)
+    return [*own, *class_colours(number)[len(own) :]]
+
+
+def as_hex(colour: Sequence[int]) -> str:
+    """An RGB colour as CSS and SVG write it: '#rrggbb'."""
+    return '#{:02x}{:02x}{:02x}'.format(*colour)
 
 
 def more_colours() -> Iterator[tuple[int, int, int]]:

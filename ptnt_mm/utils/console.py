@@ -1,7 +1,15 @@
-"""Print text with errors and warnings in colour on a terminal."""
+"""Run commands, and print their errors and warnings in colour on a terminal."""
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from io import TextIOWrapper
 
 from rich.console import Console
 from rich.highlighter import RegexHighlighter
+
+from ptnt_mm.utils.errors import UserError
 
 
 class _BadNews(RegexHighlighter):
@@ -14,3 +22,20 @@ def show(text: str, stderr: bool = False) -> None:
     """Print text, in colours on a terminal unless NO_COLOR is set."""
     console = Console(stderr=stderr, highlighter=_BadNews())
     console.print(text, markup=False, emoji=False, soft_wrap=True)
+
+
+def exit_status(command: Callable[[], int | None]) -> int:
+    """Run a command; return its exit status: 1 for a user error, 130 for Ctrl-C."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        # Printing a file name that is not valid text must not raise, as on standard error.
+        sys.stdout.reconfigure(errors='backslashreplace')
+    try:
+        return command() or 0
+    except UserError as error:
+        if os.environ.get('PTNT_TRACEBACK') == '1':  # for those who write a model or a data set
+            traceback.print_exc()
+        show(f'error: {error}', stderr=True)
+        return 1
+    except KeyboardInterrupt as stopped:
+        print(f'\nStopped. {stopped}'.rstrip(), file=sys.stderr)
+        return 130

@@ -10,9 +10,9 @@ from PIL import Image
 
 from ptnt_mm.api import visualizing
 from ptnt_mm.cli import visualize
-from ptnt_mm.inference import network_page
-from ptnt_mm.inference.page_sections import SECTIONS
 from ptnt_mm.models import PyramidTNT
+from ptnt_mm.visualize import page
+from ptnt_mm.visualize.sections import SECTIONS
 
 pytest.importorskip('sklearn')
 
@@ -27,7 +27,7 @@ def place(tmp_path: Path, monkeypatch, micro_arch) -> Path:
     Path('micro.py').write_text(f'model = dict(type="PyramidTNT", arch={micro_arch})\n')
     torch.manual_seed(0)
     torch.save(PyramidTNT(micro_arch).state_dict(), 'micro.pth')
-    monkeypatch.setattr(network_page, 'SECTIONS', SECTIONS[:1])
+    monkeypatch.setattr(page, 'SECTIONS', SECTIONS[:1])
     return tmp_path
 
 
@@ -57,7 +57,7 @@ def test_a_backbone_with_and_without_weights(place: Path, capsys):
 
 
 def test_headings_and_ids_occur_once(place: Path, monkeypatch):
-    monkeypatch.setattr(network_page, 'SECTIONS', SECTIONS[:2])
+    monkeypatch.setattr(page, 'SECTIONS', SECTIONS[:2])
     Image.fromarray(photograph(64, 64)).save('other.png')
     assert run('micro.py', 'micro.pth', 'photo.png', 'other.png', '--out', 'out') == 0
     text = Path('out/index.html').read_text()
@@ -77,7 +77,7 @@ def test_headings_and_ids_occur_once(place: Path, monkeypatch):
     ],
 )
 def test_versus(place: Path, monkeypatch, others: list[str], shown: str):
-    monkeypatch.setattr(network_page, 'SECTIONS', ())
+    monkeypatch.setattr(page, 'SECTIONS', ())
     Path('other.py').write_text(Path('micro.py').read_text())
     assert run('micro.py', 'photo.png', '--out', 'out', '--versus', *others) == 0
     assert shown in Path('out/index.html').read_text().partition('<dt>Network B</dt>')[2][:60]

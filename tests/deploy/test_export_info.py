@@ -186,7 +186,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch):
 def deployed(monkeypatch, file: Path, **outputs: tuple) -> Deployed:
     """A file with a runtime that returns zeros of the given shapes."""
     run = {name: np.zeros(shape, np.int64) for name, shape in outputs.items()}
-    monkeypatch.setattr('ptnt_mm.deploy.deployed.load_exported', lambda *_: lambda inputs: run)
+    monkeypatch.setattr('ptnt_mm.deploy.deployed.load_runtime', lambda *_: lambda inputs: run)
     return Deployed(file)
 
 

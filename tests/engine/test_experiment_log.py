@@ -12,9 +12,9 @@ from mmengine.visualization import Visualizer
 from PIL import Image
 
 from ptnt_mm.cli import train
+from ptnt_mm.drawing.class_drawings import write_lines
 from ptnt_mm.engine import experiment_log
 from ptnt_mm.engine.experiment_log import BACKENDS, DrawValidationHook, log_to
-from ptnt_mm.visualization.overlay import write_lines
 
 
 @pytest.fixture(autouse=True)

@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812
 
+from ptnt_mm.deploy.pixels import prepared
 from ptnt_mm.export.comparison import Differences, compare, sizes_to_check
 from ptnt_mm.export.dynamic_sizes import AveragePool
 from ptnt_mm.export.end_to_end import (
@@ -55,8 +56,8 @@ def network(request, micro_arch: dict) -> EndToEndModel:
 
 @pytest.mark.parametrize('size', [(128, 160), (97, 131)], ids=['whole', 'odd and padded'])
 def test_network_finds_what_the_host_finds(network: EndToEndModel, size: tuple[int, int]):
-    image = np.pad(photograph(*size), [(0, 128 - size[0]), (0, 160 - size[1]), (0, 0)])
-    differences = compare(in_eager_mode(network), network, image, size)
+    inputs, _ = prepared(photograph(*size), None, True, [128, 160])
+    differences = compare(in_eager_mode(network), network, inputs)
     assert differences.within(1e-5), differences
     assert network.task != 'detection' or differences.matched >= 5
 

@@ -21,7 +21,8 @@ from ptnt_mm.cli.infer import main as infer
 from ptnt_mm.deploy import Deployed
 from ptnt_mm.deploy.export_info import read_export_info
 from ptnt_mm.deploy.pixels import prepared
-from ptnt_mm.deploy.runtimes import load_exported
+from ptnt_mm.deploy.runtimes import load_runtime
+from ptnt_mm.export import comparison, options
 from ptnt_mm.export.comparison import compare
 from ptnt_mm.export.evaluation import DeployedModel
 from ptnt_mm.export.formats import OLDEST_TORCH, take_graph, to_onnx, write_program
@@ -124,17 +125,16 @@ def test_the_command_writes_what_its_flags_say(
     monkeypatch.chdir(folder)
     whole = Path('x.onnx')
     body = whole.read_bytes()[: read_export_info(whole).length]
-    monkeypatch.setattr(exporting, 'take_graph', lambda *args, **options: None)
-    monkeypatch.setattr(exporting, 'to_onnx', lambda *args: body)
+    monkeypatch.setattr(exporting, 'take_program', lambda *args: (None, body))
     if out.name == 'half.xml':
         # At other sizes, halves flip the suppression of some of these random boxes.
-        monkeypatch.setattr(exporting, 'sizes_to_check', lambda shape: [shape])
+        monkeypatch.setattr(comparison, 'sizes_to_check', lambda shape: [shape])
     assert main([*COMMAND, *words.split()]) == 0
     about = read_export_info(out)
     assert about.precision == precision
     assert out.read_bytes().count(stored) > 20
     inputs, _ = prepared(photograph(192, 256), about.scale, about.keep_ratio, about.size)
-    found, expected = (load_exported(file, None)(inputs) for file in (out, whole))
+    found, expected = (load_runtime(file, None)(inputs) for file in (out, whole))
     assert abs(found['scores'] - expected['scores']).mean() < 0.1
 
 
@@ -151,7 +151,7 @@ def test_a_program_is_written_with_what_it_is(folder: Path):
 def test_neither_torch_nor_a_host_is_imported(folder: Path):
     code = (
         'import sys\n'
-        'for name in ("torch", "mmengine", "mmcv", "mmdet", "mmseg", "cv2"):\n'
+        'for name in ("torch", "mmengine", "mmcv", "mmdet", "mmseg", "cv2", "rich", "packaging"):\n'
         '    sys.modules[name] = None\n'
         'from ptnt_mm.deploy import Deployed\n'
         'print(len(Deployed("x.onnx")("photos/1.png").boxes))'
@@ -203,8 +203,8 @@ def test_a_file_of_other_weights_is_noticed(
     folder: Path, config: Config, monkeypatch: pytest.MonkeyPatch, shift: float
 ):
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(exporting, 'take_graph', lambda *args, **options: None)
-    honest = load_exported(folder / 'x.onnx', None)
+    monkeypatch.setattr(exporting, 'take_program', lambda *args: (None, b''))
+    honest = load_runtime(folder / 'x.onnx', None)
 
     def moved(inputs: dict) -> dict:
         found = honest(inputs)
@@ -223,14 +223,14 @@ def test_int8_finds_nearly_the_same(folder: Path):
     from ptnt_mm.export.int8 import quantised
 
     file = folder / 'x.onnx'
-    about, run = read_export_info(file), load_exported(file, None)
+    about, run = read_export_info(file), load_runtime(file, None)
     inputs, _ = prepared(photograph(192, 256), about.scale, about.keep_ratio, about.size)
     body = quantised(file.read_bytes()[: about.length], [inputs])
     (folder / 'quantised.onnx').write_bytes(body)
     kinds = [node.op_type for node in onnx.load_from_string(body).graph.node]
     assert kinds.count('QuantizeLinear') > 20
     assert len(body) < 0.8 * about.length
-    before, after = (run(inputs), load_exported(folder / 'quantised.onnx', None)(inputs))
+    before, after = (run(inputs), load_runtime(folder / 'quantised.onnx', None)(inputs))
     assert abs(before['scores'] - after['scores']).mean() < 0.1
 
 
@@ -279,7 +279,7 @@ def test_a_command_line_with_too_little_or_too_much(
 
 
 def test_missing_packages_are_named_before_the_work(config: Config, tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(exporting, 'find_spec', lambda name: None)
+    monkeypatch.setattr(options, 'find_spec', lambda name: None)
     with pytest.raises(UserError, match='pip install onnx onnxruntime onnxscript$'):
         export(config, 'x.pth', tmp_path / 'y.onnx')
 
@@ -311,7 +311,8 @@ def test_layers_that_pool_into_fixed_grids_take_any_size(tmp_path: Path):
     file.write_bytes(body)
     assert 'AveragePool(' not in repr(network), "the file is compared with mmseg's own layers"
     for size in [(128, 160), (97, 459), (520, 64)]:
-        differences = compare(load_exported(file, None), network, photograph(*size), size)
+        inputs, _ = prepared(photograph(*size), None, True, None)
+        differences = compare(load_runtime(file, None), network, inputs)
         assert differences.within(1e-3), differences
 
 

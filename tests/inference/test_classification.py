@@ -25,8 +25,11 @@ from ptnt_mm.inference.predictor import Predictor  # noqa: E402
 from .samples import CLASSES, photograph, save  # noqa: E402
 
 
-def predictor(name: str, arch: dict, folder: Path, classes: tuple, **options) -> Predictor:
+def predictor(
+    name: str, arch: dict, folder: Path, classes: tuple, changes: dict | None = None, **options
+) -> Predictor:
     config = narrow(ptnt_mm.get_config(name), arch)
+    config.merge_from_dict(changes or {})
     torch.manual_seed(0)
     model = build(config)
     nn.init.normal_(model.head.fc.weight)
@@ -69,6 +72,22 @@ def test_pixels_of_cifar_are_rgb(micro_arch: dict, tmp_path: Path):
     classifier.predict(red)
     pixels = seen[0][0]['inputs']
     assert pixels[0].amax(dim=(1, 2)).tolist() == [200, 0, 0]
+
+
+@pytest.mark.parametrize('to_rgb', [True, False])
+def test_a_whole_image_has_the_channels_and_the_scale_of_training(
+    micro_arch: dict, tmp_path: Path, to_rgb: bool
+):
+    """CIFAR's data set returns RGB, and ``to_rgb`` reverses the channels of any data set."""
+    name = 'classifier_tnt_s_384_cifar10'
+    settings = dict(mean=[1, 2, 3], std=[2, 2, 2], to_rgb=to_rgb)
+    changes = {f'model.data_preprocessor.{key}': value for key, value in settings.items()}
+    classifier = predictor(name, micro_arch, tmp_path, (), changes)
+    pixel = np.full((40, 48, 3), (30, 20, 10), np.uint8)  # BGR
+    whole = classifier.prepare(pixel)['inputs']
+    order = (30, 20, 10) if to_rgb else (10, 20, 30)
+    expected = [(value - mean) / 2 for value, mean in zip(order, (1, 2, 3), strict=True)]
+    assert whole.shape == (1, 3, 40, 48) and whole[0, :, 0, 0].tolist() == expected
 
 
 def test_truth_and_best_classes_are_written_for_each_image(tmp_path: Path):

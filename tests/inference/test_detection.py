@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from configs.models import build, narrow
 from mmengine.structures import InstanceData
 
 import ptnt_mm
@@ -14,7 +15,7 @@ from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.models.weights.pretrained import CheckpointError
 from ptnt_mm.utils.errors import UserError
 
-from .samples import CLASSES, NAME, photograph
+from .samples import CLASSES, NAME, photograph, save
 
 pytest.importorskip('mmdet')
 
@@ -62,6 +63,15 @@ def test_the_same_as_mmdets_own(detector: Predictor, checkpoint: Path):
     ours = detector.predict(image).pred_instances
     torch.testing.assert_close(ours.bboxes, theirs.pred_instances.bboxes)
     torch.testing.assert_close(ours.scores, theirs.pred_instances.scores)
+
+
+def test_regions_of_mmcvs_roi_pool_on_a_cpu(micro_arch: dict, tmp_path: Path):
+    """mmdet's ``inference_detector`` refuses it, because mmcv's own needs a GPU."""
+    config = narrow(ptnt_mm.get_config('demo_mask_rcnn_ptnt_ti'), micro_arch)
+    config.model.roi_head.bbox_roi_extractor.roi_layer = dict(type='RoIPool', output_size=7)
+    file = save(build(config), config, dict(classes=CLASSES), tmp_path / 'epoch_1.pth')
+    found = load_predictor(config, str(file), 'cpu', 0.0).predict(photograph(77, 131))
+    assert len(found.pred_instances) > 0
 
 
 def test_low_scores_are_left_out(checkpoint: Path):

@@ -19,6 +19,7 @@ from ptnt_mm.inference import segmentation
 from ptnt_mm.inference.load import load_predictor
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.models.weights.pretrained import CheckpointError
+from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.errors import UserError
 
 from .samples import MAP_CLASSES, ROOT, SEGMENTER, photograph, save, write_segmenter
@@ -192,6 +193,15 @@ def test_a_model_without_names_has_numbers_and_colours(narrow: Narrow, tmp_path:
     sample = sample_of(np.full((60, 90), 8))
     assert segmenter.describe(sample)['segments'][0]['label'] == 'class 8'
     assert len(np.unique(segmenter.draw(photograph(60, 90), sample)[10, 10])) > 1
+
+
+def test_an_exported_model_without_names_has_colours():
+    meta = dict(classes=None, palette='random')
+    segmenter = segmentation.ExportedSegmenter(lambda image: image[..., 0], meta, None)
+    image = np.full((60, 90, 3), 8, np.uint8)
+    drawn = segmenter.draw(image, segmenter.predict(image))
+    expected = (8 + np.array(class_colours(9)[8][::-1])) / 2
+    assert abs(drawn[0, 0] - expected).max() <= 1
 
 
 def test_scores_are_refused(narrow: Narrow, checkpoint: Path):

@@ -126,7 +126,7 @@ def _make_run(
     for step, evaluation in enumerate(metrics, start=1):
         training = dict(loss=1 / step, loss_cls=0.5 / step, loss_bbox=0.5 / step, lr=0.1)
         training |= dict(epoch=step) if epochs else {}
-        lines += [dict(training, time=30.0, memory_mib=2048.0, step=10 * step)]
+        lines += [dict(training, time=30.0, memory=2048, step=10 * step)]
         lines += [dict(evaluation, step=step if epochs else 10 * step)]
     text = ''.join(json.dumps(line) + '\n' for line in lines)
     scalars = started / 'vis_data' / 'scalars.json'

@@ -92,7 +92,7 @@ def test_a_folder_that_is_no_work_dir(tmp_path: Path, capsys):
 
 def test_packages_that_are_not_there(tmp_path: Path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, 'altair', None)
-    for module in ('api.reporting', 'report.content', 'visualization.charts', 'visualization.page'):
+    for module in ('api.reporting', 'report.content', 'drawing.charts', 'drawing.page'):
         monkeypatch.delitem(sys.modules, f'ptnt_mm.{module}', raising=False)
     assert main([str(make_detector(tmp_path, 'run'))]) == 1
     assert 'a report needs pip install altair jinja2' in capsys.readouterr().err

@@ -13,7 +13,7 @@ pytest.importorskip('vl_convert')
 pytest.importorskip('sklearn')
 pytest.importorskip('mmdet')
 
-from ptnt_mm.report import content  # noqa: E402
+from ptnt_mm.report import content, gallery  # noqa: E402
 from ptnt_mm.report.training_run import TrainingRun, read_run  # noqa: E402
 
 from .made_runs import make_detector  # noqa: E402
@@ -43,7 +43,7 @@ def test_curves_of_two_runs(runs: list[TrainingRun]):
         'Evaluation coco/bbox',
         'Loss',
         *('Parts of the loss: boxes', 'Parts of the loss: masks'),
-        *('Learning rate', 'Seconds per iteration', 'Memory (MiB)'),
+        *('Learning rate', 'Seconds per iteration', 'GPU memory (MiB)'),
         'Evaluation coco/segm',
     ]
     # A run has the same colour in every chart.
@@ -85,6 +85,19 @@ def test_ap_of_boxes_is_not_compared_with_that_of_masks(runs: list[TrainingRun])
     assert alone['compared'] == {'segm'}
 
 
+def test_a_run_without_boxes_is_not_compared_with_one_without_masks(
+    runs: list[TrainingRun], tmp_path: Path
+):
+    runs.append(read_run(make_detector(tmp_path, 'outlines', ('segm',)), 'outlines'))
+    reports = {run.name: run.read_report() for run in runs}
+    page = content.page_content(runs, reports, {})
+    assert page['compared'] == {'bbox'}
+    compared = {column.run for column in page['tables']['classes'].columns if column.run}
+    assert compared == {'boxes', 'masks'}
+    masks = [c.run for c in page['tables']['twelve'].columns if c.heading.endswith(': masks')]
+    assert masks == ['masks', 'outlines'], 'AP of masks is compared there'
+
+
 def test_configs_that_differ(runs: list[TrainingRun]):
     differences = dict(content.page_content(runs, {}, {})['differences'])
     assert differences == {'test_evaluator.metric': ["['bbox']", "['bbox', 'segm']"]}
@@ -102,7 +115,7 @@ def test_both_runs_say_something_of_every_image(runs: list[TrainingRun]):
 def test_a_gallery_ends_where_the_page_is_full(runs: list[TrainingRun], monkeypatch):
     reports = {run.name: run.read_report() for run in runs}
     images = content.page_content(runs, reports, {})['galleries'][0]['images']
-    data = content._MARKUP * len(json.dumps(images[0]['runs']))
+    data = gallery._MARKUP * len(json.dumps(images[0]['runs']))
     monkeypatch.setattr(content, '_MOST_BYTES', len(images[0]['picture']) + data + 10)
     assert content.page_content(runs, reports, {})['galleries'][0]['images'] == images[:1]
 

@@ -16,7 +16,7 @@ pytest.importorskip('mmseg')
 pytest.importorskip('playwright')
 
 from ptnt_mm.cli.report import main  # noqa: E402
-from ptnt_mm.visualization.page import TEMPLATES  # noqa: E402
+from ptnt_mm.drawing.page import TEMPLATES  # noqa: E402
 
 from . import made_runs  # noqa: E402
 from .made_runs import make_detector, make_segmenter  # noqa: E402

@@ -87,17 +87,6 @@ def test_iterations_count_as_they_are_logged(work_dir: Path):
     assert progress(work_dir, max_iters=96) == '96 iterations'
 
 
-@pytest.mark.parametrize('clipped', [True, False])
-def test_there_is_one_gradient_norm(work_dir: Path, clipped: bool):
-    clip = dict(grad_norm=9.0) if clipped else {}
-    line = dict(loss=0.3, epoch=3, step=25, gradient_norm=5.0, time='x', memory_mib=[1])
-    add_lines(work_dir, dict(line, **clip))
-    points = list(read_run(work_dir, 'run').curves())
-    norms = [(p['chart'], p['value']) for p in points if 'Gradient' in p['chart'].title]
-    ((chart, value),) = norms
-    assert value == (9 if clipped else 5) and 'before clipping' in chart.note
-
-
 def test_curves(work_dir: Path):
     points = list(read_run(work_dir, 'run').curves())
     of = {(p['chart'].title, p['curve'], p['chart'].unit) for p in points}
@@ -109,7 +98,7 @@ def test_curves(work_dir: Path):
         ('Parts of the loss', 'loss_bbox', 'iteration'),
         ('Learning rate', 'lr', 'iteration'),
         ('Seconds per iteration', 'time', 'iteration'),
-        ('Memory (MiB)', 'memory_mib', 'iteration'),
+        ('GPU memory (MiB)', 'memory', 'iteration'),
     }
     losses = [(p['step'], p['value']) for p in points if p['curve'] == 'loss']
     assert losses == [(10, 1), (20, 0.5)]

@@ -10,7 +10,7 @@ from PIL import Image
 
 from demo import contact_sheet
 from demo.contact_sheet import draw_detections, draw_maps
-from ptnt_mm.visualization import figures
+from ptnt_mm.drawing import figures
 
 from .workplace import load_tool
 

@@ -1,8 +1,6 @@
 """Files are written completely or not at all."""
 
-import io
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,7 @@ from ptnt_mm.utils.atomic_files import (
     temporary_name,
     write_whole,
 )
-from ptnt_mm.utils.errors import UserError, exit_status
+from ptnt_mm.utils.errors import UserError
 
 
 @pytest.mark.parametrize('content', ['wörds', 'wörds'.encode()])
@@ -68,22 +66,6 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path):
         check_new(tmp_path / 'nowhere' / 'file', overwrite=False)
 
 
-def test_exit_status(capsys: pytest.CaptureFixture):
-    def fail():
-        raise UserError('fix this')
-
-    def stop():
-        raise KeyboardInterrupt
-
-    assert [exit_status(command) for command in (lambda: None, lambda: 3, fail, stop)] == [
-        0,
-        3,
-        1,
-        130,
-    ]
-    assert capsys.readouterr().err == 'error: fix this\n\nStopped.\n'
-
-
 LONGEST = [c * (255 // len(os.fsencode(c))) for c in ('x', 'ä', '大', '\udce4')]
 
 
@@ -112,23 +94,3 @@ def test_long_names_have_temporary_names_of_their_own(tmp_path: Path):
     write_whole(first, 'left by a killed process')
     remove_partials(tmp_path)
     assert not list(tmp_path.iterdir())
-
-
-def test_output_that_is_no_text_is_printed(monkeypatch: pytest.MonkeyPatch):
-    printed = io.BytesIO()
-    monkeypatch.setattr(sys, 'stdout', io.TextIOWrapper(printed, 'utf-8', write_through=True))
-    assert exit_status(lambda: print('f\udce4hre')) == 0
-    assert printed.getvalue() == b'f\\udce4hre\n'
-
-
-def test_a_traceback_on_request(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch):
-    def build() -> None:
-        try:
-            raise KeyError('foo')
-        except KeyError as error:
-            raise UserError('it cannot be built') from error
-
-    monkeypatch.setenv('PTNT_TRACEBACK', '1')
-    assert exit_status(build) == 1
-    printed = capsys.readouterr().err
-    assert "KeyError: 'foo'" in printed and printed.endswith('error: it cannot be built\n')

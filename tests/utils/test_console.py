@@ -1,8 +1,12 @@
-"""Colours, only on a terminal."""
+"""The exit status of commands, and colours, only on a terminal."""
+
+import io
+import sys
 
 import pytest
 
-from ptnt_mm.utils.console import show
+from ptnt_mm.utils.console import exit_status, show
+from ptnt_mm.utils.errors import UserError
 
 TEXT = 'error: no file error.py\n  warning  train: odd [red]\ntorch 2.5 BROKEN\nan error in it'
 
@@ -36,3 +40,39 @@ def test_no_color_is_obeyed(terminal, monkeypatch, capsys):
     monkeypatch.setenv('NO_COLOR', '1')
     show(TEXT)
     assert '\x1b[3' not in capsys.readouterr().out
+
+
+def test_exit_status(capsys: pytest.CaptureFixture):
+    def fail():
+        raise UserError('fix this')
+
+    def stop():
+        raise KeyboardInterrupt
+
+    assert [exit_status(command) for command in (lambda: None, lambda: 3, fail, stop)] == [
+        0,
+        3,
+        1,
+        130,
+    ]
+    assert capsys.readouterr().err == 'error: fix this\n\nStopped.\n'
+
+
+def test_output_that_is_no_text_is_printed(monkeypatch: pytest.MonkeyPatch):
+    printed = io.BytesIO()
+    monkeypatch.setattr(sys, 'stdout', io.TextIOWrapper(printed, 'utf-8', write_through=True))
+    assert exit_status(lambda: print('f\udce4hre')) == 0
+    assert printed.getvalue() == b'f\\udce4hre\n'
+
+
+def test_a_traceback_on_request(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch):
+    def build() -> None:
+        try:
+            raise KeyError('foo')
+        except KeyError as error:
+            raise UserError('it cannot be built') from error
+
+    monkeypatch.setenv('PTNT_TRACEBACK', '1')
+    assert exit_status(build) == 1
+    printed = capsys.readouterr().err
+    assert "KeyError: 'foo'" in printed and printed.endswith('error: it cannot be built\n')

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import SubplotSpec
 from PIL import Image
 
+from ptnt_mm.drawing.figures import FAINT, INK, save_figure
 from ptnt_mm.inference.results import FORMAT
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.visualization.figures import FAINT, INK, save_figure
 
 _MISTAKES = 9
 """Largest number of mistakes that are shown."""

@@ -18,8 +18,8 @@ from matplotlib.patheffects import Normal, Stroke
 from PIL import Image
 from pycocotools.coco import COCO
 
+from ptnt_mm.drawing.figures import FAINT, Colour, colour, save_figure
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.visualization.figures import FAINT, Colour, colour, save_figure
 
 _PAIRS_PER_ROW = 2
 _CELL_INCHES = (2.9, 2.25)

@@ -22,7 +22,7 @@ from mmengine.config import Config
 from torch import nn
 
 from benchmark.timing import interleave
-from ptnt_mm.deploy.runtimes import load_exported
+from ptnt_mm.deploy.runtimes import load_runtime
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import read_config
 from ptnt_mm.export.end_to_end import EndToEndModel
@@ -139,7 +139,7 @@ def runs(
     yield 'PyTorch', partial(without_gradients, network, tensors)
     yield 'compiled', partial(without_gradients, torch.compile(network), tensors)
     for form, (file, runtime, precision) in FILES.items():
-        yield form, partial(load_exported(files[file], runtime, threads, precision), arrays)
+        yield form, partial(load_runtime(files[file], runtime, threads, precision), arrays)
 
 
 @torch.no_grad()

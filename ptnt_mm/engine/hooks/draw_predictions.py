@@ -9,11 +9,11 @@ import numpy as np
 from mmengine.hooks import Hook
 
 from ptnt_mm.data.image_files import encode_image, read_image
+from ptnt_mm.drawing.class_drawings import paint_map, write_labels
 from ptnt_mm.engine.classes import count_classes, find_classes
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.atomic_files import fitted_name, write_whole
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.visualization.class_drawings import paint_map, write_labels
 
 
 @HOOKS.register_module()

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from drawn_figures import catch_figures
 
+from ptnt_mm.drawing import curves
+from ptnt_mm.drawing.curves import draw_curves
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.visualization import curves
-from ptnt_mm.visualization.curves import draw_curves
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from ptnt_mm.drawing.figures import FAINT, INK, colour, save_figure
 from ptnt_mm.utils.scalar_logs import (
     TrainingLog,
     main_metric_first,
     metrics_of,
     read_training_log,
 )
-from ptnt_mm.visualization.figures import FAINT, INK, colour, save_figure
 
 
 def draw_curves(work_dir: Path, out_file: Path) -> Path:

@@ -7,18 +7,17 @@ import pytest
 import torch
 from browser import PHONE, chromium, height, needs_chromium, quiet_page, width
 from configs.models import build
+from inference.samples import CLASSES, NAME, SEGMENTER, photograph, save, write_segmenter
 
 import ptnt_mm
 from ptnt_mm.api import visualize
 from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.data.image_files import encode_image
 from ptnt_mm.engine.build import build_model
-from ptnt_mm.inference import network_page
-from ptnt_mm.inference.network import Network, load_network
-from ptnt_mm.inference.page_sections import SECTIONS
 from ptnt_mm.utils.errors import UserError
-
-from .samples import CLASSES, NAME, SEGMENTER, photograph, save, write_segmenter
+from ptnt_mm.visualize import page
+from ptnt_mm.visualize.network import Network, load_network
+from ptnt_mm.visualize.sections import SECTIONS
 
 pytest.importorskip('mmdet')
 pytest.importorskip('sklearn')
@@ -119,7 +118,7 @@ def draw(image: Path, checkpoint: Path, **options) -> Path:
 def test_a_box_that_does_not_exist(
     image: Path, checkpoint: Path, monkeypatch, options: dict, message: str
 ):
-    monkeypatch.setattr(Network, 'look', None)  # nothing is recorded before
+    monkeypatch.setattr(Network, 'record', None)  # nothing is recorded before
     with pytest.raises(UserError, match=message):
         draw(image, checkpoint, **options)
     assert not (image.parent / 'out').exists()
@@ -135,7 +134,7 @@ def browser() -> Iterator:
 @pytest.fixture
 def file(image: Path, checkpoint: Path, monkeypatch) -> Path:
     """A page with a box chosen, and a class and a file whose names are code."""
-    monkeypatch.setattr(network_page, 'SECTIONS', [SECTIONS[i] for i in (0, 1, 4)])
+    monkeypatch.setattr(page, 'SECTIONS', [SECTIONS[i] for i in (0, 1, 4)])
     content = torch.load(checkpoint, weights_only=False)
     content['meta']['dataset_meta'] = dict(classes=(SCRIPT,) * 4)
     torch.save(content, image.parent / 'named.pth')

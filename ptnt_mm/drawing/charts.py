@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from ptnt_mm.utils.colours import PALETTE, more_colours
+from ptnt_mm.utils.colours import PALETTE, as_hex, more_colours
 
 # For colour-blind readers, and for black and white prints.
 _DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [1, 3], [10, 4])
@@ -23,7 +23,7 @@ _FONT = 'system-ui, sans-serif'
 def line_colours(number: int) -> list[str]:
     """Return different colours, those with the most contrast to black and white first."""
     colours = [*(PALETTE[i] for i in (5, 4, 2, 3, 0, 1)), *islice(more_colours(), number)]
-    return ['#{:02x}{:02x}{:02x}'.format(*colour) for colour in colours[:number]]
+    return list(map(as_hex, colours[:number]))
 
 
 def drawing_code() -> str:

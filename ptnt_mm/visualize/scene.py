@@ -1,16 +1,16 @@
 """An image in several networks, and the point or box that the reader chose."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ptnt_mm.inference.recording import BlockRecord, Recording, Size
+from ptnt_mm.drawing.panels import Box
 from ptnt_mm.models.layers.shapes import Grid
-from ptnt_mm.visualization.panels import Box, Panel
+from ptnt_mm.visualize.recording import BlockRecord, Recording, Size
 
 
-class Choice(NamedTuple):
+class ChosenPlace(NamedTuple):
     """A point or a box of the image that the reader chose."""
 
     name: str
@@ -37,17 +37,12 @@ class Choice(NamedTuple):
         return np.outer(*inside)
 
 
-class Scene(NamedTuple):
+class RecordedScene(NamedTuple):
     """Recordings of an image, and the reader's choice."""
 
     recordings: dict[str, Recording]  # by what headings call them; '' for the only one
-    choice: Choice
+    choice: ChosenPlace
     channels: Sequence[int] = ()  # to show; if there are none, see `_some_channels`
-
-    def panel(self, title: str, values: np.ndarray, cell: Size, **options: Any) -> Panel:
-        """A map over the image, whose places have this size."""
-        place = (0, 0, values.shape[1] * cell[1], values.shape[0] * cell[0])
-        return Panel(title, values, place, **options)
 
     def sentence(self, block: BlockRecord) -> tuple[int, Box]:
         """The number of the sentence in the middle of the choice, and its place."""

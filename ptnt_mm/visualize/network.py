@@ -1,5 +1,6 @@
 """A network to visualise: a detector, a segmenter, a classifier or only a backbone."""
 
+import logging
 from typing import NamedTuple
 
 import numpy as np
@@ -9,14 +10,14 @@ from mmengine.device import get_device
 from torch import Tensor, nn
 
 from ptnt_mm.checkpoints.refusal import CheckpointError
-from ptnt_mm.engine.build import build_model
+from ptnt_mm.engine.build import build_model, explained_building
 from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.inference.load import load_predictor, move
-from ptnt_mm.inference.network_predictions import Prediction, predict
 from ptnt_mm.inference.predictor import Predictor
-from ptnt_mm.inference.recording import Recording, find_trunk, record
 from ptnt_mm.models.weights.pretrained import load_pretrained, pretrained_init
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.visualize.predictions import Prediction, predict
+from ptnt_mm.visualize.recording import Recording, find_trunk, record
 
 
 class Network(NamedTuple):
@@ -34,7 +35,7 @@ class Network(NamedTuple):
             return Prediction(note=self.silence)
         return predict(self.predictor, self.task, image)
 
-    def look(self, image: np.ndarray) -> Recording:
+    def record(self, image: np.ndarray) -> Recording:
         """Run on an image (H, W, 3) uint8, BGR, and record maps and attention.
 
         Raises:
@@ -49,14 +50,17 @@ class Network(NamedTuple):
 
     def _inputs(self, image: np.ndarray) -> tuple[Tensor, tuple[float, float]]:
         """The network's input (1, 3, h, w), and its pixels for each pixel of the image (y, x)."""
-        if self.task in ('detection', 'segmentation'):
+        if self.predictor is not None:
             data = self.predictor.prepare(image)
             x, y = data['data_samples'][0].metainfo.get('scale_factor', (1.0, 1.0))
             return data['inputs'], (y, x)
-        # A classifier's test pipeline crops, so its maps would not cover the image.
         pixels = torch.from_numpy(image.copy()).permute(2, 0, 1)
-        if find_trunk(self.model) is None:
-            return self.model.data_preprocessor(dict(inputs=[pixels]))['inputs'], (1.0, 1.0)
+        preprocessor = getattr(self.model, 'data_preprocessor', None)
+        # All hosts have this attribute.
+        if getattr(preprocessor, '_enable_normalize', False):
+            data = preprocessor(dict(inputs=[pixels], data_samples=None))
+            return data['inputs'], (1.0, 1.0)
+        # The normalisation of this package's published weights.
         device = next(self.model.parameters()).device
         return pixels.flip(0)[None].to(device) / 127.5 - 1, (1.0, 1.0)
 
@@ -96,9 +100,16 @@ def load_network(
             f'{name}: its model is not a detector, segmenter or classifier of a host, and has no '
             'backbone of this package'
         )
-    start = pretrained_init(getattr(trunk, 'init_cfg', None))
+    backbone = model.backbone if trunk is None else trunk
+    start = pretrained_init(getattr(backbone, 'init_cfg', None))
     if checkpoint is None and start is not None:
-        trunk.init_weights()
+        # MMEngine prints a line for each weight of a backbone that is not of this package.
+        logging.disable(logging.INFO if trunk is None else logging.NOTSET)
+        try:
+            with explained_building(name):
+                backbone.init_weights()
+        finally:
+            logging.disable(logging.NOTSET)
     elif checkpoint is not None and (predictor is None or silence):
         load_pretrained(trunk, checkpoint)
     move(model, device or get_device())

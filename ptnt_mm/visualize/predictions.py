@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ptnt_mm.drawing.panels import Box
+from ptnt_mm.drawing.pictures import class_map, outline
 from ptnt_mm.inference.predictor import Predictor
-from ptnt_mm.utils.colours import class_colours
-from ptnt_mm.visualization.panels import Box
-from ptnt_mm.visualization.pictures import class_map, outline
+from ptnt_mm.utils.colours import as_hex, palette_of
 
 _MOST_BOXES = 100
 _MOST_COLOURS = 255  # colours of a map
@@ -58,36 +58,29 @@ def predict(predictor: Predictor, task: str, image: np.ndarray) -> Prediction:
 def _boxes(predictor: Predictor, sample: Any, described: dict) -> Prediction:
     instances = sample.pred_instances[:_MOST_BOXES]
     labels, masks = instances.labels.tolist(), instances.get('masks')
-    colours = class_colours(max(labels, default=0) + 1)
+    colours = palette_of(predictor.dataset_meta, max(labels, default=0) + 1)
     boxes = []
     for i, (label, found) in enumerate(zip(labels, described['detections'], strict=False)):
         left, top, right, bottom = found['box']
         box = left, top, round(right - left, 2), round(bottom - top, 2)
         mask = None if masks is None else outline(masks[i].numpy())
-        boxes.append(FoundBox(found['label'], found['score'], box, _css(colours[label]), mask))
+        boxes.append(FoundBox(found['label'], found['score'], box, as_hex(colours[label]), mask))
     return Prediction(boxes=boxes, score_thr=predictor.score_thr)
 
 
 def _map(predictor: Predictor, sample: Any, described: dict) -> Prediction:
-    labels, palette = sample.pred_sem_seg.data[0].numpy(), predictor.dataset_meta['palette']
-    known = [] if palette == 'random' else palette
-    colours = [*known, *class_colours(int(labels.max()) + 1)[len(known) :]][:_MOST_COLOURS]
-    classes = [
-        FoundClass(
-            segment['label'], segment['share'], _css(colours[segment['index'] % len(colours)])
-        )
-        for segment in described['segments']
-    ]
+    labels = sample.pred_sem_seg.data[0].numpy()
+    colours = palette_of(predictor.dataset_meta, int(labels.max()) + 1)[:_MOST_COLOURS]
+    classes = []
+    for segment in described['segments']:
+        colour = as_hex(colours[segment['index'] % len(colours)])
+        classes.append(FoundClass(segment['label'], segment['share'], colour))
     return Prediction(classes=classes, map=class_map(labels, colours))
 
 
 def _classes(predictor: Predictor, sample: Any, described: dict) -> Prediction:
     found = described['classes']
     return Prediction(classes=[FoundClass(c['label'], c['score']) for c in found])
-
-
-def _css(colour: Sequence[int]) -> str:
-    return 'rgb({}, {}, {})'.format(*colour)
 
 
 _PREDICTIONS = dict(detection=_boxes, segmentation=_map, classification=_classes)

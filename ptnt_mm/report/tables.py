@@ -53,7 +53,7 @@ class Column(NamedTuple):
 
 
 @dataclass
-class Table:
+class FigureTable:
     """Figures of runs by their row."""
 
     runs: Sequence[str]  # all runs of the page: headings omit the name of a single one
@@ -102,13 +102,15 @@ def difference(unit: Unit, value: float | None, first: float | None) -> Cell:
 
 def table_of_classes(
     runs: Sequence[str], rows: Mapping[str, Sequence[Mapping]], unit_of: Callable[[str], Unit]
-) -> Table:
+) -> FigureTable:
     """Merge tables of classes, whose first key is the class: one row for each class of any run.
 
     A figure without a direction, such as the number of objects, is shown once if equal in all runs.
     """
     by_class = {run: {row['Class']: row for row in of_run} for run, of_run in rows.items()}
-    table = Table(runs, list(dict.fromkeys(name for found in by_class.values() for name in found)))
+    table = FigureTable(
+        runs, list(dict.fromkeys(name for found in by_class.values() for name in found))
+    )
     for figure in next(iter(rows.values()))[0]:
         if figure == 'Class':
             continue

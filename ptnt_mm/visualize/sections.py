@@ -3,16 +3,16 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from torch import Tensor
 
-from ptnt_mm.inference.network_scene import Scene
-from ptnt_mm.inference.projections import scatter_channels, similarity, to_colours
-from ptnt_mm.inference.recording import BlockRecord, Level, Recording, as_numpy
+from ptnt_mm.drawing.panels import Panel, PanelRow, Points, Scale, around, from_zero
 from ptnt_mm.models.layers.shapes import Grid
-from ptnt_mm.visualization.panels import Panel, PanelRow, Points, Scale, around, from_zero
+from ptnt_mm.visualize.projections import scatter_channels, similarity, to_colours
+from ptnt_mm.visualize.recording import BlockRecord, Level, Recording, Size, as_numpy
+from ptnt_mm.visualize.scene import RecordedScene
 
 _MOST_POINTS = 512
 
@@ -23,10 +23,10 @@ class Section(NamedTuple):
     name: str
     title: str
     text: str
-    rows_of: Callable[[Scene, Recording], Iterator[PanelRow]]
+    rows_of: Callable[[RecordedScene, Recording], Iterator[PanelRow]]
     is_open: bool = True  # when the page is opened
 
-    def rows(self, scene: Scene) -> list[PanelRow]:
+    def rows(self, scene: RecordedScene) -> list[PanelRow]:
         """The rows of all recordings in turn; empty if the section applies to no network."""
         made = (self.rows_of(scene, recording) for recording in scene.recordings.values())
         return [
@@ -37,47 +37,47 @@ class Section(NamedTuple):
         ]
 
 
-def _colours(scene: Scene, recording: Recording) -> Iterator[PanelRow]:
+def _colours(scene: RecordedScene, recording: Recording) -> Iterator[PanelRow]:
     for heading, levels in _parts(recording):
         panels = []
         for level in levels:
             colours, kept = to_colours(level.feature)
             title = f'{_title(level)}, {kept:.0%} of the variance'
-            panels.append(scene.panel(title, colours, level.cell))
+            panels.append(_over_image(title, colours, level.cell))
         yield PanelRow(heading, panels)
 
 
-def _similarity(scene: Scene, recording: Recording) -> Iterator[PanelRow]:
+def _similarity(scene: RecordedScene, recording: Recording) -> Iterator[PanelRow]:
     scale = Scale('cosine similarity', -1, 1, 'RdBu_r')
     for heading, levels in _parts(recording):
         panels = []
         for level in levels:
             covered = scene.choice.covers(level.feature.shape[1:], level.cell)
             similar = similarity(level.feature, covered)
-            panels.append(scene.panel(_title(level), similar, level.cell, scale=scale))
+            panels.append(_over_image(_title(level), similar, level.cell, scale=scale))
         yield PanelRow(heading, panels)
 
 
-def _channels(scene: Scene, recording: Recording) -> Iterator[PanelRow]:
+def _channels(scene: RecordedScene, recording: Recording) -> Iterator[PanelRow]:
     for _, levels in _parts(recording):
         for level in levels:
             yield PanelRow(_title(level), _some_channels(scene, level, 6))
 
 
-def _words(scene: Scene, recording: Recording) -> Iterator[PanelRow]:
+def _words(scene: RecordedScene, recording: Recording) -> Iterator[PanelRow]:
     for block in recording.nested():
         level = block.words_in_place()
         mean, (colours, kept) = level.feature.mean(axis=0), to_colours(level.feature)
         scale = around(0, 'activation', mean)
         panels = [
-            scene.panel('mean of the channels', mean, level.cell, scale=scale),
-            scene.panel(f'three colours, {kept:.0%}', colours, level.cell),
+            _over_image('mean of the channels', mean, level.cell, scale=scale),
+            _over_image(f'three colours, {kept:.0%}', colours, level.cell),
             *_some_channels(scene, level, 3),
         ]
         yield PanelRow(_title(level), panels)
 
 
-def _attention(scene: Scene, recording: Recording) -> Iterator[PanelRow]:
+def _attention(scene: RecordedScene, recording: Recording) -> Iterator[PanelRow]:
     for block in recording.shown():
         sentences, place = scene.sentences(block)
         attention, bias = block.module.outer_attn, block.bias(sentences)
@@ -90,16 +90,16 @@ def _attention(scene: Scene, recording: Recording) -> Iterator[PanelRow]:
         cell = tuple(length * attention.sr_ratio for length in block.cell)
         over = dict(cell=cell, frame=place)
         scale = from_zero('attention (%)', *maps.values())
-        panels = [scene.panel(title, values, scale=scale, **over) for title, values in maps.items()]
+        panels = [_over_image(title, values, scale=scale, **over) for title, values in maps.items()]
         if bias is not None:
             added = _on_keys(block, bias[0].mean(dim=1))
             scale = around(0, 'added to the logits', added)
-            panels.append(scene.panel('addition to the logits', added, scale=scale, **over))
+            panels.append(_over_image('addition to the logits', added, scale=scale, **over))
         number = f'{len(sentences)} sentences, ' if len(sentences) > 1 else ''
         yield PanelRow(f'{block.name}: {number}{_averaged(attention.num_heads)}', panels)
 
 
-def _inner_attention(scene: Scene, recording: Recording) -> Iterator[PanelRow]:
+def _inner_attention(scene: RecordedScene, recording: Recording) -> Iterator[PanelRow]:
     for block in recording.nested():
         sentence, place = scene.sentence(block)
         weights = 100 * as_numpy(block.inner_attention(sentence))
@@ -118,7 +118,7 @@ def _inner_attention(scene: Scene, recording: Recording) -> Iterator[PanelRow]:
         yield PanelRow(f'{block.name}: {_averaged(len(weights))}', panels)
 
 
-def _tables(scene: Scene, recording: Recording) -> Iterator[PanelRow]:
+def _tables(scene: RecordedScene, recording: Recording) -> Iterator[PanelRow]:
     for block in recording.shown():
         if block.position is not None:
             learned, resized = map(as_numpy, block.tables())
@@ -137,7 +137,7 @@ def _tables(scene: Scene, recording: Recording) -> Iterator[PanelRow]:
             yield PanelRow(f'{stage}: {_averaged(block.module.outer_attn.num_heads)}', panels)
 
 
-def _points(scene: Scene, recording: Recording) -> Iterator[PanelRow]:
+def _points(scene: RecordedScene, recording: Recording) -> Iterator[PanelRow]:
     panels = []
     for level in recording.stages():
         spread = level.feature.std(axis=(1, 2))
@@ -221,6 +221,12 @@ SECTIONS = (
 """All figures of an image, in the order of the page."""
 
 
+def _over_image(title: str, values: np.ndarray, cell: Size, **options: Any) -> Panel:
+    """A map over the image, whose places have this size."""
+    place = (0, 0, values.shape[1] * cell[1], values.shape[0] * cell[0])
+    return Panel(title, values, place, **options)
+
+
 def _parts(recording: Recording) -> Iterator[tuple[str, list[Level]]]:
     """The maps of the backbone, and of the neck if there is one."""
     for heading, levels in (('backbone', recording.stages()), ('neck', recording.necks)):
@@ -228,7 +234,7 @@ def _parts(recording: Recording) -> Iterator[tuple[str, list[Level]]]:
             yield heading, levels
 
 
-def _some_channels(scene: Scene, level: Level, number: int) -> list[Panel]:
+def _some_channels(scene: RecordedScene, level: Level, number: int) -> list[Panel]:
     """The chosen channels; else those that stand out at the choice, or that vary most."""
     feature = level.feature
     spread = feature.std(axis=(1, 2))
@@ -239,7 +245,7 @@ def _some_channels(scene: Scene, level: Level, number: int) -> list[Panel]:
         order = np.argsort(-spread, kind='stable')
     chosen = [c for c in scene.channels if c < len(feature)] or order[:number]
     scale = around(0, 'activation', feature[chosen])
-    return [scene.panel(f'channel {c}', feature[c], level.cell, scale=scale) for c in chosen]
+    return [_over_image(f'channel {c}', feature[c], level.cell, scale=scale) for c in chosen]
 
 
 def _on_keys(block: BlockRecord, heads: Tensor) -> np.ndarray:

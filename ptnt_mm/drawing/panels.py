@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import matplotlib
 import numpy as np
-from matplotlib.colors import to_hex
 from PIL import Image
 
-from ptnt_mm.visualization.pictures import data_url
+from ptnt_mm.drawing.pictures import data_url
+from ptnt_mm.utils.colours import as_hex
 
 Box = tuple[float, float, float, float]
 """Left, top, width and height in pixels of the image."""
@@ -28,8 +28,8 @@ class Scale(NamedTuple):
     @property
     def gradient(self) -> str:
         """The colours from low to high, as CSS."""
-        colours = matplotlib.colormaps[self.colours](np.linspace(0, 1, _STOPS))
-        return f'linear-gradient(to right, {", ".join(map(to_hex, colours))})'
+        colours = matplotlib.colormaps[self.colours](np.linspace(0, 1, _STOPS), bytes=True)
+        return f'linear-gradient(to right, {", ".join(map(as_hex, colours[:, :3]))})'
 
     def paint(self, values: np.ndarray) -> Image.Image:
         """Colour an array (h, w) as an image of 256 colours."""
@@ -98,7 +98,7 @@ class Points(NamedTuple):
         extent = np.maximum((self.positions - low).max(axis=0), 1e-9)
         places = (4 + 92 * (self.positions - low) / extent).round(1).tolist()
         colours = self.scale.paint(self.numbers[None]).convert('RGB')
-        colours = [to_hex(np.divide(rgb, 255)) for rgb in np.asarray(colours)[0].tolist()]
+        colours = map(as_hex, np.asarray(colours)[0])
         return [(x, y, colour) for (x, y), colour in zip(places, colours, strict=True)]
 
 

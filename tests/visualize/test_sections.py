@@ -4,44 +4,46 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from configs.models import narrow
+from inference.samples import NAME, SEGMENTER, photograph
 
 import ptnt_mm
+from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import read_config
-from ptnt_mm.inference import page_sections
-from ptnt_mm.inference.network import load_network
-from ptnt_mm.inference.network_scene import Choice, Scene
-from ptnt_mm.inference.page_sections import SECTIONS
-
-from .samples import NAME, SEGMENTER, photograph
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.visualize import sections
+from ptnt_mm.visualize.network import load_network
+from ptnt_mm.visualize.scene import ChosenPlace, RecordedScene
+from ptnt_mm.visualize.sections import SECTIONS
 
 pytest.importorskip('sklearn')
 
-MIDDLE = Choice('the middle', (50.0, 36.0, 0, 0), given=False)
+MIDDLE = ChosenPlace('the middle', (50.0, 36.0, 0, 0), given=False)
 
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch, micro_arch) -> None:
     """A folder with configs of backbones; t-SNE takes half a second for each map."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(page_sections, 'scatter_channels', lambda feature: feature[:, 0, :2])
+    monkeypatch.setattr(sections, 'scatter_channels', lambda feature: feature[:, 0, :2])
     Path('micro.py').write_text(f'model = dict(type="PyramidTNT", arch={micro_arch})\n')
     Path('cpvt.py').write_text('model = dict(type="CPVT", arch=dict(depth=2, dim=8, heads=2))')
 
 
-def scene_of(*configs: str, choice: Choice = MIDDLE, **options) -> Scene:
+def scene_of(*configs: str, choice: ChosenPlace = MIDDLE, **options) -> RecordedScene:
     labels = 'AB' if len(configs) > 1 else ['']
     image = photograph(72, 100)
     networks = [load_network(read_config(config), None, 'cpu') for config in configs]
-    seen = {a: n.look(image[..., ::-1]) for a, n in zip(labels, networks, strict=True)}
-    return Scene(seen, choice, **options)
+    seen = {a: n.record(image[..., ::-1]) for a, n in zip(labels, networks, strict=True)}
+    return RecordedScene(seen, choice, **options)
 
 
-def rows_of(scene: Scene) -> dict[str, list]:
+def rows_of(scene: RecordedScene) -> dict[str, list]:
     return {section.name: section.rows(scene) for section in SECTIONS}
 
 
-def headings(scene: Scene) -> dict[str, list[str]]:
+def headings(scene: RecordedScene) -> dict[str, list[str]]:
     return {name: [row.heading for row in rows] for name, rows in rows_of(scene).items()}
 
 
@@ -97,12 +99,12 @@ def test_attention_and_tables_are_in_place():
     ],
 )
 def test_places_that_a_choice_covers(box, covered):
-    found = Choice('', box).covers((3, 4), (8.0, 8.0))
+    found = ChosenPlace('', box).covers((3, 4), (8.0, 8.0))
     assert list(zip(*map(np.ndarray.tolist, np.nonzero(found)), strict=True)) == covered
 
 
 def test_a_box_decides_on_attention_similarity_and_channels():
-    choice = Choice('box 1, cup 0.90', (8.0, 16.0, 24.0, 16.0))
+    choice = ChosenPlace('box 1, cup 0.90', (8.0, 16.0, 24.0, 16.0))
     scene = scene_of('micro.py', choice=choice)
     rows = rows_of(scene)
     first = rows['attention'][0]
@@ -124,24 +126,35 @@ def test_a_detector_and_a_segmenter():
     pytest.importorskip('mmdet')
     pytest.importorskip('mmseg')
     image = photograph(100, 150)[..., ::-1]
-    recording = load_network(ptnt_mm.get_config(NAME), None, 'cpu').look(image)
+    recording = load_network(ptnt_mm.get_config(NAME), None, 'cpu').record(image)
     # From 100 x 150 to 171 x 256 pixels, padded to 192 x 256.
     assert recording.blocks[0].cell == pytest.approx((8 * 100 / 171, 8 * 150 / 256))
     names = [level.name for level in recording.necks]
     assert names[0] == 'FPN, level 1' and names[-1] == 'FPN, level 5'
     assert recording.necks[0].cell == pytest.approx((8 * 100 / 171, 8 * 150 / 256))
     network = load_network(ptnt_mm.get_config(SEGMENTER), None, 'cpu')
-    assert len(network.look(image).stages()) == 4
+    assert len(network.record(image).stages()) == 4
 
 
 def test_a_classifier(micro_arch):
     pytest.importorskip('mmpretrain')
     config = narrow(ptnt_mm.get_config('demo_classifier_ptnt_ti'), micro_arch)
     network = load_network(config, None, 'cpu')
-    recording = network.look(photograph(72, 100)[..., ::-1])
+    recording = network.record(photograph(72, 100)[..., ::-1])
     assert [block.cell for block in recording.shown()][0] == (8, 8), 'neither resized nor cropped'
     assert recording.necks == [], 'its neck returns no map'
     assert 'without a checkpoint' in network.predict(photograph(72, 100)).note
+
+
+def test_a_classifiers_image_is_normalised_as_in_training(micro_arch):
+    pytest.importorskip('mmpretrain')
+    config = narrow(ptnt_mm.get_config('demo_classifier_ptnt_ti'), micro_arch)
+    config.model.data_preprocessor.update(mean=[1, 2, 3], std=[2, 2, 2], to_rgb=False)
+    network = load_network(config, None, 'cpu')
+    seen = []
+    network.model.backbone.register_forward_pre_hook(lambda _, args: seen.append(args[0]))
+    network.record(np.full((72, 100, 3), (30, 20, 10), np.uint8))
+    assert seen[0].shape == (1, 3, 72, 100) and seen[0][0, :, 0, 0].tolist() == [14.5, 9, 3.5]
 
 
 def test_a_classifier_of_the_host():
@@ -150,6 +163,25 @@ def test_a_classifier_of_the_host():
     backbone = dict(_delete_=True, type='ResNet', depth=18, num_stages=4, out_indices=(2, 3))
     config.merge_from_dict(dict(model=dict(backbone=backbone, head=dict(in_channels=512))))
     network = load_network(config, None, 'cpu')
-    recording = network.look(photograph(64, 96)[..., ::-1])
+    recording = network.record(photograph(64, 96)[..., ::-1])
     assert [level.feature.shape for level in recording.stages()] == [(256, 4, 6), (512, 2, 3)]
     assert recording.blocks == [], 'its attention, if it has any, is not recorded'
+
+
+def test_any_backbone_gets_the_weights_of_its_init_cfg(tmp_path: Path):
+    pytest.importorskip('mmpretrain')
+    config = ptnt_mm.get_config('demo_classifier_ptnt_ti')
+    backbone = dict(_delete_=True, type='ResNet', depth=18, num_stages=4, out_indices=(3,))
+    config.merge_from_dict(dict(model=dict(backbone=backbone, head=dict(in_channels=512))))
+    weights = build_model(config).backbone.state_dict()
+    torch.save(weights, tmp_path / 'resnet.pth')
+    init = dict(type='Pretrained', checkpoint=str(tmp_path / 'resnet.pth'))
+    config.model.backbone.init_cfg = init
+    network = load_network(config, None, 'cpu')
+    assert network.weights == init['checkpoint']
+    found = network.model.backbone.state_dict()
+    assert all(torch.equal(found[key], weight) for key, weight in weights.items())
+    init['checkpoint'] = 'missing.pth'
+    config.model.backbone.init_cfg = init
+    with pytest.raises(UserError, match='missing.pth'):
+        load_network(config, None, 'cpu')

@@ -2,12 +2,12 @@
 
 import pytest
 
-from ptnt_mm.report.comparison import (
+from ptnt_mm.report.tables import (
     COST,
     COUNT,
     PERCENT,
     SCORE,
-    Table,
+    FigureTable,
     difference,
     table_of_classes,
 )
@@ -31,7 +31,7 @@ def test_differences_have_a_sign_and_a_direction(unit, value, first, text: str, 
 
 
 def test_differences_are_to_the_first_run():
-    table = Table(['a', 'b', 'c'], ['AP'])
+    table = FigureTable(['a', 'b', 'c'], ['AP'])
     table.add('boxes', SCORE, {run: dict(AP=ap) for run, ap in dict(a=0.1, b=0.2, c=0.4).items()})
     assert [column.heading for column in table.columns] == [
         'a: boxes', 'b: boxes', 'difference', 'c: boxes', 'difference',

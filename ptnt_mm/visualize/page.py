@@ -8,13 +8,13 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
-from ptnt_mm.inference.network import Network
-from ptnt_mm.inference.network_predictions import Prediction
-from ptnt_mm.inference.network_scene import Choice, Scene
-from ptnt_mm.inference.page_sections import SECTIONS
+from ptnt_mm.drawing.page import write_page
+from ptnt_mm.drawing.pictures import photograph
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.visualization.page import write_page
-from ptnt_mm.visualization.pictures import photograph
+from ptnt_mm.visualize.network import Network
+from ptnt_mm.visualize.predictions import Prediction
+from ptnt_mm.visualize.scene import ChosenPlace, RecordedScene
+from ptnt_mm.visualize.sections import SECTIONS
 
 GENERATOR = 'ptnt_mm visualize'
 """Marker in each page, so that one page may replace another."""
@@ -39,14 +39,16 @@ class Question(NamedTuple):
                 f'and y below {height}'
             )
 
-    def choice(self, file: Path, image: np.ndarray, prediction: Prediction) -> Choice:
+    def choice(self, file: Path, image: np.ndarray, prediction: Prediction) -> ChosenPlace:
         """The point or the box, or the middle of the image; a UserError if there is no such box."""
         height, width = image.shape[:2]
         if self.at:
             x, y = self.at
-            return Choice(f'the point {x:g}, {y:g}', (x, y, 0, 0))
+            return ChosenPlace(f'the point {x:g}, {y:g}', (x, y, 0, 0))
         if self.box is None:
-            return Choice('the middle of the image', (width / 2, height / 2, 0, 0), given=False)
+            return ChosenPlace(
+                'the middle of the image', (width / 2, height / 2, 0, 0), given=False
+            )
         number = len(prediction.boxes)
         if not 1 <= self.box <= number:
             found = prediction.note or (
@@ -58,7 +60,7 @@ class Question(NamedTuple):
             )
             raise UserError(f'--box {self.box}: {found}')
         box = prediction.boxes[self.box - 1]
-        return Choice(f'box {self.box}, {box.label} {box.score:.2f}', box.box)
+        return ChosenPlace(f'box {self.box}, {box.label} {box.score:.2f}', box.box)
 
 
 def write_network_page(
@@ -91,8 +93,8 @@ def write_network_page(
     }
     entries = []
     for file, image in images.items():
-        recordings = {label: network.look(image) for label, network in networks.items()}
-        scene = Scene(recordings, choices[file], question.channels)
+        recordings = {label: network.record(image) for label, network in networks.items()}
+        scene = RecordedScene(recordings, choices[file], question.channels)
         _check_channels(scene)
         entries.append(
             dict(
@@ -113,13 +115,13 @@ def write_network_page(
     )
 
 
-def _figures(scene: Scene, name: str) -> list[dict[str, Any]]:
+def _figures(scene: RecordedScene, name: str) -> list[dict[str, Any]]:
     """Each section with its rows; sections that apply to no network are left out."""
     sections = track(SECTIONS, name, console=Console(stderr=True))
     return [dict(section=section, rows=section.rows(scene)) for section in sections]
 
 
-def _check_channels(scene: Scene) -> None:
+def _check_channels(scene: RecordedScene) -> None:
     levels = [level for seen in scene.recordings.values() for level in seen.stages()]
     most = max((len(level.feature) for level in levels), default=0)
     for channel in scene.channels:
