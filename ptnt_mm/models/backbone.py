@@ -12,6 +12,7 @@ from ptnt_mm.models.archs import full_names, settings
 from ptnt_mm.models.feature_info import FeatureInfo
 from ptnt_mm.models.layers.position import POSITIONS, PositionEncoding
 from ptnt_mm.models.layers.shapes import pad, reduced
+from ptnt_mm.models.layers.tables import keep_first
 from ptnt_mm.models.weights.pretrained import load_pretrained, pretrained_init
 from ptnt_mm.utils.text import unknown_name
 
@@ -37,6 +38,9 @@ class Backbone(BaseModule):
 
     patch: int
     """Side of an outer token of the finest grid, in pixels."""
+
+    position: PositionEncoding
+    """Position encoding of the outer tokens."""
 
     def __init__(self, frozen_stages: int, stages: int, init_cfg: dict | None):
         super().__init__(init_cfg)
@@ -66,6 +70,13 @@ class Backbone(BaseModule):
         for module in self._frozen_modules():
             module.eval()
         return self
+
+    def resize_tables_once(self) -> None:
+        """Resize position tables for the next image and keep the results, in place.
+
+        All later images must have its size. For a graph of a fixed size.
+        """
+        self.position.encode = keep_first(self.position.encode)
 
     @abstractmethod
     def _frozen_modules(self) -> list[nn.Module]:

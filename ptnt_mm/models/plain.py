@@ -101,8 +101,7 @@ class PlainBackbone(Backbone):
             self.cls_token = nn.Parameter(torch.zeros(1, 1, dim))
         new_position = choose_position('position', position, _POSITIONS)
         self.position = new_position(dim, self.pretrain_hw, self.class_tokens)
-        table = self.position.new_table()
-        self.register_parameter('outer_pos', None if table is None else nn.Parameter(table))
+        self.register_parameter('outer_pos', self.position.new_table())
         self.pos_drop = nn.Dropout(drop_rate)
         built = self.out_indices[-1] + 1
         pegs = self.position.new_pegs(built)

@@ -29,6 +29,7 @@ from ptnt_mm.models.layers.relative_position import RELATIVE_POSITIONS, NoRelati
 from ptnt_mm.models.layers.shapes import WORDS, Grid, tokens_to_contiguous_map
 from ptnt_mm.models.layers.stage import Stage
 from ptnt_mm.models.layers.stem import Stem
+from ptnt_mm.models.layers.tables import keep_first
 from ptnt_mm.registry import MODELS
 
 
@@ -119,8 +120,7 @@ class PyramidTNT(Backbone):
         self.pretrain_hw = (self.pretrain_img_size // PATCH,) * 2
         new_position = choose_position('position', position, tuple(POSITIONS))
         self.position = new_position(outer_dims[0], self.pretrain_hw)
-        table = self.position.new_table()
-        self.register_parameter('outer_pos', None if table is None else nn.Parameter(table))
+        self.register_parameter('outer_pos', self.position.new_table())
         self.inner_pos = nn.Parameter(torch.zeros(1, WORDS, inner_dims[0]))
         self.pos_drop = nn.Dropout(drop_rate)
 
@@ -211,6 +211,16 @@ class PyramidTNT(Backbone):
             for module in filter(is_batch_norm, self.modules()):
                 module.eval()
         return self
+
+    def resize_tables_once(self) -> None:
+        """Resize position tables for the next image and keep the results, in place.
+
+        All later images must have its size. For a graph of a fixed size.
+        """
+        super().resize_tables_once()
+        for stage in self.stages:
+            relative = stage.relative_position
+            relative.factors = keep_first(relative.factors)
 
     def get_layer_depth(self, param_name: str, prefix: str = '') -> tuple[int, int]:
         """The depth of a parameter and the number of depths, for layer-wise learning rates.

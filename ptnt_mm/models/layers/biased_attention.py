@@ -30,21 +30,21 @@ KERNEL_MULTIPLE = 8
 """Fused GPU kernels need head widths that are multiples of this."""
 
 
-def attend_biased(q: Tensor, k: Tensor, v: Tensor, position: Factors, dropout: float) -> Tensor:
+def attend_biased(q: Tensor, k: Tensor, v: Tensor, factors: Factors, dropout: float) -> Tensor:
     """Compute attention in the fastest form for these tensors -> (B, heads, N, d).
 
     Args:
         q: Queries (B, heads, N, d).
         k: Keys (B, heads, M, d).
         v: Values (B, heads, M, d).
-        position: Factors of the bias.
+        factors: Factors of the bias.
         dropout: Rate of dropping attention weights.
     """
     if dropout or not runs_slicewise(q) or _is_transformed():
-        return fold(q, k, v, position, dropout)
+        return fold(q, k, v, factors, dropout)
     if _has_few_logits(q, k):
-        return explicit_attention(q, k, v, position.queries @ position.keys().mT)
-    return slicewise(q, k, v, position)
+        return explicit_attention(q, k, v, factors.queries @ factors.keys().mT)
+    return slicewise(q, k, v, factors)
 
 
 def explicit_attention(
@@ -74,7 +74,7 @@ def attention_weights(q: Tensor, k: Tensor, bias: Tensor | None) -> Tensor:
     return (logits if bias is None else logits + bias).softmax(dim=-1)
 
 
-def fold(q: Tensor, k: Tensor, v: Tensor, position: Factors, dropout: float = 0.0) -> Tensor:
+def fold(q: Tensor, k: Tensor, v: Tensor, factors: Factors, dropout: float = 0.0) -> Tensor:
     """Fold the bias into the product ``[q / sqrt(d), Q R] [k, K]^T``, for any fused kernel.
 
     The values are padded to the same width, which those kernels require.
@@ -83,11 +83,11 @@ def fold(q: Tensor, k: Tensor, v: Tensor, position: Factors, dropout: float = 0.
         q: Queries (B, heads, N, d).
         k: Keys (B, heads, M, d).
         v: Values (B, heads, M, d).
-        position: Factors of the bias.
+        factors: Factors of the bias.
         dropout: Rate of dropping attention weights.
     """
     batch, heads, _, width = q.shape
-    queries, keys = position.queries.to(q.dtype), position.keys().to(q.dtype)
+    queries, keys = factors.queries.to(q.dtype), factors.keys().to(q.dtype)
     padding = -(width + keys.shape[-1]) % KERNEL_MULTIPLE
     keys = F.pad(keys, (0, padding))
     q = torch.cat([q * width**-0.5, F.pad(queries, (0, padding)).expand(batch, -1, -1, -1)], dim=-1)
@@ -110,9 +110,9 @@ def runs_slicewise(q: Tensor) -> bool:
     return _KERNEL is not None and q.device.type == 'cpu' and full_precision
 
 
-def slicewise(q: Tensor, k: Tensor, v: Tensor, position: Factors) -> Tensor:
+def slicewise(q: Tensor, k: Tensor, v: Tensor, factors: Factors) -> Tensor:
     """(B, heads, N, d) and two times (B, heads, M, d) -> (B, heads, N, d), differentiable once."""
-    return _operator(q, k, v, *position)[0]
+    return _operator(q, k, v, *factors)[0]
 
 
 # torch 2.6 cannot distinguish export from compilation: its exported graphs keep custom operators.

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.models.layers.relative_position import resize_relative
-from ptnt_mm.models.layers.tables import resize_sentence_table
+from ptnt_mm.models.layers.tables import resize_learned
 from ptnt_mm.models.weights.identity import looks_like, side_of_square
 from ptnt_mm.models.weights.names import Weights, by_our_names
 from ptnt_mm.models.weights.published import locate
@@ -45,7 +45,7 @@ _WRAPPERS = re.compile(r'((module|backbone|model)\.)*')
 _NOT_TRUNK = re.compile(r'(backbone\.)?(norm[0-3]?|head)\.|.*num_batches_tracked$')
 
 TABLES = {
-    'outer_pos': (resize_sentence_table, (False, True, False)),
+    'outer_pos': (resize_learned, (False, True, False)),
     'relative_pos': (resize_relative, (False, False, True, True)),
 }
 """Position tables by the last part of their names: the resizing function and the grid axes."""
