@@ -210,7 +210,7 @@ def _blocks(trunk: Backbone, calls: Calls, ratio: Size) -> Iterator[BlockRecord]
                 name=f'block {number}' if plain else f'stage {i + 1}, block {number}',
                 module=module,
                 stage=None if plain else stage,
-                class_tokens=trunk.class_tokens if plain else 0,
+                class_tokens=trunk.class_tokens,
                 cell=tuple(trunk.patch * 2**i / scale for scale in ratio),
                 hw=hw,
                 outer=outer,

@@ -7,8 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from ptnt_mm.models.archs import ARCHS, NUM_STAGES, PATCH, SR_RATIOS
-from ptnt_mm.models.backbone import (
-    Backbone,
+from ptnt_mm.models.arguments import (
     check_heads,
     check_out_indices,
     check_pretrain_img_size,
@@ -17,12 +16,12 @@ from ptnt_mm.models.backbone import (
     is_positive,
     read_arch,
 )
+from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.models.feature_info import FeatureInfo
 from ptnt_mm.models.layers.aggregation import SentenceAggregation, WordAggregation
 from ptnt_mm.models.layers.attention import OUTER_ATTENTIONS
 from ptnt_mm.models.layers.block import BlockOptions
 from ptnt_mm.models.layers.drop import drop_path_rates
-from ptnt_mm.models.layers.init import init_weights
 from ptnt_mm.models.layers.norm import is_batch_norm
 from ptnt_mm.models.layers.position import POSITIONS
 from ptnt_mm.models.layers.relative_position import RELATIVE_POSITIONS, NoRelativePosition
@@ -47,7 +46,8 @@ class PyramidTNT(Backbone):
     Args:
         arch: 'tiny', 'small', 'medium', 'base', their aliases 'ti', 's', 'm', 'b', or a dict with
             the keys of a row of ``ARCHS``.
-        out_indices: The stages whose maps are returned, increasing; 0 is stage 1, 3 is stage 4.
+        out_indices: The stages whose maps are returned, increasing; 0 is stage 1, 3 or -1 is
+            stage 4.
         out_norms: Whether each returned map gets a separate LayerNorm, ``norm0`` to ``norm3``
             (ours; it is unknown whether the paper's detector has them).
         pretrain_img_size: Side in pixels, a multiple of 64, that the position tables belong to.
@@ -112,8 +112,6 @@ class PyramidTNT(Backbone):
         self.norm_eval = norm_eval
         strides = [PATCH * 2**i for i in range(NUM_STAGES)]
         self.feature_info = FeatureInfo('stages', arch['outer_dims'], strides, self.out_indices)
-        self.out_channels = tuple(self.feature_info.channels())
-        self.out_strides = tuple(self.feature_info.reduction())
 
         inner_dims, outer_dims = arch['inner_dims'], arch['outer_dims']
         self.patch_embed = Stem(inner_dims[0], outer_dims[0], norm_cfg)
@@ -163,10 +161,7 @@ class PyramidTNT(Backbone):
             for i in self.out_indices:
                 self.add_module(f'norm{i}', nn.LayerNorm(outer_dims[i]))
 
-        self.apply(init_weights)
-        for table in self.parameters(recurse=False):
-            nn.init.trunc_normal_(table, std=0.02)
-        self._freeze()
+        self._draw_and_freeze()
 
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
         """(B, 3, H, W) -> one map (B, C_i, ceil(H / stride_i), ceil(W / stride_i)) per output.
