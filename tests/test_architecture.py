@@ -15,7 +15,7 @@ FLOORS = (
     ('mmcv_ops', 'checkpoints', 'data', 'demo', 'deploy', 'zoo'),
     ('doctor', 'models', 'visualization'),
     ('engine',),
-    ('check', 'inference', 'project', 'report', 'side_effects'),
+    ('check', 'complexity', 'inference', 'project', 'report', 'side_effects'),
     ('export',),
     ('api',),
     ('cli',),

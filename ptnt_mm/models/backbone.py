@@ -35,6 +35,12 @@ class Backbone(BaseModule):
     patch: int
     """Side of an outer token of the finest grid, in pixels."""
 
+    cost_parts: tuple[tuple[str, str], ...] = ()
+    """Parts to count costs by: a pattern of names of parameters and modules, and a label.
+
+    The first match counts. ``{}`` in a label becomes the matched index, counted from 1.
+    """
+
     class_tokens = 0
     """Outer tokens before the sentences that have no place on the grid."""
 

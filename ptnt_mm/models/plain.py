@@ -49,6 +49,13 @@ class PlainBackbone(Backbone):
 
     patch = PLAIN_PATCH
 
+    cost_parts = (
+        (r'blocks\.\d+\.(?:inner_|proj)', 'inner'),
+        (r'blocks', 'outer'),
+        (r'norm', 'output norms'),
+        (r'', 'stem'),
+    )
+
     pretrained_must_have = ('norm',)
 
     def __init__(

@@ -80,6 +80,15 @@ class PyramidTNT(Backbone):
 
     patch = PATCH
 
+    cost_parts = (
+        (r'patch_embed|outer_pos|inner_pos', 'stem'),
+        (r'stages\.(\d)\.blocks\.\d+\.(?:inner_|proj)', 'stage {} inner'),
+        (r'stages\.(\d)', 'stage {} outer'),
+        (r'word_merges|sentence_merges', 'merges'),
+        (r'norm\d', 'output norms'),
+        (r'norm|head', 'head'),
+    )
+
     def __init__(
         self,
         arch: str | dict,
