@@ -96,5 +96,5 @@ class CPVT(PlainBackbone):
         self._build_blocks(new_block, position, drop_rate, drop_path_rate)
 
     def embed(self, image: Tensor) -> tuple[None, Tensor, Grid]:
-        """(B, 3, H, W) -> None for the words, outer (B, N, C), outer_hw (H/16, W/16)."""
+        """(B, 3, H, W) -> None for the words, outer (B, N, C), hw (H/16, W/16)."""
         return (None, *self.patch_embed(image))

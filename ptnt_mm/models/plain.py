@@ -121,7 +121,7 @@ class PlainBackbone(Backbone):
 
     @abstractmethod
     def embed(self, image: Tensor) -> tuple[Tensor | None, Tensor, Grid]:
-        """(B, 3, H, W) -> inner (B*N, m, c) or None, outer (B, N, C), outer_hw (H/16, W/16)."""
+        """(B, 3, H, W) -> inner (B*N, m, c) or None, outer (B, N, C), hw (H/16, W/16)."""
 
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
         """(B, 3, H, W) -> one map (B, C, ceil(H / 16), ceil(W / 16)) per output, contiguous.
@@ -140,7 +140,7 @@ class PlainBackbone(Backbone):
         )
 
     def forward_tokens(self, image: Tensor) -> list[tuple[Tensor | None, Tensor, Grid]]:
-        """(B, 3, H, W) -> per output: inner (B*N, m, c) or None, outer (B, n + N, C), outer_hw.
+        """(B, 3, H, W) -> per output: inner (B*N, m, c) or None, outer (B, n + N, C), hw.
 
         ``n`` is 1 with a class token, which comes first, and otherwise 0. Outer tokens of the last
         block are normalised.

@@ -187,7 +187,7 @@ class PyramidTNT(Backbone):
         return tuple(self._output(i, *levels[i][1:]) for i in self.out_indices)
 
     def forward_tokens(self, image: Tensor) -> list[tuple[Tensor, Tensor, Grid]]:
-        """(B, 3, H, W) -> per built stage: inner (B*N, 16, c), outer (B, N, C), outer_hw.
+        """(B, 3, H, W) -> per built stage: inner (B*N, 16, c), outer (B, N, C), hw.
 
         Raises:
             ValueError: as :meth:`forward`.

@@ -128,7 +128,7 @@ class TNT(PlainBackbone):
         self._build_blocks(new_block, position, drop_rate, drop_path_rate)
 
     def embed(self, image: Tensor) -> tuple[Tensor, Tensor, Grid]:
-        """(B, 3, H, W) -> inner (B*N, m, c), outer (B, N, C), outer_hw (H/16, W/16)."""
+        """(B, 3, H, W) -> inner (B*N, m, c), outer (B, N, C), hw (H/16, W/16)."""
         inner, hw = self.patch_embed(image)
         encoding = self.word_position.encode(self.inner_pos, self.word_position.hw, like=inner)
         if encoding is not None:

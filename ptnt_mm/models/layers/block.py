@@ -142,11 +142,11 @@ class OuterBlock(nn.Module):
     def forward(
         self, inner: Tensor | None, outer: Tensor, hw: Grid, bias: Bias
     ) -> tuple[Tensor | None, Tensor]:
-        """Inner (B*N, m, c), outer (B, N, C) -> the same.
+        """Inner (B*N, m, c), outer (B, n + N, C) -> the same.
 
         Args:
             inner: Words; None where there are none.
-            outer: Sentences.
+            outer: n class tokens, 0 or 1, and the sentences.
             hw: Grid of the sentences, in tokens.
             bias: Of the outer attention, from its ``prepare_bias``.
         """
@@ -214,7 +214,7 @@ class NestedBlock(OuterBlock):
         self.proj_norm1, self.proj, self.proj_norm2 = link
 
     def forward(self, inner: Tensor, outer: Tensor, hw: Grid, bias: Bias) -> tuple[Tensor, Tensor]:
-        """Inner (B*N, m, c), outer (B, N, C) -> the same."""
+        """Inner (B*N, m, c), outer (B, n + N, C) with n class tokens -> the same."""
         width = inner.shape[1] * self.inner_mlp.fc1.out_features
         inner, summary = in_slices(self._inner, inner, width)
         outer = self._add(outer, self._of_sentences(summary, outer))
