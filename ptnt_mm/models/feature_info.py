@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 
 class FeatureInfo:
-    """The stages or blocks of a backbone, with the methods of timm's class of this name.
+    """The stages or blocks of a backbone, with three methods of timm's class of this name.
 
     An index from 0 gives the dict of a stage or block, whether it is built or not: ``num_chs``, the
     channels; ``reduction``, the stride in pixels; ``module``, the name of the stage or block, which
