@@ -15,7 +15,7 @@ FLOORS = (
     ('mmcv_ops', 'checkpoints', 'data', 'demo', 'deploy', 'zoo'),
     ('doctor', 'drawing', 'models'),
     ('engine',),
-    ('check', 'inference', 'project', 'report', 'side_effects'),
+    ('check', 'complexity', 'inference', 'project', 'report', 'side_effects'),
     ('export', 'visualize'),
     ('api',),
     ('cli',),

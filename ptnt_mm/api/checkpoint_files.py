@@ -14,10 +14,10 @@ import torch
 from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.models.archs import NUM_STAGES, PATCH
 from ptnt_mm.models.weights.identity import Identity, identify, looks_like
+from ptnt_mm.models.weights.load_report import LoadReport
 from ptnt_mm.models.weights.names import Weights, by_our_names, whose_names
 from ptnt_mm.models.weights.pretrained import (
     TRUNK_ROOTS,
-    LoadReport,
     adapt,
     find_state_dict,
     may_lack,

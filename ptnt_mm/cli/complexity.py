@@ -41,7 +41,7 @@ def new_parser() -> Parser:
 
 def _run(args: argparse.Namespace) -> None:
     with importing():
-        from ptnt_mm.export.complexity import build_by_name, measure_complexity
+        from ptnt_mm.complexity import build_by_name, measure_complexity
 
     printed = json_output(Path('-') if args.format == 'json' else None, overwrite=False)
     with printed as print_json, json_output(args.json, args.overwrite) as write:

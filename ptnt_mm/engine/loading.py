@@ -30,8 +30,8 @@ from ptnt_mm.checkpoints.read import (
 from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.models.weights import pretrained
 from ptnt_mm.models.weights.identity import identify, looks_like
+from ptnt_mm.models.weights.load_report import LoadReport
 from ptnt_mm.models.weights.names import Weights, as_classifier
-from ptnt_mm.models.weights.pretrained import LoadReport
 from ptnt_mm.registry import HOOKS
 
 _load_checkpoint = CheckpointLoader.load_checkpoint

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.export import Dim, ExportedProgram
 
 from ptnt_mm.deploy.export_info import KEY, ExportInfo, with_export_info
 from ptnt_mm.export.dynamic_sizes import keep_sizes_symbolic
 from ptnt_mm.export.end_to_end import INPUTS, EndToEndModel
+from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.utils.atomic_files import sha256, write_whole
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import printable
@@ -76,29 +77,11 @@ def take_graph(network: EndToEndModel, size: tuple[int, int], dynamic: bool) -> 
         if dynamic:
             keep_sizes_symbolic(network)
         else:
-            resize_positions_once(network)
+            for module in network.modules():
+                if isinstance(module, Backbone):
+                    module.resize_tables_once()
             network(*inputs)
         return torch.export.export(network, inputs, dynamic_shapes=shapes, strict=False)
-
-
-def resize_positions_once(network: nn.Module) -> None:
-    """Resize position tables with the next image; all later ones have the same size."""
-    for module in network.modules():
-        position = getattr(module, 'position', None)
-        for name in ('factors', 'encode'):
-            if hasattr(position, name):
-                setattr(position, name, _once(getattr(position, name)))
-
-
-def _once(function: Callable[..., Any]) -> Callable[..., Any]:
-    results = []
-
-    def remembered(*args: Any, **options: Any) -> Any:
-        if not results:
-            results.append(function(*args, **options))
-        return results[0]
-
-    return remembered
 
 
 def to_onnx(program: ExportedProgram, network: EndToEndModel) -> bytes:

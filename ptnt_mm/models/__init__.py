@@ -5,7 +5,7 @@ from ptnt_mm.models.cpvt import CPVT
 from ptnt_mm.models.pyramid_tnt import PyramidTNT
 from ptnt_mm.models.simple_feature_pyramid import SimpleFeaturePyramid
 from ptnt_mm.models.tnt import TNT, LegacyTNT
-from ptnt_mm.models.transposed_conv_neck import FinerLevelNeck, TransposedConvNeck
+from ptnt_mm.models.upsampling_necks import FinerLevelNeck, TransposedConvNeck
 
 __all__ = [
     'CPVT',

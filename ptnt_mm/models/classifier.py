@@ -3,10 +3,29 @@
 from mmengine.model import BaseModule
 from torch import Tensor, nn
 
+from ptnt_mm.models.archs import FAMILY, full_names
 from ptnt_mm.models.layers.init import init_weights
 from ptnt_mm.models.plain import PlainBackbone
 from ptnt_mm.models.pyramid_tnt import PyramidTNT
 from ptnt_mm.registry import MODELS
+
+_PREFIXES = {'': 'PyramidTNT', 'tnt_': 'TNT', 'cpvt_': 'CPVT'}
+
+CLASSIFIERS = {
+    prefix + word: (backbone, arch)
+    for prefix, backbone in _PREFIXES.items()
+    for word, arch in full_names(FAMILY[backbone]).items()
+}
+"""Backbone and arch of each classifier, by names such as 'small', 's', 'tnt_small' and 'tnt_s'."""
+
+
+def build_classifier(name: str) -> BaseModule:
+    """Build a classifier of the family with random weights, by a name in ``CLASSIFIERS``."""
+    backbone, arch = CLASSIFIERS[name]
+    if backbone == 'PyramidTNT':
+        return PyramidTNTClassifier(arch)
+    # With its scope: mmpretrain has a TNT as well.
+    return PlainClassifier(dict(type=f'mmengine.{backbone}', arch=arch))
 
 
 @MODELS.register_module()

@@ -6,7 +6,7 @@ from functools import partial
 from torch import Tensor
 
 from ptnt_mm.models.archs import CPVT_ARCHS
-from ptnt_mm.models.backbone import check_heads, choose, read_arch
+from ptnt_mm.models.arguments import check_heads, choose, read_arch
 from ptnt_mm.models.layers.attention import OUTER_ATTENTIONS
 from ptnt_mm.models.layers.block import BlockOptions, OuterBlock
 from ptnt_mm.models.layers.shapes import Grid
@@ -73,13 +73,14 @@ class CPVT(PlainBackbone):
         arch = read_arch(arch, CPVT_ARCHS)
         super().__init__(
             arch,
-            out_indices,
-            pretrain_img_size,
-            frozen_stages,
-            int(with_cls_token),
-            out_type,
-            with_cp,
-            init_cfg,
+            dim=arch['dim'],
+            class_tokens=int(with_cls_token),
+            out_indices=out_indices,
+            pretrain_img_size=pretrain_img_size,
+            out_type=out_type,
+            frozen_stages=frozen_stages,
+            with_cp=with_cp,
+            init_cfg=init_cfg,
         )
         check_heads('outer', arch['dim'], arch['heads'])
         self.patch_embed = PatchStem(arch['dim'])
@@ -91,14 +92,9 @@ class CPVT(PlainBackbone):
             attn_drop_rate=attn_drop_rate,
             qkv_bias=True,
         )
-        self._build(
-            arch['dim'],
-            position,
-            partial(OuterBlock, arch['dim'], arch['heads'], sr_ratio=1, options=options),
-            drop_rate,
-            drop_path_rate,
-        )
+        new_block = partial(OuterBlock, arch['dim'], arch['heads'], sr_ratio=1, options=options)
+        self._build_blocks(new_block, position, drop_rate, drop_path_rate)
 
     def embed(self, image: Tensor) -> tuple[None, Tensor, Grid]:
-        """(B, 3, H, W) -> None for the words, outer (B, N, C), outer_hw (H/16, W/16)."""
+        """(B, 3, H, W) -> None for the words, outer (B, N, C), hw (H/16, W/16)."""
         return (None, *self.patch_embed(image))

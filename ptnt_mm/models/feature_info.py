@@ -1,18 +1,14 @@
-"""A backbone's maps described with timm's interface, for code written for timm."""
+"""A backbone's maps described as timm does, for code written for timm."""
 
 from collections.abc import Sequence
-from typing import Any
-
-Index = int | Sequence[int] | None
-"""A stage or block, several, or None for those whose maps are returned."""
 
 
-class FeatureInfo(Sequence):
-    """One dict for each stage or block, with the methods of timm's class of this name.
+class FeatureInfo:
+    """The stages or blocks of a backbone, with three methods of timm's class of this name.
 
-    Each dict has ``num_chs``, the channels; ``reduction``, the stride in pixels; ``module``, the
-    name of the stage or block, which returns tokens and not the map; and ``index``, from 0. Stages
-    that are not built are listed, too, as in timm.
+    An index from 0 gives the dict of a stage or block, whether it is built or not: ``num_chs``, the
+    channels; ``reduction``, the stride in pixels; ``module``, the name of the stage or block, which
+    returns tokens and not the map; and ``index``.
 
     Args:
         container: Name of the module that contains the stages or blocks.
@@ -34,33 +30,17 @@ class FeatureInfo(Sequence):
             for index, (width, stride) in enumerate(zip(channels, strides, strict=True))
         ]
 
-    def channels(self, idx: Index = None) -> Any:
-        """Channels of the returned maps, or of the stages or blocks of an index or a list."""
-        return self.get('num_chs', idx)
+    def channels(self) -> list[int]:
+        """Channels of each returned map."""
+        return [self[index]['num_chs'] for index in self.out_indices]
 
-    def reduction(self, idx: Index = None) -> Any:
-        """Strides in pixels; see :meth:`channels`."""
-        return self.get('reduction', idx)
+    def reduction(self) -> list[int]:
+        """Stride of each returned map, in pixels."""
+        return [self[index]['reduction'] for index in self.out_indices]
 
-    def module_name(self, idx: Index = None) -> Any:
-        """Names of modules, such as 'stages.0'; see :meth:`channels`."""
-        return self.get('module', idx)
+    def module_name(self) -> list[str]:
+        """Name of the stage or block of each returned map, such as 'stages.0'."""
+        return [self[index]['module'] for index in self.out_indices]
 
-    def get(self, key: str, idx: Index = None) -> Any:
-        """The values of a key, for the returned maps or for an index or a list."""
-        found = self.get_dicts([key], idx)
-        return found[key] if isinstance(found, dict) else [info[key] for info in found]
-
-    def get_dicts(self, keys: Sequence[str] | None = None, idx: Index = None) -> Any:
-        """The dicts of the returned maps, or of an index or a list, reduced to these keys."""
-        if isinstance(idx, int):
-            info = self.info[idx]
-            return info if keys is None else {key: info[key] for key in keys}
-        indices = self.out_indices if idx is None else idx
-        return [self.get_dicts(keys, index) for index in indices]
-
-    def __getitem__(self, item):
-        return self.info[item]
-
-    def __len__(self) -> int:
-        return len(self.info)
+    def __getitem__(self, index: int) -> dict:
+        return self.info[index]

@@ -7,18 +7,17 @@ import torch
 from torch import Tensor, nn
 
 from ptnt_mm.models.archs import PLAIN_PATCH
-from ptnt_mm.models.backbone import (
-    Backbone,
+from ptnt_mm.models.arguments import (
     check_out_indices,
     check_pretrain_img_size,
     choose,
     choose_position,
     is_positive,
 )
+from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.models.feature_info import FeatureInfo
 from ptnt_mm.models.layers.block import OuterBlock, run_block
 from ptnt_mm.models.layers.drop import drop_path_rates
-from ptnt_mm.models.layers.init import init_weights
 from ptnt_mm.models.layers.shapes import Grid, tokens_to_contiguous_map
 
 _POSITIONS = ('learned', 'sinusoidal', 'peg', 'none')
@@ -31,40 +30,54 @@ OUT_TYPES = {'featmap': False, 'cls_token': True}
 class PlainBackbone(Backbone):
     """Blocks on the grid of patches of 16 x 16 pixels, optionally with a class token first.
 
-    A subclass creates its stem, then calls :meth:`_build`, and converts an image to tokens in
-    :meth:`embed`. Only the blocks that the chosen outputs need are built.
+    The constructor of a subclass calls this one, creates its stem, and calls :meth:`_build_blocks`.
+    Its :meth:`embed` converts an image to tokens. Only the blocks that the chosen outputs need are
+    built.
 
     Args:
         arch: The row of the arch.
+        dim: Channels of an outer token.
+        class_tokens: 1 with a class token, otherwise 0.
         out_indices: See the subclasses.
         pretrain_img_size: Side in pixels, a multiple of 16, that a position table belongs to.
+        out_type: What :meth:`forward` returns for each output, see ``OUT_TYPES``.
         frozen_stages: -1 freezes nothing, 0 the stem with its tables and class token, k the first
             k blocks too.
-        class_tokens: 1 with a class token, otherwise 0.
-        out_type: What :meth:`forward` returns for each output, see ``OUT_TYPES``.
         with_cp: Recompute blocks in the backward pass.
         init_cfg: Pretrained weights.
     """
 
     patch = PLAIN_PATCH
 
+    cost_parts = (
+        (r'blocks\.\d+\.(?:inner_|proj)', 'inner'),
+        (r'blocks', 'outer'),
+        (r'norm', 'output norms'),
+        (r'', 'stem'),
+    )
+
     pretrained_must_have = ('norm',)
 
     def __init__(
         self,
         arch: Mapping[str, int],
+        *,
+        dim: int,
+        class_tokens: int,
         out_indices: Sequence[int],
         pretrain_img_size: int,
-        frozen_stages: int,
-        class_tokens: int,
         out_type: str,
+        frozen_stages: int,
         with_cp: bool,
         init_cfg: dict | None,
     ):
         _check_numbers(arch)
         super().__init__(frozen_stages, arch['depth'], init_cfg)
-        self.depth = arch['depth']
-        self.out_indices = _check_out_indices(out_indices, self.depth)
+        self.depth, self.dim = arch['depth'], dim
+        self.out_indices = check_out_indices(out_indices, self.depth, 'blocks', '(-1,)')
+        self.feature_info = FeatureInfo(
+            'blocks', (dim,) * self.depth, (PLAIN_PATCH,) * self.depth, self.out_indices
+        )
         side = check_pretrain_img_size(pretrain_img_size, PLAIN_PATCH)
         self.pretrain_hw = (side // PLAIN_PATCH,) * 2
         self.class_tokens = class_tokens
@@ -75,34 +88,26 @@ class PlainBackbone(Backbone):
             )
         self.with_cp = with_cp
 
-    def _build(
+    def _build_blocks(
         self,
-        dim: int,
-        position: str | dict,
         new_block: Callable[..., OuterBlock],
+        position: str | dict,
         drop_rate: float,
         drop_path_rate: float,
     ) -> None:
         """Build everything after the stem, and initialise all weights.
 
         Args:
-            dim: Channels of an outer token.
-            position: Position encoding of the tokens.
             new_block: Creates a block from ``drop_path`` and ``peg``.
+            position: Position encoding of the tokens.
             drop_rate: Dropout of the tokens after the position table.
             drop_path_rate: Rate of dropping a residual branch in the last block.
         """
-        self.feature_info = FeatureInfo(
-            'blocks', (dim,) * self.depth, (PLAIN_PATCH,) * self.depth, self.out_indices
-        )
-        self.out_channels = tuple(self.feature_info.channels())
-        self.out_strides = tuple(self.feature_info.reduction())
         if self.class_tokens:
-            self.cls_token = nn.Parameter(torch.zeros(1, 1, dim))
+            self.cls_token = nn.Parameter(torch.zeros(1, 1, self.dim))
         new_position = choose_position('position', position, _POSITIONS)
-        self.position = new_position(dim, self.pretrain_hw, self.class_tokens)
-        table = self.position.new_table()
-        self.register_parameter('outer_pos', None if table is None else nn.Parameter(table))
+        self.position = new_position(self.dim, self.pretrain_hw, self.class_tokens)
+        self.register_parameter('outer_pos', self.position.new_table())
         self.pos_drop = nn.Dropout(drop_rate)
         built = self.out_indices[-1] + 1
         pegs = self.position.new_pegs(built)
@@ -111,15 +116,12 @@ class PlainBackbone(Backbone):
         self.blocks = nn.ModuleList(
             new_block(drop_path=rates[i], peg=pegs.get(i)) for i in range(built)
         )
-        self.norm = nn.LayerNorm(dim) if self.out_indices[-1] == self.depth - 1 else None
-        self.apply(init_weights)
-        for table in self.parameters(recurse=False):
-            nn.init.trunc_normal_(table, std=0.02)
-        self._freeze()
+        self.norm = nn.LayerNorm(self.dim) if self.out_indices[-1] == self.depth - 1 else None
+        self._draw_and_freeze()
 
     @abstractmethod
     def embed(self, image: Tensor) -> tuple[Tensor | None, Tensor, Grid]:
-        """(B, 3, H, W) -> inner (B*N, m, c) or None, outer (B, N, C), outer_hw (H/16, W/16)."""
+        """(B, 3, H, W) -> inner (B*N, m, c) or None, outer (B, N, C), hw (H/16, W/16)."""
 
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
         """(B, 3, H, W) -> one map (B, C, ceil(H / 16), ceil(W / 16)) per output, contiguous.
@@ -138,7 +140,7 @@ class PlainBackbone(Backbone):
         )
 
     def forward_tokens(self, image: Tensor) -> list[tuple[Tensor | None, Tensor, Grid]]:
-        """(B, 3, H, W) -> per output: inner (B*N, m, c) or None, outer (B, n + N, C), outer_hw.
+        """(B, 3, H, W) -> per output: inner (B*N, m, c) or None, outer (B, n + N, C), hw.
 
         ``n`` is 1 with a class token, which comes first, and otherwise 0. Outer tokens of the last
         block are normalised.
@@ -193,9 +195,3 @@ def _check_numbers(arch: Mapping[str, int]) -> None:
     for key, number in arch.items():
         if not is_positive(number):
             raise ValueError(f"arch['{key}'] is {number!r}: expected an integer above 0")
-
-
-def _check_out_indices(out_indices: Sequence[int], depth: int) -> tuple[int, ...]:
-    if isinstance(out_indices, Sequence) and all(isinstance(i, int) for i in out_indices):
-        out_indices = [i + depth if -depth <= i < 0 else i for i in out_indices]
-    return check_out_indices(out_indices, depth, 'blocks', '(-1,)')

@@ -7,8 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from ptnt_mm.models.archs import ARCHS, NUM_STAGES, PATCH, SR_RATIOS
-from ptnt_mm.models.backbone import (
-    Backbone,
+from ptnt_mm.models.arguments import (
     check_heads,
     check_out_indices,
     check_pretrain_img_size,
@@ -17,18 +16,19 @@ from ptnt_mm.models.backbone import (
     is_positive,
     read_arch,
 )
+from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.models.feature_info import FeatureInfo
 from ptnt_mm.models.layers.aggregation import SentenceAggregation, WordAggregation
 from ptnt_mm.models.layers.attention import OUTER_ATTENTIONS
 from ptnt_mm.models.layers.block import BlockOptions
 from ptnt_mm.models.layers.drop import drop_path_rates
-from ptnt_mm.models.layers.init import init_weights
 from ptnt_mm.models.layers.norm import is_batch_norm
 from ptnt_mm.models.layers.position import POSITIONS
 from ptnt_mm.models.layers.relative_position import RELATIVE_POSITIONS, NoRelativePosition
 from ptnt_mm.models.layers.shapes import WORDS, Grid, tokens_to_contiguous_map
 from ptnt_mm.models.layers.stage import Stage
 from ptnt_mm.models.layers.stem import Stem
+from ptnt_mm.models.layers.tables import keep_first
 from ptnt_mm.registry import MODELS
 
 
@@ -46,7 +46,8 @@ class PyramidTNT(Backbone):
     Args:
         arch: 'tiny', 'small', 'medium', 'base', their aliases 'ti', 's', 'm', 'b', or a dict with
             the keys of a row of ``ARCHS``.
-        out_indices: The stages whose maps are returned, increasing; 0 is stage 1, 3 is stage 4.
+        out_indices: The stages whose maps are returned, increasing; 0 is stage 1, 3 or -1 is
+            stage 4.
         out_norms: Whether each returned map gets a separate LayerNorm, ``norm0`` to ``norm3``
             (ours; it is unknown whether the paper's detector has them).
         pretrain_img_size: Side in pixels, a multiple of 64, that the position tables belong to.
@@ -78,6 +79,15 @@ class PyramidTNT(Backbone):
     """
 
     patch = PATCH
+
+    cost_parts = (
+        (r'patch_embed|outer_pos|inner_pos', 'stem'),
+        (r'stages\.(\d)\.blocks\.\d+\.(?:inner_|proj)', 'stage {} inner'),
+        (r'stages\.(\d)', 'stage {} outer'),
+        (r'word_merges|sentence_merges', 'merges'),
+        (r'norm\d', 'output norms'),
+        (r'norm|head', 'head'),
+    )
 
     def __init__(
         self,
@@ -111,16 +121,13 @@ class PyramidTNT(Backbone):
         self.norm_eval = norm_eval
         strides = [PATCH * 2**i for i in range(NUM_STAGES)]
         self.feature_info = FeatureInfo('stages', arch['outer_dims'], strides, self.out_indices)
-        self.out_channels = tuple(self.feature_info.channels())
-        self.out_strides = tuple(self.feature_info.reduction())
 
         inner_dims, outer_dims = arch['inner_dims'], arch['outer_dims']
         self.patch_embed = Stem(inner_dims[0], outer_dims[0], norm_cfg)
         self.pretrain_hw = (self.pretrain_img_size // PATCH,) * 2
         new_position = choose_position('position', position, tuple(POSITIONS))
         self.position = new_position(outer_dims[0], self.pretrain_hw)
-        table = self.position.new_table()
-        self.register_parameter('outer_pos', None if table is None else nn.Parameter(table))
+        self.register_parameter('outer_pos', self.position.new_table())
         self.inner_pos = nn.Parameter(torch.zeros(1, WORDS, inner_dims[0]))
         self.pos_drop = nn.Dropout(drop_rate)
 
@@ -163,10 +170,7 @@ class PyramidTNT(Backbone):
             for i in self.out_indices:
                 self.add_module(f'norm{i}', nn.LayerNorm(outer_dims[i]))
 
-        self.apply(init_weights)
-        for table in self.parameters(recurse=False):
-            nn.init.trunc_normal_(table, std=0.02)
-        self._freeze()
+        self._draw_and_freeze()
 
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
         """(B, 3, H, W) -> one map (B, C_i, ceil(H / stride_i), ceil(W / stride_i)) per output.
@@ -183,7 +187,7 @@ class PyramidTNT(Backbone):
         return tuple(self._output(i, *levels[i][1:]) for i in self.out_indices)
 
     def forward_tokens(self, image: Tensor) -> list[tuple[Tensor, Tensor, Grid]]:
-        """(B, 3, H, W) -> per built stage: inner (B*N, 16, c), outer (B, N, C), outer_hw.
+        """(B, 3, H, W) -> per built stage: inner (B*N, 16, c), outer (B, N, C), hw.
 
         Raises:
             ValueError: as :meth:`forward`.
@@ -211,6 +215,16 @@ class PyramidTNT(Backbone):
             for module in filter(is_batch_norm, self.modules()):
                 module.eval()
         return self
+
+    def resize_tables_once(self) -> None:
+        """Resize position tables for the next image and keep the results, in place.
+
+        All later images must have its size. For a graph of a fixed size.
+        """
+        super().resize_tables_once()
+        for stage in self.stages:
+            relative = stage.relative_position
+            relative.factors = keep_first(relative.factors)
 
     def get_layer_depth(self, param_name: str, prefix: str = '') -> tuple[int, int]:
         """The depth of a parameter and the number of depths, for layer-wise learning rates.

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from mmengine.model import BaseModule
 from torch import Tensor, nn
 
-from ptnt_mm.models.backbone import is_positive
+from ptnt_mm.models.arguments import is_positive
 from ptnt_mm.models.layers.norm import MapNorm
 from ptnt_mm.registry import MODELS
 

@@ -7,7 +7,7 @@ from functools import partial
 from torch import Tensor, nn
 
 from ptnt_mm.models.archs import LEGACY_TNT_ARCHS, PLAIN_PATCH, TNT_ARCHS
-from ptnt_mm.models.backbone import check_heads, choose, choose_position, read_arch
+from ptnt_mm.models.arguments import check_heads, choose, choose_position, read_arch
 from ptnt_mm.models.layers.attention import OUTER_ATTENTIONS
 from ptnt_mm.models.layers.block import BlockOptions, NestedBlock, legacy_link, published_link
 from ptnt_mm.models.layers.norm import WordNorm
@@ -81,7 +81,15 @@ class TNT(PlainBackbone):
     ):
         arch = read_arch(arch, self.archs)
         super().__init__(
-            arch, out_indices, pretrain_img_size, frozen_stages, 1, out_type, with_cp, init_cfg
+            arch,
+            dim=arch['outer_dim'],
+            class_tokens=1,
+            out_indices=out_indices,
+            pretrain_img_size=pretrain_img_size,
+            out_type=out_type,
+            frozen_stages=frozen_stages,
+            with_cp=with_cp,
+            init_cfg=init_cfg,
         )
         inner_dim, outer_dim, words = arch['inner_dim'], arch['outer_dim'], arch['words']
         for kind in ('inner', 'outer'):
@@ -93,8 +101,7 @@ class TNT(PlainBackbone):
             'word_position', word_position, ('learned', 'sinusoidal', 'none')
         )
         self.word_position = new_word_position(inner_dim, word_hw)
-        table = self.word_position.new_table()
-        self.register_parameter('inner_pos', None if table is None else nn.Parameter(table))
+        self.register_parameter('inner_pos', self.word_position.new_table())
         self.proj_norm1 = nn.LayerNorm(words * inner_dim)
         self.proj = nn.Linear(words * inner_dim, outer_dim)
         self.proj_norm2 = nn.LayerNorm(outer_dim)
@@ -109,17 +116,19 @@ class TNT(PlainBackbone):
             link=self.link,
             class_tokens=self.class_tokens,
         )
-        heads = arch['inner_heads'], arch['outer_heads']
-        self._build(
+        new_block = partial(
+            NestedBlock,
+            inner_dim,
             outer_dim,
-            position,
-            partial(NestedBlock, inner_dim, outer_dim, *heads, sr_ratio=1, options=options),
-            drop_rate,
-            drop_path_rate,
+            arch['inner_heads'],
+            arch['outer_heads'],
+            sr_ratio=1,
+            options=options,
         )
+        self._build_blocks(new_block, position, drop_rate, drop_path_rate)
 
     def embed(self, image: Tensor) -> tuple[Tensor, Tensor, Grid]:
-        """(B, 3, H, W) -> inner (B*N, m, c), outer (B, N, C), outer_hw (H/16, W/16)."""
+        """(B, 3, H, W) -> inner (B*N, m, c), outer (B, N, C), hw (H/16, W/16)."""
         inner, hw = self.patch_embed(image)
         encoding = self.word_position.encode(self.inner_pos, self.word_position.hw, like=inner)
         if encoding is not None:

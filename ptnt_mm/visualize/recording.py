@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ptnt_mm.models.backbone import Backbone
-from ptnt_mm.models.layers.attention import Attention, Position
+from ptnt_mm.models.layers.attention import Attention, Bias
 from ptnt_mm.models.layers.biased_attention import attention_weights
 from ptnt_mm.models.layers.block import NestedBlock, OuterBlock
 from ptnt_mm.models.layers.relative_position import Factors
@@ -49,7 +49,7 @@ class BlockRecord(NamedTuple):
     outer: Tensor  # after the block, (1, n + N, C) with n class tokens
     words: Tensor | None  # after the block, (N, m, c)
     queries: Tensor  # input of the outer attention, (1, n + N, C)
-    position: Position  # likewise
+    bias: Bias  # likewise
     inner_queries: Tensor | None  # input of the inner attention, (N, m, c)
 
     @property
@@ -80,16 +80,16 @@ class BlockRecord(NamedTuple):
             keys = attention.key_tokens(self.queries, self.hw)
             for part in torch.as_tensor(sentences).split(_AT_ONCE):
                 q, k, _ = attention.project(self.queries[:, self.class_tokens + part], keys)
-                bias = self.bias(part) if with_table else None
+                bias = self.bias_of(part) if with_table else None
                 total = total + attention_weights(q, k, bias)[0].sum(dim=1)
         return total / len(sentences)
 
-    def bias(self, sentences: Sequence[int]) -> Tensor | None:
+    def bias_of(self, sentences: Sequence[int]) -> Tensor | None:
         """The bias of the table on the logits of sentences, (1, heads, k, M), if there is one."""
         rows = torch.as_tensor(sentences)
-        if isinstance(self.position, Factors):
-            return self.position._replace(queries=self.position.queries[:, :, rows]).bias()
-        return None if self.position is None else self.position[:, :, rows]
+        if isinstance(self.bias, Factors):
+            return self.bias._replace(queries=self.bias.queries[:, :, rows]).bias()
+        return None if self.bias is None else self.bias[:, :, rows]
 
     def inner_attention(self, sentence: int) -> Tensor:
         """The attention of each word of a sentence to each of its words, (heads, m, m)."""
@@ -103,7 +103,7 @@ class BlockRecord(NamedTuple):
         with torch.no_grad():
             # Resizing is linear, so it commutes with the mean.
             table = self.stage.relative_pos.mean(dim=1, keepdim=True)
-            factors = self.stage.position.factors(table, self.hw, self.key_hw)
+            factors = self.stage.relative_position.factors(table, self.hw, self.key_hw)
             return table[0, 0], factors.bias()[0, 0]
 
 
@@ -201,7 +201,7 @@ def _blocks(trunk: Backbone, calls: Calls, ratio: Size) -> Iterator[BlockRecord]
         for module in stage.blocks:
             number += 1
             [((_, _, hw, _), (words, outer))] = calls[module]
-            [((queries, _, position), _)] = calls[module.outer_attn]
+            [((queries, _, bias), _)] = calls[module.outer_attn]
             inner_queries = None
             if isinstance(module, NestedBlock):
                 # On a CPU it is called once for each slice of the sentences.
@@ -210,12 +210,12 @@ def _blocks(trunk: Backbone, calls: Calls, ratio: Size) -> Iterator[BlockRecord]
                 name=f'block {number}' if plain else f'stage {i + 1}, block {number}',
                 module=module,
                 stage=None if plain else stage,
-                class_tokens=trunk.class_tokens if plain else 0,
+                class_tokens=trunk.class_tokens,
                 cell=tuple(trunk.patch * 2**i / scale for scale in ratio),
                 hw=hw,
                 outer=outer,
                 words=None if inner_queries is None else words,
                 queries=queries,
-                position=position,
+                bias=bias,
                 inner_queries=inner_queries,
             )

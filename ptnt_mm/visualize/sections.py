@@ -80,7 +80,7 @@ def _words(scene: RecordedScene, recording: Recording) -> Iterator[PanelRow]:
 def _attention(scene: RecordedScene, recording: Recording) -> Iterator[PanelRow]:
     for block in recording.shown():
         sentences, place = scene.sentences(block)
-        attention, bias = block.module.outer_attn, block.bias(sentences)
+        attention, bias = block.module.outer_attn, block.bias_of(sentences)
         maps = {'attention (%)': block.attention(sentences)}
         if bias is not None:
             maps['without the table (%)'] = block.attention(sentences, with_table=False)
@@ -120,7 +120,7 @@ def _inner_attention(scene: RecordedScene, recording: Recording) -> Iterator[Pan
 
 def _tables(scene: RecordedScene, recording: Recording) -> Iterator[PanelRow]:
     for block in recording.shown():
-        if block.position is not None:
+        if block.bias is not None:
             learned, resized = map(as_numpy, block.tables())
             # Pretraining images are square.
             hw, key_hw = ((math.isqrt(tokens),) * 2 for tokens in learned.shape)

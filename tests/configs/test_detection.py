@@ -8,13 +8,12 @@ import pytest
 import torch
 
 import ptnt_mm
-from ptnt_mm import zoo
+from ptnt_mm import complexity, zoo
 from ptnt_mm.check.heads import check_neck
 from ptnt_mm.check.misspelt_settings import check_spelling
 from ptnt_mm.check.strides import check_strides
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.starting_weights import use_pretrained
-from ptnt_mm.export import complexity
 from ptnt_mm.models import PyramidTNTClassifier
 from ptnt_mm.models.weights.pretrained import CheckpointError
 

@@ -34,7 +34,6 @@ def test_the_parts_are_the_recipe(tmp_path: Path):
     config = Config.fromfile(snippet(tmp_path, 'mmdet::'))
     ours = ptnt_mm.get_config('retinanet_ptnt_s_1x')
     assert config.model.backbone.pop('init_cfg').type == 'Pretrained'
-    assert config.model.neck[1].pop('start_level', 0) == ours.model.neck[1].pop('start_level')
     for key in ('model', 'train_dataloader'):
         assert config[key] == ours[key], key
     assert _unscoped(config.train_cfg) == ours.train_cfg

@@ -6,8 +6,7 @@ import pytest
 import torch
 
 import ptnt_mm
-from ptnt_mm import zoo
-from ptnt_mm.export import complexity
+from ptnt_mm import complexity, zoo
 
 pytest.importorskip('mmseg')
 

@@ -24,7 +24,7 @@ from ptnt_mm.models.archs import ARCHS, full_names
         ),
         (dict(out_indices=()), 'out_indices is ()'),
         (dict(out_indices=(0, 4)), 'out_indices is (0, 4)'),
-        (dict(out_indices=(-1,)), 'out_indices is (-1,)'),
+        (dict(out_indices=(-5,)), 'out_indices is (-5,)'),
         (dict(out_indices=(1, 1, 2)), 'out_indices is (1, 1, 2)'),
         (dict(out_indices=(2, 1)), 'expected increasing indices of stages from 0 to 3, such as'),
         (dict(pretrain_img_size=224), 'pretrain_img_size is 224: expected a multiple of 64'),

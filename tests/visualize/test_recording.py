@@ -157,7 +157,7 @@ def test_tables_are_the_means_of_the_heads(micro_arch):
     for block in recording.shown():
         learned, resized = block.tables()
         assert torch.equal(learned, block.stage.relative_pos[0].mean(dim=0))
-        torch.testing.assert_close(resized, block.position[0].mean(dim=0))
+        torch.testing.assert_close(resized, block.bias[0].mean(dim=0))
 
 
 def test_places_in_pixels_of_the_image(micro_arch):

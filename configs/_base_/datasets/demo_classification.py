@@ -1,19 +1,14 @@
 # The demo set's objects, cut out by tools/make_demo_crops.py: 948 squares of 20 to 170 pixels.
+_base_ = './new_classification.py'
+
 data_root = 'data/demo_cls/'
 metainfo = dict(classes=('ball', 'coin', 'crate', 'cup'))
 side = 64
-loaders = dict(
-    batch_size=32,
-    num_workers=1,
-    persistent_workers=True,
-    collate_fn=dict(type='default_collate'),
-)
+loaders = dict(num_workers=1)
 
 train_dataloader = dict(
     **loaders,
-    sampler=dict(type='DefaultSampler', shuffle=True),
     dataset=dict(
-        type='CustomDataset',
         data_root=data_root,
         data_prefix='train',
         metainfo=metainfo,
@@ -27,9 +22,7 @@ train_dataloader = dict(
 )
 val_dataloader = dict(
     **loaders,
-    sampler=dict(type='DefaultSampler', shuffle=False),
     dataset=dict(
-        type='CustomDataset',
         data_root=data_root,
         data_prefix='val',
         metainfo=metainfo,
@@ -41,6 +34,3 @@ val_dataloader = dict(
     ),
 )
 test_dataloader = val_dataloader
-
-val_evaluator = dict(type='Accuracy', topk=(1,))
-test_evaluator = val_evaluator

@@ -1,53 +1,45 @@
 # The demo set of tools/make_demo_data.py: a few hundred images of about 256 x 192 pixels.
-_base_ = '../tta/detection.py'
+_base_ = ['./new_detection.py', '../tta/detection.py']
 
 data_root = 'data/demo/'
 metainfo = dict(classes=('ball', 'coin', 'crate', 'cup'))
-img_scale = (256, 192)
-loaders = dict(num_workers=1, persistent_workers=True)
-
-load = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations', with_bbox=True)]
-meta_keys = ('img_id', 'img_path', 'ori_shape', 'img_shape', 'scale_factor')
-resize = dict(type='Resize', scale=img_scale, keep_ratio=True)
+loaders = dict(num_workers=1)
+resize = dict(type='Resize', scale=(256, 192), keep_ratio=True)
 
 train_dataloader = dict(
     **loaders,
     batch_size=8,
-    sampler=dict(type='DefaultSampler', shuffle=True),
-    batch_sampler=dict(type='AspectRatioBatchSampler'),
     dataset=dict(
-        type='CocoDataset',
         data_root=data_root,
         ann_file='annotations/instances_train.json',
         data_prefix=dict(img='train/'),
         metainfo=metainfo,
         filter_cfg=dict(filter_empty_gt=True, min_size=8),
-        pipeline=[*load, resize, dict(type='RandomFlip', prob=0.5), dict(type='PackDetInputs')],
+        pipeline=[
+            *_base_.load,
+            resize,
+            dict(type='RandomFlip', prob=0.5),
+            dict(type='PackDetInputs'),
+        ],
     ),
 )
 val_dataloader = dict(
     **loaders,
-    batch_size=1,
-    sampler=dict(type='DefaultSampler', shuffle=False),
     dataset=dict(
-        type='CocoDataset',
         data_root=data_root,
         ann_file='annotations/instances_val.json',
         data_prefix=dict(img='val/'),
         metainfo=metainfo,
-        test_mode=True,
         pipeline=[
-            *load,
+            *_base_.load,
             resize,
-            dict(type='PackDetInputs', meta_keys=meta_keys),
+            dict(type='PackDetInputs', meta_keys=_base_.meta_keys),
         ],
     ),
 )
 test_dataloader = val_dataloader
 
-val_evaluator = dict(
-    type='CocoMetric', ann_file=data_root + 'annotations/instances_val.json', metric='bbox'
-)
+val_evaluator = dict(ann_file=data_root + 'annotations/instances_val.json')
 test_evaluator = val_evaluator
 
 # One scale in place of three.

@@ -18,7 +18,6 @@ model = dict(
             type='FPN',
             in_channels=[256, 512, 512],
             out_channels=256,
-            start_level=0,
             add_extra_convs='on_input',
             num_outs=5,
         ),

@@ -11,11 +11,11 @@ from ptnt_mm.models.layers.biased_attention import (
     explicit_attention,
     is_captured_for_export,
 )
-from ptnt_mm.models.layers.relative_position import Factors, RelativePosition
+from ptnt_mm.models.layers.relative_position import Factors
 from ptnt_mm.models.layers.shapes import Grid, crop, map_to_tokens, reduced, tokens_to_map
 
-Position = Tensor | Factors | None
-"""The prepared table: the bias, its factors, or None."""
+Bias = Tensor | Factors | None
+"""Added to the logits of outer attention: (1, heads, N, M), its factors, or None."""
 
 
 class Attention(nn.Module):
@@ -95,8 +95,8 @@ class OuterAttention(Attention, ABC):
     that extends past the border averages its real sentences only, so that none is dropped (ours;
     identical to the authors' code wherever r divides the grid).
 
-    A subclass defines how the position table is prepared (:meth:`prepare`, once per stage and
-    forward) and how queries attend to keys (:meth:`attend`, in every block).
+    A subclass defines the form of the bias (:meth:`prepare_bias`, once per stage and forward) and
+    how queries attend to keys (:meth:`attend`, in every block).
 
     Args:
         dim: Channels of an outer token.
@@ -123,13 +123,13 @@ class OuterAttention(Attention, ABC):
             self.linear = nn.Linear(dim, dim)
             self.norm = nn.LayerNorm(dim)
 
-    def forward(self, outer: Tensor, hw: Grid, position: Position) -> Tensor:
-        """(B, h*w, C) -> (B, h*w, C); ``position`` is what :meth:`prepare` returned, or None.
+    def forward(self, outer: Tensor, hw: Grid, bias: Bias) -> Tensor:
+        """(B, h*w, C) -> (B, h*w, C); ``bias`` comes from :meth:`prepare_bias`.
 
-        Without reduction and position, other tokens may come first, such as a class token.
+        Without reduction and bias, other tokens may come first, such as a class token.
         """
         q, k, v = self.project(outer, self.key_tokens(outer, hw))
-        return self.join(self.attend(q, k, v, position))
+        return self.join(self.attend(q, k, v, bias))
 
     def key_tokens(self, outer: Tensor, hw: Grid) -> Tensor:
         """(B, h*w, C) -> (B, ceil(h/r)*ceil(w/r), C)."""
@@ -140,13 +140,11 @@ class OuterAttention(Attention, ABC):
 
     @staticmethod
     @abstractmethod
-    def prepare(
-        position: RelativePosition, table: Tensor | None, query_hw: Grid, key_hw: Grid
-    ) -> Position:
-        """Resize the table (1, heads, N_pre, M_pre) to the image's grids, once for a stage."""
+    def prepare_bias(factors: Factors | None) -> Bias:
+        """Bring the factors of a stage's bias into the form that :meth:`attend` takes."""
 
     @abstractmethod
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, position: Position) -> Tensor:
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, bias: Bias) -> Tensor:
         """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
 
 
@@ -157,16 +155,13 @@ class EagerOuterAttention(OuterAttention):
     """
 
     @staticmethod
-    def prepare(
-        position: RelativePosition, table: Tensor | None, query_hw: Grid, key_hw: Grid
-    ) -> Tensor | None:
+    def prepare_bias(factors: Factors | None) -> Tensor | None:
         """The bias (1, heads, N, M)."""
-        factors = position.factors(table, query_hw, key_hw)
         return None if factors is None else factors.bias()
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, position: Tensor | None) -> Tensor:
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
         """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
-        return explicit_attention(q, k, v, position, self.drop_now)
+        return explicit_attention(q, k, v, bias, self.drop_now)
 
 
 class FusedOuterAttention(OuterAttention):
@@ -177,20 +172,17 @@ class FusedOuterAttention(OuterAttention):
     """
 
     @staticmethod
-    def prepare(
-        position: RelativePosition, table: Tensor | None, query_hw: Grid, key_hw: Grid
-    ) -> Position:
-        """The two factors of the bias; the bias (1, heads, N, M) for another runtime."""
-        factors = position.factors(table, query_hw, key_hw)
+    def prepare_bias(factors: Factors | None) -> Bias:
+        """The factors; the bias (1, heads, N, M) for another runtime."""
         return factors.bias() if factors is not None and is_captured_for_export() else factors
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, position: Position) -> Tensor:
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, bias: Bias) -> Tensor:
         """Q (B, heads, N, d), k and v (B, heads, M, d) -> (B, heads, N, d)."""
-        if position is None:
+        if bias is None:
             return F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop_now)
-        if isinstance(position, Tensor):
-            return explicit_attention(q, k, v, position, self.drop_now)
-        return attend_biased(q, k, v, position, self.drop_now)
+        if isinstance(bias, Tensor):
+            return explicit_attention(q, k, v, bias, self.drop_now)
+        return attend_biased(q, k, v, bias, self.drop_now)
 
 
 OUTER_ATTENTIONS: dict[str, type[OuterAttention]] = {

@@ -3,48 +3,41 @@
 ``Q R K^T`` is a resized position table, given as factors. :func:`attend_biased` chooses a form:
 
 - :func:`fold` appends the factors to queries and keys, for any device and any fused kernel.
-- :func:`slicewise` is for a CPU in full precision: it avoids the products with the padded columns
-  by computing the bias of a few queries at a time, in the cache.
+- :func:`slicewise`, in ``cpu_attention.py``, is for a CPU in full precision: it avoids the products
+  with the padded columns by computing the bias of a few queries at a time, in the cache.
 - :func:`explicit_attention` computes all logits, as published. It has the fewest operators, and
   is the fastest on a CPU as long as the logits stay in the cache.
 """
-
-from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
+from ptnt_mm.models.layers.cpu_attention import runs_slicewise, slicewise
 from ptnt_mm.models.layers.relative_position import Factors
 
-SLICE_LOGITS = 2**22
-"""Logits of one slice (measured, see ``docs/performance.md``)."""
-
 FEW_LOGITS = 2**20
-"""Most logits of a batch that are all stored at once (measured, see there)."""
-
-STEP = 32
-"""Queries that the CPU kernel processes at a time."""
+"""Most logits of a batch that are all stored at once (measured, see ``docs/performance.md``)."""
 
 KERNEL_MULTIPLE = 8
 """Fused GPU kernels need head widths that are multiples of this."""
 
 
-def attend_biased(q: Tensor, k: Tensor, v: Tensor, position: Factors, dropout: float) -> Tensor:
+def attend_biased(q: Tensor, k: Tensor, v: Tensor, factors: Factors, dropout: float) -> Tensor:
     """Compute attention in the fastest form for these tensors -> (B, heads, N, d).
 
     Args:
         q: Queries (B, heads, N, d).
         k: Keys (B, heads, M, d).
         v: Values (B, heads, M, d).
-        position: Factors of the bias.
+        factors: Factors of the bias.
         dropout: Rate of dropping attention weights.
     """
-    if dropout or not runs_slicewise(q) or _is_transformed():
-        return fold(q, k, v, position, dropout)
+    if dropout or not runs_slicewise(q):
+        return fold(q, k, v, factors, dropout)
     if _has_few_logits(q, k):
-        return explicit_attention(q, k, v, position.queries @ position.keys().mT)
-    return slicewise(q, k, v, position)
+        return explicit_attention(q, k, v, factors.queries @ factors.keys().mT)
+    return slicewise(q, k, v, factors)
 
 
 def explicit_attention(
@@ -74,7 +67,7 @@ def attention_weights(q: Tensor, k: Tensor, bias: Tensor | None) -> Tensor:
     return (logits if bias is None else logits + bias).softmax(dim=-1)
 
 
-def fold(q: Tensor, k: Tensor, v: Tensor, position: Factors, dropout: float = 0.0) -> Tensor:
+def fold(q: Tensor, k: Tensor, v: Tensor, factors: Factors, dropout: float = 0.0) -> Tensor:
     """Fold the bias into the product ``[q / sqrt(d), Q R] [k, K]^T``, for any fused kernel.
 
     The values are padded to the same width, which those kernels require.
@@ -83,11 +76,11 @@ def fold(q: Tensor, k: Tensor, v: Tensor, position: Factors, dropout: float = 0.
         q: Queries (B, heads, N, d).
         k: Keys (B, heads, M, d).
         v: Values (B, heads, M, d).
-        position: Factors of the bias.
+        factors: Factors of the bias.
         dropout: Rate of dropping attention weights.
     """
     batch, heads, _, width = q.shape
-    queries, keys = position.queries.to(q.dtype), position.keys().to(q.dtype)
+    queries, keys = factors.queries.to(q.dtype), factors.keys().to(q.dtype)
     padding = -(width + keys.shape[-1]) % KERNEL_MULTIPLE
     keys = F.pad(keys, (0, padding))
     q = torch.cat([q * width**-0.5, F.pad(queries, (0, padding)).expand(batch, -1, -1, -1)], dim=-1)
@@ -104,17 +97,6 @@ def _has_few_logits(q: Tensor, k: Tensor) -> bool:
     return q[..., 0].numel() * k.shape[2] <= FEW_LOGITS
 
 
-def runs_slicewise(q: Tensor) -> bool:
-    """Whether to use :func:`slicewise`; lower precisions have faster products."""
-    full_precision = q.dtype in (torch.float32, torch.float64)
-    return _KERNEL is not None and q.device.type == 'cpu' and full_precision
-
-
-def slicewise(q: Tensor, k: Tensor, v: Tensor, position: Factors) -> Tensor:
-    """(B, heads, N, d) and two times (B, heads, M, d) -> (B, heads, N, d), differentiable once."""
-    return _operator(q, k, v, *position)[0]
-
-
 # torch 2.6 cannot distinguish export from compilation: its exported graphs keep custom operators.
 _is_exporting = getattr(torch.compiler, 'is_exporting', lambda: False)
 
@@ -122,131 +104,3 @@ _is_exporting = getattr(torch.compiler, 'is_exporting', lambda: False)
 def is_captured_for_export() -> bool:
     """Whether a graph is captured for another runtime, which has no custom operators."""
     return torch.jit.is_tracing() or _is_exporting()
-
-
-def _is_transformed() -> bool:
-    """Whether torch.func is active (grad, vmap): it does not support custom operators."""
-    return not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active()
-
-
-def _kernel() -> Callable | None:
-    """Torch's CPU attention that returns the log-sum-exp; None if its signature has changed.
-
-    It is private to torch, and unchanged since torch 2.6 at least.
-    """
-    operator = getattr(torch.ops.aten, '_scaled_dot_product_flash_attention_for_cpu', None)
-    if operator is None:
-        return None
-    schema = operator.default._schema
-    taken = [argument.name for argument in schema.arguments]
-    known = taken[:3] == ['query', 'key', 'value'] and 'attn_mask' in taken
-    return operator if known and len(schema.returns) == 2 else None
-
-
-_KERNEL = _kernel()
-
-
-def _attend(
-    q: Tensor, k: Tensor, v: Tensor, queries: Tensor, rows: Tensor, columns: Tensor
-) -> tuple[Tensor, Tensor]:
-    """The attention's output and its log-sum-exp (B, heads, N), which the backward pass needs."""
-    k, v = k.contiguous(), v.contiguous()
-    outputs, sums = torch.empty_like(q), q.new_empty(q.shape[:-1])
-    size = _slice_size(q, k)
-    bias = _buffer(q, k, size)
-    for image in range(len(q)):
-        tensors = q[image], queries[0], outputs[image], sums[image]
-        for q_, queries_, outputs_, sums_ in _split(tensors, size):
-            mask = _write_bias(Factors(queries_, rows, columns), bias)[None]
-            found = _KERNEL(q_[None], k[None, image], v[None, image], attn_mask=mask)
-            outputs_.copy_(found[0][0])
-            sums_.copy_(found[1][0])
-    return outputs, sums
-
-
-def _attend_backward(
-    grad: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    queries: Tensor,
-    rows: Tensor,
-    columns: Tensor,
-    sums: Tensor,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Gradients of q, k, v and ``queries``, with weights recomputed from the log-sum-exp."""
-    scale = q.shape[-1] ** -0.5
-    k, v = k.contiguous(), v.contiguous()
-    grad_q, grad_queries = torch.empty_like(q), torch.zeros_like(queries)
-    grad_k_t, grad_v_t = k.new_zeros(k.mT.shape), v.new_zeros(v.mT.shape)
-    size = _slice_size(q, k)
-    weights_buffer, logits_buffer = _buffer(q, k, size), _buffer(q, k, size)
-    for image in range(len(q)):
-        tensors = q[image], queries[0], sums[image], grad[image], grad_q[image], grad_queries[0]
-        for q_, queries_, sums_, grad_, grad_q_, grad_queries_ in _split(tensors, size):
-            # Interpolation rows sum to 1, so this subtracts the log-sum-exp from every logit.
-            shifted = Factors(queries_ - sums_[..., None], rows, columns)
-            weights = _write_bias(shifted, weights_buffer)
-            weights.baddbmm_(q_, k[image].mT, alpha=scale).exp_()
-            logits = logits_buffer[: weights.numel()].view_as(weights)
-            torch.bmm(grad_, v[image].mT, out=logits)
-            torch._softmax_backward_data(logits, weights, -1, q.dtype, grad_input=logits)
-            grad_v_t[image].baddbmm_(grad_.mT, weights)
-            grad_k_t[image].baddbmm_(q_.mT, logits, alpha=scale)
-            grad_q_.copy_(logits @ k[image])
-            grids = logits.unflatten(-1, (len(rows), len(columns)))
-            grad_queries_.add_((rows.mT @ (grids @ columns)).flatten(-2))
-    return grad_q.mul_(scale), grad_k_t.mT, grad_v_t.mT, grad_queries
-
-
-def _slice_size(q: Tensor, k: Tensor) -> int:
-    """Number of queries per slice, so that their logits fit the cache."""
-    return max(STEP, SLICE_LOGITS // (q.shape[1] * k.shape[2]) // STEP * STEP)
-
-
-def _split(tensors: tuple[Tensor, ...], size: int) -> Iterator[tuple[Tensor, ...]]:
-    """Tensors (heads, N, ...) -> the same of a slice's queries, as views."""
-    return zip(*(tensor.split(size, dim=1) for tensor in tensors), strict=True)
-
-
-def _buffer(q: Tensor, k: Tensor, size: int) -> Tensor:
-    """Memory for a slice's logits, reused: touching fresh pages costs more than the sums."""
-    return q.new_empty(q.shape[1] * min(size, q.shape[2]) * k.shape[2])
-
-
-def _write_bias(factors: Factors, buffer: Tensor) -> Tensor:
-    """Factors with queries (heads, n, M_pre) -> the bias (heads, n, M) in the buffer's memory."""
-    tall = factors.rows @ factors.grids()  # (heads, n, h, w_pre)
-    bias = buffer[: tall[..., 0].numel() * len(factors.columns)]
-    torch.mm(tall.flatten(0, 2), factors.columns.mT, out=bias.view(-1, len(factors.columns)))
-    return bias.view(*tall.shape[:2], -1)
-
-
-# Custom operators, so that torch.compile does not unroll the loops.
-_operator = torch.library.custom_op('ptnt_mm::biased_attention', _attend, mutates_args=())
-_backward_operator = torch.library.custom_op(
-    'ptnt_mm::biased_attention_backward', _attend_backward, mutates_args=()
-)
-
-
-@_operator.register_fake
-def _(q, k, v, queries, rows, columns):
-    return torch.empty_like(q), q.new_empty(q.shape[:-1])
-
-
-@_backward_operator.register_fake
-def _(grad, q, k, v, queries, rows, columns, sums):
-    grad_k, grad_v = (x.new_empty(x.mT.shape).mT for x in (k, v))
-    return torch.empty_like(q), grad_k, grad_v, torch.empty_like(queries)
-
-
-def _keep_for_backward(ctx, inputs, output):
-    ctx.save_for_backward(*inputs, output[1])
-    ctx.mark_non_differentiable(output[1])
-
-
-def _backward(ctx, grad, _grad_sums):
-    return (*_backward_operator(grad, *ctx.saved_tensors), None, None)
-
-
-_operator.register_autograd(_backward, setup_context=_keep_for_backward)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 from torch.utils.checkpoint import checkpoint
 
-from ptnt_mm.models.layers.attention import InnerAttention, OuterAttention, Position
+from ptnt_mm.models.layers.attention import Bias, InnerAttention, OuterAttention
 from ptnt_mm.models.layers.drop import DropPath
 from ptnt_mm.models.layers.norm import SentenceNorm, WordNorm
 from ptnt_mm.models.layers.shapes import WORDS, Grid
@@ -140,17 +140,17 @@ class OuterBlock(nn.Module):
         self.peg = peg
 
     def forward(
-        self, inner: Tensor | None, outer: Tensor, hw: Grid, position: Position
+        self, inner: Tensor | None, outer: Tensor, hw: Grid, bias: Bias
     ) -> tuple[Tensor | None, Tensor]:
-        """Inner (B*N, m, c), outer (B, N, C) -> the same.
+        """Inner (B*N, m, c), outer (B, n + N, C) -> the same.
 
         Args:
             inner: Words; None where there are none.
-            outer: Sentences.
+            outer: n class tokens, 0 or 1, and the sentences.
             hw: Grid of the sentences, in tokens.
-            position: The stage's table as prepared by the attention's ``prepare``, or None.
+            bias: Of the outer attention, from its ``prepare_bias``.
         """
-        attended = self.outer_attn(self.outer_norm1(outer), hw, position)
+        attended = self.outer_attn(self.outer_norm1(outer), hw, bias)
         outer = self._add(outer, self.drop_path(attended))
         branch = in_slices(self._mlp_branch, outer.flatten(0, 1), self.outer_mlp.fc1.out_features)
         outer = self._add(outer, self.drop_path(self.se_layer(branch[0].view_as(outer))))
@@ -213,14 +213,12 @@ class NestedBlock(OuterBlock):
         link = options.link(options.words, inner_dim, outer_dim)
         self.proj_norm1, self.proj, self.proj_norm2 = link
 
-    def forward(
-        self, inner: Tensor, outer: Tensor, hw: Grid, position: Position
-    ) -> tuple[Tensor, Tensor]:
-        """Inner (B*N, m, c), outer (B, N, C) -> the same."""
+    def forward(self, inner: Tensor, outer: Tensor, hw: Grid, bias: Bias) -> tuple[Tensor, Tensor]:
+        """Inner (B*N, m, c), outer (B, n + N, C) with n class tokens -> the same."""
         width = inner.shape[1] * self.inner_mlp.fc1.out_features
         inner, summary = in_slices(self._inner, inner, width)
         outer = self._add(outer, self._of_sentences(summary, outer))
-        return super().forward(inner, outer, hw, position)
+        return super().forward(inner, outer, hw, bias)
 
     def _inner(self, inner: Tensor) -> tuple[Tensor, Tensor]:
         """Words of n sentences (n, m, c) -> the same and their sum for each sentence (n, C)."""
@@ -242,9 +240,9 @@ def run_block(
     inner: Tensor | None,
     outer: Tensor,
     hw: Grid,
-    position: Position,
+    bias: Bias,
 ) -> tuple[Tensor | None, Tensor]:
     """Call a block; with ``with_cp``, recompute its activations in the backward pass."""
     if with_cp and torch.is_grad_enabled() and not torch.jit.is_tracing():
-        return checkpoint(block, inner, outer, hw, position, use_reentrant=False)
-    return block(inner, outer, hw, position)
+        return checkpoint(block, inner, outer, hw, bias, use_reentrant=False)
+    return block(inner, outer, hw, bias)

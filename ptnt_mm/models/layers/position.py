@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from ptnt_mm.models.layers.peg import PEG
 from ptnt_mm.models.layers.shapes import Grid, area
-from ptnt_mm.models.layers.tables import resize_sentence_table
+from ptnt_mm.models.layers.tables import resize_learned
 
 
 class PositionEncoding:
@@ -32,7 +32,7 @@ class PositionEncoding:
     def __init__(self, dim: int, hw: Grid, class_tokens: int = 0):
         self.dim, self.hw, self.class_tokens = dim, hw, class_tokens
 
-    def new_table(self) -> Tensor | None:
+    def new_table(self) -> nn.Parameter | None:
         """A table (1, n + h*w, C) for n class tokens, or None; the backbone initialises it."""
 
     def encode(self, table: Tensor | None, hw: Grid, like: Tensor) -> Tensor | None:
@@ -46,13 +46,13 @@ class PositionEncoding:
 class LearnedPosition(PositionEncoding):
     """A learned table, resized bicubically over its grid; class tokens keep their entries."""
 
-    def new_table(self) -> Tensor:
+    def new_table(self) -> nn.Parameter:
         """A table (1, n + h*w, C) of zeros."""
-        return torch.zeros(1, self.class_tokens + area(self.hw), self.dim)
+        return nn.Parameter(torch.zeros(1, self.class_tokens + area(self.hw), self.dim))
 
     def encode(self, table: Tensor, hw: Grid, like: Tensor) -> Tensor:
         """(1, n + h_pre*w_pre, C) -> (1, n + h*w, C)."""
-        return resize_sentence_table(table, self.hw, hw)
+        return resize_learned(table, self.hw, hw)
 
 
 class LearnedAndRelativePosition(LearnedPosition):

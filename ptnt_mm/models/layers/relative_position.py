@@ -10,7 +10,7 @@ table.
 from typing import NamedTuple, Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ptnt_mm.models.layers.shapes import Grid, area
 from ptnt_mm.models.layers.tables import axis_weights, resize_grid, without_autocast
@@ -47,7 +47,7 @@ class Factors(NamedTuple):
 class RelativePosition(Protocol):
     """Turns a table into the bias between N queries and M keys; grids (h, w) in tokens."""
 
-    def new_table(self, heads: int) -> Tensor | None:
+    def new_table(self, heads: int) -> nn.Parameter | None:
         """Draw a table (1, heads, N_pre, M_pre), or None for attention without one."""
 
     def factors(self, table: Tensor | None, query_hw: Grid, key_hw: Grid) -> Factors | None:
@@ -69,9 +69,9 @@ class GridRelativePosition:
         self.query_hw = query_hw
         self.key_hw = key_hw
 
-    def new_table(self, heads: int) -> Tensor:
+    def new_table(self, heads: int) -> nn.Parameter:
         """Draw a table (1, heads, N_pre, M_pre) from N(0, 1), as published."""
-        return torch.randn(1, heads, area(self.query_hw), area(self.key_hw))
+        return nn.Parameter(torch.randn(1, heads, area(self.query_hw), area(self.key_hw)))
 
     def factors(self, table: Tensor, query_hw: Grid, key_hw: Grid) -> Factors:
         """(1, heads, N_pre, M_pre) -> Q R, and K's rows (h, h_pre) and columns."""
@@ -79,8 +79,8 @@ class GridRelativePosition:
         return Factors(queries, *axis_weights(self.key_hw, key_hw, table))
 
 
-class FlatRelativePosition:
-    """Bicubic over the (N_pre, M_pre) matrix as if it were an image.
+class FlatRelativePosition(GridRelativePosition):
+    """Bicubic over the (N_pre, M_pre) matrix as if it were an image: each grid is one column.
 
     The same authors' other code does this (the detector CFDT and Vision GNN). It mixes the end of
     one grid row with the start of the next, so use it only for weights that were trained with it.
@@ -91,17 +91,11 @@ class FlatRelativePosition:
     """
 
     def __init__(self, query_hw: Grid, key_hw: Grid):
-        self.queries = area(query_hw)
-        self.keys = area(key_hw)
-
-    def new_table(self, heads: int) -> Tensor:
-        """Draw a table (1, heads, N_pre, M_pre) from N(0, 1), as published."""
-        return torch.randn(1, heads, self.queries, self.keys)
+        super().__init__((area(query_hw), 1), (area(key_hw), 1))
 
     def factors(self, table: Tensor, query_hw: Grid, key_hw: Grid) -> Factors:
-        """(1, heads, N_pre, M_pre) -> Q R, and K's rows (h, h_pre) and columns."""
-        queries = resize_grid(table, (self.queries, 1), (area(query_hw), 1))
-        return Factors(queries, *axis_weights((self.keys, 1), (area(key_hw), 1), table))
+        """(1, heads, N_pre, M_pre) -> Q R, and K's rows (M, M_pre) and columns (1, 1)."""
+        return super().factors(table, (area(query_hw), 1), (area(key_hw), 1))
 
 
 class NoRelativePosition:
@@ -133,5 +127,5 @@ def resize_relative(
     table: Tensor, from_query_hw: Grid, to_query_hw: Grid, from_key_hw: Grid, to_key_hw: Grid
 ) -> Tensor:
     """Resize a relative table over both grids: (1, heads, N_pre, M_pre) -> (1, heads, N, M)."""
-    position = GridRelativePosition(from_query_hw, from_key_hw)
-    return position.factors(table, to_query_hw, to_key_hw).bias()
+    grids = GridRelativePosition(from_query_hw, from_key_hw)
+    return grids.factors(table, to_query_hw, to_key_hw).bias()

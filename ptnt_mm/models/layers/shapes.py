@@ -1,7 +1,12 @@
 """Conversions between token sequences and maps, as named inverse pairs.
 
-``B`` images, a grid of ``h * w`` outer tokens, each of which holds 4 x 4 inner tokens, all counted
-row by row. An inner sequence keeps its outer tokens on the batch axis: ``(B*h*w, 16, c)``.
+``B`` images, a grid of ``h * w`` outer tokens, each of which holds ``m`` inner tokens, all counted
+row by row: 4 x 4 in PyramidTNT; 2 x 2, 4 x 4 or 8 x 8 in TNT. An inner sequence keeps its outer
+tokens on the batch axis: ``(B*h*w, m, c)``.
+
+Tensors, widths and parameters are called inner and outer; what they stand for, and the modules for
+it, are called words and sentences, as in the paper. Names from its authors' code are kept, such as
+``word_merges``.
 """
 
 import torch
@@ -12,10 +17,10 @@ Grid = tuple[int, int]
 """Height and width of a grid, in tokens."""
 
 WORD_SIDE = 4
-"""Inner tokens along one side of an outer token."""
+"""Inner tokens along one side of an outer token, in PyramidTNT."""
 
 WORDS = WORD_SIDE**2
-"""Inner tokens of one outer token."""
+"""Inner tokens of one outer token, in PyramidTNT."""
 
 
 def area(hw: Grid) -> int:

@@ -46,7 +46,7 @@ class Stage(nn.Module):
         super().__init__()
         self.sr_ratio = sr_ratio
         self.with_cp = with_cp
-        self.prepare = options.attention.prepare
+        self.prepare_bias = options.attention.prepare_bias
         outer = partial(OuterBlock, outer_dim, outer_heads, sr_ratio, options=options)
         nested = partial(
             NestedBlock, inner_dim, outer_dim, inner_heads, outer_heads, sr_ratio, options=options
@@ -56,9 +56,8 @@ class Stage(nn.Module):
             (nested if index < inner_depth else outer)(drop_path=rate, peg=pegs.get(index))
             for index, rate in enumerate(drop_paths)
         )
-        self.position = relative_position(pretrain_hw, self.key_hw(pretrain_hw))
-        table = self.position.new_table(outer_heads)
-        self.register_parameter('relative_pos', None if table is None else nn.Parameter(table))
+        self.relative_position = relative_position(pretrain_hw, self.key_hw(pretrain_hw))
+        self.register_parameter('relative_pos', self.relative_position.new_table(outer_heads))
 
     def key_hw(self, hw: Grid) -> Grid:
         """The grid of the keys, in tokens, for a grid of sentences."""
@@ -66,9 +65,10 @@ class Stage(nn.Module):
 
     def forward(self, inner: Tensor, outer: Tensor, hw: Grid) -> tuple[Tensor, Tensor]:
         """Inner (B*N, 16, c), outer (B, N, C) -> the same; ``hw`` in tokens."""
-        position = self.prepare(self.position, self.relative_pos, hw, self.key_hw(hw))
+        factors = self.relative_position.factors(self.relative_pos, hw, self.key_hw(hw))
+        bias = self.prepare_bias(factors)
         if self.peg is not None:
             outer = self.peg(outer, hw)
         for block in self.blocks:
-            inner, outer = run_block(block, self.with_cp, inner, outer, hw, position)
+            inner, outer = run_block(block, self.with_cp, inner, outer, hw, bias)
         return inner, outer

@@ -38,7 +38,7 @@ class Stem(nn.Module):
         )
 
     def forward(self, image: Tensor) -> tuple[Tensor, Tensor, Grid]:
-        """(B, 3, H, W) -> inner (B*N, 16, c), outer (B, N, C), outer_hw (H/8, W/8).
+        """(B, 3, H, W) -> inner (B*N, 16, c), outer (B, N, C), hw (H/8, W/8).
 
         ``H`` and ``W``, in pixels, are multiples of 8.
         """
@@ -63,7 +63,7 @@ class WordStem(nn.Module):
         self.proj = nn.Conv2d(3, dim, 7, stride=PLAIN_PATCH // word_side, padding=3)
 
     def forward(self, image: Tensor) -> tuple[Tensor, Grid]:
-        """(B, 3, H, W) -> inner (B*N, m, c), outer_hw (H/16, W/16); sides are multiples of 16."""
+        """(B, 3, H, W) -> inner (B*N, m, c), hw (H/16, W/16); sides are multiples of 16."""
         patches = tokens_to_map(map_to_words(image, PLAIN_PATCH), (PLAIN_PATCH, PLAIN_PATCH))
         return map_to_tokens(self.proj(patches)), reduced(image.shape[2:], PLAIN_PATCH)
 
@@ -72,7 +72,7 @@ class LegacyWordStem(WordStem):
     """The stem of :class:`LegacyTNT`: its convolution sees the pixels beyond a patch's border."""
 
     def forward(self, image: Tensor) -> tuple[Tensor, Grid]:
-        """(B, 3, H, W) -> inner (B*N, m, c), outer_hw (H/16, W/16); sides are multiples of 16."""
+        """(B, 3, H, W) -> inner (B*N, m, c), hw (H/16, W/16); sides are multiples of 16."""
         words = map_to_words(self.proj(image), PLAIN_PATCH // self.proj.stride[0])
         return words, reduced(image.shape[2:], PLAIN_PATCH)
 
@@ -89,7 +89,7 @@ class PatchStem(nn.Module):
         self.proj = nn.Conv2d(3, dim, PLAIN_PATCH, stride=PLAIN_PATCH)
 
     def forward(self, image: Tensor) -> tuple[Tensor, Grid]:
-        """(B, 3, H, W) -> outer (B, N, C), outer_hw (H/16, W/16); sides are multiples of 16."""
+        """(B, 3, H, W) -> outer (B, N, C), hw (H/16, W/16); sides are multiples of 16."""
         return map_to_tokens(self.proj(image)), reduced(image.shape[2:], PLAIN_PATCH)
 
 

@@ -1,6 +1,8 @@
 """Resize learned tables from the pretraining grid to the grid of an image."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -9,7 +11,7 @@ from torch.nn import functional as F  # noqa: N812
 from ptnt_mm.models.layers.shapes import Grid, area
 
 
-def resize_sentence_table(table: Tensor, from_hw: Grid, to_hw: Grid) -> Tensor:
+def resize_learned(table: Tensor, from_hw: Grid, to_hw: Grid) -> Tensor:
     """(1, n + h*w, C) -> (1, n + h'*w', C); the entries of n class tokens stay."""
     class_tokens = table.shape[1] - area(from_hw)
     if not class_tokens:
@@ -50,3 +52,15 @@ def _weights(places: int, to_places: int, like: Tensor) -> Tensor:
 def without_autocast(like: Tensor) -> AbstractContextManager:
     """Switch autocast off in this context; the meta device has none."""
     return nullcontext() if like.is_meta else torch.autocast(like.device.type, enabled=False)
+
+
+def keep_first(resize: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a function so that every call returns the result of the first."""
+    results = []
+
+    def resize_once(*args: Any, **options: Any) -> Any:
+        if not results:
+            results.append(resize(*args, **options))
+        return results[0]
+
+    return resize_once

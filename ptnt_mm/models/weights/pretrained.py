@@ -8,9 +8,8 @@ that names it, and one table lists the loaded, resized, unused and new weights.
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, NamedTuple
 
 import torch
 from mmengine.logging import print_log
@@ -20,20 +19,19 @@ from torch import Tensor, nn
 from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.models.layers.relative_position import resize_relative
-from ptnt_mm.models.layers.tables import resize_sentence_table
+from ptnt_mm.models.layers.tables import resize_learned
 from ptnt_mm.models.weights.identity import looks_like, side_of_square
+from ptnt_mm.models.weights.load_report import LoadReport
 from ptnt_mm.models.weights.names import Weights, by_our_names
 from ptnt_mm.models.weights.published import locate
 from ptnt_mm.utils.text import first_few
 
-Shapes = dict[str, tuple[tuple[int, ...], tuple[int, ...]]]
-
-TRUNK_ROOTS = frozenset(
-    (
-        *('outer_pos', 'inner_pos', 'cls_token', 'patch_embed', 'proj', 'proj_norm1', 'proj_norm2'),
-        *('word_merges', 'sentence_merges', 'stages', 'blocks', 'peg'),
-    )
-)
+# fmt: off
+TRUNK_ROOTS = frozenset((
+    'outer_pos', 'inner_pos', 'cls_token', 'patch_embed', 'proj', 'proj_norm1', 'proj_norm2',
+    'word_merges', 'sentence_merges', 'stages', 'blocks', 'peg',
+))
+# fmt: on
 """First parts of the names of this family's weights."""
 
 # Where training code stores weights, averaged ones first.
@@ -44,45 +42,24 @@ _WRAPPERS = re.compile(r'((module|backbone|model)\.)*')
 # The output norms are ours, and a classifier's norm and head are not part of the trunk.
 _NOT_TRUNK = re.compile(r'(backbone\.)?(norm[0-3]?|head)\.|.*num_batches_tracked$')
 
+
+class Table(NamedTuple):
+    """A kind of position table."""
+
+    resize: Callable[..., Tensor]
+    """Takes the table, and for each grid its (h, w) in the file and in the model."""
+
+    dims: int
+
+    grid_axes: tuple[int, ...]
+    """Axes along which the places of a grid are counted."""
+
+
 TABLES = {
-    'outer_pos': (resize_sentence_table, (False, True, False)),
-    'relative_pos': (resize_relative, (False, False, True, True)),
+    'outer_pos': Table(resize_learned, dims=3, grid_axes=(1,)),
+    'relative_pos': Table(resize_relative, dims=4, grid_axes=(2, 3)),
 }
-"""Position tables by the last part of their names: the resizing function and the grid axes."""
-
-
-@dataclass
-class LoadReport:
-    """The fate of each weight of a file and a model, by key; shapes are (file's, model's)."""
-
-    loaded: list[str] = field(default_factory=list)  # copied unchanged
-    resized: Shapes = field(default_factory=dict)  # position tables for another pretraining size
-    unused: list[str] = field(default_factory=list)  # in the file but not in the model
-    new: list[str] = field(default_factory=list)  # only in the model, and optional in a file
-    missing: list[str] = field(default_factory=list)  # only in the model, but required
-    mismatched: Shapes = field(default_factory=dict)  # of a shape that cannot be converted
-
-    def table(self) -> str:
-        """One line for each fate: how many keys, and the first few."""
-        resized = [f'{key} {was} -> {now}' for key, (was, now) in self.resized.items()]
-        named = dict(resized=resized, unused=self.unused, new=self.new, missing=self.missing)
-        lines = [f'  {fate:<8}{len(keys):>5}  {first_few(keys)}' for fate, keys in named.items()]
-        return '\n'.join(line.rstrip() for line in (f'  loaded  {len(self.loaded):>5}', *lines))
-
-    def problems(self) -> list[str]:
-        """Reasons why the file does not fit, as predicates of a sentence; empty if it fits."""
-        shapes = [f'{k} is {was}, the model has {now}' for k, (was, now) in self.mismatched.items()]
-        lacks = f'lacks {len(self.missing)} weights: {first_few(self.missing)}'
-        differs = f'has {len(shapes)} weights of another shape: {first_few(shapes)}'
-        # They belong to the scales and shifts next to them, which would be used without them.
-        parts = (key.rpartition('.') for key in self.unused)
-        layers = [layer for layer, _, name in parts if name == 'running_mean']
-        lost = [layer for layer in layers if f'{layer}.weight' in self.loaded]
-        norms = (
-            f'has statistics of BatchNorm for {first_few(lost)}, which are no BatchNorm: build the '
-            "model with norm_cfg=dict(type='BN')"
-        )
-        return [lacks] * bool(self.missing) + [differs] * bool(shapes) + [norms] * bool(lost)
+"""Position tables by the last part of their names."""
 
 
 def find_state_dict(checkpoint: Mapping, source: str = 'the checkpoint') -> tuple[Weights, str]:
@@ -91,12 +68,15 @@ def find_state_dict(checkpoint: Mapping, source: str = 'the checkpoint') -> tupl
     Raises:
         CheckpointError: if there are none; ``source`` names the file.
     """
-    # MMEngine's EMA hook swaps them in, so that its state_dict already is the average.
     is_mmengine = 'meta' in checkpoint or 'message_hub' in checkpoint
-    entries = {entry: checkpoint.get(entry) for entry in _ENTRIES[is_mmengine:]}
-    for entry, content in {**entries, 'the file itself': checkpoint}.items():
-        if weights := only_tensors(content):
+    for entry in _ENTRIES:
+        # MMEngine's EMA hook swaps averaged weights in: its state_dict is the average.
+        if is_mmengine and entry == 'state_dict_ema':
+            continue
+        if weights := only_tensors(checkpoint.get(entry)):
             return weights, entry
+    if weights := only_tensors(checkpoint):
+        return weights, 'the file itself'
     raise CheckpointError(
         f'{source}: contains no weights: expected one of {", ".join(_ENTRIES)}, or tensors by '
         f'name, but found {first_few(map(str, checkpoint)) or "nothing"}'
@@ -122,11 +102,12 @@ def split_prefix(
             ``model.`` that matches most of the trunk.
     """
     if prefix is None:
-        votes = Counter({'': 0})
+        matches = Counter({'': 0})
         for key in weights:
             wrappers = _WRAPPERS.match(key)[0]
-            votes[wrappers] += key.removeprefix(wrappers).split('.')[0] in roots
-        prefix = max(votes, key=votes.get)
+            if key.removeprefix(wrappers).split('.')[0] in roots:
+                matches[wrappers] += 1
+        prefix = max(matches, key=matches.get)
     taken = {key.removeprefix(prefix): w for key, w in weights.items() if key.startswith(prefix)}
     return taken, [key for key in weights if not key.startswith(prefix)]
 
@@ -162,7 +143,7 @@ def adapt(
     weights: Mapping[str, Tensor],
     own: Mapping[str, Tensor],
     optional: Collection[str] = (),
-    tables: Mapping = TABLES,
+    tables: Mapping[str, Table] = TABLES,
 ) -> tuple[Weights, LoadReport]:
     """Fit a file's weights to a model, and report the result.
 
@@ -182,7 +163,8 @@ def adapt(
     report = LoadReport(unused=[key for key in weights if key not in own])
     for key, target in own.items():
         if key not in weights:
-            (report.new if key in optional else report.missing).append(key)
+            absent = report.new if key in optional else report.missing
+            absent.append(key)
             continue
         shapes = (tuple(weights[key].shape), tuple(target.shape))
         if shapes[0] == shapes[1]:
@@ -277,17 +259,26 @@ def check_finite(weights: Mapping[str, Tensor], source: str) -> None:
         )
 
 
-def _resize(tables: Mapping, key: str, table: Tensor, target: Tensor) -> Tensor | None:
+def _resize(tables: Mapping[str, Table], key: str, table: Tensor, target: Tensor) -> Tensor | None:
     """Convert a position table to another pretraining size; None for anything else."""
-    resize, is_grid = tables.get(key.rpartition('.')[2], (None, ()))
-    if not len(is_grid) == table.dim() == target.dim():
+    name = key.rpartition('.')[2]
+    if name not in tables:
         return None
-    # One place more than a square number means a class token.
-    first = int(key.endswith('outer_pos') and side_of_square(table.shape[1]) is None)
-    sides = []
-    for grid, was, now in zip(is_grid, table.shape, target.shape, strict=True):
-        if grid:
-            sides += [side_of_square(was - first), side_of_square(now - first)]
-        elif was != now:
-            return None
-    return None if None in sides else resize(table.float(), *((side, side) for side in sides))
+    kind = tables[name]
+    if table.dim() != kind.dims or target.dim() != kind.dims:
+        return None
+    class_tokens = 0
+    if name == 'outer_pos' and side_of_square(table.shape[1]) is None:
+        class_tokens = 1
+    grids = []
+    for axis, (was, now) in enumerate(zip(table.shape, target.shape, strict=True)):
+        if axis not in kind.grid_axes:
+            if was != now:
+                return None
+            continue
+        for places in (was - class_tokens, now - class_tokens):
+            side = side_of_square(places)
+            if side is None:
+                return None
+            grids.append((side, side))
+    return kind.resize(table.float(), *grids)

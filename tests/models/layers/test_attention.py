@@ -62,11 +62,12 @@ def run(cls: type, position: type | None, hw: tuple[int, int]) -> list[Tensor]:
     """The output for random tokens and a random table, and the gradients of all inputs."""
     torch.manual_seed(1)
     attn, outer, table = build(cls), tokens(hw).requires_grad_(), relative_table()
-    prepared, sources = None, [outer, *attn.parameters()]
+    bias, sources = None, [outer, *attn.parameters()]
     if position is not None:
-        prepared = attn.prepare(position(NATIVE, NATIVE_KEYS), table, hw, key_hw(hw))
+        factors = position(NATIVE, NATIVE_KEYS).factors(table, hw, key_hw(hw))
+        bias = attn.prepare_bias(factors)
         sources.append(table)
-    found = attn(outer, hw, prepared)
+    found = attn(outer, hw, bias)
     return [found, *torch.autograd.grad(found.square().sum(), sources)]
 
 
@@ -74,10 +75,10 @@ def run(cls: type, position: type | None, hw: tuple[int, int]) -> list[Tensor]:
 @pytest.mark.parametrize('cls', ATTENTIONS)
 def test_outer_attention_is_what_the_spec_writes(cls, hw):
     attn, outer, table = build(cls), tokens(hw), relative_table()
-    position = GridRelativePosition(NATIVE, NATIVE_KEYS)
-    found = attn(outer, hw, attn.prepare(position, table, hw, key_hw(hw)))
-    bias = position.factors(table, hw, key_hw(hw)).bias()[0]
-    torch.testing.assert_close(found, by_hand(attn, outer, attn.key_tokens(outer, hw), bias))
+    factors = GridRelativePosition(NATIVE, NATIVE_KEYS).factors(table, hw, key_hw(hw))
+    found = attn(outer, hw, attn.prepare_bias(factors))
+    expected = by_hand(attn, outer, attn.key_tokens(outer, hw), factors.bias()[0])
+    torch.testing.assert_close(found, expected)
 
 
 @pytest.mark.parametrize('hw', GRIDS)

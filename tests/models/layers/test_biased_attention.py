@@ -6,14 +6,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from ptnt_mm.models.layers import biased_attention
+from ptnt_mm.models.layers import biased_attention, cpu_attention
 from ptnt_mm.models.layers.biased_attention import (
     attend_biased,
     explicit_attention,
     fold,
-    runs_slicewise,
-    slicewise,
 )
+from ptnt_mm.models.layers.cpu_attention import runs_slicewise, slicewise
 from ptnt_mm.models.layers.relative_position import Factors
 
 HEADS, WIDTH = 3, 5
@@ -47,7 +46,7 @@ def results(form, tensors: list[Tensor]) -> list[Tensor]:
 @pytest.mark.parametrize('queries', [1, 32, 70])
 def test_slicewise(monkeypatch, batch, queries, logits):
     """One slice of 32 queries after the other, or all at once."""
-    monkeypatch.setattr(biased_attention, 'SLICE_LOGITS', logits)
+    monkeypatch.setattr(cpu_attention, 'SLICE_LOGITS', logits)
     tensors = inputs(batch, queries)
     torch.testing.assert_close(results(slicewise, tensors), results(written_down, tensors))
 
@@ -83,7 +82,7 @@ def test_fold_pads_widths_for_kernels(monkeypatch):
 
 def test_the_operator_keeps_the_rules_of_torch():
     """Shapes for symbolic tensors, registration of gradients, no hidden aliases."""
-    torch.library.opcheck(biased_attention._operator, inputs(queries=5))
+    torch.library.opcheck(cpu_attention._operator, inputs(queries=5))
 
 
 def test_who_runs_slicewise():
@@ -118,16 +117,16 @@ def forms(monkeypatch) -> list[str]:
 @pytest.mark.parametrize(
     ('few', 'dropout', 'kernel', 'form'),
     [
-        (2 * HEADS * 70 * 12, 0.0, biased_attention._KERNEL, 'explicit_attention'),
-        (2 * HEADS * 70 * 12 - 1, 0.0, biased_attention._KERNEL, 'slicewise'),
-        (2**20, 1e-9, biased_attention._KERNEL, 'fold'),
+        (2 * HEADS * 70 * 12, 0.0, cpu_attention._KERNEL, 'explicit_attention'),
+        (2 * HEADS * 70 * 12 - 1, 0.0, cpu_attention._KERNEL, 'slicewise'),
+        (2**20, 1e-9, cpu_attention._KERNEL, 'fold'),
         (2**20, 0.0, None, 'fold'),
     ],
 )
 def test_which_form_is_taken(monkeypatch, forms, few, dropout, kernel, form):
     """By the number of logits; without torch's private kernel, a CPU has another form."""
     monkeypatch.setattr(biased_attention, 'FEW_LOGITS', few)
-    monkeypatch.setattr(biased_attention, '_KERNEL', kernel)
+    monkeypatch.setattr(cpu_attention, '_KERNEL', kernel)
     tensors = inputs()
     found = results(lambda *args: attend_biased(*args, dropout), tensors)
     torch.testing.assert_close(found, results(written_down, tensors))
@@ -162,6 +161,24 @@ def test_a_kernel_that_torch_changed_is_not_called(monkeypatch, schema):
 
     name = '_scaled_dot_product_flash_attention_for_cpu'
     monkeypatch.setattr(torch.ops.aten, name, Changed, raising=False)
-    assert biased_attention._kernel() is None
+    assert cpu_attention._kernel() is None
     monkeypatch.undo()
-    assert biased_attention._kernel() is biased_attention._KERNEL is not None
+    assert cpu_attention._kernel() is cpu_attention._KERNEL is not None
+
+
+@pytest.mark.parametrize(
+    ('place', 'name'),
+    [
+        (torch.ops.aten, '_scaled_dot_product_flash_attention_for_cpu'),
+        (torch, '_softmax_backward_data'),
+        (torch._C, '_are_functorch_transforms_active'),
+    ],
+    ids=lambda value: value if isinstance(value, str) else '',
+)
+def test_a_torch_without_a_private_function_takes_another_form(monkeypatch, forms, place, name):
+    monkeypatch.setattr(place, name, None, raising=False)
+    monkeypatch.setattr(cpu_attention, '_KERNEL', cpu_attention._kernel())
+    tensors = inputs()
+    found = results(lambda *args: attend_biased(*args, 0.0), tensors)
+    torch.testing.assert_close(found, results(written_down, tensors))
+    assert forms == ['fold']

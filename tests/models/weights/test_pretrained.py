@@ -346,10 +346,10 @@ def test_statistics_need_a_batch_norm(tiny):
 def test_a_part_may_bring_weights_that_the_file_lacks(tiny, monkeypatch):
     monkeypatch.setitem(RELATIVE_POSITIONS, 'scaled', Scaled)
     model = PyramidTNT('tiny', relative_position='scaled', pretrain_img_size=64)
-    torch.nn.init.constant_(model.stages[0].position.scale, 3.0)
+    torch.nn.init.constant_(model.stages[0].relative_position.scale, 3.0)
     report = load_pretrained(model, tiny)
-    assert report.new == [f'stages.{i}.position.scale' for i in range(4)]
-    assert model.stages[0].position.scale.item() == 3
+    assert report.new == [f'stages.{i}.relative_position.scale' for i in range(4)]
+    assert model.stages[0].relative_position.scale.item() == 3
     assert model(torch.zeros(1, 3, 64, 64))[0].isfinite().all()
     monkeypatch.setattr(Scaled, 'pretrained_may_lack', ())
     with pytest.raises(CheckpointError, match='lacks 4 weights.*lists its new weights in pretr'):

@@ -101,8 +101,8 @@ def build_contender(name: str) -> nn.Module:
 
 
 def counted_as(name: str) -> str:
-    """Return the contender to count multiply-adds of; for our family, the published form."""
-    plain = name.removesuffix(COMPILED).removesuffix('_cp')
-    plain = plain.removesuffix('_timm').removesuffix('_mmpretrain')
-    eager = f'{plain}_eager'
-    return eager if eager in BUILDERS else plain
+    """Return the contender with the same multiply-adds that is counted."""
+    name = name.removesuffix(COMPILED)
+    for form in ('_cp', '_eager', '_timm', '_mmpretrain'):
+        name = name.removesuffix(form)
+    return name

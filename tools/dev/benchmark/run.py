@@ -11,7 +11,7 @@ from benchmark.contenders import build_contender, counted_as
 from benchmark.memory import peak_memory
 from benchmark.report import Row
 from benchmark.timing import Setting, interleave, prepare_run
-from ptnt_mm.export.complexity import measure_complexity
+from ptnt_mm.complexity import measure_complexity
 from ptnt_mm.utils.errors import UserError
 
 QUIET_LOAD = 0.5

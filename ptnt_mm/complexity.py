@@ -1,9 +1,7 @@
 """Count a model's parameters and multiply-adds, part by part.
 
 MMEngine's counter (a fork of fvcore's, which most papers in the field use) traces one forward pass
-of one image. It cannot count torch's fused attention, so this module adds it. The outer attention
-is built in its published form: the fused form folds the position table into longer vectors, and
-the counter would count those extra channels as part of the model.
+of one image. It cannot count torch's fused attention, so this module adds it.
 """
 
 import math
@@ -23,15 +21,9 @@ from torch import nn
 
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import read_config, require_keys
-from ptnt_mm.engine.constructors import is_of_family
-from ptnt_mm.engine.hosts import scope_of
-from ptnt_mm.engine.settings import within
-from ptnt_mm.models import PlainClassifier, PyramidTNTClassifier
-from ptnt_mm.models.archs import ARCHS, CPVT_ARCHS, TNT_ARCHS, full_names
 from ptnt_mm.models.backbone import Backbone
-from ptnt_mm.models.layers.attention import FusedOuterAttention
+from ptnt_mm.models.classifier import CLASSIFIERS, build_classifier
 from ptnt_mm.models.layers.stage import Stage
-from ptnt_mm.models.plain import PlainBackbone
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.tables import new_table, to_text
 from ptnt_mm.utils.text import unknown_name
@@ -39,31 +31,6 @@ from ptnt_mm.zoo import config_names
 
 ATTENTION_PRODUCTS = ('scaled_dot_product_attention', 'matmul', 'bmm', 'einsum')
 """Operations that multiply activations with activations: queries with keys, weights with values."""
-
-_FAMILIES = (('', 'PyramidTNT', ARCHS), ('tnt_', 'TNT', TNT_ARCHS), ('cpvt_', 'CPVT', CPVT_ARCHS))
-
-_ARCHS = {
-    prefix + word: (kind, arch)
-    for prefix, kind, archs in _FAMILIES
-    for word, arch in full_names(archs).items()
-}
-"""Map every accepted name to a class and an arch."""
-
-# Name prefixes inside the backbone; the first matching pattern wins. Labels count from 1.
-_PYRAMID_PARTS = (
-    (r'patch_embed|outer_pos|inner_pos', 'stem'),
-    (r'stages\.(\d)\.blocks\.\d+\.(?:inner_|proj)', 'stage {} inner'),
-    (r'stages\.(\d)', 'stage {} outer'),
-    (r'word_merges|sentence_merges', 'merges'),
-    (r'norm\d', 'output norms'),
-    (r'norm|head', 'head'),
-)
-_PLAIN_PARTS = (
-    (r'blocks\.\d+\.(?:inner_|proj)', 'inner'),
-    (r'blocks', 'outer'),
-    (r'norm', 'output norms'),
-    (r'', 'stem'),
-)
 
 # Operations that the model runs itself, outside its submodules. Listed last.
 _OTHER = 'other'
@@ -151,25 +118,13 @@ def build_by_name(name: str) -> nn.Module:
     Raises:
         UserError: for an unknown name, or a config that cannot be read or built here.
     """
-    kind, arch = _ARCHS.get(name, (None, None))
-    if kind == 'PyramidTNT':
-        return PyramidTNTClassifier(arch, attention='eager')
-    if kind:
-        # With its scope: mmpretrain has a TNT as well.
-        return PlainClassifier(dict(type=f'mmengine.{kind}', arch=arch, attention='eager'))
+    if name in CLASSIFIERS:
+        return build_classifier(name)
     if not name.endswith('.py') and name not in config_names():
-        raise UserError(unknown_name('arch or config', name, [*_ARCHS, *config_names()]))
+        raise UserError(unknown_name('arch or config', name, [*CLASSIFIERS, *config_names()]))
     config = read_config(name)
     require_keys(config, ('model',))
-    use_published_attention(config.model, scope_of(config))
     return build_model(config, f'the model of {name}')
-
-
-def use_published_attention(settings: dict, scope: str = 'mmengine') -> None:
-    """Set ``attention='eager'`` for every backbone of this package in settings, in place."""
-    for _, part in within(settings, 'model'):
-        if is_of_family(part, scope):
-            part['attention'] = 'eager'
 
 
 def measure_complexity(model: nn.Module, shape: tuple[int, int]) -> Complexity:
@@ -180,13 +135,8 @@ def measure_complexity(model: nn.Module, shape: tuple[int, int]) -> Complexity:
         shape: Height and width of the image in pixels.
 
     Raises:
-        ValueError: if the image is too small for the model, or the outer attention is fused,
-            which :func:`build_by_name` avoids.
+        ValueError: if the image is too small for the model.
     """
-    if any(isinstance(module, FusedOuterAttention) for module in model.modules()):
-        raise ValueError(
-            "fused attention would be miscounted: build the model with attention='eager'"
-        )
     counter = FlopAnalyzer(model, (torch.zeros(1, 3, *shape),))
     counter.set_op_handle('aten::scaled_dot_product_attention', _count_fused_attention)
     counter.unsupported_ops_warnings(False).uncalled_modules_warnings(False)
@@ -249,8 +199,7 @@ def _part_of(name: str, trunk: tuple[str, Backbone] | None) -> str:
     """The part that a parameter or module belongs to; ``trunk`` is the backbone with its name."""
     if trunk is not None:
         prefix = f'{trunk[0]}.' if trunk[0] else ''
-        parts = _PLAIN_PARTS if isinstance(trunk[1], PlainBackbone) else _PYRAMID_PARTS
-        for pattern, label in parts if f'{name}.'.startswith(prefix) else ():
+        for pattern, label in trunk[1].cost_parts if f'{name}.'.startswith(prefix) else ():
             if match := re.match(pattern, name.removeprefix(prefix)):
                 return label.format(*(int(index) + 1 for index in match.groups()))
     return name.partition('.')[0] or _OTHER

@@ -12,13 +12,13 @@ from mmengine.model import BaseModel
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
-from ptnt_mm.export.complexity import build_by_name, measure_complexity, use_published_attention
+from ptnt_mm.complexity import build_by_name, measure_complexity
 from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.utils.errors import UserError
 
 pytestmark = pytest.mark.slow
 
-TOOL = Path(__file__).parents[2] / 'tools' / 'complexity.py'
+TOOL = Path(__file__).parents[1] / 'tools' / 'complexity.py'
 
 ARCH = dict(
     depths=(1, 3, 1, 2),
@@ -42,9 +42,10 @@ def stage_numbers(i: int) -> tuple[int, int, int, int]:
     return prod(GRIDS[i]), pooled, ARCH['outer_dims'][i], ARCH['inner_dims'][i]
 
 
-@pytest.fixture(scope='module')
-def counted():
-    model = PyramidTNTClassifier(ARCH, num_classes=CLASSES, attention='eager')
+@pytest.fixture(scope='module', params=['eager', 'fused'])
+def counted(request):
+    """The fused form costs as much: what it adds to queries and keys is not counted."""
+    model = PyramidTNTClassifier(ARCH, num_classes=CLASSES, attention=request.param)
     return measure_complexity(model, SHAPE)
 
 
@@ -113,7 +114,7 @@ def test_parts_add_up_to_the_whole_model(counted):
 
 
 def test_output_norms_are_a_part():
-    model = PyramidTNT(ARCH, out_indices=(0,), out_norms=True, attention='eager')
+    model = PyramidTNT(ARCH, out_indices=(0,), out_norms=True)
     n, _, width, _ = stage_numbers(0)
     assert part(measure_complexity(model, SHAPE), 'output norms').multiply_adds == 5 * n * width
 
@@ -154,7 +155,7 @@ def test_what_retinanet_costs():
     # coarsest levels: what 256x256 costs gives the 225.7 G of docs/complexity.md at 800x1280.
     scale = (800 * 1280) / (256 * 256)
     assert total.without_attention_products * scale == pytest.approx(225.7e9, rel=5e-3)
-    # Blocks * sentences * pooled sentences * 2 * width; fused attention would not come as matmul.
+    # Blocks * sentences * pooled sentences * 2 * width.
     outer = 2 * 1024 * 64 * 256 + 8 * 256 * 64 * 512 + 4 * 64 * 64 * 1024 + 2 * 16 * 16 * 1024
     assert total.operations['matmul'] == outer
     assert {'stem', 'neck', 'bbox_head'} <= {part.name for part in found.parts}
@@ -180,21 +181,6 @@ def test_a_head_that_only_training_uses():
     auxiliary = part(found, 'auxiliary_head')
     assert auxiliary.parameters == 9 * 320 * 256 + 2 * 256 + 256 * 150 + 150
     assert auxiliary.multiply_adds == 0 < part(found, 'decode_head').multiply_adds
-
-
-def test_attention_is_counted_as_published_at_any_depth_of_a_config():
-    inside = dict(type='ptnt_mm.models.PyramidTNT', attention='fused')
-    settings = dict(type='Teacher', models=[inside, dict(backbone=dict(type=PyramidTNT))])
-    use_published_attention(settings)
-    assert inside['attention'] == 'eager'
-    assert settings['models'][1]['backbone']['attention'] == 'eager'
-    assert 'attention' not in settings
-
-
-def test_fused_outer_attention_is_refused():
-    model = PyramidTNT(ARCH, attention='fused')
-    with pytest.raises(ValueError, match="build the model with attention='eager'"):
-        measure_complexity(model, SHAPE)
 
 
 class Fused(nn.Module):
@@ -293,7 +279,7 @@ def test_tool_prints_json_and_replaces_a_file_only_on_request(tmp_path, capsys):
 
 def test_json_has_standard_output_to_itself(monkeypatch, capsys):
     """mmpretrain logs to it while it builds some models."""
-    built = 'ptnt_mm.export.complexity.build_by_name'
+    built = 'ptnt_mm.complexity.build_by_name'
     monkeypatch.setattr(built, lambda name: print('to_onehot is set') or Bare())
     assert run('bare', '--shape', 8, 8, '--format', 'json') == 0
     printed = capsys.readouterr()

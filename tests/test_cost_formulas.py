@@ -3,15 +3,14 @@
 from math import prod
 
 import pytest
+from cost_formulas import peg, separable_peg, tnt_block, transformer_block
 from torch import nn
 
-from ptnt_mm.export.complexity import measure_complexity
+from ptnt_mm.complexity import measure_complexity
 from ptnt_mm.models import TNT
 from ptnt_mm.models.archs import PLAIN_PATCH
 from ptnt_mm.models.layers.peg import PEG
 from ptnt_mm.models.layers.shapes import reduced
-
-from .cost_formulas import peg, separable_peg, tnt_block, transformer_block
 
 DIM, WORD_DIM, WORDS = 32, 8, 16
 ARCH = dict(
@@ -37,7 +36,7 @@ def weights(module: nn.Module) -> int:
 
 def test_a_block_of_tnt_costs_what_the_paper_writes():
     """Except for the class token: it is one more sentence, but has no words."""
-    model = TNT(ARCH, pretrain_img_size=64, attention='eager')
+    model = TNT(ARCH, pretrain_img_size=64)
     found = measure_complexity(model, (64, 96))
     n = 4 * 6
     paper = tnt_block(n, WORDS, WORD_DIM, DIM)
@@ -49,7 +48,7 @@ def test_a_block_of_tnt_costs_what_the_paper_writes():
 
 
 def test_a_plain_block_is_the_outer_part():
-    model = TNT(ARCH, pretrain_img_size=64, attention='eager')
+    model = TNT(ARCH, pretrain_img_size=64)
     n = 4 * 6 + 1
     assert (
         products(measure_complexity(model, (64, 96)), 'outer')
