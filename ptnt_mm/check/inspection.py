@@ -47,6 +47,9 @@ from ptnt_mm.utils.progress import waiting
 # Receives a subject with its findings as soon as they are available.
 Tell = Callable[[str, list[Finding]], None]
 
+NOT_COMPLETED = 'this check could not be completed'
+"""The start of the message about an exception in a check."""
+
 _MILDER = {Severity.ERROR: Severity.WARNING}
 
 
@@ -140,7 +143,7 @@ class Inspection:
             except UserError as err:
                 found.append(error('config', str(err)))
             except Exception as err:  # a config and an annotation file may contain anything
-                what = f'this check could not be completed: {type(err).__name__}: {err}'
+                what = f'{NOT_COMPLETED}: {type(err).__name__}: {err}'
                 found.append(self.report_failure('config', what))
         self.findings += found
         if found:

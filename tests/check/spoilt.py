@@ -12,7 +12,7 @@ import numpy as np
 from mmengine.config import Config
 from PIL import Image
 
-from ptnt_mm.check.inspection import Inspection
+from ptnt_mm.check.inspection import NOT_COMPLETED, Inspection
 from ptnt_mm.engine.config import apply_options, read_config
 from ptnt_mm.utils.findings import Finding, Severity
 
@@ -131,7 +131,7 @@ def assert_named(findings: list[Finding], words: str, severity: Severity) -> Non
     said = '\n'.join(f'{finding}\n{finding.advice}' for finding in found)
     assert all(part in said for part in words.split(' … ')), said
     assert severity in [finding.severity for finding in found]
-    assert 'could not be checked' not in said
+    assert NOT_COMPLETED not in said
 
 
 Plant = Callable[[Demo], object]
