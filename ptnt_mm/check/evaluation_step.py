@@ -11,9 +11,9 @@ from mmengine.config import Config, ConfigDict
 from mmengine.registry import MODELS
 from torch import Tensor, nn
 
-from ptnt_mm.check.data_sets import Data
+from ptnt_mm.check.data_sets import Data, evenly_spread
 from ptnt_mm.check.failed_steps import StepError, at, describe, failing_class
-from ptnt_mm.check.few_images import collate_of, few_images, shrunk, take
+from ptnt_mm.check.few_images import collate_of, few_images, shrunk
 from ptnt_mm.check.one_image_metrics import left_out, measure_one_image
 from ptnt_mm.check.trial import sides, undisturbed
 from ptnt_mm.engine.constructors import arguments, classes_named
@@ -99,8 +99,9 @@ class Evaluation:
 
     def _chosen(self, data_set: Any) -> list[dict]:
         if self.with_tta or self.config[f'{self.split}_dataloader'].get('batch_size', 1) == 1:
-            return take(data_set, 1)
-        first, *others = take(data_set, len(data_set))
+            return [data_set[0]]
+        # A data set that was not read before, such as CIFAR10, has all of its images here.
+        first, *others = (data_set[i] for i in evenly_spread(range(len(data_set))))
         unlike = [other for other in others if _size(other) != _size(first)]
         return [first, *(unlike or others)[:1]]
 

@@ -119,6 +119,20 @@ def test_a_model_that_finds_nothing_is_measured(demo: Demo, monkeypatch: pytest.
     assert found.where == 'val_evaluator' and 'mAP_90' in found.what
 
 
+def test_a_data_set_of_many_images_is_not_loaded_as_a_whole(demo: Demo):
+    """Those that the check cannot read, such as CIFAR10, have all of their images."""
+    demo.options['val_dataloader.batch_size'] = 4
+    loaded = []
+
+    class Images(list):
+        def __getitem__(self, i: int) -> dict:
+            loaded.append(i)
+            return dict(inputs=torch.zeros(3, 32, 32 + i % 2))
+
+    chosen = Evaluation(demo.config(), 'val', torch.nn.Identity(), ())._chosen(Images([0] * 5000))
+    assert len(chosen) == 2 and loaded == [0, 1250, 2500, 3750]
+
+
 def test_evaluation_is_tried_before_testing(demo: Demo):
     check_before_testing(demo.config())
     check_before_testing(demo.config(), tta=True)
