@@ -94,9 +94,7 @@ def augments(setting: Setting) -> str | bool:
     if not isinstance(step, Mapping) or step.get('test_mode'):
         return False
     kind = kind_of(step)
-    # mmpretrain's flips with probability 0.5 by default, mmdet's never.
-    never = step.get('prob', 1.0) in (0, 0.0, None) or (kind == 'RandomFlip' and 'prob' not in step)
-    return not never and (kind.startswith('Random') or kind in _AUGMENTING) and kind
+    return bool(step.get('prob', 1.0)) and (kind.startswith('Random') or kind in _AUGMENTING) and kind
 
 
 def windows_lack(setting: Setting) -> str | bool:
