@@ -81,11 +81,17 @@ def _classes(
             f'({first_few(map(shown_value, colours))}), and no table gives their classes: write '
             'class_dict.csv there, with the columns name,r,g,b'
         )
-    if table.colours and (colours or not values <= table.names.keys() | {IGNORED}):
+    are_indices = values <= table.names.keys() | {IGNORED}
+    if table.colours and (colours or values <= table.colours.keys() or not are_indices):
         names = list(dict.fromkeys(table.colours.values()))
         return names, {value: names.index(name) for value, name in table.colours.items()}
     if values <= {0, 255}:
-        return ['background', 'object'], {0: 0, 255: 1}
+        names = list(table.names.values())
+        if len(names) == 1:
+            names = ['background', *names]
+        elif len(names) != 2:
+            names = ['background', 'object']
+        return names, {0: 0, 255: 1}
     if table.names:
         last = max(table.names)
         names = [table.names.get(i, f'class {i}') for i in range(last + 1)]
