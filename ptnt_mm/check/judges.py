@@ -94,7 +94,8 @@ def augments(setting: Setting) -> str | bool:
     if not isinstance(step, Mapping) or step.get('test_mode'):
         return False
     kind = kind_of(step)
-    return bool(step.get('prob', 1.0)) and (kind.startswith('Random') or kind in _AUGMENTING) and kind
+    is_random = kind.startswith('Random') or kind in _AUGMENTING
+    return bool(step.get('prob', 1.0)) and is_random and kind
 
 
 def windows_lack(setting: Setting) -> str | bool:
