@@ -1,12 +1,12 @@
 """An evaluation of one image before ``ptnt test`` begins with all of them."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 
 from mmengine.config import Config
 
 from ptnt_mm.check.class_names import names_for_heads
 from ptnt_mm.check.evaluation_step import Evaluation, why_not_evaluated, with_tta_pipeline
+from ptnt_mm.check.failed_steps import describe_bug
 from ptnt_mm.check.few_images import were_read
 from ptnt_mm.check.heads import check_classes_of_heads
 from ptnt_mm.check.reading import read_data
@@ -17,8 +17,8 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, Severity, lines, of_kind
 
 
-def check_before_testing(config: Config, tta: bool = False) -> None:
-    """Evaluate one image of the test split, with random weights.
+def check_before_testing(config: Config, tta: bool = False) -> list[str]:
+    """Evaluate one image of the test split, with random weights; return the warnings.
 
     Parts that cannot be tried this way are left to the test itself.
 
@@ -29,13 +29,14 @@ def check_before_testing(config: Config, tta: bool = False) -> None:
     Raises:
         UserError: if the evaluation fails; the message has the wrong setting.
     """
-    found: list[Finding] = []
-    # A bug in a check must not stop a test.
-    with suppress(Exception):
+    try:
         found = list(_evaluate(config, tta))
+    except Exception as error:  # a bug in a check must not stop a test
+        return [f'the check of the evaluation: {describe_bug(error)}']
     if errors := of_kind(found, Severity.ERROR):
         listed = '\n'.join(lines(errors))
         raise UserError(f'{config.filename or "the config"} cannot be evaluated:\n{listed}')
+    return []
 
 
 def _evaluate(config: Config, tta: bool) -> Iterator[Finding]:

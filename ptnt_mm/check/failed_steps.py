@@ -14,6 +14,9 @@ from torch import nn
 from ptnt_mm.engine.build_errors import explain_build_error
 from ptnt_mm.engine.settings import kind_of, within
 
+NOT_COMPLETED = 'this check could not be completed'
+"""The start of the message about an exception in a check itself."""
+
 _CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
 
 
@@ -53,6 +56,11 @@ def describe(failed: StepError, config: Config) -> tuple[str, str]:
     by = f'{culprit} fails: ' if culprit else 'fails: '
     kind = '' if isinstance(error, AssertionError | ValueError) else f'{type(error).__name__}: '
     return where, f'{by}{kind}{reason}'
+
+
+def describe_bug(error: Exception) -> str:
+    """An exception in a check itself, in one line."""
+    return f'{NOT_COMPLETED}: {type(error).__name__}: {error}'
 
 
 def failing_class(error: BaseException) -> str | None:

@@ -16,6 +16,7 @@ from ptnt_mm.check.boxes import check_boxes
 from ptnt_mm.check.class_names import check_class_names, names_for_heads
 from ptnt_mm.check.data_sets import Data, check_files
 from ptnt_mm.check.evaluation_step import Evaluation, why_not_evaluated, with_tta_pipeline
+from ptnt_mm.check.failed_steps import describe_bug
 from ptnt_mm.check.few_images import were_read
 from ptnt_mm.check.filtered_objects import check_filtering
 from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads, check_neck
@@ -46,9 +47,6 @@ from ptnt_mm.utils.progress import waiting
 
 # Receives a subject with its findings as soon as they are available.
 Tell = Callable[[str, list[Finding]], None]
-
-NOT_COMPLETED = 'this check could not be completed'
-"""The start of the message about an exception in a check."""
 
 _MILDER = {Severity.ERROR: Severity.WARNING}
 
@@ -143,8 +141,7 @@ class Inspection:
             except UserError as err:
                 found.append(error('config', str(err)))
             except Exception as err:  # a config and an annotation file may contain anything
-                what = f'{NOT_COMPLETED}: {type(err).__name__}: {err}'
-                found.append(self.report_failure('config', what))
+                found.append(self.report_failure('config', describe_bug(err)))
         self.findings += found
         if found:
             self.tell(subject, found)

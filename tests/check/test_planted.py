@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.check.inspection import NOT_COMPLETED
+from ptnt_mm.check.failed_steps import NOT_COMPLETED
 
 from . import (
     planted_boxes,

@@ -11,7 +11,7 @@ from mmengine.structures import BaseDataElement, InstanceData, PixelData
 
 from ptnt_mm.check.before_testing import check_before_testing
 from ptnt_mm.check.evaluation_step import Evaluation
-from ptnt_mm.check.failed_steps import StepError, describe
+from ptnt_mm.check.failed_steps import NOT_COMPLETED, StepError, describe
 from ptnt_mm.check.few_images import shrunk
 from ptnt_mm.check.reading import read_data
 from ptnt_mm.check.training_step import train_once
@@ -134,8 +134,8 @@ def test_a_data_set_of_many_images_is_not_loaded_as_a_whole(demo: Demo):
 
 
 def test_evaluation_is_tried_before_testing(demo: Demo):
-    check_before_testing(demo.config())
-    check_before_testing(demo.config(), tta=True)
+    assert check_before_testing(demo.config()) == []
+    assert check_before_testing(demo.config(), tta=True) == []
     demo.options['test_evaluator.metric_items'] = ['mAP_90']
     with pytest.raises(UserError, match='mAP_90'):
         check_before_testing(demo.config())
@@ -150,4 +150,5 @@ def test_evaluation_is_tried_before_testing(demo: Demo):
 
 def test_a_bug_in_the_check_does_not_stop_a_test(demo: Demo, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr('ptnt_mm.check.before_testing.read_data', lambda *_: 1 / 0)
-    check_before_testing(demo.config())
+    (line,) = check_before_testing(demo.config())
+    assert NOT_COMPLETED in line and 'ZeroDivisionError' in line
