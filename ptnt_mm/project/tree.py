@@ -38,6 +38,7 @@ class Tree:
         self.files = sorted(self._walk())
         if not self.files:
             raise UserError(f'{root} is empty: expected images and labels')
+        self._containing: dict[tuple, list[Path]] = {}
 
     @cached_property
     def images(self) -> list[Path]:
@@ -61,6 +62,27 @@ class Tree:
     def with_suffix(self, *suffixes: str) -> list[Path]:
         """The files with one of these suffixes, in lower case."""
         return [file for file in self.files if file.suffix.lower() in suffixes]
+
+    def containing(self, suffix: str, *patterns: bytes, without: bytes = b'$^') -> list[Path]:
+        """The files with a suffix and a certain content; those that cannot be read are left out.
+
+        Args:
+            suffix: In lower case, such as '.json'.
+            patterns: Regular expressions that must all match somewhere.
+            without: A regular expression that must not match; by default one that never does.
+        """
+        key = suffix, patterns, without
+        if key not in self._containing:
+            self._containing[key] = []
+            for file in self.with_suffix(suffix):
+                try:
+                    content = file.read_bytes()
+                except OSError:
+                    continue
+                is_found = all(re.search(pattern, content) for pattern in patterns)
+                if is_found and not re.search(without, content):
+                    self._containing[key].append(file)
+        return self._containing[key]
 
     def cut_off(self) -> list[Path]:
         """The JSON and XML files whose end is missing."""

@@ -10,16 +10,15 @@ from ptnt_mm.project.labels import LabelledImage, LabelledObject, Labels
 from ptnt_mm.project.segmentations import box_of, checked
 from ptnt_mm.project.tree import Tree, split_in
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import first_few
 
 _KEYS = (b'"images"', b'"annotations"', b'"categories"')
 _PANOPTIC = b'"segments_info"'
 
 
 def _find(tree: Tree) -> str:
-    files = _files(tree)
-    listed = ', '.join(str(tree.relative(file)) for file in files[:3])
-    more = f' and {len(files) - 3} more' if len(files) > 3 else ''
-    return f'{listed}{more} with "images", "annotations" and "categories"' if files else ''
+    files = first_few((str(tree.relative(file)) for file in _files(tree)), 3)
+    return f'{files} with "images", "annotations" and "categories"' if files else ''
 
 
 def _read(tree: Tree) -> Labels:
@@ -41,17 +40,9 @@ def _read(tree: Tree) -> Labels:
 
 def _files(tree: Tree) -> list[Path]:
     """The files of objects; if some are named instances, as in COCO, others are ignored."""
-    files = [file for file in tree.with_suffix('.json') if _is_coco(file)]
+    files = tree.containing('.json', *_KEYS, without=_PANOPTIC)
     instances = [file for file in files if 'instances' in file.name]
     return instances or files
-
-
-def _is_coco(file: Path) -> bool:
-    try:
-        content = file.read_bytes()
-    except OSError:
-        return False
-    return all(key in content for key in _KEYS) and _PANOPTIC not in content
 
 
 def _add(collector: Collector, file: Path, images: list, annotations: list, categories: list):

@@ -20,14 +20,14 @@ from ptnt_mm.project.labels import LabelledObject, Labels, box_around, box_betwe
 from ptnt_mm.project.segmentations import from_pixels
 from ptnt_mm.project.tree import Tree, split_named
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import first_few
 
 _SIDES = 36  # sides of the polygon for an ellipse
 
 
 def _find(tree: Tree) -> str:
-    files = _files(tree)
-    listed = ', '.join(str(tree.relative(file)) for file in files[:3])
-    return f'{listed} with <annotations>' if files else ''
+    files = first_few((str(tree.relative(file)) for file in _files(tree)), 3)
+    return f'{files} with <annotations>' if files else ''
 
 
 def _read(tree: Tree) -> Labels:
@@ -51,15 +51,7 @@ def _read(tree: Tree) -> Labels:
 
 
 def _files(tree: Tree) -> list[Path]:
-    files = []
-    for file in tree.with_suffix('.xml'):
-        try:
-            with file.open('rb') as stream:
-                if b'<annotations>' in stream.read(4096):
-                    files.append(file)
-        except OSError:
-            continue
-    return files
+    return tree.containing('.xml', b'<annotations>')
 
 
 def _add(collector: Collector, file: Path, element: Element) -> None:

@@ -59,15 +59,7 @@ def _read(tree: Tree) -> Labels:
 
 
 def _files(tree: Tree) -> list[Path]:
-    files = []
-    for file in tree.with_suffix('.json'):
-        try:
-            content = file.read_bytes()
-        except OSError:
-            continue
-        if b'"shapes"' in content and b'"imagePath"' in content:
-            files.append(file)
-    return files
+    return tree.containing('.json', b'"shapes"', b'"imagePath"')
 
 
 def _objects(
