@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ptnt_mm.engine.work_dir import PROJECT_WORK_DIR
-from ptnt_mm.project.choices import Recipe
 from ptnt_mm.project.code import comment, comment_line, literal
 from ptnt_mm.project.facts import Facts
 from ptnt_mm.project.model_settings import model_lines
+from ptnt_mm.project.recipe import Recipe
 
 LABELS = 'labels'
 """The folder of the labels in a project."""
