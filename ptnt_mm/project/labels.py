@@ -77,7 +77,6 @@ class Labels:
         problems: Omissions and changes.
         notes: Other remarks, a line each.
         aside: Image files that are not training images, such as masks.
-        groups: Names of groups of classes.
         mask_indices: The index of the class of each value in a mask, read by
             ``formats.mask_values.read_values``. Other values are ignored.
     """
@@ -87,7 +86,6 @@ class Labels:
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     aside: set[Path] = field(default_factory=set)
-    groups: set[str] = field(default_factory=set)
     mask_indices: dict[int, int] = field(default_factory=dict)
 
     def report(self, file: Path, kind: str, detail: str = '') -> None:

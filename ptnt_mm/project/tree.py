@@ -2,8 +2,8 @@
 
 import os
 import re
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
@@ -47,17 +47,11 @@ class Tree:
 
     @cached_property
     def _by_name(self) -> dict[str, list[Path]]:
-        named = defaultdict(list)
-        for image in self.images:
-            named[image.name.casefold()].append(image)
-        return named
+        return _grouped(self.images, lambda image: image.name)
 
     @cached_property
     def _by_stem(self) -> dict[str, list[Path]]:
-        named = defaultdict(list)
-        for image in self.images:
-            named[image.stem.casefold()].append(image)
-        return named
+        return _grouped(self.images, lambda image: image.stem)
 
     def with_suffix(self, *suffixes: str) -> list[Path]:
         """The files with one of these suffixes, in lower case."""
@@ -165,10 +159,8 @@ class Tree:
 
     def overview(self) -> str:
         """Numbers of files by suffix: '364 .jpg, 364 .xml and 4 .txt'."""
-        counts: dict[str, int] = defaultdict(int)
-        for file in self.files:
-            counts[file.suffix.lower() or 'without suffix'] += 1
-        ranked = sorted(counts.items(), key=lambda pair: -pair[1])
+        counts = Counter(file.suffix.lower() or 'without suffix' for file in self.files)
+        ranked = counts.most_common()
         listed = [f'{count:,} {suffix}' for suffix, count in ranked[:6]]
         more = [f'{len(ranked) - 6} other kinds'] if len(ranked) > 6 else []
         return ', '.join(listed + more)
@@ -184,6 +176,14 @@ class Tree:
             seen.add(real)
             names[:] = [name for name in names if not name.startswith(('.', '__MACOSX'))]
             yield from (Path(folder, name) for name in files if not name.startswith('.'))
+
+
+def _grouped(files: Iterable[Path], name: Callable[[Path], str]) -> dict[str, list[Path]]:
+    """The files by a name, whatever its case."""
+    groups = defaultdict(list)
+    for file in files:
+        groups[name(file).casefold()].append(file)
+    return groups
 
 
 def _end(file: Path) -> bytes:

@@ -15,16 +15,13 @@ LABELS = 'labels'
 CLASSES = f'{LABELS}/classes.py'
 """The class names that are too long for the config, which inherits this file."""
 
-_HOSTS = dict(detection='mmdet', instance='mmdet', semantic='mmseg', classification='mmpretrain')
+HOST_OF = dict(detection='mmdet', instance='mmdet', semantic='mmseg', classification='mmpretrain')
+"""The host library for each task."""
+
 _MOST_CHARACTERS = 300  # of class names in the config
 _FIGURES = ('size', 'crop', 'batch_size', 'epochs', 'lr', 'norm')
 _LOADED = dict(detection=2, instance=2, semantic=2, classification=1)
 """The loading steps of a training pipeline; augmentation follows."""
-
-
-def host_of(task: str) -> str:
-    """The host library for a task."""
-    return _HOSTS[task]
 
 
 def bases(facts: Facts, recipe: Recipe) -> list[str]:
@@ -33,7 +30,7 @@ def bases(facts: Facts, recipe: Recipe) -> list[str]:
         f'_base_/models/{recipe["model"].value}.py',
         f'_base_/datasets/new_{facts.task}.py',
         '_base_/schedules/new.py',
-        f'_base_/new_runtime_{host_of(facts.task)}.py',
+        f'_base_/new_runtime_{HOST_OF[facts.task]}.py',
     ]
 
 

@@ -5,7 +5,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ptnt_mm.data.coco_file import read_json
-from ptnt_mm.project.formats.format import UNKNOWN_CLASS, UNREADABLE, Collector, Format, number
+from ptnt_mm.project.formats.format import (
+    UNKNOWN_CLASS,
+    UNREADABLE,
+    Collector,
+    Format,
+    number,
+    whole_number,
+)
 from ptnt_mm.project.labels import LabelledImage, LabelledObject, Labels
 from ptnt_mm.project.segmentations import box_of, checked
 from ptnt_mm.project.tree import Tree, split_in
@@ -23,6 +30,7 @@ def _find(tree: Tree) -> str:
 
 def _read(tree: Tree) -> Labels:
     collector = Collector(tree)
+    groups: set[str] = set()
     for file in _files(tree):
         try:
             content = read_json(file)
@@ -33,8 +41,9 @@ def _read(tree: Tree) -> Labels:
             collector.labels.report(file, UNREADABLE, str(error))
         else:
             _add(collector, file, *lists)
+            groups |= {str(e.get('supercategory')) for e in lists[2] if isinstance(e, dict)}
     labels = collector.finish()
-    _drop_group(labels)
+    _drop_groups(labels, groups)
     return labels
 
 
@@ -54,9 +63,6 @@ def _add(collector: Collector, file: Path, images: list, annotations: list, cate
             names[_key(category.get('id'))] = labels.add_class(str(category['name']))
         else:
             labels.report(file, 'categories without a name', str(category)[:80])
-    labels.groups |= {
-        str(category.get('supercategory')) for category in categories if isinstance(category, dict)
-    }
     split = split_in(file.stem) or tree.split_of(file)
     known: dict[str, LabelledImage | None] = {}
     for entry in images:
@@ -68,7 +74,7 @@ def _add(collector: Collector, file: Path, images: list, annotations: list, cate
         if key in known:
             labels.report(file, 'ids of several images', f'{entry.get("id")}: {name}')
             continue
-        stated = tuple(int(_positive(entry.get(side))) for side in ('width', 'height'))
+        stated = tuple(whole_number(entry.get(side)) for side in ('width', 'height'))
         path = tree.find_image(name, file.parent, split)
         known[key] = collector.image(file, path, split, stated, name)
     entries: dict[str, list[dict]] = {}
@@ -105,10 +111,10 @@ def _objects(
         yield LabelledObject(label, box, mask, bool(entry.get('iscrowd') or entry.get('ignore')))
 
 
-def _drop_group(labels: Labels) -> None:
+def _drop_groups(labels: Labels, groups: set[str]) -> None:
     """Drop Roboflow's first category, which is the name of the project and has no objects."""
     counts = Counter(item.label for image in labels.images for item in image.objects)
-    for name in [name for name in labels.classes if name in labels.groups and not counts[name]]:
+    for name in [name for name in labels.classes if name in groups and not counts[name]]:
         if len(labels.classes) > 1:
             labels.classes.remove(name)
             labels.notes.append(f'{name} is a group of categories without objects: no class')
@@ -117,11 +123,6 @@ def _drop_group(labels: Labels) -> None:
 def _key(value: object) -> str:
     """An id, which tables may have converted to 1.0 or '1'."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _positive(value: object) -> float:
-    length = number(value)
-    return length if 0 < length < 2**31 else 0
 
 
 FORMAT = Format(

@@ -193,9 +193,9 @@ def number(text: object) -> float:
 
 
 def whole_number(text: object) -> int:
-    """Parse an integer of a label file; 0 if invalid."""
+    """Parse an integer of a label file; 0 if it is invalid or negative."""
     value = number(text)
-    return int(value) if abs(value) < 2**31 else 0
+    return int(value) if 0 <= value < 2**31 else 0
 
 
 def _why_other(path: Path, stated: tuple[int, int], size: tuple[int, int]) -> str:
