@@ -140,4 +140,5 @@ def fitted(item: LabelledObject, size: tuple[int, int]) -> tuple[LabelledObject 
         return None, 'boxes of less than a pixel'
     outside = max(left - x, top - y, x + width - right, y + height - bottom)
     box = box_between(left, top, right, bottom)
-    return replace(item, box=box), 'boxes cut off at the border of the image' * (outside > 1)
+    fault = 'boxes cut off at the border of the image' if outside > 1 else ''
+    return replace(item, box=box), fault

@@ -109,7 +109,7 @@ def _steps(facts: Facts, augmentation: str) -> Iterator[str]:
         yield "dict(type='RandomResize', scale=size, ratio_range=(0.75, 1.33), keep_ratio=True)"
     if facts.task == 'semantic':
         yield "dict(type='RandomCrop', crop_size=crop, cat_max_ratio=0.75)"
-    colours = ", dict(type='PhotoMetricDistortion')" * (augmentation == 'strong')
+    colours = ", dict(type='PhotoMetricDistortion')" if augmentation == 'strong' else ''
     yield f"dict(type='RandomFlip', prob=0.5){colours}"
 
 

@@ -201,8 +201,9 @@ def whole_number(text: object) -> int:
 def _why_other(path: Path, stated: tuple[int, int], size: tuple[int, int]) -> str:
     text = f'they are for {stated[0]} x {stated[1]} pixels, {path.name} has {size[0]} x {size[1]}'
     with Image.open(path, formats=DECODERS) as stored:
-        turned = stored.size == stated
-    return text + ', turned as its EXIF entry says: save it upright' * turned
+        if stored.size == stated:
+            text += ', turned as its EXIF entry says: save it upright'
+    return text
 
 
 def _numbers(box: tuple[float, ...]) -> str:
