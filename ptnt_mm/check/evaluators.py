@@ -11,7 +11,7 @@ from ptnt_mm.check.image_labels import number_of_classes
 from ptnt_mm.check.mask_lists import has_masks
 from ptnt_mm.engine.data_files import DataSet, data_sets, evaluators
 from ptnt_mm.engine.settings import kind_of
-from ptnt_mm.utils.findings import Finding, error, ok, report_wrong, warning
+from ptnt_mm.utils.findings import Finding, Severity, error, ok, report_wrong, warning
 from ptnt_mm.utils.text import first_few, unknown_name
 
 _METRICS = ('mIoU', 'mDice', 'mFscore')  # the metrics of mmseg's IoUMetric
@@ -101,7 +101,7 @@ def _for_pycocotools(data: DetectionData) -> Iterator[Finding]:
     entries = data.file.annotations
     without = [f'id {entry["id"]}' for entry in entries if 'iscrowd' not in entry]
     what, advice = 'annotations without iscrowd', 'evaluation breaks off: write "iscrowd": 0'
-    yield from report_wrong(error, data.name, without, len(entries), what, advice)
+    yield from report_wrong(Severity.ERROR, data.name, without, len(entries), what, advice)
     if any(entry['id'] == 0 for entry in entries):
         what = 'one annotation has the id 0, which pycocotools takes for "not found"'
         advice = 'its object never counts as found: number annotations from 1'

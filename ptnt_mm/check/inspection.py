@@ -24,20 +24,16 @@ from ptnt_mm.check.images import check_images_are_there, check_images_open
 from ptnt_mm.check.mask_values import check_masks
 from ptnt_mm.check.misspelt_settings import check_parameter_names, check_spelling
 from ptnt_mm.check.monitored import check_monitored
+from ptnt_mm.check.normalisation import check_normalisation
 from ptnt_mm.check.object_masks import check_object_masks
 from ptnt_mm.check.reading import check_what_was_read, read_data
-from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_lengths, check_schedule
 from ptnt_mm.check.rule_table import KEYS, RULES
 from ptnt_mm.check.rules import check_rules
+from ptnt_mm.check.schedule import check_batch, check_learning_rate, check_lengths
 from ptnt_mm.check.strides import check_strides
 from ptnt_mm.check.training_step import check_training_step
 from ptnt_mm.check.trial import made_for_trial, why_not_quick
-from ptnt_mm.check.weights import (
-    check_normalisation,
-    check_statistics,
-    check_weights_are_there,
-    check_weights_fit,
-)
+from ptnt_mm.check.weights import check_statistics, check_weights_are_there, check_weights_fit
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.hosts import HOSTS, import_host, scope_of
 from ptnt_mm.engine.settings import kind_of
@@ -166,7 +162,6 @@ class Inspection:
         self.run(
             'settings',
             check_spelling(self.config),
-            check_schedule(self.config),
             check_rules(self.config, RULES, KEYS),
         )
         self.run('model', self._build_model())

@@ -11,7 +11,7 @@ from mmengine.fileio import list_dir_or_file
 from ptnt_mm.check.data_sets import Data, is_measured
 from ptnt_mm.check.image_lists import check_list, why_empty
 from ptnt_mm.engine.settings import kind_of
-from ptnt_mm.utils.findings import Finding, error, ok, report_wrong, warning
+from ptnt_mm.utils.findings import Finding, Severity, error, ok, report_wrong
 from ptnt_mm.utils.many_files import Folders
 from ptnt_mm.utils.text import first_few
 
@@ -84,7 +84,7 @@ def check_pairs(data: list[Data]) -> Iterator[Finding]:
                 advice = _suffix(dataset, folders)
             named = map(folders.described, missing)
             yield from report_wrong(
-                error, dataset.name, named, len(masks), 'masks not there', advice
+                Severity.ERROR, dataset.name, named, len(masks), 'masks not there', advice
             )
         else:
             yield ok(dataset.name, f'{len(masks)} masks are there')
@@ -128,7 +128,7 @@ def _without_image(data: Data) -> Iterator[Finding]:
         'and silently leaves such masks out'
     )
     what = 'masks without image'
-    yield from report_wrong(warning, data.name, spare, len(listed), what, advice)
+    yield from report_wrong(Severity.WARNING, data.name, spare, len(listed), what, advice)
 
 
 def _endings(folder: str | Path) -> str:

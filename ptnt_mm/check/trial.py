@@ -18,9 +18,9 @@ from torch import nn
 from ptnt_mm.check.few_images import SIDE
 from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.engine.settings import within
+from ptnt_mm.utils.numbers import is_number
 
 _MANY_WEIGHTS = 300_000_000
-_NUMBER = (int, float)
 _REGIONS = 64  # regions for the second stage of a detector
 _MANY = dict(rpn=['max_per_img'], rpn_proposal=['max_per_img'], sampler=['num'])
 
@@ -39,7 +39,7 @@ def made_for_trial(config: Config) -> Config:
     changed = copy.copy(config)
     changed.model = copy.deepcopy(config.model)
     for path, settings in within(changed.model, 'model'):
-        if path.startswith('model.test_cfg') and isinstance(settings.get('score_thr'), _NUMBER):
+        if path.startswith('model.test_cfg') and is_number(settings.get('score_thr')):
             settings['score_thr'] = 0.0
         part = path.rpartition('.')[2]
         for key in _MANY.get(part, ()):

@@ -1,6 +1,6 @@
 """Findings of checks, and how they are printed."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -44,12 +44,9 @@ warning = partial(Finding, Severity.WARNING)
 note = partial(Finding, Severity.NOTE)
 ok = partial(Finding, Severity.OK)
 
-Report = Callable[[str, str, str], Finding]
-"""Creates a finding: :func:`error`, :func:`warning` or :func:`note`."""
-
 
 def report_wrong(
-    report: Report,
+    severity: Severity,
     where: str,
     wrong: Iterable[str],
     total: int,
@@ -58,11 +55,12 @@ def report_wrong(
 ) -> Iterator[Finding]:
     """Count and list faults: '2 of 16 images not there: a.jpg, b.jpg'; no finding without faults.
 
-    Here 16 is ``total``, 'images not there' is ``what``, and the names are ``wrong``. ``report``
-    creates the finding, ``where`` is its subject, such as a split, and ``advice`` what to do.
+    Here 16 is ``total``, 'images not there' is ``what``, and the names are ``wrong``. ``where`` is
+    the subject, such as a split, and ``advice`` what to do.
     """
     if wrong := list(wrong):
-        yield report(where, f'{len(wrong)} of {total} {what}: {first_few(wrong)}', advice)
+        listed = f'{len(wrong)} of {total} {what}: {first_few(wrong)}'
+        yield Finding(severity, where, listed, advice)
 
 
 def of_kind(findings: Iterable[Finding], severity: Severity) -> list[Finding]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ptnt_mm.check.misspelt_settings import check_spelling
-from ptnt_mm.check.weights import check_normalisation
+from ptnt_mm.check.normalisation import check_normalisation
 from ptnt_mm.engine.config import read_config
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, Severity, of_kind

@@ -10,7 +10,8 @@ from torch import nn
 import ptnt_mm
 from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads, check_neck
 from ptnt_mm.check.inspection import check
-from ptnt_mm.check.weights import check_normalisation, check_statistics, check_weights_fit
+from ptnt_mm.check.normalisation import check_normalisation
+from ptnt_mm.check.weights import check_statistics, check_weights_fit
 from ptnt_mm.engine.starting_weights import use_pretrained
 from ptnt_mm.models import TNT, PyramidTNT
 from ptnt_mm.utils.findings import Severity
