@@ -51,8 +51,9 @@ def describe(failed: StepError, config: Config) -> tuple[str, str]:
         where, culprit = _failing_part(error, config) or (where, culprit)
     elif path := _failing_transform(error, failed.where, config):
         where = path
-    reason = explain_build_error(error).strip().splitlines() or ['']
-    reason = reason[0] or _failing_line(error)
+    # Many assertions in the hosts have no message.
+    reason = explain_build_error(error) if str(error).strip() else failing_line(error)
+    reason = reason.strip().splitlines()[0]
     by = f'{culprit} fails: ' if culprit else 'fails: '
     kind = '' if isinstance(error, AssertionError | ValueError) else f'{type(error).__name__}: '
     return where, f'{by}{kind}{reason}'
@@ -73,6 +74,16 @@ def failing_class(error: BaseException) -> str | None:
         if is_part and named and not isinstance(owner, _CONTAINERS):
             found = type(owner).__name__
     return found
+
+
+def failing_line(error: BaseException) -> str:
+    """The line of code that raised an exception; the name of its class if that is unknown."""
+    frames: list[tuple[FrameType, int]] = list(traceback.walk_tb(error.__traceback__))
+    if not frames:
+        return type(error).__name__
+    frame, number = frames[-1]
+    line = linecache.getline(frame.f_code.co_filename, number).strip()
+    return line or type(error).__name__
 
 
 def _failing_part(error: BaseException, config: Config) -> tuple[str, str] | None:
@@ -104,13 +115,3 @@ def _path_of(i: int, kind: str, length: int, where: str, config: Config) -> str 
         if len(pipeline) == length and kind_of(pipeline[i]) == kind:
             return f'{path}.pipeline[{i}]'
     return None
-
-
-def _failing_line(error: BaseException) -> str:
-    """The line of code that raised an exception without a message."""
-    frames: list[tuple[FrameType, int]] = list(traceback.walk_tb(error.__traceback__))
-    if not frames:
-        return type(error).__name__
-    frame, number = frames[-1]
-    line = linecache.getline(frame.f_code.co_filename, number).strip()
-    return line or type(error).__name__

@@ -1,7 +1,7 @@
 """Findings of checks, and how they are printed."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 
@@ -66,6 +66,12 @@ def report_wrong(
 def of_kind(findings: Iterable[Finding], severity: Severity) -> list[Finding]:
     """The findings of one severity."""
     return [finding for finding in findings if finding.severity is severity]
+
+
+def as_warning(finding: Finding) -> Finding:
+    """An error as a warning; other findings are returned as they are."""
+    is_error = finding.severity is Severity.ERROR
+    return replace(finding, severity=Severity.WARNING) if is_error else finding
 
 
 def lines(findings: Iterable[Finding]) -> Iterator[str]:

@@ -35,9 +35,9 @@ class Partial(Inspection):
         elif subject != 'model' or {'heads', 'weights', 'trial'} & {*self.chosen}:
             super().run(subject, *quick)
 
-    def try_out(self):
+    def check_steps(self):
         if 'trial' in self.chosen:
-            super().try_out()
+            super().check_steps()
 
 
 @dataclass
@@ -84,7 +84,7 @@ class Demo:
         """Findings of the quick checks, and of the thorough ones for some subjects."""
         inspection = Partial(self.config(), SPLITS, gpus)
         inspection.chosen = thorough
-        inspection.look_at_all()
+        inspection.check_all()
         return inspection.findings
 
 

@@ -191,10 +191,6 @@ ERRORS = {
         settings({HEAD: 80}),
         'bbox_head.num_classes: is 80, the data has 4 classes',
     ),
-    'neck of another backbone': (
-        settings({'model.backbone.arch': 'small'}),
-        'neck.in_channels: is [80, 160, 320, 320]',
-    ),
     # Filtering
     'all images too small': (
         settings({TRAIN_SET + 'filter_cfg.min_size': 1000}),

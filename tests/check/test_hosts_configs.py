@@ -77,8 +77,8 @@ def _errors(file: Path) -> list[str]:
         return []
     # Building all models takes an hour; docs/check.md has the outcome.
     inspection = WithoutFiles(config, ('train', 'val'))
-    inspection.look_at_settings()
-    inspection.look_at_data()
+    inspection.check_settings()
+    inspection.check_data()
     inspection.run('mean and std', check_normalisation(config))
     return list(map(str, inspection.errors))
 

@@ -11,11 +11,11 @@ from mmengine.structures import BaseDataElement, InstanceData, PixelData
 
 from ptnt_mm.check.before_testing import check_before_testing
 from ptnt_mm.check.evaluation_step import Evaluation
-from ptnt_mm.check.failed_steps import NOT_COMPLETED, StepError, describe
+from ptnt_mm.check.failed_steps import NOT_COMPLETED, StepError, at, describe
 from ptnt_mm.check.few_images import shrunk
 from ptnt_mm.check.reading import read_data
 from ptnt_mm.check.training_step import train_once
-from ptnt_mm.check.trial import made_for_trial
+from ptnt_mm.check.trial import config_for_trial
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
@@ -88,7 +88,7 @@ def test_a_trial_leaves_files_and_random_numbers_alone(
     monkeypatch.setattr('tempfile.tempdir', str(temporary))
     demo.options['val_evaluator.outfile_prefix'] = str(tmp_path / 'out' / 'results')
     config = demo.config()
-    model = build_model(made_for_trial(config))
+    model = build_model(config_for_trial(config))
     data, _ = read_data(config, ('train', 'val'))
     before = sorted(os.walk(tmp_path)), random.random(), np.random.rand(), torch.rand(1)
     random.seed(0), np.random.seed(0), torch.manual_seed(0)
@@ -131,6 +131,13 @@ def test_a_data_set_of_many_images_is_not_loaded_as_a_whole(demo: Demo):
 
     chosen = Evaluation(demo.config(), 'val', torch.nn.Identity(), ())._chosen(Images([0] * 5000))
     assert len(chosen) == 2 and loaded == [0, 1250, 2500, 3750]
+
+
+def test_a_failure_without_a_message_shows_its_line(demo: Demo):
+    with pytest.raises(StepError) as failed, at('val_evaluator'):
+        raise AssertionError  # like many in mmdet
+    where, what = describe(failed.value, demo.config())
+    assert where == 'val_evaluator' and 'like many in mmdet' in what
 
 
 def test_evaluation_is_tried_before_testing(demo: Demo):
