@@ -54,8 +54,7 @@ def test(
     _use_checkpoint(config, checkpoint)
     if tta:
         _require_tta(config)
-    if is_first_process(config):
-        check_before_testing(config, tta)
+    warnings = check_before_testing(config, tta) if is_first_process(config) else []
     if show_dir is not None:
         draw_predictions(config, show_dir.absolute())
     if out is not None:
@@ -63,6 +62,8 @@ def test(
     if tta:
         _use_tta(config)
     runner = build_runner(config)
+    for line in warnings:
+        runner.logger.warning(line)
     with late_building():
         return runner.test()
 

@@ -12,7 +12,8 @@ from mmengine.dist import get_world_size, is_main_process
 from mmengine.runner import Runner
 
 from ptnt_mm.check.inspection import check_before_training
-from ptnt_mm.check.recipe import check_batch, check_learning_rate, say_where_weights_come_from
+from ptnt_mm.check.schedule import check_batch, check_learning_rate
+from ptnt_mm.check.weights import describe_start
 from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.data_files import check_data_files
@@ -136,6 +137,6 @@ def _log_opening(
         is_bad = finding.severity in (Severity.WARNING, Severity.ERROR)
         logger.log(logging.WARNING if is_bad else logging.INFO, str(finding))
     if weights is None:
-        for finding in say_where_weights_come_from(config, None):
+        for finding in describe_start(config, None):
             level = logging.INFO if finding.severity is Severity.OK else logging.WARNING
             logger.log(level, str(finding))

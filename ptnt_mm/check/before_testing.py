@@ -1,24 +1,23 @@
 """An evaluation of one image before ``ptnt test`` begins with all of them."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 
 from mmengine.config import Config
 
 from ptnt_mm.check.class_names import names_for_heads
 from ptnt_mm.check.evaluation_step import Evaluation, why_not_evaluated, with_tta_pipeline
-from ptnt_mm.check.few_images import were_read
+from ptnt_mm.check.failed_steps import describe_bug
 from ptnt_mm.check.heads import check_classes_of_heads
 from ptnt_mm.check.reading import read_data
-from ptnt_mm.check.trial import made_for_trial, why_not_quick
+from ptnt_mm.check.trial import config_for_trial, why_not_tried
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.hosts import HOSTS, import_host, scope_of
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, Severity, lines, of_kind
 
 
-def check_before_testing(config: Config, tta: bool = False) -> None:
-    """Evaluate one image of the test split, with random weights.
+def check_before_testing(config: Config, tta: bool = False) -> list[str]:
+    """Evaluate one image of the test split, with random weights; return the warnings.
 
     Parts that cannot be tried this way are left to the test itself.
 
@@ -29,13 +28,14 @@ def check_before_testing(config: Config, tta: bool = False) -> None:
     Raises:
         UserError: if the evaluation fails; the message has the wrong setting.
     """
-    found: list[Finding] = []
-    # A bug in a check must not stop a test.
-    with suppress(Exception):
+    try:
         found = list(_evaluate(config, tta))
+    except Exception as error:  # a bug in a check must not stop a test
+        return [f'the check of the evaluation: {describe_bug(error)}']
     if errors := of_kind(found, Severity.ERROR):
         listed = '\n'.join(lines(errors))
         raise UserError(f'{config.filename or "the config"} cannot be evaluated:\n{listed}')
+    return []
 
 
 def _evaluate(config: Config, tta: bool) -> Iterator[Finding]:
@@ -43,13 +43,13 @@ def _evaluate(config: Config, tta: bool) -> Iterator[Finding]:
     if scope_of(config) not in HOSTS or why_not_evaluated(config, 'test'):
         return
     data, _ = read_data(config, ('test',))
-    if not were_read(data) or any(dataset.would_fetch() for dataset in data):
+    if why_not_tried(config, 'test', data):
         return
     counts = list(check_classes_of_heads(config, names_for_heads(data)))
     yield from counts
     if of_kind(counts, Severity.ERROR):
         return
-    model = build_model(made_for_trial(config))
-    if not why_not_quick(model):
+    model = build_model(config_for_trial(config))
+    if not why_not_tried(config, 'test', data, model):
         config = with_tta_pipeline(config) if tta else config
         yield from Evaluation(config, 'test', model, data, with_tta=tta).check()

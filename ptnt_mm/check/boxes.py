@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ptnt_mm.check.coco_annotations import DetectionData
-from ptnt_mm.utils.findings import Finding, Report, error, note, ok, report_wrong, warning
+from ptnt_mm.utils.findings import Finding, Severity, error, ok, report_wrong, warning
 
 _ROUNDING = 1.0  # pixels that a box may extend past its image: annotation tools round
 _MANY = 0.1  # share of boxes leaving their images that is too large for slips
@@ -41,7 +41,7 @@ def _other_format(data: DetectionData) -> Iterator[Finding]:
     as_corners = (boxes[:, 2:] > boxes[:, :2]).all() and (boxes[:, 2:] <= sizes + _ROUNDING).all()
     if as_corners and leaving.mean() >= _MANY:
         what = 'boxes not inside their images, and all would be as [x1, y1, x2, y2]'
-        yield from _report_boxes(error, data, leaving, what, _FORMAT)
+        yield from _report_boxes(Severity.ERROR, data, leaving, what, _FORMAT)
 
 
 def _each(data: DetectionData) -> Iterator[Finding]:
@@ -65,23 +65,23 @@ def _each(data: DetectionData) -> Iterator[Finding]:
     other_area &= not data.trains
     sizes_of = 'the precision of small, medium and large objects depends on them'
     rules = (
-        (not_finite, error, 'boxes not finite', 'the loss would be NaN'),
-        (negative, error, 'boxes of negative size', f'{_FORMAT}; {dropped}'),
-        (thin, warning, 'boxes less than 1 pixel wide or high', background),
+        (not_finite, Severity.ERROR, 'boxes not finite', 'the loss would be NaN'),
+        (negative, Severity.ERROR, 'boxes of negative size', f'{_FORMAT}; {dropped}'),
+        (thin, Severity.WARNING, 'boxes less than 1 pixel wide or high', background),
         (
             outside,
-            error,
+            Severity.ERROR,
             'boxes outside of their images',
             f'{dropped}; are these the right images?',
         ),
-        (area <= 0, error, 'areas 0 or less', no_area),
-        (_is_lost(data), error, 'objects', 'mmdet drops them for another reason'),
-        (beyond, warning, 'boxes not wholly inside their images', clipped),
-        (other_area, warning, 'areas that are not those of the boxes in pixels', sizes_of),
+        (area <= 0, Severity.ERROR, 'areas 0 or less', no_area),
+        (_is_lost(data), Severity.ERROR, 'objects', 'mmdet drops them for another reason'),
+        (beyond, Severity.WARNING, 'boxes not wholly inside their images', clipped),
+        (other_area, Severity.WARNING, 'areas that are not those of the boxes in pixels', sizes_of),
     )
     left = np.ones(len(boxes), bool)
-    for holds, report, what, advice in rules:
-        yield from _report_boxes(report, data, left & holds, what, advice)
+    for holds, severity, what, advice in rules:
+        yield from _report_boxes(severity, data, left & holds, what, advice)
         left &= ~holds
 
 
@@ -103,9 +103,9 @@ def _twice(data: DetectionData) -> Iterator[Finding]:
     keys = ((a['image_id'], a['category_id'], *a['bbox']) for a in data.file.annotations)
     first: dict[tuple, int] = {}
     again = np.array([first.setdefault(key, i) < i for i, key in enumerate(keys)])
-    report = warning if again.mean() > _FEW else note
+    severity = Severity.WARNING if again.mean() > _FEW else Severity.NOTE
     advice = 'keep one of each: the model would learn to predict both'
-    yield from _report_boxes(report, data, again, 'objects listed twice', advice)
+    yield from _report_boxes(severity, data, again, 'objects listed twice', advice)
     # In some public data sets, objects have several classes; in most, few do.
     places = ((a['image_id'], *a['bbox']) for a in data.file.annotations)
     seen: dict[tuple, int] = {}
@@ -113,7 +113,7 @@ def _twice(data: DetectionData) -> Iterator[Finding]:
     if other.mean() > _MANY:
         advice = 'keep the right one: the model would learn contradictory classes'
         yield from _report_boxes(
-            warning, data, other, 'boxes listed again as another class', advice
+            Severity.WARNING, data, other, 'boxes listed again as another class', advice
         )
 
 
@@ -132,7 +132,7 @@ def _near_the_corner(data: DetectionData) -> Iterator[Finding]:
 
 
 def _report_boxes(
-    report: Report, data: DetectionData, chosen: np.ndarray, what: str, advice: str
+    severity: Severity, data: DetectionData, chosen: np.ndarray, what: str, advice: str
 ) -> Iterator[Finding]:
     """Report the chosen boxes, (N,), with their ids and images."""
     named = []
@@ -141,4 +141,4 @@ def _report_boxes(
         image = data.file.images[entry['image_id']]
         size = f'{image["width"]}x{image["height"]}'
         named.append(f'id {entry["id"]} {entry["bbox"]} in {image["file_name"]} ({size})')
-    yield from report_wrong(report, data.name, named, len(chosen), what, advice)
+    yield from report_wrong(severity, data.name, named, len(chosen), what, advice)

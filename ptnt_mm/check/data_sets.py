@@ -10,11 +10,17 @@ from typing import Any
 from mmengine.config import Config
 from mmengine.registry import DATASETS, TRANSFORMS, DefaultScope
 
-from ptnt_mm.engine.constructors import arguments
-from ptnt_mm.engine.data_files import DataSet, data_sets, evaluators, expected_files, how_to_get
+from ptnt_mm.engine.constructors import arguments, registered_names
+from ptnt_mm.engine.data_files import (
+    DataSet,
+    class_of,
+    data_sets,
+    evaluators,
+    expected_files,
+    how_to_get,
+)
 from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.engine.settings import kind_of
-from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, ok
 from ptnt_mm.utils.text import suggest, unknown_name
 
@@ -145,10 +151,11 @@ def find_data_sets(
             if key in found:
                 found[key].pipelines.setdefault(split, data_set.pipeline)
                 continue
-            try:
-                cls = _class_of(settings, scope)
-            except UserError as err:
-                findings.append(error(split, str(err)))
+            cls = class_of(settings, scope)
+            if not isinstance(cls, type):
+                known = sorted(registered_names('dataset'))
+                what = unknown_name('type', settings.get('type'), known)
+                findings.append(error(split, what))
                 continue
             stated = data_set.stated_classes
             # The names in the config, or those of its class.
@@ -211,14 +218,3 @@ def as_names(stated: object) -> tuple[str, ...]:
     if isinstance(stated, str):
         return (stated,)
     return tuple(map(str, stated)) if isinstance(stated, (list, tuple)) else ()
-
-
-def _class_of(settings: Mapping, scope: str) -> type:
-    kind = settings.get('type')
-    if isinstance(kind, type):
-        return kind
-    with DATASETS.switch_scope_and_registry(scope) as registry:
-        cls = registry.get(kind) if isinstance(kind, str) else None
-        if cls is None:
-            raise UserError(unknown_name('type', kind, sorted(registry.module_dict)))
-    return cls

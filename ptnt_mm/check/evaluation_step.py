@@ -1,9 +1,8 @@
 """Evaluation of one image: its pipeline, the model with its post-processing, the metrics."""
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -11,9 +10,9 @@ from mmengine.config import Config, ConfigDict
 from mmengine.registry import MODELS
 from torch import Tensor, nn
 
-from ptnt_mm.check.data_sets import Data
-from ptnt_mm.check.failed_steps import StepError, at, describe, failing_class
-from ptnt_mm.check.few_images import collate_of, few_images, shrunk, take
+from ptnt_mm.check.data_sets import Data, evenly_spread
+from ptnt_mm.check.failed_steps import StepError, at, describe, failing_class, failing_line
+from ptnt_mm.check.few_images import collate_of, few_images, shrunk
 from ptnt_mm.check.one_image_metrics import left_out, measure_one_image
 from ptnt_mm.check.trial import sides, undisturbed
 from ptnt_mm.engine.constructors import arguments, classes_named
@@ -23,11 +22,9 @@ from ptnt_mm.engine.settings import kind_of, within
 from ptnt_mm.utils.findings import Finding, error, note, ok
 
 _META_KEYS = ('img_id', 'img_path', 'ori_shape', 'img_shape', 'pad_shape', 'scale_factor', 'flip',
-              'flip_direction', 'instances')  # fmt: skip
-"""Meta keys that models and metrics read; each Pack transform has more by default."""
-
-
-NO_KEYS: Mapping[str, list[str]] = MappingProxyType({})
+              'flip_direction', 'instances', 'seg_map_path', 'reduce_zero_label',
+              'sample_idx')  # fmt: skip
+"""Meta keys that models and metrics read."""
 
 
 @dataclass
@@ -49,38 +46,38 @@ class Evaluation:
     with_tta: bool = False
     metrics: dict[str, Any] | None = None
 
-    @property
-    def scope(self) -> str:
-        """The config's default scope."""
-        return scope_of(self.config)
-
     def check(self) -> Iterator[Finding]:
         """Evaluate; an error contains the wrong setting."""
-        what = 'evaluated with test-time augmentation' if self.with_tta else 'evaluated'
         failed = None
         for side in sides(self.config):
             failed = self._failure(side)
-            if failed is None:
-                break
-            if lacking := self._lacking(side):
-                yield from lacking
-                return
             # Some models accept only the original size.
-            if not failed.where.startswith('model'):
+            if failed is None or not failed.where.startswith('model'):
                 break
         if failed is not None:
+            lacking = list(self._missing_meta_keys(failed))
             advice = 'the first evaluation would stop'
-            yield error(*describe(failed, self.config), advice)
+            yield from lacking or [error(*describe(failed, self.config), advice)]
             return
         if names := left_out(self.config, self.split):
             yield note(self.split, f'{", ".join(names)} was not tried')
             self.metrics = None
+        what = 'evaluated with test-time augmentation' if self.with_tta else 'evaluated'
         named = f': {", ".join(self.metrics)}' if self.metrics else ''
         yield ok(self.split, f'an image is {what}{named}')
 
-    def _evaluate(self, config: Config, side: int) -> dict[str, Any]:
+    def _failure(self, side: int) -> StepError | None:
+        """Evaluate images with sides of ``side`` pixels; return the error, or None."""
+        try:
+            with undisturbed(self.config):
+                self.metrics = self._evaluate(side)
+        except StepError as failed:
+            return failed
+        return None
+
+    def _evaluate(self, side: int) -> dict[str, Any]:
         """The metrics of an image by name; raises a StepError that names a part of the config."""
-        split = self.split
+        config, split = self.config, self.split
         collate = collate_of(config, split)
         with at(f'{split}_dataloader.dataset'):
             data_set = few_images(config, split, self.data)
@@ -99,53 +96,30 @@ class Evaluation:
 
     def _chosen(self, data_set: Any) -> list[dict]:
         if self.with_tta or self.config[f'{self.split}_dataloader'].get('batch_size', 1) == 1:
-            return take(data_set, 1)
-        first, *others = take(data_set, len(data_set))
+            return [data_set[0]]
+        # A data set that was not read before, such as CIFAR10, has all of its images here.
+        first, *others = (data_set[i] for i in evenly_spread(range(len(data_set))))
         unlike = [other for other in others if _size(other) != _size(first)]
         return [first, *(unlike or others)[:1]]
 
-    def _lacking(self, side: int) -> list[Finding]:
-        """An error for the missing meta keys, if they are why an evaluation fails."""
-        packs = _packing(self.config, self.split)
-        absent = {
-            path: [key for key in _known_keys(self.scope, step) if key not in self._stated(step)]
-            for path, step in packs.items()
+    def _missing_meta_keys(self, failed: StepError) -> Iterator[Finding]:
+        """Errors for the steps that do not pack a meta key that the failure names in quotes."""
+        if failed.where.startswith(f'{self.split}_dataloader'):
+            return
+        packed = {
+            path: tuple(step.get('meta_keys') or _default_keys(step, scope_of(self.config)))
+            for path, step in _packing(self.config, self.split).items()
         }
-        if self._failure(side, absent) is not None:
-            return []
-        found = []
-        for path, keys in absent.items():
-            needed, users = [], []
-            for key in keys:
-                fewer = {**absent, path: [other for other in keys if other != key]}
-                if (failed := self._failure(side, fewer)) is not None:
-                    needed.append(key)
-                    users.append(failing_class(failed.__cause__) or failed.where)
-            if needed:
-                keys_text = ', '.join(map(repr, needed))
-                what = f'lacks {keys_text}, which {", ".join(dict.fromkeys(users))} needs'
-                if self.with_tta:
-                    path = path.replace(f'{self.split}_dataloader.dataset.pipeline', 'tta_pipeline')
-                found.append(error(f'{path}.meta_keys', what, f'add {keys_text}'))
-        return found
-
-    def _stated(self, step: ConfigDict) -> tuple[str, ...]:
-        """The meta keys of a step, stated or by default."""
-        return tuple(step.get('meta_keys') or _default_keys(step, self.scope))
-
-    def _failure(self, side: int, more: Mapping[str, list[str]] = NO_KEYS) -> StepError | None:
-        """Evaluate with more meta keys for steps, by their paths; return the error, or None."""
-        config = self.config
-        if more:
-            config = copy.deepcopy(config)
-            for path, step in _packing(config, self.split).items():
-                step['meta_keys'] = (*self._stated(step), *more[path])
-        try:
-            with undisturbed(config):
-                self.metrics = self._evaluate(config, side)
-        except StepError as failed:
-            return failed
-        return None
+        text = f'{failed.__cause__} {failing_line(failed.__cause__)}'
+        user = failing_class(failed.__cause__) or failed.where
+        for key in _META_KEYS:
+            if repr(key) in text and not any(key in keys for keys in packed.values()):
+                for path in packed:
+                    if self.with_tta:
+                        data_set = f'{self.split}_dataloader.dataset'
+                        path = path.replace(f'{data_set}.pipeline', 'tta_pipeline')
+                    what = f'lacks {key!r}, which {user} needs'
+                    yield error(f'{path}.meta_keys', what, f'add {key!r}')
 
 
 def why_not_evaluated(config: Config, split: str) -> str:
@@ -184,8 +158,3 @@ def _default_keys(step: ConfigDict, scope: str) -> tuple[str, ...]:
         if parameter is not None:
             return tuple(parameter.default)
     return ()
-
-
-def _known_keys(scope: str, step: ConfigDict) -> dict[str, None]:
-    """The meta keys that may be read, without duplicates."""
-    return dict.fromkeys((*_META_KEYS, *_default_keys(step, scope)))

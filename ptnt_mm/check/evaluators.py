@@ -9,9 +9,9 @@ from ptnt_mm.check.coco_annotations import DetectionData
 from ptnt_mm.check.data_sets import Data
 from ptnt_mm.check.image_labels import number_of_classes
 from ptnt_mm.check.mask_lists import has_masks
-from ptnt_mm.engine.data_files import DataSet, data_sets, evaluators
+from ptnt_mm.engine.data_files import data_sets, evaluators, local_path
 from ptnt_mm.engine.settings import kind_of
-from ptnt_mm.utils.findings import Finding, error, ok, report_wrong, warning
+from ptnt_mm.utils.findings import Finding, Severity, error, ok, report_wrong, warning
 from ptnt_mm.utils.text import first_few, unknown_name
 
 _METRICS = ('mIoU', 'mDice', 'mFscore')  # the metrics of mmseg's IoUMetric
@@ -28,7 +28,7 @@ def check_evaluators_of_objects(data: list[DetectionData], config: Config) -> It
             for evaluator in evaluators(config, split)
             if kind_of(evaluator).startswith('Coco')
         ]
-        paths = [DataSet({}, ()).path(one.get('ann_file')) for one in metrics]
+        paths = [local_path(metric.get('ann_file')) for metric in metrics]
         if len(of_split) == 1 and any(paths):
             found = [fault for path in paths if path for fault in _files(split, of_split[0], path)]
             yield from found or [ok(split, f'measured on {of_split[0].file.path}')]
@@ -101,7 +101,7 @@ def _for_pycocotools(data: DetectionData) -> Iterator[Finding]:
     entries = data.file.annotations
     without = [f'id {entry["id"]}' for entry in entries if 'iscrowd' not in entry]
     what, advice = 'annotations without iscrowd', 'evaluation breaks off: write "iscrowd": 0'
-    yield from report_wrong(error, data.name, without, len(entries), what, advice)
+    yield from report_wrong(Severity.ERROR, data.name, without, len(entries), what, advice)
     if any(entry['id'] == 0 for entry in entries):
         what = 'one annotation has the id 0, which pycocotools takes for "not found"'
         advice = 'its object never counts as found: number annotations from 1'

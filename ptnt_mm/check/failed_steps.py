@@ -14,6 +14,9 @@ from torch import nn
 from ptnt_mm.engine.build_errors import explain_build_error
 from ptnt_mm.engine.settings import kind_of, within
 
+NOT_COMPLETED = 'this check could not be completed'
+"""The start of the message about an exception in a check itself."""
+
 _CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
 
 
@@ -48,11 +51,17 @@ def describe(failed: StepError, config: Config) -> tuple[str, str]:
         where, culprit = _failing_part(error, config) or (where, culprit)
     elif path := _failing_transform(error, failed.where, config):
         where = path
-    reason = explain_build_error(error).strip().splitlines() or ['']
-    reason = reason[0] or _failing_line(error)
+    # Many assertions in the hosts have no message.
+    reason = explain_build_error(error) if str(error).strip() else failing_line(error)
+    reason = reason.strip().splitlines()[0]
     by = f'{culprit} fails: ' if culprit else 'fails: '
     kind = '' if isinstance(error, AssertionError | ValueError) else f'{type(error).__name__}: '
     return where, f'{by}{kind}{reason}'
+
+
+def describe_bug(error: Exception) -> str:
+    """An exception in a check itself, in one line."""
+    return f'{NOT_COMPLETED}: {type(error).__name__}: {error}'
 
 
 def failing_class(error: BaseException) -> str | None:
@@ -65,6 +74,16 @@ def failing_class(error: BaseException) -> str | None:
         if is_part and named and not isinstance(owner, _CONTAINERS):
             found = type(owner).__name__
     return found
+
+
+def failing_line(error: BaseException) -> str:
+    """The line of code that raised an exception; the name of its class if that is unknown."""
+    frames: list[tuple[FrameType, int]] = list(traceback.walk_tb(error.__traceback__))
+    if not frames:
+        return type(error).__name__
+    frame, number = frames[-1]
+    line = linecache.getline(frame.f_code.co_filename, number).strip()
+    return line or type(error).__name__
 
 
 def _failing_part(error: BaseException, config: Config) -> tuple[str, str] | None:
@@ -96,13 +115,3 @@ def _path_of(i: int, kind: str, length: int, where: str, config: Config) -> str 
         if len(pipeline) == length and kind_of(pipeline[i]) == kind:
             return f'{path}.pipeline[{i}]'
     return None
-
-
-def _failing_line(error: BaseException) -> str:
-    """The line of code that raised an exception without a message."""
-    frames: list[tuple[FrameType, int]] = list(traceback.walk_tb(error.__traceback__))
-    if not frames:
-        return type(error).__name__
-    frame, number = frames[-1]
-    line = linecache.getline(frame.f_code.co_filename, number).strip()
-    return line or type(error).__name__

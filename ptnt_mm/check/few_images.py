@@ -34,16 +34,6 @@ def few_images(config: Config, split: str, data: Sequence[Data]) -> Any:
         return DATASETS.build(copy.deepcopy(settings))
 
 
-def were_read(data: Sequence[Data]) -> bool:
-    """Whether all data sets were read, so that none must be read again for a few images."""
-    return bool(data) and all(dataset.few for dataset in data)
-
-
-def take(data_set: Any, count: int) -> list[dict]:
-    """The first samples of a data set, as many as there are up to ``count``."""
-    return [data_set[i] for i in range(min(count, len(data_set)))]
-
-
 def collate_of(config: Config, split: str) -> Callable[[list], Any]:
     """The function with which a data loader collates a batch of samples."""
     settings = dict(config[f'{split}_dataloader'].get('collate_fn') or dict(type='pseudo_collate'))

@@ -6,7 +6,7 @@ from mmengine.config import Config
 
 from ptnt_mm.check.coco_annotations import DetectionData
 from ptnt_mm.check.data_sets import is_measured
-from ptnt_mm.utils.findings import Finding, error, note, ok, warning
+from ptnt_mm.utils.findings import Finding, Severity, error, note, ok, warning
 from ptnt_mm.utils.text import first_few
 
 _MANY = 0.5  # share left out, empty or ignored that is hardly intended
@@ -78,8 +78,8 @@ def _refused_or_ignored(data: DetectionData) -> Iterator[Finding]:
     loaded, ignored = data.is_loaded.sum(), data.is_ignored.sum()
     if ignored > _MANY * loaded:
         what = f'{ignored} of {loaded} objects are crowds, which mmdet ignores'
-        report = error if ignored == loaded else warning
-        yield report(data.name, what, 'write "iscrowd": 0 for single objects')
+        severity = Severity.ERROR if ignored == loaded else Severity.WARNING
+        yield Finding(severity, data.name, what, 'write "iscrowd": 0 for single objects')
     flagged = sum(bool(annotation.get('ignore')) for annotation in annotations)
     if flagged > _MANY * len(annotations):
         what = f'{flagged} of {len(annotations)} objects have "ignore", and mmdet leaves them out'

@@ -1,13 +1,12 @@
-"""The model's settings: the classes of its heads, and the channels of its neck."""
+"""The number of classes of a model's heads."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from mmengine.config import Config
 from torch import nn
 
 from ptnt_mm.engine.settings import kind_of, within
-from ptnt_mm.models.archs import ARCHS, NUM_STAGES, full_names
 from ptnt_mm.utils.findings import Finding, error, note, ok
 from ptnt_mm.utils.text import first_few
 
@@ -51,26 +50,6 @@ def check_built_heads(
             yield error(path, what, f'write num_classes={len(classes)}')
 
 
-def check_neck(config: Config) -> Iterator[Finding]:
-    """Compare the input channels of a neck with the output channels of a PyramidTNT."""
-    channels = _backbone_channels(config.model.get('backbone') or {})
-    necks = config.model.get('neck') or []
-    for i, neck in enumerate(necks if isinstance(necks, (list, tuple)) else [necks]):
-        taken = neck.get('in_channels')
-        if channels is None or not isinstance(taken, (list, tuple)):
-            return
-        where = f'model.neck[{i}]' if isinstance(necks, (list, tuple)) else 'model.neck'
-        if list(taken) != channels:
-            what = f'is {list(taken)}, its input maps have {channels} channels'
-            advice = f'write in_channels={channels}, or change model.backbone.arch or out_indices'
-            yield error(f'{where}.in_channels', what, advice)
-            return
-        yield ok(where, f'takes maps of {channels} channels')
-        if kind_of(neck) != 'TransposedConvNeck':
-            # Only this neck keeps the number of channels.
-            return
-
-
 def _class_counts(config: Config) -> Iterator[tuple[str, int]]:
     """Each number of classes in a model's settings, with its path."""
     # Configs of mmpretrain have the preprocessor, which needs the number for Mixup, at their top.
@@ -85,15 +64,3 @@ def _is_other(path: str, kind: str) -> bool:
     """Whether a path leads into a part of the model with separate classes."""
     steps = (step.partition('[')[0] for step in path.split('.'))
     return any(name in _OTHER_CLASSES for name in (kind, *steps))
-
-
-def _backbone_channels(backbone: Mapping) -> list[int] | None:
-    """The channels of a PyramidTNT's maps; None for another backbone or if it cannot be built."""
-    if kind_of(backbone) != 'PyramidTNT':
-        return None
-    arch = backbone.get('arch')
-    row = ARCHS.get(full_names(ARCHS).get(arch)) if isinstance(arch, str) else arch
-    indices = backbone.get('out_indices', range(NUM_STAGES))
-    if not isinstance(row, Mapping) or not all(i in range(NUM_STAGES) for i in indices):
-        return None
-    return [row['outer_dims'][i] for i in indices]

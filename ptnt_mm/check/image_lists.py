@@ -1,9 +1,11 @@
 """Data sets that list their images when the host builds them, for segmenters and classifiers."""
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from mmengine.config import Config
+from mmengine.fileio import list_dir_or_file
 
 from ptnt_mm.check.class_names import faults_of_names
 from ptnt_mm.check.data_sets import Data, ImageFile, as_names, evenly_spread, find_data_sets
@@ -11,6 +13,7 @@ from ptnt_mm.engine.build_errors import explain_build_error
 from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.findings import Finding, Severity, error, note, ok
+from ptnt_mm.utils.text import first_few
 
 _LISTS = {
     'mmseg': ('BaseSegDataset', 'images and masks'),
@@ -69,16 +72,7 @@ def _missing(data: Data) -> list[Path]:
     return [Path(path) for path in paths if path and not Path(path).exists()]
 
 
-def why_empty(data: Data) -> tuple[str, str]:
-    """Why a list is empty, and what to do."""
-    if (indices := data.settings.get('indices')) is not None:
-        return f'indices={indices} leaves no image', 'give others, or none'
-    return f'{data.built.ann_file} names no image', 'write a name on each line'
-
-
-def check_list(
-    data: Data, why_empty: Callable[[Data], tuple[str, str]] = why_empty
-) -> Iterator[Finding]:
+def check_list(data: Data) -> Iterator[Finding]:
     """Report the number of images that the host lists for a data set, or why there are none."""
     if data.refusal:
         # Other checks report missing files and wrong class names.
@@ -92,4 +86,24 @@ def check_list(
         for path in sorted({*missing} - {*data.data_set.paths()}):
             yield error(data.name, f'{path} is not there')
     else:
-        yield error(data.name, *why_empty(data))
+        yield error(data.name, *_why_empty(data))
+
+
+def _why_empty(data: Data) -> tuple[str, str]:
+    """Why a list is empty, and what to do."""
+    if (indices := data.settings.get('indices')) is not None:
+        return f'indices={indices} leaves no image', 'give others, or none'
+    suffix = getattr(data.built, 'img_suffix', None)
+    if data.built.ann_file or suffix is None:
+        return f'{data.built.ann_file} names no image', 'write a name on each line'
+    # mmseg then lists the files in a folder.
+    folder = data.built.data_prefix.get('img_path')
+    what = f'no file in {folder} ends in img_suffix={suffix!r}; there are {endings(folder)}'
+    return what, 'set img_suffix, or data_prefix.img_path'
+
+
+def endings(folder: str | Path) -> str:
+    """The endings of the files in a folder, each with its number of files: '.png (16)'."""
+    names = list_dir_or_file(folder, False, recursive=True)
+    counts = Counter(Path(name).suffix for name in names).most_common()
+    return first_few(f'{ending or "no ending"} ({count})' for ending, count in counts) or 'no files'

@@ -11,27 +11,35 @@ from pathlib import Path
 from PIL import Image
 
 from ptnt_mm.check.data_sets import Data, ImageFile
+from ptnt_mm.check.faults import Fault, report_faults
 from ptnt_mm.data.image_files import ON_THEIR_SIDE, orientation_of
 from ptnt_mm.utils.decoding import DECODERS, why_unreadable
-from ptnt_mm.utils.findings import Finding, error, note, ok, report_wrong, warning
+from ptnt_mm.utils.findings import Finding, Severity, note, ok, report_wrong
 from ptnt_mm.utils.many_files import Folders, on_threads
 
-_FAULTS = {
-    'images not readable': (error, 'copy them again, or {}'),
-    'images not of the size annotated': (
-        error,
-        'boxes would be in wrong places: annotate the images as they are',
-    ),
-    'images turned or mirrored as their EXIF data says': (
-        warning,
-        'their size does not show whether they were annotated like this: check a few, or save them '
-        'upright and without EXIF data',
-    ),
-}
-"""Faults of an image, with the kind of finding and the advice; {} is how to remove an image."""
+_BROKEN = Fault('images not readable', Severity.ERROR, 'copy them again, or {remove}')
+_OF_OTHER_SIZE = Fault(
+    'images not of the size annotated',
+    Severity.ERROR,
+    'boxes would be in wrong places: annotate the images as they are',
+)
+_TURNED = Fault(
+    'images turned or mirrored as their EXIF data says',
+    Severity.WARNING,
+    'their size does not show whether they were annotated like this: check a few, or save them '
+    'upright and without EXIF data',
+)
 
-_BROKEN, _OF_OTHER_SIZE, _TURNED = _FAULTS
-
+_LISTED_TWICE = Fault(
+    'images listed more than once',
+    Severity.WARNING,
+    'put what is annotated in an image under one name',
+)
+_TRAINED_ON = Fault(
+    'images also trained on',
+    Severity.WARNING,
+    'figures will be better than on images never seen',
+)
 
 _OF_HOSTS = {
     'mmdet': (
@@ -66,7 +74,7 @@ def check_images_are_there(data: Sequence[Data]) -> Iterator[Finding]:
                 advice = f'{makes_paths} must make one path'
             named = map(folders.described, missing)
             yield from report_wrong(
-                error, dataset.name, named, len(local), 'images not there', advice
+                Severity.ERROR, dataset.name, named, len(local), 'images not there', advice
             )
         elif local:
             yield ok(dataset.name, f'{len(local)} images are there')
@@ -88,10 +96,12 @@ def check_images_open(data: Sequence[Data]) -> Iterator[Finding]:
         load = partial(open_image, loader=dataset.image_loader)
         with warnings.catch_warnings(action='ignore', category=Image.DecompressionBombWarning):
             opened = list(on_threads(load, there, f'Opening {dataset.name} images'))
-        for fault, (report, advice) in _FAULTS.items():
-            wrong = [evidence for _, kind, evidence in opened if kind == fault]
-            advice = advice.format(_advice(dataset)[1])
-            yield from report_wrong(report, dataset.name, wrong, len(there), fault, advice)
+        for fault in (_BROKEN, _OF_OTHER_SIZE, _TURNED):
+            wrong = [evidence for _, kind, evidence in opened if kind is fault]
+            advice = fault.advice.format(remove=_advice(dataset)[1])
+            yield from report_wrong(
+                fault.severity, dataset.name, wrong, len(there), fault.what, advice
+            )
         if there and not any(fault for _, fault, _ in opened):
             annotated = all(image.size is not None for image in there)
             size = ', all of the size annotated' if annotated else ''
@@ -100,7 +110,7 @@ def check_images_open(data: Sequence[Data]) -> Iterator[Finding]:
         for image, (digest, fault, _) in zip(there, opened, strict=True):
             # Several names of one file were reported with the names.
             name = os.path.realpath(image.path)
-            if name not in seen and fault != _BROKEN:
+            if name not in seen and fault is not _BROKEN:
                 digests[-1].append((image.path, digest))
             seen.add(name)
     yield from _listed_twice(data, digests)
@@ -122,25 +132,16 @@ def _listed_twice(
         for path, file in images:
             names.setdefault(file, []).append(str(path))
         several = [' and '.join(group) for group in names.values() if len(group) > 1]
-        what, advice = (
-            'images listed more than once',
-            'put what is annotated in an image under one name',
-        )
-        yield from report_wrong(warning, dataset.name, several, len(names), what, advice)
-        if not dataset.trains:
-            shared = [group[0] for file, group in names.items() if file in trained]
-            what, advice = (
-                'images also trained on',
-                'figures will be better than on images never seen',
-            )
-            yield from report_wrong(warning, dataset.name, shared, len(names), what, advice)
+        trained_on = [group[0] for file, group in names.items() if file in trained]
+        wrong = {_LISTED_TWICE: several, _TRAINED_ON: [] if dataset.trains else trained_on}
+        yield from report_faults(dataset.name, wrong, len(names))
 
 
-def open_image(image: ImageFile, loader: object) -> tuple[bytes, str, str]:
+def open_image(image: ImageFile, loader: object) -> tuple[bytes, Fault | None, str]:
     """Load an image with the host's ``LoadImageFromFile``; with Pillow alone without one.
 
     Returns:
-        The digest of its bytes, and its fault with evidence, both empty if it has none.
+        The digest of its bytes; its fault, None if it has none; and the evidence for it.
     """
     path = image.path
     try:
@@ -168,7 +169,7 @@ def open_image(image: ImageFile, loader: object) -> tuple[bytes, str, str]:
         evidence = f'{path} is {size_text(size)}{how}, annotated {size_text(image.size)}'
         return digest, _OF_OTHER_SIZE, evidence
     # With swapped sides, a known size would have shown it.
-    return (digest, _TURNED, str(path)) if turned and not sides_are_swapped else (digest, '', '')
+    return (digest, _TURNED, str(path)) if turned and not sides_are_swapped else (digest, None, '')
 
 
 def _decoded(content: bytes) -> tuple[str, tuple[int, int] | None, int]:

@@ -6,7 +6,7 @@ trains and evaluates it on an image or two; the thorough half opens all images, 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from mmengine.config import Config
 from torch import nn
@@ -15,39 +15,39 @@ from ptnt_mm.check import evaluators, mask_lists, mask_settings
 from ptnt_mm.check.boxes import check_boxes
 from ptnt_mm.check.class_names import check_class_names, names_for_heads
 from ptnt_mm.check.data_sets import Data, check_files
-from ptnt_mm.check.evaluation_step import Evaluation, why_not_evaluated, with_tta_pipeline
-from ptnt_mm.check.few_images import were_read
+from ptnt_mm.check.failed_steps import describe_bug
 from ptnt_mm.check.filtered_objects import check_filtering
-from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads, check_neck
+from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads
 from ptnt_mm.check.images import check_images_are_there, check_images_open
 from ptnt_mm.check.mask_values import check_masks
 from ptnt_mm.check.misspelt_settings import check_parameter_names, check_spelling
-from ptnt_mm.check.monitored import check_monitored
+from ptnt_mm.check.normalisation import check_normalisation
 from ptnt_mm.check.object_masks import check_object_masks
-from ptnt_mm.check.reading import check_what_was_read, read_data
-from ptnt_mm.check.recipe import check_batch, check_learning_rate, check_lengths, check_schedule
+from ptnt_mm.check.reading import read_data
 from ptnt_mm.check.rule_table import KEYS, RULES
 from ptnt_mm.check.rules import check_rules
+from ptnt_mm.check.schedule import check_batch, check_learning_rate, check_lengths
 from ptnt_mm.check.strides import check_strides
-from ptnt_mm.check.training_step import check_training_step
-from ptnt_mm.check.trial import made_for_trial, why_not_quick
-from ptnt_mm.check.weights import (
-    check_normalisation,
-    check_statistics,
-    check_weights_are_there,
-    check_weights_fit,
-)
+from ptnt_mm.check.trial import config_for_trial
+from ptnt_mm.check.tried_steps import TriedSteps, are_evaluated_alike
+from ptnt_mm.check.weights import check_statistics, check_weights_are_there, check_weights_fit
 from ptnt_mm.engine.build import build_model
-from ptnt_mm.engine.hosts import HOSTS, import_host, scope_of
-from ptnt_mm.engine.settings import kind_of
+from ptnt_mm.engine.hosts import import_host, scope_of
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.findings import Finding, Severity, error, lines, note, of_kind, warning
+from ptnt_mm.utils.findings import (
+    Finding,
+    Severity,
+    as_warning,
+    error,
+    lines,
+    note,
+    of_kind,
+    warning,
+)
 from ptnt_mm.utils.progress import waiting
 
 # Receives a subject with its findings as soon as they are available.
-Tell = Callable[[str, list[Finding]], None]
-
-_MILDER = {Severity.ERROR: Severity.WARNING}
+OnFindings = Callable[[str, list[Finding]], None]
 
 
 def check(
@@ -55,7 +55,7 @@ def check(
     splits: tuple[str, ...] = ('train', 'val', 'test'),
     gpus: int = 1,
     thorough: bool = True,
-    tell: Tell = lambda subject, findings: None,
+    on_findings: OnFindings = lambda subject, findings: None,
 ) -> list[Finding]:
     """Find what would stop a run or silently spoil its result.
 
@@ -64,13 +64,13 @@ def check(
         splits: The data loaders to check.
         gpus: The number of processes that will train, one for each GPU.
         thorough: Whether to run the thorough half too.
-        tell: Called with each subject in turn.
+        on_findings: Called with each subject in turn.
 
     Raises:
         UserError: if the host library cannot be imported.
     """
-    inspection = Inspection(config, splits, gpus, thorough, tell)
-    inspection.look_at_all()
+    inspection = Inspection(config, splits, gpus, thorough, on_findings)
+    inspection.check_all()
     return inspection.findings
 
 
@@ -84,14 +84,14 @@ def check_before_training(config: Config) -> list[str]:
     """
     # A bug in a check must not stop a run.
     inspection = Inspection(config, ('train', 'val'), thorough=False, report_failure=warning)
-    inspection.look_at_settings()
+    inspection.check_settings()
     rate = check_learning_rate(config, inspection.gpus)
     inspection.run('learning rate', (f for f in rate if f.severity is Severity.ERROR))
     if not inspection.errors:
-        inspection.look_at_data()
+        inspection.check_data()
         inspection.run('mean and std', check_normalisation(config))
         inspection.run('length', check_lengths(config, inspection.data, inspection.gpus))
-        inspection.try_out()
+        inspection.check_steps()
     if inspection.errors:
         listed = '\n'.join(lines(inspection.errors))
         raise UserError(
@@ -114,7 +114,7 @@ class Inspection:
     splits: tuple[str, ...]
     gpus: int = 1
     thorough: bool = True
-    tell: Tell = lambda subject, findings: None
+    on_findings: OnFindings = lambda subject, findings: None
     report_failure: Callable[[str, str], Finding] = error
     data: Sequence[Data] = ()
     model: nn.Module | None = None
@@ -140,17 +140,16 @@ class Inspection:
             except UserError as err:
                 found.append(error('config', str(err)))
             except Exception as err:  # a config and an annotation file may contain anything
-                what = f'this check could not be completed: {type(err).__name__}: {err}'
-                found.append(self.report_failure('config', what))
+                found.append(self.report_failure('config', describe_bug(err)))
         self.findings += found
         if found:
-            self.tell(subject, found)
+            self.on_findings(subject, found)
 
-    def look_at_all(self) -> None:
+    def check_all(self) -> None:
         """Run all checks."""
         config = self.config
-        self.look_at_settings()
-        self.look_at_data()
+        self.check_settings()
+        self.check_data()
         rate = check_learning_rate(config, self.gpus)
         self.run('length', check_lengths(config, self.data, self.gpus))
         self.run('batch and learning rate', check_batch(config, self.gpus), rate)
@@ -159,19 +158,18 @@ class Inspection:
         statistics = () if model is None else check_statistics(config, model)
         self.run('weights', check_weights_are_there(config), statistics, thorough=fit)
         self.run('mean and std', check_normalisation(config))
-        self.try_out()
+        self.check_steps()
 
-    def look_at_settings(self) -> None:
+    def check_settings(self) -> None:
         """Run the checks that read no data."""
         self.run(
             'settings',
             check_spelling(self.config),
-            check_schedule(self.config),
             check_rules(self.config, RULES, KEYS),
         )
         self.run('model', self._build_model())
 
-    def look_at_data(self) -> None:
+    def check_data(self) -> None:
         """Run the checks of the data and the model."""
         config = self.config
         self.run('files', check_files(config, self.splits))
@@ -180,9 +178,9 @@ class Inspection:
         self.run('images', check_images_are_there(data), thorough=check_images_open(data))
         self.run('classes', check_class_names(data))
         classes = names_for_heads(data)
-        counts, neck = check_classes_of_heads(config, classes), check_neck(config)
+        counts = check_classes_of_heads(config, classes)
         built = () if model is None else check_built_heads(config, model, classes)
-        self.run('heads', counts, neck, thorough=built)
+        self.run('heads', counts, thorough=built)
         if self.scope == 'mmseg':
             self.run('masks', mask_lists.check_pairs(data), thorough=check_masks(data, config))
             self.run('zero label', mask_settings.check_zero_label(data))
@@ -203,76 +201,32 @@ class Inspection:
         if any(finding.where.startswith(('model', 'config')) for finding in self.errors):
             yield note('model', 'not built: correct its settings first')
             return
-        self.model = build_model(made_for_trial(self.config))
+        self.model = build_model(config_for_trial(self.config))
         yield from check_parameter_names(self.config, self.model)
         yield from check_strides(self.config, self.model)
 
     def _read_annotations(self) -> Iterator[Finding]:
         with waiting('Reading annotations'):
             self.data, findings = read_data(self.config, self.splits)
-        yield from (*findings, *check_what_was_read(self.data, self.config))
+        yield from findings
 
-    def try_out(self) -> None:
+    def check_steps(self) -> None:
         """Train and evaluate on an image or two, if the splits include it."""
+        steps = TriedSteps(
+            self.config, self.model, self.data, self.gpus, self.thorough, self.findings
+        )
         if 'train' in self.splits:
-            self.run('a training step', self._train())
+            self.run('a training step', steps.check_training())
         loops = [split for split in ('val', 'test') if split in self.splits]
         for split in loops:
-            if split == 'val' or 'val' not in loops or not _are_alike(self.config):
-                self.run(f'evaluation of one image ({split})', self._evaluate(split))
+            if split == 'val' or 'val' not in loops or not are_evaluated_alike(self.config):
+                self.run(f'evaluation of one image ({split})', steps.check_evaluation(split))
         if 'test' in loops and self.thorough:
-            self.run('test-time augmentation', self._evaluate_with_tta())
-
-    def _train(self) -> Iterator[Finding]:
-        if reason := self._why_not_tried('train'):
-            yield note('a training step', f'not tried: {reason}')
-        elif self.model is not None:
-            with waiting('Taking a training step'):
-                yield from check_training_step(self.config, self.model, self.data, self.gpus)
-
-    def _evaluate(self, split: str) -> Iterator[Finding]:
-        if not self.config.get(f'{split}_dataloader') or not self.config.get(f'{split}_evaluator'):
-            return
-        if reason := self._why_not_tried(split) or why_not_evaluated(self.config, split):
-            yield note(split, f'the evaluation was not tried: {reason}')
-        elif self.model is not None:
-            trial = Evaluation(self.config, split, self.model, self.data)
-            with waiting('Evaluating an image'):
-                yield from trial.check()
-            if split == 'val' and trial.metrics is not None:
-                yield from check_monitored(self.config, trial.metrics)
-
-    def _evaluate_with_tta(self) -> Iterator[Finding]:
-        given = [key for key in ('tta_model', 'tta_pipeline') if self.config.get(key)]
-        if len(given) == 2 and not self._why_not_tried('test') and self.model is not None:
-            config = with_tta_pipeline(self.config)
-            with waiting('Evaluating an image with test-time augmentation'):
-                found = Evaluation(config, 'test', self.model, self.data, with_tta=True).check()
-                # Training works without.
-                yield from (replace(f, severity=_MILDER.get(f.severity, f.severity)) for f in found)
-
-    def _why_not_tried(self, split: str) -> str:
-        """Why a step is not tried; empty if it is."""
-        if self.errors:
-            return 'it needs a config without errors'
-        if self.scope not in HOSTS:
-            return f'it is tried for models of {", ".join(HOSTS)} only'
-        of_split = [data_set for data_set in self.data if split in data_set.pipelines]
-        if fetched := [data_set for data_set in of_split if data_set.would_fetch()]:
-            return f'{kind_of(fetched[0].settings)} has yet to fetch its files'
-        if not self.thorough and not were_read(of_split):
-            return 'its data set was not read'
-        return '' if self.thorough or self.model is None else why_not_quick(self.model)
-
-
-def _are_alike(config: Config) -> bool:
-    """Whether test is evaluated as val is, with the same data."""
-    keys = ('dataloader', 'evaluator')
-    return all(repr(config.get(f'val_{k}')) == repr(config.get(f'test_{k}')) for k in keys)
+            self.run('test-time augmentation', steps.check_tta())
 
 
 def _milder(finding: Finding) -> Finding:
     """An error in what only testing needs is a warning: training works."""
     if finding.where == 'test' or finding.where.startswith(('test_', 'tta_')):
-        return replace(finding, severity=_MILDER.get(finding.severity, finding.severity))
+        return as_warning(finding)
     return finding

@@ -6,45 +6,48 @@ import numpy as np
 from PIL import Image
 
 from ptnt_mm.check.data_sets import ImageFile
+from ptnt_mm.check.faults import Fault
 from ptnt_mm.check.images import size_text
 from ptnt_mm.data.class_masks import VALUES
 from ptnt_mm.data.image_files import size_as_read
 from ptnt_mm.utils.decoding import DECODERS, why_unreadable
-from ptnt_mm.utils.findings import error, warning
+from ptnt_mm.utils.findings import Severity
 from ptnt_mm.utils.text import first_few
 
-FORM = {
-    'masks not readable': (error, 'copy or write them again'),
-    'masks with several channels': (
-        error,
-        'write the index of the class, not a colour, into an 8-bit PNG of one channel; if all '
-        'channels are equal, keep one; for a palette (P), take imdecode_backend out of '
-        'LoadAnnotations',
-    ),
-    'masks are JPEGs': (error, 'JPEG changes values: draw them again as PNGs'),
-    'masks of less than 8 bits, in greys': (
-        error,
-        'decoding stretches 0, 1, 2 to 0, 17, 34 or 0, 85, 170: write 8 bits, or a palette',
-    ),
-    'masks with values that do not fit into 8 bits': (
-        error,
-        'mmseg keeps their lowest 8 bits silently: 256 becomes 0, 65535 255',
-    ),
-    'masks of more than 8 bits': (
-        warning,
-        'their values fit into 8 bits; write them so, or others will read them otherwise',
-    ),
-    'masks not of the size of their images': (
-        error,
-        'draw them on the images as they are, or resize them, to the nearest index',
-    ),
-}
-"""Faults in the format of a mask, with the kind of finding and the advice."""
+BROKEN = Fault('masks not readable', Severity.ERROR, 'copy or write them again')
+COLOURED = Fault(
+    'masks with several channels',
+    Severity.ERROR,
+    'write the index of the class, not a colour, into an 8-bit PNG of one channel; if all channels '
+    'are equal, keep one; for a palette (P), take imdecode_backend out of LoadAnnotations',
+)
+LOSSY = Fault('masks are JPEGs', Severity.ERROR, 'JPEG changes values: draw them again as PNGs')
+STRETCHED = Fault(
+    'masks of less than 8 bits, in greys',
+    Severity.ERROR,
+    'decoding stretches 0, 1, 2 to 0, 17, 34 or 0, 85, 170: write 8 bits, or a palette',
+)
+CUT = Fault(
+    'masks with values that do not fit into 8 bits',
+    Severity.ERROR,
+    'mmseg keeps their lowest 8 bits silently: 256 becomes 0, 65535 255',
+)
+WIDE = Fault(
+    'masks of more than 8 bits',
+    Severity.WARNING,
+    'their values fit into 8 bits; write them so, or others will read them otherwise',
+)
+OF_OTHER_SIZE = Fault(
+    'masks not of the size of their images',
+    Severity.ERROR,
+    'draw them on the images as they are, or resize them, to the nearest index',
+)
 
-_BROKEN, _COLOURED, _LOSSY, _STRETCHED, _CUT, _WIDE, _OF_OTHER_SIZE = FORM
+FAULTS = (BROKEN, COLOURED, LOSSY, STRETCHED, CUT, WIDE, OF_OTHER_SIZE)
+"""All faults in the format of a mask, in the order of the report."""
 
 
-def open_mask(image: ImageFile, backend: str) -> tuple[np.ndarray | None, list[tuple[str, str]]]:
+def open_mask(image: ImageFile, backend: str) -> tuple[np.ndarray | None, list[tuple[Fault, str]]]:
     """Decode the mask of an image; ``backend`` is mmcv's decoder for masks.
 
     Returns:
@@ -65,12 +68,12 @@ def open_mask(image: ImageFile, backend: str) -> tuple[np.ndarray | None, list[t
         if pixels is None:
             raise ValueError('not an image')
     except Exception as err:  # decoders may raise anything
-        return None, [(_BROKEN, f'{path} ({why_unreadable(err)})')]
+        return None, [(BROKEN, f'{path} ({why_unreadable(err)})')]
     changed, faults = [], []
     if is_lossy:
-        changed.append((_LOSSY, str(path)))
+        changed.append((LOSSY, str(path)))
     if 'L;2' in how or 'L;4' in how:
-        changed.append((_STRETCHED, str(path)))
+        changed.append((STRETCHED, str(path)))
     if pixels.shape[2:] == (1,):
         # mmseg drops it, too.
         pixels = pixels[..., 0]
@@ -78,13 +81,13 @@ def open_mask(image: ImageFile, backend: str) -> tuple[np.ndarray | None, list[t
         # mmseg casts like this, whatever the values.
         loaded = pixels.astype(np.uint8)
     if pixels.ndim > 2:
-        changed.append((_COLOURED, f'{path} ({mode})'))
+        changed.append((COLOURED, f'{path} ({mode})'))
     elif (wide := np.unique(pixels[pixels != loaded])[:VALUES]).size:
-        changed.append((_CUT, f'{path} ({first_few(map(str, wide.tolist()))})'))
+        changed.append((CUT, f'{path} ({first_few(map(str, wide.tolist()))})'))
     elif pixels.itemsize > 1:
-        faults.append((_WIDE, str(path)))
+        faults.append((WIDE, str(path)))
     if (image_size := size_as_read(image.path)) not in (None, size):
         sizes = f'{size_text(size)}, its image {size_text(image_size)}'
-        faults.append((_OF_OTHER_SIZE, f'{path} is {sizes}'))
+        faults.append((OF_OTHER_SIZE, f'{path} is {sizes}'))
     counts = None if changed else np.bincount(loaded.ravel(), minlength=VALUES)
     return counts, changed + faults

@@ -1,7 +1,6 @@
 """A segmenter's data sets, with the pairs of images and masks that mmseg lists."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -9,9 +8,9 @@ from mmengine.config import Config
 from mmengine.fileio import list_dir_or_file
 
 from ptnt_mm.check.data_sets import Data, is_measured
-from ptnt_mm.check.image_lists import check_list, why_empty
+from ptnt_mm.check.image_lists import check_list, endings
 from ptnt_mm.engine.settings import kind_of
-from ptnt_mm.utils.findings import Finding, error, ok, report_wrong, warning
+from ptnt_mm.utils.findings import Finding, Severity, error, ok, report_wrong
 from ptnt_mm.utils.many_files import Folders
 from ptnt_mm.utils.text import first_few
 
@@ -59,16 +58,7 @@ def check_lists(data: list[Data], config: Config) -> Iterator[Finding]:
         ):
             yield error(dataset.name, 'data_prefix names no folder of masks', _PREFIXES)
         else:
-            yield from check_list(dataset, _why_empty)
-
-
-def _why_empty(data: Data) -> tuple[str, str]:
-    """Why a list is empty, and what to do; without an annotation file, it is that of a folder."""
-    if data.settings.get('indices') is not None or data.built.ann_file:
-        return why_empty(data)
-    folder, suffix = data.built.data_prefix['img_path'], data.built.img_suffix
-    what = f'no file in {folder} ends in img_suffix={suffix!r}; there are {_endings(folder)}'
-    return what, 'set img_suffix, or data_prefix.img_path'
+            yield from check_list(dataset)
 
 
 def check_pairs(data: list[Data]) -> Iterator[Finding]:
@@ -84,7 +74,7 @@ def check_pairs(data: list[Data]) -> Iterator[Finding]:
                 advice = _suffix(dataset, folders)
             named = map(folders.described, missing)
             yield from report_wrong(
-                error, dataset.name, named, len(masks), 'masks not there', advice
+                Severity.ERROR, dataset.name, named, len(masks), 'masks not there', advice
             )
         else:
             yield ok(dataset.name, f'{len(masks)} masks are there')
@@ -108,7 +98,7 @@ def _suffix(data: Data, folders: Folders) -> str:
     if names:
         return f'there is {first_few(names)}: set seg_map_suffix={names[0].removeprefix(stem)!r}'
     return (
-        f'in {folder} are {_endings(folder)}: data_prefix.seg_map_path, the '
+        f'in {folder} are {endings(folder)}: data_prefix.seg_map_path, the '
         f'names of the images and seg_map_suffix={suffix!r} must make one path'
     )
 
@@ -128,11 +118,4 @@ def _without_image(data: Data) -> Iterator[Finding]:
         'and silently leaves such masks out'
     )
     what = 'masks without image'
-    yield from report_wrong(warning, data.name, spare, len(listed), what, advice)
-
-
-def _endings(folder: str | Path) -> str:
-    """The endings of the files in a folder, each with its number of files: '.png (16)'."""
-    names = list_dir_or_file(folder, False, recursive=True)
-    counts = Counter(Path(name).suffix for name in names).most_common()
-    return first_few(f'{ending or "no ending"} ({count})' for ending, count in counts) or 'no files'
+    yield from report_wrong(Severity.WARNING, data.name, spare, len(listed), what, advice)

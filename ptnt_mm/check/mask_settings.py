@@ -8,7 +8,7 @@ from mmengine.config import Config
 from ptnt_mm.check.data_sets import Data
 from ptnt_mm.check.images import size_text
 from ptnt_mm.check.mask_lists import has_masks, loading_of, needs_masks
-from ptnt_mm.check.weights import preprocessor_of
+from ptnt_mm.check.normalisation import preprocessor_of
 from ptnt_mm.data.class_masks import IGNORED
 from ptnt_mm.engine.data_files import evaluators
 from ptnt_mm.engine.settings import kind_of, within

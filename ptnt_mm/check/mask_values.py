@@ -9,11 +9,12 @@ from mmengine.config import Config
 from PIL import Image
 
 from ptnt_mm.check.data_sets import Data, misread_names
-from ptnt_mm.check.mask_form import FORM, open_mask
+from ptnt_mm.check.faults import Fault, report_faults
+from ptnt_mm.check.mask_form import FAULTS, open_mask
 from ptnt_mm.check.mask_lists import loading_of
 from ptnt_mm.check.mask_settings import ignored_label
 from ptnt_mm.data.class_masks import VALUES, label_of_each_value
-from ptnt_mm.utils.findings import Finding, error, ok, report_wrong, warning
+from ptnt_mm.utils.findings import Finding, Severity, error, ok, report_wrong, warning
 from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import first_few
 
@@ -32,18 +33,17 @@ def check_masks(data: list[Data], config: Config) -> Iterator[Finding]:
     """Open every mask; check its format, and find unintended values."""
     for dataset in data:
         opened = _open(dataset)
-        wrong = {what: [] for what in FORM}
+        wrong = {fault: [] for fault in FAULTS}
         for _, _, faults in opened:
-            for what, named in faults:
-                wrong[what].append(named)
-        for what, (report, advice) in FORM.items():
-            yield from report_wrong(report, dataset.name, wrong[what], len(opened), what, advice)
+            for fault, evidence in faults:
+                wrong[fault].append(evidence)
+        yield from report_faults(dataset.name, wrong, len(opened))
         masks = [(path, counts) for path, counts, _ in opened if counts is not None]
         if masks and not any(misread_names(dataset)):
             yield from _check_values(dataset, masks, ignored_label(config))
 
 
-def _open(data: Data) -> list[tuple[Path, np.ndarray | None, list[tuple[str, str]]]]:
+def _open(data: Data) -> list[tuple[Path, np.ndarray | None, list[tuple[Fault, str]]]]:
     there = [image for image in data.images if image.mask is not None and image.mask.is_file()]
     loading = filter(None, map(loading_of, data.pipelines.values()))
     backend = next(loading, {}).get('imdecode_backend', 'pillow')
@@ -153,11 +153,11 @@ def _nothing_counts(values: _Values) -> Iterator[Finding]:
     """Report masks without a pixel that has a class."""
     empty = [(path, counts) for path, counts in values.masks if not counts[values.counted].any()]
     named = (f'{path} ({_listed(counts)})' for path, counts in empty)
-    report, advice = warning, 'nothing is learned from them: leave them out'
+    severity, advice = Severity.WARNING, 'nothing is learned from them: leave them out'
     if len(empty) == len(values.masks):
-        report, advice = error, 'there is nothing to learn or to measure'
+        severity, advice = Severity.ERROR, 'there is nothing to learn or to measure'
     what = 'masks without a pixel that counts'
-    yield from report_wrong(report, values.data.name, named, len(values.masks), what, advice)
+    yield from report_wrong(severity, values.data.name, named, len(values.masks), what, advice)
 
 
 def _absent(values: _Values) -> Iterator[Finding]:

@@ -85,7 +85,7 @@ _MEANT = ': did you mean {!r}?'
 
 def check_spelling(config: Config) -> Iterator[Finding]:
     """Find keys, types and values that nothing reads."""
-    found, section = [], _Section(config)
+    found = []
     for key in config.keys() - READ_KEYS:
         # Only keys that are similar to a known one: others are variables of the config.
         meant = _meant(key, READ_KEYS)
@@ -95,7 +95,7 @@ def check_spelling(config: Config) -> Iterator[Finding]:
     for key in sorted(READ_KEYS & config.keys()):
         # One finding for each place.
         once: dict[str, Finding] = {}
-        for finding in section.look(config[key], key):
+        for finding in _check_value(config[key], key, scope_of(config)):
             once.setdefault(finding.where, finding)
         found += once.values()
     yield from found or [ok('config', 'every key and type is known')]
@@ -119,76 +119,70 @@ def check_parameter_names(config: Config, model: nn.Module) -> Iterator[Finding]
             yield error(f'{where}.{key}', IDLE, 'remove it')
 
 
-class _Section:
-    """The value of a top-level key of a config."""
-
-    def __init__(self, config: Config):
-        self.scope = scope_of(config)
-
-    def _classes(self, path: str, settings: Mapping) -> tuple[Callable, ...]:
-        if settings.get('type'):
-            return classes_named(settings['type'], settings.get('_scope_', self.scope))
-        return _IMPLIED.get(path, ())
-
-    def look(self, value: object, path: str) -> Iterator[Finding]:
-        """Find misspelt names in a value and everything inside it."""
-        if isinstance(value, Mapping):
-            classes = self._classes(path, value)
-            if 'type' in value and not classes:
-                yield from self._unknown_type(value['type'], path)
-            # Keys of custom_keys are parts of parameter names.
-            if not path.endswith('.custom_keys'):
-                yield from self._arguments(value, path, classes)
-            if kind_of(value) in _FOREIGN:
-                return
-            for key, inner in value.items():
-                if key not in ('type', '_scope_'):
-                    yield from self.look(inner, f'{path}.{key}')
-        elif path.rpartition('.')[2] in _OWN_NAMES or '.metainfo.' in path:
+def _check_value(value: object, path: str, scope: str) -> Iterator[Finding]:
+    """Find misspelt names in a value and everything inside it."""
+    if isinstance(value, Mapping):
+        classes = _IMPLIED.get(path, ())
+        if value.get('type'):
+            classes = classes_named(value['type'], value.get('_scope_', scope))
+        if 'type' in value and not classes:
+            yield from _unknown_type(value['type'], path)
+        # Keys of custom_keys are parts of parameter names.
+        if not path.endswith('.custom_keys'):
+            yield from _check_arguments(value, path, classes)
+        if kind_of(value) in _FOREIGN:
             return
-        elif isinstance(value, (list, tuple)):
-            for i, inner in enumerate(value):
-                yield from self.look(inner, f'{path}[{i}]')
-        elif isinstance(value, str) and value[:1].isupper() and value.isidentifier():
-            # Such as the constructor of an optimizer.
-            meant = _meant(value, registered_names())
-            if meant is not None:
-                yield error(path, f'is {value!r}, which is not registered: did you mean {meant!r}?')
+        for key, inner in value.items():
+            if key not in ('type', '_scope_'):
+                yield from _check_value(inner, f'{path}.{key}', scope)
+    elif path.rpartition('.')[2] in _OWN_NAMES or '.metainfo.' in path:
+        return
+    elif isinstance(value, (list, tuple)):
+        for i, inner in enumerate(value):
+            yield from _check_value(inner, f'{path}[{i}]', scope)
+    elif isinstance(value, str) and value[:1].isupper() and value.isidentifier():
+        # Such as the constructor of an optimizer.
+        meant = _meant(value, registered_names())
+        if meant is not None:
+            yield error(path, f'is {value!r}, which is not registered: did you mean {meant!r}?')
 
-    def _unknown_type(self, kind: object, path: str) -> Iterator[Finding]:
-        scope, _, name = str(kind).rpartition('.')
-        # In a model, types may also be operators or words with a local meaning. Building it shows
-        # the others, and missing libraries.
-        # Only now, because looking up the type made the host register its classes.
-        registered = registered_names()
-        meant = _meant(name, registered)
-        is_class = name[:1].isupper() and not path.startswith('model')
-        if scope in ('', 'mmengine', *HOSTS, 'ptnt_mm') and (meant or is_class):
-            what = f'unknown type {kind!r}{suggest(name, registered, _MEANT)}'
-            advice = 'correct it, or name the package that has it in custom_imports'
-            yield error(f'{path}.type', what, advice)
 
-    def _arguments(
-        self, settings: Mapping, path: str, classes: tuple[Callable, ...]
-    ) -> Iterator[Finding]:
-        taken = [arguments(cls) for cls in classes]
-        names = {name for signature in taken for name in signature.parameters}
-        is_complete = bool(taken) and all(signature.is_complete for signature in taken)
-        for key, value in settings.items():
-            where = f'{path}.{key}'
-            if key in names:
-                parameters = [
-                    signature.parameters[key] for signature in taken if key in signature.parameters
-                ]
-                yield from _wrong_value(where, value, parameters)
-            elif key in ('type', '_scope_', *_TAKEN_OUT) or not str(key).isidentifier():
-                continue
-            elif taken and slips(key) & (names | _TAKEN_OUT):
-                yield _no_argument(where, classes, names | _TAKEN_OUT)
-            elif is_complete:
-                yield _no_argument(where, classes, names)
-            elif not taken and (meant := _meant(key, _WITHOUT_SIGNATURE | _TAKEN_OUT)):
-                yield error(where, f'nothing reads it: did you mean {meant!r}?')
+def _unknown_type(kind: object, path: str) -> Iterator[Finding]:
+    scope, _, name = str(kind).rpartition('.')
+    # In a model, types may also be operators or words with a local meaning. Building it shows the
+    # others, and missing libraries.
+    # Only now, because looking up the type made the host register its classes.
+    registered = registered_names()
+    meant = _meant(name, registered)
+    is_class = name[:1].isupper() and not path.startswith('model')
+    if scope in ('', 'mmengine', *HOSTS, 'ptnt_mm') and (meant or is_class):
+        what = f'unknown type {kind!r}{suggest(name, registered, _MEANT)}'
+        advice = 'correct it, or name the package that has it in custom_imports'
+        yield error(f'{path}.type', what, advice)
+
+
+def _check_arguments(
+    settings: Mapping, path: str, classes: tuple[Callable, ...]
+) -> Iterator[Finding]:
+    """Compare the keys of settings with the signatures of their classes."""
+    taken = [arguments(cls) for cls in classes]
+    names = {name for signature in taken for name in signature.parameters}
+    is_complete = bool(taken) and all(signature.is_complete for signature in taken)
+    for key, value in settings.items():
+        where = f'{path}.{key}'
+        if key in names:
+            parameters = [
+                signature.parameters[key] for signature in taken if key in signature.parameters
+            ]
+            yield from _wrong_value(where, value, parameters)
+        elif key in ('type', '_scope_', *_TAKEN_OUT) or not str(key).isidentifier():
+            continue
+        elif taken and slips(key) & (names | _TAKEN_OUT):
+            yield _no_argument(where, classes, names | _TAKEN_OUT)
+        elif is_complete:
+            yield _no_argument(where, classes, names)
+        elif not taken and (meant := _meant(key, _WITHOUT_SIGNATURE | _TAKEN_OUT)):
+            yield error(where, f'nothing reads it: did you mean {meant!r}?')
 
 
 def _no_argument(where: str, classes: tuple[Callable, ...], names: set[str]) -> Finding:

@@ -8,10 +8,11 @@ from mmengine.registry import TRANSFORMS, DefaultScope
 from pycocotools import mask as coco
 
 from ptnt_mm.check.coco_annotations import DetectionData
+from ptnt_mm.check.faults import Fault, report_faults
 from ptnt_mm.data.coco_masks import run_lengths
 from ptnt_mm.engine.data_files import evaluators
 from ptnt_mm.engine.settings import kind_of, within
-from ptnt_mm.utils.findings import Finding, error, note, ok, report_wrong, warning
+from ptnt_mm.utils.findings import Finding, Severity, error, note, ok
 from ptnt_mm.utils.text import first_few
 
 # Types that can predict masks without being a mask_head.
@@ -24,23 +25,22 @@ _ROUNDING = 3  # pixels that a mask's side may differ from its box's, however sm
 # Masks that the quick half draws of a data set, evenly spread; the thorough half draws all.
 _SAMPLE = 5_000
 
-_FAULTS = {
-    'objects without mask': (error, 'training or evaluation fails on them'),
-    f'objects with polygons of less than {_CORNERS} points': (
-        warning,
-        'mmdet drops such polygons, and ignores objects that have no other',
-    ),
-    'masks not of the size of their images': (error, 'write size as [height, width]'),
-    'masks that cannot be drawn': (error, 'mmdet fails on them, or draws noise'),
-    'masks without a pixel': (error, 'COCO has polygons in pixels: convert them'),
-    'masks not where their boxes are': (
-        warning,
-        'are they of the same object, in pixels, and x before y?',
-    ),
-}
-"""Faults of a mask, with the kind of finding and the advice."""
-
-_MISSING, _TOO_SHORT, _OF_OTHER_SIZE, _BROKEN, _EMPTY, _ELSEWHERE = _FAULTS
+_MISSING = Fault('objects without mask', Severity.ERROR, 'training or evaluation fails on them')
+_TOO_SHORT = Fault(
+    f'objects with polygons of less than {_CORNERS} points',
+    Severity.WARNING,
+    'mmdet drops such polygons, and ignores objects that have no other',
+)
+_OF_OTHER_SIZE = Fault(
+    'masks not of the size of their images', Severity.ERROR, 'write size as [height, width]'
+)
+_BROKEN = Fault('masks that cannot be drawn', Severity.ERROR, 'mmdet fails on them, or draws noise')
+_EMPTY = Fault('masks without a pixel', Severity.ERROR, 'COCO has polygons in pixels: convert them')
+_ELSEWHERE = Fault(
+    'masks not where their boxes are',
+    Severity.WARNING,
+    'are they of the same object, in pixels, and x before y?',
+)
 
 
 def check_object_masks(
@@ -57,16 +57,12 @@ def check_object_masks(
         yield error(' and '.join(measured), what, advice)
     for dataset in data:
         pipeline = dataset.data_set.pipeline
-        if (
-            dataset.trains
-            and dataset.reads_coco
-            and pipeline
-            and not any(map(_loads_boxes, pipeline))
-        ):
+        learns = dataset.trains and any(map(_loads_masks, pipeline))
+        loads_objects = dataset.trains and dataset.reads_coco and pipeline
+        if loads_objects and not any(map(_loads_boxes, pipeline)):
             advice = "add dict(type='LoadAnnotations', with_bbox=True) after the loading of images"
             yield error(dataset.name, 'the pipeline loads no boxes', advice)
-        learns = dataset.trains and any(map(_loads_masks, pipeline))
-        if dataset.trains and dataset.reads_coco and pipeline and taught and not learns:
+        if loads_objects and taught and not learns:
             what = f'{first_few(taught)} needs masks, which the pipeline does not load'
             advice = "write dict(type='LoadAnnotations', with_bbox=True, with_mask=True)"
             yield error(dataset.name, what, advice)
@@ -111,40 +107,40 @@ def _masks(data: DetectionData, thorough: bool) -> Iterator[Finding]:
     asked = [a for a in entries if a['category_id'] in labels and not a.get('ignore')]
     step = 1 if thorough else len(asked) // _SAMPLE + 1
     loading = _loading(data)
-    wrong = {kind: [] for kind in _FAULTS}
+    faults = (_MISSING, _TOO_SHORT, _OF_OTHER_SIZE, _BROKEN, _EMPTY, _ELSEWHERE)
+    wrong = {fault: [] for fault in faults}
     for i, annotation in enumerate(asked):
         image = data.file.images[annotation['image_id']]
         size, why = [image['height'], image['width']], ''
-        kind = _fault_of_form(annotation.get('segmentation'), size)
-        if not kind and i % step == 0:
+        fault = _fault_of_form(annotation.get('segmentation'), size)
+        if fault is None and i % step == 0:
             try:
-                kind = _fault_of_drawing(annotation, size, loading)
+                fault = _fault_of_drawing(annotation, size, loading)
             except Exception as err:  # an annotation may contain anything
-                kind, why = _BROKEN, f' ({err})'
-        if kind:
-            wrong[kind].append(data.described(annotation) + why)
+                fault, why = _BROKEN, f' ({err})'
+        if fault is not None:
+            wrong[fault].append(data.described(annotation) + why)
     if not any(wrong.values()):
         drawn = f', {len(asked[::step])} of them drawn' if step > 1 else ''
         yield ok(data.name, f'{len(asked)} masks{drawn}')
-    for what, (report, advice) in _FAULTS.items():
-        yield from report_wrong(report, data.name, wrong[what], len(asked), what, advice)
+    yield from report_faults(data.name, wrong, len(asked))
 
 
-def _fault_of_form(mask: object, size: list) -> str:
-    """The fault of a mask before it is drawn; empty without one."""
+def _fault_of_form(mask: object, size: list) -> Fault | None:
+    """The fault of a mask before it is drawn; None without one."""
     if not mask:
         return _MISSING
     if isinstance(mask, dict):
-        return '' if mask.get('size') == size else _OF_OTHER_SIZE
+        return None if mask.get('size') == size else _OF_OTHER_SIZE
     too_short = isinstance(mask, list) and any(
         not isinstance(polygon, list) or len(polygon) % 2 or len(polygon) < 2 * _CORNERS
         for polygon in mask
     )
-    return _TOO_SHORT if too_short else ''
+    return _TOO_SHORT if too_short else None
 
 
-def _fault_of_drawing(annotation: dict, size: list, loading: object) -> str:
-    """The fault of a mask as mmdet draws it; empty without one."""
+def _fault_of_drawing(annotation: dict, size: list, loading: object) -> Fault | None:
+    """The fault of a mask as mmdet draws it; None without one."""
     if loading is not None:
         instance = dict(mask=annotation['segmentation'], ignore_flag=0)
         loading._process_masks(dict(instances=[instance]))
@@ -153,7 +149,7 @@ def _fault_of_drawing(annotation: dict, size: list, loading: object) -> str:
     mask = run_lengths(annotation['segmentation'], *map(int, size))
     if not coco.area(mask):
         return _EMPTY
-    return _ELSEWHERE if _is_elsewhere(coco.toBbox(mask), annotation['bbox'], size) else ''
+    return _ELSEWHERE if _is_elsewhere(coco.toBbox(mask), annotation['bbox'], size) else None
 
 
 def _loading(data: DetectionData) -> object:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ptnt_mm.check.coco_annotations import DetectionData, index
 from ptnt_mm.check.data_sets import Data
-from ptnt_mm.engine.data_files import DataSet, evaluators
+from ptnt_mm.engine.data_files import evaluators, local_path
 from ptnt_mm.engine.settings import kind_of
 
 # They write files, fetch something, or need more than an image.
@@ -76,7 +76,7 @@ def _is_tried(settings: dict) -> bool:
 
 def _build(settings: dict, split: str, data: Sequence[Data], ids: set) -> BaseMetric:
     settings = {key: value for key, value in settings.items() if key not in _FILES}
-    file = DataSet({}, ()).path(settings.get('ann_file'))
+    file = local_path(settings.get('ann_file'))
     if kind_of(settings) == 'CocoMetric' and file is not None:
         for dataset in data:
             if isinstance(dataset, DetectionData) and dataset.few and split in dataset.pipelines:

@@ -1,12 +1,12 @@
 """Read the data sets of a config in the way of their host."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from mmengine.config import Config
 
 from ptnt_mm.check.coco_annotations import check_annotations, load_annotations
-from ptnt_mm.check.data_sets import Data
 from ptnt_mm.check.image_labels import check_labels
 from ptnt_mm.check.image_lists import list_images
 from ptnt_mm.check.mask_lists import check_lists
@@ -21,20 +21,14 @@ _LOADING = {
 """For each host, the function that reads its data sets, and the first check of them."""
 
 
-def read_data(config: Config, splits: tuple[str, ...]) -> tuple[Sequence[Any], list[Finding]]:
+def read_data(config: Config, splits: tuple[str, ...]) -> tuple[Sequence[Any], Iterator[Finding]]:
     """Read the data sets of some splits with the host, which is already imported.
 
     Returns:
-        The data sets, without duplicates, and findings about faults and omissions.
+        The data sets, without duplicates; and findings about faults and omissions, some of which
+        are only looked for when they are iterated over.
     """
-    return _of_host(config)[0](config, splits)
-
-
-def check_what_was_read(data: Sequence[Data], config: Config) -> Iterator[Finding]:
-    """Check the data sets that were read."""
-    return _of_host(config)[1](data, config)
-
-
-def _of_host(config: Config) -> tuple:
     # Other libraries have data sets like mmdet's, or none.
-    return _LOADING.get(scope_of(config), _LOADING['mmdet'])
+    read, check = _LOADING.get(scope_of(config), _LOADING['mmdet'])
+    data, findings = read(config, splits)
+    return data, chain(findings, check(data, config))

@@ -12,7 +12,8 @@ from mmengine.config import Config
 
 from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.engine.settings import kind_of, within
-from ptnt_mm.utils.findings import Finding, Report
+from ptnt_mm.utils.findings import Finding, Severity
+from ptnt_mm.utils.numbers import is_number
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Length:
         return f'{self.end:g} {"epochs" if self.by_epoch else "iterations"}'
 
 
-class Recipe:
+class ConfigFacts:
     """A config, and facts about it that several rules need."""
 
     def __init__(self, config: Config):
@@ -46,8 +47,7 @@ class Recipe:
         loop = self.config.get('train_cfg') or {}
         by_epoch = 'max_epochs' in loop or bool(loop.get('by_epoch'))
         end = loop.get('max_epochs' if by_epoch else 'max_iters')
-        is_number = isinstance(end, (int, float)) and end > 0
-        return Length(by_epoch, end if is_number else float('inf'))
+        return Length(by_epoch, end if is_number(end) and end > 0 else float('inf'))
 
     @cached_property
     def kept_ratios(self) -> set[bool]:
@@ -64,16 +64,16 @@ class Setting:
         path: Such as 'model.neck[0].in_channels'.
         value: Whatever is there.
         beside: The dict that contains it or its list.
-        recipe: The complete config.
+        facts: The complete config, and facts about it.
     """
 
     path: str
     value: object
     beside: Mapping
-    recipe: Recipe
+    facts: ConfigFacts
 
 
-Judge = Callable[[Setting], object]
+Predicate = Callable[[Setting], object]
 """Whether a setting is wrong. A returned string replaces ``{found}`` in the message."""
 
 
@@ -83,8 +83,8 @@ class Rule:
 
     Attributes:
         paths: Patterns of paths, in which an asterisk stands for any text.
-        is_wrong: Judges a value.
-        report: Creates the finding: ``error``, ``warning`` or ``note``.
+        is_wrong: Whether a value is wrong.
+        severity: How bad that is.
         what: The message; ``{value}`` and ``{found}`` are filled in.
         advice: What to do.
         scopes: The hosts that it applies to; empty for all.
@@ -92,45 +92,45 @@ class Rule:
     """
 
     paths: str | tuple[str, ...]
-    is_wrong: Judge
-    report: Report
+    is_wrong: Predicate
+    severity: Severity
     what: str
     advice: str = ''
     scopes: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
 
-    def judge(self, setting: Setting) -> Iterator[Finding]:
+    def check(self, setting: Setting) -> Iterator[Finding]:
         """The finding for a setting, if the rule applies and the value is wrong."""
         paths = (self.paths,) if isinstance(self.paths, str) else self.paths
         if not any(fnmatchcase(setting.path, _escaped(path)) for path in paths):
             return
-        if self.scopes and setting.recipe.scope not in self.scopes:
+        if self.scopes and setting.facts.scope not in self.scopes:
             return
         if self.kinds and kind_of(setting.beside) not in self.kinds:
             return
         if found := self.is_wrong(setting):
             what = self.what.format(value=setting.value, found=found)
-            yield self.report(setting.path, what, self.advice)
+            yield Finding(self.severity, setting.path, what, self.advice)
 
 
 def check_rules(config: Config, rules: Iterable[Rule], keys: Iterable[str]) -> Iterator[Finding]:
-    """Judge all settings in some top-level keys of a config."""
-    recipe, rules = Recipe(config), list(rules)
+    """Check all settings in some top-level keys of a config."""
+    facts, rules = ConfigFacts(config), list(rules)
     for key in keys:
-        for setting in _settings(config.get(key), key, config, recipe):
+        for setting in _settings(config.get(key), key, config, facts):
             for rule in rules:
-                yield from rule.judge(setting)
+                yield from rule.check(setting)
 
 
-def _settings(value: object, path: str, beside: Mapping, recipe: Recipe) -> Iterator[Setting]:
+def _settings(value: object, path: str, beside: Mapping, facts: ConfigFacts) -> Iterator[Setting]:
     """Yield a value and everything inside it."""
-    yield Setting(path, value, beside, recipe)
+    yield Setting(path, value, beside, facts)
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from _settings(inner, f'{path}.{key}', value, recipe)
+            yield from _settings(inner, f'{path}.{key}', value, facts)
     elif isinstance(value, (list, tuple)):
         for i, inner in enumerate(value):
-            yield from _settings(inner, f'{path}[{i}]', beside, recipe)
+            yield from _settings(inner, f'{path}[{i}]', beside, facts)
 
 
 def _escaped(pattern: str) -> str:

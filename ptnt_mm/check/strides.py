@@ -1,21 +1,19 @@
 """Compare the measured strides of a model's maps with those that its heads expect."""
 
-import warnings
 from collections.abc import Iterator, Sequence
 
 import torch
 from mmengine.config import Config
-from mmengine.registry import DefaultScope
 from torch import nn
 
-from ptnt_mm.engine.hosts import scope_of
+from ptnt_mm.check.trial import undisturbed
 from ptnt_mm.utils.findings import Finding, error, note, ok
 
 _SIDE = 256  # side of the square test image, in pixels
 
 _ADVICE = (
-    'give the head the strides of its maps, or resize the maps to those of the head: after a '
-    'PyramidTNT with out_indices=(1, 2, 3) a TransposedConvNeck halves them'
+    'give the head the strides of its maps, or resize the maps to those of the head: a '
+    'TransposedConvNeck halves their strides'
 )
 
 
@@ -28,21 +26,13 @@ def check_strides(config: Config, model: nn.Module) -> Iterator[Finding]:
     strides = dict(_strides_of_parts(model))
     if not strides:
         return
-    was_training = model.training
     try:
-        with (
-            DefaultScope.overwrite_default_scope(scope_of(config)),
-            warnings.catch_warnings(action='ignore'),
-            torch.no_grad(),
-        ):
-            device = next(model.parameters()).device
-            maps = model.eval().extract_feat(torch.zeros(1, 3, _SIDE, _SIDE, device=device))
+        with undisturbed(config), torch.no_grad():
+            maps = model.eval().extract_feat(torch.zeros(1, 3, _SIDE, _SIDE))
     except Exception as err:  # a model may need more than an image
         reason = (str(err).strip().splitlines() or [type(err).__name__])[0]
         yield note('model', f'strides were not compared: {reason}')
         return
-    finally:
-        model.train(was_training)
     measured = [_SIDE / max(level.shape[-2:]) for level in maps]
     for where, expected in strides.items():
         # The sides of maps are rounded up, perhaps several times. So a stride is wrong if it

@@ -10,7 +10,7 @@ from torch import nn
 
 from ptnt_mm.check.data_sets import Data
 from ptnt_mm.check.failed_steps import StepError, at, describe
-from ptnt_mm.check.few_images import collate_of, few_images, shrunk, take
+from ptnt_mm.check.few_images import collate_of, few_images, shrunk
 from ptnt_mm.check.trial import WHOLE, sides, undisturbed
 from ptnt_mm.utils.findings import Finding, error, note, ok
 
@@ -42,7 +42,8 @@ def train_once(config: Config, model: nn.Module, data: Sequence[Data], gpus: int
     """
     with undisturbed(config):
         with at('train_dataloader.dataset'):
-            samples = take(few_images(config, 'train', data), 2)
+            data_set = few_images(config, 'train', data)
+            samples = [data_set[i] for i in range(min(2, len(data_set)))]
             batch = config.train_dataloader.get('batch_size', 1) * gpus
             # There may be a single image.
             samples = (samples * 2)[: max(min(batch, 2), 1)]

@@ -5,7 +5,7 @@ import io
 import logging
 import random
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 
 import numpy as np
@@ -15,12 +15,13 @@ from mmengine.logging import MessageHub
 from mmengine.registry import DefaultScope
 from torch import nn
 
+from ptnt_mm.check.data_sets import Data
 from ptnt_mm.check.few_images import SIDE
-from ptnt_mm.engine.hosts import scope_of
-from ptnt_mm.engine.settings import within
+from ptnt_mm.engine.hosts import HOSTS, scope_of
+from ptnt_mm.engine.settings import kind_of, within
+from ptnt_mm.utils.numbers import is_number
 
 _MANY_WEIGHTS = 300_000_000
-_NUMBER = (int, float)
 _REGIONS = 64  # regions for the second stage of a detector
 _MANY = dict(rpn=['max_per_img'], rpn_proposal=['max_per_img'], sampler=['num'])
 
@@ -30,7 +31,7 @@ _BEGINNING = dict(iter=0, epoch=0, max_iters=1000, max_epochs=10)
 WHOLE = 10**6  # pixels: larger than any image
 
 
-def made_for_trial(config: Config) -> Config:
+def config_for_trial(config: Config) -> Config:
     """A copy of a config whose model keeps all predictions, and uses few regions.
 
     A model with random weights has no predictions above a threshold, so later steps would not be
@@ -39,7 +40,7 @@ def made_for_trial(config: Config) -> Config:
     changed = copy.copy(config)
     changed.model = copy.deepcopy(config.model)
     for path, settings in within(changed.model, 'model'):
-        if path.startswith('model.test_cfg') and isinstance(settings.get('score_thr'), _NUMBER):
+        if path.startswith('model.test_cfg') and is_number(settings.get('score_thr')):
             settings['score_thr'] = 0.0
         part = path.rpartition('.')[2]
         for key in _MANY.get(part, ()):
@@ -48,11 +49,35 @@ def made_for_trial(config: Config) -> Config:
     return changed
 
 
-def why_not_quick(model: nn.Module) -> str:
-    """Why a step on a CPU would take too long; empty if it would not."""
-    weights = sum(parameter.numel() for parameter in model.parameters())
-    many = f'the model has more than {_MANY_WEIGHTS / 1e6:.0f} million weights'
-    return many if weights > _MANY_WEIGHTS else ''
+def why_not_tried(
+    config: Config,
+    split: str,
+    data: Sequence[Data],
+    model: nn.Module | None = None,
+    thorough: bool = False,
+) -> str:
+    """Why a step on images of a split is not tried; empty if it is.
+
+    Args:
+        config: The config.
+        split: 'train', 'val' or 'test'.
+        data: The data sets of all splits, read as far as possible.
+        model: The model, if it is built: a large one takes long on a CPU.
+        thorough: Whether to try it even with a large model, or with data that was not read.
+    """
+    if scope_of(config) not in HOSTS:
+        return f'it is tried for models of {", ".join(HOSTS)} only'
+    of_split = [data_set for data_set in data if split in data_set.pipelines]
+    if fetched := [data_set for data_set in of_split if data_set.would_fetch()]:
+        return f'{kind_of(fetched[0].settings)} has yet to fetch its files'
+    if thorough:
+        return ''
+    if not of_split or not all(data_set.few for data_set in of_split):
+        return 'its data set was not read'
+    weights = sum(parameter.numel() for parameter in model.parameters()) if model else 0
+    if weights > _MANY_WEIGHTS:
+        return f'the model has more than {_MANY_WEIGHTS / 1e6:.0f} million weights'
+    return ''
 
 
 def sides(config: Config) -> tuple[int, ...]:

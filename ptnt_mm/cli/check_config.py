@@ -50,7 +50,7 @@ def _run(args: argparse.Namespace) -> int:
         from ptnt_mm.engine.loading import require_safe_loading
         from ptnt_mm.engine.starting_weights import use_pretrained
 
-    def tell(subject: str, findings: list[Finding]) -> None:
+    def show_findings(subject: str, findings: list[Finding]) -> None:
         show('\n'.join((subject, *lines(findings))))
 
     with json_output(args.json, args.overwrite) as write:
@@ -59,7 +59,7 @@ def _run(args: argparse.Namespace) -> int:
         if args.pretrained is not None:
             use_pretrained(config, args.pretrained)
         require_safe_loading()
-        found = check(config, gpus=args.gpus, thorough=not args.quick, tell=tell)
+        found = check(config, gpus=args.gpus, thorough=not args.quick, on_findings=show_findings)
         print(closing(found))
         write([asdict(finding) for finding in found])
     return int(bool(of_kind(found, Severity.ERROR)))

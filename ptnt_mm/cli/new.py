@@ -60,7 +60,7 @@ def _run(args: argparse.Namespace) -> int:
 
     chosen = ('format', 'task', 'backbone', 'weights', 'size', 'epochs')
     options = ProjectOptions(**{name: getattr(args, name) for name in chosen})
-    file = create_project(args.data, args.folder, options, tell=show)
+    file = create_project(args.data, args.folder, options, on_line=show)
     show(f'{file}:\n{file.read_text(encoding="utf-8")}')
     found = check(read_config(str(file)))
     wrong = [finding for finding in found if finding.severity in (Severity.ERROR, Severity.WARNING)]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.numbers import is_number
 from ptnt_mm.utils.text import first_few
 
 _KINDS = ('images', 'annotations', 'categories')
@@ -104,12 +105,8 @@ def _is_id(value: object) -> bool:
     return isinstance(value, (int, float, str))
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
 def _are_numbers(value: object) -> bool:
-    return isinstance(value, list) and all(map(_is_number, value))
+    return isinstance(value, list) and all(map(is_number, value))
 
 
 _KEYS = {
@@ -120,7 +117,7 @@ _KEYS = {
 """The keys that mmdet reads without a default."""
 
 _NAME = (lambda value: isinstance(value, str) and value != '', 'a name')
-_LENGTH = (lambda value: _is_number(value) and value > 0, 'a number of pixels')
+_LENGTH = (lambda value: is_number(value) and value > 0, 'a number of pixels')
 
 # Whether a key's value can be used, and what is expected.
 _EXPECTED: dict[str, tuple[Callable[[object], bool], str]] = {
@@ -132,7 +129,7 @@ _EXPECTED: dict[str, tuple[Callable[[object], bool], str]] = {
     'image_id': (_is_id, 'the id of an image'),
     'category_id': (_is_id, 'the id of a category'),
     'bbox': (lambda box: _are_numbers(box) and len(box) == 4, 'four numbers [x, y, width, height]'),
-    'area': (_is_number, 'a number of pixels'),
+    'area': (is_number, 'a number of pixels'),
 }
 
 

@@ -3,10 +3,9 @@
 from typing import Any
 
 from mmengine.config import Config
-from mmengine.registry import DATASETS
 from torch import nn
 
-from ptnt_mm.engine.data_files import data_sets
+from ptnt_mm.engine.data_files import class_of, data_sets
 from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.text import printable
@@ -53,10 +52,7 @@ def count_classes(model: nn.Module) -> int | None:
 def _of_config(config: Config) -> dict:
     """The metainfo in the settings of the test data set, or else of its class."""
     data_set = next(data_sets(config, 'test'))
-    kind = data_set.settings.get('type')
-    if isinstance(kind, str):
-        with DATASETS.switch_scope_and_registry(scope_of(config)) as registry:
-            kind = registry.get(kind)
-    known = {**getattr(kind, 'METAINFO', {}), **(data_set.settings.get('metainfo') or {})}
+    cls = class_of(data_set.settings, scope_of(config))
+    known = {**getattr(cls, 'METAINFO', {}), **(data_set.settings.get('metainfo') or {})}
     stated = data_set.stated_classes
     return known if stated is None else known | dict(classes=stated)

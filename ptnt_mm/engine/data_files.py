@@ -1,10 +1,11 @@
 """Find the data sets of a config, and check that their files exist."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from mmengine.config import Config
+from mmengine.registry import DATASETS
 
 from ptnt_mm.utils.errors import UserError
 
@@ -33,10 +34,7 @@ class DataSet:
 
     def path(self, name: str | None) -> Path | None:
         """Path of a file or folder of the data set; None if it is not set, or remote."""
-        root = self.settings.get('data_root') or ''
-        if not isinstance(name, str) or not name or '://' in name or '://' in root:
-            return None
-        return Path(root) / name
+        return local_path(name, self.settings.get('data_root') or '')
 
     @property
     def prefixes(self) -> dict[str, str]:
@@ -60,6 +58,22 @@ class DataSet:
                 yield path
 
 
+def local_path(name: object, root: str = '') -> Path | None:
+    """Path of a file or folder in ``root``; None if it is not set, or remote."""
+    if not isinstance(name, str) or not name or '://' in name or '://' in root:
+        return None
+    return Path(root) / name
+
+
+def class_of(settings: Mapping, scope: str) -> type | None:
+    """The class of a data set's settings; None if it is not registered in ``scope``."""
+    kind = settings.get('type')
+    if not isinstance(kind, str):
+        return kind
+    with DATASETS.switch_scope_and_registry(scope) as registry:
+        return registry.get(kind)
+
+
 def data_sets(config: Config, split: str) -> Iterator[DataSet]:
     """The data sets of a split, 'train', 'val' or 'test': one, or all that are joined."""
     loader = config.get(f'{split}_dataloader') or {}
@@ -76,7 +90,8 @@ def expected_files(config: Config, split: str) -> list[Path]:
     """The annotation files and image folders of a split, without duplicates."""
     paths = [path for data_set in data_sets(config, split) for path in data_set.paths()]
     for evaluator in evaluators(config, split):
-        paths += DataSet(dict(ann_file=evaluator.get('ann_file')), ()).paths()
+        if (path := local_path(evaluator.get('ann_file'))) is not None:
+            paths.append(path)
     return list(dict.fromkeys(paths))
 
 

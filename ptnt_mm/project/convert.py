@@ -100,13 +100,12 @@ def _pixels(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[s
             split: [_with_masks(labels, image) for image in images]
             for split, images in splits.items()
         }
-    lookup = _Lookup(labels.mask_indices)
     indices = {name: index for index, name in enumerate(classes)}
 
     def write(image: LabelledImage) -> None:
         name = image.path.relative_to(root).as_posix()
         if image.mask is not None:
-            pixels = lookup(read_values(image.mask))
+            pixels = _class_indices(read_values(image.mask), labels.mask_indices)
         else:
             pixels = _drawn(image, indices)
         save_mask(pixels, len(classes), folder / 'masks' / f'{name}.png')
@@ -129,19 +128,12 @@ def _drawn(image: LabelledImage, indices: Mapping[str, int]) -> np.ndarray:
     return draw_mask(entry, annotations, indices)
 
 
-class _Lookup:
-    """Maps the values of masks to class indices; others are ignored."""
-
-    def __init__(self, indices: Mapping[int, int]):
-        pairs = sorted(indices.items())
-        self.values = np.array([value for value, _ in pairs], np.int64)
-        self.indices = np.array([index for _, index in pairs], np.uint8)
-
-    def __call__(self, pixels: np.ndarray) -> np.ndarray:
-        """(H, W) values -> (H, W) uint8."""
-        places = np.searchsorted(self.values, pixels).clip(max=len(self.values) - 1)
-        known = self.values[places] == pixels
-        return np.where(known, self.indices[places], IGNORED).astype(np.uint8)
+def _class_indices(pixels: np.ndarray, index_of: Mapping[int, int]) -> np.ndarray:
+    """The class index of each pixel, (H, W) values -> (H, W) uint8; other values are ignored."""
+    values = np.array(sorted(index_of), np.int64)
+    indices = np.array([index_of[value] for value in values.tolist()], np.uint8)
+    places = np.searchsorted(values, pixels).clip(max=len(values) - 1)
+    return np.where(values[places] == pixels, indices[places], IGNORED).astype(np.uint8)
 
 
 def _images(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[str, ...]:

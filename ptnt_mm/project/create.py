@@ -18,12 +18,12 @@ from ptnt_mm.project.step_memory import StepMemory, free_memory, measure_memory
 from ptnt_mm.project.tree import Tree
 from ptnt_mm.project.write import (
     CLASSES,
+    HOST_OF,
     LABELS,
     bases,
     classes_text,
     config_text,
     has_long_classes,
-    host_of,
 )
 from ptnt_mm.utils.atomic_files import folder_written_whole, write_whole
 from ptnt_mm.utils.errors import UserError
@@ -49,7 +49,7 @@ def create_project(
     data: Path,
     folder: Path,
     options: ProjectOptions = ProjectOptions(),
-    tell: Callable[[str], None] = lambda line: None,
+    on_line: Callable[[str], None] = lambda line: None,
 ) -> Path:
     """Create a project, a folder with a config and labels, from a folder of labelled images.
 
@@ -57,7 +57,7 @@ def create_project(
         data: The images and their labels, in any supported format. Nothing is written there.
         folder: The project; created completely or not at all.
         options: Choices of the user.
-        tell: Called with each line about what was found and chosen.
+        on_line: Called with each line about what was found and chosen.
 
     Returns:
         The config.
@@ -69,28 +69,28 @@ def create_project(
     _check_place(data, folder)
     tree = Tree(data)
     recognised = recognise(tree, options.format, options.task)
-    tell(f'{recognised.format.title}: {recognised.why}')
+    on_line(f'{recognised.format.title}: {recognised.why}')
     for line in recognised.others:
-        tell(f'  also found, and not read: {line}')
+        on_line(f'  also found, and not read: {line}')
     labels = read_labels(tree, recognised)
     task = _choose_task(recognised, labels, options.task)
-    backbone = find_backbone(options.backbone or DEFAULT_BACKBONE, options.weights, host_of(task))
+    backbone = find_backbone(options.backbone or DEFAULT_BACKBONE, options.weights, HOST_OF[task])
     splits = split_off(labels)
     try:
         with folder_written_whole(folder) as building:
             classes = convert(labels, splits, task, tree.root, building / LABELS)
-            facts = gather_facts(task, classes, splits, backbone)
-            facts = replace(facts, asked_size=options.size, asked_epochs=options.epochs)
+            asked = dict(asked_size=options.size, asked_epochs=options.epochs)
+            facts = gather_facts(task, classes, splits, backbone, **asked)
             opening = _opening(data, folder, options, facts, recognised)
             write_config(building, facts, tree.root, opening)
             # The batch size depends on the memory of a step, which is measured with this config.
             facts = replace(facts, memory=_memory(building), free=free_memory())
             write_config(building, facts, tree.root, opening)
             for line in _findings(facts, labels):
-                tell(line)
+                on_line(line)
             if labels.problems:
                 write_whole(building / PROBLEMS, _problems(tree, labels))
-                tell(f'  {folder / PROBLEMS} lists all of them')
+                on_line(f'  {folder / PROBLEMS} lists all of them')
     except OSError as error:
         raise UserError(f'{folder} cannot be created: {error}') from error
     return folder / PROJECT_CONFIG

@@ -55,8 +55,10 @@ def gather_facts(
     classes: tuple[str, ...],
     splits: Mapping[str, Sequence[LabelledImage]],
     backbone: MeasuredBackbone,
+    asked_size: int | None = None,
+    asked_epochs: int | None = None,
 ) -> Facts:
-    """The facts that the labels show; those of the machine and the options keep their defaults."""
+    """The facts that the labels show, and what was requested; no memory is measured."""
     train = splits['train']
     numbers = [len(image.objects) for image in train]
     small, smaller = small_objects(train)
@@ -70,6 +72,8 @@ def gather_facts(
         small=small,
         smaller=smaller,
         backbone=backbone,
+        asked_size=asked_size,
+        asked_epochs=asked_epochs,
     )
 
 

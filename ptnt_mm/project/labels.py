@@ -77,7 +77,6 @@ class Labels:
         problems: Omissions and changes.
         notes: Other remarks, a line each.
         aside: Image files that are not training images, such as masks.
-        groups: Names of groups of classes.
         mask_indices: The index of the class of each value in a mask, read by
             ``formats.mask_values.read_values``. Other values are ignored.
     """
@@ -87,7 +86,6 @@ class Labels:
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     aside: set[Path] = field(default_factory=set)
-    groups: set[str] = field(default_factory=set)
     mask_indices: dict[int, int] = field(default_factory=dict)
 
     def report(self, file: Path, kind: str, detail: str = '') -> None:
@@ -142,4 +140,5 @@ def fitted(item: LabelledObject, size: tuple[int, int]) -> tuple[LabelledObject 
         return None, 'boxes of less than a pixel'
     outside = max(left - x, top - y, x + width - right, y + height - bottom)
     box = box_between(left, top, right, bottom)
-    return replace(item, box=box), 'boxes cut off at the border of the image' * (outside > 1)
+    fault = 'boxes cut off at the border of the image' if outside > 1 else ''
+    return replace(item, box=box), fault

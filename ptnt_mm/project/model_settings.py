@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ptnt_mm.project.backbones import DEFAULT_BACKBONE
-from ptnt_mm.project.choices import Choice, Recipe
 from ptnt_mm.project.code import Code, comment, keyword, literal
 from ptnt_mm.project.facts import Facts
+from ptnt_mm.project.recipe import Choice, Recipe
 
 _RETINANET = (8, 16, 32, 64, 128)
 _FROM_4 = (4, 8, 16, 32, 64)

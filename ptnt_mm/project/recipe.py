@@ -1,147 +1,229 @@
-"""The rules that choose a recipe from the statistics of a data set: one row each.
+"""Choose a recipe from the statistics of a data set: one function per rule.
 
-docs/data.md has the same rows, and the comments of a config contain the deciding numbers.
+docs/data.md has the rules with their reasons, and the comments of a config contain the deciding
+numbers.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import ceil
+from typing import Any
 
-from ptnt_mm.project import choices
-from ptnt_mm.project.choices import Choice, Recipe
 from ptnt_mm.project.facts import Facts
+from ptnt_mm.utils.text import binary
 
 
 @dataclass(frozen=True)
-class Rule:
-    """A rule that chooses one setting.
+class Choice:
+    """A setting, and the number that determined it."""
 
-    Attributes:
-        setting: Its name; for most, that in the config.
-        rule: Its effect, for the docs.
-        reason: Why, for the docs.
-        choose: Makes the choice; later rules see the choices of earlier ones.
-    """
+    value: Any
+    because: str = ''
 
-    setting: str
-    rule: str
-    reason: str
-    choose: Callable[[Facts, Recipe], Choice]
+
+Recipe = Mapping[str, Choice]
+"""The choices by setting. A rule sees those of the rules before it."""
+
+_MODELS = {
+    'detection': 'retinanet_native',
+    'instance': 'mask_rcnn_native',
+    'semantic': 'semantic_fpn_native',
+    'classification': 'classifier_ptnt_ti',
+}
+
+# Pixels of a small object. For RetinaNet, two thirds of the smallest usual anchor. Mask R-CNN has
+# smaller anchors, so for masks it is two cells of the finest map, whose stride is 4.
+_SMALL = {'detection': 21, 'instance': 8, 'semantic': 8}
+_ANCHOR = 32  # pixels, the smallest usual one
+_LEAST_ANCHOR = {'detection': 16, 'instance': 8}  # two cells of the finest map
+_SIDES = (320, 1333)  # of images in which objects or areas are found
+_CROPPED = 512  # pixels of a segmenter's crop, at most
+_CLASSIFIED = (64, 224)  # sides of images that are classified
+_BATCHES = ((500, 2), (5_000, 4), (20_000, 8))  # images in a step, below this many images
+_SHARE = 0.8  # of the free memory
+_ENOUGH_FOR_BATCHNORM = 8  # images in a step
+_WARM_UP = 50  # iterations
+_USUAL_LIMIT = 100  # default limit of detections in an image
 
 
 def choose_recipe(facts: Facts) -> dict[str, Choice]:
-    """Apply all rules to the figures of a data set."""
+    """Apply all rules to the statistics of a data set."""
     recipe: dict[str, Choice] = {}
-    for rule in RULES:
-        recipe[rule.setting] = rule.choose(facts, recipe)
+    for setting, choose in RULES.items():
+        recipe[setting] = choose(facts, recipe)
     return recipe
 
 
-RULES = (
-    Rule(
-        'width',
-        'Neck and head are 64 channels wide below 5,000 images, else 256.',
-        'The published 256 channels take most of the time for small images, and learn no more from '
-        'a few thousand of them.',
-        choices.width,
-    ),
-    Rule(
-        'model',
-        'Boxes get RetinaNet, objects with masks Mask R-CNN, class masks Semantic FPN, class '
-        'folders a classifier.',
-        'The labels determine the task. These heads are simple and well known.',
-        choices.model,
-    ),
-    Rule(
-        'size',
-        'The longer side at which one object in ten, or half of a class of 10 objects or more, is '
-        'below 21 pixels, or 8 for masks; 320 to 1333, and at most twice that of the images. '
-        'Without objects: the size of the images, 320 to 1024. Classifiers: the shorter side, 64 '
-        'to 224.',
-        'RetinaNet finds objects down to two thirds of its smallest usual anchor, which has 32 '
-        'pixels. Mask R-CNN needs two cells of the finest map, which has one for 4 pixels. Larger '
-        'images take longer and add no information.',
-        choices.size,
-    ),
-    Rule(
-        'crop',
-        'Segmenters train on squares of the shorter side, at most 512.',
-        'A batch needs one size, and 512 is the usual one.',
-        choices.crop,
-    ),
-    Rule(
-        'anchors',
-        'From 32 pixels; from 16 where one object in ten, or half of such a class, is below 20 '
-        'pixels; for masks from 8 where it is below 10.',
-        'An anchor of 32 pixels overlaps too little with an object that is half as wide, so '
-        'such objects are hardly ever found. The larger anchors stay.',
-        choices.anchors,
-    ),
-    Rule(
-        'max_per_img',
-        'At most 100 detections per image, or 1.5 times the largest number of objects in one.',
-        'Objects beyond the limit would count as missed.',
-        choices.max_per_img,
-    ),
-    Rule(
-        'effective batch',
-        '2 images a step below 500 images, 4 below 5,000, 8 below 20,000, else 16; classifiers 16 '
-        'times as many, with at least two steps an epoch.',
-        'A small data set has few steps per epoch, and the model learns more from two steps of 2 '
-        'images than from one step of 4.',
-        choices.effective_batch,
-    ),
-    Rule(
-        'batch_size',
-        'The effective batch, halved until a step takes at most 80 % of the free memory.',
-        'A training step is tried on the CPU, and the memory that it keeps is counted. A GPU may '
-        'need more: PyramidTNT recomputes less there.',
-        choices.batch_size,
-    ),
-    Rule(
-        'norm',
-        'From random initialisation, a PyramidTNT or ResNet has GroupNorm below 8 images a step, '
-        'else BatchNorm.',
-        'In steps of 2, the nuclei of [Results](results.md#batchnorm-or-groupnorm) reach a mIoU of '
-        "77 with BatchNorm and 84 with GroupNorm; in steps of 8, the demo's segmenter reaches 72 "
-        'and 62.',
-        choices.norm,
-    ),
-    Rule(
-        'accumulation',
-        'As many steps as make up the effective batch.',
-        'The learning rate is for the effective batch, which may not fit into memory.',
-        choices.accumulation,
-    ),
-    Rule(
-        'epochs',
-        '12,000 images seen, at least 12 epochs and at most 300; half as many images from '
-        'pretrained weights. Classifiers: 30,000 images, at least 30 epochs.',
-        'Learning takes iterations, even with few images. COCO is trained for 12 epochs.',
-        choices.epochs,
-    ),
-    Rule(
-        'augmentation',
-        'Mirroring always; sizes of 75 to 133 % where each image is seen 30 times or more, colours '
-        'from 100 times. Classifiers: crops always, colours below 1,000 images, mixed images from '
-        '10,000.',
-        'An image that is seen only a few times needs little augmentation: with more, the blood '
-        'cells of [Results](results.md) reach a lower AP after 10 epochs. COCO is trained with '
-        'mirroring for 12 epochs, and with many sizes for 36.',
-        choices.augmentation,
-    ),
-    Rule(
-        'warm-up',
-        '50 iterations, or a tenth of a run of fewer than 500.',
-        'A longer warm-up would take up most of a short run.',
-        choices.warm_up,
-    ),
-    Rule(
-        'lr',
-        '1e-3 from random initialisation, 1e-4 from pretrained weights, for 4 images a step (32 '
-        'for classifiers); with the square root of the batch, at most 2e-3.',
-        'For AdamW, the rate grows with the square root of the batch. Pretrained weights need '
-        'small steps.',
-        choices.lr,
-    ),
-)
-"""All rules, in the order in which they are applied."""
+def width(facts: Facts, _: Recipe) -> Choice:
+    """Channels of neck and head."""
+    count = facts.counts['train']
+    return Choice(64 if count < 5_000 else 256, f'{count:,} images')
+
+
+def model(facts: Facts, recipe: Recipe) -> Choice:
+    """The fragment of the model."""
+    name = _MODELS[facts.task]
+    if facts.task == 'classification':
+        return Choice(name)
+    channels = recipe['width']
+    narrow = '_narrow' if channels.value == 64 else ''
+    return Choice(name + narrow, f'{channels.value} channels for {channels.because}')
+
+
+def size(facts: Facts, _: Recipe) -> Choice:
+    """Width and height of the images, or the side of those that are classified, in pixels."""
+    long, short = max(facts.size), min(facts.size)
+    because = 'as asked' if facts.asked_size else f'images are {facts.size[0]} x {facts.size[1]}'
+    if facts.task == 'classification':
+        side = facts.asked_size or min(max(_near_32(short), _CLASSIFIED[0]), _CLASSIFIED[1])
+        return Choice(side, because)
+    if facts.asked_size:
+        side = facts.asked_size
+    elif facts.small is None:
+        side = min(max(_near_32(long), _SIDES[0]), 2 * _CROPPED)
+    else:
+        # Enlarging more than twice adds no information.
+        side = min(
+            max(_near_32(_SMALL[facts.task] / facts.small), _SIDES[0]),
+            _SIDES[1],
+            2 * _near_32(long),
+        )
+        below = f'{facts.small * long:.0f} pixels, here {facts.small * side:.0f}'
+        because += f'; {facts.smaller} below {below}'
+    return Choice((side, max(_near_32(side * short / long), 32)), because)
+
+
+def crop(facts: Facts, recipe: Recipe) -> Choice:
+    """Width and height of a segmenter's crop in pixels, or None."""
+    if facts.task != 'semantic':
+        return Choice(None)
+    side = min(_CROPPED, *recipe['size'].value)
+    return Choice((side, side), 'the shorter side, or 512')
+
+
+def anchors(facts: Facts, recipe: Recipe) -> Choice:
+    """The smallest anchor in pixels; None for the usual one."""
+    if facts.task not in ('detection', 'instance') or facts.small is None:
+        return Choice(None)
+    pixels = facts.small * max(recipe['size'].value)
+    anchor = _ANCHOR
+    while anchor > 1.6 * pixels and anchor > _LEAST_ANCHOR[facts.task]:
+        anchor //= 2
+    if anchor == _ANCHOR:
+        return Choice(None)
+    return Choice(anchor, f'{facts.smaller} below {pixels:.0f} pixels')
+
+
+def max_per_img(facts: Facts, _: Recipe) -> Choice:
+    """The limit of detections in an image; None for the usual one."""
+    if facts.most <= _USUAL_LIMIT * 0.8:
+        return Choice(None)
+    return Choice(ceil(facts.most * 1.5 / 100) * 100, f'there are up to {facts.most} in an image')
+
+
+def augmentation(facts: Facts, recipe: Recipe) -> Choice:
+    """'light', 'medium' or 'strong'; for classifiers 'strong', 'medium' or 'mixed'."""
+    if facts.task == 'classification':
+        count = facts.counts['train']
+        kind = 'strong' if count < 1_000 else 'medium' if count < 10_000 else 'mixed'
+        return Choice(kind, f'{count:,} images')
+    times = recipe['epochs'].value
+    kind = 'strong' if times >= 100 else 'medium' if times >= 30 else 'light'
+    return Choice(kind, f'each image is seen {times} times')
+
+
+def effective_batch(facts: Facts, _: Recipe) -> Choice:
+    """Images for one step of the optimizer."""
+    count = facts.counts['train']
+    batch = next((batch for below, batch in _BATCHES if count < below), 16)
+    if facts.task == 'classification':
+        batch *= 16
+    # At least two steps an epoch.
+    batch = min(batch, 2 ** max(count.bit_length() - 2, 1))
+    return Choice(batch, f'{count:,} images')
+
+
+def batch_size(facts: Facts, recipe: Recipe) -> Choice:
+    """Images that are computed at a time."""
+    batch = recipe['effective batch'].value
+    device, free = facts.free
+    if facts.memory is None or free is None:
+        return Choice(batch, recipe['effective batch'].because)
+    weights, image = facts.memory.weights, facts.memory.image
+    # BatchNorm cannot train on one image.
+    least = 2 if facts.task == 'semantic' else 1
+    while batch > least and weights + batch * image > _SHARE * free:
+        batch //= 2
+    step = f'{binary(weights + batch * image)} of {binary(free)} that {device} has free'
+    return Choice(batch, f'{recipe["effective batch"].because}; {step}')
+
+
+def norm(facts: Facts, recipe: Recipe) -> Choice:
+    """The backbone's ``norm_cfg``; None for its own."""
+    batch = recipe['batch_size'].value
+    if batch >= _ENOUGH_FOR_BATCHNORM or facts.backbone.norm is None:
+        return Choice(None)
+    return Choice(facts.backbone.norm, f'{batch} images a step are too few for BatchNorm')
+
+
+def accumulation(_: Facts, recipe: Recipe) -> Choice:
+    """Batches for one step of the optimizer."""
+    effective, batch = recipe['effective batch'].value, recipe['batch_size'].value
+    steps = effective // batch
+    return Choice(steps, f'steps to make a batch of {effective}' if steps > 1 else '')
+
+
+def epochs(facts: Facts, _: Recipe) -> Choice:
+    """Passes through the training images."""
+    if facts.asked_epochs:
+        return Choice(facts.asked_epochs, 'as asked')
+    seen, passes = (30_000, 30) if facts.task == 'classification' else (12_000, 12)
+    if facts.backbone.weights:
+        seen //= 2
+    count = facts.counts['train']
+    epochs = min(max(round(seen / count), passes), 300)
+    return Choice(epochs, f'{epochs * count:,} images seen')
+
+
+def warm_up(facts: Facts, recipe: Recipe) -> Choice:
+    """Iterations; None for the usual number."""
+    steps = recipe['epochs'].value * ceil(facts.counts['train'] / recipe['batch_size'].value)
+    if steps >= 10 * _WARM_UP:
+        return Choice(None)
+    # MMEngine's warm-up of one iteration never ends: its rate stays at the start factor.
+    return Choice(max(steps // 10, 2), f'a tenth of {steps} iterations')
+
+
+def lr(facts: Facts, recipe: Recipe) -> Choice:
+    """The learning rate."""
+    batch = recipe['effective batch'].value
+    if facts.backbone.weights:
+        start, rate = 'pretrained weights', 1e-4
+    else:
+        start, rate = 'random initialisation', 1e-3
+    of = 32 if facts.task == 'classification' else 4
+    lr = float(f'{min(rate * (batch / of) ** 0.5, 2e-3):.2g}')
+    return Choice(lr, f'from {start}, batches of {batch}')
+
+
+def _near_32(pixels: float) -> int:
+    return max(round(pixels / 32), 1) * 32
+
+
+RULES: dict[str, Callable[[Facts, Recipe], Choice]] = {
+    'width': width,
+    'model': model,
+    'size': size,
+    'crop': crop,
+    'anchors': anchors,
+    'max_per_img': max_per_img,
+    'effective batch': effective_batch,
+    'batch_size': batch_size,
+    'norm': norm,
+    'accumulation': accumulation,
+    'epochs': epochs,
+    'augmentation': augmentation,
+    'warm-up': warm_up,
+    'lr': lr,
+}
+"""The rule for each setting, in the order in which they are applied."""

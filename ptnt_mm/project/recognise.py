@@ -14,7 +14,7 @@ from ptnt_mm.project.formats import (
     yolo,
 )
 from ptnt_mm.project.formats.format import UNREADABLE, Format
-from ptnt_mm.project.labels import TASKS, Labels
+from ptnt_mm.project.labels import TASKS, Labels, Problem
 from ptnt_mm.project.tree import Tree
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import printable, unknown_name
@@ -116,15 +116,18 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
 
 def summary(labels: Labels) -> list[str]:
     """One line for each kind of problem: how many, and the first with its file."""
-    kinds: dict[str, list] = {}
+    kinds: dict[str, list[Problem]] = {}
     for problem in labels.problems:
         kinds.setdefault(problem.kind, []).append(problem)
-    return [
-        f'{len(problems):,} {kind}: {printable(problems[0].file.name)}'
-        + f' ({printable(problems[0].detail)})' * bool(problems[0].detail)
-        + f' and {len(problems) - 1:,} more' * (len(problems) > 1)
-        for kind, problems in kinds.items()
-    ]
+    lines = []
+    for kind, (first, *others) in kinds.items():
+        line = f'{len(others) + 1:,} {kind}: {printable(first.file.name)}'
+        if first.detail:
+            line += f' ({printable(first.detail)})'
+        if others:
+            line += f' and {len(others):,} more'
+        lines.append(line)
+    return lines
 
 
 def _alike(classes: list[str]) -> list[list[str]]:

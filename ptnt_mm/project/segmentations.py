@@ -1,7 +1,7 @@
 """Object masks as COCO stores them: checked, drawn, and made from pixels."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain
 
 import numpy as np
@@ -9,6 +9,8 @@ from pycocotools import mask as coco
 
 from ptnt_mm.data.coco_masks import FAR, encode_mask, run_lengths
 from ptnt_mm.project.labels import Box, LabelledObject, Segmentation, box_around
+
+_SIDES = 36  # of the polygon for an ellipse
 
 
 def checked(value: object, size: tuple[int, int]) -> tuple[Segmentation | None, str]:
@@ -46,6 +48,21 @@ def box_of(mask: Segmentation) -> Box:
         return box_around(list(chain(*mask)))
     height, width = mask['size']
     return tuple(map(float, coco.toBbox(run_lengths(mask, height, width))))
+
+
+def ellipse(x: float, y: float, rx: float, ry: float, angle: float = 0.0) -> list[float]:
+    """A polygon for an ellipse around (x, y), rotated clockwise by an angle in radians."""
+    steps = (2 * math.pi * i / _SIDES for i in range(_SIDES))
+    return rotated(((rx * math.cos(step), ry * math.sin(step)) for step in steps), x, y, angle)
+
+
+def rotated(
+    offsets: Iterable[tuple[float, float]], x: float, y: float, angle: float
+) -> list[float]:
+    """A polygon of points with offsets from (x, y), rotated clockwise around it, in radians."""
+    cos, sin = math.cos(angle), math.sin(angle)
+    points = ((x + dx * cos - dy * sin, y + dx * sin + dy * cos) for dx, dy in offsets)
+    return list(chain(*points))
 
 
 class RunLengths(dict):

@@ -2,8 +2,8 @@
 
 import os
 import re
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
@@ -38,6 +38,7 @@ class Tree:
         self.files = sorted(self._walk())
         if not self.files:
             raise UserError(f'{root} is empty: expected images and labels')
+        self._containing: dict[tuple, list[Path]] = {}
 
     @cached_property
     def images(self) -> list[Path]:
@@ -46,21 +47,36 @@ class Tree:
 
     @cached_property
     def _by_name(self) -> dict[str, list[Path]]:
-        named = defaultdict(list)
-        for image in self.images:
-            named[image.name.casefold()].append(image)
-        return named
+        return _grouped(self.images, lambda image: image.name)
 
     @cached_property
     def _by_stem(self) -> dict[str, list[Path]]:
-        named = defaultdict(list)
-        for image in self.images:
-            named[image.stem.casefold()].append(image)
-        return named
+        return _grouped(self.images, lambda image: image.stem)
 
     def with_suffix(self, *suffixes: str) -> list[Path]:
         """The files with one of these suffixes, in lower case."""
         return [file for file in self.files if file.suffix.lower() in suffixes]
+
+    def containing(self, suffix: str, *patterns: bytes, without: bytes = b'$^') -> list[Path]:
+        """The files with a suffix and a certain content; those that cannot be read are left out.
+
+        Args:
+            suffix: In lower case, such as '.json'.
+            patterns: Regular expressions that must all match somewhere.
+            without: A regular expression that must not match; by default one that never does.
+        """
+        key = suffix, patterns, without
+        if key not in self._containing:
+            self._containing[key] = []
+            for file in self.with_suffix(suffix):
+                try:
+                    content = file.read_bytes()
+                except OSError:
+                    continue
+                is_found = all(re.search(pattern, content) for pattern in patterns)
+                if is_found and not re.search(without, content):
+                    self._containing[key].append(file)
+        return self._containing[key]
 
     def cut_off(self) -> list[Path]:
         """The JSON and XML files whose end is missing."""
@@ -143,10 +159,8 @@ class Tree:
 
     def overview(self) -> str:
         """Numbers of files by suffix: '364 .jpg, 364 .xml and 4 .txt'."""
-        counts: dict[str, int] = defaultdict(int)
-        for file in self.files:
-            counts[file.suffix.lower() or 'without suffix'] += 1
-        ranked = sorted(counts.items(), key=lambda pair: -pair[1])
+        counts = Counter(file.suffix.lower() or 'without suffix' for file in self.files)
+        ranked = counts.most_common()
         listed = [f'{count:,} {suffix}' for suffix, count in ranked[:6]]
         more = [f'{len(ranked) - 6} other kinds'] if len(ranked) > 6 else []
         return ', '.join(listed + more)
@@ -162,6 +176,14 @@ class Tree:
             seen.add(real)
             names[:] = [name for name in names if not name.startswith(('.', '__MACOSX'))]
             yield from (Path(folder, name) for name in files if not name.startswith('.'))
+
+
+def _grouped(files: Iterable[Path], name: Callable[[Path], str]) -> dict[str, list[Path]]:
+    """The files by a name, whatever its case."""
+    groups = defaultdict(list)
+    for file in files:
+        groups[name(file).casefold()].append(file)
+    return groups
 
 
 def _end(file: Path) -> bytes:

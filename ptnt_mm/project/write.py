@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ptnt_mm.engine.work_dir import PROJECT_WORK_DIR
-from ptnt_mm.project.choices import Recipe
 from ptnt_mm.project.code import comment, comment_line, literal
 from ptnt_mm.project.facts import Facts
 from ptnt_mm.project.model_settings import model_lines
+from ptnt_mm.project.recipe import Recipe
 
 LABELS = 'labels'
 """The folder of the labels in a project."""
@@ -15,16 +15,13 @@ LABELS = 'labels'
 CLASSES = f'{LABELS}/classes.py'
 """The class names that are too long for the config, which inherits this file."""
 
-_HOSTS = dict(detection='mmdet', instance='mmdet', semantic='mmseg', classification='mmpretrain')
+HOST_OF = dict(detection='mmdet', instance='mmdet', semantic='mmseg', classification='mmpretrain')
+"""The host library for each task."""
+
 _MOST_CHARACTERS = 300  # of class names in the config
 _FIGURES = ('size', 'crop', 'batch_size', 'epochs', 'lr', 'norm')
 _LOADED = dict(detection=2, instance=2, semantic=2, classification=1)
 """The loading steps of a training pipeline; augmentation follows."""
-
-
-def host_of(task: str) -> str:
-    """The host library for a task."""
-    return _HOSTS[task]
 
 
 def bases(facts: Facts, recipe: Recipe) -> list[str]:
@@ -33,7 +30,7 @@ def bases(facts: Facts, recipe: Recipe) -> list[str]:
         f'_base_/models/{recipe["model"].value}.py',
         f'_base_/datasets/new_{facts.task}.py',
         '_base_/schedules/new.py',
-        f'_base_/new_runtime_{host_of(facts.task)}.py',
+        f'_base_/new_runtime_{HOST_OF[facts.task]}.py',
     ]
 
 
@@ -112,7 +109,7 @@ def _steps(facts: Facts, augmentation: str) -> Iterator[str]:
         yield "dict(type='RandomResize', scale=size, ratio_range=(0.75, 1.33), keep_ratio=True)"
     if facts.task == 'semantic':
         yield "dict(type='RandomCrop', crop_size=crop, cat_max_ratio=0.75)"
-    colours = ", dict(type='PhotoMetricDistortion')" * (augmentation == 'strong')
+    colours = ", dict(type='PhotoMetricDistortion')" if augmentation == 'strong' else ''
     yield f"dict(type='RandomFlip', prob=0.5){colours}"
 
 

@@ -1,7 +1,7 @@
 """Findings of checks, and how they are printed."""
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 
@@ -44,12 +44,9 @@ warning = partial(Finding, Severity.WARNING)
 note = partial(Finding, Severity.NOTE)
 ok = partial(Finding, Severity.OK)
 
-Report = Callable[[str, str, str], Finding]
-"""Creates a finding: :func:`error`, :func:`warning` or :func:`note`."""
-
 
 def report_wrong(
-    report: Report,
+    severity: Severity,
     where: str,
     wrong: Iterable[str],
     total: int,
@@ -58,16 +55,23 @@ def report_wrong(
 ) -> Iterator[Finding]:
     """Count and list faults: '2 of 16 images not there: a.jpg, b.jpg'; no finding without faults.
 
-    Here 16 is ``total``, 'images not there' is ``what``, and the names are ``wrong``. ``report``
-    creates the finding, ``where`` is its subject, such as a split, and ``advice`` what to do.
+    Here 16 is ``total``, 'images not there' is ``what``, and the names are ``wrong``. ``where`` is
+    the subject, such as a split, and ``advice`` what to do.
     """
     if wrong := list(wrong):
-        yield report(where, f'{len(wrong)} of {total} {what}: {first_few(wrong)}', advice)
+        listed = f'{len(wrong)} of {total} {what}: {first_few(wrong)}'
+        yield Finding(severity, where, listed, advice)
 
 
 def of_kind(findings: Iterable[Finding], severity: Severity) -> list[Finding]:
     """The findings of one severity."""
     return [finding for finding in findings if finding.severity is severity]
+
+
+def as_warning(finding: Finding) -> Finding:
+    """An error as a warning; other findings are returned as they are."""
+    is_error = finding.severity is Severity.ERROR
+    return replace(finding, severity=Severity.WARNING) if is_error else finding
 
 
 def lines(findings: Iterable[Finding]) -> Iterator[str]:

@@ -33,28 +33,33 @@ MOBILENET = 'mmpretrain/mobilenet_v3/mobilenet-v3-small-050_8xb128_in1k.py'
 
 FAULTS: dict[str, tuple[str, Change, str]] = {
     # Meta keys
-    'no scale_factor': ('retinanet', drop_meta('val', 'scale_factor'), "'scale_factor'"),
-    'no img_id': ('retinanet', drop_meta('val', 'img_id'), "'img_id'"),
-    'no ori_shape': ('retinanet', drop_meta('val', 'ori_shape'), "'ori_shape'"),
-    'no img_shape': ('retinanet', drop_meta('val', 'img_shape'), "'img_shape'"),
-    'no ori_shape for masks': ('mask_rcnn', drop_meta('val', 'ori_shape'), "'ori_shape'"),
-    'no scale_factor in test': (FASTER, drop_meta('test', 'scale_factor'), "'scale_factor'"),
-    'no scale_factor, points': (FCOS, drop_meta('val', 'scale_factor'), "'scale_factor'"),
-    'no img_id, one stage': (YOLOX, drop_meta('val', 'img_id'), "'img_id'"),
-    'no two keys': (RTMDET, drop_meta('val', 'img_id', 'scale_factor'), "'img_id'"),
+    'no scale_factor': ('retinanet', drop_meta('val', 'scale_factor'), "lacks 'scale_factor'"),
+    'no img_id': ('retinanet', drop_meta('val', 'img_id'), "lacks 'img_id'"),
+    'no ori_shape': ('retinanet', drop_meta('val', 'ori_shape'), "lacks 'ori_shape'"),
+    'no img_shape': ('retinanet', drop_meta('val', 'img_shape'), "lacks 'img_shape'"),
+    'no ori_shape for masks': ('mask_rcnn', drop_meta('val', 'ori_shape'), "lacks 'ori_shape'"),
+    'no scale_factor in test': (FASTER, drop_meta('test', 'scale_factor'), "lacks 'scale_factor'"),
+    'no scale_factor, points': (FCOS, drop_meta('val', 'scale_factor'), "lacks 'scale_factor'"),
+    'no img_id, one stage': (YOLOX, drop_meta('val', 'img_id'), "lacks 'img_id'"),
+    # The evaluation stops at the first of them.
+    'no two keys': (RTMDET, drop_meta('val', 'img_id', 'scale_factor'), "lacks 'scale_factor'"),
     'no ori_shape, maps': (
         'semantic_fpn',
         set_step('val', 'PackSegInputs', meta_keys=('img_path', 'img_shape')),
-        "'ori_shape'",
+        "lacks 'ori_shape'",
     ),
     'no img_shape, maps': (
         FCN,
         set_step('val', 'PackSegInputs', meta_keys=('img_path', 'ori_shape')),
-        "'img_shape'",
+        "lacks 'img_shape'",
     ),
-    'no flip_direction in TTA': ('retinanet', drop_meta('tta', 'flip_direction'), 'flip_direction'),
-    'no flip in TTA': ('retinanet', drop_meta('tta', 'flip'), "'flip'"),
-    'no img_id in TTA': ('mask_rcnn', drop_meta('tta', 'img_id'), "'img_id'"),
+    'no flip_direction in TTA': (
+        'retinanet',
+        drop_meta('tta', 'flip_direction'),
+        "lacks 'flip_direction'",
+    ),
+    'no flip in TTA': ('retinanet', drop_meta('tta', 'flip'), "lacks 'flip'"),
+    'no img_id in TTA': ('mask_rcnn', drop_meta('tta', 'img_id'), "lacks 'img_id'"),
     # Pipelines
     'boxes for masks alone': (
         MASK,
@@ -93,7 +98,7 @@ FAULTS: dict[str, tuple[str, Change, str]] = {
     'no instances for a metric without a file': (
         'retinanet',
         put({'val_evaluator.ann_file': None}),
-        "'instances'",
+        "lacks 'instances'",
     ),
     'no packing': (RESNET, removed('val', 'PackInputs'), 'val'),
     'no packing of boxes': ('retinanet', removed('val', 'PackDetInputs'), 'val'),
@@ -243,6 +248,12 @@ FAULTS: dict[str, tuple[str, Change, str]] = {
         'val',
     ),
     'more classes than best': (RESNET, put({'val_evaluator.topk': (1, 9)}), 'top'),
+    # Training
+    'neck of another backbone': (
+        'retinanet',
+        put({'model.backbone.arch': 'small'}),
+        'model.neck',
+    ),
     # Schedules
     'never evaluated': ('retinanet', put({'train_cfg.val_interval': 100}), 'val_interval'),
     'never evaluated, iterations': (

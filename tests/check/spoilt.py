@@ -12,6 +12,7 @@ import numpy as np
 from mmengine.config import Config
 from PIL import Image
 
+from ptnt_mm.check.failed_steps import NOT_COMPLETED
 from ptnt_mm.check.inspection import Inspection
 from ptnt_mm.engine.config import apply_options, read_config
 from ptnt_mm.utils.findings import Finding, Severity
@@ -34,9 +35,9 @@ class Partial(Inspection):
         elif subject != 'model' or {'heads', 'weights', 'trial'} & {*self.chosen}:
             super().run(subject, *quick)
 
-    def try_out(self):
+    def check_steps(self):
         if 'trial' in self.chosen:
-            super().try_out()
+            super().check_steps()
 
 
 @dataclass
@@ -83,7 +84,7 @@ class Demo:
         """Findings of the quick checks, and of the thorough ones for some subjects."""
         inspection = Partial(self.config(), SPLITS, gpus)
         inspection.chosen = thorough
-        inspection.look_at_all()
+        inspection.check_all()
         return inspection.findings
 
 
@@ -131,7 +132,7 @@ def assert_named(findings: list[Finding], words: str, severity: Severity) -> Non
     said = '\n'.join(f'{finding}\n{finding.advice}' for finding in found)
     assert all(part in said for part in words.split(' … ')), said
     assert severity in [finding.severity for finding in found]
-    assert 'could not be checked' not in said
+    assert NOT_COMPLETED not in said
 
 
 Plant = Callable[[Demo], object]

@@ -10,8 +10,8 @@ from mmengine.config import Config, ConfigDict
 
 from demo.crops import make_crops
 from ptnt_mm.check.image_labels import count_labels
-from ptnt_mm.check.recipe import say_where_weights_come_from
-from ptnt_mm.check.weights import check_normalisation
+from ptnt_mm.check.normalisation import check_normalisation
+from ptnt_mm.check.weights import describe_start
 from ptnt_mm.engine.hosts import import_host
 from ptnt_mm.utils.findings import Severity
 
@@ -143,9 +143,9 @@ def test_files_are_turned_into_rgb_by_mmpretrains_own_setting(dataset, scale, wh
 
 def test_a_pretraining_needs_no_weights():
     imagenet = Config(dict(train_dataloader=dict(dataset=ConfigDict(type='ImageNet'))))
-    assert [f.severity for f in say_where_weights_come_from(imagenet, None)] == [Severity.OK]
+    assert [f.severity for f in describe_start(imagenet, None)] == [Severity.OK]
     other = Config(dict(train_dataloader=dict(dataset=ConfigDict(type='CustomDataset'))))
-    assert [f.severity for f in say_where_weights_come_from(other, None)] == [Severity.NOTE]
+    assert [f.severity for f in describe_start(other, None)] == [Severity.NOTE]
 
 
 def test_labels_of_numpy_are_counted():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ptnt_mm.check.misspelt_settings import check_spelling
-from ptnt_mm.check.weights import check_normalisation
+from ptnt_mm.check.normalisation import check_normalisation
 from ptnt_mm.engine.config import read_config
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, Severity, of_kind
@@ -77,8 +77,8 @@ def _errors(file: Path) -> list[str]:
         return []
     # Building all models takes an hour; docs/check.md has the outcome.
     inspection = WithoutFiles(config, ('train', 'val'))
-    inspection.look_at_settings()
-    inspection.look_at_data()
+    inspection.check_settings()
+    inspection.check_data()
     inspection.run('mean and std', check_normalisation(config))
     return list(map(str, inspection.errors))
 

@@ -203,6 +203,6 @@ def test_a_model_that_wants_more_than_an_image_is_a_note(demo: Demo, monkeypatch
 def test_a_check_that_cannot_finish_does_not_pass(demo: Demo, monkeypatch):
     monkeypatch.setattr(inspection, 'build_model', lambda config: 1 / 0)
     found = inspection.Inspection(demo.config(), ('train',))
-    found.look_at_settings()
+    found.check_settings()
     (failed,) = found.errors
     assert 'this check could not be completed: ZeroDivisionError' in failed.what

@@ -1,4 +1,4 @@
-"""Heads, necks and weights: checks that need a model."""
+"""Heads and weights: checks that need a model."""
 
 from pathlib import Path
 
@@ -8,9 +8,10 @@ from mmengine.config import Config
 from torch import nn
 
 import ptnt_mm
-from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads, check_neck
+from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads
 from ptnt_mm.check.inspection import check
-from ptnt_mm.check.weights import check_normalisation, check_statistics, check_weights_fit
+from ptnt_mm.check.normalisation import check_normalisation
+from ptnt_mm.check.weights import check_statistics, check_weights_fit
 from ptnt_mm.engine.starting_weights import use_pretrained
 from ptnt_mm.models import TNT, PyramidTNT
 from ptnt_mm.utils.findings import Severity
@@ -64,30 +65,6 @@ def test_a_head_of_borders_has_classes_of_its_own():
     model = nn.ModuleDict({'auxiliary_head': nn.ModuleList([nn.Module(), stdc])})
     assert not [one for one in check_classes_of_heads(config, NAMES) if one.severity is ERROR]
     assert not list(check_built_heads(config, model, NAMES))
-
-
-@pytest.mark.parametrize(
-    ('neck', 'where'),
-    [
-        (dict(type='FPN', in_channels=[80, 160]), 'model.neck.in_channels'),
-        (
-            [
-                dict(type='TransposedConvNeck', in_channels=[160, 320]),
-                dict(type='FPN', in_channels=[160, 160]),
-            ],
-            'model.neck[1].in_channels',
-        ),
-    ],
-)
-def test_the_channels_of_necks_are_those_of_the_backbone(neck: dict | list, where: str):
-    config = _model(backbone=dict(type='PyramidTNT', arch='tiny', out_indices=(1, 2)), neck=neck)
-    (finding,) = [one for one in check_neck(config) if one.severity is ERROR]
-    assert finding.where == where and '[160, 320] channels' in finding.what
-
-
-@pytest.mark.parametrize('backbone', [dict(type='ResNet'), dict(type='PyramidTNT', arch='none')])
-def test_channels_that_are_not_known_are_not_compared(backbone: dict):
-    assert not list(check_neck(_model(backbone=backbone, neck=dict(in_channels=[1]))))
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ from mmengine.structures import BaseDataElement, InstanceData, PixelData
 
 from ptnt_mm.check.before_testing import check_before_testing
 from ptnt_mm.check.evaluation_step import Evaluation
-from ptnt_mm.check.failed_steps import StepError, describe
+from ptnt_mm.check.failed_steps import NOT_COMPLETED, StepError, at, describe
 from ptnt_mm.check.few_images import shrunk
 from ptnt_mm.check.reading import read_data
 from ptnt_mm.check.training_step import train_once
-from ptnt_mm.check.trial import made_for_trial
+from ptnt_mm.check.trial import config_for_trial
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
@@ -88,7 +88,7 @@ def test_a_trial_leaves_files_and_random_numbers_alone(
     monkeypatch.setattr('tempfile.tempdir', str(temporary))
     demo.options['val_evaluator.outfile_prefix'] = str(tmp_path / 'out' / 'results')
     config = demo.config()
-    model = build_model(made_for_trial(config))
+    model = build_model(config_for_trial(config))
     data, _ = read_data(config, ('train', 'val'))
     before = sorted(os.walk(tmp_path)), random.random(), np.random.rand(), torch.rand(1)
     random.seed(0), np.random.seed(0), torch.manual_seed(0)
@@ -119,9 +119,30 @@ def test_a_model_that_finds_nothing_is_measured(demo: Demo, monkeypatch: pytest.
     assert found.where == 'val_evaluator' and 'mAP_90' in found.what
 
 
+def test_a_data_set_of_many_images_is_not_loaded_as_a_whole(demo: Demo):
+    """Those that the check cannot read, such as CIFAR10, have all of their images."""
+    demo.options['val_dataloader.batch_size'] = 4
+    loaded = []
+
+    class Images(list):
+        def __getitem__(self, i: int) -> dict:
+            loaded.append(i)
+            return dict(inputs=torch.zeros(3, 32, 32 + i % 2))
+
+    chosen = Evaluation(demo.config(), 'val', torch.nn.Identity(), ())._chosen(Images([0] * 5000))
+    assert len(chosen) == 2 and loaded == [0, 1250, 2500, 3750]
+
+
+def test_a_failure_without_a_message_shows_its_line(demo: Demo):
+    with pytest.raises(StepError) as failed, at('val_evaluator'):
+        raise AssertionError  # like many in mmdet
+    where, what = describe(failed.value, demo.config())
+    assert where == 'val_evaluator' and 'like many in mmdet' in what
+
+
 def test_evaluation_is_tried_before_testing(demo: Demo):
-    check_before_testing(demo.config())
-    check_before_testing(demo.config(), tta=True)
+    assert check_before_testing(demo.config()) == []
+    assert check_before_testing(demo.config(), tta=True) == []
     demo.options['test_evaluator.metric_items'] = ['mAP_90']
     with pytest.raises(UserError, match='mAP_90'):
         check_before_testing(demo.config())
@@ -136,4 +157,5 @@ def test_evaluation_is_tried_before_testing(demo: Demo):
 
 def test_a_bug_in_the_check_does_not_stop_a_test(demo: Demo, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr('ptnt_mm.check.before_testing.read_data', lambda *_: 1 / 0)
-    check_before_testing(demo.config())
+    (line,) = check_before_testing(demo.config())
+    assert NOT_COMPLETED in line and 'ZeroDivisionError' in line

@@ -106,7 +106,7 @@ def test_what_is_left_out_is_listed(untried, tmp_path: Path):
     file = data / 'Annotations' / 'im0.xml'
     file.write_text(file.read_text().replace('<xmin>4', '<xmin>94'))
     lines: list[str] = []
-    create_project(data, tmp_path / 'project', tell=lines.append)
+    create_project(data, tmp_path / 'project', on_line=lines.append)
     assert 'Annotations/im0.xml: boxes' in (tmp_path / 'project' / PROBLEMS).read_text()
     assert any('1 boxes without area: im0.xml' in line for line in lines)
 

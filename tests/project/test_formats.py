@@ -180,6 +180,26 @@ def test_greys_are_classes(tmp_path: Path, values, classes, indices):
     assert (labels.classes, labels.mask_indices) == (classes, indices)
 
 
+@pytest.mark.parametrize(
+    ('file', 'content', 'classes'),
+    [
+        ('classes.txt', 'ground\ncell\n', ['ground', 'cell']),
+        ('classes.txt', 'cell\n', ['background', 'cell']),
+        ('classes.txt', 'a\nb\nc\n', ['background', 'object']),
+        ('labelmap.txt', 'ground:0,0,0::\ncell:255,255,255::\n', ['ground', 'cell']),
+        ('_classes.csv', 'Pixel Value, Class\n0, ground\n255, cell\n', ['ground', 'cell']),
+    ],
+)
+def test_black_and_white_has_the_names_of_a_table(tmp_path: Path, file, content, classes):
+    made.class_masks(tmp_path)
+    for mask in (tmp_path / 'masks').iterdir():
+        pixels = made.np.asarray(made.Image.open(mask))
+        made.Image.fromarray((pixels > 0).astype('uint8') * 255).save(mask)
+    (tmp_path / file).write_text(content)
+    labels = read(tmp_path)
+    assert (labels.classes, labels.mask_indices) == (classes, {0: 0, 255: 1})
+
+
 def test_values_of_no_class_are_named_with_their_masks(tmp_path: Path):
     made.colour_masks(tmp_path)
     mask = next(tmp_path.rglob('im0_L.png'))

@@ -18,7 +18,6 @@ from ptnt_mm.project.labels import LabelledImage, LabelledObject
 from ptnt_mm.project.recipe import RULES, choose_recipe
 from ptnt_mm.project.step_memory import StepMemory
 from ptnt_mm.project.write import bases, config_text
-from ptnt_mm.utils.tables import markdown
 from ptnt_mm.zoo import copy_bases
 
 ROOT = Path(__file__).parents[2]
@@ -175,10 +174,10 @@ def test_a_config_has_at_most_40_lines(task: str, backbone: MeasuredBackbone):
         assert re.search(rf'^{figure} = .*  # ', text, re.MULTILINE)
 
 
-def test_the_page_has_every_rule():
-    rows = [(f'`{rule.setting}`', rule.rule, rule.reason) for rule in RULES]
-    table = markdown(('Setting', 'Rule', 'Reason'), rows).replace('---:', '---')
-    assert table in (ROOT / 'docs' / 'data.md').read_text()
+def test_the_docs_list_every_rule_in_its_order():
+    page = (ROOT / 'docs' / 'data.md').read_text()
+    _, table = page.split('| Setting | Rule | Reason |')
+    assert re.findall(r'^\| `(.+?)` \|', table, re.MULTILINE) == list(RULES)
 
 
 def test_names_from_strangers_stay_names(tmp_path: Path):

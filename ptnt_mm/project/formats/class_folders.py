@@ -1,5 +1,6 @@
 """A folder of images for each class, with or without folders of splits around them."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,21 +46,12 @@ def _classes(tree: Tree) -> dict[Path, tuple[str | None, str | None]]:
         at = next((i for i, name in enumerate(folders) if split_named(name)), None)
         split = None if at is None else split_named(folders.pop(at))
         placed[image] = split, folders
-    shared = _shared([folders for _, folders in placed.values() if folders])
+    # The last folder of a path is always that of a class.
+    shared = len(os.path.commonprefix([path[:-1] for _, path in placed.values() if path]))
     return {
         image: (split, folders[shared] if len(folders) > shared else None)
         for image, (split, folders) in placed.items()
     }
-
-
-def _shared(paths: list[list[str]]) -> int:
-    """The number of leading folders that all paths share."""
-    count = 0
-    while paths and all(len(path) > count + 1 for path in paths):
-        if len({path[count] for path in paths}) > 1:
-            break
-        count += 1
-    return count
 
 
 FORMAT = Format(

@@ -5,25 +5,32 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ptnt_mm.data.coco_file import read_json
-from ptnt_mm.project.formats.format import UNKNOWN_CLASS, UNREADABLE, Collector, Format, number
+from ptnt_mm.project.formats.format import (
+    UNKNOWN_CLASS,
+    UNREADABLE,
+    Collector,
+    Format,
+    number,
+    whole_number,
+)
 from ptnt_mm.project.labels import LabelledImage, LabelledObject, Labels
 from ptnt_mm.project.segmentations import box_of, checked
 from ptnt_mm.project.tree import Tree, split_in
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import first_few
 
 _KEYS = (b'"images"', b'"annotations"', b'"categories"')
 _PANOPTIC = b'"segments_info"'
 
 
 def _find(tree: Tree) -> str:
-    files = _files(tree)
-    listed = ', '.join(str(tree.relative(file)) for file in files[:3])
-    more = f' and {len(files) - 3} more' if len(files) > 3 else ''
-    return f'{listed}{more} with "images", "annotations" and "categories"' if files else ''
+    files = first_few((str(tree.relative(file)) for file in _files(tree)), 3)
+    return f'{files} with "images", "annotations" and "categories"' if files else ''
 
 
 def _read(tree: Tree) -> Labels:
     collector = Collector(tree)
+    groups: set[str] = set()
     for file in _files(tree):
         try:
             content = read_json(file)
@@ -34,24 +41,17 @@ def _read(tree: Tree) -> Labels:
             collector.labels.report(file, UNREADABLE, str(error))
         else:
             _add(collector, file, *lists)
+            groups |= {str(e.get('supercategory')) for e in lists[2] if isinstance(e, dict)}
     labels = collector.finish()
-    _drop_group(labels)
+    _drop_groups(labels, groups)
     return labels
 
 
 def _files(tree: Tree) -> list[Path]:
     """The files of objects; if some are named instances, as in COCO, others are ignored."""
-    files = [file for file in tree.with_suffix('.json') if _is_coco(file)]
+    files = tree.containing('.json', *_KEYS, without=_PANOPTIC)
     instances = [file for file in files if 'instances' in file.name]
     return instances or files
-
-
-def _is_coco(file: Path) -> bool:
-    try:
-        content = file.read_bytes()
-    except OSError:
-        return False
-    return all(key in content for key in _KEYS) and _PANOPTIC not in content
 
 
 def _add(collector: Collector, file: Path, images: list, annotations: list, categories: list):
@@ -63,9 +63,6 @@ def _add(collector: Collector, file: Path, images: list, annotations: list, cate
             names[_key(category.get('id'))] = labels.add_class(str(category['name']))
         else:
             labels.report(file, 'categories without a name', str(category)[:80])
-    labels.groups |= {
-        str(category.get('supercategory')) for category in categories if isinstance(category, dict)
-    }
     split = split_in(file.stem) or tree.split_of(file)
     known: dict[str, LabelledImage | None] = {}
     for entry in images:
@@ -77,7 +74,7 @@ def _add(collector: Collector, file: Path, images: list, annotations: list, cate
         if key in known:
             labels.report(file, 'ids of several images', f'{entry.get("id")}: {name}')
             continue
-        stated = tuple(int(_positive(entry.get(side))) for side in ('width', 'height'))
+        stated = tuple(whole_number(entry.get(side)) for side in ('width', 'height'))
         path = tree.find_image(name, file.parent, split)
         known[key] = collector.image(file, path, split, stated, name)
     entries: dict[str, list[dict]] = {}
@@ -114,10 +111,10 @@ def _objects(
         yield LabelledObject(label, box, mask, bool(entry.get('iscrowd') or entry.get('ignore')))
 
 
-def _drop_group(labels: Labels) -> None:
+def _drop_groups(labels: Labels, groups: set[str]) -> None:
     """Drop Roboflow's first category, which is the name of the project and has no objects."""
     counts = Counter(item.label for image in labels.images for item in image.objects)
-    for name in [name for name in labels.classes if name in labels.groups and not counts[name]]:
+    for name in [name for name in labels.classes if name in groups and not counts[name]]:
         if len(labels.classes) > 1:
             labels.classes.remove(name)
             labels.notes.append(f'{name} is a group of categories without objects: no class')
@@ -126,11 +123,6 @@ def _drop_group(labels: Labels) -> None:
 def _key(value: object) -> str:
     """An id, which tables may have converted to 1.0 or '1'."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _positive(value: object) -> float:
-    length = number(value)
-    return length if 0 < length < 2**31 else 0
 
 
 FORMAT = Format(

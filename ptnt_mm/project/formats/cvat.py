@@ -17,17 +17,15 @@ from ptnt_mm.project.formats.format import (
     whole_number,
 )
 from ptnt_mm.project.labels import LabelledObject, Labels, box_around, box_between
-from ptnt_mm.project.segmentations import from_pixels
+from ptnt_mm.project.segmentations import ellipse, from_pixels, rotated
 from ptnt_mm.project.tree import Tree, split_named
 from ptnt_mm.utils.errors import UserError
-
-_SIDES = 36  # sides of the polygon for an ellipse
+from ptnt_mm.utils.text import first_few
 
 
 def _find(tree: Tree) -> str:
-    files = _files(tree)
-    listed = ', '.join(str(tree.relative(file)) for file in files[:3])
-    return f'{listed} with <annotations>' if files else ''
+    files = first_few((str(tree.relative(file)) for file in _files(tree)), 3)
+    return f'{files} with <annotations>' if files else ''
 
 
 def _read(tree: Tree) -> Labels:
@@ -51,15 +49,7 @@ def _read(tree: Tree) -> Labels:
 
 
 def _files(tree: Tree) -> list[Path]:
-    files = []
-    for file in tree.with_suffix('.xml'):
-        try:
-            with file.open('rb') as stream:
-                if b'<annotations>' in stream.read(4096):
-                    files.append(file)
-        except OSError:
-            continue
-    return files
+    return tree.containing('.xml', b'<annotations>')
 
 
 def _add(collector: Collector, file: Path, element: Element) -> None:
@@ -98,7 +88,7 @@ def _box(label: str, element: Element, _: tuple[int, int]) -> LabelledObject:
         return LabelledObject(label, box_between(left, top, right, bottom))
     x, y, w, h = (left + right) / 2, (top + bottom) / 2, (right - left) / 2, (bottom - top) / 2
     corners = ((-w, -h), (w, -h), (w, h), (-w, h))
-    points = [value for dx, dy in corners for value in _turned(x, y, dx, dy, angle)]
+    points = rotated(corners, x, y, angle)
     return LabelledObject(label, box_around(points), [points])
 
 
@@ -111,9 +101,7 @@ def _polygon(label: str, element: Element, _: tuple[int, int]) -> LabelledObject
 def _ellipse(label: str, element: Element, _: tuple[int, int]) -> LabelledObject:
     x, y, rx, ry = (float(element.get(key) or 'nan') for key in ('cx', 'cy', 'rx', 'ry'))
     turn = math.radians(float(element.get('rotation') or 0))
-    angles = (2 * math.pi * i / _SIDES for i in range(_SIDES))
-    around = ((rx * math.cos(angle), ry * math.sin(angle)) for angle in angles)
-    points = [value for dx, dy in around for value in _turned(x, y, dx, dy, turn)]
+    points = ellipse(x, y, rx, ry, turn)
     return LabelledObject(label, box_around(points), [points])
 
 
@@ -130,12 +118,6 @@ def _mask(label: str, element: Element, size: tuple[int, int]) -> LabelledObject
     pixels[top : top + height, left : left + width] = inside
     mask, box = from_pixels(pixels)
     return LabelledObject(label, box, mask)
-
-
-def _turned(x: float, y: float, dx: float, dy: float, angle: float) -> tuple[float, float]:
-    """A point rotated clockwise around (x, y)."""
-    cos, sin = math.cos(angle), math.sin(angle)
-    return x + dx * cos - dy * sin, y + dx * sin + dy * cos
 
 
 _SHAPES = {'box': _box, 'polygon': _polygon, 'ellipse': _ellipse, 'mask': _mask}

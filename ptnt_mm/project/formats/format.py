@@ -193,16 +193,17 @@ def number(text: object) -> float:
 
 
 def whole_number(text: object) -> int:
-    """Parse an integer of a label file; 0 if invalid."""
+    """Parse an integer of a label file; 0 if it is invalid or negative."""
     value = number(text)
-    return int(value) if abs(value) < 2**31 else 0
+    return int(value) if 0 <= value < 2**31 else 0
 
 
 def _why_other(path: Path, stated: tuple[int, int], size: tuple[int, int]) -> str:
     text = f'they are for {stated[0]} x {stated[1]} pixels, {path.name} has {size[0]} x {size[1]}'
     with Image.open(path, formats=DECODERS) as stored:
-        turned = stored.size == stated
-    return text + ', turned as its EXIF entry says: save it upright' * turned
+        if stored.size == stated:
+            text += ', turned as its EXIF entry says: save it upright'
+    return text
 
 
 def _numbers(box: tuple[float, ...]) -> str:

@@ -19,14 +19,13 @@ from ptnt_mm.project.formats.format import (
     whole_number,
 )
 from ptnt_mm.project.labels import LabelledObject, Labels, box_around
-from ptnt_mm.project.segmentations import from_pixels
+from ptnt_mm.project.segmentations import ellipse, from_pixels
 from ptnt_mm.project.tree import Tree
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import printable
 
 _BACKGROUND = ('_background_', '__background__')
 _IGNORED = ('__ignore__', '_ignore_')
-_SIDES = 36  # sides of the polygon for a circle
 
 
 def _find(tree: Tree) -> str:
@@ -59,15 +58,7 @@ def _read(tree: Tree) -> Labels:
 
 
 def _files(tree: Tree) -> list[Path]:
-    files = []
-    for file in tree.with_suffix('.json'):
-        try:
-            content = file.read_bytes()
-        except OSError:
-            continue
-        if b'"shapes"' in content and b'"imagePath"' in content:
-            files.append(file)
-    return files
+    return tree.containing('.json', b'"shapes"', b'"imagePath"')
 
 
 def _objects(
@@ -105,9 +96,7 @@ def _object(
     if kind == 'circle':
         (x, y), (on_x, on_y) = points
         radius = math.hypot(on_x - x, on_y - y)
-        angles = (2 * math.pi * i / _SIDES for i in range(_SIDES))
-        around = [(x + radius * math.cos(a), y + radius * math.sin(a)) for a in angles]
-        flat = [value for point in around for value in point]
+        flat = ellipse(x, y, radius, radius)
     elif kind == 'mask':
         return _mask(label, points, shape, size)
     elif kind not in ('polygon', 'oriented_rectangle'):

@@ -10,21 +10,12 @@ from PIL import Image
 from ptnt_mm.data.class_masks import IGNORED, NAMES
 from ptnt_mm.project.formats.format import number, read_text
 from ptnt_mm.project.tree import Tree
-from ptnt_mm.utils.decoding import DECODERS, why_unreadable
+from ptnt_mm.utils.decoding import DECODERS
 from ptnt_mm.utils.errors import UserError
 
 _MANY = 300  # values; files with more are photographs, or have object numbers
 _COLOUR = 1 << 24  # added to colours, beyond all greys
 _BLURRED = 32  # levels by which JPEG may change black and white
-
-
-@dataclass(frozen=True)
-class Values:
-    """The content of a mask file; ``fault`` is why it cannot be used."""
-
-    values: frozenset[int] = frozenset()
-    size: tuple[int, int] = (0, 0)
-    fault: str = ''
 
 
 @dataclass(frozen=True)
@@ -46,16 +37,16 @@ def shown_value(value: int) -> str:
     return ','.join(map(str, rgb)) if value >= _COLOUR else str(value)
 
 
-def values_of(file: Path) -> Values:
-    """The different values in a mask file."""
-    try:
-        pixels = read_values(file)
-    except Exception as error:  # decoders may raise anything
-        return Values(fault=why_unreadable(error))
+def different_values(pixels: np.ndarray) -> frozenset[int]:
+    """The different values of a mask, (H, W).
+
+    Raises:
+        ValueError: if there are too many for classes.
+    """
     values = frozenset(np.unique(pixels).tolist())
     if len(values) > _MANY:
-        return Values(fault=f'it has {len(values)} values, too many for classes')
-    return Values(values, pixels.shape[::-1])
+        raise ValueError(f'it has {len(values)} values, too many for classes')
+    return values
 
 
 def read_values(file: Path) -> np.ndarray:

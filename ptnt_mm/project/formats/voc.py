@@ -28,7 +28,7 @@ _LISTS = {'train': 'train', 'val': 'val', 'test': 'test', 'trainval': None}
 
 
 def _find(tree: Tree) -> str:
-    files = list(_annotations(tree))
+    files = _files(tree)
     if not files:
         return ''
     lists = [file.name for sets in image_sets(tree).values() for file in sets.values()]
@@ -41,7 +41,7 @@ def _read(tree: Tree) -> Labels:
     sets = image_sets(tree)
     splits = {folder: splits_of(files, collector.labels) for folder, files in sets.items()}
     found: dict[Path, set[str]] = {folder: set() for folder in splits}
-    for file in _annotations(tree):
+    for file in _files(tree):
         folder = next((parent for parent in splits if file.is_relative_to(parent)), None)
         split = None
         if folder is not None:
@@ -63,15 +63,9 @@ def _read(tree: Tree) -> Labels:
     return labels
 
 
-def _annotations(tree: Tree) -> Iterator[Path]:
-    for file in tree.with_suffix('.xml'):
-        try:
-            with file.open('rb') as stream:
-                # CVAT's begins with <annotations>. A truncated file may contain no more.
-                if b'<annotation>' in stream.read(4096).replace(b'<annotation ', b'<annotation>'):
-                    yield file
-        except OSError:
-            continue
+def _files(tree: Tree) -> list[Path]:
+    # CVAT's have <annotations>. A file that is cut off may contain only the beginning.
+    return tree.containing('.xml', rb'<annotation[\s>]')
 
 
 def image_sets(tree: Tree, kind: str = 'Main') -> dict[Path, dict[str, Path]]:

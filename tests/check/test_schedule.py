@@ -1,9 +1,9 @@
-"""Findings about a recipe's length, batch and learning rate."""
+"""Findings about the batch and the learning rate."""
 
 import pytest
 from mmengine.config import Config
 
-from ptnt_mm.check.recipe import check_learning_rate, check_schedule
+from ptnt_mm.check.schedule import check_learning_rate
 from ptnt_mm.utils.findings import Severity
 
 
@@ -33,17 +33,3 @@ def test_a_schedule_without_a_batch_is_not_confirmed(scale: dict):
 def test_a_schedule_with_a_batch(gpus: int, enable: bool, severity: Severity, words: str):
     (found,) = _found(gpus, auto_scale_lr=dict(base_batch_size=16, enable=enable))
     assert found[0] == severity and words in found[1]
-
-
-@pytest.mark.parametrize('key', ['max_epochs', 'max_iters', 'val_interval'])
-@pytest.mark.parametrize('count', [0, -1, 2.5, False])
-def test_a_schedule_that_no_loop_can_count_by(key: str, count: float):
-    (found,) = check_schedule(Config(dict(train_cfg={'max_epochs': 12, key: count})))
-    assert found.severity == Severity.ERROR
-    assert str(found) == f'train_cfg.{key}: is {count!r}, expected an integer above 0'
-
-
-@pytest.mark.parametrize('interval', [1, 2.0, float('inf')])
-def test_intervals_that_loops_can_count_by(interval: float):
-    """Some of mmdet's configs divide a length: the result is a float such as 12.0."""
-    assert not list(check_schedule(Config(dict(train_cfg=dict(val_interval=interval)))))

@@ -1,33 +1,19 @@
-"""The recipe: length, batch, learning rate, and starting weights."""
+"""The schedule: lengths in iterations, the effective batch, and the learning rate."""
 
 from collections.abc import Iterator, Sequence
 
 from mmengine.config import Config
 
 from ptnt_mm.check.data_sets import Data
-from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
+from ptnt_mm.utils.numbers import is_number
 from ptnt_mm.utils.text import counted
 
 # A higher rate was meant for SGD: published ones for Adam and AdamW are at most 4e-3, or belong to
 # larger batches.
 _ADAM_LIMIT = 5e-3
 _LARGE = 512  # images
-
-
-def check_schedule(config: Config) -> Iterator[Finding]:
-    """Find invalid lengths and intervals of loops.
-
-    MMEngine ends a run of 0 epochs at once without an error, and divides by an interval only when
-    it evaluates.
-    """
-    loop = config.get('train_cfg') or {}
-    for key in ('max_epochs', 'max_iters', 'val_interval'):
-        count = loop.get(key)
-        # The check of spelling reports strings. An interval may be infinite: no evaluation.
-        if isinstance(count, (int, float)) and (count < 1 or count % 1 > 0):
-            yield error(f'train_cfg.{key}', f'is {count!r}, expected an integer above 0')
 
 
 def check_lengths(config: Config, data: Sequence[Data], gpus: int) -> Iterator[Finding]:
@@ -65,7 +51,7 @@ def check_learning_rate(config: Config, gpus: int) -> Iterator[Finding]:
     if lr is None:
         yield note(where, "the optimizer's own default")
         return
-    if isinstance(lr, bool) or not isinstance(lr, (int, float)) or not lr > 0:
+    if not is_number(lr) or not lr > 0:
         yield error(where, f'{lr!r} is not a number above 0', 'set optim_wrapper.optimizer.lr')
         return
     images, steps = _images_and_steps(config)
@@ -87,20 +73,6 @@ def check_learning_rate(config: Config, gpus: int) -> Iterator[Finding]:
     if 'Adam' in str(optimizer.get('type')) and lr > _ADAM_LIMIT and (base or batch) < _LARGE:
         what = f'{lr} is high for {optimizer.type}, and the loss may become NaN'
         yield warning(where, what, 'published recipes have 1e-4 to 4e-3')
-
-
-def say_where_weights_come_from(config: Config, weights: str | None) -> Iterator[Finding]:
-    """Report whether training starts from a file, an address or random initialisation."""
-    if weights is not None:
-        yield ok('Weights', f'training starts from {weights}')
-    elif any(kind_of(dataset.settings) == 'ImageNet' for dataset in data_sets(config, 'train')):
-        yield ok('Weights', 'training starts from random initialisation, as in pretraining')
-    else:
-        yield note(
-            'NO PRETRAINED WEIGHTS',
-            'training starts from random initialisation, and published results are out of reach. '
-            '--pretrained PATH gives the backbone its ImageNet weights',
-        )
 
 
 def _images_and_steps(config: Config) -> tuple[int, int]:

@@ -1,9 +1,10 @@
-"""Predicates of the rule table, which judge whether a setting is wrong."""
+"""Predicates of the rule table: whether a setting is wrong."""
 
 from collections.abc import Mapping
 
-from ptnt_mm.check.rules import Judge, Setting
+from ptnt_mm.check.rules import Predicate, Setting
 from ptnt_mm.engine.settings import kind_of
+from ptnt_mm.utils.numbers import is_number
 
 _AUGMENTING = (
     'AutoAugment', 'CachedMixUp', 'CachedMosaic', 'ColorJitter', 'CopyPaste', 'CutOut', 'Expand',
@@ -14,73 +15,79 @@ _PARTS = ('dataloader', 'cfg', 'evaluator')  # of an evaluation, in a config
 SMALL = 32  # pixels: CIFAR's images are as large
 
 
-def _number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def below(limit: float, but: tuple = ()) -> Judge:
+def below(limit: float, but: tuple = ()) -> Predicate:
     """A number less than ``limit``, with exceptions."""
-    return lambda s: _number(s.value) and s.value < limit and s.value not in but
+    return lambda s: is_number(s.value) and s.value < limit and s.value not in but
 
 
-def outside(least: float, most: float) -> Judge:
+def outside(least: float, most: float) -> Predicate:
     """A number that is not in [least, most]."""
-    return lambda s: _number(s.value) and not least <= s.value <= most
+    return lambda s: is_number(s.value) and not least <= s.value <= most
 
 
-def above(limit: float) -> Judge:
+def above(limit: float) -> Predicate:
     """A number above ``limit``."""
-    return lambda s: _number(s.value) and s.value > limit
+    return lambda s: is_number(s.value) and s.value > limit
 
 
-def at(*values: object) -> Judge:
-    """One of the given values."""
-    return lambda s: any(s.value is value or (_number(s.value) and s.value == value)
-                         for value in values)  # fmt: skip
+def equal_to(expected: object) -> Predicate:
+    """A value, such as None, True or 0; True is not 1."""
+    return lambda s: (
+        s.value is expected or (is_number(s.value) and is_number(expected) and s.value == expected)
+    )
 
 
-def after_the_end(setting: Setting) -> str | bool:
+def not_a_count(setting: Setting) -> bool:
+    """A number, or a boolean, that is not an integer above 0; infinity is one.
+
+    Text is left to the check of spelling.
+    """
+    value = setting.value
+    return isinstance(value, (int, float)) and (value < 1 or value % 1 > 0)
+
+
+def _after_the_end(setting: Setting) -> str | bool:
     """A number in the loop's unit that training never reaches."""
-    length = setting.recipe.length
-    is_after = _number(setting.value) and length.end < setting.value < float('inf')
+    length = setting.facts.length
+    is_after = is_number(setting.value) and length.end < setting.value < float('inf')
     return is_after and f'training ends after {length.text}'
 
 
-def schedule_after_the_end(setting: Setting) -> str | bool:
-    """A number of a schedule, in the unit of the loop, after the end of training."""
+def after_the_end(setting: Setting) -> str | bool:
+    """A number of a schedule or hook, in the unit of the loop, after the end of training."""
     by_epoch = setting.beside.get('by_epoch', True)
-    return by_epoch == setting.recipe.length.by_epoch and after_the_end(setting)
+    return by_epoch == setting.facts.length.by_epoch and _after_the_end(setting)
 
 
-def hook_after_the_end(setting: Setting) -> str | bool:
-    """A hook's interval, in the unit of the loop, that is longer than training."""
-    return setting.beside.get('interval') == setting.value and schedule_after_the_end(setting)
+def never_due(setting: Setting) -> str | bool:
+    """A number of a loop, which evaluates never or once; the first after the end is allowed."""
+    return setting.value != setting.facts.length.end + 1 and _after_the_end(setting)
 
 
 def counts_epochs_of_iterations(setting: Setting) -> bool:
-    """A schedule by epochs, explicitly or by default, in a loop that counts iterations."""
-    is_schedule = isinstance(setting.value, Mapping) and 'type' in setting.value
-    by_epoch = is_schedule and setting.value.get('by_epoch', True)
-    known = setting.recipe.length.end < float('inf')
-    return bool(by_epoch) and known and not setting.recipe.length.by_epoch
+    """A schedule or hook by epochs, explicitly or by default, in a loop by iterations."""
+    has_unit = isinstance(setting.value, Mapping) and 'type' in setting.value
+    by_epoch = has_unit and setting.value.get('by_epoch', True)
+    known = setting.facts.length.end < float('inf')
+    return bool(by_epoch) and known and not setting.facts.length.by_epoch
 
 
 def in_epochs_by_iteration(setting: Setting) -> str | bool:
     """Ends in a schedule by iterations that look like epochs; warm-ups may be short."""
-    length, schedule = setting.recipe.length, setting.value
+    length, schedule = setting.facts.length, setting.value
     if not isinstance(schedule, Mapping) or not length.by_epoch or schedule.get('by_epoch', True):
         return False
     ends = [schedule.get(key) for key in ('end', 'T_max', 'total_iters')]
     ends += schedule.get('milestones') or ()
     warms_up = kind_of(schedule) in ('LinearLR', 'ConstantLR', 'QuadraticWarmupLR')
-    late = [end for end in ends if _number(end) and end <= length.end]
+    late = [end for end in ends if is_number(end) and end <= length.end]
     return not warms_up and bool(late) and f'{max(late)} iterations; training has {length.text}'
 
 
 def ends_before_it_begins(setting: Setting) -> bool:
     """The end of a schedule that does not come after its beginning."""
     begin = setting.beside.get('begin', 0)
-    return _number(setting.value) and _number(begin) and setting.value <= begin
+    return is_number(setting.value) and is_number(begin) and setting.value <= begin
 
 
 def without_workers(setting: Setting) -> bool:
@@ -94,9 +101,8 @@ def augments(setting: Setting) -> str | bool:
     if not isinstance(step, Mapping) or step.get('test_mode'):
         return False
     kind = kind_of(step)
-    # mmpretrain's flips with probability 0.5 by default, mmdet's never.
-    never = step.get('prob', 1.0) in (0, 0.0, None) or (kind == 'RandomFlip' and 'prob' not in step)
-    return not never and (kind.startswith('Random') or kind in _AUGMENTING) and kind
+    is_random = kind.startswith('Random') or kind in _AUGMENTING
+    return bool(step.get('prob', 1.0)) and is_random and kind
 
 
 def windows_lack(setting: Setting) -> str | bool:
@@ -106,7 +112,7 @@ def windows_lack(setting: Setting) -> str | bool:
 
 
 def _is_pair(value: object) -> bool:
-    return isinstance(value, (list, tuple)) and len(value) == 2 and all(map(_number, value))
+    return isinstance(value, (list, tuple)) and len(value) == 2 and all(map(is_number, value))
 
 
 def is_no_pair(setting: Setting) -> bool:
@@ -128,29 +134,21 @@ def is_small(setting: Setting) -> bool:
     """A size of images, as one number or two, that is too small."""
     sides = setting.value if isinstance(setting.value, (list, tuple)) else [setting.value]
     # Fractions are shares of an image.
-    return bool(sides) and all(_number(n) and 1 <= n < SMALL for n in sides)
+    return bool(sides) and all(is_number(n) and 1 <= n < SMALL for n in sides)
 
 
-def below_beside(key: str) -> Judge:
-    """A number less than another one in the same dict."""
-
-    def judge(setting: Setting) -> str | bool:
-        other = setting.beside.get(key)
-        return _number(setting.value) and _number(other) and setting.value < other and f'{other}'
-
-    return judge
+def below_neg_iou_thr(setting: Setting) -> str | bool:
+    """A pos_iou_thr less than the neg_iou_thr in the same dict; returns that."""
+    other = setting.beside.get('neg_iou_thr')
+    is_below = is_number(setting.value) and is_number(other) and setting.value < other
+    return is_below and f'{other}'
 
 
 def not_ascending(setting: Setting) -> bool:
     """A list of numbers in another order."""
     value = setting.value
-    are_numbers = isinstance(value, (list, tuple)) and all(map(_number, value))
+    are_numbers = isinstance(value, (list, tuple)) and all(map(is_number, value))
     return are_numbers and list(value) != sorted(value)
-
-
-def never_due(setting: Setting) -> str | bool:
-    """As :func:`after_the_end`, but the first number after the end is allowed."""
-    return setting.value != setting.recipe.length.end + 1 and after_the_end(setting)
 
 
 def is_alone(setting: Setting) -> str | bool:
@@ -158,7 +156,7 @@ def is_alone(setting: Setting) -> str | bool:
     split, _, part = setting.path.partition('_')
     if setting.value is not None or part not in _PARTS:
         return False
-    config = setting.recipe.config
+    config = setting.facts.config
     others = [f'{split}_{other}' for other in _PARTS]
     return ' and '.join(other for other in others if config.get(other) is not None)
 
@@ -173,29 +171,21 @@ def lacks_test_mode(setting: Setting) -> bool:
 
 def keeps_other_ratio(setting: Setting) -> str | bool:
     """A keep_ratio that no training transform has; returns theirs."""
-    kept = setting.recipe.kept_ratios
+    kept = setting.facts.kept_ratios
     differs = isinstance(setting.value, bool) and kept == {not setting.value}
     return differs and f'{not setting.value}'
 
 
-def saves_by_epochs(setting: Setting) -> bool:
-    """A checkpoint hook that counts epochs, explicitly or by default, in a loop without epochs."""
-    hook, length = setting.value, setting.recipe.length
-    is_hook = isinstance(hook, Mapping) and 'type' in hook
-    counts = is_hook and hook.get('by_epoch', True)
-    return bool(counts) and length.end < float('inf') and not length.by_epoch
-
-
 def saves_often(setting: Setting) -> bool:
     """A checkpoint hook that counts iterations as if they were epochs."""
-    hook, length = setting.value, setting.recipe.length
+    hook, length = setting.value, setting.facts.length
     if not isinstance(hook, Mapping) or hook.get('by_epoch', True) or not length.by_epoch:
         return False
-    return _number(hook.get('interval')) and 0 < hook['interval'] <= length.end
+    return is_number(hook.get('interval')) and 0 < hook['interval'] <= length.end
 
 
 def evaluates_often(setting: Setting) -> bool:
     """An interval of so few iterations that epochs were probably meant."""
-    length = setting.recipe.length
-    often = _number(setting.value) and 0 < setting.value <= 10
+    length = setting.facts.length
+    often = is_number(setting.value) and 0 < setting.value <= 10
     return often and not length.by_epoch and 1000 < length.end < float('inf')
