@@ -11,7 +11,6 @@ from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.data_files import check_data_files, data_sets
 from ptnt_mm.engine.evaluation_outputs import draw_predictions, dump_predictions
-from ptnt_mm.engine.failures import late_building
 from ptnt_mm.engine.launcher import choose_launcher, is_first_process
 from ptnt_mm.engine.loading import require_safe_loading
 from ptnt_mm.engine.work_dir import choose_work_dir
@@ -62,9 +61,7 @@ def test(
         dump_predictions(config, out)
     if tta:
         _use_tta(config)
-    runner = build_runner(config)
-    with late_building():
-        return runner.test()
+    return build_runner(config).test()
 
 
 def _use_checkpoint(config: Config, checkpoint: str) -> None:

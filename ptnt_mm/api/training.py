@@ -16,7 +16,7 @@ from ptnt_mm.check.recipe import check_batch, check_learning_rate, say_where_wei
 from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.data_files import check_data_files
-from ptnt_mm.engine.failures import failures_explained, late_building
+from ptnt_mm.engine.failures import failures_explained
 from ptnt_mm.engine.launcher import choose_launcher, is_first_process, require_same_start
 from ptnt_mm.engine.loading import require_safe_loading
 from ptnt_mm.engine.modes import require_accelerator
@@ -94,7 +94,7 @@ def train(
         # Only the runner references the checkpoint now, and frees it after loading.
         del start
         try:
-            with late_building(), failures_explained(runner.logger, Path(runner.work_dir)):
+            with failures_explained(runner.logger, Path(runner.work_dir)):
                 runner.train()
         except KeyboardInterrupt:
             if not is_first:

@@ -2,8 +2,6 @@
 
 import copy
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from mmengine.config import Config
 from mmengine.registry import MODELS, RUNNERS, DefaultScope
@@ -11,13 +9,11 @@ from mmengine.runner import Runner
 from torch import nn
 
 from ptnt_mm.engine import evaluation_outputs, experiment_log  # noqa: F401  # registers classes
-from ptnt_mm.engine.build_errors import explain_build_error
-from ptnt_mm.engine.failures import explain_full_disk
+from ptnt_mm.engine.build_errors import explained_building
 from ptnt_mm.engine.hooks import draw_predictions  # noqa: F401  # registers its hook
 from ptnt_mm.engine.hosts import import_host, scope_of
 from ptnt_mm.engine.runner import QuietRunner
 from ptnt_mm.engine.safeguards import use_safeguards
-from ptnt_mm.utils.errors import UserError
 
 
 def build_model(config: Config, name: str = 'the model') -> nn.Module:
@@ -62,16 +58,3 @@ def build_runner(config: Config, checkpoint: dict | None = None) -> Runner:
         runner = QuietRunner.from_cfg(config)
     runner.checkpoint = checkpoint
     return runner
-
-
-@contextmanager
-def explained_building(what: str) -> Iterator[None]:
-    """Convert any exception of a constructor to a UserError that explains it."""
-    try:
-        yield
-    except UserError:
-        raise
-    except Exception as error:  # constructors may raise anything
-        full = explain_full_disk(error)
-        explanation = full or f'{what} cannot be built: {explain_build_error(error)}'
-        raise UserError(explanation) from error

@@ -9,7 +9,8 @@ from mmengine.registry import init_default_scope
 from torch import nn
 
 from ptnt_mm.deploy import Deployed
-from ptnt_mm.engine.build import build_model, explained_building
+from ptnt_mm.engine.build import build_model
+from ptnt_mm.engine.build_errors import explained_building
 from ptnt_mm.engine.classes import find_classes
 from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.hosts import HOSTS, import_host
