@@ -13,16 +13,16 @@ from mmengine.model import revert_sync_batchnorm
 from mmengine.registry import init_default_scope
 from torch.export import ExportedProgram
 
-from ptnt_mm.checkpoints.read import check_file
+from ptnt_mm.checkpoints.read import local_file, require_checkpoint
 from ptnt_mm.deploy.export_info import ExportInfo
 from ptnt_mm.deploy.pixels import prepared, resize, target_size
 from ptnt_mm.deploy.runtimes import load_exported
 from ptnt_mm.engine.build import build_model
-from ptnt_mm.engine.classes import find_classes
+from ptnt_mm.engine.class_names import find_classes
 from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.data_files import check_data_files
 from ptnt_mm.engine.hosts import HOSTS, scope_of
-from ptnt_mm.engine.loading import load_whole, require_safe_loading
+from ptnt_mm.engine.strict_loading import load_strictly
 from ptnt_mm.export.comparison import TOLERANCE, compare, sizes_to_check
 from ptnt_mm.export.end_to_end import EndToEndModel
 from ptnt_mm.export.evaluation import evaluate_file, images_of, resizing, test_images
@@ -77,7 +77,6 @@ def export(
     Raises:
         UserError: for everything that the user can correct, and if the file's results differ.
     """
-    require_safe_loading()
     format = _choose_format(out, format)
     _check_choices(format, half, calibrate, evaluate)
     for file in _files(out):
@@ -85,8 +84,7 @@ def export(
     _check_packages(format, calibrate)
     require_keys(config, ('model', 'test_dataloader'))
     _check_host(config)
-    checkpoint = Path(checkpoint)
-    check_file(checkpoint)
+    require_checkpoint(checkpoint)
     if evaluate:
         check_data_files(config, ('test',))
     if calibrate is not None:
@@ -169,13 +167,13 @@ def _check_host(config: Config) -> None:
 
 
 def _read_model(
-    config: Config, checkpoint: Path, size: tuple | None
+    config: Config, checkpoint: Path | str, size: tuple | None
 ) -> tuple[EndToEndModel, ExportInfo]:
     """The network with its weights, and the metadata of the file."""
     scale, keep_ratio = resizing(config)
     model = revert_sync_batchnorm(build_model(config, config.filename or 'the config')).eval()
     init_default_scope(scope_of(config))
-    classes = find_classes(load_whole(model, str(checkpoint)), config, model)['classes']
+    classes = find_classes(load_strictly(model, str(checkpoint)), config, model)['classes']
     network = build_network(model)
     if network.task == 'features':
         kind = type(model).__name__
@@ -188,8 +186,8 @@ def _read_model(
         keep_ratio=keep_ratio,
         thresholds=network.thresholds,
         config=Path(config.filename or 'config').name,
-        checkpoint=checkpoint.name,
-        checkpoint_sha256=sha256(checkpoint),
+        checkpoint=local_file(checkpoint).name,
+        checkpoint_sha256=sha256(local_file(checkpoint)),
         version=__version__,
     )
     return network, about

@@ -17,18 +17,13 @@ from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.data_files import check_data_files
 from ptnt_mm.engine.failures import failures_explained
+from ptnt_mm.engine.hooks.remove_earlier_run import RemoveEarlierRunHook
 from ptnt_mm.engine.launcher import choose_launcher, is_first_process, require_same_start
-from ptnt_mm.engine.loading import require_safe_loading
-from ptnt_mm.engine.modes import require_accelerator
+from ptnt_mm.engine.run_checkpoints import describe_last_checkpoint, require_fresh
 from ptnt_mm.engine.runner import how_to_repeat
 from ptnt_mm.engine.starting_weights import changes, choose_start
-from ptnt_mm.engine.work_dir import (
-    RemoveHook,
-    choose_work_dir,
-    latest_checkpoint,
-    locked,
-    require_fresh,
-)
+from ptnt_mm.engine.training_modes import require_accelerator
+from ptnt_mm.engine.work_dir import create_work_dir, lock_work_dir
 from ptnt_mm.utils.findings import Severity
 
 
@@ -63,19 +58,18 @@ def train(
         UserError: for everything that the user can fix, before work is lost.
         KeyboardInterrupt: for Ctrl-C, with what is kept and how to continue.
     """
-    require_safe_loading()
     require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
     config = copy.deepcopy(config)
     choose_launcher(config, launcher)
-    work_dir = choose_work_dir(config, work_dir)
+    work_dir = create_work_dir(config, work_dir)
     is_first = is_first_process(config)
-    with locked(work_dir) if is_first else nullcontext():
+    with lock_work_dir(work_dir) if is_first else nullcontext():
         if config.optim_wrapper.get('type') == 'AmpOptimWrapper':
             require_accelerator('mixed precision (--amp, AmpOptimWrapper)')
         start = choose_start(config, work_dir, pretrained, resume, seed)
         check_data_files(config, ('train', 'val'))
         # Before anything is built: it may refuse, and sees only what an earlier run left.
-        hooks = [RemoveHook(work_dir, start.weights)] if overwrite else []
+        hooks = [RemoveEarlierRunHook(work_dir, start.weights)] if overwrite else []
         if is_first and not overwrite and resume is None:
             require_fresh(work_dir)
         # Once is enough, and large annotation files take a while.
@@ -108,9 +102,7 @@ def _how_to_continue(
     work_dir: Path, command: tuple[str, ...], resume: str | None, launcher: str
 ) -> str:
     """Describe what is kept, and the command that continues the run."""
-    checkpoint = latest_checkpoint(work_dir)
-    again = 'continue' if checkpoint else 'start again'
-    kept = f'{checkpoint} is the last checkpoint' if checkpoint else 'no checkpoint was written yet'
+    kept, again = describe_last_checkpoint(work_dir)
     if not command:
         return f"{kept}; {again} with resume='auto'"
     starter, dropped = command[0], {'--overwrite', '--resume', f'--resume={resume}'}

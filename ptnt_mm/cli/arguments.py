@@ -126,7 +126,7 @@ def config_of(args: argparse.Namespace) -> 'Config':
 
 def config_and_checkpoint_of(args: argparse.Namespace) -> tuple['Config', str]:
     """Read the config of the command line, and find the checkpoint."""
-    from ptnt_mm.engine.work_dir import checkpoint_to_use
+    from ptnt_mm.engine.run_checkpoints import checkpoint_to_use
 
     config = config_of(args)
     return config, checkpoint_to_use(config, args.checkpoint)

@@ -122,8 +122,8 @@ def _settings(args: argparse.Namespace) -> 'Config':
 
 def _closing(runner: 'Runner') -> str:
     """A summary with the paths of the results, and the next command."""
+    from ptnt_mm.engine.run_checkpoints import latest_checkpoint
     from ptnt_mm.engine.runner import log_file
-    from ptnt_mm.engine.work_dir import latest_checkpoint
     from ptnt_mm.visualization.curves import draw_curves
 
     # As it was given; the runner's path is absolute.

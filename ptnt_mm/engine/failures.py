@@ -12,8 +12,8 @@ from mmengine.dist import get_world_size
 from mmengine.runner import EpochBasedTrainLoop, ValLoop
 
 from ptnt_mm.engine.build_errors import explain_refusal
+from ptnt_mm.engine.run_checkpoints import describe_last_checkpoint
 from ptnt_mm.engine.runner import TRACEBACK
-from ptnt_mm.engine.work_dir import latest_checkpoint
 from ptnt_mm.utils.atomic_files import DISK_ERRORS
 from ptnt_mm.utils.errors import UserError
 
@@ -91,14 +91,12 @@ def _explain_evaluation(error: BaseException) -> str | None:
             runner = frame.f_locals['self'].runner
             by_epoch = isinstance(runner.train_loop, EpochBasedTrainLoop)
             when = f'epoch {runner.epoch}' if by_epoch else f'iteration {runner.iter}'
-            checkpoint = latest_checkpoint(Path(runner.work_dir))
-            kept = f'{checkpoint} is kept' if checkpoint else 'no checkpoint was written yet'
-            go_on = 'continue with --resume' if checkpoint else 'start again'
+            kept, again = describe_last_checkpoint(Path(runner.work_dir))
             text = str(error).strip().partition('\n')[0]
             reason = f'{type(error).__name__}: {text}' if text else type(error).__name__
             return (
                 f'the evaluation after {when} failed: {reason}; the log '
-                f'file has more. {kept}: correct the config, and {go_on}'
+                f'file has more; {kept}. Correct the config, and {again} with --resume'
             )
     return None
 
@@ -125,27 +123,19 @@ def _explain_storage(
         named = str(error)
     if number in DISK_ERRORS:
         what, remedy = DISK_ERRORS[number]
+        kept, again = describe_last_checkpoint(work_dir)
         return (
-            f'{what} ({named}). {_what_is_safe(work_dir)}: {remedy}, or move the work dir to '
-            'another disk, and continue with --resume'
+            f'{what} ({named}); {kept}. First {remedy}, or move the work dir to another disk; then '
+            f'{again} with --resume'
         )
     if number not in _GONE:
         return None
     if not Path(path).is_relative_to(work_dir):
         # A UserError already contains advice.
         return None if isinstance(error, UserError) else _DATA_IS_GONE.format(named)
+    kept, again = describe_last_checkpoint(work_dir)
     return (
-        f'the work dir was removed or changed while the run wrote to it ({named}). '
-        f'{_what_is_safe(work_dir)}: restore what was moved, connect its storage if it is '
-        'disconnected, and continue with --resume'
+        f'the work dir was removed or changed while the run wrote to it ({named}); {kept}. '
+        'Restore what was moved, connect its storage if it is disconnected, and '
+        f'{again} with --resume'
     )
-
-
-def _what_is_safe(work_dir: Path) -> str:
-    try:
-        checkpoint = latest_checkpoint(work_dir)
-    except OSError:
-        return f'The checkpoints in {work_dir} cannot be read at the moment'
-    if checkpoint is None:
-        return f'There is no complete checkpoint in {work_dir}'
-    return f'{checkpoint} is complete'

@@ -9,10 +9,10 @@ from mmengine.config import Config, ConfigDict
 
 from ptnt_mm.engine.constructors import arguments, classes_named, is_of_family
 from ptnt_mm.engine.hosts import scope_of
-from ptnt_mm.engine.loading import without_config
+from ptnt_mm.engine.run_checkpoints import read_latest_checkpoint, read_resumable
+from ptnt_mm.engine.safe_loading import without_config
 from ptnt_mm.engine.settings import flat_settings
 from ptnt_mm.engine.stored_config import stored_config
-from ptnt_mm.engine.work_dir import read_latest_checkpoint, read_resumable
 from ptnt_mm.models.weights.pretrained import pretrained_init
 from ptnt_mm.models.weights.published import no_such_weights
 from ptnt_mm.utils.errors import UserError

@@ -11,10 +11,10 @@ from torch import nn
 from ptnt_mm.deploy import Deployed
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.build_errors import explained_building
-from ptnt_mm.engine.classes import find_classes
+from ptnt_mm.engine.class_names import find_classes
 from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.hosts import HOSTS, import_host
-from ptnt_mm.engine.loading import load_whole
+from ptnt_mm.engine.strict_loading import load_strictly
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.errors import UserError
@@ -47,7 +47,7 @@ def load_predictor(
     init_default_scope(scope)
     predictor_class, _ = _predictors(HOSTS[scope].task)
     with explained_building(name):
-        meta = load_whole(model, checkpoint) if checkpoint else {}
+        meta = load_strictly(model, checkpoint) if checkpoint else {}
         dataset_meta = find_classes(meta, config, model)
         predictor = predictor_class(model, config, dataset_meta, score_thr)
     move(model, device or get_device())

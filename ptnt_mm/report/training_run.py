@@ -15,8 +15,8 @@ from mmengine.config import Config
 from ptnt_mm.engine.config import read_config
 from ptnt_mm.engine.data_files import evaluators
 from ptnt_mm.engine.hosts import HOSTS, import_host
+from ptnt_mm.engine.run_checkpoints import best_checkpoint
 from ptnt_mm.engine.settings import kind_of
-from ptnt_mm.engine.work_dir import best_checkpoint
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.scalar_logs import TrainingLog, metrics_of, read_training_log, scalar_files
 from ptnt_mm.utils.text import binary

@@ -8,7 +8,7 @@ import torch
 from mmengine.fileio import get_file_backend
 
 from ptnt_mm.engine.hooks.checkpointing import WHOLE_FILES, WholeFileBackend
-from ptnt_mm.engine.work_dir import latest_checkpoint
+from ptnt_mm.engine.run_checkpoints import latest_checkpoint
 from ptnt_mm.utils.errors import UserError
 
 from .toy import toy_config, toy_iterations, train

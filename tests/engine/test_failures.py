@@ -145,7 +145,7 @@ def test_a_work_dir_of_which_the_logs_are_removed(tmp_path: Path, monkeypatch):
     )
     message = stopped_by(tmp_path)
     assert 'work dir was removed or changed' in message
-    assert f'{tmp_path / "iter_4.pth"} is complete' in message
+    assert f'{tmp_path / "iter_4.pth"} is the last complete checkpoint' in message
 
 
 @pytest.mark.parametrize('number', [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
@@ -161,7 +161,7 @@ def test_a_disk_that_fills_up_during_a_checkpoint(tmp_path: Path, monkeypatch, n
     monkeypatch.setattr(os, 'fsync', full)
     message = stopped_by(tmp_path)
     assert str(tmp_path / 'iter_8.pth') in message and os.strerror(number) in message
-    assert f'{tmp_path / "iter_4.pth"} is complete' in message
+    assert f'{tmp_path / "iter_4.pth"} is the last complete checkpoint' in message
     assert [file.name for file in tmp_path.glob('.*') if 'partial' in file.name] == []
     assert [file.name for file in tmp_path.glob('*.pth')] == ['iter_4.pth']
 

@@ -9,7 +9,7 @@ import numpy as np
 from mmengine.hooks import Hook
 
 from ptnt_mm.data.image_files import encode_image, read_image
-from ptnt_mm.engine.classes import count_classes, find_classes
+from ptnt_mm.engine.class_names import count_classes, find_classes
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.atomic_files import fitted_name, write_whole
 from ptnt_mm.utils.errors import UserError
