@@ -19,4 +19,4 @@ def apply() -> None:
     if os.environ.get('PTNT_SAFE_LOADING') != '0':
         make_loading_safe()
     if os.environ.get('PTNT_MMCV_OPS') != '0':
-        place.offer()
+        place.add_finder()

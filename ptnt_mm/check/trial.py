@@ -17,7 +17,7 @@ from torch import nn
 
 from ptnt_mm.check.few_images import SIDE
 from ptnt_mm.engine.hosts import scope_of
-from ptnt_mm.engine.settings import within
+from ptnt_mm.engine.settings import dicts_within
 
 _MANY_WEIGHTS = 300_000_000
 _NUMBER = (int, float)
@@ -38,7 +38,7 @@ def made_for_trial(config: Config) -> Config:
     """
     changed = copy.copy(config)
     changed.model = copy.deepcopy(config.model)
-    for path, settings in within(changed.model, 'model'):
+    for path, settings in dicts_within(changed.model, 'model'):
         if path.startswith('model.test_cfg') and isinstance(settings.get('score_thr'), _NUMBER):
             settings['score_thr'] = 0.0
         part = path.rpartition('.')[2]

@@ -152,3 +152,10 @@ def positive(text: str) -> int:
     if not text.isdigit() or int(text) == 0:
         raise argparse.ArgumentTypeError(f'{text!r} is not an integer above 0')
     return int(text)
+
+
+def not_negative(text: str) -> int:
+    """An integer from 0; argparse prints errors."""
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f'{text!r} is not an integer from 0')
+    return int(text)

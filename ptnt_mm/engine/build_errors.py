@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from mmengine.registry import build_from_cfg
 
-from ptnt_mm.engine.constructors import arguments, registered_names
+from ptnt_mm.engine.constructors import arguments_of, registered_names
 from ptnt_mm.engine.data_files import how_to_get
 from ptnt_mm.utils.atomic_files import DISK_ERRORS
 from ptnt_mm.utils.errors import UserError
@@ -65,7 +65,8 @@ def explain_refusal(error: Exception) -> str | None:
     if absent:
         return unknown_name('type', absent[1], sorted(registered_names(absent[2])))
     if refused and (cls := _class_that_got(refused[1], error)) is not None:
-        return f'{cls.__name__}: {unknown_name("argument", refused[1], arguments(cls).parameters)}'
+        known = arguments_of(cls).parameters
+        return f'{cls.__name__}: {unknown_name("argument", refused[1], known)}'
     return None
 
 

@@ -25,7 +25,7 @@ from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import read_config, require_keys
 from ptnt_mm.engine.constructors import is_of_family
 from ptnt_mm.engine.hosts import scope_of
-from ptnt_mm.engine.settings import within
+from ptnt_mm.engine.settings import dicts_within
 from ptnt_mm.models import PlainClassifier, PyramidTNTClassifier
 from ptnt_mm.models.archs import ARCHS, CPVT_ARCHS, TNT_ARCHS, full_names
 from ptnt_mm.models.backbone import Backbone
@@ -167,7 +167,7 @@ def build_by_name(name: str) -> nn.Module:
 
 def use_published_attention(settings: dict, scope: str = 'mmengine') -> None:
     """Set ``attention='eager'`` for every backbone of this package in settings, in place."""
-    for _, part in within(settings, 'model'):
+    for _, part in dicts_within(settings, 'model'):
         if is_of_family(part, scope):
             part['attention'] = 'eager'
 

@@ -19,7 +19,7 @@ from ptnt_mm.engine.run_checkpoints import best_checkpoint
 from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.scalar_logs import TrainingLog, metrics_of, read_training_log, scalar_files
-from ptnt_mm.utils.text import binary
+from ptnt_mm.utils.text import format_bytes
 
 
 class Curves(NamedTuple):
@@ -134,7 +134,7 @@ class TrainingRun:
         yield 'Time', f'{seconds / 3600:.1f} h' if seconds > 3600 else f'{seconds / 60:.1f} min'
         # MMEngine logs that of a GPU, and HealthHook logged that of the process.
         if memory := self.log.points('memory') or self.log.points('memory_mib'):
-            yield 'Peak memory', binary(int(max(mib for _, mib in memory) * 2**20))
+            yield 'Peak memory', format_bytes(int(max(mib for _, mib in memory) * 2**20))
         yield 'Checkpoint', self.checkpoint.name if self.checkpoint else 'none'
 
     def how_to_repeat(self) -> Iterator[tuple[str, str]]:

@@ -22,7 +22,7 @@ _PARTIAL = 'partial'
 _LONGEST = 255  # bytes of a name, on nearly all file systems
 
 
-def write_whole(file: Path, content: bytes | str) -> None:
+def write_atomically(file: Path, content: bytes | str) -> None:
     """Write a file atomically, and create its folders.
 
     Raises:
@@ -50,7 +50,7 @@ def remove_partials(folder: Path) -> None:
 
 
 @contextmanager
-def folder_written_whole(folder: Path) -> Iterator[Path]:
+def folder_written_atomically(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder that replaces ``folder`` when the block ends without an error.
 
     Raises:
@@ -113,7 +113,7 @@ def is_about_the_disk(error: BaseException) -> bool:
     """Return whether writing failed for a reason that affects all files, such as a full disk.
 
     Args:
-        error: An OSError, or a UserError of :func:`write_whole`.
+        error: An OSError, or a UserError of :func:`write_atomically`.
     """
     cause = error.__cause__ if isinstance(error, UserError) else error
     return isinstance(cause, OSError) and cause.errno in DISK_ERRORS

@@ -14,7 +14,7 @@ from mmengine.optim import OptimWrapper
 from torch import Tensor
 
 from ptnt_mm.engine.run_checkpoints import describe_last_checkpoint
-from ptnt_mm.engine.train_loop import where
+from ptnt_mm.engine.train_loop import describe_iteration
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import first_few
@@ -68,7 +68,8 @@ class StopAtNaNHook(Hook):
                 if not torch.as_tensor(rate).isfinite().all():
                     kept, _ = describe_last_checkpoint(Path(runner.work_dir))
                     raise UserError(
-                        f'{where(runner)}: {name} is {float(rate)}; {kept}. {_CHECK_THE_SCHEDULE}'
+                        f'{describe_iteration(runner)}: {name} is {float(rate)}; {kept}. '
+                        f'{_CHECK_THE_SCHEDULE}'
                     )
 
     def after_train_iter(
@@ -83,7 +84,7 @@ class StopAtNaNHook(Hook):
         bad = [f'{name} is {value}' for name, value in losses.items() if not math.isfinite(value)]
         if bad:
             raise UserError(
-                f'{where(runner)}: {", ".join(bad)}. '
+                f'{describe_iteration(runner)}: {", ".join(bad)}. '
                 f'The batch was {", ".join(_images(data_batch)) or "without names"}. Check these '
                 'images and their annotations (ptnt check reads them all); then '
                 f'{_SMALLER_STEPS}'
