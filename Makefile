@@ -53,7 +53,7 @@ endif
 	@.venv/bin/python -c 'import cv2' 2>/dev/null || { .venv/bin/uv pip uninstall --python .venv/bin/python \
 		opencv-python && $(INSTALL) --no-deps opencv-python-headless; }
 	@.venv/bin/python -m ptnt_mm mmcv-ops install
-	@.venv/bin/python -m ptnt_mm.doctor
+	@.venv/bin/python -m ptnt_mm doctor
 	@printf %s '$(CURDIR)' > $@
 
 # Threads wait for each other some microseconds awake before they sleep. Asleep at once, a step takes a quarter

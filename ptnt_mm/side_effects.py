@@ -5,7 +5,7 @@ The variables are read once, on import. No other module changes another library 
 
 import os
 
-from ptnt_mm.engine.loading import make_loading_safe
+from ptnt_mm.engine.safe_loading import make_loading_safe
 from ptnt_mm.mmcv_ops import place
 
 
@@ -19,4 +19,4 @@ def apply() -> None:
     if os.environ.get('PTNT_SAFE_LOADING') != '0':
         make_loading_safe()
     if os.environ.get('PTNT_MMCV_OPS') != '0':
-        place.offer()
+        place.add_finder()

@@ -19,7 +19,7 @@ from forked import Forked, start_server
 from torch import Tensor
 
 from ptnt_mm.checkpoints.read import read_checkpoint
-from ptnt_mm.engine.work_dir import latest_checkpoint
+from ptnt_mm.engine.run_checkpoints import latest_checkpoint
 from ptnt_mm.utils.tables import new_table, to_text
 
 ROOT = Path(__file__).parents[1]

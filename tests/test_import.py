@@ -1,8 +1,10 @@
 """Requirements and cost of `import ptnt_mm`."""
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 
 def _run(code: str) -> dict:
@@ -54,10 +56,39 @@ from mmengine.runner.checkpoint import CheckpointLoader
 loader, finders = vars(CheckpointLoader)['load_checkpoint'], list(sys.meta_path)
 import ptnt_mm
 unchanged = [vars(CheckpointLoader)['load_checkpoint'] is loader, sys.meta_path == finders]
-from ptnt_mm.engine.loading import require_safe_loading
+from ptnt_mm.engine.safe_loading import require_safe_loading
 require_safe_loading()  # like our commands
 print(json.dumps([*unchanged, vars(CheckpointLoader)['load_checkpoint'] is loader]))
 """
     off = dict(PTNT_SAFE_LOADING='0', PTNT_MMCV_OPS='0')
     assert _run(code.format(switches=off)) == [True, True, False]
     assert _run(code.format(switches={})) == [False, False, False]
+
+
+def test_importing_registers_every_class_of_the_reference():
+    """A config that names one must also build with mmdet's own train.py."""
+    code = """
+import json
+import re
+import ptnt_mm
+from mmengine.registry import HOOKS, LOOPS, METRICS, OPTIM_WRAPPER_CONSTRUCTORS
+registries = (HOOKS, LOOPS, METRICS, OPTIM_WRAPPER_CONSTRUCTORS)
+print(json.dumps([name for registry in registries for name in registry.module_dict]))
+"""
+    page = (Path(__file__).parents[1] / 'docs' / 'config_reference.md').read_text()
+    listed = re.findall(r'autoclass:: ptnt_mm\.engine\.[\w.]+\.(\w+)', page)
+    assert len(listed) > 10 and set(listed) <= set(_run(code))
+
+
+def test_our_own_functions_load_safely_in_any_case():
+    code = """
+import json, os
+os.environ['PTNT_SAFE_LOADING'] = '0'
+from mmengine.config import Config
+from mmengine.runner.checkpoint import CheckpointLoader
+loader = vars(CheckpointLoader)['load_checkpoint']
+from ptnt_mm.engine.build import build_model
+build_model(Config(dict(model=dict(type='PyramidTNT', arch='tiny'))))
+print(json.dumps(vars(CheckpointLoader)['load_checkpoint'] is loader))
+"""
+    assert _run(code) is False

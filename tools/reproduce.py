@@ -14,7 +14,7 @@ from pathlib import Path
 import light_start  # noqa: F401
 from ptnt_mm.cli.arguments import Parser, positive
 from ptnt_mm.cli.importing import importing
-from ptnt_mm.utils.atomic_files import write_whole
+from ptnt_mm.utils.atomic_files import write_atomically
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -84,7 +84,7 @@ def write_zoo(args: argparse.Namespace) -> None:
     files = {'docs/model_zoo.md': zoo_page(entries, measured)}
     files['configs/metafile.yml'] = metafile(entries)
     for name, text in files.items():
-        write_whole(args.out / name, text)
+        write_atomically(args.out / name, text)
         print(f'wrote {args.out / name}')
 
 

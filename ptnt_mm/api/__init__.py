@@ -8,7 +8,6 @@ from importlib import import_module
 from typing import Any
 
 _MODULES = {
-    'ProjectOptions': 'ptnt_mm.project.create',
     'check': 'ptnt_mm.check.inspection',
     'create_project': 'ptnt_mm.project.create',
     'export': 'ptnt_mm.api.exporting',

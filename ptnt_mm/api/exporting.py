@@ -7,11 +7,10 @@ from pathlib import Path
 
 from mmengine.config import Config
 
-from ptnt_mm.checkpoints.read import check_file
+from ptnt_mm.checkpoints.read import require_checkpoint
 from ptnt_mm.deploy.pixels import prepared, target_size
 from ptnt_mm.deploy.runtimes import load_runtime
 from ptnt_mm.engine.data_files import check_data_files
-from ptnt_mm.engine.loading import require_safe_loading
 from ptnt_mm.export.comparison import TOLERANCE, check_results
 from ptnt_mm.export.evaluation import evaluate_file, images_of, test_images
 from ptnt_mm.export.formats import as_arrays, halved, take_program, write_onnx, write_program
@@ -55,14 +54,12 @@ def export(
     Raises:
         UserError: for everything that the user can correct, and if the file's results differ.
     """
-    require_safe_loading()
     format = choose_format(out, format)
     check_options(format, half, calibrate, evaluate)
     for file in _files(out):
         check_new(file, overwrite)
     check_config(config)
-    checkpoint = Path(checkpoint)
-    check_file(checkpoint)
+    require_checkpoint(checkpoint)
     if evaluate:
         check_data_files(config, ('test',))
     if calibrate is not None:

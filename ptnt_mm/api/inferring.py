@@ -5,9 +5,8 @@ from pathlib import Path
 
 from mmengine.config import Config
 
-from ptnt_mm.checkpoints.read import check_file
+from ptnt_mm.checkpoints.read import require_checkpoint
 from ptnt_mm.data.image_files import Images
-from ptnt_mm.engine.loading import require_safe_loading
 from ptnt_mm.inference.load import load_exported, load_predictor
 from ptnt_mm.inference.results import FORMAT, Results
 from ptnt_mm.inference.source import default_out, find_source, process_images, process_video
@@ -54,11 +53,10 @@ def infer(
     Raises:
         UserError: for everything that the user can fix, at the end if an image failed.
     """
-    require_safe_loading()
     if score_thr is not None and not 0 <= score_thr <= 1:
         raise UserError(f'--score-thr {score_thr}: expected a value from 0 to 1')
-    if config is not None and '://' not in checkpoint:
-        check_file(Path(checkpoint))
+    if config is not None:
+        require_checkpoint(checkpoint)
     if out is not None and out.resolve() == Path(source).resolve():
         raise UserError(f'--out {out} is the folder of the images: choose another one')
     results = Results(out or default_out(source), overwrite)

@@ -6,15 +6,13 @@ from pathlib import Path
 from mmengine.config import Config, ConfigDict
 
 from ptnt_mm.check.before_testing import check_before_testing
-from ptnt_mm.checkpoints.read import check_file
+from ptnt_mm.checkpoints.read import require_checkpoint
 from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.data_files import check_data_files, data_sets
-from ptnt_mm.engine.evaluation_outputs import draw_predictions, dump_predictions
-from ptnt_mm.engine.failures import late_building
+from ptnt_mm.engine.evaluation_outputs import add_drawing, add_dump
 from ptnt_mm.engine.launcher import choose_launcher, is_first_process
-from ptnt_mm.engine.loading import require_safe_loading
-from ptnt_mm.engine.work_dir import choose_work_dir
+from ptnt_mm.engine.work_dir import create_work_dir
 from ptnt_mm.utils.errors import UserError
 
 
@@ -45,32 +43,29 @@ def test(
     Raises:
         UserError: for everything that the user can fix.
     """
-    require_safe_loading()
     require_keys(config, ('model', 'test_dataloader', 'test_cfg', 'test_evaluator'))
     config = copy.deepcopy(config)
     choose_launcher(config, launcher)
-    choose_work_dir(config, work_dir)
+    create_work_dir(config, work_dir)
     check_data_files(config, ('test',))
     _use_checkpoint(config, checkpoint)
     if tta:
         _require_tta(config)
     warnings = check_before_testing(config, tta) if is_first_process(config) else []
     if show_dir is not None:
-        draw_predictions(config, show_dir.absolute())
+        add_drawing(config, show_dir.absolute())
     if out is not None:
-        dump_predictions(config, out)
+        add_dump(config, out)
     if tta:
         _use_tta(config)
     runner = build_runner(config)
     for line in warnings:
         runner.logger.warning(line)
-    with late_building():
-        return runner.test()
+    return runner.test()
 
 
 def _use_checkpoint(config: Config, checkpoint: str) -> None:
-    if '://' not in checkpoint:
-        check_file(Path(checkpoint))
+    require_checkpoint(checkpoint)
     config.load_from = checkpoint
     config.resume = False
     if config.model.get('backbone'):

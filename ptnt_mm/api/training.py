@@ -3,6 +3,7 @@
 import copy
 import logging
 import shlex
+import signal
 from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
@@ -14,22 +15,18 @@ from mmengine.runner import Runner
 from ptnt_mm.check.inspection import check_before_training
 from ptnt_mm.check.schedule import check_batch, check_learning_rate
 from ptnt_mm.check.weights import describe_start
+from ptnt_mm.engine import training_modes
 from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.data_files import check_data_files
-from ptnt_mm.engine.failures import failures_explained, late_building
+from ptnt_mm.engine.failures import failures_explained
+from ptnt_mm.engine.hooks.remove_earlier_run import RemoveEarlierRunHook
 from ptnt_mm.engine.launcher import choose_launcher, is_first_process, require_same_start
-from ptnt_mm.engine.loading import require_safe_loading
-from ptnt_mm.engine.modes import require_accelerator
+from ptnt_mm.engine.run_checkpoints import describe_last_checkpoint, require_fresh
 from ptnt_mm.engine.runner import how_to_repeat
-from ptnt_mm.engine.starting_weights import changes, choose_start
-from ptnt_mm.engine.work_dir import (
-    RemoveHook,
-    choose_work_dir,
-    latest_checkpoint,
-    locked,
-    require_fresh,
-)
+from ptnt_mm.engine.starting_weights import choose_start
+from ptnt_mm.engine.stored_config import changed_settings
+from ptnt_mm.engine.work_dir import create_work_dir, lock_work_dir
 from ptnt_mm.utils.findings import Severity
 
 
@@ -38,9 +35,15 @@ def train(
     work_dir: Path | str | None = None,
     *,
     pretrained: str | None = None,
+    load_from: str | None = None,
     resume: str | None = None,
     overwrite: bool = False,
+    amp: bool = False,
+    auto_scale_lr: bool = False,
+    sync_bn: bool = False,
+    log: str | None = None,
     seed: int | None = None,
+    deterministic: bool = False,
     launcher: str = 'none',
     command: tuple[str, ...] = (),
 ) -> Runner:
@@ -51,9 +54,16 @@ def train(
         work_dir: Folder of logs and checkpoints; by default the config's, or
             ``work_dirs/<config>``.
         pretrained: The backbone's weights; its stem's BatchNorm is then frozen.
+        load_from: The weights of a whole model; heads may differ.
         resume: A checkpoint to continue from, or 'auto' for the newest in the work dir.
         overwrite: Whether to delete the output of an earlier run in the work dir.
+        amp: Whether to use mixed precision, on an accelerator.
+        auto_scale_lr: Whether to scale the learning rate with the batch.
+        sync_bn: Whether to compute BatchNorm over the images of all GPUs.
+        log: Where to log losses, metrics and some predictions too: 'tensorboard', 'wandb' or
+            'mlflow'.
         seed: Seed of every random choice; None for the config's, or a new one each time.
+        deterministic: Whether to use deterministic operations, which are slower on a GPU.
         launcher: The launcher of this process: 'none', 'pytorch', 'slurm' or 'mpi'.
         command: The command line, for the log.
 
@@ -63,20 +73,32 @@ def train(
     Raises:
         UserError: for everything that the user can fix, before work is lost.
         KeyboardInterrupt: for Ctrl-C, with what is kept and how to continue.
+        SystemExit: instead of it in all processes but the first, which reports for all of them.
     """
-    require_safe_loading()
     require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
     config = copy.deepcopy(config)
+    if deterministic:
+        training_modes.use_deterministic(config)
+    if amp:
+        training_modes.use_mixed_precision(config)
+    if sync_bn:
+        training_modes.use_sync_bn(config)
+    if auto_scale_lr:
+        training_modes.scale_learning_rate(config)
+    if log is not None:
+        training_modes.log_to_package(config, log)
+    if load_from is not None:
+        config.load_from = load_from
     choose_launcher(config, launcher)
-    work_dir = choose_work_dir(config, work_dir)
+    work_dir = create_work_dir(config, work_dir)
     is_first = is_first_process(config)
-    with locked(work_dir) if is_first else nullcontext():
+    with lock_work_dir(work_dir) if is_first else nullcontext():
         if config.optim_wrapper.get('type') == 'AmpOptimWrapper':
-            require_accelerator('mixed precision (--amp, AmpOptimWrapper)')
+            training_modes.require_accelerator('mixed precision (--amp, AmpOptimWrapper)')
         start = choose_start(config, work_dir, pretrained, resume, seed)
         check_data_files(config, ('train', 'val'))
         # Before anything is built: it may refuse, and sees only what an earlier run left.
-        hooks = [RemoveHook(work_dir, start.weights)] if overwrite else []
+        hooks = [RemoveEarlierRunHook(work_dir, start.weights)] if overwrite else []
         if is_first and not overwrite and resume is None:
             require_fresh(work_dir)
         # Once is enough, and large annotation files take a while.
@@ -88,18 +110,19 @@ def train(
             warnings.append(
                 f'--resume: {work_dir} has no checkpoint yet: starting from iteration 1'
             )
-        warnings += [f'Since the checkpoint {line}' for line in changes(start.stored, runner.cfg)]
+        for line in changed_settings(start.stored, runner.cfg):
+            warnings.append(f'Since the checkpoint {line}')
         for line in warnings:
             runner.logger.warning(line)
         _log_opening(runner.logger, config, start.weights, command)
         # Only the runner references the checkpoint now, and frees it after loading.
         del start
         try:
-            with late_building(), failures_explained(runner.logger, Path(runner.work_dir)):
+            with failures_explained(runner.logger, Path(runner.work_dir)):
                 runner.train()
         except KeyboardInterrupt:
             if not is_first:
-                raise
+                raise SystemExit(128 + signal.SIGINT) from None
             stopped = _how_to_continue(work_dir, command, resume, launcher)
             raise KeyboardInterrupt(stopped) from None
     return runner
@@ -109,9 +132,7 @@ def _how_to_continue(
     work_dir: Path, command: tuple[str, ...], resume: str | None, launcher: str
 ) -> str:
     """Describe what is kept, and the command that continues the run."""
-    checkpoint = latest_checkpoint(work_dir)
-    again = 'continue' if checkpoint else 'start again'
-    kept = f'{checkpoint} is the last checkpoint' if checkpoint else 'no checkpoint was written yet'
+    kept, again = describe_last_checkpoint(work_dir)
     if not command:
         return f"{kept}; {again} with resume='auto'"
     starter, dropped = command[0], {'--overwrite', '--resume', f'--resume={resume}'}

@@ -8,7 +8,6 @@ from mmengine.config import Config
 
 from ptnt_mm.data.image_files import read_image
 from ptnt_mm.engine.hosts import HOSTS, scope_of
-from ptnt_mm.engine.loading import require_safe_loading
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.visualize.network import load_network
 from ptnt_mm.visualize.page import GENERATOR, Question, write_network_page
@@ -45,7 +44,6 @@ def visualize(
     Raises:
         UserError: for everything that the user can correct.
     """
-    require_safe_loading()
     if find_spec('sklearn') is None:
         raise UserError('ptnt visualize needs scikit-learn: pip install scikit-learn')
     name = Path(networks[0][0].filename or 'model').stem

@@ -10,7 +10,7 @@ from typing import Any
 from mmengine.config import Config
 from mmengine.registry import DATASETS, TRANSFORMS, DefaultScope
 
-from ptnt_mm.engine.constructors import arguments, registered_names
+from ptnt_mm.engine.constructors import arguments_of, registered_names
 from ptnt_mm.engine.data_files import (
     DataSet,
     class_of,
@@ -112,7 +112,7 @@ class Data:
     @property
     def fetches_files(self) -> bool:
         """Whether its class downloads missing files."""
-        return 'download' in arguments(self.cls).parameters
+        return 'download' in arguments_of(self.cls).parameters
 
     def would_fetch(self) -> bool:
         """Whether files are missing that the host would download; nothing is downloaded."""

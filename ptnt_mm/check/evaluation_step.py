@@ -15,10 +15,10 @@ from ptnt_mm.check.failed_steps import StepError, at, describe, failing_class, f
 from ptnt_mm.check.few_images import collate_of, few_images, shrunk
 from ptnt_mm.check.one_image_metrics import left_out, measure_one_image
 from ptnt_mm.check.trial import sides, undisturbed
-from ptnt_mm.engine.constructors import arguments, classes_named
+from ptnt_mm.engine.constructors import arguments_of, classes_named
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.engine.hosts import scope_of
-from ptnt_mm.engine.settings import kind_of, within
+from ptnt_mm.engine.settings import dicts_within, kind_of
 from ptnt_mm.utils.findings import Finding, error, note, ok
 
 _META_KEYS = ('img_id', 'img_path', 'ori_shape', 'img_shape', 'pad_shape', 'scale_factor', 'flip',
@@ -148,13 +148,13 @@ def _size(sample: dict) -> tuple[int, ...]:
 def _packing(config: Config, split: str) -> dict[str, ConfigDict]:
     """The steps of a split's pipelines that choose meta keys, by their paths."""
     where = f'{split}_dataloader.dataset'
-    inside = within(config[f'{split}_dataloader'].dataset, where)
+    inside = dicts_within(config[f'{split}_dataloader'].dataset, where)
     return {path: step for path, step in inside if kind_of(step).startswith('Pack')}
 
 
 def _default_keys(step: ConfigDict, scope: str) -> tuple[str, ...]:
     for cls in classes_named(step.get('type'), step.get('_scope_', scope)):
-        parameter = arguments(cls).parameters.get('meta_keys')
+        parameter = arguments_of(cls).parameters.get('meta_keys')
         if parameter is not None:
             return tuple(parameter.default)
     return ()

@@ -12,7 +12,7 @@ from mmengine.evaluator import BaseMetric
 from torch import nn
 
 from ptnt_mm.engine.build_errors import explain_build_error
-from ptnt_mm.engine.settings import kind_of, within
+from ptnt_mm.engine.settings import dicts_within, kind_of
 
 NOT_COMPLETED = 'this check could not be completed'
 """The start of the message about an exception in a check itself."""
@@ -89,7 +89,7 @@ def failing_line(error: BaseException) -> str:
 def _failing_part(error: BaseException, config: Config) -> tuple[str, str] | None:
     """The innermost part of the model in the config, by its path and its class."""
     paths: dict[str, str] = {}
-    for path, settings in within(config.model, 'model'):
+    for path, settings in dicts_within(config.model, 'model'):
         paths.setdefault(kind_of(settings), path)
     found = None
     for frame, _ in traceback.walk_tb(error.__traceback__):
@@ -110,7 +110,7 @@ def _failing_transform(error: BaseException, where: str, config: Config) -> str 
 
 def _path_of(i: int, kind: str, length: int, where: str, config: Config) -> str | None:
     top, _, key = where.partition('.')
-    for path, settings in within((config.get(top) or {}).get(key), where):
+    for path, settings in dicts_within((config.get(top) or {}).get(key), where):
         pipeline = settings.get('pipeline') or ()
         if len(pipeline) == length and kind_of(pipeline[i]) == kind:
             return f'{path}.pipeline[{i}]'

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from mmengine.config import Config
 from torch import nn
 
-from ptnt_mm.engine.settings import kind_of, within
+from ptnt_mm.engine.settings import dicts_within, kind_of
 from ptnt_mm.utils.findings import Finding, error, note, ok
 from ptnt_mm.utils.text import first_few
 
@@ -54,7 +54,7 @@ def _class_counts(config: Config) -> Iterator[tuple[str, int]]:
     """Each number of classes in a model's settings, with its path."""
     # Configs of mmpretrain have the preprocessor, which needs the number for Mixup, at their top.
     for part in ('model', 'data_preprocessor'):
-        for path, settings in within(config.get(part), part):
+        for path, settings in dicts_within(config.get(part), part):
             for key in ('num_classes', 'num_things_classes'):
                 if isinstance(settings.get(key), int) and not _is_other(path, kind_of(settings)):
                     yield f'{path}.{key}', settings[key]

@@ -11,7 +11,7 @@ from ptnt_mm.check.mask_lists import has_masks, loading_of, needs_masks
 from ptnt_mm.check.normalisation import preprocessor_of
 from ptnt_mm.data.class_masks import IGNORED
 from ptnt_mm.engine.data_files import evaluators
-from ptnt_mm.engine.settings import kind_of, within
+from ptnt_mm.engine.settings import dicts_within, kind_of
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
 from ptnt_mm.utils.text import first_few
 
@@ -78,7 +78,7 @@ def check_ignored(data: list[Data], config: Config) -> Iterator[Finding]:
 
 
 def _of_heads(config: Config) -> _Labels:
-    for path, head in within(config.model, 'model'):
+    for path, head in dicts_within(config.model, 'model'):
         label = head.get('ignore_index', IGNORED)
         # None is for losses that use a mask instead.
         if re.fullmatch(r'model\.(decode|auxiliary)_head(\[\d+\])?', path) and label is not None:

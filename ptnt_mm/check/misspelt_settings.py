@@ -22,12 +22,12 @@ from torch.nn.utils import clip_grad_norm_
 from torch.utils.data import DataLoader
 
 from ptnt_mm.engine.config import READ_KEYS
-from ptnt_mm.engine.constructors import arguments, classes_named, registered_names
+from ptnt_mm.engine.constructors import arguments_of, classes_named, registered_names
 from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.engine.optimizer import IDLE, CheckedOptimWrapperConstructor, idle_custom_keys
 from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.findings import Finding, error, ok
-from ptnt_mm.utils.text import slips, suggest
+from ptnt_mm.utils.text import misspellings, suggest
 
 _IMPLIED: dict[str, tuple[Callable, ...]] = {
     'train_dataloader': (DataLoader,),
@@ -165,7 +165,7 @@ def _check_arguments(
     settings: Mapping, path: str, classes: tuple[Callable, ...]
 ) -> Iterator[Finding]:
     """Compare the keys of settings with the signatures of their classes."""
-    taken = [arguments(cls) for cls in classes]
+    taken = [arguments_of(cls) for cls in classes]
     names = {name for signature in taken for name in signature.parameters}
     is_complete = bool(taken) and all(signature.is_complete for signature in taken)
     for key, value in settings.items():
@@ -177,7 +177,7 @@ def _check_arguments(
             yield from _wrong_value(where, value, parameters)
         elif key in ('type', '_scope_', *_TAKEN_OUT) or not str(key).isidentifier():
             continue
-        elif taken and slips(key) & (names | _TAKEN_OUT):
+        elif taken and misspellings(key) & (names | _TAKEN_OUT):
             yield _no_argument(where, classes, names | _TAKEN_OUT)
         elif is_complete:
             yield _no_argument(where, classes, names)
@@ -195,7 +195,7 @@ def _meant(name: str, known: set[str] | frozenset[str]) -> str | None:
     if name in known:
         return None
     # Prefer the longer word: clases means classes, and not cases.
-    near = sorted(word for word in slips(name) & known if len(word) >= _SHORTEST)
+    near = sorted(word for word in misspellings(name) & known if len(word) >= _SHORTEST)
     return max(near, key=len, default=None)
 
 
@@ -211,8 +211,8 @@ def _wrong_value(
         yield error(where, f'is {value!r}, expected {names}')
     defaults = {default for parameter in parameters for default in _texts(parameter.default)}
     for text in _texts(value):
-        if where.rpartition('.')[2] not in _OWN_NAMES and slips(text) & defaults:
-            meant = min(slips(text) & defaults)
+        if where.rpartition('.')[2] not in _OWN_NAMES and misspellings(text) & defaults:
+            meant = min(misspellings(text) & defaults)
             yield error(where, f'is {text!r}: did you mean {meant!r}, the default?')
 
 

@@ -11,7 +11,7 @@ from ptnt_mm.check.coco_annotations import DetectionData
 from ptnt_mm.check.faults import Fault, report_faults
 from ptnt_mm.data.coco_masks import run_lengths
 from ptnt_mm.engine.data_files import evaluators
-from ptnt_mm.engine.settings import kind_of, within
+from ptnt_mm.engine.settings import dicts_within, kind_of
 from ptnt_mm.utils.findings import Finding, Severity, error, note, ok
 from ptnt_mm.utils.text import first_few
 
@@ -50,7 +50,9 @@ def check_object_masks(
     heads = _mask_heads(config)
     taught = [path for path, kind in heads.items() if kind not in _OF_BOXES]
     measured = _splits_with_masks(config)
-    others = (kind_of(settings) in _ALSO_MASKS for _, settings in within(config.model, 'model'))
+    others = (
+        kind_of(settings) in _ALSO_MASKS for _, settings in dicts_within(config.model, 'model')
+    )
     if measured and not heads and not any(others):
         what = "the evaluator's metric 'segm' needs masks, and the model has no mask head"
         advice = "set metric='bbox', or use a config with a mask head"
@@ -77,7 +79,7 @@ def _mask_heads(config: Config) -> dict[str, str]:
     """The paths of mask heads in the model's settings, and their types."""
     return {
         path: kind_of(settings)
-        for path, settings in within(config.model, 'model')
+        for path, settings in dicts_within(config.model, 'model')
         if path.rpartition('.')[2].partition('[')[0] in ('mask_head', 'panoptic_head')
         and settings.get('type')
     }

@@ -11,7 +11,7 @@ from functools import cached_property
 from mmengine.config import Config
 
 from ptnt_mm.engine.hosts import scope_of
-from ptnt_mm.engine.settings import kind_of, within
+from ptnt_mm.engine.settings import dicts_within, kind_of
 from ptnt_mm.utils.findings import Finding, Severity
 from ptnt_mm.utils.numbers import is_number
 
@@ -52,7 +52,7 @@ class ConfigFacts:
     @cached_property
     def kept_ratios(self) -> set[bool]:
         """The values of keep_ratio in the training pipelines."""
-        inside = within(self.config.get('train_dataloader'), '')
+        inside = dicts_within(self.config.get('train_dataloader'), '')
         return {bool(step['keep_ratio']) for _, step in inside if 'keep_ratio' in step}
 
 

@@ -18,7 +18,7 @@ from torch import nn
 from ptnt_mm.check.data_sets import Data
 from ptnt_mm.check.few_images import SIDE
 from ptnt_mm.engine.hosts import HOSTS, scope_of
-from ptnt_mm.engine.settings import kind_of, within
+from ptnt_mm.engine.settings import dicts_within, kind_of
 from ptnt_mm.utils.numbers import is_number
 
 _MANY_WEIGHTS = 300_000_000
@@ -39,7 +39,7 @@ def config_for_trial(config: Config) -> Config:
     """
     changed = copy.copy(config)
     changed.model = copy.deepcopy(config.model)
-    for path, settings in within(changed.model, 'model'):
+    for path, settings in dicts_within(changed.model, 'model'):
         if path.startswith('model.test_cfg') and is_number(settings.get('score_thr')):
             settings['score_thr'] = 0.0
         part = path.rpartition('.')[2]

@@ -90,7 +90,7 @@ class Keys:
             self.check(key)
 
 
-def make(name: Any, arguments: Any, keys: Keys) -> Any:
+def make_object(name: Any, arguments: Any, keys: Keys) -> Any:
     """Create the object for which the file would call a class or a function."""
     require(type(name) is Name, 'a call of something that cannot be called')
     match name.path.rpartition('.')[2], arguments:
@@ -147,7 +147,7 @@ def make(name: Any, arguments: Any, keys: Keys) -> Any:
 def finish(made: Any, state: Any, keys: Keys) -> Any:
     """Set the state of an object from the file."""
     if type(made) is Unfinished:
-        made.value = make(made.name, (*made.arguments, state), keys)
+        made.value = make_object(made.name, (*made.arguments, state), keys)
         return made.value
     require(type(made) is OrderedDict, 'attributes of an object that has none')
     if type(state) is dict and '_metadata' in state:

@@ -27,7 +27,7 @@ from ptnt_mm.checkpoints.objects import (
     Storage,
     Unfinished,
     finish,
-    make,
+    make_object,
 )
 from ptnt_mm.checkpoints.refusal import CheckpointError, require
 from ptnt_mm.utils.text import printable
@@ -39,8 +39,10 @@ MAX_SHARING = 64  # bytes of tensors for a byte of the file; heads share weights
 _TAKES = {'EMPTY_TUPLE': 0, 'TUPLE1': 1, 'TUPLE2': 2, 'TUPLE3': 3, 'APPEND': 1, 'SETITEM': 2}
 
 _CONTAINERS = (list, tuple, set, dict, OrderedDict, Counter, Namespace)
-_LEAVES = (str, bytes, int, float, bool, type(None), Tensor, torch.nn.Parameter, torch.dtype)
-_LEAVES += (torch.device, torch.Size, np.ndarray, HistoryBuffer)
+_LEAVES = (
+    *(str, bytes, int, float, bool, type(None), Tensor, torch.nn.Parameter, torch.dtype),
+    *(torch.device, torch.Size, np.ndarray, HistoryBuffer),
+)
 
 
 def unpickle(stream: io.BytesIO, find_storage: Callable[[Any], Storage], size: int) -> Any:
@@ -106,7 +108,7 @@ class _Machine:
             case 'REDUCE' | 'NEWOBJ' | 'BUILD':
                 what, about = stack.pop(-2), stack.pop()
                 self.charge(about)
-                stack.append((finish if opcode == 'BUILD' else make)(what, about, self.keys))
+                stack.append((finish if opcode == 'BUILD' else make_object)(what, about, self.keys))
             case 'PROTO' | 'STOP':
                 require(not self.outer, 'a mark without an end')
             case _:

@@ -48,7 +48,7 @@ def read_checkpoint(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
     """
     refuse_forced_unsafe_loading()
     if '://' not in str(path):
-        return _read(Path(os.path.expanduser(path)), map_location)
+        return _read(local_file(path), map_location)
     if urlparse(str(path)).path.endswith('.safetensors'):
         tensors_file.require_package()
     file = _download(str(path))
@@ -105,6 +105,19 @@ def refuse_forced_unsafe_loading() -> None:
             f'{_UNSAFE_SWITCH}={value} makes torch run whatever code a checkpoint contains. '
             f'Checkpoints load here without it: unset {_UNSAFE_SWITCH} and start again'
         )
+
+
+def require_checkpoint(checkpoint: str | Path) -> None:
+    """Raise a CheckpointError as :func:`check_file` for a path; an address is not opened."""
+    if '://' not in str(checkpoint):
+        check_file(local_file(checkpoint))
+
+
+def local_file(checkpoint: str | Path) -> Path:
+    """Path of a checkpoint's file; for an address, where the download is cached."""
+    if '://' in str(checkpoint):
+        return cache_path(str(checkpoint))
+    return Path(os.path.expanduser(checkpoint))
 
 
 def check_file(path: Path) -> None:

@@ -126,7 +126,7 @@ def config_of(args: argparse.Namespace) -> 'Config':
 
 def config_and_checkpoint_of(args: argparse.Namespace) -> tuple['Config', str]:
     """Read the config of the command line, and find the checkpoint."""
-    from ptnt_mm.engine.work_dir import checkpoint_to_use
+    from ptnt_mm.engine.run_checkpoints import checkpoint_to_use
 
     config = config_of(args)
     return config, checkpoint_to_use(config, args.checkpoint)
@@ -151,4 +151,11 @@ def positive(text: str) -> int:
     """An integer above 0; argparse prints errors."""
     if not text.isdigit() or int(text) == 0:
         raise argparse.ArgumentTypeError(f'{text!r} is not an integer above 0')
+    return int(text)
+
+
+def not_negative(text: str) -> int:
+    """An integer from 0; argparse prints errors."""
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f'{text!r} is not an integer from 0')
     return int(text)

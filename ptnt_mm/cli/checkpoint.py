@@ -42,14 +42,18 @@ def new_parser() -> Parser:
 
 def _run(args: argparse.Namespace) -> None:
     with importing():
-        from ptnt_mm.api.checkpoint_files import convert_file, describe, publish_file
+        from ptnt_mm.models.weights.checkpoint_files import (
+            convert_checkpoint,
+            describe_checkpoint,
+            publish_checkpoint,
+        )
 
     if args.command == 'inspect':
         with json_output(args.json, args.overwrite) as write:
-            described = dict(describe(args.file))
+            described = dict(describe_checkpoint(args.file))
             for name, value in described.items():
                 print(f'{name + ":":<13} {printable(str(value), 1000)}')
             write(described)
         return
-    write = convert_file if args.command == 'convert' else publish_file
+    write = convert_checkpoint if args.command == 'convert' else publish_checkpoint
     print(f'wrote {write(args.file, args.out, args.overwrite)}')

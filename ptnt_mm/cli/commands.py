@@ -22,7 +22,7 @@ COMMANDS = (
     ('test', 'ptnt_mm.cli.test', 'evaluate a checkpoint'),
     ('infer', 'ptnt_mm.cli.infer', 'predict on images, a folder, a video or a webcam'),
     ('export', 'ptnt_mm.cli.export', 'write a file that runs without torch, and check it'),
-    ('check', 'ptnt_mm.cli.check_config', 'find faults in a config and its data'),
+    ('check', 'ptnt_mm.cli.check', 'find faults in a config and its data'),
     ('visualize', 'ptnt_mm.cli.visualize', 'draw predictions, feature maps and attention'),
     ('report', 'ptnt_mm.cli.report', 'write one page about one or more training runs'),
     ('checkpoint', 'ptnt_mm.cli.checkpoint', 'inspect, convert or publish a checkpoint'),

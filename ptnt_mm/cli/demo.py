@@ -7,7 +7,7 @@ ptnt train demo_retinanet_ptnt_ti
 import argparse
 from pathlib import Path
 
-from ptnt_mm.cli.arguments import Parser
+from ptnt_mm.cli.arguments import Parser, not_negative, positive
 from ptnt_mm.cli.importing import importing
 
 
@@ -20,9 +20,11 @@ def new_parser() -> Parser:
     """Create the argument parser."""
     parser = Parser(__doc__)
     parser.add_argument('folder', nargs='?', type=Path, default=Path('data/demo'))
-    parser.add_argument('--train', type=int, help='training pictures: 240 by default')
-    parser.add_argument('--val', type=int, help='validation pictures: 60 by default')
-    parser.add_argument('--seed', type=int, help='seed of every random choice: 0 by default')
+    parser.add_argument('--train', type=positive, help='training pictures: 240 by default')
+    parser.add_argument('--val', type=positive, help='validation pictures: 60 by default')
+    parser.add_argument(
+        '--seed', type=not_negative, help='seed of every random choice: 0 by default'
+    )
     parser.add_argument(
         '--overwrite',
         action='store_true',
@@ -33,8 +35,8 @@ def new_parser() -> Parser:
 
 def _run(args: argparse.Namespace) -> None:
     with importing():
-        from ptnt_mm.demo.dataset import DemoSpec, make
+        from ptnt_mm.demo.dataset import DemoSpec, make_demo_data
 
     asked = dict(train=args.train, val=args.val, seed=args.seed)
     spec = DemoSpec(**{name: value for name, value in asked.items() if value is not None})
-    print(make(args.folder, spec, args.overwrite))
+    print(make_demo_data(args.folder, spec, args.overwrite))

@@ -8,7 +8,7 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from ptnt_mm.utils.atomic_files import check_new, write_whole
+from ptnt_mm.utils.atomic_files import check_new, write_atomically
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +39,7 @@ def json_output(file: Path | None, overwrite: bool) -> Iterator[Callable[[Any], 
         if prints:
             print(to_json(figures), file=stdout)
         elif file is not None:
-            write_whole(file, to_json(figures) + '\n')
+            write_atomically(file, to_json(figures) + '\n')
 
     with redirect_stdout(sys.stderr if prints else stdout):
         yield write

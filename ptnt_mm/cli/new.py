@@ -56,11 +56,18 @@ def _run(args: argparse.Namespace) -> int:
     with importing():
         from ptnt_mm.api import check, create_project, read_config
         from ptnt_mm.project.backbones import PUBLISHED
-        from ptnt_mm.project.create import ProjectOptions
 
-    chosen = ('format', 'task', 'backbone', 'weights', 'size', 'epochs')
-    options = ProjectOptions(**{name: getattr(args, name) for name in chosen})
-    file = create_project(args.data, args.folder, options, on_line=show)
+    file = create_project(
+        args.data,
+        args.folder,
+        format=args.format,
+        task=args.task,
+        backbone=args.backbone,
+        weights=args.weights,
+        size=args.size,
+        epochs=args.epochs,
+        on_line=show,
+    )
     show(f'{file}:\n{file.read_text(encoding="utf-8")}')
     found = check(read_config(str(file)))
     wrong = [finding for finding in found if finding.severity in (Severity.ERROR, Severity.WARNING)]

@@ -14,7 +14,6 @@ from ptnt_mm.cli.importing import importing
 from ptnt_mm.utils.errors import UserError
 
 if TYPE_CHECKING:
-    from mmengine.config import Config
     from mmengine.runner import Runner
 
 
@@ -73,58 +72,37 @@ def new_parser() -> Parser:
     return parser
 
 
-def _run(args: argparse.Namespace) -> int:
+def _run(args: argparse.Namespace) -> None:
     with importing():
         from mmengine.dist import is_main_process
 
         from ptnt_mm.api.training import train
 
-    try:
-        runner = train(
-            _settings(args),
-            args.work_dir,
-            pretrained=args.pretrained,
-            resume=args.resume,
-            overwrite=args.overwrite,
-            seed=args.seed,
-            launcher=args.launcher,
-            command=command_line(),
-        )
-    except KeyboardInterrupt:
-        if is_main_process():
-            raise
-        return 130
+    runner = train(
+        config_of(args),
+        args.work_dir,
+        pretrained=args.pretrained,
+        load_from=args.load_from,
+        resume=args.resume,
+        overwrite=args.overwrite,
+        amp=args.amp,
+        auto_scale_lr=args.auto_scale_lr,
+        sync_bn=args.sync_bn,
+        log=args.log,
+        seed=args.seed,
+        deterministic=args.deterministic,
+        launcher=args.launcher,
+        command=command_line(),
+    )
     if is_main_process():
         print(_closing(runner))
-    return 0
-
-
-def _settings(args: argparse.Namespace) -> 'Config':
-    """Read the config, and apply the flags that are settings."""
-    from ptnt_mm.engine import modes
-    from ptnt_mm.engine.experiment_log import log_to
-
-    config = config_of(args)
-    if args.deterministic:
-        modes.use_deterministic(config)
-    if args.amp:
-        modes.use_mixed_precision(config)
-    if args.sync_bn:
-        modes.use_sync_bn(config)
-    if args.auto_scale_lr:
-        modes.scale_learning_rate(config)
-    if args.log is not None:
-        log_to(config, args.log)
-    if args.load_from is not None:
-        config.load_from = args.load_from
-    return config
 
 
 def _closing(runner: 'Runner') -> str:
     """A summary with the paths of the results, and the next command."""
     from ptnt_mm.drawing.curves import draw_curves
+    from ptnt_mm.engine.run_checkpoints import latest_checkpoint
     from ptnt_mm.engine.runner import log_file
-    from ptnt_mm.engine.work_dir import latest_checkpoint
 
     # As it was given; the runner's path is absolute.
     work_dir = Path(runner.cfg.work_dir)

@@ -72,11 +72,11 @@ def _point(text: str) -> tuple[float, float]:
 def _run(args: argparse.Namespace) -> None:
     with importing():
         from ptnt_mm.api.visualizing import visualize
-        from ptnt_mm.data.image_files import drawn_name
+        from ptnt_mm.utils.decoding import FORMATS
 
-    first = Path(args.files[0])
-    # A file whose picture would get another name is not an image, so it is a checkpoint.
-    checkpoint, *images = [None, *args.files] if drawn_name(first) == first else args.files
+    checkpoint, images = None, args.files
+    if Path(images[0]).suffix.lower() not in FORMATS:
+        checkpoint, *images = images
     if not images:
         raise UserError(f'{checkpoint} is not an image: give an image after it')
     config = config_of(args)

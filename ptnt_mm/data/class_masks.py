@@ -55,5 +55,5 @@ def write_names(folder: Path, names: Sequence[str]) -> None:
 def _palette(count: int) -> list[int]:
     """A palette for Pillow: black, our colours repeated, and white at the end."""
     colours = [(0, 0, 0), *(PALETTE[i % len(PALETTE)] for i in range(count - 1))]
-    colours += [(255, 255, 255)] * (IGNORED + 1 - count)
-    return [channel for colour in colours for channel in colour]
+    unused = [(255, 255, 255) for _ in range(count, IGNORED + 1)]
+    return [channel for colour in (*colours, *unused) for channel in colour]

@@ -19,7 +19,7 @@ import numpy as np
 from ptnt_mm.demo import coco, photographs
 from ptnt_mm.demo.photographs import SPLITS, Split
 from ptnt_mm.demo.scenes import CLASSES, Scene, compose
-from ptnt_mm.utils.atomic_files import folder_written_whole
+from ptnt_mm.utils.atomic_files import folder_written_atomically
 from ptnt_mm.utils.colours import PALETTE as COLOURS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import watched
@@ -39,24 +39,17 @@ _BYTES_PER_IMAGE = 50_000
 
 @dataclass(frozen=True)
 class DemoSpec:
-    """Everything that determines the data set: pictures per split, and the seed.
+    """Everything that determines the data set.
 
-    Raises:
-        UserError: if a split has no picture, or the seed is negative.
+    Attributes:
+        train: Number of training pictures, at least 1.
+        val: Number of validation pictures, at least 1.
+        seed: Seed of every random choice, at least 0.
     """
 
     train: int = 240
     val: int = 60
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        for split in SPLITS:
-            if self.count(split) < 1:
-                raise UserError(
-                    f'The number of {split} pictures is {self.count(split)}; give 1 or more.'
-                )
-        if self.seed < 0:
-            raise UserError(f'The seed is {self.seed}; give 0 or more.')
 
     def __str__(self) -> str:
         return (
@@ -69,7 +62,7 @@ class DemoSpec:
         return getattr(self, split)
 
 
-def make(folder: Path, spec: DemoSpec, overwrite: bool = False) -> str:
+def make_demo_data(folder: Path, spec: DemoSpec, overwrite: bool = False) -> str:
     """Create the data set in `folder`, or do nothing if it is already there.
 
     It is built next to `folder` and renamed at the end, so an interrupted run leaves nothing half
@@ -97,7 +90,7 @@ def make(folder: Path, spec: DemoSpec, overwrite: bool = False) -> str:
         needed = (spec.train + spec.val) * _BYTES_PER_IMAGE
         if shutil.disk_usage(folder.parent).free < needed:
             raise OSError(errno.ENOSPC, f'about {needed / 1e6:.0f} MB are needed')
-        with folder_written_whole(folder) as building:
+        with folder_written_atomically(folder) as building:
             _build(building, spec)
     except OSError as error:
         if error.errno == errno.ENOSPC:

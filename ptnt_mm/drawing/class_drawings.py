@@ -7,7 +7,6 @@ from typing import Any
 import cv2
 import numpy as np
 import torch
-from matplotlib.font_manager import findfont
 from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor
 
@@ -126,6 +125,9 @@ def write_lines(image: np.ndarray, lines: Sequence[str]) -> np.ndarray:
 
 def _pen(picture: Image.Image) -> tuple[ImageDraw.ImageDraw, ImageFont.FreeTypeFont]:
     """Writes on a picture, with a font size relative to that of the picture."""
+    # Importing matplotlib takes longer than the rest of ptnt_mm.
+    from matplotlib.font_manager import findfont
+
     letters = max(_SMALLEST_LETTERS, max(picture.size) // _LETTERS_PER_SIDE)
     # Of the fonts that come with matplotlib, this one covers the most alphabets.
     return ImageDraw.Draw(picture), ImageFont.truetype(findfont('DejaVu Sans'), letters)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from ptnt_mm.utils.atomic_files import write_whole
+from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.colours import PALETTE
 
 Colour = tuple[float, float, float]
@@ -31,5 +31,5 @@ def save_figure(figure: Figure, out_file: Path) -> Path:
     """Save a figure as PNG, atomically, or raise a UserError."""
     content = io.BytesIO()
     figure.savefig(content, format='png', dpi=_DPI, facecolor='white')
-    write_whole(out_file, content.getvalue())
+    write_atomically(out_file, content.getvalue())
     return out_file

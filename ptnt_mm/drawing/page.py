@@ -5,7 +5,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from ptnt_mm.utils.atomic_files import write_whole
+from ptnt_mm.utils.atomic_files import write_atomically
 
 TEMPLATES = Environment(
     loader=PackageLoader(__package__),
@@ -19,4 +19,4 @@ TEMPLATES = Environment(
 
 def write_page(template: str, file: Path, **content: Any) -> None:
     """Write a page from a template in the folder ``templates``, or raise a UserError."""
-    write_whole(file, TEMPLATES.get_template(template).render(**content))
+    write_atomically(file, TEMPLATES.get_template(template).render(**content))

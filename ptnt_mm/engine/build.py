@@ -2,31 +2,29 @@
 
 import copy
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from mmengine.config import Config
 from mmengine.registry import MODELS, RUNNERS, DefaultScope
 from mmengine.runner import Runner
 from torch import nn
 
-from ptnt_mm.engine import evaluation_outputs, experiment_log  # noqa: F401  # registers classes
-from ptnt_mm.engine.build_errors import explain_build_error
-from ptnt_mm.engine.failures import explain_full_disk
-from ptnt_mm.engine.hooks import draw_predictions  # noqa: F401  # registers its hook
+from ptnt_mm.engine.build_errors import explained_building
 from ptnt_mm.engine.hosts import import_host, scope_of
 from ptnt_mm.engine.runner import QuietRunner
+from ptnt_mm.engine.safe_loading import require_safe_loading
 from ptnt_mm.engine.safeguards import use_safeguards
-from ptnt_mm.utils.errors import UserError
 
 
 def build_model(config: Config, name: str = 'the model') -> nn.Module:
     """Import the host library and build a config's model, with random weights.
 
+    From here on, MMEngine loads checkpoints safely, even with ``PTNT_SAFE_LOADING=0``.
+
     Raises:
         UserError: if the host cannot be imported, or a constructor refuses its arguments; the
             message begins with ``name``.
     """
+    require_safe_loading()
     scope = scope_of(config)
     import_host(scope)
     with (
@@ -47,6 +45,8 @@ def build_model(config: Config, name: str = 'the model') -> nn.Module:
 def build_runner(config: Config, checkpoint: dict | None = None) -> Runner:
     """Import the host library and build the runner, with the hooks that every run gets.
 
+    From here on, MMEngine loads checkpoints safely, even with ``PTNT_SAFE_LOADING=0``.
+
     Args:
         config: The hooks are added to it.
         checkpoint: The loaded content of the checkpoint to resume, so that it is not read again.
@@ -54,6 +54,7 @@ def build_runner(config: Config, checkpoint: dict | None = None) -> Runner:
     Raises:
         UserError: if the host cannot be imported, or a constructor refuses its arguments.
     """
+    require_safe_loading()
     import_host(scope_of(config))
     use_safeguards(config)
     with explained_building(config.filename or 'the config'):
@@ -62,16 +63,3 @@ def build_runner(config: Config, checkpoint: dict | None = None) -> Runner:
         runner = QuietRunner.from_cfg(config)
     runner.checkpoint = checkpoint
     return runner
-
-
-@contextmanager
-def explained_building(what: str) -> Iterator[None]:
-    """Convert any exception of a constructor to a UserError that explains it."""
-    try:
-        yield
-    except UserError:
-        raise
-    except Exception as error:  # constructors may raise anything
-        full = explain_full_disk(error)
-        explanation = full or f'{what} cannot be built: {explain_build_error(error)}'
-        raise UserError(explanation) from error

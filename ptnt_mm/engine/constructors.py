@@ -71,7 +71,7 @@ def registered_names(kind: str | None = None) -> set[str]:
 
 
 @functools.cache
-def arguments(cls: Callable) -> Arguments:
+def arguments_of(cls: Callable) -> Arguments:
     """The arguments of a class or a function; ``**kwargs`` are followed into the base classes."""
     if not isinstance(cls, type):
         return _own_arguments(cls, skip=0)

@@ -1,22 +1,17 @@
-"""Optional outputs of an evaluation: pictures, and a file of all predictions."""
+"""Optional outputs of an evaluation, each as settings in a config."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import torch
 from mmengine.config import Config
-from mmengine.evaluator import DumpResults
 
 from ptnt_mm.engine.data_files import data_sets, evaluators
 from ptnt_mm.engine.hosts import HOSTS
-from ptnt_mm.registry import METRICS
 from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.errors import UserError
 
 
-def draw_predictions(config: Config, folder: Path) -> None:
+def add_drawing(config: Config, folder: Path) -> None:
     """Let the evaluation draw ground truth next to predictions, for every image.
 
     Raises:
@@ -45,7 +40,7 @@ def draw_predictions(config: Config, folder: Path) -> None:
     hook.test_out_dir = str(folder)
 
 
-def dump_predictions(config: Config, file: Path) -> None:
+def add_dump(config: Config, file: Path) -> None:
     """Let an evaluator write all predictions into one file, or raise a UserError."""
     if file.suffix not in ('.pkl', '.pickle'):
         raise UserError(f'--out {file}: predictions are written as a pickle, so end it in .pkl')
@@ -55,25 +50,3 @@ def dump_predictions(config: Config, file: Path) -> None:
         *evaluators(config, 'test'),
         dict(type=host.dump if host else 'DumpResults', out_file_path=str(file)),
     ]
-
-
-@METRICS.register_module()
-class DumpMaps(DumpResults):
-    """Dump class maps into a pickle, ``pred_sem_seg``, (1, H, W), for each image.
-
-    Other entries about the image, such as ``img_path``, are kept. MMEngine's evaluator also keeps
-    the logits: 400 MB for an image with 150 classes, all in memory.
-    """
-
-    def process(self, data_batch: Any, predictions: Sequence[dict]) -> None:
-        """Drop logits from samples with a map; keep others, such as depths, unchanged."""
-        found = []
-        for sample in predictions:
-            if 'pred_sem_seg' in sample:
-                labels = sample['pred_sem_seg']['data']
-                small = torch.uint8 if labels.max() < 256 else torch.int16
-                sample = dict(sample, pred_sem_seg=labels.to(small))
-                sample.pop('seg_logits', None)
-                sample.pop('gt_sem_seg', None)
-            found.append(sample)
-        super().process(data_batch, found)

@@ -11,10 +11,10 @@ from pathlib import Path
 from mmengine.dist import get_world_size
 from mmengine.runner import EpochBasedTrainLoop, ValLoop
 
-from ptnt_mm.engine.build_errors import explain_build_error, is_about_the_config
-from ptnt_mm.engine.data_files import how_to_get
+from ptnt_mm.engine.build_errors import explain_refusal
+from ptnt_mm.engine.run_checkpoints import describe_last_checkpoint
 from ptnt_mm.engine.runner import TRACEBACK
-from ptnt_mm.engine.work_dir import latest_checkpoint
+from ptnt_mm.utils.atomic_files import DISK_ERRORS
 from ptnt_mm.utils.errors import UserError
 
 _DEAD_WORKER = (
@@ -27,13 +27,6 @@ _NO_GPU_MEMORY = (
     '--cfg-options model.backbone.with_cp=True, then train_dataloader.batch_size=1 with '
     'optim_wrapper.accumulative_counts=2; docs/performance.md has more. Continue with --resume'
 )
-_NOT_WRITABLE = {
-    errno.ENOSPC: ('the disk is full', 'make room'),
-    errno.EDQUOT: ('the disk quota is used up', 'make room'),
-    errno.EROFS: ('the disk is read-only now', 'make it writable'),
-}
-"""Descriptions of errors, and remedies."""
-
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EIO, errno.ESTALE, errno.ENOTCONN)
 """Errors for files that have disappeared, and storage that does not respond."""
 
@@ -46,27 +39,6 @@ _OTHER_PROCESS = (
     'another process of this run stopped, so this one does too; the first error is in its '
     'output. Continue with --resume'
 )
-
-_BUILT_LATE = {
-    'build_dataloader': 'the data loader',
-    'build_optim_wrapper': 'the optimizer',
-    'build_param_scheduler': 'the schedule of the learning rate',
-}
-"""The methods of MMEngine's runner that build them."""
-
-
-@contextmanager
-def late_building() -> Iterator[None]:
-    """Raise a UserError if a data loader, an optimizer or a schedule cannot be built.
-
-    MMEngine builds them when the run starts. This includes files that data sets cannot find.
-    """
-    try:
-        yield
-    except (AssertionError, KeyError, OSError, TypeError, ValueError) as error:
-        if (explanation := _explain_late_building(error)) is not None:
-            raise UserError(explanation) from error
-        raise
 
 
 @contextmanager
@@ -108,7 +80,8 @@ def explain_failure(error: BaseException, work_dir: Path) -> str | None:
         r'Connection (closed|reset) by peer|Connection reset|gloo.*timeout', text, re.I
     ):
         return _OTHER_PROCESS
-    return _explain_evaluation(error)
+    # Hooks and initialisers build things too.
+    return explain_refusal(error) or _explain_evaluation(error)
 
 
 def _explain_evaluation(error: BaseException) -> str | None:
@@ -118,23 +91,13 @@ def _explain_evaluation(error: BaseException) -> str | None:
             runner = frame.f_locals['self'].runner
             by_epoch = isinstance(runner.train_loop, EpochBasedTrainLoop)
             when = f'epoch {runner.epoch}' if by_epoch else f'iteration {runner.iter}'
-            checkpoint = latest_checkpoint(Path(runner.work_dir))
-            kept = f'{checkpoint} is kept' if checkpoint else 'no checkpoint was written yet'
-            go_on = 'continue with --resume' if checkpoint else 'start again'
+            kept, again = describe_last_checkpoint(Path(runner.work_dir))
             text = str(error).strip().partition('\n')[0]
             reason = f'{type(error).__name__}: {text}' if text else type(error).__name__
             return (
                 f'the evaluation after {when} failed: {reason}; the log '
-                f'file has more. {kept}: correct the config, and {go_on}'
+                f'file has more; {kept}. Correct the config, and {again} with --resume'
             )
-    return None
-
-
-def explain_full_disk(error: Exception) -> str | None:
-    """Explain that the first files of a run cannot be written; None for all other errors."""
-    if isinstance(error, OSError) and error.errno in _NOT_WRITABLE:
-        what, remedy = _NOT_WRITABLE[error.errno]
-        return f'{what}: {remedy}, or choose another --work-dir'
     return None
 
 
@@ -158,51 +121,21 @@ def _explain_storage(
     named = f'{reason}: {path!r}' if path else reason
     if isinstance(error, UserError):
         named = str(error)
-    if number in _NOT_WRITABLE:
-        what, remedy = _NOT_WRITABLE[number]
+    if number in DISK_ERRORS:
+        what, remedy = DISK_ERRORS[number]
+        kept, again = describe_last_checkpoint(work_dir)
         return (
-            f'{what} ({named}). {_what_is_safe(work_dir)}: {remedy}, or move the work dir to '
-            'another disk, and continue with --resume'
+            f'{what} ({named}); {kept}. First {remedy}, or move the work dir to another disk; then '
+            f'{again} with --resume'
         )
     if number not in _GONE:
         return None
     if not Path(path).is_relative_to(work_dir):
         # A UserError already contains advice.
         return None if isinstance(error, UserError) else _DATA_IS_GONE.format(named)
+    kept, again = describe_last_checkpoint(work_dir)
     return (
-        f'the work dir was removed or changed while the run wrote to it ({named}). '
-        f'{_what_is_safe(work_dir)}: restore what was moved, connect its storage if it is '
-        'disconnected, and continue with --resume'
+        f'the work dir was removed or changed while the run wrote to it ({named}); {kept}. '
+        'Restore what was moved, connect its storage if it is disconnected, and '
+        f'{again} with --resume'
     )
-
-
-def _what_is_safe(work_dir: Path) -> str:
-    try:
-        checkpoint = latest_checkpoint(work_dir)
-    except OSError:
-        return f'The checkpoints in {work_dir} cannot be read at the moment'
-    if checkpoint is None:
-        return f'There is no complete checkpoint in {work_dir}'
-    return f'{checkpoint} is complete'
-
-
-def _explain_late_building(error: Exception) -> str | None:
-    """Explain in one line what is refused, missing, or cannot be fetched; None otherwise."""
-    if is_about_the_config(error):
-        return explain_build_error(error)
-    calls = {
-        frame.f_code.co_name: frame.f_locals for frame, _ in traceback.walk_tb(error.__traceback__)
-    }
-    # With this function, mmpretrain's data sets fetch their files.
-    if isinstance(error, OSError) and (given := calls.get('download_and_extract_archive')):
-        return (
-            f'{given["url"]} cannot be downloaded: {error}. Download it on another machine, and '
-            f'put the archive into the folder {given["download_root"]}'
-        )
-    # Data sets read their lists when they are built; other files may be found missing later.
-    if isinstance(error, FileNotFoundError) and 'build_dataloader' in calls:
-        return f'{error.filename} does not exist. {how_to_get(error.filename)}'
-    built = next((what for call, what in _BUILT_LATE.items() if call in calls), None)
-    if built is not None and not isinstance(error, OSError | KeyError):
-        return f'{built} cannot be built: {error}'
-    return None

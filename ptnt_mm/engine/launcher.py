@@ -8,14 +8,17 @@ from mmengine.config import Config
 from mmengine.device import get_device
 from mmengine.dist import all_gather_object
 
-from ptnt_mm.engine.settings import within
+from ptnt_mm.engine.settings import dicts_within
 from ptnt_mm.utils.errors import UserError
 
 _logger = logging.getLogger(__name__)
 
-# The environment variable that each launcher sets for the processes it starts.
-_RANKS = {'pytorch': 'RANK', 'slurm': 'SLURM_PROCID', 'mpi': 'OMPI_COMM_WORLD_RANK'}
-_STARTERS = {'pytorch': 'torchrun', 'slurm': 'srun', 'mpi': 'mpirun'}
+# The program of each launcher, and the variable with the rank of a process that it started.
+_LAUNCHERS = {
+    'pytorch': ('torchrun', 'RANK'),
+    'slurm': ('srun', 'SLURM_PROCID'),
+    'mpi': ('mpirun', 'OMPI_COMM_WORLD_RANK'),
+}
 
 
 def choose_launcher(config: Config, launcher: str) -> None:
@@ -24,8 +27,10 @@ def choose_launcher(config: Config, launcher: str) -> None:
     Raises:
         UserError: if the launcher did not start this process, or does not support a CPU.
     """
-    if launcher != 'none' and _RANKS[launcher] not in os.environ:
-        raise UserError(f'--launcher {launcher}: start the processes with {_STARTERS[launcher]}')
+    if launcher != 'none':
+        program, rank = _LAUNCHERS[launcher]
+        if rank not in os.environ:
+            raise UserError(f'--launcher {launcher}: start the processes with {program}')
     config.launcher = launcher
     if launcher == 'none' or get_device() != 'cpu':
         return
@@ -36,7 +41,10 @@ def choose_launcher(config: Config, launcher: str) -> None:
 
 def is_first_process(config: Config) -> bool:
     """Whether this is the process that prints and writes, before MMEngine has joined them."""
-    return config.launcher == 'none' or int(os.environ[_RANKS[config.launcher]]) == 0
+    if config.launcher == 'none':
+        return True
+    _, rank = _LAUNCHERS[config.launcher]
+    return int(os.environ[rank]) == 0
 
 
 def require_same_start(checkpoint: dict | None) -> None:
@@ -61,7 +69,7 @@ def require_same_start(checkpoint: dict | None) -> None:
 
 def _join_on_cpu(config: Config) -> None:
     """Join the processes by gloo; MMEngine would request a CUDA device for any backend."""
-    parts = (part for _, part in within(config.get('model'), 'model'))
+    parts = (part for _, part in dicts_within(config.get('model'), 'model'))
     synchronized = [part for part in parts if part.get('type') == 'SyncBN']
     for norm in synchronized:
         norm['type'] = 'BN'

@@ -9,9 +9,11 @@ from typing import Any
 
 from mmengine.logging import MMLogger
 from mmengine.model import is_model_wrapper
-from mmengine.runner import Runner
+from mmengine.runner import BaseLoop, Runner
 from mmengine.runner.checkpoint import _load_checkpoint_to_model
+from torch.utils.data import DataLoader
 
+from ptnt_mm.engine.build_errors import explained_late_building
 from ptnt_mm.mmcv_ops.place import source
 from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.utils.versions import VERSIONS, installed, provider
@@ -32,7 +34,11 @@ _PACKAGES = ('ptnt_mm', 'torchvision', 'mmcv', 'numpy', *VERSIONS)
 
 
 class QuietRunner(Runner):
-    """A runner whose long messages go to the log file and not to the console."""
+    """A runner with a short console and errors that a user can act on.
+
+    Long messages go to the log file and not to the console. Settings that a constructor refuses
+    raise a UserError.
+    """
 
     checkpoint: dict | None = None
     """Loaded content of the checkpoint to resume, on the CPU; None to read it."""
@@ -50,6 +56,44 @@ class QuietRunner(Runner):
             else:
                 handler.addFilter(_fits_the_console)
         return logger
+
+    # What MMEngine builds when a run starts, with errors that name it.
+
+    def build_train_loop(self, loop: BaseLoop | dict) -> BaseLoop:
+        """Build the training loop, and its data loader."""
+        with explained_late_building('the training loop'):
+            return super().build_train_loop(loop)
+
+    def build_val_loop(self, loop: BaseLoop | dict) -> BaseLoop:
+        """Build the validation loop, its data loader and its evaluator."""
+        with explained_late_building('the validation loop'):
+            return super().build_val_loop(loop)
+
+    def build_test_loop(self, loop: BaseLoop | dict) -> BaseLoop:
+        """Build the test loop, its data loader and its evaluator."""
+        with explained_late_building('the test loop'):
+            return super().build_test_loop(loop)
+
+    def build_evaluator(self, evaluator: Any) -> Any:
+        """Build an evaluator; the argument is that of ``Runner.build_evaluator``."""
+        with explained_late_building('the evaluator'):
+            return super().build_evaluator(evaluator)
+
+    @staticmethod
+    def build_dataloader(*args: Any, **kwargs: Any) -> DataLoader:
+        """Build a data loader; the arguments are those of ``Runner.build_dataloader``."""
+        with explained_late_building('the data loader'):
+            return Runner.build_dataloader(*args, **kwargs)
+
+    def build_optim_wrapper(self, optim_wrapper: Any) -> Any:
+        """Build the optimizer; the argument is that of ``Runner.build_optim_wrapper``."""
+        with explained_late_building('the optimizer'):
+            return super().build_optim_wrapper(optim_wrapper)
+
+    def build_param_scheduler(self, scheduler: Any) -> Any:
+        """Build the schedules; the argument is that of ``Runner.build_param_scheduler``."""
+        with explained_late_building('the schedule of the learning rate'):
+            return super().build_param_scheduler(scheduler)
 
     def load_checkpoint(self, filename: str, *args: Any, **kwargs: Any) -> dict:
         """Load weights as ``Runner.load_checkpoint`` does, but read no file twice."""

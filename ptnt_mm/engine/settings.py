@@ -9,15 +9,15 @@ def kind_of(settings: Mapping) -> str:
     return getattr(kind, '__name__', str(kind)).rpartition('.')[2]
 
 
-def within(settings: object, path: str) -> Iterator[tuple[str, Mapping]]:
+def dicts_within(settings: object, path: str) -> Iterator[tuple[str, Mapping]]:
     """Yield settings and all dicts inside them, each with its path, such as 'model.neck[0]'."""
     if isinstance(settings, Mapping):
         yield path, settings
         for key, value in settings.items():
-            yield from within(value, f'{path}.{key}')
+            yield from dicts_within(value, f'{path}.{key}')
     elif isinstance(settings, (list, tuple)):
         for i, value in enumerate(settings):
-            yield from within(value, f'{path}[{i}]')
+            yield from dicts_within(value, f'{path}[{i}]')
 
 
 def flat_settings(settings: dict, prefix: str = '') -> dict[str, str]:

@@ -1,33 +1,20 @@
 """Decide where a run starts from: a pretrained backbone, a whole model, or a checkpoint."""
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mmengine.config import Config, ConfigDict
 
-from ptnt_mm.engine.constructors import arguments, classes_named, is_of_family
+from ptnt_mm.engine.constructors import arguments_of, classes_named, is_of_family
 from ptnt_mm.engine.hosts import scope_of
-from ptnt_mm.engine.loading import without_config
+from ptnt_mm.engine.run_checkpoints import read_latest_checkpoint, read_resumable
+from ptnt_mm.engine.safe_loading import without_config
 from ptnt_mm.engine.settings import flat_settings
 from ptnt_mm.engine.stored_config import stored_config
-from ptnt_mm.engine.work_dir import read_latest_checkpoint, read_resumable
 from ptnt_mm.models.weights.pretrained import pretrained_init
 from ptnt_mm.models.weights.published import no_such_weights
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import printable
-
-# Settings of one start rather than of the experiment; the seed is kept.
-_PER_START_KEYS = (
-    'load_from',
-    'resume',
-    'work_dir',
-    'launcher',
-    'model.backbone.init_cfg',
-    'env_cfg',
-)
-_PER_START_KEYS += ('randomness.seed',)
 
 
 @dataclass(frozen=True)
@@ -109,9 +96,7 @@ def use_pretrained(config: Config, path: str) -> None:
     if backbone is None:
         raise UserError(f"--pretrained: the config's model {config.model.type} has no backbone")
     backbone.init_cfg = dict(type='Pretrained', checkpoint=path)
-    classes = classes_named(backbone.get('type'), scope_of(config))
-    # TNT and CPVT have no BatchNorm.
-    if all('norm_eval' in arguments(cls).parameters for cls in classes):
+    if _has_batch_norm(config):
         _freeze_stem(backbone)
 
 
@@ -137,17 +122,6 @@ def _use_resume(config: Config, file: str, content: dict) -> tuple[dict, ConfigD
     return without_config(content), stored
 
 
-def changes(stored: ConfigDict, config: Config) -> Iterator[str]:
-    """Differences between stored settings, if known, and the runner's; one line each."""
-    if not stored:
-        return
-    before, now = flat_settings(stored), flat_settings(stored_config(config.pretty_text))
-    for key in sorted(before.keys() | now.keys()):
-        if before.get(key) != now.get(key) and not key.startswith(_PER_START_KEYS):
-            line = f'{key} was {before.get(key, "not set")}, is {now.get(key, "not set")}'
-            yield printable(line, 1000)
-
-
 def check_start(config: Config) -> str | None:
     """Check that the starting weights exist, and return their file or address.
 
@@ -163,11 +137,13 @@ def check_start(config: Config) -> str | None:
     trains = backbone.get('frozen_stages', -1) < 0 and not backbone.get('norm_eval')
     trains = trains and (backbone.get('norm_cfg') or {}).get('requires_grad', True)
     if not trains and is_of_family(backbone, scope_of(config)):
-        norms = 'model.backbone.norm_eval=False, model.backbone.norm_cfg.requires_grad=True and '
+        remedy = 'model.backbone.frozen_stages=-1'
+        if _has_batch_norm(config):
+            norms = 'model.backbone.norm_eval=False, model.backbone.norm_cfg.requires_grad=True'
+            remedy = f'{norms} and {remedy}'
         raise UserError(
             'the stem is frozen but starts from random initialisation, so it would never learn: '
-            f'give weights with --pretrained PATH, or set {norms * (backbone.type == "PyramidTNT")}'
-            'model.backbone.frozen_stages=-1'
+            f'give weights with --pretrained PATH, or set {remedy}'
         )
     return None
 
@@ -182,6 +158,12 @@ def starting_weights(config: Config) -> str | None:
         return config.load_from
     init = pretrained_init((config.model.get('backbone') or {}).get('init_cfg'))
     return init and str(init['checkpoint'])
+
+
+def _has_batch_norm(config: Config) -> bool:
+    """Whether the backbone has BatchNorm to freeze: its class takes ``norm_eval``."""
+    classes = classes_named(config.model.backbone.get('type'), scope_of(config))
+    return all('norm_eval' in arguments_of(cls).parameters for cls in classes)
 
 
 def _freeze_stem(backbone: dict) -> None:

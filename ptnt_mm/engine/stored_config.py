@@ -1,16 +1,26 @@
-"""Read the config that a checkpoint contains, as data."""
+"""Read the config that a checkpoint contains, as data, and compare it with the current one."""
 
 import ast
 import warnings
+from collections.abc import Iterator
 from contextlib import suppress
 
-from mmengine.config import ConfigDict
+from mmengine.config import Config, ConfigDict
+
+from ptnt_mm.engine.settings import flat_settings
+from ptnt_mm.utils.text import printable
 
 # Characters: the longest config of the hosts has 270,000. Syntax trees are 100 times as large.
 _LONGEST_CONFIG = 2**19
 
 # For deep nesting, Python 3.13 raises a MemoryError, and older versions a RecursionError.
 _UNREADABLE = (SyntaxError, TypeError, ValueError, RecursionError, MemoryError)
+
+# Settings of one start rather than of the experiment; the seed is kept.
+_PER_START_KEYS = (
+    *('load_from', 'resume', 'work_dir', 'launcher', 'model.backbone.init_cfg', 'env_cfg'),
+    'randomness.seed',
+)
 
 
 def stored_config(text: str) -> ConfigDict:
@@ -33,6 +43,17 @@ def stored_config(text: str) -> ConfigDict:
                 repr(value)  # Python does not print integers of thousands of digits
                 settings[statement.targets[0].id] = value
     return settings
+
+
+def changed_settings(stored: ConfigDict, config: Config) -> Iterator[str]:
+    """Differences between stored settings, if known, and the runner's; one line each."""
+    if not stored:
+        return
+    before, now = flat_settings(stored), flat_settings(stored_config(config.pretty_text))
+    for key in sorted(before.keys() | now.keys()):
+        if before.get(key) != now.get(key) and not key.startswith(_PER_START_KEYS):
+            line = f'{key} was {before.get(key, "not set")}, is {now.get(key, "not set")}'
+            yield printable(line, 1000)
 
 
 class _DictCalls(ast.NodeTransformer):

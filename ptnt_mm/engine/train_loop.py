@@ -54,7 +54,7 @@ class RepeatableIterBasedTrainLoop(IterBasedTrainLoop):
         return self.runner.model
 
 
-def where(runner: Any) -> str:
+def describe_iteration(runner: Any) -> str:
     """The current iteration, in words, counted from 1."""
     iteration = f'iteration {runner.iter + 1}'
     if isinstance(runner.train_loop, IterBasedTrainLoop):

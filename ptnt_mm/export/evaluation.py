@@ -14,7 +14,6 @@ from ptnt_mm.data.image_files import find_images, read_image
 from ptnt_mm.deploy import Deployed
 from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.data_files import data_sets
-from ptnt_mm.engine.failures import late_building
 from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.inference.predictor import fill_sample
 from ptnt_mm.registry import MODELS
@@ -97,6 +96,4 @@ def evaluate_file(config: Config, file: Path, work_dir: Path) -> dict:
     config = copy.deepcopy(config)
     config.model = dict(type='DeployedModel', file=str(file))
     config.update(load_from=None, resume=False, work_dir=str(work_dir))
-    runner = build_runner(config)
-    with late_building():
-        return runner.test()
+    return build_runner(config).test()

@@ -20,7 +20,7 @@ from ptnt_mm.deploy.export_info import KEY, ExportInfo, with_export_info
 from ptnt_mm.export.dynamic_sizes import keep_sizes_symbolic
 from ptnt_mm.export.end_to_end import INPUTS, EndToEndModel
 from ptnt_mm.models.backbone import Backbone
-from ptnt_mm.utils.atomic_files import sha256, write_whole
+from ptnt_mm.utils.atomic_files import sha256, write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import printable
 
@@ -177,7 +177,7 @@ def halved(body: bytes) -> bytes:
 def write_onnx(file: Path, body: bytes, about: ExportInfo) -> None:
     """Write an ONNX file, or convert it for OpenVINO: an .xml, and a .bin with its weights."""
     if file.suffix == '.onnx':
-        write_whole(file, with_export_info(body, about, '.onnx'))
+        write_atomically(file, with_export_info(body, about, '.onnx'))
         return
     import openvino
 
@@ -187,15 +187,15 @@ def write_onnx(file: Path, body: bytes, about: ExportInfo) -> None:
         openvino.save_model(model, xml, compress_to_fp16=about.precision == 'float16')
         weights = xml.with_suffix('.bin')
         about = replace(about, weights_sha256=sha256(weights))
-        write_whole(file.with_suffix('.bin'), weights.read_bytes())
-        write_whole(file, with_export_info(xml.read_bytes(), about, '.xml'))
+        write_atomically(file.with_suffix('.bin'), weights.read_bytes())
+        write_atomically(file, with_export_info(xml.read_bytes(), about, '.xml'))
 
 
 def write_program(file: Path, program: ExportedProgram, about: ExportInfo) -> None:
     """Write a torch.export program; ``torch.export.load`` reads it, with torchvision imported."""
     stream = io.BytesIO()
     torch.export.save(program, stream, extra_files={f'{KEY}.json': json.dumps(asdict(about))})
-    write_whole(file, stream.getvalue())
+    write_atomically(file, stream.getvalue())
 
 
 def as_arrays(program: ExportedProgram, network: EndToEndModel) -> Callable[[dict], dict]:

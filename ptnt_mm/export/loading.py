@@ -4,6 +4,7 @@ from pathlib import Path
 
 from mmengine.config import Config
 
+from ptnt_mm.checkpoints.read import local_file
 from ptnt_mm.deploy.export_info import ExportInfo
 from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.hosts import HOSTS, scope_of
@@ -28,7 +29,7 @@ def check_config(config: Config) -> None:
 
 
 def load_end_to_end(
-    config: Config, checkpoint: Path, size: tuple[int, int] | None
+    config: Config, checkpoint: Path | str, size: tuple[int, int] | None
 ) -> tuple[EndToEndModel, ExportInfo]:
     """The network of a config with its weights, and the metadata of its file.
 
@@ -56,8 +57,8 @@ def load_end_to_end(
         keep_ratio=keep_ratio,
         thresholds=network.thresholds,
         config=Path(config.filename or 'config').name,
-        checkpoint=checkpoint.name,
-        checkpoint_sha256=sha256(checkpoint),
+        checkpoint=local_file(checkpoint).name,
+        checkpoint_sha256=sha256(local_file(checkpoint)),
         version=__version__,
     )
     return network, about

@@ -10,11 +10,12 @@ from mmengine.registry import init_default_scope
 from torch import nn
 
 from ptnt_mm.deploy import Deployed
-from ptnt_mm.engine.build import build_model, explained_building
-from ptnt_mm.engine.classes import find_classes
+from ptnt_mm.engine.build import build_model
+from ptnt_mm.engine.build_errors import explained_building
+from ptnt_mm.engine.class_names import find_classes
 from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.hosts import HOSTS, import_host, scope_of
-from ptnt_mm.engine.loading import load_whole
+from ptnt_mm.engine.strict_loading import load_strictly
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.errors import UserError
@@ -66,7 +67,7 @@ def load_model(config: Config, checkpoint: str | None) -> tuple[nn.Module, dict[
     model = revert_sync_batchnorm(build_model(config, name)).eval()
     init_default_scope(scope_of(config))
     with explained_building(name):
-        meta = load_whole(model, checkpoint) if checkpoint else {}
+        meta = load_strictly(model, checkpoint) if checkpoint else {}
         return model, find_classes(meta, config, model)
 
 

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from ptnt_mm.utils.atomic_files import remove_partials, write_whole
+from ptnt_mm.utils.atomic_files import remove_partials, write_atomically
 from ptnt_mm.utils.errors import UserError
 
 FORMAT = 'ptnt_mm predictions 1'
@@ -80,7 +80,7 @@ class Results:
         for key, entries in (('images', self.found), ('failed', self.failed)):
             lines = ',\n '.join(entries)
             parts.append(f'"{key}": [\n {lines}\n]' if entries else f'"{key}": []')
-        write_whole(self.file, '{\n' + ',\n'.join(parts) + '\n}\n')
+        write_atomically(self.file, '{\n' + ',\n'.join(parts) + '\n}\n')
 
 
 def _is_ours(file: Path) -> bool:

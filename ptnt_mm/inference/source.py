@@ -11,7 +11,7 @@ from ptnt_mm.data.image_files import Images, drawn_name, encode_image, find_imag
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.inference.results import Results
 from ptnt_mm.inference.video import VIDEO_SUFFIXES, Movie, Video, Window, open_video
-from ptnt_mm.utils.atomic_files import fitted_name, is_about_the_disk, write_whole
+from ptnt_mm.utils.atomic_files import fitted_name, is_about_the_disk, write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import printable
 
@@ -54,7 +54,7 @@ def process_images(images: Images, predictor: Predictor, results: Results, draws
                 entry, drawn = _process(read_image(file), predictor, draws)
                 if drawn is not None:
                     picture = encode_image(drawn, drawn_name(name).suffix)
-                    write_whole(results.drawn / drawn_name(name), picture)
+                    write_atomically(results.drawn / drawn_name(name), picture)
             except Exception as error:  # an image can fail in any way, such as out of memory
                 if is_about_the_disk(error):
                     raise

@@ -77,7 +77,7 @@ class Movie:
 
     def __init__(self, file: Path, fps: float):
         self._file = file
-        # Not ``write_whole``: OpenCV needs the file extension, and a stopped video is kept.
+        # Not ``write_atomically``: OpenCV needs the file extension, and a stopped video is kept.
         self._partial = temporary_name(file, 'partial', file.suffix)
         self._fps = fps
         self._writer = None

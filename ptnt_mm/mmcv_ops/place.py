@@ -7,7 +7,7 @@ from importlib.util import find_spec, spec_from_file_location
 from pathlib import Path
 from runpy import run_path
 
-from ptnt_mm.utils.atomic_files import write_whole
+from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.versions import FORKS, VERSIONS, is_within, provider
 
@@ -23,7 +23,7 @@ COMPILED, INSTALLED, OFFERED, FOREIGN, NONE = (
 """Providers of mmcv's operators: `Source.kind`."""
 
 
-class _Offer:
+class _Finder:
     """Finds only ``mmcv._ext``, and only if no other finder does."""
 
     @staticmethod
@@ -32,13 +32,13 @@ class _Offer:
         return spec_from_file_location(name, EXTENSION) if name == 'mmcv._ext' else None
 
 
-def offer() -> None:
+def add_finder() -> None:
     """Provide ``import mmcv._ext`` in this process if mmcv has no extension.
 
     Costs nothing until ``mmcv.ops`` is imported.
     """
-    if _Offer not in sys.meta_path:
-        sys.meta_path.append(_Offer)
+    if _Finder not in sys.meta_path:
+        sys.meta_path.append(_Finder)
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def source() -> Source:
     written = folder / '_ext.py'
     if written.exists():
         return Source(INSTALLED if is_ours(written) else FOREIGN, written)
-    return Source(OFFERED, EXTENSION) if _Offer in sys.meta_path else Source(NONE)
+    return Source(OFFERED, EXTENSION) if _Finder in sys.meta_path else Source(NONE)
 
 
 def install() -> str:
@@ -78,7 +78,7 @@ def install() -> str:
         return f'Nothing to do: mmcv has compiled operators, and they take precedence ({now.file})'
     _check_own(now)
     file = _mmcv_folder_or_error() / '_ext.py'
-    write_whole(file, EXTENSION.read_bytes())
+    write_atomically(file, EXTENSION.read_bytes())
     return f"mmcv's operators now come from ptnt_mm, for every program of this Python ({file})"
 
 

@@ -12,7 +12,7 @@ from ptnt_mm.data.coco_masks import BACKGROUND, draw_mask
 from ptnt_mm.project.formats.mask_values import read_values
 from ptnt_mm.project.labels import LabelledImage, Labels
 from ptnt_mm.project.segmentations import area
-from ptnt_mm.utils.atomic_files import write_whole
+from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.many_files import on_threads
 
@@ -83,7 +83,7 @@ def _write_coco(
             annotations.append(annotation)
     categories = [dict(id=number, name=name) for name, number in numbers.items()]
     content = dict(images=entries, annotations=annotations, categories=categories)
-    write_whole(file, json.dumps(content, ensure_ascii=False))
+    write_atomically(file, json.dumps(content, ensure_ascii=False))
 
 
 def _pixels(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ def _pixels(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[s
     for split, images in splits.items():
         list(on_threads(write, images, f'Writing {split} masks'))
         names = (image.path.relative_to(root).as_posix() for image in images)
-        write_whole(folder / f'{split}.txt', '\n'.join(names) + '\n')
+        write_atomically(folder / f'{split}.txt', '\n'.join(names) + '\n')
     write_names(folder / 'masks', classes)
     return classes
 
@@ -147,7 +147,7 @@ def _images(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[s
         lines = (
             f'{image.path.relative_to(root).as_posix()} {numbers[image.label]}' for image in images
         )
-        write_whole(folder / f'{split}.txt', '\n'.join(lines) + '\n')
+        write_atomically(folder / f'{split}.txt', '\n'.join(lines) + '\n')
     return tuple(labels.classes)
 
 

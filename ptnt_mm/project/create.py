@@ -3,8 +3,9 @@
 import os
 import shlex
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ptnt_mm.engine.config import PROJECT_CONFIG, read_config
 from ptnt_mm.project.backbones import DEFAULT_BACKBONE, find_backbone
@@ -25,7 +26,7 @@ from ptnt_mm.project.write import (
     config_text,
     has_long_classes,
 )
-from ptnt_mm.utils.atomic_files import folder_written_whole, write_whole
+from ptnt_mm.utils.atomic_files import folder_written_atomically, write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import printable
 from ptnt_mm.zoo import copy_bases
@@ -33,22 +34,16 @@ from ptnt_mm.zoo import copy_bases
 PROBLEMS = 'problems.txt'
 
 
-@dataclass(frozen=True)
-class ProjectOptions:
-    """Options of ``ptnt new`` that override the rules; None leaves them to the rules."""
-
-    format: str | None = None
-    task: str | None = None
-    backbone: str | None = None
-    weights: str | None = None
-    size: int | None = None
-    epochs: int | None = None
-
-
 def create_project(
     data: Path,
     folder: Path,
-    options: ProjectOptions = ProjectOptions(),
+    *,
+    format: str | None = None,
+    task: str | None = None,
+    backbone: str | None = None,
+    weights: str | None = None,
+    size: int | None = None,
+    epochs: int | None = None,
     on_line: Callable[[str], None] = lambda line: None,
 ) -> Path:
     """Create a project, a folder with a config and labels, from a folder of labelled images.
@@ -56,7 +51,13 @@ def create_project(
     Args:
         data: The images and their labels, in any supported format. Nothing is written there.
         folder: The project; created completely or not at all.
-        options: Choices of the user.
+        format: Format of the labels; None to recognise it.
+        task: 'detection', 'instance', 'semantic' or 'classification'; None for the one that uses
+            most of the labels.
+        backbone: Such as 'ptnt_s' or 'resnet18', or a registered class; 'ptnt_ti' by default.
+        weights: A file, an address, a name, or 'published' for those of the backbone's authors.
+        size: The longer side of images in training, in pixels; None to choose it by the data.
+        epochs: Number of passes through the images; None to choose it by the data.
         on_line: Called with each line about what was found and chosen.
 
     Returns:
@@ -67,20 +68,28 @@ def create_project(
             supported, if none of them can be used, or if a choice is impossible.
     """
     _check_place(data, folder)
+    options = {
+        'format': format,
+        'task': task,
+        'backbone': backbone,
+        'weights': weights,
+        'size': size,
+        'epochs': epochs,
+    }
     tree = Tree(data)
-    recognised = recognise(tree, options.format, options.task)
+    recognised = recognise(tree, format, task)
     on_line(f'{recognised.format.title}: {recognised.why}')
     for line in recognised.others:
         on_line(f'  also found, and not read: {line}')
     labels = read_labels(tree, recognised)
-    task = _choose_task(recognised, labels, options.task)
-    backbone = find_backbone(options.backbone or DEFAULT_BACKBONE, options.weights, HOST_OF[task])
+    task = _choose_task(recognised, labels, task)
+    network = find_backbone(backbone or DEFAULT_BACKBONE, weights, HOST_OF[task])
     splits = split_off(labels)
     try:
-        with folder_written_whole(folder) as building:
+        with folder_written_atomically(folder) as building:
             classes = convert(labels, splits, task, tree.root, building / LABELS)
-            asked = dict(asked_size=options.size, asked_epochs=options.epochs)
-            facts = gather_facts(task, classes, splits, backbone, **asked)
+            asked = dict(asked_size=size, asked_epochs=epochs)
+            facts = gather_facts(task, classes, splits, network, **asked)
             opening = _opening(data, folder, options, facts, recognised)
             write_config(building, facts, tree.root, opening)
             # The batch size depends on the memory of a step, which is measured with this config.
@@ -89,7 +98,7 @@ def create_project(
             for line in _findings(facts, labels):
                 on_line(line)
             if labels.problems:
-                write_whole(building / PROBLEMS, _problems(tree, labels))
+                write_atomically(building / PROBLEMS, _problems(tree, labels))
                 on_line(f'  {folder / PROBLEMS} lists all of them')
     except OSError as error:
         raise UserError(f'{folder} cannot be created: {error}') from error
@@ -101,8 +110,8 @@ def write_config(folder: Path, facts: Facts, data: Path, opening: list[str]) -> 
     recipe = choose_recipe(facts)
     copy_bases(bases(facts, recipe), folder)
     if has_long_classes(facts):
-        write_whole(folder / CLASSES, classes_text(facts))
-    write_whole(folder / PROJECT_CONFIG, config_text(facts, recipe, data, opening))
+        write_atomically(folder / CLASSES, classes_text(facts))
+    write_atomically(folder / PROJECT_CONFIG, config_text(facts, recipe, data, opening))
 
 
 def _check_place(data: Path, folder: Path) -> None:
@@ -133,11 +142,12 @@ def _memory(folder: Path) -> StepMemory | None:
 
 
 def _opening(
-    data: Path, folder: Path, options: ProjectOptions, facts: Facts, recognised: Recognised
+    data: Path, folder: Path, options: dict[str, Any], facts: Facts, recognised: Recognised
 ) -> list[str]:
     words = ['ptnt', 'new', str(data), str(folder)]
-    for name, value in asdict(options).items():
-        words += [] if value is None else [f'--{name}', str(value)]
+    for name, value in options.items():
+        if value is not None:
+            words += [f'--{name}', str(value)]
     return [
         f'Written by `{shlex.join(words)}`; docs/data.md has the rules.',
         f'{recognised.format.title}: {", ".join(_counted(facts))}.',

@@ -10,7 +10,7 @@ from math import ceil
 from typing import Any
 
 from ptnt_mm.project.facts import Facts
-from ptnt_mm.utils.text import binary
+from ptnt_mm.utils.text import format_bytes
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def batch_size(facts: Facts, recipe: Recipe) -> Choice:
     least = 2 if facts.task == 'semantic' else 1
     while batch > least and weights + batch * image > _SHARE * free:
         batch //= 2
-    step = f'{binary(weights + batch * image)} of {binary(free)} that {device} has free'
+    step = f'{format_bytes(weights + batch * image)} of {format_bytes(free)} that {device} has free'
     return Choice(batch, f'{recipe["effective batch"].because}; {step}')
 
 

@@ -13,11 +13,11 @@ from mmengine.config import Config
 from ptnt_mm.engine.config import read_config
 from ptnt_mm.engine.data_files import evaluators
 from ptnt_mm.engine.hosts import HOSTS, import_host
+from ptnt_mm.engine.run_checkpoints import best_checkpoint
 from ptnt_mm.engine.settings import kind_of
-from ptnt_mm.engine.work_dir import best_checkpoint
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.scalar_logs import TrainingLog, metrics_of, read_training_log, scalar_files
-from ptnt_mm.utils.text import binary
+from ptnt_mm.utils.text import format_bytes
 
 if TYPE_CHECKING:
     from ptnt_mm.report.detection import DetectionReport
@@ -132,7 +132,7 @@ class TrainingRun:
             before = step
         yield 'Time', f'{seconds / 3600:.1f} h' if seconds > 3600 else f'{seconds / 60:.1f} min'
         if memory := self.log.points('memory'):
-            yield 'Peak memory', binary(int(max(mib for _, mib in memory) * 2**20))
+            yield 'Peak memory', format_bytes(int(max(mib for _, mib in memory) * 2**20))
         yield 'Checkpoint', self.checkpoint.name if self.checkpoint else 'none'
 
     def how_to_repeat(self) -> Iterator[tuple[str, str]]:

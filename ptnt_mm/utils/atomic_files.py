@@ -11,11 +11,18 @@ from pathlib import Path
 
 from ptnt_mm.utils.errors import UserError
 
+DISK_ERRORS = {
+    errno.ENOSPC: ('the disk is full', 'make room'),
+    errno.EDQUOT: ('the disk quota is used up', 'make room'),
+    errno.EROFS: ('the disk is read-only now', 'make it writable'),
+}
+"""The error numbers for reasons that affect all files of a disk: the problem, and what to do."""
+
 _PARTIAL = 'partial'
 _LONGEST = 255  # bytes of a name, on nearly all file systems
 
 
-def write_whole(file: Path, content: bytes | str) -> None:
+def write_atomically(file: Path, content: bytes | str) -> None:
     """Write a file atomically, and create its folders.
 
     Raises:
@@ -43,7 +50,7 @@ def remove_partials(folder: Path) -> None:
 
 
 @contextmanager
-def folder_written_whole(folder: Path) -> Iterator[Path]:
+def folder_written_atomically(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder that replaces ``folder`` when the block ends without an error.
 
     Raises:
@@ -106,11 +113,10 @@ def is_about_the_disk(error: BaseException) -> bool:
     """Return whether writing failed for a reason that affects all files, such as a full disk.
 
     Args:
-        error: An OSError, or a UserError of :func:`write_whole`.
+        error: An OSError, or a UserError of :func:`write_atomically`.
     """
     cause = error.__cause__ if isinstance(error, UserError) else error
-    shared = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
-    return isinstance(cause, OSError) and cause.errno in shared
+    return isinstance(cause, OSError) and cause.errno in DISK_ERRORS
 
 
 def fitted_name(name: str) -> str:
@@ -136,7 +142,7 @@ def temporary_name(path: Path, what: str, suffix: str = '') -> Path:
 
 
 def _cut(name: str, length: int) -> str:
-    """Cut a file name to at most ``limit`` bytes, see :func:`fitted_name`."""
+    """Cut a file name to at most ``length`` bytes, see :func:`fitted_name`."""
     stem, suffix = os.path.splitext(name)
     if len(os.fsencode(suffix)) > 20:  # no suffix, but a dot somewhere in a long name
         stem, suffix = name, ''

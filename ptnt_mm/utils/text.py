@@ -10,7 +10,7 @@ _LISTED = 20  # most known names that are listed
 def printable(text: str, limit: int = 200) -> str:
     """Text from a file as one line: shortened, and without control characters."""
     shown = ''.join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:limit])
-    return shown + '...' * (len(text) > limit)
+    return f'{shown}...' if len(text) > limit else shown
 
 
 def first_few(names: Iterable[str], limit: int = 5) -> str:
@@ -41,7 +41,7 @@ def unknown_name(what: str, name: object, known: Iterable[str]) -> str:
     return f'unknown {what} {name!r}: {" ".join(filter(None, (near, listed)))}'
 
 
-def slips(name: str) -> set[str]:
+def misspellings(name: str) -> set[str]:
     """All words that differ from a name by one letter more or less, or two letters swapped.
 
     Numbers are never misspelt: conv1 and conv2 are two things.
@@ -59,6 +59,6 @@ def counted(number: int, noun: str) -> str:
     return f'{number} {noun}{"" if number == 1 else ending}'
 
 
-def binary(number: int) -> str:
+def format_bytes(number: int) -> str:
     """A number of bytes in MiB or GiB."""
     return f'{number / 2**30:.1f} GiB' if number >= 2**30 else f'{number / 2**20:.0f} MiB'

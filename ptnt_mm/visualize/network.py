@@ -10,7 +10,8 @@ from mmengine.device import get_device
 from torch import Tensor, nn
 
 from ptnt_mm.checkpoints.refusal import CheckpointError
-from ptnt_mm.engine.build import build_model, explained_building
+from ptnt_mm.engine.build import build_model
+from ptnt_mm.engine.build_errors import explained_building
 from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.inference.load import load_predictor, move
 from ptnt_mm.inference.predictor import Predictor

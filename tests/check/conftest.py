@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.demo.dataset import DemoSpec, make
+from ptnt_mm.demo.dataset import DemoSpec, make_demo_data
 
 from .spoilt import Demo, MaskDemo
 
@@ -14,7 +14,7 @@ from .spoilt import Demo, MaskDemo
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip('mmdet')
     folder = tmp_path_factory.mktemp('data') / 'demo'
-    make(folder, DemoSpec(train=16, val=8))
+    make_demo_data(folder, DemoSpec(train=16, val=8))
     return folder
 
 

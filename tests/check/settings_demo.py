@@ -10,7 +10,7 @@ from mmengine.config import Config, ConfigDict
 
 from ptnt_mm.engine.config import read_config
 from ptnt_mm.engine.data_files import data_sets, evaluators
-from ptnt_mm.engine.settings import kind_of, within
+from ptnt_mm.engine.settings import dicts_within, kind_of
 
 CLASSES = ('ball', 'coin', 'crate', 'cup')
 SPLITS = ('train', 'val', 'test')
@@ -125,7 +125,7 @@ def _steps(config: Config, split: str, kind: str) -> Iterator[tuple[list, int]]:
     if split == 'tta':
         lists = [
             steps
-            for _, settings in within(config.tta_pipeline, 'tta')
+            for _, settings in dicts_within(config.tta_pipeline, 'tta')
             if kind_of(settings) == 'TestTimeAug'
             for steps in settings.transforms
         ]
@@ -144,7 +144,7 @@ def _read(name: str) -> Config:
         return read_config(f'demo_{ours.get(name, f"{name}_ptnt_ti")}')
     root = Path(import_module(package).__file__).parent / '.mim' / 'configs'
     config = read_config(str(root / path))
-    for _, settings in within(config.model, 'model'):
+    for _, settings in dicts_within(config.model, 'model'):
         settings.pop('init_cfg', None)
         settings.pop('pretrained', None)
         if 'norm_eval' in settings:
@@ -164,7 +164,7 @@ def _read(name: str) -> Config:
         config.data_preprocessor.num_classes = 4
     # Batches are smaller here, and classes fewer than five.
     config.auto_scale_lr = None
-    for _, settings in within(config.get('val_evaluator'), ''):
+    for _, settings in dicts_within(config.get('val_evaluator'), ''):
         if 'topk' in settings:
             settings['topk'] = (1, 2)
     config.test_evaluator = copy.deepcopy(config.val_evaluator)

@@ -9,7 +9,7 @@ import torch
 from ptnt_mm.check import inspection
 from ptnt_mm.check.failed_steps import NOT_COMPLETED
 from ptnt_mm.check.inspection import check_before_training
-from ptnt_mm.cli.check_config import main
+from ptnt_mm.cli.check import main
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.utils.errors import UserError
 

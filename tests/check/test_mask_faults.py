@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from ptnt_mm.check.inspection import check_before_training
-from ptnt_mm.cli.check_config import main
+from ptnt_mm.cli.check import main
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
 

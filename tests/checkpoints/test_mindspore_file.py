@@ -10,10 +10,10 @@ pytest.importorskip('google.protobuf')
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # noqa: E402
 
-from ptnt_mm.api.checkpoint_files import describe  # noqa: E402
 from ptnt_mm.checkpoints.read import read_checkpoint  # noqa: E402
 from ptnt_mm.checkpoints.refusal import CheckpointError  # noqa: E402
 from ptnt_mm.models import PyramidTNT  # noqa: E402
+from ptnt_mm.models.weights.checkpoint_files import describe_checkpoint  # noqa: E402
 from ptnt_mm.models.weights.pretrained import load_pretrained  # noqa: E402
 
 # mindspore/ccsrc/utils/checkpoint.proto: messages, and their fields with number, label and type.
@@ -91,7 +91,7 @@ def test_a_pyramid(tmp_path: Path):
     load_pretrained(loaded, file, logger='silent')
     for key, weight in model.state_dict().items():
         assert torch.equal(loaded.state_dict()[key], weight), key
-    found = dict(describe(file))
+    found = dict(describe_checkpoint(file))
     assert (found['arch'], found['names'], found['pretraining']) == (
         'tiny',
         "MindSpore's",
@@ -116,7 +116,7 @@ def test_the_trunk_of_cfdt(tmp_path: Path):
         'bbox_embed.0.layers.0.weight',
         'stages.0.blocks.0.outer_norm_det1.weight',
     ]
-    found = dict(describe(file))
+    found = dict(describe_checkpoint(file))
     assert (found['arch'], found['pretraining']) == ("tiny, position='learned'", '256 px')
     assert found['coverage'].startswith('complete')
 

@@ -8,6 +8,7 @@ import time
 import zipfile
 from collections import Counter, OrderedDict
 from contextlib import suppress
+from pathlib import Path
 
 import attacks
 import numpy as np
@@ -16,7 +17,14 @@ import torch
 from mmengine.logging import HistoryBuffer
 
 from ptnt_mm.checkpoints import pickle_reader
-from ptnt_mm.checkpoints.read import read_checkpoint, reading_safely, refuse_forced_unsafe_loading
+from ptnt_mm.checkpoints.read import (
+    cache_path,
+    local_file,
+    read_checkpoint,
+    reading_safely,
+    refuse_forced_unsafe_loading,
+    require_checkpoint,
+)
 from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.utils.text import first_few
 
@@ -477,3 +485,15 @@ def test_bad_file(tmp_path, make, message):
     path = make(tmp_path / 'weights.pth')
     with pytest.raises(CheckpointError, match=rf'weights\.pth: .*{message}'):
         read_checkpoint(path)
+
+
+def test_a_checkpoint_may_be_in_the_home_folder_or_at_an_address(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv('HOME', str(tmp_path))
+    torch.save({'w': torch.zeros(1)}, tmp_path / 'w.pth')
+    require_checkpoint('~/w.pth')
+    assert local_file('~/w.pth') == tmp_path / 'w.pth'
+    with pytest.raises(CheckpointError, match='no such file'):
+        require_checkpoint('~/x.pth')
+    address = 'https://example.org/w.pth'
+    require_checkpoint(address)
+    assert local_file(address) == cache_path(address)

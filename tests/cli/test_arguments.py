@@ -7,7 +7,7 @@ import pytest
 from mmengine.config import Config
 
 from ptnt_mm.api import training
-from ptnt_mm.cli import check_config, configs, infer, test, train
+from ptnt_mm.cli import check, configs, infer, test, train
 from ptnt_mm.cli.arguments import Parser
 
 Main = Callable[[list[str]], int]
@@ -30,7 +30,7 @@ def refused(main: Main, capsys, *words: str) -> str:
         (train.main, '--cfg-option', '--cfg-options'),
         (test.main, '--show_dir', '--show-dir'),
         (infer.main, '--score_thr=0.5', '--score-thr'),
-        (check_config.main, '--quik', '--quick'),
+        (check.main, '--quik', '--quick'),
     ],
 )
 def test_a_misspelt_flag_names_the_nearest(capsys, main: Main, flag: str, near: str):
@@ -71,7 +71,7 @@ def test_flags_of_other_tools_say_what_to_do_here(capsys, main: Main, flag: str,
     assert flag not in capsys.readouterr().out
 
 
-def test_flags_of_training_become_settings_or_arguments(monkeypatch, tmp_path: Path):
+def test_flags_of_training_become_arguments(monkeypatch, tmp_path: Path):
     given = {}
 
     def stop(config: Config, work_dir: Path, **options: object) -> None:
@@ -80,19 +80,23 @@ def test_flags_of_training_become_settings_or_arguments(monkeypatch, tmp_path: P
 
     monkeypatch.setattr(training, 'train', stop)
     file = tmp_path / 'mine.py'
-    file.write_text('auto_scale_lr = dict(base_batch_size=8)\nrandomness = dict(seed=3)\n')
+    file.write_text('')
     flags = ('--auto-scale-lr', '--deterministic', '--load-from', 'whole.pth', '--resume')
     words = (*flags, '--seed=7', '--work-dir=run', '--pretrained=backbone.pth')
     assert train.main([str(file), *words, '--cfg-options', 'sync_bn=mmcv']) == 130
     config, command = given.pop('config'), given.pop('command')
-    assert config.randomness == dict(seed=3, deterministic=True)
-    assert config.auto_scale_lr.enable and config.load_from == 'whole.pth'
     assert config.sync_bn == 'mmcv' and command
     assert given == dict(
         work_dir=Path('run'),
         pretrained='backbone.pth',
+        load_from='whole.pth',
         resume='auto',
         overwrite=False,
+        amp=False,
+        auto_scale_lr=True,
+        sync_bn=False,
+        log=None,
         seed=7,
+        deterministic=True,
         launcher='none',
     )

@@ -12,7 +12,7 @@ import pytest
 from ptnt_mm.api import training
 from ptnt_mm.cli import commands, export, train
 from ptnt_mm.cli.commands import COMMANDS, command_line
-from ptnt_mm.engine.experiment_log import BACKENDS
+from ptnt_mm.engine.training_modes import LOG_BACKENDS
 from ptnt_mm.export.formats import FORMATS
 
 TOOLS = Path(__file__).parents[2] / 'tools'
@@ -58,7 +58,7 @@ def test_help_of_a_script_does_not_wait_for_torch(tool: str):
 @pytest.mark.parametrize(
     ('command', 'flag', 'expected'),
     [
-        (train, '--log', BACKENDS),
+        (train, '--log', LOG_BACKENDS),
         (export, '--format', FORMATS),
     ],
 )
@@ -163,7 +163,7 @@ def test_a_stopped_training_says_how_to_continue(
     tmp_path: Path, command: str, launcher: str, expected: str
 ):
     advice = training._how_to_continue(tmp_path, (*command.split(), '--overwrite'), None, launcher)
-    assert advice == f'no checkpoint was written yet; start again with\n    {expected}'
+    assert str(tmp_path) in advice and advice.endswith(f'start again with\n    {expected}')
 
 
 def test_only_the_value_of_resume_is_dropped(tmp_path: Path):

@@ -22,7 +22,7 @@ from ptnt_mm import api  # noqa: E402
 from ptnt_mm.check.inspection import check_before_training  # noqa: E402
 from ptnt_mm.check.misspelt_settings import check_spelling  # noqa: E402
 from ptnt_mm.engine.build import build_runner  # noqa: E402
-from ptnt_mm.engine.loading import load_whole  # noqa: E402
+from ptnt_mm.engine.strict_loading import load_strictly  # noqa: E402
 from ptnt_mm.models import PlainClassifier, PyramidTNTClassifier  # noqa: E402
 from ptnt_mm.models.archs import ARCHS, CPVT_ARCHS, TNT_ARCHS  # noqa: E402
 from ptnt_mm.models.weights.pretrained import CheckpointError, load_pretrained  # noqa: E402
@@ -250,7 +250,7 @@ def test_an_authors_classifier_loads_whole(name: str, wrap, micro_arch: dict, tm
     published, weights = _authors(name, micro_arch)
     torch.save(wrap({f'module.{key}': weight for key, weight in weights.items()}), tmp_path / 'w')
     model = build(narrow(ptnt_mm.get_config(name), micro_arch))
-    load_whole(model, str(tmp_path / 'w'))
+    load_strictly(model, str(tmp_path / 'w'))
     image = torch.randn(2, 3, 64, 96)
     with torch.no_grad():
         torch.testing.assert_close(model.eval()(image), published.eval()(image))
@@ -273,7 +273,7 @@ def test_timms_classifier_loads_whole(micro_arch: dict, tmp_path: Path):
     config.model.backbone.pretrain_img_size = 64
     image = torch.randn(2, 3, 64, 64)
     for model in (build(config), PlainClassifier(dict(config.model.backbone, _scope_='mmengine'))):
-        load_whole(model, str(tmp_path / 'w.pth'))
+        load_strictly(model, str(tmp_path / 'w.pth'))
         with torch.no_grad():
             torch.testing.assert_close(model.eval()(image), published.eval()(image))
 
@@ -296,7 +296,7 @@ def test_an_authors_classifier_of_other_classes_is_refused(micro_arch: dict, tmp
     torch.save(PyramidTNTClassifier(micro_arch, num_classes=7).state_dict(), tmp_path / 'w.pth')
     model = build(narrow(ptnt_mm.get_config(PYRAMIDS[0]), micro_arch))
     with pytest.raises(CheckpointError, match='head.fc.*another number of classes'):
-        load_whole(model, str(tmp_path / 'w.pth'))
+        load_strictly(model, str(tmp_path / 'w.pth'))
 
 
 @pytest.mark.parametrize(

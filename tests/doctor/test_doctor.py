@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from ptnt_mm.cli import doctor
-from ptnt_mm.doctor import probes, report
-from ptnt_mm.doctor.report import BROKEN, OK, OPTIONAL, Row
+from ptnt_mm.doctor import diagnosis, probes
+from ptnt_mm.doctor.diagnosis import BROKEN, OK, OPTIONAL, Row
 from ptnt_mm.mmcv_ops import place
 from ptnt_mm.utils import versions
 from ptnt_mm.utils.versions import FORKS, HOST_PACKAGES, VERSIONS
@@ -20,7 +20,7 @@ def here(monkeypatch):
     """Installed versions, as a dict to change; the originals, everything at its tested version."""
     found = {name: tested for name, tested in TESTED.items() if name not in FORKS.values()}
     monkeypatch.setattr(versions, '_version', found.get)
-    monkeypatch.setattr(report, 'find_spec', lambda name: True)
+    monkeypatch.setattr(diagnosis, 'find_spec', lambda name: True)
     monkeypatch.setattr(place, 'source', lambda: place.Source(place.INSTALLED))
     return found
 
@@ -39,18 +39,18 @@ def forks_here(here):
 def errors(monkeypatch):
     """The errors that the probes find, as a dict to change; everything works."""
     found = {}
-    monkeypatch.setattr(report, 'find_errors', lambda names: (found, ''))
+    monkeypatch.setattr(diagnosis, 'find_errors', lambda names: (found, ''))
     return found
 
 
 def row_of(what: str) -> Row:
-    rows, _ = report.examine()
+    rows, _ = diagnosis.examine()
     return next(row for row in rows if row.what == what)
 
 
 def test_everything_fine(here, errors, capsys):
-    assert report.main() == 0
-    assert {row.verdict for row in report.examine()[0]} == {OK}
+    assert doctor.main([]) == 0
+    assert {row.verdict for row in diagnosis.examine()[0]} == {OK}
     assert 'to fix it' not in capsys.readouterr().out
 
 
@@ -74,7 +74,7 @@ def test_the_table_as_json(here, errors, capsys):
 )
 def test_versions_out_of_range(here, errors, capsys, name, what, version):
     here[name] = version
-    assert report.main() == 1
+    assert doctor.main([]) == 1
     row = row_of(what)
     assert row.verdict == BROKEN
     assert version in row.problem and VERSIONS[name][0] in row.problem
@@ -82,14 +82,14 @@ def test_versions_out_of_range(here, errors, capsys, name, what, version):
 
 
 def test_an_old_python(here, errors, monkeypatch):
-    monkeypatch.setattr(report.sys, 'version_info', (3, 10, 14))
+    monkeypatch.setattr(diagnosis.sys, 'version_info', (3, 10, 14))
     assert row_of('Python').verdict == BROKEN
 
 
 @pytest.mark.parametrize('name', ['CUDA', 'OpenCV', 'mmengine', *HOST_PACKAGES, 'ptnt_mm'])
 def test_an_error_is_a_row(here, errors, capsys, name):
     errors[name] = 'ImportError: libGL.so.1: cannot open shared object file'
-    assert report.main() == 1
+    assert doctor.main([]) == 1
     output = capsys.readouterr().out
     assert 'libGL.so.1' in output
     assert output.count('to fix it') == 1
@@ -98,7 +98,7 @@ def test_an_error_is_a_row(here, errors, capsys, name):
 def test_torch_is_blamed_for_what_needs_it(here, errors):
     errors.update(dict.fromkeys(probes.PROBES, "ModuleNotFoundError: No module named 'torch'"))
     del here['torch']
-    broken = [row for row in report.examine()[0] if row.verdict == BROKEN]
+    broken = [row for row in diagnosis.examine()[0] if row.verdict == BROKEN]
     assert [row.what for row in broken if row.fix != 'fix torch first'] == ['torch']
     assert broken[0].fix.endswith("pip install 'torch>=2.6'")
 
@@ -106,8 +106,8 @@ def test_torch_is_blamed_for_what_needs_it(here, errors):
 def test_hosts_and_what_they_need_are_optional(here, errors, capsys):
     for name in (*HOST_PACKAGES, 'mmcv-lite', 'setuptools'):
         del here[name]
-    assert report.main() == 0
-    optional = [row.what for row in report.examine()[0] if row.verdict == OPTIONAL]
+    assert doctor.main([]) == 0
+    optional = [row.what for row in diagnosis.examine()[0] if row.verdict == OPTIONAL]
     assert optional == ['setuptools', 'mmcv', *HOST_PACKAGES]
     assert "'mmdet>=3.3,<3.4'" in row_of('mmdet').fix
     assert row_of('mmsegmentation').fix.endswith(' ftfy regex')
@@ -128,7 +128,7 @@ def test_mmcv_lite_over_a_compiled_mmcv(here, errors):
 
 
 def test_the_forks(forks_here, errors):
-    assert {row.verdict for row in report.examine()[0]} == {OK}
+    assert {row.verdict for row in diagnosis.examine()[0]} == {OK}
     assert row_of('mmdet').found == '3.5.1 (onedl-mmdetection)'
     assert row_of('mmcv').found == '2.3.6 (onedl-mmcv)'
     forks_here['onedl-mmsegmentation'] = '1.3.0'
@@ -153,12 +153,12 @@ def test_operators_that_the_hosts_own_commands_do_not_find(here, errors, monkeyp
     assert (row.verdict, 'mmcv-ops install' in row.fix) == (OPTIONAL, True)
     errors['mmcv operators'] = "ModuleNotFoundError: No module named 'torchvision'"
     row = row_of('mmcv operators')
-    assert (row.verdict, row.fix) == (BROKEN, report.mmcv_command())
+    assert (row.verdict, row.fix) == (BROKEN, diagnosis.mmcv_command())
 
 
 def test_commands_for_an_environment_without_pip(here, errors, monkeypatch):
     here['torch'] = '2.5.0'
-    monkeypatch.setattr(report, 'find_spec', lambda name: None)
+    monkeypatch.setattr(diagnosis, 'find_spec', lambda name: None)
     assert row_of('torch').fix == f"uv pip install --python {sys.executable} 'torch>=2.6'"
 
 

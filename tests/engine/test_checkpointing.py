@@ -8,7 +8,7 @@ import torch
 from mmengine.fileio import get_file_backend
 
 from ptnt_mm.engine.hooks.checkpointing import WHOLE_FILES, WholeFileBackend
-from ptnt_mm.engine.work_dir import latest_checkpoint
+from ptnt_mm.engine.run_checkpoints import latest_checkpoint
 from ptnt_mm.utils.errors import UserError
 
 from .toy import toy_config, toy_iterations, train
@@ -136,9 +136,9 @@ def test_damaged_checkpoints_are_passed_over(tmp_path: Path):
     assert latest_checkpoint(tmp_path) == tmp_path / 'epoch_1.pth'
 
 
-def test_the_backend_replaces_text_too(tmp_path: Path):
+def test_the_backend_replaces_files(tmp_path: Path):
     backend = WholeFileBackend()
-    backend.put_text('one', tmp_path / 'below' / 'note.txt')
-    backend.put_text('two', tmp_path / 'below' / 'note.txt')
-    assert (tmp_path / 'below' / 'note.txt').read_text() == 'two'
+    backend.put(b'one', tmp_path / 'below' / 'note')
+    backend.put(b'two', tmp_path / 'below' / 'note')
+    assert (tmp_path / 'below' / 'note').read_bytes() == b'two'
     assert isinstance(get_file_backend(backend_args=dict(backend=WHOLE_FILES)), WholeFileBackend)

@@ -7,7 +7,8 @@ import pytest
 import torch
 from mmengine.config import Config
 
-from ptnt_mm.engine.evaluation_outputs import DumpMaps, draw_predictions, dump_predictions
+from ptnt_mm.engine.dump_maps import DumpMaps
+from ptnt_mm.engine.evaluation_outputs import add_drawing, add_dump
 from ptnt_mm.utils.errors import UserError
 
 
@@ -28,19 +29,19 @@ def config_of(scope: str | None, **more: object) -> Config:
 )
 def test_a_dump_comes_after_the_other_evaluators(scope: str | None, kind: str):
     config = config_of(scope)
-    dump_predictions(config, Path('x.pkl'))
+    add_dump(config, Path('x.pkl'))
     first, second = config.test_evaluator
     assert (first.type, second.type, second.out_file_path) == ('First', kind, 'x.pkl')
 
 
 def test_other_endings_are_refused():
     with pytest.raises(UserError, match=r'--out maps: .* end it in \.pkl'):
-        dump_predictions(config_of('mmseg'), Path('maps'))
+        add_dump(config_of('mmseg'), Path('maps'))
 
 
 def test_detectors_are_drawn_by_the_hosts_hook():
     config = config_of('mmdet')
-    draw_predictions(config, Path('/shown'))
+    add_drawing(config, Path('/shown'))
     hook = config.default_hooks.visualization
     assert hook.draw and hook.test_out_dir == '/shown' and 'custom_hooks' not in config
 
@@ -53,7 +54,7 @@ def test_what_the_hosts_hook_needs(missing: str, message: str):
     config = config_of('mmdet')
     config[missing] = None
     with pytest.raises(UserError, match=f'--show-dir needs {message}'):
-        draw_predictions(config, Path('/shown'))
+        add_drawing(config, Path('/shown'))
 
 
 def data_set(root: str, prefix: str) -> dict:
@@ -74,7 +75,7 @@ def test_maps_are_drawn_by_our_hook(dataset: dict, root: str):
     config.custom_hooks = [dict(type='Other')]
     # Neither is needed.
     config.visualizer = config.default_hooks = None
-    draw_predictions(config, Path('/shown'))
+    add_drawing(config, Path('/shown'))
     other, hook = config.custom_hooks
     assert other == dict(type='Other')
     assert hook == dict(type='DrawPredictionsHook', folder='/shown', root=root)
@@ -118,11 +119,11 @@ def test_pictures_need_a_folder(tmp_path: Path, scope: str):
     file.touch()
     for folder in (file, file / 'below'):
         with pytest.raises(UserError, match=r'--show-dir .*: .*/notes\.txt is a file, not a fold'):
-            draw_predictions(config_of(scope), folder)
+            add_drawing(config_of(scope), folder)
 
 
 def test_a_dump_needs_a_folder_that_is_there(tmp_path: Path):
     file = tmp_path / 'nowhere' / 'x.pkl'
     with pytest.raises(UserError, match=r'x\.pkl cannot be written: there is no folder'):
-        dump_predictions(config_of('mmdet'), file)
+        add_dump(config_of('mmdet'), file)
     assert not file.parent.exists()

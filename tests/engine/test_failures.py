@@ -11,8 +11,11 @@ import pytest
 import torch
 from mmengine.runner import Runner
 
+from ptnt_mm.api import training
 from ptnt_mm.engine.build import build_runner
-from ptnt_mm.engine.failures import explain_failure, failures_explained, late_building
+from ptnt_mm.engine.build_errors import explained_late_building
+from ptnt_mm.engine.failures import explain_failure, failures_explained
+from ptnt_mm.engine.runner import QuietRunner
 from ptnt_mm.utils.errors import UserError
 
 from .toy import ToyModel, ToyNoise, quick, toy_config, toy_iterations, train
@@ -143,7 +146,7 @@ def test_a_work_dir_of_which_the_logs_are_removed(tmp_path: Path, monkeypatch):
     )
     message = stopped_by(tmp_path)
     assert 'work dir was removed or changed' in message
-    assert f'{tmp_path / "iter_4.pth"} is complete' in message
+    assert f'{tmp_path / "iter_4.pth"} is the last complete checkpoint' in message
 
 
 @pytest.mark.parametrize('number', [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
@@ -159,7 +162,7 @@ def test_a_disk_that_fills_up_during_a_checkpoint(tmp_path: Path, monkeypatch, n
     monkeypatch.setattr(os, 'fsync', full)
     message = stopped_by(tmp_path)
     assert str(tmp_path / 'iter_8.pth') in message and os.strerror(number) in message
-    assert f'{tmp_path / "iter_4.pth"} is complete' in message
+    assert f'{tmp_path / "iter_4.pth"} is the last complete checkpoint' in message
     assert [file.name for file in tmp_path.glob('.*') if 'partial' in file.name] == []
     assert [file.name for file in tmp_path.glob('*.pth')] == ['iter_4.pth']
 
@@ -201,10 +204,8 @@ def test_files_of_data_sets_that_only_their_class_knows(tmp_path: Path):
         def __init__(self):
             missing.open()
 
-    with pytest.raises(UserError, match=f'^{missing} .*docs/data.md'), late_building():
-        Runner.build_dataloader(dict(dataset=dict(type=Flowers), batch_size=1, sampler=None))
-    with pytest.raises(FileNotFoundError), late_building():
-        missing.open()
+    with pytest.raises(UserError, match=f'^{missing} .*docs/data.md'):
+        QuietRunner.build_dataloader(dict(dataset=dict(type=Flowers), batch_size=1, sampler=None))
 
 
 @pytest.mark.parametrize(
@@ -217,21 +218,69 @@ def test_files_of_data_sets_that_only_their_class_knows(tmp_path: Path):
 )
 def test_settings_that_the_data_loader_refuses(settings: dict, words: str):
     loader = dict(dataset=[0], batch_size=1, sampler=dict(type='DefaultSampler'))
-    refused = pytest.raises(UserError, match=f'^the data loader cannot be built: {words}')
-    with refused, late_building():
-        Runner.build_dataloader(loader | settings)
-    with pytest.raises(ValueError, match='another'), late_building():
-        raise ValueError('another failure')
+    with pytest.raises(UserError, match=f'^the data loader cannot be built: {words}'):
+        QuietRunner.build_dataloader(loader | settings)
+
+
+def test_a_bug_in_a_data_set_keeps_its_traceback():
+    class Buggy:
+        def __init__(self):
+            {}['boxes']
+
+    with pytest.raises(KeyError, match='boxes'):
+        QuietRunner.build_dataloader(dict(dataset=dict(type=Buggy), batch_size=1, sampler=None))
+
+
+@pytest.mark.parametrize(
+    'error',
+    [
+        TypeError("Head.loss() got an unexpected keyword argument 'x'"),
+        ValueError('shapes differ'),
+        KeyError('boxes'),
+    ],
+)
+def test_a_bug_in_a_model_keeps_its_type(tmp_path: Path, monkeypatch, error: Exception):
+    """Building is over: the settings are not to blame."""
+
+    def forward(self, *args, **kwargs):
+        raise error
+
+    monkeypatch.setattr(ToyModel, 'forward', forward)
+    monkeypatch.setattr(training, 'check_before_training', lambda config: [])
+    config = toy_config(tmp_path)
+    config.experiment_name = f'bug_{type(error).__name__}'
+    with pytest.raises(type(error)) as caught:
+        training.train(quick(config))
+    assert caught.value is error
 
 
 def test_an_optimizer_that_is_refused(tmp_path: Path):
     config = toy_config(tmp_path)
     config.optim_wrapper.accumulative_counts = 0
-    refused = pytest.raises(
-        UserError, match='^the optimizer cannot be built: .*accumulative_counts'
+    config.experiment_name = 'refused'
+    runner = build_runner(config)
+    with pytest.raises(UserError, match='^the optimizer cannot be built: .*accumulative_counts'):
+        runner.train()
+
+
+@pytest.mark.parametrize('place', ['train_cfg', 'val_evaluator', 'custom_hooks', 'param_scheduler'])
+def test_an_unknown_class_that_a_run_builds(tmp_path: Path, place: str):
+    wrong = dict(type='NoSuchClass')
+    settings = {
+        'train_cfg': wrong,
+        'val_evaluator': wrong,
+        'param_scheduler': wrong,
+        'custom_hooks': [dict(type='EMAHook', ema_type='NoSuchClass')],
+    }
+    config = quick(toy_config(tmp_path))
+    config.update(
+        val_dataloader=config.train_dataloader, val_cfg={}, val_evaluator=dict(type='ToyMetric')
     )
-    with refused, late_building():
-        train(config)
+    config[place], config.experiment_name = settings[place], f'unknown_{place}'
+    runner = build_runner(config)
+    logger = logging.getLogger('quiet')
+    with pytest.raises(UserError, match='NoSuchClass'), failures_explained(logger, tmp_path):
+        runner.train()
 
 
 def test_data_sets_that_cannot_fetch_their_files(tmp_path: Path):
@@ -239,5 +288,5 @@ def test_data_sets_that_cannot_fetch_their_files(tmp_path: Path):
     folder = tmp_path / 'cifar10'
     address = 'http://127.0.0.1:9/cifar-10-python.tar.gz'  # nothing answers there
     words = f'^{address} cannot be downloaded: .* into the folder {folder}/$'
-    with pytest.raises(UserError, match=words), late_building():
+    with pytest.raises(UserError, match=words), explained_late_building('the data loader'):
         type('Cifar', (cifar,), dict(url=address))(str(folder))

@@ -21,8 +21,9 @@ from torch import nn
 from torch.utils.data import Dataset
 
 from ptnt_mm.checkpoints.read import cache_path, read_checkpoint
-from ptnt_mm.engine.loading import load_whole, make_loading_safe, without_config
+from ptnt_mm.engine.safe_loading import make_loading_safe, without_config
 from ptnt_mm.engine.starting_weights import use_pretrained
+from ptnt_mm.engine.strict_loading import load_strictly
 from ptnt_mm.models import TNT, PyramidTNT
 from ptnt_mm.models.weights.pretrained import CheckpointError, load_pretrained
 
@@ -299,7 +300,7 @@ def test_no_command_runs_through_mmengine(tmp_path, attack):
     with pytest.raises(CheckpointError, match='refused'):
         Inferencer(weights=path)
     with pytest.raises(CheckpointError, match='refused'):
-        load_whole(nn.Linear(1, 1), path)
+        load_strictly(nn.Linear(1, 1), path)
     with pytest.raises(CheckpointError, match='refused'):
         det_inferencer(weights=path)
     with pytest.raises(CheckpointError, match='refused'):
@@ -668,12 +669,11 @@ def test_a_checkpoint_may_not_delete_files_elsewhere(tmp_path, trained):
         info.update(best_ckpt=str(victim), best_score=-1.0, keep_ckpt_ids=['../../thesis'])
 
     path = changed(tmp_path / 'bad.pth', trained[0], claim)
-    make_runner(tmp_path / 'run', epochs=2, resume=True, load_from=str(path)).train()
+    resumed = dict(epochs=2, resume=True, load_from=str(path))
+    make_runner(tmp_path / 'run', hooks=[dict(type='ResumeHook')], **resumed).train()
     assert victim.exists()
-    # Without the guard MMEngine deletes it, so the test is meaningful.
-    make_runner(
-        tmp_path / 'unguarded', guard=False, epochs=2, resume=True, load_from=str(path)
-    ).train()
+    # Without the hook MMEngine deletes it, so the test is meaningful.
+    make_runner(tmp_path / 'unguarded', **resumed).train()
     assert not victim.exists()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.engine.work_dir import locked
+from ptnt_mm.engine.work_dir import lock_work_dir
 from ptnt_mm.utils.errors import UserError
 
 pytestmark = pytest.mark.slow
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.slow
 HOLD = """
 import sys, time
 from pathlib import Path
-from ptnt_mm.engine.work_dir import locked
-with locked(Path(sys.argv[1])):
+from ptnt_mm.engine.work_dir import lock_work_dir
+with lock_work_dir(Path(sys.argv[1])):
     print('held', flush=True)
     if len(sys.argv) > 2:
         import os
@@ -40,7 +40,7 @@ def holder(tmp_path: Path):
 def test_the_second_run_names_the_first(tmp_path: Path, holder):
     with (
         pytest.raises(UserError, match=f'process {holder.pid} on {socket.gethostname()}.*work-dir'),
-        locked(tmp_path),
+        lock_work_dir(tmp_path),
     ):
         pass
 
@@ -48,11 +48,11 @@ def test_the_second_run_names_the_first(tmp_path: Path, holder):
 def test_a_killed_one_keeps_nobody_out(tmp_path: Path, holder):
     holder.kill()
     holder.wait()
-    with locked(tmp_path):
+    with lock_work_dir(tmp_path):
         assert (tmp_path / '.lock').read_text().startswith(f'process {os.getpid()} on ')
 
 
 def test_the_next_one_may_come_when_the_first_is_done(tmp_path: Path):
     for _ in range(2):
-        with locked(tmp_path):
+        with lock_work_dir(tmp_path):
             pass

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ptnt_mm.engine.hooks.repeatable import _start_worker
-from ptnt_mm.engine.work_dir import latest_checkpoint
+from ptnt_mm.engine.run_checkpoints import latest_checkpoint
 
 from .toy import ToyModel, toy_config, train
 

@@ -10,12 +10,12 @@ from mmengine.config import Config, ConfigDict
 from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.starting_weights import (
     Start,
-    changes,
     check_start,
     choose_start,
     starting_weights,
     use_pretrained,
 )
+from ptnt_mm.engine.stored_config import changed_settings
 from ptnt_mm.utils.errors import UserError
 
 from .toy import quick, toy_config, train
@@ -152,7 +152,7 @@ def test_a_change_cannot_steer_a_terminal(tmp_path: Path):
     config = _config()
     stored = "x = {'\\x1b[2J': 1}"
     start = choose_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored)))
-    lines = list(changes(start.stored, config))
+    lines = list(changed_settings(start.stored, config))
     assert any('[2J was 1' in line for line in lines) and all(map(str.isprintable, lines))
 
 
@@ -182,7 +182,7 @@ def test_the_best_checkpoint_has_no_optimizer_to_go_on_with(tmp_path: Path):
 def test_a_kept_seed_is_no_change(tmp_path: Path):
     before, now = _config(), _config()
     file = _checkpoint(tmp_path, dict(cfg=before.pretty_text, seed=7))
-    assert not list(changes(choose_start(now, tmp_path, resume=file).stored, now))
+    assert not list(changed_settings(choose_start(now, tmp_path, resume=file).stored, now))
 
 
 def test_the_seed_is_kept_whatever_the_config(tmp_path: Path):
@@ -212,13 +212,13 @@ def test_changed_settings_are_named(tmp_path: Path):
     now.merge_from_dict({'optim_wrapper.optimizer.lr': 1e-4, 'steps': [8, 10], 'gone': 1})
     file = _checkpoint(tmp_path, dict(cfg=before.pretty_text))
     stored = choose_start(now, tmp_path, resume=file).stored
-    assert list(changes(stored, now)) == [
+    assert list(changed_settings(stored, now)) == [
         'gone was not set, is 1',
         'model.backbone.drop_path_rate was 0.1, is 0.2',
         'steps was [8, 11], is [8, 10]',
     ]
-    assert not list(changes(stored, before))
-    assert not list(changes(ConfigDict(), now))
+    assert not list(changed_settings(stored, before))
+    assert not list(changed_settings(ConfigDict(), now))
 
 
 def test_weights_of_a_backbone_alone_are_for_pretrained(tmp_path: Path):

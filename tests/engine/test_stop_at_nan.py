@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.optim import AdamW
 
 from ptnt_mm.engine.hooks.stop_at_nan import StopAtNaNHook
-from ptnt_mm.engine.work_dir import latest_checkpoint
+from ptnt_mm.engine.run_checkpoints import latest_checkpoint
 from ptnt_mm.utils.errors import UserError
 
 from .test_checkpointing import evaluated, names
@@ -127,12 +127,17 @@ def test_iterations_are_not_counted_by_epochs(tmp_path: Path, monkeypatch):
     ('toy', 'iteration', 'kept', 'message'),
     [
         (toy_config, 1, None, 'epoch 1, iteration 2: loss is nan'),
-        (toy_config, 3, None, r'^iteration 3: .* state_dict\.layers\.0\.bias\..*no checkpoint was'),
+        (
+            toy_config,
+            3,
+            None,
+            r'^iteration 3: .* state_dict\.layers\.0\.bias\..*no complete',
+        ),
         (toy_config, 6, 'epoch_1.pth', r'^iteration 6: .* in state_dict\.layers\.0\.bias\.'),
-        (toy_config, 12, 'epoch_3.pth', '^iteration 12: .* checkpoint is .*epoch_3.pth'),
+        (toy_config, 12, 'epoch_3.pth', '^iteration 12: .*epoch_3.pth is the last'),
         (toy_iterations, 1, None, '^iteration 2: loss is nan'),
         (toy_iterations, 8, 'iter_4.pth', '^iteration 8: NaN .*clip gradients'),
-        (toy_iterations, 12, 'iter_8.pth', '^iteration 12: .* checkpoint is .*iter_8.pth'),
+        (toy_iterations, 12, 'iter_8.pth', '^iteration 12: .*iter_8.pth is the last'),
     ],
 )
 def test_the_last_good_checkpoint_stays(tmp_path, monkeypatch, toy, iteration, kept, message):

@@ -9,7 +9,7 @@ from mmengine.config import Config
 from mmengine.runner import ValLoop
 from torch import Tensor
 
-from ptnt_mm.engine.work_dir import latest_checkpoint
+from ptnt_mm.engine.run_checkpoints import latest_checkpoint
 
 from .toy import ToyModel, toy_iterations, train
 

@@ -11,13 +11,15 @@ import pytest
 import torch
 from mmengine.config import Config
 
-from ptnt_mm.engine.work_dir import (
-    RemoveHook,
-    choose_work_dir,
+from ptnt_mm.engine.hooks.remove_earlier_run import RemoveEarlierRunHook
+from ptnt_mm.engine.run_checkpoints import (
+    checkpoint_to_use,
+    describe_last_checkpoint,
     latest_checkpoint,
     read_latest_checkpoint,
     require_fresh,
 )
+from ptnt_mm.engine.work_dir import create_work_dir
 from ptnt_mm.utils.errors import UserError
 
 
@@ -172,7 +174,7 @@ def test_a_link_to_a_folder_is_removed_and_the_folder_kept(tmp_path: Path):
     kept.mkdir()
     link.parent.mkdir()
     link.symlink_to(kept)
-    RemoveHook(link.parent, weights=None).before_train(runner=None)
+    RemoveEarlierRunHook(link.parent, weights=None).before_train(runner=None)
     assert kept.is_dir() and not link.is_symlink()
 
 
@@ -192,7 +194,7 @@ def test_removing_an_earlier_run_leaves_all_else(tmp_path: Path):
     for name in ('notes.txt', 'mine.pth'):
         (tmp_path / name).touch()
     (tmp_path / 'predictions').mkdir()
-    hook = RemoveHook(tmp_path, weights=None)
+    hook = RemoveEarlierRunHook(tmp_path, weights=None)
     assert (tmp_path / 'epoch_2.pth').exists()
     hook.before_train(runner=None)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
@@ -206,15 +208,15 @@ def test_removing_an_earlier_run_leaves_all_else(tmp_path: Path):
 def test_what_a_run_starts_from_is_not_removed(tmp_path: Path):
     _run(tmp_path, 'epoch_2.pth')
     with pytest.raises(UserError, match=r'would remove .*epoch_2\.pth'):
-        RemoveHook(tmp_path, weights=str(tmp_path / 'epoch_2.pth'))
+        RemoveEarlierRunHook(tmp_path, weights=str(tmp_path / 'epoch_2.pth'))
 
 
 def test_a_work_dir_that_cannot_be_made(tmp_path: Path):
     (tmp_path / 'file').touch()
     with pytest.raises(UserError, match='is a file.*another --work-dir'):
-        choose_work_dir(Config(), tmp_path / 'file')
+        create_work_dir(Config(), tmp_path / 'file')
     with pytest.raises(UserError, match='cannot be written to'):
-        choose_work_dir(Config(), tmp_path / 'file' / 'below')
+        create_work_dir(Config(), tmp_path / 'file' / 'below')
 
 
 @pytest.mark.parametrize('number', [errno.ENOSPC, errno.EDQUOT])
@@ -226,5 +228,19 @@ def test_a_work_dir_without_room(tmp_path: Path, monkeypatch, number: int):
 
     monkeypatch.setattr(os, 'fsync', full)
     with pytest.raises(UserError, match=f'{os.strerror(number)}.*make room.*another --work-dir'):
-        choose_work_dir(Config(), tmp_path)
+        create_work_dir(Config(), tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_config_without_a_file_has_no_default_work_dir():
+    for choose in (create_work_dir, checkpoint_to_use):
+        with pytest.raises(UserError, match='not read from a file'):
+            choose(Config(), None)
+
+
+def test_a_message_names_the_checkpoint_to_continue_from(tmp_path: Path):
+    described, again = describe_last_checkpoint(tmp_path)
+    assert str(tmp_path) in described and again == 'start again'
+    checkpoint = save(tmp_path / 'epoch_2.pth')
+    described, again = describe_last_checkpoint(tmp_path)
+    assert str(checkpoint) in described and again == 'continue'

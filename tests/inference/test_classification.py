@@ -17,7 +17,7 @@ from configs.models import build, narrow  # noqa: E402
 from mmpretrain.structures import DataSample  # noqa: E402
 from torch import nn  # noqa: E402
 
-from ptnt_mm.engine.evaluation_outputs import draw_predictions  # noqa: E402
+from ptnt_mm.engine.evaluation_outputs import add_drawing  # noqa: E402
 from ptnt_mm.engine.hooks.draw_predictions import DrawPredictionsHook  # noqa: E402
 from ptnt_mm.inference.load import load_predictor  # noqa: E402
 from ptnt_mm.inference.predictor import Predictor  # noqa: E402
@@ -101,7 +101,7 @@ def test_truth_and_best_classes_are_written_for_each_image(tmp_path: Path):
             ),
         )
     )
-    draw_predictions(config, tmp_path / 'shown')
+    add_drawing(config, tmp_path / 'shown')
     (settings,) = config.custom_hooks
     assert settings.pop('type') == 'DrawPredictionsHook'
     hook = DrawPredictionsHook(**settings)

@@ -138,15 +138,15 @@ def test_a_disk_that_refuses(mmcv_folder, monkeypatch):
     assert not list(mmcv_folder.glob('*_ext*')) and not list(mmcv_folder.glob('._ext*'))
 
 
-def test_the_offer_is_for_one_module_and_made_once(monkeypatch):
-    place.offer()
-    offers = [finder for finder in sys.meta_path if finder is place._Offer]
-    assert len(offers) == 1
+def test_the_finder_is_for_one_module_and_added_once(monkeypatch):
+    place.add_finder()
+    finders = [finder for finder in sys.meta_path if finder is place._Finder]
+    assert len(finders) == 1
     # After Python's finders, so that a compiled extension comes first.
-    assert sys.meta_path.index(place._Offer) > sys.meta_path.index(PathFinder)
-    assert place._Offer.find_spec('mmcv._ext').origin == str(place.EXTENSION)
+    assert sys.meta_path.index(place._Finder) > sys.meta_path.index(PathFinder)
+    assert place._Finder.find_spec('mmcv._ext').origin == str(place.EXTENSION)
     for name in ('mmcv', '_ext', 'mmcv._ext2', 'torchvision._C'):
-        assert place._Offer.find_spec(name) is None
+        assert place._Finder.find_spec(name) is None
 
 
 def lite(folder: Path) -> Path:

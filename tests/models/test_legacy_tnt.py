@@ -5,8 +5,8 @@ import torch
 from mmengine.runner import save_checkpoint
 from torch import Tensor, nn
 
-from ptnt_mm.api.checkpoint_files import describe
 from ptnt_mm.models import TNT, LegacyTNT
+from ptnt_mm.models.weights.checkpoint_files import describe_checkpoint
 from ptnt_mm.models.weights.pretrained import CheckpointError, load_pretrained
 
 from . import golden
@@ -72,7 +72,7 @@ def test_it_computes_what_its_files_were_made_for(build, size, tmp_path):
 )
 def test_inspect_recognises_the_network_and_the_names(build, names, tmp_path):
     torch.save(build('small', 224).state_dict(), tmp_path / 'tnt.pth')
-    found = dict(describe(str(tmp_path / 'tnt.pth')))
+    found = dict(describe_checkpoint(str(tmp_path / 'tnt.pth')))
     assert (found['arch'], found['names']) == ('LegacyTNT small', names)
     assert found['pretraining'] == '224 px' and found['coverage'].startswith('complete')
 

@@ -16,8 +16,9 @@ from PIL import Image
 from ptnt_mm.check.inspection import check
 from ptnt_mm.cli import new
 from ptnt_mm.engine.config import read_config
-from ptnt_mm.engine.work_dir import checkpoint_to_use, work_dir_of
-from ptnt_mm.project.create import PROBLEMS, ProjectOptions, create_project
+from ptnt_mm.engine.run_checkpoints import checkpoint_to_use
+from ptnt_mm.engine.work_dir import work_dir_of
+from ptnt_mm.project.create import PROBLEMS, create_project
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity, of_kind
 
@@ -75,7 +76,7 @@ def test_other_backbones_are_wired_by_their_maps(
     untried, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backbone: str
 ):
     monkeypatch.chdir(made.label_studio(tmp_path / 'data').parent)
-    file = create_project(Path('data'), Path('project'), ProjectOptions(backbone=backbone, size=64))
+    file = create_project(Path('data'), Path('project'), backbone=backbone, size=64)
     assert f'--backbone {backbone} --size 64`' in file.read_text().splitlines()[0]
     found = check(Config.fromfile(file), thorough=False)
     assert not of_kind(found, Severity.ERROR)
@@ -92,7 +93,7 @@ def test_a_project_can_be_moved(untried, tmp_path: Path):
 def test_masks_of_objects_become_masks_of_classes(untried, tmp_path: Path):
     pytest.importorskip('mmseg')
     data = made.cvat_shapes(tmp_path / 'data')
-    create_project(data, tmp_path / 'project', ProjectOptions(task='semantic'))
+    create_project(data, tmp_path / 'project', task='semantic')
     config = read_config(str(tmp_path / 'project'))
     assert config.classes == ('background', 'cell', 'dot')
     for i in range(made.COUNT):
@@ -124,25 +125,25 @@ def test_difficult_objects_are_crowds(untried, tmp_path: Path):
     ('options', 'words'),
     [
         (
-            ProjectOptions(backbone='resnet19'),
+            dict(backbone='resnet19'),
             "unknown backbone 'resnet19': did you mean 'resnet18'",
         ),
-        (ProjectOptions(backbone='NoSuchNetwork'), 'NoSuchNetwork'),
-        (ProjectOptions(weights='/nowhere.pth'), '/nowhere.pth'),
-        (ProjectOptions(weights='published'), 'ptnt_ti has none'),
-        (ProjectOptions(weights='ptnt_ti'), 'no direct address: open https://pan.baidu.com'),
+        (dict(backbone='NoSuchNetwork'), 'NoSuchNetwork'),
+        (dict(weights='/nowhere.pth'), '/nowhere.pth'),
+        (dict(weights='published'), 'ptnt_ti has none'),
+        (dict(weights='ptnt_ti'), 'no direct address: open https://pan.baidu.com'),
         (
-            ProjectOptions(weights='tnt_z'),
+            dict(weights='tnt_z'),
             "unknown name of `ptnt weights` 'tnt_z': did you mean 'tnt_",
         ),
-        (ProjectOptions(task='instance'), 'only boxes'),
-        (ProjectOptions(format='cvat'), 'CVAT|annotations'),
+        (dict(task='instance'), 'only boxes'),
+        (dict(format='cvat'), 'CVAT|annotations'),
     ],
 )
-def test_options_that_cannot_be_met(tmp_path: Path, options: ProjectOptions, words: str):
+def test_options_that_cannot_be_met(tmp_path: Path, options: dict, words: str):
     data = made.darknet(tmp_path / 'data')
     with pytest.raises(UserError, match=words):
-        create_project(data, tmp_path / 'project', options)
+        create_project(data, tmp_path / 'project', **options)
     assert sorted(path.name for path in tmp_path.iterdir()) == ['data']
 
 

@@ -8,10 +8,10 @@ import attacks
 import pytest
 import torch
 
-from ptnt_mm.api import checkpoint_files
 from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.cli import checkpoint as tool
 from ptnt_mm.models import CPVT, PyramidTNT, PyramidTNTClassifier
+from ptnt_mm.models.weights import checkpoint_files
 from ptnt_mm.models.weights.pretrained import load_pretrained
 
 TOOL = Path(__file__).parents[2] / 'tools' / 'checkpoint.py'

@@ -10,7 +10,7 @@ from PIL import Image
 from demo import confusion
 from demo.confusion import draw_confusion
 from demo.crops import make_crops
-from ptnt_mm.demo.dataset import DemoSpec, make
+from ptnt_mm.demo.dataset import DemoSpec, make_demo_data
 from ptnt_mm.inference.results import FORMAT
 from ptnt_mm.utils.errors import UserError
 
@@ -18,7 +18,7 @@ from ptnt_mm.utils.errors import UserError
 @pytest.fixture(scope='module')
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp('data') / 'demo'
-    make(folder, DemoSpec(train=3, val=2))
+    make_demo_data(folder, DemoSpec(train=3, val=2))
     return folder
 
 
@@ -44,7 +44,7 @@ def test_every_object_is_a_square_picture_in_its_classs_folder(demo: Path, crops
 def test_crops_are_made_once_and_never_over_other_files(demo: Path, crops: Path, tmp_path: Path):
     assert make_crops(demo, crops).endswith('is up to date.')
     other = tmp_path / 'other'
-    make(other, DemoSpec(train=2, val=2, seed=1))
+    make_demo_data(other, DemoSpec(train=2, val=2, seed=1))
     with pytest.raises(UserError, match='crops of another demo set: give --overwrite'):
         make_crops(other, crops)
     assert make_crops(other, crops, overwrite=True).startswith('Made')

@@ -13,8 +13,9 @@ import pytest
 from pycocotools import mask as coco_mask
 from pycocotools.coco import COCO
 
+from ptnt_mm.cli.demo import main
 from ptnt_mm.demo import coco, dataset, photographs, scenes
-from ptnt_mm.demo.dataset import DemoSpec, make
+from ptnt_mm.demo.dataset import DemoSpec, make_demo_data
 from ptnt_mm.demo.scenes import CLASSES, compose
 from ptnt_mm.utils.errors import UserError
 
@@ -25,7 +26,7 @@ TOOL = Path(__file__).parents[2] / 'tools' / 'make_demo_data.py'
 @pytest.fixture(scope='module')
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp('data') / 'demo'
-    make(folder, SPEC)
+    make_demo_data(folder, SPEC)
     return folder
 
 
@@ -103,12 +104,12 @@ def test_no_object_is_hidden_or_cut_too_much(seed):
 
 
 def test_equal_specs_give_equal_bytes(made, tmp_path):
-    make(tmp_path / 'again', SPEC)
+    make_demo_data(tmp_path / 'again', SPEC)
     assert contents(tmp_path / 'again') == contents(made)
 
 
 def test_a_picture_depends_on_seed_split_and_number_only(made, tmp_path):
-    make(tmp_path / 'fewer', DemoSpec(train=3, val=1, seed=0))
+    make_demo_data(tmp_path / 'fewer', DemoSpec(train=3, val=1, seed=0))
     third = 'train/000003.jpg'
     assert (tmp_path / 'fewer' / third).read_bytes() == (made / third).read_bytes()
     pictures = [compose(seed, 'train', 0).image for seed in (0, 1)]
@@ -156,19 +157,19 @@ def test_polygons_cover_holes_single_pixels_and_lines():
 
 def test_up_to_date_folder_is_left_alone(made):
     before = (made / 'meta.json').stat().st_mtime_ns
-    assert 'up to date' in make(made, SPEC)
+    assert 'up to date' in make_demo_data(made, SPEC)
     assert (made / 'meta.json').stat().st_mtime_ns == before
 
 
 def test_empty_folder_is_filled(tmp_path):
-    assert make(tmp_path, DemoSpec(1, 1)).startswith('Made ')
+    assert make_demo_data(tmp_path, DemoSpec(1, 1)).startswith('Made ')
     assert (tmp_path / 'meta.json').is_file()
 
 
 def test_other_arguments_need_overwrite(copy):
     with pytest.raises(UserError, match=r"'seed': 0.*'seed': 5.*--overwrite"):
-        make(copy, DemoSpec(1, 1, seed=5))
-    assert make(copy, DemoSpec(1, 1, seed=5), overwrite=True).startswith('Overwrote ')
+        make_demo_data(copy, DemoSpec(1, 1, seed=5))
+    assert make_demo_data(copy, DemoSpec(1, 1, seed=5), overwrite=True).startswith('Overwrote ')
     assert [path.name for path in (copy / 'train').iterdir()] == ['000001.jpg']
     assert [path.name for path in copy.parent.iterdir()] == ['demo']
 
@@ -176,24 +177,24 @@ def test_other_arguments_need_overwrite(copy):
 def test_incomplete_folder_is_remade(copy, made):
     (copy / 'val' / '000002.jpg').unlink()
     message = '1 file(s) were missing, for example val/000002.jpg. Remade '
-    assert make(copy, SPEC).startswith(message)
+    assert make_demo_data(copy, SPEC).startswith(message)
     assert contents(copy) == contents(made)
 
 
 def test_changed_files_need_overwrite(copy):
     (copy / 'annotations' / 'instances_val.json').write_text('{}')
     with pytest.raises(UserError, match='changed since .*instances_val.json.*--overwrite'):
-        make(copy, SPEC)
-    make(copy, SPEC, overwrite=True)
-    assert 'up to date' in make(copy, SPEC)
+        make_demo_data(copy, SPEC)
+    make_demo_data(copy, SPEC, overwrite=True)
+    assert 'up to date' in make_demo_data(copy, SPEC)
 
 
 def test_added_files_are_never_deleted(copy):
     (copy / 'notes.txt').write_text('mine')
-    assert 'up to date' in make(copy, SPEC)
+    assert 'up to date' in make_demo_data(copy, SPEC)
     message = r'1 file\(s\) that were added to it, for example notes.txt'
     with pytest.raises(UserError, match=message):
-        make(copy, DemoSpec(1, 1), overwrite=True)
+        make_demo_data(copy, DemoSpec(1, 1), overwrite=True)
     assert (copy / 'notes.txt').read_text() == 'mine'
 
 
@@ -204,7 +205,7 @@ def test_foreign_folder_is_refused(tmp_path, meta):
         (tmp_path / 'meta.json').write_text(meta)
     before = contents(tmp_path)
     with pytest.raises(UserError, match='is not a demo data set'):
-        make(tmp_path, SPEC, overwrite=True)
+        make_demo_data(tmp_path, SPEC, overwrite=True)
     assert contents(tmp_path) == before
 
 
@@ -219,7 +220,7 @@ def test_interrupted_run_leaves_the_old_folder_and_nothing_else(copy, monkeypatc
 
     monkeypatch.setattr(dataset, 'compose', interrupted)
     with pytest.raises(failure):
-        make(copy, DemoSpec(4, 1), overwrite=True)
+        make_demo_data(copy, DemoSpec(4, 1), overwrite=True)
     assert contents(copy) == before
     assert [path.name for path in copy.parent.iterdir()] == ['demo']
 
@@ -227,30 +228,24 @@ def test_interrupted_run_leaves_the_old_folder_and_nothing_else(copy, monkeypatc
 # ---- Bad input
 
 
-@pytest.mark.parametrize(
-    ('spec', 'message'),
-    [
-        (dict(train=-3), 'number of train pictures is -3; give 1 or more'),
-        (dict(val=0), 'number of val pictures is 0; give 1 or more'),
-        (dict(seed=-1), 'seed is -1; give 0 or more'),
-    ],
-)
-def test_senseless_numbers_are_refused(spec, message):
-    with pytest.raises(UserError, match=message):
-        DemoSpec(**spec)
+@pytest.mark.parametrize('flag', ['--train=-3', '--val=0', '--seed=-1', '--seed=x'])
+def test_senseless_numbers_are_refused(flag: str, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main([str(tmp_path / 'demo'), flag])
+    assert repr(flag.partition('=')[2]) in capsys.readouterr().err
 
 
 def test_missing_space_is_reported_before_the_work(tmp_path, monkeypatch):
     monkeypatch.setattr(dataset.shutil, 'disk_usage', lambda path: SimpleNamespace(free=10))
     with pytest.raises(UserError, match=r'no space left for .*about 1 MB are needed'):
-        make(tmp_path / 'demo', DemoSpec(16, 4))
+        make_demo_data(tmp_path / 'demo', DemoSpec(16, 4))
     assert not any(tmp_path.iterdir())
 
 
 def test_unwritable_folder_is_named(tmp_path):
     (tmp_path / 'file').write_text('')
     with pytest.raises(UserError, match='file/demo cannot be written: .*/file'):
-        make(tmp_path / 'file' / 'demo', SPEC)
+        make_demo_data(tmp_path / 'file' / 'demo', SPEC)
 
 
 def test_missing_scikit_image_is_named(tmp_path, monkeypatch):
@@ -260,7 +255,7 @@ def test_missing_scikit_image_is_named(tmp_path, monkeypatch):
     )
     photographs.folder.cache_clear()
     with pytest.raises(UserError, match='pip install scikit-image'):
-        make(tmp_path / 'demo', SPEC)
+        make_demo_data(tmp_path / 'demo', SPEC)
     assert not any(tmp_path.iterdir())
 
 

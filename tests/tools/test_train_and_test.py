@@ -88,7 +88,7 @@ def test_a_finished_run_is_not_trained_over(workplace: Workplace, training: Trai
 def test_ctrl_c_explains_how_to_continue(workplace: Workplace):
     args = (CONFIG, '--work-dir', 'interrupted', '--overwrite', *options())
     output = workplace.stop_in_second_epoch(signal.SIGINT, *args)
-    assert 'epoch_1.pth is the last checkpoint; continue with' in output
+    assert 'epoch_1.pth is the last complete checkpoint; continue with' in output
     command = output.strip().splitlines()[-1]
     assert command.endswith('--resume') and '--overwrite' not in command
     assert 'Traceback' not in output

@@ -8,10 +8,10 @@ import pytest
 from ptnt_mm.utils.atomic_files import (
     check_new,
     fitted_name,
-    folder_written_whole,
+    folder_written_atomically,
     remove_partials,
     temporary_name,
-    write_whole,
+    write_atomically,
 )
 from ptnt_mm.utils.errors import UserError
 
@@ -26,7 +26,7 @@ def test_a_file_appears_when_it_is_complete(tmp_path: Path, monkeypatch, content
         replace(source, target)
 
     monkeypatch.setattr(os, 'replace', watched)
-    write_whole(file, content)
+    write_atomically(file, content)
     assert seen == [('wörds', False)]
     assert file.read_text(encoding='utf-8') == 'wörds'
     assert list(file.parent.iterdir()) == [file]
@@ -41,7 +41,7 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch):
 
     monkeypatch.setattr(os, 'fsync', full)
     with pytest.raises(UserError, match='file.txt cannot be written: No space left'):
-        write_whole(file, 'half')
+        write_atomically(file, 'half')
     assert file.read_text() == 'old'
     assert list(tmp_path.iterdir()) == [file]
 
@@ -49,7 +49,7 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch):
 def test_what_the_system_refuses_is_a_clear_error(tmp_path: Path):
     (tmp_path / 'file').touch()
     with pytest.raises(UserError, match='cannot be written'):
-        write_whole(tmp_path / 'file' / 'below', '')
+        write_atomically(tmp_path / 'file' / 'below', '')
 
 
 def test_an_existing_file_is_not_replaced_unasked(tmp_path: Path):
@@ -71,8 +71,8 @@ LONGEST = [c * (255 // len(os.fsencode(c))) for c in ('x', 'ä', '大', '\udce4'
 
 @pytest.mark.parametrize('name', LONGEST)
 def test_names_as_long_as_the_system_allows(tmp_path: Path, name: str):
-    write_whole(tmp_path / name, 'whole')
-    with folder_written_whole(tmp_path / name[::-1][1:]) as building:
+    write_atomically(tmp_path / name, 'whole')
+    with folder_written_atomically(tmp_path / name[::-1][1:]) as building:
         (building / 'file').touch()
     assert len(list(tmp_path.iterdir())) == 2
 
@@ -82,7 +82,7 @@ def test_names_that_are_too_long_are_cut_so_that_they_differ(tmp_path: Path, nam
     first, second = (fitted_name(f'{name}{end}.png') for end in 'ab')
     assert first != second
     for fitted in (first, second):
-        write_whole(tmp_path / fitted, '')
+        write_atomically(tmp_path / fitted, '')
         assert fitted.startswith(name[:20].rstrip('\udce4')) and fitted.endswith('.png')
     assert fitted_name(name) == name
 
@@ -91,6 +91,6 @@ def test_long_names_have_temporary_names_of_their_own(tmp_path: Path):
     """Two that differ at their ends may be written at the same time."""
     first, second = (temporary_name(tmp_path / ('x' * 200 + end), 'partial') for end in 'ab')
     assert first != second
-    write_whole(first, 'left by a killed process')
+    write_atomically(first, 'left by a killed process')
     remove_partials(tmp_path)
     assert not list(tmp_path.iterdir())

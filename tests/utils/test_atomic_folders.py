@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.utils.atomic_files import folder_written_whole
+from ptnt_mm.utils.atomic_files import folder_written_atomically
 
 
 def test_a_folder_appears_when_it_is_complete(tmp_path: Path):
     folder = tmp_path / 'new' / 'folder'
-    with folder_written_whole(folder) as building:
+    with folder_written_atomically(folder) as building:
         (building / 'file').write_text('whole')
         assert not folder.exists()
     assert (folder / 'file').read_text() == 'whole'
@@ -21,7 +21,7 @@ def test_a_folder_takes_the_place_of_another(tmp_path: Path):
     folder = tmp_path / 'folder'
     folder.mkdir()
     (folder / 'old').touch()
-    with folder_written_whole(folder) as building:
+    with folder_written_atomically(folder) as building:
         (building / 'new').touch()
         assert (folder / 'old').exists()
     assert [path.name for path in folder.iterdir()] == ['new']
@@ -32,7 +32,7 @@ def test_a_failure_leaves_the_old_folder(tmp_path: Path):
     folder = tmp_path / 'folder'
     folder.mkdir()
     (folder / 'old').touch()
-    with pytest.raises(ZeroDivisionError), folder_written_whole(folder) as building:
+    with pytest.raises(ZeroDivisionError), folder_written_atomically(folder) as building:
         (building / 'half').touch()
         raise ZeroDivisionError
     assert [path.name for path in folder.iterdir()] == ['old']
@@ -43,7 +43,7 @@ def test_what_a_killed_process_of_this_number_left_is_no_part_of_it(tmp_path: Pa
     left = tmp_path / f'.folder.partial-{os.getpid()}'
     left.mkdir()
     (left / 'half').touch()
-    with folder_written_whole(tmp_path / 'folder') as building:
+    with folder_written_atomically(tmp_path / 'folder') as building:
         assert not list(building.iterdir())
     assert [path.name for path in tmp_path.iterdir()] == ['folder']
 
@@ -70,7 +70,7 @@ def test_a_failure_between_the_renames_leaves_the_old_folder(
             raise failure
 
     monkeypatch.setattr(os, 'replace', interrupted)
-    with pytest.raises(failure), folder_written_whole(folder) as building:
+    with pytest.raises(failure), folder_written_atomically(folder) as building:
         (building / 'new').touch()
     assert [path.name for path in folder.iterdir()] == ['old']
     assert list(tmp_path.iterdir()) == [folder]
@@ -78,5 +78,5 @@ def test_a_failure_between_the_renames_leaves_the_old_folder(
 
 def test_what_the_system_refuses_is_raised(tmp_path: Path):
     (tmp_path / 'file').touch()
-    with pytest.raises(OSError), folder_written_whole(tmp_path / 'file' / 'below'):
+    with pytest.raises(OSError), folder_written_atomically(tmp_path / 'file' / 'below'):
         pass

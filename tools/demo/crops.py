@@ -12,7 +12,7 @@ from PIL import Image
 
 from ptnt_mm.data.coco_file import CocoFile, read_coco
 from ptnt_mm.demo.photographs import SPLITS
-from ptnt_mm.utils.atomic_files import folder_written_whole, sha256
+from ptnt_mm.utils.atomic_files import folder_written_atomically, sha256
 from ptnt_mm.utils.errors import UserError
 
 # Increase this when any pixel of the output changes, so that existing folders count as outdated.
@@ -49,7 +49,7 @@ def make_crops(demo: Path, folder: Path, overwrite: bool = False) -> str:
         return f'{folder} is up to date.'
     _check_folder(folder, overwrite)
     try:
-        with folder_written_whole(folder) as building:
+        with folder_written_atomically(folder) as building:
             counts = [_cut(read_coco(files[s]), demo / s, building / s) for s in SPLITS]
             (building / META).write_text(json.dumps(meta, indent=1) + '\n')
     except OSError as error:

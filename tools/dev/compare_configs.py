@@ -23,7 +23,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from benchmark.machine import describe_machine
 from ptnt_mm.cli.arguments import Parser, positive
-from ptnt_mm.utils.atomic_files import write_whole
+from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.tables import markdown
 from reproduction.entries import MAPS, MASKS, Figures
@@ -98,7 +98,7 @@ def _outcome(config: Path, seed: int, work_dirs: Path, threads: int) -> Outcome:
         what = f'stopped with exit status {status}' if status else 'logged no figures'
         raise UserError(f'{config.stem}, seed {seed}, {what}: its output is in {console}')
     outcome = Outcome(config.stem, seed, figures, seconds, describe_machine('cpu', threads))
-    write_whole(file, json.dumps(asdict(outcome), indent=1) + '\n')
+    write_atomically(file, json.dumps(asdict(outcome), indent=1) + '\n')
     print(f'{config.stem}, seed {seed}: {seconds:.0f} s', file=sys.stderr, flush=True)
     return outcome
 

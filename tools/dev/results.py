@@ -19,7 +19,7 @@ from mmengine.config import Config
 from benchmark.machine import describe_machine
 from ptnt_mm.cli.arguments import Parser
 from ptnt_mm.engine.build import build_model
-from ptnt_mm.utils.atomic_files import write_whole
+from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.scalar_logs import read_training_log
 from ptnt_mm.utils.tables import markdown
@@ -79,9 +79,9 @@ def write_results(args: argparse.Namespace) -> None:
     if args.add:
         run = read_run(args.add, args.name, args.cpu_minutes)
         file = args.docs / 'results' / f'{run["name"]}_{run["seed"]}.json'
-        write_whole(file, json.dumps(run, indent=1) + '\n')
+        write_atomically(file, json.dumps(run, indent=1) + '\n')
     page = args.docs / 'results.md'
-    write_whole(page, with_tables(page.read_text(encoding='utf-8'), args.docs / 'results'))
+    write_atomically(page, with_tables(page.read_text(encoding='utf-8'), args.docs / 'results'))
 
 
 def read_run(work_dir: Path, name: str, cpu_minutes: float | None) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from benchmark.report import to_dicts, to_tables
 from benchmark.run import check_machine, time_contenders, with_costs
 from benchmark.timing import FORWARD, MODES, Setting
 from ptnt_mm.cli.arguments import Parser, positive, size
-from ptnt_mm.utils.atomic_files import check_new, write_whole
+from ptnt_mm.utils.atomic_files import check_new, write_atomically
 
 MODELS = ['ptnt_s', 'ptnt_s_eager', 'ptnt_s_cp', 'swin_t', 'pvt_v2_b1', 'pvt_v2_b2', 'resnet50']
 MODELS += [f'ptnt_s{COMPILED}']
@@ -100,7 +100,7 @@ def time_backbones(args: argparse.Namespace) -> None:
     if args.out:
         found = dict(machine=machine, baseline=baseline)
         found |= dict(rows=to_dicts(rows, baseline), sizes=to_dicts(squares, baseline))
-        write_whole(args.out / FILES[0], json.dumps(found, indent=1) + '\n')
+        write_atomically(args.out / FILES[0], json.dumps(found, indent=1) + '\n')
         draw_speed_and_memory(rows, machine, args.out / FILES[1])
         if squares:
             draw_sizes(squares, machine, args.out / FILES[2])

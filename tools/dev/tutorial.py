@@ -24,7 +24,7 @@ from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode, v4
 
 from ptnt_mm.cli.arguments import Parser
-from ptnt_mm.utils.atomic_files import write_whole
+from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.tables import markdown
 
@@ -79,14 +79,14 @@ def _write_tutorial(args: argparse.Namespace) -> None:
         args.run.mkdir(parents=True, exist_ok=True)
         done = args.run / 'done.ipynb'
         if not done.exists():
-            write_whole(done, nbformat.writes(execute(make_notebook(page), args.run)))
+            write_atomically(done, nbformat.writes(execute(make_notebook(page), args.run)))
         runs = read_runs(nbformat.read(done, as_version=4))
         page = with_outputs(page, runs)
         for step, run in zip(_STEP.finditer(page), runs, strict=True):
             if step['picture']:
-                write_whole(DOCS / step['picture'], run.picture)
-        write_whole(file, page)
-    write_whole(file.with_suffix('.ipynb'), nbformat.writes(make_notebook(page)) + '\n')
+                write_atomically(DOCS / step['picture'], run.picture)
+        write_atomically(file, page)
+    write_atomically(file.with_suffix('.ipynb'), nbformat.writes(make_notebook(page)) + '\n')
 
 
 def make_notebook(page: str) -> NotebookNode:

@@ -1,1 +1,23 @@
-"""Hooks that make runs reliable; ``safeguards`` adds them to every run."""
+"""All hooks. Importing this package registers those that a config can name."""
+
+from ptnt_mm.engine.hooks.checkpoint_guard import CheckpointGuardHook
+from ptnt_mm.engine.hooks.checkpointing import WholeCheckpointHook
+from ptnt_mm.engine.hooks.corrupt_images import SkipCorruptImagesHook
+from ptnt_mm.engine.hooks.draw_predictions import DrawPredictionsHook
+from ptnt_mm.engine.hooks.draw_validation import DrawValidationHook
+from ptnt_mm.engine.hooks.health import HealthHook
+from ptnt_mm.engine.hooks.repeatable import RepeatableHook
+from ptnt_mm.engine.hooks.resume import ResumeHook
+from ptnt_mm.engine.hooks.stop_at_nan import StopAtNaNHook
+
+__all__ = [
+    'CheckpointGuardHook',
+    'DrawPredictionsHook',
+    'DrawValidationHook',
+    'HealthHook',
+    'RepeatableHook',
+    'ResumeHook',
+    'SkipCorruptImagesHook',
+    'StopAtNaNHook',
+    'WholeCheckpointHook',
+]

@@ -8,7 +8,7 @@ from mmengine.fileio import LocalBackend, register_backend
 from mmengine.hooks import CheckpointHook
 
 from ptnt_mm.registry import HOOKS
-from ptnt_mm.utils.atomic_files import remove_partials, write_whole
+from ptnt_mm.utils.atomic_files import remove_partials, write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
 
@@ -27,11 +27,7 @@ class WholeFileBackend(LocalBackend):
             UserError: if the system refuses, for example because the disk is full; an existing
                 file stays as it was.
         """
-        write_whole(Path(filepath), obj)
-
-    def put_text(self, obj: str, filepath: str | Path, encoding: str = 'utf-8') -> None:
-        """Write text, as :meth:`put`."""
-        self.put(obj.encode(encoding), filepath)
+        write_atomically(Path(filepath), obj)
 
 
 @HOOKS.register_module()

@@ -10,9 +10,9 @@ from mmengine.hooks import Hook
 
 from ptnt_mm.data.image_files import encode_image, read_image
 from ptnt_mm.drawing.class_drawings import paint_map, write_labels
-from ptnt_mm.engine.classes import count_classes, find_classes
+from ptnt_mm.engine.class_names import count_classes, find_classes
 from ptnt_mm.registry import HOOKS
-from ptnt_mm.utils.atomic_files import fitted_name, write_whole
+from ptnt_mm.utils.atomic_files import fitted_name, write_atomically
 from ptnt_mm.utils.errors import UserError
 
 
@@ -64,7 +64,7 @@ class DrawPredictionsHook(Hook):
             if self._drawn.setdefault(out, name) != name:
                 # Images that differ only in their suffixes.
                 out = name.with_name(fitted_name(f'{name.name}.png'))
-            write_whole(self._folder / out, encode_image(picture, '.png'))
+            write_atomically(self._folder / out, encode_image(picture, '.png'))
 
     def _picture(self, sample: Any, image: np.ndarray) -> np.ndarray:
         """A sample drawn on its image, (H, W, 3) uint8, BGR."""

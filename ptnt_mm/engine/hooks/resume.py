@@ -3,6 +3,7 @@
 import copy
 import warnings
 from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,12 +17,16 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import first_few
 
 # State of a schedule that waits for a plateau of a metric.
-_BY_METRICS = {'lr', 'momentum', 'betas', 'best', 'cooldown_counter', 'num_bad_epochs'}
-_BY_METRICS |= {'_global_step', '_last_value', 'last_step'}
+_BY_METRICS = {
+    *('lr', 'momentum', 'betas', 'best', 'cooldown_counter', 'num_bad_epochs'),
+    *('_global_step', '_last_value', 'last_step'),
+}
 
 # Optimizers with the same state for every parameter.
-_USUAL = (optim.Adagrad, optim.Adam, optim.AdamW, optim.Adamax, optim.NAdam, optim.RAdam)
-_USUAL += (optim.Adadelta, optim.ASGD, optim.RMSprop, optim.Rprop, optim.SGD)
+_USUAL = (
+    *(optim.Adagrad, optim.Adam, optim.AdamW, optim.Adamax, optim.NAdam, optim.RAdam),
+    *(optim.Adadelta, optim.ASGD, optim.RMSprop, optim.Rprop, optim.SGD),
+)
 
 _MOST = 10_000_000  # no run has this many iterations
 
@@ -55,6 +60,7 @@ class ResumeHook(Hook):
             return
         try:
             _check_counters(runner, checkpoint)
+            _keep_to_work_dir(runner, checkpoint)
             if not isinstance(wrapper, OptimWrapperDict):
                 _check_optimizer(wrapper.optimizer, checkpoint.get('optimizer'))
                 _use_config(runner, checkpoint)
@@ -90,6 +96,22 @@ def _check_counters(runner: Any, checkpoint: dict) -> None:
             f'its {key} is {meta[key]}, beyond train_cfg.max_{key}s={most}: train for longer, or '
             'take another checkpoint'
         )
+
+
+def _keep_to_work_dir(runner: Any, checkpoint: dict) -> None:
+    """Drop a checkpoint's references to files outside the work_dir, which MMEngine would delete.
+
+    It deletes the previous best checkpoint, and outdated ones.
+    """
+    info = checkpoint.get('message_hub', {}).get('runtime_info', {})
+    work_dir = Path(runner.work_dir).resolve()
+    for key in [key for key in info if str(key).startswith('best_ckpt')]:
+        if Path(str(info[key])).resolve().parent != work_dir:
+            del info[key]
+            runner.logger.warning(f'{key} of the checkpoint is not in {work_dir}: ignored')
+    steps = info.get('keep_ckpt_ids', [])
+    if not isinstance(steps, list) or not all(type(step) is int for step in steps):
+        del info['keep_ckpt_ids']
 
 
 def _check_optimizer(optimizer: optim.Optimizer, stored: Any) -> None:

@@ -13,10 +13,11 @@ from mmengine.model import is_model_wrapper
 from mmengine.optim import OptimWrapper
 from torch import Tensor
 
-from ptnt_mm.engine.train_loop import where
+from ptnt_mm.engine.run_checkpoints import describe_last_checkpoint
+from ptnt_mm.engine.train_loop import describe_iteration
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import first_few, printable
+from ptnt_mm.utils.text import first_few
 
 _SMALLER_STEPS = (
     'lower the learning rate, lengthen the warm-up, or clip gradients with '
@@ -65,8 +66,9 @@ class StopAtNaNHook(Hook):
             # Groups share a few values.
             for rate in set(rates):
                 if not torch.as_tensor(rate).isfinite().all():
+                    kept, _ = describe_last_checkpoint(Path(runner.work_dir))
                     raise UserError(
-                        f'{where(runner)}: {name} is {float(rate)}; {_last_good(runner)}. '
+                        f'{describe_iteration(runner)}: {name} is {float(rate)}; {kept}. '
                         f'{_CHECK_THE_SCHEDULE}'
                     )
 
@@ -82,7 +84,7 @@ class StopAtNaNHook(Hook):
         bad = [f'{name} is {value}' for name, value in losses.items() if not math.isfinite(value)]
         if bad:
             raise UserError(
-                f'{where(runner)}: {", ".join(bad)}. '
+                f'{describe_iteration(runner)}: {", ".join(bad)}. '
                 f'The batch was {", ".join(_images(data_batch)) or "without names"}. Check these '
                 'images and their annotations (ptnt check reads them all); then '
                 f'{_SMALLER_STEPS}'
@@ -164,22 +166,15 @@ def _stop_if(bad: list[str], runner: Any, iterations: int) -> None:
             f'Either {first_few(writers)} wrote it in before_save_checkpoint: train without this '
             f'hook. Or a step was too large: {_SMALLER_STEPS}'
         )
+    kept, _ = describe_last_checkpoint(Path(runner.work_dir))
     raise UserError(
         f'iteration {iterations}: NaN or infinity in {first_few(bad)}. Nothing was saved; '
-        f'{_last_good(runner)}. {advice}'
+        f'{kept}. {advice}'
     )
 
 
 def _is_the_schedule(bad: list[str]) -> bool:
     return any(path.endswith('lr') or path.startswith('param_schedulers') for path in bad)
-
-
-def _last_good(runner: Any) -> str:
-    """Name the checkpoint that --resume would continue from: MMEngine's file points to it."""
-    pointer = Path(runner.work_dir, 'last_checkpoint')
-    if not pointer.is_file():
-        return 'no checkpoint was written before'
-    return f'the last good checkpoint is {printable(pointer.read_text(errors="replace").strip())}'
 
 
 def _writers(runner: Any) -> list[str]:

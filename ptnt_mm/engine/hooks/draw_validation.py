@@ -1,45 +1,16 @@
-"""Log a run to TensorBoard, WandB or MLflow, through MMEngine's backends."""
+"""Draw some predictions of each evaluation during training."""
 
-import os
 import warnings
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from mmengine.config import Config
 from mmengine.hooks import Hook
 
 from ptnt_mm.data.image_files import read_image
 from ptnt_mm.drawing.class_drawings import write_labels
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
-
-# MMEngine's default for MLflow, a folder of files, is refused since MLflow 3.
-BACKENDS = {
-    'tensorboard': dict(type='TensorboardVisBackend'),
-    'wandb': dict(type='WandbVisBackend'),
-    'mlflow': dict(
-        type='MLflowVisBackend',
-        tracking_uri=os.environ.get('MLFLOW_TRACKING_URI', 'sqlite:///mlflow.db'),
-    ),
-}
-"""MMEngine's backends by the package that each needs."""
-
-
-def log_to(config: Config, package: str) -> None:
-    """Log losses, metrics and some predictions, in addition to what the config logs.
-
-    Raises a UserError if the package, a key of ``BACKENDS``, is not installed.
-    """
-    if find_spec(package) is None:
-        raise UserError(f'--log {package}: {package} is not installed: pip install {package}')
-    visualizer = config.get('visualizer') or dict(type='Visualizer', name='visualizer')
-    backends = visualizer.get('vis_backends') or [dict(type='LocalVisBackend')]
-    if BACKENDS[package]['type'] not in [backend['type'] for backend in backends]:
-        backends = [*backends, BACKENDS[package]]
-    config.visualizer = dict(visualizer, vis_backends=backends)
-    config.custom_hooks = [*(config.get('custom_hooks') or []), dict(type='DrawValidationHook')]
 
 
 @HOOKS.register_module()

@@ -1,58 +1,16 @@
-"""--log: which backend a config gets, and which images are drawn."""
+"""Which images of an evaluation are drawn."""
 
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 import torch
-from mmengine.config import Config
 from mmengine.structures import BaseDataElement
 from mmengine.visualization import Visualizer
 from PIL import Image
 
-from ptnt_mm.cli import train
 from ptnt_mm.drawing.class_drawings import write_lines
-from ptnt_mm.engine import experiment_log
-from ptnt_mm.engine.experiment_log import BACKENDS, DrawValidationHook, log_to
-
-
-@pytest.fixture(autouse=True)
-def _all_installed(monkeypatch) -> None:
-    monkeypatch.setattr(experiment_log, 'find_spec', lambda name: name)
-
-
-@pytest.mark.parametrize('package', BACKENDS)
-def test_a_backend_is_added_to_those_that_are_there(package: str):
-    config = Config(
-        dict(
-            visualizer=dict(type='DetLocalVisualizer', vis_backends=[dict(type='LocalVisBackend')]),
-            custom_hooks=[dict(type='Mine')],
-        )
-    )
-    log_to(config, package)
-    kinds = [backend['type'] for backend in config.visualizer.vis_backends]
-    assert kinds == ['LocalVisBackend', BACKENDS[package]['type']]
-    assert config.visualizer.type == 'DetLocalVisualizer'
-    assert [hook.type for hook in config.custom_hooks] == ['Mine', 'DrawValidationHook']
-    log_to(config, package)
-    assert len(config.visualizer.vis_backends) == 2
-
-
-def test_a_config_without_a_visualizer_keeps_its_scalars():
-    config = Config(dict(visualizer=None))
-    log_to(config, 'tensorboard')
-    kinds = [backend['type'] for backend in config.visualizer.vis_backends]
-    assert kinds == ['LocalVisBackend', 'TensorboardVisBackend']
-
-
-def test_a_missing_package_is_one_line(monkeypatch, tmp_path: Path, capsys):
-    monkeypatch.setattr(experiment_log, 'find_spec', lambda name: None)
-    file = tmp_path / 'mine.py'
-    file.write_text('')
-    assert train.main([str(file), '--log', 'wandb']) == 1
-    said = 'error: --log wandb: wandb is not installed: pip install wandb\n'
-    assert capsys.readouterr().err == said
+from ptnt_mm.engine.hooks.draw_validation import DrawValidationHook
 
 
 def test_the_first_images_of_every_evaluation(tmp_path: Path):

@@ -1,15 +1,11 @@
-"""Show what is installed, what is expected, and the one command that fixes each problem."""
+"""Find out what is installed, what is expected, and the command that fixes each problem."""
 
 import sys
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.util import find_spec
 
 from ptnt_mm.doctor.probes import PROBES, find_errors
 from ptnt_mm.mmcv_ops import place
-from ptnt_mm.utils.console import show
-from ptnt_mm.utils.progress import waiting
-from ptnt_mm.utils.tables import new_listing, to_text
 from ptnt_mm.utils.versions import (
     FORKS,
     HOST_PACKAGES,
@@ -116,7 +112,7 @@ def mmcv_row(needed: bool) -> Row:
 
 def operators_row(error: str | None) -> Row:
     """Judge mmcv's operators, and whether programs without ptnt_mm find them."""
-    place.offer()  # as `import ptnt_mm` does
+    place.add_finder()  # as `import ptnt_mm` does
     kind = place.source().kind
     if kind == place.OFFERED and not error:
         problem = "mmdet's and mmseg's own commands do not find them yet"
@@ -141,22 +137,3 @@ def pip(action: str) -> str:
     if find_spec('pip'):
         return f'{sys.executable} -m pip {action}'
     return f'uv pip {action} --python {sys.executable}'
-
-
-def main(write: Callable[[list[dict]], None] = lambda rows: None) -> int:
-    """Print a table, and the command that fixes each problem; ``write`` gets the rows.
-
-    Returns 1 if something is broken.
-    """
-    with waiting('Importing torch, mmcv and the hosts'):
-        rows, environment = examine()
-    table = new_listing('', 'found', 'expected', 'verdict')
-    for row in rows:
-        table.add_row(row.what, row.found or 'not installed', row.expected, row.verdict)
-    show(f'{to_text(table)}\n\n{environment}')
-    for row in rows:
-        if row.problem:
-            purpose = 'fix' if row.verdict == BROKEN else 'get'
-            print(f'\n{row.what}: {row.problem}\n  to {purpose} it: {row.fix}')
-    write([{**asdict(row), 'verdict': row.verdict} for row in rows])
-    return int(any(row.verdict == BROKEN for row in rows))

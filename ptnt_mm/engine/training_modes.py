@@ -1,11 +1,26 @@
 """Training modes that a flag enables, each as settings in a config."""
 
+import os
+from importlib.util import find_spec
+
 import torch
 from mmengine.config import Config
 from mmengine.device import get_device
 
 from ptnt_mm.engine.config import require_keys
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import unknown_name
+
+# MMEngine's default for MLflow, a folder of files, is refused since MLflow 3.
+LOG_BACKENDS = {
+    'tensorboard': dict(type='TensorboardVisBackend'),
+    'wandb': dict(type='WandbVisBackend'),
+    'mlflow': dict(
+        type='MLflowVisBackend',
+        tracking_uri=os.environ.get('MLFLOW_TRACKING_URI', 'sqlite:///mlflow.db'),
+    ),
+}
+"""MMEngine's backends by the package that each needs."""
 
 
 def use_deterministic(config: Config) -> None:
@@ -48,6 +63,28 @@ def scale_learning_rate(config: Config) -> None:
             '--auto-scale-lr needs auto_scale_lr=dict(base_batch_size=...) in the config'
         )
     config.auto_scale_lr.enable = True
+
+
+def log_to_package(config: Config, package: str) -> None:
+    """Log losses, metrics and some predictions, in addition to what the config logs.
+
+    Args:
+        config: Changed in place.
+        package: A key of ``LOG_BACKENDS``.
+
+    Raises:
+        UserError: if the package is unknown or not installed.
+    """
+    if package not in LOG_BACKENDS:
+        raise UserError(f'--log {package}: {unknown_name("package", package, LOG_BACKENDS)}')
+    if find_spec(package) is None:
+        raise UserError(f'--log {package}: {package} is not installed: pip install {package}')
+    visualizer = config.get('visualizer') or dict(type='Visualizer', name='visualizer')
+    backends = visualizer.get('vis_backends') or [dict(type='LocalVisBackend')]
+    if LOG_BACKENDS[package]['type'] not in [backend['type'] for backend in backends]:
+        backends = [*backends, LOG_BACKENDS[package]]
+    config.visualizer = dict(visualizer, vis_backends=backends)
+    config.custom_hooks = [*(config.get('custom_hooks') or []), dict(type='DrawValidationHook')]
 
 
 def require_accelerator(mode: str) -> None:

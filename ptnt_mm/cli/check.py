@@ -47,7 +47,6 @@ def _run(args: argparse.Namespace) -> int:
     with importing():
         from ptnt_mm.api import check
         from ptnt_mm.engine.config import require_keys
-        from ptnt_mm.engine.loading import require_safe_loading
         from ptnt_mm.engine.starting_weights import use_pretrained
 
     def show_findings(subject: str, findings: list[Finding]) -> None:
@@ -58,7 +57,6 @@ def _run(args: argparse.Namespace) -> int:
         require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
         if args.pretrained is not None:
             use_pretrained(config, args.pretrained)
-        require_safe_loading()
         found = check(config, gpus=args.gpus, thorough=not args.quick, on_findings=show_findings)
         print(closing(found))
         write([asdict(finding) for finding in found])

@@ -12,6 +12,7 @@ from urllib.parse import urlparse
 import torch
 
 from ptnt_mm.checkpoints.read import read_checkpoint
+from ptnt_mm.checkpoints.tensors_file import require_package
 from ptnt_mm.models.archs import NUM_STAGES, PATCH
 from ptnt_mm.models.weights.identity import Identity, identify, looks_like
 from ptnt_mm.models.weights.load_report import LoadReport
@@ -25,7 +26,7 @@ from ptnt_mm.models.weights.pretrained import (
 )
 from ptnt_mm.models.weights.published import locate
 from ptnt_mm.registry import MODELS
-from ptnt_mm.utils.atomic_files import check_new, sha256, write_whole
+from ptnt_mm.utils.atomic_files import check_new, sha256, write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import first_few
 
@@ -38,7 +39,7 @@ _SIZE_STEP = PATCH * 2 ** (NUM_STAGES - 1)
 _MAX_SIZE = 2**14
 
 
-def describe(file: str) -> Iterator[tuple[str, Any]]:
+def describe_checkpoint(file: str) -> Iterator[tuple[str, Any]]:
     """Describe a checkpoint, as pairs of a name and a value.
 
     Raises:
@@ -57,16 +58,21 @@ def describe(file: str) -> Iterator[tuple[str, Any]]:
     yield 'weights', f'{len(weights)} tensors, from {entry}'
     report = _compare(trunk, found) if found.arch else None
     if found.arch:
-        options = ', with_se=True' * _with_se(trunk)
-        options += ", position='learned'" * _without_relative(trunk, found)
-        yield 'arch', f'{found.kind} {found.arch}'.removeprefix('PyramidTNT ') + options
+        arch = f'{found.kind} {found.arch}'.removeprefix('PyramidTNT ')
+        if _with_se(trunk):
+            arch = f'{arch}, with_se=True'
+        if _without_relative(trunk, found):
+            arch = f"{arch}, position='learned'"
+        yield 'arch', arch
     else:
         yield 'arch', f'unknown; it looks like {looks_like(trunk)}'
     if found.kind:
         yield 'names', whose_names(stored)
     if found.size:
-        odd = f', not a multiple of {_SIZE_STEP}: its tables must be converted'
-        yield 'pretraining', f'{found.size} px{"" if _has_whole_grids(found) else odd}'
+        size = f'{found.size} px'
+        if not _has_whole_grids(found):
+            size = f'{size}, not a multiple of {_SIZE_STEP}: its tables must be converted'
+        yield 'pretraining', size
     if report:
         problems = [*report.missing, *report.mismatched]
         number = len(problems) + len(report.loaded) + len(report.resized)
@@ -87,7 +93,7 @@ def describe(file: str) -> Iterator[tuple[str, Any]]:
             yield name, metadata[name]
 
 
-def convert_file(file: str, out: Path, overwrite: bool = False) -> Path:
+def convert_checkpoint(file: str, out: Path, overwrite: bool = False) -> Path:
     """Write the weights of a checkpoint, averaged ones if it has them, as plain tensors.
 
     Raises:
@@ -98,11 +104,12 @@ def convert_file(file: str, out: Path, overwrite: bool = False) -> Path:
     check_new(out, overwrite)
     file = locate(file)
     weights = _own_weights(read_checkpoint(file), file)
-    write_whole(out, _as_safetensors(weights) if out.suffix == '.safetensors' else _saved(weights))
+    content = _as_safetensors(weights) if out.suffix == '.safetensors' else _saved(weights)
+    write_atomically(out, content)
     return out
 
 
-def publish_file(file: str, folder: Path | None = None, overwrite: bool = False) -> Path:
+def publish_checkpoint(file: str, folder: Path | None = None, overwrite: bool = False) -> Path:
     """Write a checkpoint without its optimizer, with the first 8 digits of its hash in its name.
 
     Raises:
@@ -123,7 +130,7 @@ def publish_file(file: str, folder: Path | None = None, overwrite: bool = False)
     stem = re.sub(r'\.(pth\.tar|pth|pt|safetensors)$', '', name)
     out = folder / f'{stem}-{hashlib.sha256(content).hexdigest()[:8]}.pth'
     check_new(out, overwrite)
-    write_whole(out, content)
+    write_atomically(out, content)
     return out
 
 
@@ -183,10 +190,9 @@ def _saved(content: dict) -> bytes:
 
 
 def _as_safetensors(weights: Weights) -> bytes:
-    try:
-        from safetensors.torch import save
-    except ImportError:
-        raise UserError('.safetensors needs a package: pip install safetensors') from None
+    require_package()
+    from safetensors.torch import save
+
     # Text with lone surrogates has no UTF-8; the other name is reserved in the format.
     odd = [key for key in weights if key == '__metadata__' or not key.isprintable()]
     if odd:

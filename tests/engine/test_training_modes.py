@@ -1,0 +1,80 @@
+"""Training modes that a flag enables."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from mmengine.config import Config
+
+from ptnt_mm import api
+from ptnt_mm.cli import train
+from ptnt_mm.engine import training_modes
+from ptnt_mm.engine.training_modes import LOG_BACKENDS, log_to_package
+from ptnt_mm.utils.errors import UserError
+
+
+@pytest.fixture(autouse=True)
+def _all_installed(monkeypatch) -> None:
+    monkeypatch.setattr(training_modes, 'find_spec', lambda name: name)
+
+
+@pytest.mark.parametrize('package', LOG_BACKENDS)
+def test_a_backend_is_added_to_those_that_are_there(package: str):
+    config = Config(
+        dict(
+            visualizer=dict(type='DetLocalVisualizer', vis_backends=[dict(type='LocalVisBackend')]),
+            custom_hooks=[dict(type='Mine')],
+        )
+    )
+    log_to_package(config, package)
+    kinds = [backend['type'] for backend in config.visualizer.vis_backends]
+    assert kinds == ['LocalVisBackend', LOG_BACKENDS[package]['type']]
+    assert config.visualizer.type == 'DetLocalVisualizer'
+    assert [hook.type for hook in config.custom_hooks] == ['Mine', 'DrawValidationHook']
+    log_to_package(config, package)
+    assert len(config.visualizer.vis_backends) == 2
+
+
+def test_a_config_without_a_visualizer_keeps_its_scalars():
+    config = Config(dict(visualizer=None))
+    log_to_package(config, 'tensorboard')
+    kinds = [backend['type'] for backend in config.visualizer.vis_backends]
+    assert kinds == ['LocalVisBackend', 'TensorboardVisBackend']
+
+
+def test_a_missing_package_is_one_line(monkeypatch, tmp_path: Path, capsys):
+    monkeypatch.setattr(training_modes, 'find_spec', lambda name: None)
+    file = tmp_path / 'mine.py'
+    file.write_text('model = train_dataloader = train_cfg = optim_wrapper = dict(a=1)\n')
+    assert train.main([str(file), '--log', 'wandb']) == 1
+    said = 'error: --log wandb: wandb is not installed: pip install wandb\n'
+    assert capsys.readouterr().err == said
+
+
+def test_modes_become_settings():
+    config = Config(dict(auto_scale_lr=dict(base_batch_size=8), randomness=dict(seed=3)))
+    training_modes.use_deterministic(config)
+    training_modes.scale_learning_rate(config)
+    assert config.randomness == dict(seed=3, deterministic=True) and config.auto_scale_lr.enable
+
+
+def test_an_unknown_package_is_named():
+    with pytest.raises(UserError, match="'wandbb'.*'wandb'"):
+        log_to_package(Config(), 'wandbb')
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason='needs a machine without a GPU')
+@pytest.mark.parametrize(
+    ('mode', 'words'),
+    [
+        (dict(amp=True), '--amp needs an accelerator'),
+        (dict(sync_bn=True), '--sync-bn needs an accelerator'),
+        (dict(auto_scale_lr=True), 'base_batch_size'),
+        (dict(log='wandbb'), "'wandbb'"),
+    ],
+)
+def test_a_mode_from_python_that_is_impossible(tmp_path: Path, mode: dict, words: str):
+    needed = ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper')
+    config = Config({name: {} for name in needed})
+    with pytest.raises(UserError, match=words):
+        api.train(config, tmp_path, **mode)
