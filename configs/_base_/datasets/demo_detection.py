@@ -2,7 +2,10 @@
 _base_ = '../tta/detection.py'
 
 data_root = 'data/demo/'
-metainfo = dict(classes=('ball', 'coin', 'crate', 'cup'))
+metainfo = dict(
+    classes=('ball', 'coin', 'crate', 'cup'),
+    palette=[(230, 159, 0), (86, 180, 233), (0, 158, 115), (204, 121, 167)],
+)
 img_scale = (256, 192)
 loaders = dict(num_workers=1, persistent_workers=True)
 
@@ -36,11 +39,8 @@ val_dataloader = dict(
         data_prefix=dict(img='val/'),
         metainfo=metainfo,
         test_mode=True,
-        pipeline=[
-            *load,
-            resize,
-            dict(type='PackDetInputs', meta_keys=meta_keys),
-        ],
+        # Boxes are not resized: they are drawn on the original image, as predictions are.
+        pipeline=[load[0], resize, load[1], dict(type='PackDetInputs', meta_keys=meta_keys)],
     ),
 )
 test_dataloader = val_dataloader
