@@ -98,9 +98,7 @@ def describe_run(
         names = ', '.join(f'{data or "DATA"}_{known}' for known in NETWORKS)
         raise UserError(f'--add needs a --name, one of {names}: got {name!r}')
     if cpu_minutes is None or machine is None:
-        raise UserError(
-            f'--add needs --cpu-minutes and --machine: got {cpu_minutes} and {machine}'
-        )
+        raise UserError(f'--add needs --cpu-minutes and --machine: got {cpu_minutes} and {machine}')
     run = read_run(work_dir, name)
     if not run.log.val:
         raise UserError(f'{work_dir}: this run has not been evaluated yet')
