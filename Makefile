@@ -13,8 +13,6 @@ INSTALL = .venv/bin/uv pip install --python .venv/bin/python -c requirements/con
 
 DEMO = configs/demo_retinanet_ptnt_ti.py
 OUT = work_dirs/demo
-PREDICTIONS = outfile_prefix=$(OUT)/predictions
-RESULTS = $(OUT)/predictions.bbox.json
 
 .PHONY: help setup demo demo-masks demo-seg demo-cls test test-fast matrix lint docs bench soak clean
 
@@ -56,36 +54,34 @@ endif
 	@.venv/bin/python -m ptnt_mm doctor
 	@printf %s '$(CURDIR)' > $@
 
-# Threads wait for each other some microseconds awake before they sleep. Asleep at once, a step takes a quarter
-# longer; awake all the time, as by default, ten times as long beside another program.
+# How long OpenMP threads spin-wait before they sleep. Without spinning, a step takes a quarter longer; with the default,
+# 300 times this, it takes ten times as long while another program uses the cores.
 demo demo-masks demo-seg demo-cls: export GOMP_SPINCOUNT = 1000
 demo-masks: DEMO = configs/demo_mask_rcnn_ptnt_ti.py
 demo-masks: OUT = work_dirs/demo_masks
-demo-masks: RESULTS = $(OUT)/predictions.segm.json
 demo-seg: DEMO = configs/demo_semantic_fpn_ptnt_ti.py
 demo-seg: OUT = work_dirs/demo_seg
-demo-seg: PREDICTIONS = output_dir=$(OUT)/predictions
-demo-seg: RESULTS = $(OUT)/predictions
-
 demo-cls: DEMO = configs/demo_classifier_ptnt_ti.py
 demo-cls: OUT = work_dirs/demo_cls
 
-demo demo-masks demo-seg: setup
-	@.venv/bin/python tools/make_demo_data.py data/demo
+define TRAIN_TEST_AND_DRAW
 	.venv/bin/python tools/train.py $(DEMO) --work-dir $(OUT) --overwrite
 	.venv/bin/python tools/test.py $(DEMO) "$$(cat $(OUT)/last_checkpoint)" --work-dir $(OUT)/test \
-		--cfg-options test_evaluator.$(PREDICTIONS)
-	@.venv/bin/python tools/draw_demo.py $(OUT) --results $(RESULTS)
+		--show-dir $(OUT)/pictures
+	@.venv/bin/python tools/draw_demo.py $(OUT)/pictures $(OUT)/predictions.jpg
+endef
+
+demo demo-masks demo-seg: setup
+	@.venv/bin/python tools/make_demo_data.py data/demo
+	$(TRAIN_TEST_AND_DRAW)
 
 demo-cls: setup
 	@.venv/bin/python tools/make_demo_data.py data/demo
 	@.venv/bin/python tools/make_demo_crops.py data/demo data/demo_cls
-	.venv/bin/python tools/train.py $(DEMO) --work-dir $(OUT) --overwrite
-	.venv/bin/python tools/test.py $(DEMO) "$$(cat $(OUT)/last_checkpoint)" --work-dir $(OUT)/test
+	$(TRAIN_TEST_AND_DRAW)
 	.venv/bin/python tools/infer.py data/demo_cls/val $(DEMO) "$$(cat $(OUT)/last_checkpoint)" \
 		--out $(OUT)/val --overwrite --no-draw
-	@.venv/bin/python tools/draw_demo.py $(OUT) --results $(OUT)/val/predictions.json \
-		--image-folder data/demo_cls/val
+	@.venv/bin/python tools/draw_demo.py $(OUT)/val/predictions.json $(OUT)/confusion.png
 
 # Three tests at a time with a thread each: much of the suite is one process waiting for another.
 test: setup

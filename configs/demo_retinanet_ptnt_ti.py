@@ -13,5 +13,9 @@ model = dict(
 )
 
 train_dataloader = dict(batch_size=4)
-default_hooks = dict(logger=dict(interval=10), checkpoint=dict(max_keep_ckpts=2))
+default_hooks = dict(
+    logger=dict(interval=10),
+    checkpoint=dict(max_keep_ckpts=2),
+    visualization=dict(score_thr=0.4),
+)
 randomness = dict(seed=0)

@@ -44,7 +44,7 @@ _base_ = {str(ROOT / 'configs' / 'demo_retinanet_ptnt_ti.py')!r}
 {_MICRO}
 model = dict(backbone=dict(drop_path_rate=0.1), test_cfg=dict(score_thr=0.0))
 _base_.train_dataloader.dataset.pipeline[2] = {_HALF}
-_base_.val_dataloader.dataset.pipeline[2] = {_HALF}
+_base_.val_dataloader.dataset.pipeline[1] = {_HALF}
 _base_.model.neck.in_channels = [8, 16, 16, 8]
 train_cfg = dict(max_epochs=4, val_interval=2)
 train_dataloader = dict(batch_size=4)

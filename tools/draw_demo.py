@@ -1,65 +1,97 @@
-"""Draw the predictions of the demo's model, and its training curves."""
+"""Draw a demo: pictures of its predictions on one sheet, or the confusion matrix of its classifier.
+
+These commands make the pictures of the docs, after `make demo demo-masks demo-seg demo-cls`:
+
+    draw="python tools/draw_demo.py"
+    $draw work_dirs/demo/pictures docs/images/demo_predictions.jpg --num-images 4
+    $draw work_dirs/demo_masks/pictures docs/images/demo_masks.jpg --num-images 6
+    $draw work_dirs/demo_seg/pictures docs/images/demo_seg.jpg --num-images 6
+    $draw work_dirs/demo_cls/val/predictions.json docs/images/demo_cls.jpg
+"""
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
+from matplotlib.figure import Figure
+from PIL import Image
+from sklearn.metrics import ConfusionMatrixDisplay
+
 import light_start  # noqa: F401
-from demo.confusion import draw_confusion
-from demo.contact_sheet import draw_detections, draw_maps
 from ptnt_mm.cli.arguments import Parser, positive
-from ptnt_mm.demo.dataset import PALETTE
-from ptnt_mm.demo.scenes import CLASSES
-from ptnt_mm.drawing.curves import draw_curves
-from ptnt_mm.drawing.figures import fractions
 from ptnt_mm.utils.errors import UserError
+
+_WIDTH, _GAP = 1100, 6
+"""Pixels of a sheet, and between its pictures."""
+
+_FULL = 4.0
+"""A row is full when it is at least this many times as wide as high."""
 
 
 def main(words: list[str] | None = None) -> int:
     """Run the command line; return its exit status."""
     parser = Parser(__doc__)
-    parser.add_argument('work_dir', nargs='?', type=Path, default=Path('work_dirs/demo'))
     parser.add_argument(
-        '--results',
+        'source',
         type=Path,
-        help="COCO results (<outfile_prefix>.bbox.json of mmdet's CocoMetric), a folder of maps "
-        "(output_dir of mmseg's IoUMetric), or a classifier's predictions.json, of tools/infer.py; "
-        'without them only the curves are drawn',
+        help='the folder of tools/test.py --show-dir; or a predictions.json of tools/infer.py, '
+        'for a folder of images with a subfolder for each class',
     )
+    parser.add_argument('out', type=Path, help='the drawing, a .jpg or .png file')
     parser.add_argument(
-        '--annotations', type=Path, default=Path('data/demo/annotations/instances_val.json')
+        '--num-images', type=positive, default=8, help='pictures on the sheet (default: 8)'
     )
-    parser.add_argument('--maps', type=Path, default=Path('data/demo/semantic/val'))
-    parser.add_argument('--image-folder', type=Path, default=Path('data/demo/val'))
-    parser.add_argument('--score-thr', type=float, default=0.4)
-    parser.add_argument('--num-images', type=positive, default=10)
-    return parser.run(draw_figures, words)
+    return parser.run(draw_demo, words)
 
 
-def draw_figures(args: argparse.Namespace) -> None:
-    """Draw the figures and print their paths, or raise a UserError about a missing file."""
-    needed = [args.results, args.image_folder] if args.results else []
-    if args.results and args.results.suffix == '.json' and args.results.name != 'predictions.json':
-        needed.append(args.annotations)
-    for path in needed:
-        if not path.exists():
-            raise UserError(f'{path}: there is no such file or folder')
-    print(f'Curves: {draw_curves(args.work_dir, args.work_dir / "curves.png")}')
-    if args.results is None:
-        return
-    if args.results.name == 'predictions.json':
-        sheet = args.work_dir / 'confusion.png'
-        print(f'Confusion: {draw_confusion(args.results, args.image_folder, sheet)}')
-        return
-    sheet = args.work_dir / 'predictions.png'
-    if args.results.is_dir():
-        names = ('background', *CLASSES)
-        colours = {name: fractions(rgb) for name, rgb in zip(names, PALETTE, strict=True)}
-        draw_maps(args.image_folder, args.maps, args.results, colours, sheet, args.num_images)
+def draw_demo(args: argparse.Namespace) -> None:
+    """Write the drawing and print its path, or raise a UserError without anything to draw."""
+    if args.source.suffix == '.json':
+        draw_confusion(args.source, args.out)
     else:
-        files = (args.annotations, args.image_folder, args.results, sheet)
-        draw_detections(*files, args.score_thr, args.num_images)
-    print(f'Contact sheet: {sheet}')
+        draw_sheet(args.source, args.out, args.num_images)
+    print(f'Drawing: {args.out}')
+
+
+def draw_sheet(folder: Path, out: Path, number: int) -> None:
+    """Put pictures, evenly chosen by name, into rows as wide as the sheet."""
+    files = sorted(file for file in folder.rglob('*') if file.suffix in ('.jpg', '.png'))
+    if not files:
+        raise UserError(f'{folder} contains no pictures: expected the folder of --show-dir')
+    rows = [[]]
+    for file in files[:: max(1, len(files) // number)][:number]:
+        if _proportion(rows[-1]) >= _FULL:
+            rows.append([])
+        rows[-1].append(Image.open(file).convert('RGB'))
+    heights = [round(_WIDTH / max(_proportion(row), _FULL)) for row in rows]
+    sheet = Image.new('RGB', (_WIDTH - _GAP, sum(heights) + _GAP * (len(rows) - 1)), 'white')
+    y = 0
+    for row, height in zip(rows, heights, strict=True):
+        x = 0
+        for picture in row:
+            width = round(height * picture.width / picture.height)
+            sheet.paste(picture.resize((width - _GAP, height)), (x, y))
+            x += width
+        y += height + _GAP
+    sheet.save(out, quality=90)
+
+
+def _proportion(row: list[Image.Image]) -> float:
+    """The width of pictures side by side, in heights of the row."""
+    return sum(picture.width / picture.height for picture in row)
+
+
+def draw_confusion(predictions: Path, out: Path) -> None:
+    """Count how often each class, the name of an image's folder, is predicted as each class."""
+    if not predictions.is_file():
+        raise UserError(f'{predictions} is missing: tools/infer.py --out writes it')
+    images = json.loads(predictions.read_text(encoding='utf-8'))['images']
+    truth = [Path(image['file']).parts[0] for image in images]
+    found = [image['classes'][0]['label'] for image in images]
+    axes = Figure(figsize=(4.6, 4.2), layout='constrained').subplots()
+    ConfusionMatrixDisplay.from_predictions(truth, found, cmap='Blues', colorbar=False, ax=axes)
+    axes.figure.savefig(out, dpi=120)
 
 
 if __name__ == '__main__':

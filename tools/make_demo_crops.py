@@ -7,24 +7,21 @@ from pathlib import Path
 import light_start  # noqa: F401
 from demo.crops import make_crops
 from ptnt_mm.cli.arguments import Parser
-from ptnt_mm.utils.console import exit_status
 
 
-def parse_args(arguments: list[str] | None = None) -> argparse.Namespace:
-    """Parse the command line."""
+def main(words: list[str] | None = None) -> int:
+    """Run the command line; return its exit status."""
     parser = Parser(__doc__)
     parser.add_argument('demo', nargs='?', type=Path, default=Path('data/demo'))
     parser.add_argument('folder', nargs='?', type=Path, default=Path('data/demo_cls'))
     parser.add_argument(
         '--overwrite', action='store_true', help='replace the crops of another demo set'
     )
-    return parser.parse_args(arguments)
+    return parser.run(_make_crops, words)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command; return its exit status."""
-    args = parse_args(arguments)
-    return exit_status(lambda: print(make_crops(args.demo, args.folder, args.overwrite)))
+def _make_crops(args: argparse.Namespace) -> None:
+    print(make_crops(args.demo, args.folder, args.overwrite))
 
 
 if __name__ == '__main__':

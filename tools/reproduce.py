@@ -69,17 +69,19 @@ def print_flags(args: argparse.Namespace) -> None:
 def write_zoo(args: argparse.Namespace) -> None:
     """Read the logs, print the state of each run, and write the page and the metafile."""
     with importing():
+        from ptnt_mm.utils.scalar_logs import last_evaluation, metrics_in_percent
         from reproduction.entries import list_entries
-        from reproduction.runs import last_evaluation
         from reproduction.zoo_page import metafile, zoo_page
 
     entries, measured = list_entries(), {}
     for entry in entries:
-        done, figures = last_evaluation(args.work_dirs / entry.name, entry.metrics)
-        if done:
-            values = ', '.join(f'{name} {value:.1f}' for name, value in figures.items())
-            print(f'{entry.name}: {entry.unit} {done} of {entry.length}, {values}')
-        if done >= entry.length:
+        evaluation = last_evaluation(args.work_dirs / entry.name)
+        if evaluation is None:
+            continue
+        figures = metrics_in_percent(evaluation, entry.metrics)
+        values = ', '.join(f'{name} {value:.1f}' for name, value in figures.items())
+        print(f'{entry.name}: {entry.unit} {evaluation["step"]} of {entry.length}, {values}')
+        if evaluation['step'] >= entry.length:
             measured[entry.name] = figures
     files = {'docs/model_zoo.md': zoo_page(entries, measured)}
     files['configs/metafile.yml'] = metafile(entries)

@@ -141,12 +141,6 @@ def _setting(text: str) -> str:
     return text
 
 
-def size(text: str) -> tuple[int, int]:
-    """Height and width in pixels, from text such as '800x1344'; argparse prints errors."""
-    height, _, width = text.partition('x')
-    return positive(height), positive(width)
-
-
 def positive(text: str) -> int:
     """An integer above 0; argparse prints errors."""
     if not text.isdigit() or int(text) == 0:

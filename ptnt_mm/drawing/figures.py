@@ -18,12 +18,7 @@ _DPI = 120
 
 def colour(index: int) -> Colour:
     """Return the colour of class or line number `index`, RGB in [0, 1]. Colours repeat."""
-    return fractions(PALETTE[index % len(PALETTE)])
-
-
-def fractions(rgb: tuple[int, int, int]) -> Colour:
-    """Convert an RGB colour from [0, 255] to [0, 1]."""
-    red, green, blue = rgb
+    red, green, blue = PALETTE[index % len(PALETTE)]
     return red / 255, green / 255, blue / 255
 
 

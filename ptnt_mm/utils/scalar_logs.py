@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -99,7 +99,7 @@ def read_training_log(work_dir: Path) -> TrainingLog:
         # A later run's lines replace earlier ones from its first step on.
         lines = read_scalars(path)
         train = [line for line in lines if 'loss' in line]
-        val = [line for line in lines if 'loss' not in line and metrics_of(line)]
+        val = [line for line in lines if _is_evaluation(line)]
         if train and log.train:
             if train[0]['step'] > log.train[0]['step']:
                 log.resumed_at.append(train[0]['step'])
@@ -123,6 +123,20 @@ def read_training_log(work_dir: Path) -> TrainingLog:
     return log
 
 
+def last_evaluation(work_dir: Path) -> dict[str, Any] | None:
+    """Return the line of a run's last evaluation, or of its last resume's; None before the first.
+
+    Raises:
+        UserError: if a log was not written by MMEngine.
+    """
+    lines = [line for file in scalar_files(work_dir) for line in read_scalars(file)]
+    return next(filter(_is_evaluation, reversed(lines)), None)
+
+
+def _is_evaluation(line: dict[str, Any]) -> bool:
+    return 'loss' not in line and bool(metrics_of(line))
+
+
 def main_metric_first(names: Iterable[str]) -> list[str]:
     """Sort the metrics of an evaluation: mmdet logs the main one first, mmseg mIoU second."""
     return sorted(names, key=lambda name: name != 'mIoU')
@@ -135,3 +149,16 @@ def metrics_of(line: dict[str, Any]) -> dict[str, float]:
         for name, value in line.items()
         if name not in _BOOKKEEPING and isinstance(value, int | float) and value >= 0
     }
+
+
+def metrics_in_percent(line: dict[str, Any], keys: Mapping[str, str]) -> dict[str, float]:
+    """Return metrics of an evaluation in percent, to a decimal: COCO's are logged as fractions.
+
+    Args:
+        line: The line of the log.
+        keys: The metrics' keys in the log, by the names that they get. Missing ones are left out,
+            and those that COCO reports as -1 (no objects).
+    """
+    found = metrics_of(line)
+    scales = {name: 100 if key.startswith('coco/') else 1 for name, key in keys.items()}
+    return {name: round(scales[name] * found[key], 1) for name, key in keys.items() if key in found}

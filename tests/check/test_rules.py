@@ -59,7 +59,7 @@ FAULTS: list[tuple] = [
     (EPOCHS, {'val_dataloader.drop_last': True}, WARNING),
     (EPOCHS, {'val_dataloader.sampler.type': 'InfiniteSampler'}, ERROR),
     # Pipelines
-    (EPOCHS, {VAL + 'pipeline.2': dict(_delete_=True, type='RandomFlip', prob=1.0)}, WARNING),
+    (EPOCHS, {VAL + 'pipeline.1': dict(_delete_=True, type='RandomFlip', prob=1.0)}, WARNING),
     (EPOCHS, {'train_dataloader.dataset.pipeline.3.prob': 50}, ERROR),
     (
         EPOCHS,
@@ -68,7 +68,7 @@ FAULTS: list[tuple] = [
         'train_dataloader.dataset.pipeline[2]',
     ),
     (EPOCHS, {'train_dataloader.dataset.pipeline.2.scale': (8, 8)}, WARNING),
-    (EPOCHS, {VAL + 'pipeline.2.keep_ratio': False}, WARNING),
+    (EPOCHS, {VAL + 'pipeline.1.keep_ratio': False}, WARNING),
     (EPOCHS, {VAL + 'test_mode': False}, WARNING, 'val_dataloader.dataset'),
     # Length and schedule
     (EPOCHS, {'val_cfg': None}, ERROR),

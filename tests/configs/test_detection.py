@@ -56,6 +56,14 @@ def test_names_say_what_is_inside(config: Config):
     assert len(choices) == schedule.endswith('_ms')
 
 
+def test_ground_truth_has_the_size_of_the_image_that_it_is_drawn_on(config: Config):
+    steps = config.test_dataloader.dataset.pipeline
+    kinds = [step.type for step in steps]
+    assert kinds.index('Resize') < kinds.index('LoadAnnotations')
+    masks = steps[kinds.index('LoadAnnotations')].get('with_mask', False)
+    assert masks == ('segm' in config.test_evaluator.metric)
+
+
 def test_the_batch_that_the_learning_rate_is_for_is_stated(config: Config):
     demo = config.train_dataloader.batch_size  # on one process; 16 images on 8 GPUs otherwise
     batch = dict(demo=demo, detr=32).get(Path(config.filename).stem.split('_')[0], 16)

@@ -24,8 +24,8 @@ def test_every_config_for_a_benchmark_is_a_row():
     others = set(zoo.config_names()) - set(names)
     assert {name for name in others if not name.startswith(known)} == OTHER_NETWORKS, (
         'these configs are no rows of the model zoo: name them METHOD_ptnt_SIZE_SCHEDULE, where '
-        'METHOD is in METHODS of tools/reproduction/entries.py and SIZE is how the name of a '
-        'variant in ptnt_mm/models/archs.py begins'
+        'METHOD is in METHODS of tools/reproduction/entries.py and SIZE is the alias of a variant '
+        'in ptnt_mm/models/archs.py'
     )
     sizes = [e.size for e in list_entries() if e.name.startswith('retinanet') and e.length == 36]
     assert sizes == [size for arch in ARCHS for size in sizes if arch.startswith(size)]

@@ -1,15 +1,14 @@
-"""The commands for the model zoo, and the progress of their runs."""
+"""The commands for the model zoo."""
 
 import shlex
 from pathlib import Path
 
 import pytest
-from logs import evaluation, map_evaluation, write_log
 
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.zoo import get_config
-from reproduction.entries import LABELS, MAPS, MASKS, find_entries
-from reproduction.runs import last_evaluation, recipe_command
+from reproduction.entries import find_entries
+from reproduction.runs import recipe_command
 
 pytest.importorskip('mmdet')
 
@@ -55,30 +54,3 @@ def test_iterations_keep_their_images_on_any_number_of_gpus():
     assert '--cfg-options' not in command('upernet_ptnt_s_80k_cityscapes', 4)
     with pytest.raises(UserError, match='--gpus 3: .* 8 images'):
         command('upernet_ptnt_s_80k_cityscapes', 3)
-
-
-def test_nothing_was_run(tmp_path: Path):
-    assert last_evaluation(tmp_path, MASKS) == (0, {})
-
-
-def test_the_last_epoch_counts_over_all_resumes(tmp_path: Path):
-    sizes = {'coco/bbox_mAP_s': 0.2501, 'coco/bbox_mAP_m': -1}  # COCO's mark for no such object
-    last = {**evaluation(12, 0.4312, 0.3987), **sizes}
-    write_log(tmp_path, '20260102_120000', evaluation(11, 0.5, 0.4), last)
-    write_log(tmp_path, '20260101_120000', evaluation(10, 0.9, 0.9), evaluation(11, 0.1, 0.1))
-    expected = {'box AP': 43.1, 'AP small': 25.0, 'mask AP': 39.9}
-    assert last_evaluation(tmp_path, MASKS) == (12, expected)
-
-
-def test_other_hosts_log_percent(tmp_path: Path):
-    write_log(tmp_path / 'maps', '20260101_120000', map_evaluation(16_000, 30.04))
-    assert last_evaluation(tmp_path / 'maps', MAPS) == (16_000, {'mIoU': 30.0})
-    write_log(tmp_path / 'labels', '20260101_120000', {'accuracy/top1': 75.21, 'step': 300})
-    assert last_evaluation(tmp_path / 'labels', LABELS) == (300, {'top-1': 75.2})
-
-
-def test_a_line_that_a_killed_process_left_unfinished(tmp_path: Path):
-    log = write_log(tmp_path, '20260101_120000', evaluation(3, 0.2))
-    with log.open('a') as stream:
-        stream.write('{"coco/bbox_mAP": 0.')
-    assert last_evaluation(tmp_path, MASKS)[0] == 3

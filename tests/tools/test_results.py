@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from logs import evaluation, map_evaluation, write_log
+from logs import evaluation, write_log
 
 from .workplace import CONFIG, ROOT, load_tool
 
@@ -24,14 +24,19 @@ def docs(tmp_path: Path) -> Path:
 
 def finished(work_dir: Path, seed: int, *evaluations: dict) -> Path:
     """A work dir with the parts that the tool reads."""
-    write_log(work_dir, '20260101_000000', *evaluations)
+    log = write_log(work_dir, '20260101_000000', *evaluations)
     text = f'_base_ = {str(CONFIG)!r}\nrandomness = dict(seed={seed})\n'
-    (work_dir / 'config.py').write_text(text)
+    log.with_name('config.py').write_text(text)
+    # Configs of other runs, or of an earlier start.
+    (work_dir / 'another.py').write_text('randomness = dict(seed=7)\n')
+    file = log.parents[1] / f'{log.parents[1].name}.log'
+    file.write_text('01/01 00:00:00 - mmengine - INFO - Versions: torch 2.9.0, mmdet 3.3.0\n')
     return work_dir
 
 
 def add(docs: Path, work_dir: Path, name: str) -> int:
-    words = ['--add', work_dir, '--name', name, '--cpu-minutes', 2.5, '--docs', docs]
+    words = ['--add', work_dir, '--name', name, '--cpu-minutes', 2.5, '--machine', 'a processor']
+    words += ['--docs', docs]
     return tool.main(list(map(str, words)))
 
 
@@ -64,6 +69,7 @@ def test_runs_are_added_and_the_text_stays(tmp_path: Path, docs: Path):
     run = json.loads((docs / 'results' / 'cells_ptnt_ti_1.json').read_text())
     assert (run['seed'], run['last_logged_iteration'], run['batch_size']) == (1, 7, 4)
     assert run['cpu_minutes'] == 2.5
+    assert run['machine'] == {'device': 'a processor', 'versions': 'torch 2.9.0, mmdet 3.3.0'}
     assert run['evaluations'] == {
         '2': {'box AP': 10.0, 'box AP50': 90.0},
         '4': {'box AP': 30.0, 'box AP50': 90.0},
@@ -75,8 +81,17 @@ def test_a_data_set_without_runs_says_so(docs: Path):
     assert 'No run has finished yet.' in (docs / 'results.md').read_text()
 
 
-def test_figures_that_are_percent_already_stay():
-    assert tool._percent(map_evaluation(3, 40.25)) == {'mIoU': 40.2}
+def test_what_cannot_be_evaluated_is_left_out(tmp_path: Path, docs: Path):
+    line = {**evaluation(4, 0.2), 'coco/bbox_mAP_50': -1}
+    assert add(docs, finished(tmp_path / 'run', 0, line), 'cells_ptnt_ti') == 0
+    run = json.loads((docs / 'results' / 'cells_ptnt_ti_0.json').read_text())
+    assert run['evaluations'] == {'4': {'box AP': 20.0}}
+
+
+def test_the_minutes_need_a_machine(tmp_path: Path, docs: Path, capsys):
+    words = ['--add', tmp_path, '--name', 'cells_ptnt_ti', '--cpu-minutes', 2.5, '--docs', docs]
+    assert tool.main(list(map(str, words))) == 1
+    assert '--machine' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

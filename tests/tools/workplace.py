@@ -25,7 +25,7 @@ SHORT = (
     'train_cfg.val_interval=1',
     'default_hooks.logger.interval=1',
     'train_dataloader.dataset.pipeline.2.scale=(128,96)',
-    'val_dataloader.dataset.pipeline.2.scale=(128,96)',
+    'val_dataloader.dataset.pipeline.1.scale=(128,96)',
 )
 
 # Long enough to detect some objects of the training images, which are also the validation set.
@@ -33,8 +33,8 @@ LEARNING = f"""
 _base_ = {str(CONFIG)!r}
 half = dict(type='Resize', scale=(128, 96), keep_ratio=True)
 _base_.train_dataloader.dataset.pipeline[2] = half
-_base_.val_dataloader.dataset.pipeline[2] = half
-_base_.test_dataloader.dataset.pipeline[2] = half
+_base_.val_dataloader.dataset.pipeline[1] = half
+_base_.test_dataloader.dataset.pipeline[1] = half
 _base_.tta_pipeline[1].transforms[0] = [half]
 train_cfg = dict(max_epochs=12, val_interval=12)
 auto_scale_lr = dict(base_batch_size=2)

@@ -1,1 +1,1 @@
-"""Pictures for classifiers, and drawings of results, for the demos of the Makefile."""
+"""Pictures for classifiers, for the demos of the Makefile."""

@@ -18,18 +18,23 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-# The script's own folder is on the path; `reproduction` is one above.
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-
 from benchmark.machine import describe_machine
 from ptnt_mm.cli.arguments import Parser, positive
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.scalar_logs import last_evaluation, metrics_in_percent
 from ptnt_mm.utils.tables import markdown
-from reproduction.entries import MAPS, MASKS, Figures
-from reproduction.runs import last_evaluation
 
-METRICS = {**MASKS, **MAPS}
+METRICS = {
+    'box AP': 'coco/bbox_mAP',
+    'AP small': 'coco/bbox_mAP_s',
+    'AP medium': 'coco/bbox_mAP_m',
+    'AP large': 'coco/bbox_mAP_l',
+    'mask AP': 'coco/segm_mAP',
+    'mIoU': 'mIoU',
+}
+"""Keys in the hosts' logs, by the columns of the table."""
+
 TRAIN = Path(__file__).parents[1] / 'train.py'
 
 
@@ -39,7 +44,7 @@ class Outcome:
 
     config: str
     seed: int
-    figures: Figures
+    figures: dict[str, float]  # in percent, by the names in the table
     seconds: float
     machine: dict[str, Any]
 
@@ -93,7 +98,7 @@ def _outcome(config: Path, seed: int, work_dirs: Path, threads: int) -> Outcome:
     with console.open('w', encoding='utf-8') as stream:
         status = subprocess.call(command, env=environment, stdout=stream, stderr=subprocess.STDOUT)
     seconds = round(time.perf_counter() - start, 1)
-    _, figures = last_evaluation(folder, METRICS)
+    figures = metrics_in_percent(last_evaluation(folder) or {}, METRICS)
     if status or not figures:
         what = f'stopped with exit status {status}' if status else 'logged no figures'
         raise UserError(f'{config.stem}, seed {seed}, {what}: its output is in {console}')

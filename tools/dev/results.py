@@ -1,6 +1,7 @@
 """Write the tables of docs/results.md from docs/results/*.json, one small file for each run.
 
-    python tools/dev/results.py --add bccd/work_dir --name bccd_ptnt_ti --cpu-minutes 9.5
+    python tools/dev/results.py --add bccd/work_dir --name bccd_ptnt_ti --cpu-minutes 9.5 \
+        --machine 'AMD EPYC, 1 thread'
     python tools/dev/results.py
 
 The first command also adds a file: the settings and evaluations of a finished run.
@@ -14,24 +15,22 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from mmengine.config import Config
-
-from benchmark.machine import describe_machine
 from ptnt_mm.cli.arguments import Parser
 from ptnt_mm.engine.build import build_model
+from ptnt_mm.report.training_run import read_run
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.scalar_logs import read_training_log
+from ptnt_mm.utils.scalar_logs import metrics_in_percent
 from ptnt_mm.utils.tables import markdown
 
 DOCS = Path(__file__).resolve().parents[2] / 'docs'
 
-# As the hosts' logs name them, the main one first; COCO's are fractions.
+# Keys in the hosts' logs, by the columns of the tables; the main one first.
 METRICS = {
-    'coco/segm_mAP': 'mask AP',
-    'coco/segm_mAP_50': 'mask AP50',
-    'coco/bbox_mAP': 'box AP',
-    'coco/bbox_mAP_50': 'box AP50',
+    'mask AP': 'coco/segm_mAP',
+    'mask AP50': 'coco/segm_mAP_50',
+    'box AP': 'coco/bbox_mAP',
+    'box AP50': 'coco/bbox_mAP_50',
     'mIoU': 'mIoU',
 }
 
@@ -70,6 +69,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument('--add', type=Path, metavar='WORK_DIR', help='the logs of a finished run')
     parser.add_argument('--name', default='', help='its data set and network: bccd_ptnt_ti')
     parser.add_argument('--cpu-minutes', type=float, help='its user and system time')
+    parser.add_argument('--machine', help='the processor and the threads of these CPU minutes')
     parser.add_argument('--docs', type=Path, default=DOCS, help='the folder of the page')
     return parser.run(write_results, words)
 
@@ -77,43 +77,42 @@ def main(words: list[str] | None = None) -> int:
 def write_results(args: argparse.Namespace) -> None:
     """Add a run if there is one, then write the page."""
     if args.add:
-        run = read_run(args.add, args.name, args.cpu_minutes)
+        run = describe_run(args.add, args.name, args.cpu_minutes, args.machine)
         file = args.docs / 'results' / f'{run["name"]}_{run["seed"]}.json'
         write_atomically(file, json.dumps(run, indent=1) + '\n')
     page = args.docs / 'results.md'
     write_atomically(page, with_tables(page.read_text(encoding='utf-8'), args.docs / 'results'))
 
 
-def read_run(work_dir: Path, name: str, cpu_minutes: float | None) -> dict[str, Any]:
+def describe_run(
+    work_dir: Path, name: str, cpu_minutes: float | None, machine: str | None
+) -> dict[str, Any]:
     """Return what the page needs of a run.
 
     Raises:
-        UserError: if the tables have no row of this name, or if the run was not evaluated.
+        UserError: if the tables have no row of this name, if the time or the machine is missing,
+            or if the run was not evaluated.
     """
     data, _, network = name.partition('_')
-    if network not in NETWORKS or cpu_minutes is None:
+    if network not in NETWORKS:
         names = ', '.join(f'{data or "DATA"}_{known}' for known in NETWORKS)
-        raise UserError(f'--add needs --cpu-minutes and a --name, one of {names}: got {name!r}')
-    log = read_training_log(work_dir)
-    if not log.val:
+        raise UserError(f'--add needs a --name, one of {names}: got {name!r}')
+    if cpu_minutes is None or machine is None:
+        raise UserError(f'--add needs --cpu-minutes and --machine: got {cpu_minutes} and {machine}')
+    run = read_run(work_dir, name)
+    if not run.log.val:
         raise UserError(f'{work_dir}: this run has not been evaluated yet')
-    config = Config.fromfile(next(work_dir.glob('*.py')))
-    parameters = sum(parameter.numel() for parameter in build_model(config).parameters())
+    parameters = sum(parameter.numel() for parameter in build_model(run.config).parameters())
     return dict(
         name=name,
-        seed=config.randomness.seed,
-        last_logged_iteration=log.train[-1]['step'],
-        batch_size=config.train_dataloader.batch_size,
+        seed=run.config.randomness.seed,
+        last_logged_iteration=run.log.train[-1]['step'],
+        batch_size=run.config.train_dataloader.batch_size,
         cpu_minutes=cpu_minutes,
         parameters=parameters,
-        evaluations={line['step']: _percent(line) for line in log.val},
-        machine=describe_machine('cpu', 1),
+        evaluations={line['step']: metrics_in_percent(line, METRICS) for line in run.log.val},
+        machine=dict(device=machine, versions=dict(run.how_to_repeat()).get('Versions')),
     )
-
-
-def _percent(line: dict[str, float]) -> dict[str, float]:
-    scale = {key: 100 if key.startswith('coco/') else 1 for key in METRICS if key in line}
-    return {METRICS[key]: round(line[key] * scale[key], 1) for key in scale}
 
 
 def with_tables(page: str, folder: Path) -> str:

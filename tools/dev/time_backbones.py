@@ -20,7 +20,7 @@ from benchmark.machine import describe_machine
 from benchmark.report import to_dicts, to_tables
 from benchmark.run import check_machine, time_contenders, with_costs
 from benchmark.timing import FORWARD, MODES, Setting
-from ptnt_mm.cli.arguments import Parser, positive, size
+from ptnt_mm.cli.arguments import Parser, positive
 from ptnt_mm.utils.atomic_files import check_new, write_atomically
 
 MODELS = ['ptnt_s', 'ptnt_s_eager', 'ptnt_s_cp', 'swin_t', 'pvt_v2_b1', 'pvt_v2_b2', 'resnet50']
@@ -44,7 +44,7 @@ def main(words: list[str] | None = None) -> int:
     )  # fmt: skip
     parser.add_argument('--modes', nargs='+', choices=MODES, default=list(MODES))
     parser.add_argument(
-        '--sizes', nargs='+', type=size, default=[(800, 1344)], metavar='HxW', help='in pixels'
+        '--sizes', nargs='+', type=_size, default=[(800, 1344)], metavar='HxW', help='in pixels'
     )
     parser.add_argument('--batches', nargs='+', type=positive, default=[1], metavar='B')
     parser.add_argument(
@@ -65,6 +65,12 @@ def main(words: list[str] | None = None) -> int:
     words = sys.argv[1:] if words is None else words
     # The default measurements take long, and may not have been intended.
     return parser.run(time_backbones, words or ['--help'])
+
+
+def _size(text: str) -> tuple[int, int]:
+    """Height and width in pixels, from text such as '800x1344'; argparse prints errors."""
+    height, _, width = text.partition('x')
+    return positive(height), positive(width)
 
 
 def time_backbones(args: argparse.Namespace) -> None:

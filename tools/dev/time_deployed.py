@@ -16,9 +16,9 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
+import mmdet
 import numpy as np
 import torch
-from mmengine.config import Config
 from torch import nn
 
 from benchmark.timing import interleave
@@ -31,6 +31,8 @@ from ptnt_mm.export.formats import take_graph, to_onnx
 from ptnt_mm.export.int8 import quantised
 from ptnt_mm.export.supported_models import build_network
 
+MMDET = Path(mmdet.__file__).parent / '.mim' / 'configs'
+
 MODELS = {
     'demo': (
         'RetinaNet-Ti of the demo, 192x256',
@@ -42,13 +44,13 @@ MODELS = {
     'neck': ('RetinaNet-S, backbone and neck', 'retinanet_ptnt_s_1x', EndToEndModel, (800, 1344)),
     'r50': (
         "mmdet's RetinaNet-R50, backbone and neck",
-        'retinanet/retinanet_r50_fpn_1x_coco.py',
+        f'{MMDET}/retinanet/retinanet_r50_fpn_1x_coco.py',
         EndToEndModel,
         (800, 1344),
     ),
     'swin': (
         "mmdet's RetinaNet-Swin-T, backbone and neck",
-        'swin/retinanet_swin-t-p4-w7_fpn_1x_coco.py',
+        f'{MMDET}/swin/retinanet_swin-t-p4-w7_fpn_1x_coco.py',
         EndToEndModel,
         (800, 1344),
     ),
@@ -95,9 +97,9 @@ def main() -> int:
     return 0
 
 
-def random_model(name: str) -> nn.Module:
-    """A model of this package or of mmdet's configs, with random weights that predict boxes."""
-    config = find_config(name)
+def random_model(path: str) -> nn.Module:
+    """The model of a config, with random weights that predict boxes."""
+    config = read_config(path)
     config.model.backbone.init_cfg = None
     torch.manual_seed(0)
     model = build_model(config).eval()
@@ -106,15 +108,6 @@ def random_model(name: str) -> nn.Module:
         # Initial weights predict no boxes. These predict some hundred before suppression.
         nn.init.normal_(head.retina_cls.weight, std=0.05)
     return model
-
-
-def find_config(name: str) -> Config:
-    """A config of this package by name, or one of mmdet's by its path."""
-    if not name.endswith('.py'):
-        return read_config(name)
-    import mmdet
-
-    return Config.fromfile(Path(mmdet.__file__).parent / '.mim' / 'configs' / name)
 
 
 def write_files(

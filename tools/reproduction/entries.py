@@ -59,7 +59,7 @@ class Entry:
     Attributes:
         name: ``{method}_ptnt_{size}_{schedule}``, followed by a data set other than COCO.
         method: The detector or segmenter, as its paper writes it, or 'Classifier'.
-        size: The beginning of the variant's name, such as 'ti' or 's' for tiny and small.
+        size: The variant's alias, such as 'ti' for tiny.
         data: The data set and the split that is evaluated.
         metrics: The keys of its metrics in the host's log, by their names.
         unit: 'epoch' or 'iteration'.
@@ -79,8 +79,7 @@ class Entry:
         """The name of the file with the backbone's weights; None for random initialisation."""
         if self.metrics is LABELS:
             return None
-        top = f'_{_TOP_1[self.size]}' if self.size in _TOP_1 else ''
-        return f'ptnt_{self.size}{top}.pth.tar'
+        return f'ptnt_{self.size}_{_TOP_1[self.size]}.pth.tar'
 
     @property
     def gpus(self) -> int:
@@ -104,11 +103,10 @@ def list_entries() -> list[Entry]:
     """Return all rows, by method, data, size and name."""
     matches = filter(None, map(_NAME.fullmatch, config_names()))
     entries = [_entry(match[0], *match.groups()) for match in matches if match[1] in METHODS]
-    methods, sizes = list(METHODS.values()), list(ARCHS)
+    methods, sizes = list(METHODS.values()), list(_TOP_1)
 
     def order(entry: Entry) -> tuple:
-        size = next(i for i, arch in enumerate(sizes) if arch.startswith(entry.size))
-        return methods.index(entry.method), entry.data, size, entry.name
+        return methods.index(entry.method), entry.data, sizes.index(entry.size), entry.name
 
     return sorted(entries, key=order)
 

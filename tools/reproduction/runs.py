@@ -1,14 +1,12 @@
-"""The runs of the model zoo: the command for each, and its progress."""
+"""The runs of the model zoo: the command for each."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.models.weights.published import PUBLISHED
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.scalar_logs import read_scalars, scalar_files
 from ptnt_mm.zoo import get_config
-from reproduction.entries import Entry, Figures
+from reproduction.entries import Entry
 
 
 def recipe_command(entry: Entry, weights_folder: Path, gpus: int) -> list[str]:
@@ -70,22 +68,3 @@ def require_weights(entry: Entry, folder: Path) -> None:
         )
     # A browser may have saved a web page under this name: better known before 20 GB of COCO.
     read_checkpoint(file, 'meta')
-
-
-def last_evaluation(work_dir: Path, metrics: Mapping[str, str]) -> tuple[int, Figures]:
-    """Return the epoch or iteration of a run's last evaluation, and its figures.
-
-    The logs of all resumes count. Before the first evaluation they are 0 and empty.
-
-    Raises:
-        UserError: if a log was not written by MMEngine.
-    """
-    last = {'step': 0}
-    # Log files are sorted by time, so the last line is from the latest run.
-    for file in scalar_files(work_dir):
-        for line in read_scalars(file):
-            last = line if any(key in line for key in metrics.values()) else last
-    # COCO's figures are fractions; -1 marks one that cannot be evaluated without objects.
-    figures = {name: last[key] for name, key in metrics.items() if last.get(key, -1) >= 0}
-    wholes = {name: 100 if metrics[name].startswith('coco/') else 1 for name in figures}
-    return last['step'], {name: round(figures[name] * wholes[name], 1) for name in figures}

@@ -2,5 +2,7 @@
 _base_ = './coco_detection_ms.py'
 
 _base_.train_dataloader.dataset.pipeline[1].with_mask = True
+_base_.val_dataloader.dataset.pipeline[2].with_mask = True
+_base_.test_dataloader.dataset.pipeline[2].with_mask = True
 val_evaluator = dict(metric=['bbox', 'segm'])
 test_evaluator = val_evaluator

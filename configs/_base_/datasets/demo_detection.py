@@ -2,7 +2,10 @@
 _base_ = ['./new_detection.py', '../tta/detection.py']
 
 data_root = 'data/demo/'
-metainfo = dict(classes=('ball', 'coin', 'crate', 'cup'))
+metainfo = dict(
+    classes=('ball', 'coin', 'crate', 'cup'),
+    palette=[(230, 159, 0), (86, 180, 233), (0, 158, 115), (204, 121, 167)],
+)
 loaders = dict(num_workers=1)
 resize = dict(type='Resize', scale=(256, 192), keep_ratio=True)
 
@@ -30,9 +33,11 @@ val_dataloader = dict(
         ann_file='annotations/instances_val.json',
         data_prefix=dict(img='val/'),
         metainfo=metainfo,
+        # Boxes are not resized: they are drawn on the original image, as predictions are.
         pipeline=[
-            *_base_.load,
+            _base_.load[0],
             resize,
+            _base_.load[1],
             dict(type='PackDetInputs', meta_keys=_base_.meta_keys),
         ],
     ),

@@ -1,6 +1,5 @@
 # The demo set of tools/make_demo_data.py: a few hundred images of about 256 x 192 pixels.
 data_root = 'data/demo/'
-# The colours are those of the contact sheet.
 metainfo = dict(
     classes=('background', 'ball', 'coin', 'crate', 'cup'),
     palette=[(0, 0, 0), (230, 159, 0), (86, 180, 233), (0, 158, 115), (204, 121, 167)],
