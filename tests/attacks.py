@@ -162,144 +162,6 @@ def history(methods: dict) -> Raw:
     return HISTORY.new().build(state)
 
 
-def os_system(canary: Path) -> Raw:
-    return glob('os', 'system').reduce(f'touch {canary}')
-
-
-def posix_system(canary: Path) -> Raw:
-    return glob('posix', 'system').reduce(f'touch {canary}')
-
-
-def builtin_eval(canary: Path) -> Raw:
-    return glob('__builtin__', 'eval').reduce(f"open({str(canary)!r}, 'w')")
-
-
-def path_write(canary: Path) -> Raw:
-    touch = GETATTR.reduce(glob('pathlib', 'Path').reduce(str(canary)), 'touch')
-    return touch.reduce()
-
-
-def climbing_getattr(canary: Path) -> Raw:
-    """HistoryBuffer.__init__.__globals__, which contains the builtins."""
-    init = GETATTR.reduce(HISTORY, '__init__')
-    return GETATTR.reduce(init, '__globals__')
-
-
-def getattr_of_a_method(canary: Path) -> Raw:
-    return GETATTR.reduce(GETATTR.reduce(HISTORY, 'mean'), '__globals__')
-
-
-def getattr_of_the_constructor(canary: Path) -> Raw:
-    return GETATTR.reduce(HISTORY, '__init__')
-
-
-def getattr_of_another_class(canary: Path) -> Raw:
-    return GETATTR.reduce(glob('collections', 'OrderedDict'), 'mean')
-
-
-def getattr_of_a_dict(canary: Path) -> Raw:
-    return GETATTR.reduce({}, '__class__')
-
-
-def called_method(canary: Path) -> Raw:
-    """A method from getattr is also something that a file must not call."""
-    return GETATTR.reduce(HISTORY, 'mean').reduce('x')
-
-
-def object_dtype(canary: Path) -> Raw:
-    return array(dtype('O'), (1,), b'\x01' * 8)
-
-
-def forged_object_array(canary: Path) -> Raw:
-    return array(forged_dtype(), (1,), b'\x41' * 8)
-
-
-def forged_object_scalar(canary: Path) -> Raw:
-    return SCALAR.reduce(forged_dtype(), b'\x41' * 8)
-
-
-def object_scalar(canary: Path) -> Raw:
-    return SCALAR.reduce(dtype('O'), os_system(canary))
-
-
-def dtype_by_newobj(canary: Path) -> Raw:
-    return glob('numpy', 'dtype').new('O', False, True)
-
-
-def forged_dtype_state(canary: Path) -> Raw:
-    """A plain dtype that is given fields, a size and flags."""
-    fields = {'x': (dtype('f8'), 0)}
-    return dtype('f8').build((3, '|', None, ('x',), fields, 64, 8, 63))
-
-
-def structured_dtype(canary: Path) -> Raw:
-    return glob('numpy', 'dtype').reduce([('x', 'O')], False, True)
-
-
-def concrete_dtype_class(canary: Path) -> Raw:
-    return glob('numpy.dtypes', 'ObjectDType').reduce()
-
-
-def array_constructor(canary: Path) -> Raw:
-    """A view over memory of the file's choice."""
-    return NDARRAY.reduce((4,), dtype('f8'), b'\x00' * 8, 0, (-8,))
-
-
-def array_by_newobj(canary: Path) -> Raw:
-    return NDARRAY.new((1 << 20,))
-
-
-def second_array_state(canary: Path) -> Raw:
-    """Frees the numbers under a tensor that shares them."""
-    first = memo(array(plain_dtype('f8'), (64,), b'\x00' * 512), 7)
-    shared = glob('torch._utils', '_rebuild_device_tensor_from_numpy').reduce(
-        first, glob('torch', 'float64'), 'cpu', False
-    )
-    again = recall(7).build((1, (1,), plain_dtype('f8'), False, b'\x00' * 8))
-    return Raw(pack([shared, again]))
-
-
-def state_of_a_shared_array(canary: Path) -> Raw:
-    """Gives an array its state when a tensor shares it already."""
-    first = memo(RECONSTRUCT.reduce(NDARRAY, (0,), b'b'), 7)
-    shared = glob('torch._utils', '_rebuild_device_tensor_from_numpy').reduce(
-        first, glob('torch', 'uint8'), 'cpu', False
-    )
-    return Raw(pack([shared, recall(7).build((1, (1,), plain_dtype('f8'), False, b'\x00' * 8))]))
-
-
-def too_few_bytes(canary: Path) -> Raw:
-    return array(plain_dtype('f8'), (1 << 20,), b'\x00' * 8)
-
-
-def negative_shape(canary: Path) -> Raw:
-    return array(plain_dtype('f8'), (-1, -1), b'\x00' * 8)
-
-
-def too_short_scalar(canary: Path) -> Raw:
-    return SCALAR.reduce(plain_dtype('f8'), b'\x00')
-
-
-def reconstruct_other(canary: Path) -> Raw:
-    return RECONSTRUCT.reduce(HISTORY, (0,), b'b')
-
-
-def called_history(canary: Path) -> Raw:
-    return HISTORY.reduce([1], [1])
-
-
-def history_of_lists(canary: Path) -> Raw:
-    return HISTORY.new().build(dict(max_length=1, _log_history=[1], _count_history=[1]))
-
-
-def history_built_twice(canary: Path) -> Raw:
-    return history({}).build({'statistics_methods': {}})
-
-
-def endless_bytes(canary: Path) -> Raw:
-    return glob('__builtin__', 'bytes').reduce(1 << 30)
-
-
 COUNTER = glob('collections', 'Counter')
 ORDERED = glob('collections', 'OrderedDict')
 TENSOR = glob('torch', 'Tensor')
@@ -319,153 +181,6 @@ def tensor(size: tuple, stride: tuple, offset: int = 0, of: Raw | None = None) -
 def shared(levels: int) -> Raw:
     """A tuple of two equal tuples, and so on: small in a file, endless when printed."""
     return Raw(pack(()) + (pickle.BINPUT + b'\x09' + pickle.BINGET + b'\x09\x86') * levels)
-
-
-def counter_as_self(canary: Path) -> Raw:
-    """A Counter with attributes, a fake self for HistoryBuffer.current, which returns anything."""
-    return COUNTER.reduce({}).build({'_log_history': [REBUILD], '_count_history': [1]})
-
-
-def rebuilt_type(canary: Path) -> Raw:
-    """Sets attributes of torch.Tensor for the whole process."""
-    rebuild = glob('torch._tensor', '_rebuild_from_type_v2')
-    return rebuild.reduce(REBUILD, TENSOR, (storage(), 0, (1,), (1,), False, {}), {'mean': 1})
-
-
-def attributes_of_a_class(canary: Path) -> Raw:
-    return TENSOR.build((None, {'isfinite': 1}))
-
-
-def attributes_of_a_function(canary: Path) -> Raw:
-    """A module of the file's choice, which pickle imports when something is saved."""
-    return REBUILD.build((None, {'__module__': 'numpy.f2py.__main__'}))
-
-
-def attributes_of_a_history(canary: Path) -> Raw:
-    return HISTORY.build((None, {'_statistics_methods': {}}))
-
-
-def attributes_of_a_dtype(canary: Path) -> Raw:
-    return glob('numpy', 'dtype').build((None, {'newbyteorder': 1}))
-
-
-def attributes_of_a_tensor(canary: Path) -> Raw:
-    return tensor((1,), (1,)).build({'__class__': HISTORY})
-
-
-def called_tensor(canary: Path) -> Raw:
-    return tensor((1,), (1,)).reduce()
-
-
-def called_storage_class(canary: Path) -> Raw:
-    return glob('torch', 'FloatStorage').reduce(1 << 30)
-
-
-def made_without_a_constructor(canary: Path) -> Raw:
-    return TENSOR.new()
-
-
-def sparse_tensor(canary: Path) -> Raw:
-    rebuild = glob('torch._utils', '_rebuild_sparse_tensor')
-    layout = glob('torch.serialization', '_get_layout').reduce('torch.sparse_coo')
-    return rebuild.reduce(layout, (tensor((1, 1), (1, 1)), tensor((1,), (1,)), (1,), True))
-
-
-def meta_tensor(canary: Path) -> Raw:
-    rebuild = glob('torch._utils', '_rebuild_meta_tensor_no_storage')
-    return rebuild.reduce(glob('torch', 'float32'), (1 << 30,), (1,), False)
-
-
-def quantized_tensor(canary: Path) -> Raw:
-    return glob('torch._utils', '_rebuild_qtensor').reduce(storage('QInt8Storage'), 0, (1,), (1,))
-
-
-def complex_tensor(canary: Path) -> Raw:
-    return tensor((1,), (1,), of=storage('ComplexFloatStorage', numel=128))
-
-
-def giant_of_stride_zero(canary: Path) -> Raw:
-    return tensor((1 << 30, 1 << 30), (0, 0))
-
-
-def tensor_beyond_its_storage(canary: Path) -> Raw:
-    return tensor((2,), (256,))
-
-
-def tensor_before_its_storage(canary: Path) -> Raw:
-    return tensor((2,), (1,), offset=-1)
-
-
-def tensor_that_goes_backwards(canary: Path) -> Raw:
-    return tensor((2,), (-1,), offset=1)
-
-
-def tensor_of_many_sides(canary: Path) -> Raw:
-    """The product of its sides takes forever to compute."""
-    return tensor((1 << 30,) * 100_000, (0,) * 100_000)
-
-
-def storage_of_another_size(canary: Path) -> Raw:
-    return tensor((1,), (1,), of=storage(numel=1 << 30))
-
-
-def storage_that_is_not_there(canary: Path) -> Raw:
-    return tensor((1,), (1,), of=storage(key='../data.pkl', numel=1 << 30))
-
-
-def storage_in_a_strange_place(canary: Path) -> Raw:
-    return Raw(pack(('module', glob('os', 'system'), 'x', 'y')) + pickle.BINPERSID)
-
-
-def storage_as_data(canary: Path) -> Raw:
-    return storage()
-
-
-def name_as_data(canary: Path) -> Raw:
-    return REBUILD
-
-
-def tensors_sharing_for_ever(canary: Path) -> Raw:
-    """A thousand tensors on one storage: small in the file, and each is written by convert."""
-    one = memo(tensor((256,), (1,)), 5)
-    return Raw(pack([one]) + (pickle.BINGET + b'\x05' + pickle.APPEND) * 1000)
-
-
-def shared_for_ever(canary: Path) -> Raw:
-    return shared(60)
-
-
-def shared_for_ever_in_a_call(canary: Path) -> Raw:
-    """An error message that shows the object would never end."""
-    return ORDERED.reduce(shared(60))
-
-
-def shared_for_ever_as_state(canary: Path) -> Raw:
-    return dtype('f8').build((3, '<', shared(60), None, None, -1, -1, 0))
-
-
-def shared_for_ever_as_a_key(canary: Path) -> Raw:
-    """Its hash would take forever to compute."""
-    return Raw(pack({}) + shared(60).code + pickle.NONE + pickle.SETITEM)
-
-
-def inside_itself(canary: Path) -> Raw:
-    return Raw(
-        pickle.EMPTY_LIST + pickle.BINPUT + b'\x09' + pickle.BINGET + b'\x09' + pickle.APPEND
-    )
-
-
-def too_deep(canary: Path) -> Raw:
-    return Raw(pickle.EMPTY_TUPLE + pickle.TUPLE1 * 100_000)
-
-
-def too_many_steps(canary: Path) -> Raw:
-    return Raw(pickle.EMPTY_LIST + (pickle.NONE + pickle.APPEND) * 500_000)
-
-
-def a_long_number_as_key(canary: Path) -> Raw:
-    number = (2**61 - 1) * 2**64
-    return Raw(pack({}) + pickle.LONG1 + b'\x10' + number.to_bytes(16, 'little') + b'Ns')
 
 
 @functools.cache
@@ -502,28 +217,160 @@ def _colliding() -> list[Raw]:
     return [Raw(pack(number)) for number in colliding_numbers()]
 
 
-def colliding_keys(canary: Path) -> Raw:
-    return _dict_of(_colliding())
+REFUSED: dict[str, Callable[[Path], Raw]] = dict(
+    posix_system=lambda canary: glob('posix', 'system').reduce(f'touch {canary}'),
+    builtin_eval=lambda canary: glob('__builtin__', 'eval').reduce(f"open({str(canary)!r}, 'w')"),
+    getattr_of_a_method=lambda _: GETATTR.reduce(GETATTR.reduce(HISTORY, 'mean'), '__globals__'),
+    getattr_of_the_constructor=lambda _: GETATTR.reduce(HISTORY, '__init__'),
+    getattr_of_another_class=lambda _: GETATTR.reduce(glob('collections', 'OrderedDict'), 'mean'),
+    getattr_of_a_dict=lambda _: GETATTR.reduce({}, '__class__'),
+    # A method from getattr is also something that a file must not call.
+    called_method=lambda _: GETATTR.reduce(HISTORY, 'mean').reduce('x'),
+    object_dtype=lambda _: array(dtype('O'), (1,), b'\x01' * 8),
+    forged_object_array=lambda _: array(forged_dtype(), (1,), b'\x41' * 8),
+    forged_object_scalar=lambda _: SCALAR.reduce(forged_dtype(), b'\x41' * 8),
+    object_scalar=lambda canary: SCALAR.reduce(dtype('O'), os_system(canary)),
+    dtype_by_newobj=lambda _: glob('numpy', 'dtype').new('O', False, True),
+    structured_dtype=lambda _: glob('numpy', 'dtype').reduce([('x', 'O')], False, True),
+    # A view over memory of the file's choice.
+    array_constructor=lambda _: NDARRAY.reduce((4,), dtype('f8'), b'\x00' * 8, 0, (-8,)),
+    array_by_newobj=lambda _: NDARRAY.new((1 << 20,)),
+    too_few_bytes=lambda _: array(plain_dtype('f8'), (1 << 20,), b'\x00' * 8),
+    negative_shape=lambda _: array(plain_dtype('f8'), (-1, -1), b'\x00' * 8),
+    too_short_scalar=lambda _: SCALAR.reduce(plain_dtype('f8'), b'\x00'),
+    reconstruct_other=lambda _: RECONSTRUCT.reduce(HISTORY, (0,), b'b'),
+    called_history=lambda _: HISTORY.reduce([1], [1]),
+    history_of_lists=lambda _: HISTORY.new().build(
+        dict(max_length=1, _log_history=[1], _count_history=[1])
+    ),
+    history_built_twice=lambda _: history({}).build({'statistics_methods': {}}),
+    endless_bytes=lambda _: glob('__builtin__', 'bytes').reduce(1 << 30),
+    # A Counter with attributes, a fake self for HistoryBuffer.current, which returns anything.
+    counter_as_self=lambda _: COUNTER.reduce({}).build(
+        {'_log_history': [REBUILD], '_count_history': [1]}
+    ),
+    # A module of the file's choice, which pickle imports when something is saved.
+    attributes_of_a_function=lambda _: REBUILD.build((None, {'__module__': 'numpy.f2py.__main__'})),
+    attributes_of_a_history=lambda _: HISTORY.build((None, {'_statistics_methods': {}})),
+    attributes_of_a_dtype=lambda _: glob('numpy', 'dtype').build((None, {'newbyteorder': 1})),
+    attributes_of_a_tensor=lambda _: tensor((1,), (1,)).build({'__class__': HISTORY}),
+    called_tensor=lambda _: tensor((1,), (1,)).reduce(),
+    called_storage_class=lambda _: glob('torch', 'FloatStorage').reduce(1 << 30),
+    giant_of_stride_zero=lambda _: tensor((1 << 30, 1 << 30), (0, 0)),
+    tensor_beyond_its_storage=lambda _: tensor((2,), (256,)),
+    tensor_before_its_storage=lambda _: tensor((2,), (1,), offset=-1),
+    tensor_that_goes_backwards=lambda _: tensor((2,), (-1,), offset=1),
+    # The product of its sides takes forever to compute.
+    tensor_of_many_sides=lambda _: tensor((1 << 30,) * 100_000, (0,) * 100_000),
+    storage_of_another_size=lambda _: tensor((1,), (1,), of=storage(numel=1 << 30)),
+    storage_that_is_not_there=lambda _: tensor(
+        (1,), (1,), of=storage(key='../data.pkl', numel=1 << 30)
+    ),
+    storage_in_a_strange_place=lambda _: Raw(
+        pack(('module', glob('torch', 'FloatStorage'), '0', 'cpu', 256)) + pickle.BINPERSID
+    ),
+    storage_as_data=lambda _: storage(),
+    name_as_data=lambda _: REBUILD,
+    shared_for_ever=lambda _: shared(60),
+    # An error message that shows the object would never end.
+    shared_for_ever_in_a_call=lambda _: ORDERED.reduce(shared(60)),
+    shared_for_ever_as_state=lambda _: dtype('f8').build(
+        (3, '<', shared(60), None, None, -1, -1, 0)
+    ),
+    # Its hash would take forever to compute.
+    shared_for_ever_as_a_key=lambda _: Raw(
+        pack({}) + shared(60).code + pickle.NONE + pickle.SETITEM
+    ),
+    inside_itself=lambda _: Raw(
+        pickle.EMPTY_LIST + pickle.BINPUT + b'\x09' + pickle.BINGET + b'\x09' + pickle.APPEND
+    ),
+    too_deep=lambda _: Raw(pickle.EMPTY_TUPLE + pickle.TUPLE1 * 100_000),
+    too_many_steps=lambda _: Raw(pickle.EMPTY_LIST + (pickle.NONE + pickle.APPEND) * 500_000),
+    colliding_keys=lambda _: _dict_of(_colliding()),
+    colliding_items_of_a_set=lambda _: glob('builtins', 'set').reduce(_colliding()),
+    colliding_pairs=lambda _: ORDERED.reduce([Raw(key.code + b'N\x86') for key in _colliding()]),
+    colliding_milestones=lambda _: COUNTER.reduce(_dict_of(_colliding(), value=b'K\x01')),
+    colliding_settings=lambda _: glob('argparse', 'Namespace').new().build(_dict_of(_colliding())),
+    colliding_versions=lambda _: ORDERED.reduce().build({'_metadata': _dict_of(_colliding())}),
+    empty_tensor_of_overflowing_size=lambda _: tensor((1 << 30, 1 << 30, 1 << 30, 0), (0, 0, 0, 0)),
+    endless_milestones=lambda _: COUNTER.reduce({1: 1 << 30}),
+    command_line_of_another_class=lambda _: (
+        glob('argparse', 'Namespace').new().build({'__class__': 'x'})
+    ),
+    strange_versions=lambda _: ORDERED.reduce().build({'_metadata': {'': [1]}}),
+    half_made=lambda _: RECONSTRUCT.reduce(NDARRAY, (0,), b'b'),
+    # A number that refers to a class in a table of the process.
+    registered_extension=lambda _: Raw(pickle.EXT1 + b'\x01'),
+    old_instance=lambda canary: Raw(
+        pickle.MARK + pack(f'touch {canary}') + pickle.INST + b'os\nsystem\n'
+    ),
+    old_object=lambda _: Raw(pickle.MARK + glob('torch', 'FloatStorage').code + pickle.OBJ),
+    # Pairs whose keys would take forever to hash.
+    versions_of_shared_keys=lambda _: ORDERED.reduce().build({'_metadata': [(shared(60), {})]}),
+    # A tensor of 1 kB as a pair: iterating over its 2**30 rows would create a tensor for each.
+    pairs_of_endless_rows=lambda _: ORDERED.reduce([tensor((1 << 30,), (0,))]),
+)
+"""Attacks on the reader, by name: each is refused while the file is read."""
 
 
+def refused(attack: Callable[[Path], Raw]) -> Callable[[Path], Raw]:
+    """Add a function to ``REFUSED``."""
+    REFUSED[attack.__name__] = attack
+    return attack
+
+
+@refused
+def os_system(canary: Path) -> Raw:
+    return glob('os', 'system').reduce(f'touch {canary}')
+
+
+@refused
+def climbing_getattr(canary: Path) -> Raw:
+    """HistoryBuffer.__init__.__globals__, which contains the builtins."""
+    init = GETATTR.reduce(HISTORY, '__init__')
+    return GETATTR.reduce(init, '__globals__')
+
+
+@refused
+def forged_dtype_state(canary: Path) -> Raw:
+    """A plain dtype that is given fields, a size and flags."""
+    fields = {'x': (dtype('f8'), 0)}
+    return dtype('f8').build((3, '|', None, ('x',), fields, 64, 8, 63))
+
+
+@refused
+def rebuilt_type(canary: Path) -> Raw:
+    """Sets attributes of torch.Tensor for the whole process."""
+    rebuild = glob('torch._tensor', '_rebuild_from_type_v2')
+    return rebuild.reduce(REBUILD, TENSOR, (storage(), 0, (1,), (1,), False, {}), {'mean': 1})
+
+
+@refused
+def tensors_sharing_for_ever(canary: Path) -> Raw:
+    """A thousand tensors on one storage: small in the file, and each is written by convert."""
+    one = memo(tensor((256,), (1,)), 5)
+    return Raw(pack([one]) + (pickle.BINGET + b'\x05' + pickle.APPEND) * 1000)
+
+
+@refused
+def a_long_number_as_key(canary: Path) -> Raw:
+    number = (2**61 - 1) * 2**64
+    return Raw(pack({}) + pickle.LONG1 + b'\x10' + number.to_bytes(16, 'little') + b'Ns')
+
+
+@refused
 def colliding_keys_one_by_one(canary: Path) -> Raw:
     items = b''.join(key.code + pickle.NONE + pickle.SETITEM for key in _colliding())
     return Raw(pickle.EMPTY_DICT + items)
 
 
+@refused
 def colliding_floats(canary: Path) -> Raw:
     floats = (struct.pack('>d', number) for number in colliding_numbers())
     return _dict_of(Raw(pickle.BINFLOAT + number) for number in floats)
 
 
-def colliding_items_of_a_set(canary: Path) -> Raw:
-    return glob('builtins', 'set').reduce(_colliding())
-
-
-def colliding_pairs(canary: Path) -> Raw:
-    return ORDERED.reduce([Raw(key.code + b'N\x86') for key in _colliding()])
-
-
+@refused
 def colliding_pairs_many_times(canary: Path) -> Raw:
     """A short list of pairs becomes a dict again and again; the size of the text allows it."""
     pairs = [Raw(pack((number, None))) for number in colliding_numbers(5_400, 2**13)]
@@ -532,32 +379,13 @@ def colliding_pairs_many_times(canary: Path) -> Raw:
     return Raw(pack(['x' * 4_000_000, Raw(first)]) + again * 1000)
 
 
-def colliding_milestones(canary: Path) -> Raw:
-    return COUNTER.reduce(_dict_of(_colliding(), value=b'K\x01'))
-
-
-def colliding_settings(canary: Path) -> Raw:
-    return glob('argparse', 'Namespace').new().build(_dict_of(_colliding()))
-
-
-def colliding_versions(canary: Path) -> Raw:
-    return ORDERED.reduce().build({'_metadata': _dict_of(_colliding())})
-
-
+@refused
 def colliding_numbers_of_objects(canary: Path) -> Raw:
     puts = (pickle.LONG_BINPUT + struct.pack('<I', number) for number in colliding_numbers())
     return Raw(pickle.NONE + b''.join(puts))
 
 
-def empty_tensor_of_overflowing_size(canary: Path) -> Raw:
-    return tensor((1 << 30, 1 << 30, 1 << 30, 0), (0, 0, 0, 0))
-
-
-def pairs_of_endless_rows(canary: Path) -> Raw:
-    """A tensor of 1 kB as a pair: iterating over its 2**30 rows would create a tensor for each."""
-    return ORDERED.reduce([tensor((1 << 30,), (0,))])
-
-
+@refused
 def text_used_many_times(canary: Path) -> Raw:
     """Each use would be a copy."""
     text = Raw(pickle.BINUNICODE + struct.pack('<I', 100_000) + b'x' * 100_000)
@@ -567,149 +395,27 @@ def text_used_many_times(canary: Path) -> Raw:
     return Raw(pickle.EMPTY_LIST + encode + arguments + b'R' + pickle.APPEND + again * 1000)
 
 
-def endless_milestones(canary: Path) -> Raw:
-    return COUNTER.reduce({1: 1 << 30})
-
-
-def command_line_of_another_class(canary: Path) -> Raw:
-    return glob('argparse', 'Namespace').new().build({'__class__': 'x'})
-
-
-def strange_versions(canary: Path) -> Raw:
-    return ORDERED.reduce().build({'_metadata': {'': [1]}})
-
-
-def versions_of_shared_keys(canary: Path) -> Raw:
-    """Pairs whose keys would take forever to hash."""
-    return ORDERED.reduce().build({'_metadata': [(shared(60), {})]})
-
-
-def half_made(canary: Path) -> Raw:
-    return RECONSTRUCT.reduce(NDARRAY, (0,), b'b')
-
-
+@refused
 def half_made_and_used(canary: Path) -> Raw:
     made = memo(RECONSTRUCT.reduce(NDARRAY, (0,), b'b'), 7)
     return made.build((1, recall(7), plain_dtype('f8'), False, b''))
 
 
-def registered_extension(canary: Path) -> Raw:
-    """A number that refers to a class in a table of the process."""
-    return Raw(pickle.EXT1 + b'\x01')
-
-
-def old_instance(canary: Path) -> Raw:
-    return Raw(pickle.MARK + pack(f'touch {canary}') + pickle.INST + b'os\nsystem\n')
-
-
-def old_object(canary: Path) -> Raw:
-    return Raw(pickle.MARK + glob('torch', 'FloatStorage').code + pickle.OBJ)
-
-
+@refused
 def name_from_the_stack(canary: Path) -> Raw:
     name = Raw(pack('os') + pack('system') + pickle.STACK_GLOBAL)
     return name.reduce(f'touch {canary}')
 
 
-REFUSED: tuple[Callable[[Path], Raw], ...] = (
-    os_system,
-    posix_system,
-    builtin_eval,
-    path_write,
-    climbing_getattr,
-    getattr_of_a_method,
-    getattr_of_the_constructor,
-    getattr_of_another_class,
-    getattr_of_a_dict,
-    called_method,
-    object_dtype,
-    forged_object_array,
-    forged_object_scalar,
-    object_scalar,
-    dtype_by_newobj,
-    forged_dtype_state,
-    structured_dtype,
-    concrete_dtype_class,
-    array_constructor,
-    array_by_newobj,
-    second_array_state,
-    state_of_a_shared_array,
-    too_few_bytes,
-    negative_shape,
-    too_short_scalar,
-    reconstruct_other,
-    called_history,
-    history_of_lists,
-    history_built_twice,
-    endless_bytes,
-    counter_as_self,
-    rebuilt_type,
-    attributes_of_a_class,
-    attributes_of_a_function,
-    attributes_of_a_history,
-    attributes_of_a_dtype,
-    attributes_of_a_tensor,
-    called_tensor,
-    called_storage_class,
-    made_without_a_constructor,
-    sparse_tensor,
-    meta_tensor,
-    quantized_tensor,
-    complex_tensor,
-    giant_of_stride_zero,
-    tensor_beyond_its_storage,
-    tensor_before_its_storage,
-    tensor_that_goes_backwards,
-    tensor_of_many_sides,
-    storage_of_another_size,
-    storage_that_is_not_there,
-    storage_in_a_strange_place,
-    storage_as_data,
-    name_as_data,
-    tensors_sharing_for_ever,
-    shared_for_ever,
-    shared_for_ever_in_a_call,
-    shared_for_ever_as_state,
-    shared_for_ever_as_a_key,
-    inside_itself,
-    too_deep,
-    too_many_steps,
-    a_long_number_as_key,
-    colliding_keys,
-    colliding_keys_one_by_one,
-    colliding_floats,
-    colliding_items_of_a_set,
-    colliding_pairs,
-    colliding_pairs_many_times,
-    colliding_milestones,
-    colliding_settings,
-    colliding_versions,
-    colliding_numbers_of_objects,
-    empty_tensor_of_overflowing_size,
-    text_used_many_times,
-    endless_milestones,
-    command_line_of_another_class,
-    strange_versions,
-    half_made,
-    half_made_and_used,
-    registered_extension,
-    old_instance,
-    old_object,
-    name_from_the_stack,
-    versions_of_shared_keys,
-    pairs_of_endless_rows,
-)
-"""Attacks on the reader: each is refused while the file is read."""
-
-MAIN = (*REFUSED[:8], counter_as_self, rebuilt_type, attributes_of_a_function, inside_itself)
-"""Attacks that are tried in every place that reads files."""
-
+MAIN = ('os_system', 'inside_itself')
+"""Attacks that are tried in every place that reads files: a call, and an object that is refused
+when it is complete."""
 
 SLOW = (
-    *(too_many_steps, too_deep, shared_for_ever, tensor_of_many_sides),
-    *(colliding_keys, colliding_keys_one_by_one, colliding_floats, colliding_pairs_many_times),
-    *(colliding_pairs, colliding_milestones, colliding_settings, colliding_versions),
-    colliding_numbers_of_objects,
+    *('too_many_steps', 'too_deep', 'shared_for_ever', 'tensor_of_many_sides', 'colliding_keys'),
+    *('colliding_keys_one_by_one', 'colliding_floats', 'colliding_pairs_many_times'),
+    *('colliding_pairs', 'colliding_milestones', 'colliding_settings', 'colliding_versions'),
+    'colliding_numbers_of_objects',
 )
 """Attacks that are refused after a while."""
 

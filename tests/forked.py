@@ -15,8 +15,7 @@ from pathlib import Path
 
 import torch
 from quick_mmengine import spare_imports
-
-ROOT = Path(__file__).parents[1]
+from repository import ROOT
 
 _SERVER = multiprocessing.get_context('forkserver')
 _SERVER.set_forkserver_preload(['mmengine.runner', 'mmcv.ops', 'sklearn.metrics', 'torchvision'])

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from repository import ROOT
+
 PAGES = sorted([*ROOT.glob('*.md'), *ROOT.glob('docs/*.md')])
 
 _BLOCK = re.compile(

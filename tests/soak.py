@@ -16,13 +16,13 @@ from pathlib import Path
 
 import torch
 from forked import Forked, start_server
+from repository import ROOT
 from torch import Tensor
 
 from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.engine.run_checkpoints import latest_checkpoint
 from ptnt_mm.utils.tables import new_table, to_text
 
-ROOT = Path(__file__).parents[1]
 FAULTY = Path(__file__).with_name('faulty.py')
 
 # A backbone of a thousandth of the cost: a run is mostly its start.

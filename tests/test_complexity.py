@@ -302,11 +302,6 @@ def test_tool_explains_bad_input(arguments, message, capsys, tmp_path, monkeypat
     assert message in capsys.readouterr().err
 
 
-def test_tool_reports_a_disk_error(tmp_path, capsys):
-    assert run('tiny', '--shape', 64, 64, '--overwrite', '--json', tmp_path) == 1
-    assert 'cannot be written: Is a directory' in capsys.readouterr().err
-
-
 def test_a_detector_without_mmdet(tmp_path, monkeypatch):
     config = tmp_path / 'detector.py'
     config.write_text("default_scope = 'mmdet'\nmodel = dict(type='RetinaNet')\n")
@@ -320,15 +315,3 @@ def test_a_config_without_a_model(tmp_path):
     config.write_text('max_epochs = 1\n')
     with pytest.raises(UserError, match='empty.py lacks model'):
         build_by_name(str(config))
-
-
-def test_counting_needs_no_gradient():
-    seen = []
-
-    class Watcher(nn.Module):
-        def forward(self, x):
-            seen.append(torch.is_grad_enabled())
-            return x + 1
-
-    measure_complexity(Watcher(), (8, 8))
-    assert seen == [False]

@@ -1,16 +1,12 @@
 """The papers' formulas against the counter and against the papers' own examples."""
 
-from math import prod
-
 import pytest
 from cost_formulas import peg, separable_peg, tnt_block, transformer_block
 from torch import nn
 
 from ptnt_mm.complexity import measure_complexity
 from ptnt_mm.models import TNT
-from ptnt_mm.models.archs import PLAIN_PATCH
 from ptnt_mm.models.layers.peg import PEG
-from ptnt_mm.models.layers.shapes import reduced
 
 DIM, WORD_DIM, WORDS = 32, 8, 16
 ARCH = dict(
@@ -83,7 +79,3 @@ def test_the_papers_examples():
     # A PEG of DeiT-tiny has 1728 weights; a separable one 38592.
     assert peg(196, 192).parameters == 1728
     assert separable_peg(196, 192).parameters == 1728 + 192 * 192
-
-
-def test_tokens_at_384_pixels():
-    assert prod(reduced((384, 384), PLAIN_PATCH)) == 576

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
+from repository import ROOT
 
 from ptnt_mm.version import __version__
 
-ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = f'ptnt_mm-{__version__}.data/scripts/ptnt'
 
 

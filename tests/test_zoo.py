@@ -7,7 +7,6 @@ from mmengine.config import Config
 
 import ptnt_mm
 from ptnt_mm import zoo
-from ptnt_mm.cli.configs import main
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.versions import provider
 from ptnt_mm.zoo import config_from_file, config_path, get_config
@@ -70,15 +69,6 @@ def test_a_folder_that_is_a_file(tmp_path: Path):
 def test_names_are_no_paths(name: str):
     with pytest.raises(UserError, match='unknown config'):
         zoo.config_path(name)
-
-
-def test_command_line(tmp_path: Path, capsys):
-    assert main(['list']) == 0
-    assert capsys.readouterr().out.split() == zoo.config_names()
-    assert main(['copy', 'retinanet_ptnt_s_1x', str(tmp_path)]) == 0
-    assert (tmp_path / 'retinanet_ptnt_s_1x.py').is_file()
-    assert main(['copy', 'retinanet_ptnt_x_1x', str(tmp_path)]) == 1
-    assert capsys.readouterr().err.startswith("error: unknown config 'retinanet_ptnt_x_1x'")
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,9 @@ leaves = st.one_of(
     st.integers(0, 5).map(attacks.recall),
     st.sampled_from([attacks.storage(), attacks.dtype('f8'), attacks.plain_dtype('i8')]),
     st.builds(lambda number: attacks.storage(numel=number), numbers),
-    st.sampled_from(attacks.REFUSED[:50]).map(lambda attack: attack(Path('/nowhere/canary'))),
+    st.sampled_from(sorted(attacks.REFUSED.keys() - set(attacks.SLOW))).map(
+        lambda attack: attacks.REFUSED[attack](Path('/nowhere/canary'))
+    ),
 )
 
 

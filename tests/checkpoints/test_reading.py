@@ -35,15 +35,38 @@ def canary(tmp_path):
 
 
 @pytest.mark.parametrize('write', [attacks.write_zip, attacks.write_legacy])
-@pytest.mark.parametrize('attack', attacks.REFUSED, ids=lambda attack: attack.__name__)
+@pytest.mark.parametrize('attack', attacks.REFUSED)
 def test_attack_is_refused(tmp_path, canary, attack, write):
-    path = write(tmp_path / 'bad.pth', {'state_dict': attack(canary)})
-    before = attacks.snapshot()
+    path = write(tmp_path / 'bad.pth', {'state_dict': attacks.REFUSED[attack](canary)})
+    before, start = attacks.snapshot(), time.process_time()
     with pytest.raises(CheckpointError, match=r'bad\.pth: refused') as error:
         read_checkpoint(path)
+    assert time.process_time() - start < 5
     assert not canary.exists()
     assert attacks.snapshot() == before
     assert len(str(error.value)) < 500
+
+
+@pytest.mark.parametrize(
+    'name',
+    [
+        'os.system',
+        'pathlib.Path',
+        'numpy.dtypes.ObjectDType',
+        'torch.ComplexFloatStorage',
+        'torch.QInt8Storage',
+        'torch.Tensor',
+        'torch._utils._rebuild_device_tensor_from_numpy',
+        'torch._utils._rebuild_meta_tensor_no_storage',
+        'torch._utils._rebuild_qtensor',
+        'torch._utils._rebuild_sparse_tensor',
+        'torch.serialization._get_layout',
+    ],
+)
+def test_a_name_that_is_not_on_the_list_is_refused(tmp_path, name):
+    path = attacks.write_zip(tmp_path / 'bad.pth', attacks.glob(*name.rsplit('.', 1)).reduce())
+    with pytest.raises(CheckpointError, match=rf"bad\.pth: refused, it asks for '{name}'"):
+        read_checkpoint(path)
 
 
 @pytest.mark.parametrize('attack', attacks.ARCHIVES, ids=lambda attack: attack.__name__)
@@ -82,9 +105,10 @@ def test_a_file_reaches_nothing_that_can_be_called(tmp_path, canary, monkeypatch
     honest = tmp_path / 'honest.pth'
     torch.save(everything(), honest)
     read_checkpoint(honest)
-    for attack in set(attacks.REFUSED) - set(attacks.SLOW):
+    for attack in attacks.REFUSED.keys() - set(attacks.SLOW):
+        content = {'state_dict': attacks.REFUSED[attack](canary)}
         with pytest.raises(CheckpointError):
-            read_checkpoint(attacks.write_zip(tmp_path / 'bad.pth', {'state_dict': attack(canary)}))
+            read_checkpoint(attacks.write_zip(tmp_path / 'bad.pth', content))
     ours = {pickle_reader.Name, pickle_reader.Storage, pickle_reader.Unfinished, np.dtype(bool)}
     plain = {*pickle_reader._CONTAINERS, *pickle_reader._LEAVES}
     numbers = {kind for kind in kinds if issubclass(kind, (np.generic, np.dtype))}
@@ -102,9 +126,9 @@ def test_only_our_functions_run_while_a_file_is_read(tmp_path, canary):
     honest = tmp_path / 'honest.pth'
     torch.save(everything(), honest)
     files = [honest]
-    for attack in (*attacks.MAIN[:-1], *attacks.REFUSED[40:50]):
-        name = tmp_path / f'{attack.__name__}.pth'
-        files.append(attacks.write_zip(name, {'state_dict': attack(canary)}))
+    for attack in attacks.REFUSED.keys() - set(attacks.SLOW):
+        content = {'state_dict': attacks.REFUSED[attack](canary)}
+        files.append(attacks.write_zip(tmp_path / f'{attack}.pth', content))
     sys.setprofile(note)
     try:
         for file in files:
@@ -115,12 +139,6 @@ def test_only_our_functions_run_while_a_file_is_read(tmp_path, canary):
     libraries = ('torch', 'mmengine', 'numpy', 'pickle', 'collections', 'copyreg', 'argparse')
     outside = {name for module, name in ran if module.split('.')[0] in libraries}
     assert outside <= MADE_OF, outside - MADE_OF
-
-
-def test_refusal_names_what_was_asked_for(tmp_path, canary):
-    path = attacks.write_zip(tmp_path / 'bad.pth', attacks.posix_system(canary))
-    with pytest.raises(CheckpointError, match=r"bad\.pth: refused, it asks for 'posix\.system'"):
-        read_checkpoint(path)
 
 
 def test_a_forged_table_of_methods_is_left_aside(tmp_path):
@@ -334,16 +352,7 @@ def test_what_steers_a_terminal_is_not_printed(tmp_path):
         read_checkpoint(path)
 
 
-@pytest.mark.parametrize('attack', attacks.SLOW)
-def test_refused_in_time(tmp_path, canary, attack):
-    path = attacks.write_zip(tmp_path / 'bad.pth', {'x': attack(canary)})
-    start = time.process_time()
-    with pytest.raises(CheckpointError):
-        read_checkpoint(path)
-    assert time.process_time() - start < 5
-
-
-@pytest.mark.parametrize('value', ['1', 'y', 'true', 'True', 'yes', 'on', '2', '?'])
+@pytest.mark.parametrize('value', ['1', 'True', '?'])
 def test_forced_unsafe_loading_is_refused(tmp_path, canary, monkeypatch, value):
     path = attacks.write_zip(tmp_path / 'bad.pth', attacks.os_system(canary))
     monkeypatch.setenv('TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD', value)
@@ -373,7 +382,7 @@ def test_others_read_safely_inside(tmp_path, canary, monkeypatch, before):
     assert os.environ.get('TORCH_FORCE_WEIGHTS_ONLY_LOAD') == before
 
 
-@pytest.mark.parametrize('value', ['', '0', 'n', 'no', 'False', 'off', ' off '])
+@pytest.mark.parametrize('value', ['', '0', 'False', ' off '])
 def test_switched_off_is_fine(monkeypatch, value):
     monkeypatch.setenv('TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD', value)
     refuse_forced_unsafe_loading()

@@ -1,5 +1,7 @@
 """Shared by the tests of configs: each runs for all ``NAMES`` of its file."""
 
+import re
+
 import pytest
 import torch
 from mmengine.config import Config
@@ -9,11 +11,19 @@ import ptnt_mm
 
 from .models import build, narrow
 
+# `narrow` makes one model of all sizes and schedules, except for the drop path rate.
+SAME_MODEL = '_(ti|m|b)_|_3x'
+
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test that takes a config once for each config."""
-    if 'config' in metafunc.fixturenames:
-        metafunc.parametrize('config', metafunc.module.NAMES, indirect=True, scope='module')
+    """Run a test that takes a config for each config or, with its model, for each other model."""
+    marks = metafunc.definition.iter_markers('parametrize')
+    if 'config' not in metafunc.fixturenames or any(mark.args[0] == 'config' for mark in marks):
+        return
+    names = metafunc.module.NAMES
+    if 'model' in metafunc.fixturenames:
+        names = [name for name in names if not re.search(SAME_MODEL, name)]
+    metafunc.parametrize('config', names, indirect=True, scope='module')
 
 
 @pytest.fixture(scope='module')

@@ -48,17 +48,21 @@ def test_what_was_published_is_there():
     assert sorted(name for file in files for name in file.NAMES) == NAMES
 
 
+SIZE = '_(?:p?tnt|cpvt)_([a-z]+)'
+
+
+@pytest.mark.parametrize(
+    'config', [name for name in NAMES if re.search(SIZE, name)], indirect=True, scope='module'
+)
 def test_the_size_in_a_name_is_the_variants(config: Config):
-    name = Path(config.filename).stem
-    size = re.search('_(?:p?tnt|cpvt)_([a-z]+)', name)
-    if size is None:
-        pytest.skip('a name without a size')
+    size = re.search(SIZE, Path(config.filename).stem)
     assert config.model.backbone.arch.startswith(size[1])
 
 
+@pytest.mark.parametrize(
+    'config', [name for name in NAMES if 'r50' not in name], indirect=True, scope='module'
+)
 def test_the_necks_channels_are_the_backbones(config: Config, blueprint: nn.Module):
-    if config.model.backbone.type == 'ResNet':
-        pytest.skip("mmdet's own backbone and neck")
     widths = list(blueprint.backbone.out_channels)
     arch = config.model.backbone.arch
     if config.model.backbone.type == 'PyramidTNT':
@@ -119,3 +123,23 @@ def test_loading_is_guarded_and_checkpoints_are_whole(config: Config):
     assert config.default_hooks.checkpoint.type == 'WholeCheckpointHook'
     assert config.custom_imports.imports == ['ptnt_mm']
     assert not config.auto_scale_lr.get('enable')
+
+
+@pytest.mark.parametrize(
+    ('name', 'head'),
+    [('custom_coco', 'bbox_head'), ('custom_seg', 'decode_head'), ('custom_cls', 'head')],
+)
+def test_own_classes_and_folder_feed_everything(tmp_path: Path, name: str, head: str):
+    own = tmp_path / f'{name}.py'
+    zoo.copy_config(name, tmp_path)
+    text = re.sub(r"'data/custom\w*/'", "'elsewhere/'", own.read_text())
+    own.write_text(re.sub(r"\(.*'ball', 'coin', 'crate', 'cup'\)", "('sea', 'sky')", text))
+    config = zoo.config_from_file(own)
+    assert config.model[head].num_classes == 2
+    assert config.model.data_preprocessor.get('num_classes', 2) == 2
+    for split in ('train', 'val', 'test'):
+        dataset = config[f'{split}_dataloader'].dataset
+        assert (dataset.metainfo.classes, dataset.data_root) == (('sea', 'sky'), 'elsewhere/')
+        assert not any(step.get('reduce_zero_label') for step in dataset.pipeline)
+    for evaluator in (config.val_evaluator, config.test_evaluator):
+        assert evaluator.get('ann_file', 'elsewhere/').startswith('elsewhere/')

@@ -127,11 +127,10 @@ IMPOSSIBLE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize('suffix', ['.onnx', '.xml'])
 @pytest.mark.parametrize('field', IMPOSSIBLE)
-def test_impossible_values_are_refused(tmp_path: Path, field: str, suffix: str):
+def test_impossible_values_are_refused(tmp_path: Path, field: str):
     for value in IMPOSSIBLE[field]:
-        file = forged(tmp_path / f'x{suffix}', **{field: value})
+        file = forged(tmp_path / 'x.onnx', **{field: value})
         with pytest.raises(UserError, match=f'{field} is .*: expected ') as caught:
             Deployed(file)
         assert '\n' not in str(caught.value) and len(str(caught.value)) < 500

@@ -166,11 +166,11 @@ def test_what_is_skipped_is_not_loaded(sampler: str):
     loader = endless() if sampler == 'plain' else EndlessLoader(grouped(sampler, size=4))
     loader.begin(seed=7, iteration=150_000)
     Counted.loaded = 0
-    start = time.monotonic()
+    start = time.process_time()  # machines are busy
     next(iter(loader))
     assert Counted.loaded == 4
     # Seconds at most; loading would take minutes even for these rows.
-    assert time.monotonic() - start < 20
+    assert time.process_time() - start < 20
 
 
 @pytest.mark.parametrize('shape', ['aspect ratio', 'several data sets'])

@@ -21,11 +21,7 @@ from ptnt_mm.engine.hooks.corrupt_images import SkipCorruptImagesHook
 from ptnt_mm.engine.hooks.health import HealthHook
 from ptnt_mm.utils.errors import UserError
 
-from .toy import ToyNoise, quick, toy_config, toy_iterations, train
-
-
-def log_of(work_dir: Path) -> str:
-    return '\n'.join(file.read_text() for file in work_dir.rglob('*.log'))
+from .toy import ToyNoise, log_of, quick, toy_config, toy_iterations, train
 
 
 def spoil(monkeypatch, rows: set[int]) -> None:

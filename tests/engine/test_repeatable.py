@@ -5,18 +5,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor
 
 from ptnt_mm.engine.hooks.repeatable import _start_worker
 from ptnt_mm.engine.run_checkpoints import latest_checkpoint
 
-from .toy import ToyModel, toy_config, train
+from .toy import ToyModel, same, toy_config, train
 
 pytestmark = pytest.mark.slow
-
-
-def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
-    return all(torch.equal(one[name], other[name]) for name in one)
 
 
 @pytest.mark.parametrize('workers', [0, 2])

@@ -10,8 +10,7 @@ from mmengine.registry import HOOKS
 
 from ptnt_mm.utils.errors import UserError
 
-from .test_checkpointing import evaluated
-from .toy import quick, toy_config, toy_iterations, train
+from .toy import evaluated, log_of, quick, toy_config, toy_iterations, train
 
 pytestmark = pytest.mark.slow
 
@@ -75,10 +74,6 @@ def continued(run: Path) -> list[dict]:
     return rows(by_epochs(run.parent / 'continued'), run / 'epoch_2.pth')
 
 
-def log_of(work_dir: Path) -> str:
-    return '\n'.join(file.read_text() for file in work_dir.rglob('*.log'))
-
-
 @pytest.mark.parametrize(
     ('config', 'checkpoint', 'done'),
     [(by_epochs, 'epoch_2.pth', 6), (by_iterations, 'iter_8.pth', 8)],
@@ -125,10 +120,11 @@ def test_a_schedule_that_depends_on_metrics_cannot_change(tmp_path: Path, run: P
 
 def test_a_schedule_that_depends_on_metrics_continues(tmp_path: Path):
     def config(work_dir: Path) -> Config:
-        config = evaluated(work_dir, epochs=3)
+        # With a best one, MMEngine saves a checkpoint again after its evaluation.
+        best = dict(save_best='score', rule='greater', max_keep_ckpts=9)
+        config = evaluated(toy_config(work_dir, 3), **best)
         plateau = dict(type='ReduceOnPlateauLR', monitor='score', rule='less', patience=0)
         config.param_scheduler = [dict(WARM), plateau]
-        config.default_hooks.checkpoint.max_keep_ckpts = 9
         return config
 
     whole = rows(config(tmp_path / 'whole'))
@@ -174,28 +170,16 @@ STATE = ('optimizer', 'state')
     ('path', 'value'),
     [
         (('meta', 'epoch'), None),
-        (('meta', 'epoch'), 'two'),
-        (('meta', 'iter'), -1),
         (('meta', 'iter'), 10**30),
         (('meta', 'seed'), -1),
-        (('meta', 'seed'), 'three'),
         (('message_hub',), None),
-        (('message_hub', 'runtime_info'), None),
         (('optimizer',), []),
-        (('optimizer', 'state'), None),
         (('optimizer', 'state'), [1]),
-        (('optimizer', 'param_groups'), {}),
-        (('optimizer', 'param_groups'), []),
         (('optimizer', 'param_groups'), ['group']),
-        ((*GROUP, 'params'), None),
-        ((*GROUP, 'params'), [0]),
         ((*GROUP, 'params'), [3, 2, 1, 0]),
         ((*STATE, 0), [1]),
-        ((*STATE, 0, 'exp_avg'), None),
         ((*STATE, 0, 'exp_avg'), torch.zeros(5)),
-        ((*STATE, 0, 'exp_avg'), 'moment'),
         ((*STATE, 0, 'more'), 1),
-        (('param_schedulers',), 'two'),
         (('param_schedulers', 0), 'text'),
     ],
 )
@@ -213,14 +197,9 @@ def test_a_finished_run_is_trained_for_longer(tmp_path: Path, run: Path):
 @pytest.mark.parametrize(
     ('path', 'value'),
     [
-        ((*GROUP, 'lr'), None),
         ((*GROUP, 'lr'), 0.5),
         ((*GROUP, 'betas'), (0.9,)),
-        ((*GROUP, 'initial_lr'), 7.0),
         (('param_schedulers',), None),
-        (('param_schedulers',), []),
-        (('param_schedulers', 0, 'end'), None),
-        (('param_schedulers', 1, 'milestones'), [1]),
         (('param_schedulers', 1, '_global_step'), 10**12),
     ],
 )

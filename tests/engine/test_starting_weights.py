@@ -132,12 +132,9 @@ def test_resuming_survives_a_stored_config_of_another_kind(stored: str, tmp_path
     'stored',
     [
         'x = ' + '-' * 100_000 + '1',
-        'x = ' + 'not ' * 100_000 + '1',
         'x = ' + '[' * 100_000 + ']' * 100_000,
         'x = dict(' + 'a=dict(' * 100_000 + ')' * 100_001,
-        'if 1: pass\n' + 'elif 1: pass\n' * 30_000,
         'x = 0x' + 'f' * 10_000,
-        'x = [' + '1, ' * 300_000 + ']',
         'x = {' + ': 0, '.join(map(str, attacks.colliding_numbers())) + ': 0}' + ' ' * 500_000,
     ],
     ids=lambda text: text[:12],

@@ -21,8 +21,7 @@ from ptnt_mm.engine.hooks.stop_at_nan import StopAtNaNHook
 from ptnt_mm.engine.run_checkpoints import latest_checkpoint
 from ptnt_mm.utils.errors import UserError
 
-from .test_checkpointing import evaluated, names
-from .toy import ToyModel, quick, toy_config, toy_iterations, train
+from .toy import ToyModel, evaluated, names, quick, toy_config, toy_iterations, train
 
 pytestmark = pytest.mark.slow
 
@@ -145,7 +144,7 @@ def test_the_last_good_checkpoint_stays(tmp_path, monkeypatch, toy, iteration, k
         ruin(patched, iteration, a_parameter)
         with pytest.raises(UserError, match=message):
             train(quick(toy(tmp_path)))
-    assert names(tmp_path) == [kept] * bool(kept)
+    assert names(tmp_path) == ([kept] if kept else [])
     if kept:
         assert latest_checkpoint(tmp_path) == tmp_path / kept
         weights = continues(quick(toy(tmp_path)), tmp_path / kept)
@@ -165,8 +164,8 @@ def test_a_ruined_result_is_no_success(tmp_path: Path, monkeypatch, checkpoint):
 
 def test_the_best_one_stays(tmp_path: Path, monkeypatch):
     """Every evaluation of the toy is the best one."""
-    config = quick(evaluated(tmp_path, epochs=3))
-    config.default_hooks.checkpoint.update(interval=9)
+    config = quick(toy_config(tmp_path, epochs=3))
+    config = evaluated(config, interval=9, save_best='score', rule='greater')
     ruin(monkeypatch, 6, a_parameter)
     with pytest.raises(UserError, match='^iteration 6: NaN or infinity in state_dict'):
         train(config)
@@ -174,79 +173,29 @@ def test_the_best_one_stays(tmp_path: Path, monkeypatch):
 
 
 def test_no_time_is_spent_on_evaluating_ruined_weights(tmp_path: Path, monkeypatch):
-    config = quick(evaluated(tmp_path, epochs=2))
-    config.default_hooks.checkpoint.update(interval=9)
+    config = evaluated(quick(toy_config(tmp_path, epochs=2)), interval=9)
     ruin(monkeypatch, 3, a_parameter)
     monkeypatch.setattr(ToyModel, 'val_step', None)
     with pytest.raises(UserError, match='^iteration 3: NaN or infinity in state_dict'):
         train(config)
 
 
-def test_what_only_resuming_needs_counts_too(tmp_path: Path, monkeypatch):
-    ruin(monkeypatch, 6, its_moment)
-    with pytest.raises(UserError, match=r'^iteration 6: .* in optimizer\.state\.1\.exp_avg_sq\.'):
-        train(quick(toy_config(tmp_path)))
-    assert names(tmp_path) == ['epoch_1.pth']
-
-
 @MODELS.register_module()
 class Counting(ToyModel):
-    """With a buffer that no loss depends on."""
+    """With buffers that no loss depends on: one becomes NaN, the other may start as infinity."""
 
-    ruined_at = 5
-
-    def __init__(self):
+    def __init__(self, ruined_at: int = 5, masked: bool = False):
         super().__init__()
+        self.ruined_at, self.calls = ruined_at, 0
         self.register_buffer('seen', torch.zeros(()))
-        self.calls = 0
+        if masked:
+            self.register_buffer('mask', torch.full((2, 2), float('-inf')))
 
     def forward(self, inputs: list[Tensor], data_samples: list, mode: str = 'tensor'):
         self.calls += 1
         if self.calls == self.ruined_at:
             self.seen += float('nan')
         return super().forward(inputs, data_samples, mode)
-
-
-def test_buffers_and_averages_count_too(tmp_path: Path, monkeypatch):
-    config = quick(toy_config(tmp_path, model=dict(type='Counting')))
-    with pytest.raises(UserError, match=r'^iteration 6: .* in state_dict\.seen\.'):
-        train(config)
-    assert names(tmp_path) == ['epoch_1.pth']
-    config = quick(toy_config(tmp_path / 'averaged', model=dict(type='Counting')))
-    config.custom_hooks += [EMA]
-    with pytest.raises(
-        UserError, match=r'^iteration 6: .* in state_dict\.seen, ema_state_dict\.module\.seen\.'
-    ):
-        train(config)
-
-
-def test_an_average_alone(tmp_path: Path, monkeypatch):
-    """The average overflows, but the weights do not."""
-
-    def overflow(self, averaged, source, steps):
-        averaged.fill_(float('inf'))
-
-    monkeypatch.setattr('mmengine.model.ExponentialMovingAverage.avg_func', overflow)
-    config = quick(toy_config(tmp_path))
-    config.custom_hooks += [dict(EMA, begin_epoch=2)]
-    with pytest.raises(UserError, match=r'^iteration 6: .* in state_dict\.layers\.0'):
-        train(config)
-    assert names(tmp_path) == ['epoch_1.pth']
-
-
-def test_what_is_infinite_from_the_beginning_is_said_then(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(Counting, 'ruined_at', 0)
-    plain = Counting.__init__
-
-    def masked(self):
-        plain(self)
-        self.register_buffer('mask', torch.full((2, 2), float('-inf')))
-
-    monkeypatch.setattr(Counting, '__init__', masked)
-    with pytest.raises(
-        UserError, match=r'^training starts from .* in state_dict\.mask\. .*persist'
-    ):
-        train(quick(toy_config(tmp_path, model=dict(type='Counting'))))
 
 
 @PARAM_SCHEDULERS.register_module()
@@ -260,40 +209,6 @@ class Spoilt(_ParamScheduler):
     def _get_value(self) -> list[float]:
         groups = self.optimizer.param_groups
         return [float(self.value) if self.last_step >= self.start else g['lr'] for g in groups]
-
-
-@pytest.mark.parametrize('value', ['nan', 'inf'])
-@pytest.mark.parametrize(('toy', 'by_epoch'), [(toy_config, True), (toy_iterations, False)])
-def test_a_learning_rate_is_not_saved(tmp_path: Path, toy, by_epoch: bool, value: str):
-    """The rate becomes NaN after the last step before a checkpoint, whose weights are finite."""
-    config = quick(toy(tmp_path))
-    schedule = dict(type='Spoilt', value=value, by_epoch=by_epoch, start=2 if by_epoch else 8)
-    config.param_scheduler = [schedule]
-    kept, after = ('epoch_1.pth', 6) if by_epoch else ('iter_4.pth', 8)
-    words = (
-        rf'^iteration {after}: .* in optimizer\.param_groups\[0\]\.lr.*{kept}\. .*param_scheduler'
-    )
-    with pytest.raises(UserError, match=words):
-        train(config)
-    assert names(tmp_path) == [kept]
-    continues(quick(toy(tmp_path)), tmp_path / kept)
-
-
-def test_a_learning_rate_is_not_used(tmp_path: Path):
-    """The error names the rate, not the images of the next batch, whose loss would be NaN."""
-    config = quick(toy_iterations(tmp_path))
-    config.param_scheduler = [dict(type='Spoilt', value='nan', by_epoch=False, start=5)]
-    with pytest.raises(UserError, match='^iteration 6: lr is nan.*iter_4.pth.*param_scheduler'):
-        train(config)
-    assert names(tmp_path) == ['iter_4.pth']
-
-
-def test_a_learning_rate_is_bad_from_the_beginning(tmp_path: Path):
-    config = quick(toy_config(tmp_path))
-    config.optim_wrapper.optimizer.lr = float('inf')
-    words = r'^training starts from .* in optimizer\.param_groups\[0\]\.lr.*param_scheduler'
-    with pytest.raises(UserError, match=words):
-        train(config)
 
 
 @HOOKS.register_module()
@@ -320,16 +235,109 @@ class Writes(Hook):
             checkpoint[key] = value
 
 
+def a_moment(config: Config, monkeypatch) -> None:
+    """Only resuming needs it."""
+    ruin(monkeypatch, 6, its_moment)
+
+
+def a_buffer(config: Config, monkeypatch) -> None:
+    config.model.type = 'Counting'
+
+
+def a_buffer_and_its_average(config: Config, monkeypatch) -> None:
+    config.model.type = 'Counting'
+    config.custom_hooks += [EMA]
+
+
+def an_average_alone(config: Config, monkeypatch) -> None:
+    """The average overflows, but the weights do not."""
+
+    def overflow(self, averaged, source, steps):
+        averaged.fill_(float('inf'))
+
+    monkeypatch.setattr('mmengine.model.ExponentialMovingAverage.avg_func', overflow)
+    config.custom_hooks += [dict(EMA, begin_epoch=2)]
+
+
+def a_buffer_from_the_beginning(config: Config, monkeypatch) -> None:
+    config.model.update(type='Counting', ruined_at=0, masked=True)
+
+
+def a_rate_from_the_beginning(config: Config, monkeypatch) -> None:
+    config.optim_wrapper.optimizer.lr = float('inf')
+
+
+def a_rate(value: str, start: int, by_epoch: bool = False):
+    def spoil(config: Config, monkeypatch) -> None:
+        schedule = dict(type='Spoilt', value=value, by_epoch=by_epoch, start=start)
+        config.param_scheduler = [schedule]
+
+    return spoil
+
+
+def an_entry_of_another_hook(entry: str):
+    def spoil(config: Config, monkeypatch) -> None:
+        config.custom_hooks += [dict(type='Writes', entry=entry)]
+
+    return spoil
+
+
+RATE = r'optimizer\.param_groups\[0\]\.lr.*%s.*param_scheduler'
+OTHERS = r'^iteration 6: .* in %s\..*epoch_1.pth.*Writes'
+
+
 @pytest.mark.parametrize(
-    ('entry', 'path'),
-    [('weight', r'state_dict\.new'), ('array', r'mine\.a\[0\]'), ('number', r'mine\.a\[0\]')],
+    ('toy', 'spoil', 'message', 'kept'),
+    [
+        (
+            toy_config,
+            a_moment,
+            r'^iteration 6: .* in optimizer\.state\.1\.exp_avg_sq\.',
+            'epoch_1.pth',
+        ),
+        (toy_config, a_buffer, r'^iteration 6: .* in state_dict\.seen\.', 'epoch_1.pth'),
+        (
+            toy_config,
+            a_buffer_and_its_average,
+            r'\.seen, ema_state_dict\.module\.seen\.',
+            'epoch_1.pth',
+        ),
+        (toy_config, an_average_alone, r'^iteration 6: .* in state_dict\.layers\.0', 'epoch_1.pth'),
+        (toy_config, a_buffer_from_the_beginning, r'^training starts .*\.mask\. .*persist', None),
+        (toy_config, a_rate_from_the_beginning, f'^training starts .*{RATE % ""}', None),
+        # The rate becomes NaN after the last step before a checkpoint, whose weights are finite.
+        (
+            toy_config,
+            a_rate('nan', 2, True),
+            f'^iteration 6: .* in {RATE % "epoch_1"}',
+            'epoch_1.pth',
+        ),
+        (toy_iterations, a_rate('inf', 8), f'^iteration 8: .* in {RATE % "iter_4"}', 'iter_4.pth'),
+        # The error names the rate, not the images of the next batch, whose loss would be NaN.
+        (
+            toy_iterations,
+            a_rate('nan', 5),
+            '^iteration 6: lr is nan.*param_scheduler',
+            'iter_4.pth',
+        ),
+        (
+            toy_config,
+            an_entry_of_another_hook('weight'),
+            OTHERS % r'state_dict\.new',
+            'epoch_1.pth',
+        ),
+        (toy_config, an_entry_of_another_hook('array'), OTHERS % r'mine\.a\[0\]', 'epoch_1.pth'),
+        (toy_config, an_entry_of_another_hook('number'), OTHERS % r'mine\.a\[0\]', 'epoch_1.pth'),
+    ],
 )
-def test_what_another_hook_writes_is_not_saved(tmp_path: Path, entry: str, path: str):
-    config = quick(toy_config(tmp_path))
-    config.custom_hooks += [dict(type='Writes', entry=entry)]
-    with pytest.raises(UserError, match=rf'^iteration 6: .* in {path}\..*epoch_1.pth.*Writes'):
+def test_what_is_not_finite_is_named_and_not_saved(
+    tmp_path: Path, monkeypatch, toy, spoil, message: str, kept: str | None
+):
+    config = quick(toy(tmp_path))
+    spoil(config, monkeypatch)
+    with pytest.raises(UserError, match=message):
         train(config)
-    assert names(tmp_path) == ['epoch_1.pth']
+    assert names(tmp_path) == ([kept] if kept else [])
 
 
 @pytest.mark.parametrize('entry', ['log', 'infinite', 'sparse'])
@@ -342,7 +350,7 @@ def test_other_entries_are_left_alone(tmp_path: Path, entry: str):
 
 
 def test_a_schedule_that_waits_for_a_first_score(tmp_path: Path):
-    config = quick(evaluated(tmp_path, epochs=2))
+    config = evaluated(quick(toy_config(tmp_path, epochs=2)))
     config.param_scheduler = [
         dict(type='ReduceOnPlateauLR', monitor='score', rule='greater', by_epoch=True)
     ]

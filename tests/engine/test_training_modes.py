@@ -58,6 +58,27 @@ def test_modes_become_settings():
     assert config.randomness == dict(seed=3, deterministic=True) and config.auto_scale_lr.enable
 
 
+@pytest.fixture
+def _accelerator(monkeypatch):
+    monkeypatch.setattr(training_modes, 'get_device', lambda: 'cuda')
+
+
+@pytest.mark.usefixtures('_accelerator')
+@pytest.mark.parametrize(('supported', 'dtype'), [(True, 'bfloat16'), (False, 'float16')])
+def test_mixed_precision_is_bfloat16_where_the_gpu_has_it(monkeypatch, supported, dtype):
+    monkeypatch.setattr(torch.cuda, 'is_bf16_supported', lambda **_: supported)
+    changed = Config(dict(optim_wrapper=dict(type='OptimWrapper')))
+    training_modes.use_mixed_precision(changed)
+    assert changed.optim_wrapper == dict(type='AmpOptimWrapper', dtype=dtype)
+
+
+@pytest.mark.usefixtures('_accelerator')
+def test_sync_bn():
+    changed = Config(dict(optim_wrapper=dict(type='OptimWrapper')))
+    training_modes.use_sync_bn(changed)
+    assert changed.sync_bn == 'torch'
+
+
 def test_an_unknown_package_is_named():
     with pytest.raises(UserError, match="'wandbb'.*'wandb'"):
         log_to_package(Config(), 'wandbb')

@@ -1,9 +1,7 @@
 """The content of a work dir, and starting over in it."""
 
-import contextlib
 import errno
 import os
-import socket
 from pathlib import Path
 
 import attacks
@@ -90,37 +88,19 @@ def _replaced(make):
     return spoil
 
 
-def _socket(path: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as end, contextlib.chdir(path.parent):
-        end.bind(path.name)
-
-
 _SPOILT = {
     'compression method 99': _zip_field(10, 99, 8),
-    'compression method 93': _zip_field(10, 93, 8),
-    'version needed 200': _zip_field(6, 200, 4),
     'encryption': _zip_field(8, 1, 6),
-    'strong encryption': _zip_field(8, 0x41, 6),
-    'patched data': _zip_field(8, 0x20, 6),
     'length of names': _zip_field(28, 60_000, 26),
-    'length of comments': _zip_field(32, 60_000, 10),
-    'size': _zip_field(26, 0x7FFF, 22),
     'pipe': _replaced(os.mkfifo),
-    'socket': _replaced(_socket),
     'device': _replaced(lambda path: path.symlink_to('/dev/zero')),
-    'random device': _replaced(lambda path: path.symlink_to('/dev/random')),
     'own memory': _replaced(lambda path: path.symlink_to('/proc/self/mem')),
     'folder': _replaced(Path.mkdir),
     'dangling link': _replaced(lambda path: path.symlink_to('nowhere')),
-    'link to itself': _replaced(lambda path: path.symlink_to(path)),
     'empty': lambda path: path.write_bytes(b''),
     'cut off': lambda path: path.write_bytes(path.read_bytes()[:-100]),
-    'end of an archive': lambda path: path.write_bytes(b'PK\x05\x06' + bytes(18)),
-    'text': lambda path: path.write_text('hello'),
-    'zeros': lambda path: path.write_bytes(bytes(5000)),
     'weights only': lambda path: torch.save({'state_dict': {'w': torch.ones(1)}}, path),
     'an attack': lambda path: attacks.write_zip(path, attacks.os_system(path / 'canary')),
-    'not permitted': lambda path: path.chmod(0),
 }
 
 
@@ -136,8 +116,6 @@ def test_an_older_checkpoint_is_taken_whatever_is_wrong_with_the_newest(
     intact, newest = (_resumable(tmp_path / f'epoch_{number}.pth') for number in (1, 9))
     (tmp_path / 'last_checkpoint').write_text(str(newest))
     spoil(newest)
-    if os.access(newest, os.R_OK) and newest.stat().st_mode & 0o777 == 0:
-        pytest.skip('this user may read everything')
     path, content = read_latest_checkpoint(tmp_path)
     assert path == intact and content['meta'] == {'epoch': 1}
     (line,) = caplog.messages

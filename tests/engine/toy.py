@@ -106,11 +106,19 @@ def toy_iterations(work_dir: Path, iterations: int = 12, **settings) -> Config:
     return config
 
 
+def evaluated(config: Config, **checkpoint) -> Config:
+    """The same with evaluations, and with more settings of its checkpoints."""
+    config.update(val_cfg=dict(), val_evaluator=dict(type='ToyMetric'))
+    order = dict(type='DefaultSampler', shuffle=False)
+    config.val_dataloader = dict(config.train_dataloader, sampler=order)
+    config.val_dataloader.update(num_workers=0, persistent_workers=False)
+    config.default_hooks.checkpoint.update(checkpoint)
+    return config
+
+
 def quick(config: Config) -> Config:
     """The same without workers, whose start takes most of the time."""
     config.train_dataloader.update(num_workers=0, persistent_workers=False)
-    if config.get('val_dataloader'):
-        config.val_dataloader.update(num_workers=0, persistent_workers=False)
     return config
 
 
@@ -125,6 +133,21 @@ def train(config: Config) -> dict[str, Tensor]:
         _stop_workers()
         raise
     return {name: weight.clone() for name, weight in runner.model.state_dict().items()}
+
+
+def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
+    """Whether two runs ended with the same weights, bit by bit."""
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+def names(work_dir: Path) -> list[str]:
+    """The names of its checkpoints."""
+    return sorted(path.name for path in work_dir.glob('*.pth'))
+
+
+def log_of(work_dir: Path) -> str:
+    """The text of all logs."""
+    return '\n'.join(file.read_text() for file in work_dir.rglob('*.log'))
 
 
 def _stop_workers() -> None:

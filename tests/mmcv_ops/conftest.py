@@ -5,6 +5,7 @@ import sys
 from types import ModuleType
 
 import pytest
+import torch
 
 from ptnt_mm.mmcv_ops import place
 
@@ -16,6 +17,11 @@ def extension() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    torch.manual_seed(0)
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,12 @@ from itertools import product
 from math import floor
 
 import numpy as np
+import torch
+
+
+def normal(*shape: int) -> torch.Tensor:
+    """Random numbers in double precision."""
+    return torch.randn(shape, dtype=torch.float64)
 
 
 def pixel(image: np.ndarray, row: int, column: int) -> float:

@@ -11,6 +11,7 @@ from mmcv.ops.multi_scale_deform_attn import MultiScaleDeformableAttnFunction
 
 from mmcv_ops import references
 from mmcv_ops.make_golden import with_gradients
+from mmcv_ops.references import normal
 
 H, W = 5, 4
 GEOMETRIES = {  # stride, padding, dilation, groups, deformable groups
@@ -22,15 +23,6 @@ GEOMETRIES = {  # stride, padding, dilation, groups, deformable groups
     'deformable_groups': ((1, 2), (1, 1), (1, 1), 1, 2),
     'all': ((2, 1), (1, 2), (1, 2), 2, 2),
 }
-
-
-def normal(*shape: int) -> torch.Tensor:
-    return torch.randn(shape, dtype=torch.float64)
-
-
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
 
 
 def factors(shape: tuple[int, ...]) -> np.ndarray:

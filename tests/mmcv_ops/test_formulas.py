@@ -13,15 +13,7 @@ from torch.autograd import gradcheck
 from torch.nn.functional import batch_norm, conv2d
 
 from mmcv_ops.make_golden import with_gradients
-
-
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
-def normal(*shape: int) -> torch.Tensor:
-    return torch.randn(shape, dtype=torch.float64)
+from mmcv_ops.references import normal
 
 
 def with_gradient(*shape: int) -> torch.Tensor:

@@ -12,14 +12,13 @@ from pathlib import Path
 
 import pytest
 from mmcv import ops
+from repository import ROOT
 
 from ptnt_mm.cli.mmcv_ops import main
 from ptnt_mm.mmcv_ops import place
 from ptnt_mm.mmcv_ops import status as status_module
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.versions import provider
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -126,16 +125,6 @@ def test_a_folder_that_nobody_may_write(mmcv_folder):
             place.install()
     finally:
         mmcv_folder.chmod(stat.S_IRWXU)
-
-
-def test_a_disk_that_refuses(mmcv_folder, monkeypatch):
-    def refuse(*_):
-        raise OSError(28, 'No space left on device')
-
-    monkeypatch.setattr(os, 'replace', refuse)
-    with pytest.raises(UserError, match='No space left on device'):
-        place.install()
-    assert not list(mmcv_folder.glob('*_ext*')) and not list(mmcv_folder.glob('._ext*'))
 
 
 def test_the_finder_is_for_one_module_and_added_once(monkeypatch):

@@ -1,11 +1,9 @@
 """The head; ``test_parity.py`` compares its outputs with the authors'."""
 
-import re
-
 import pytest
 import torch
 
-from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
+from ptnt_mm.models import PyramidTNTClassifier
 
 from . import golden
 
@@ -29,11 +27,6 @@ def test_every_parameter_gets_a_gradient(model):
     assert all(parameter.grad.any() for parameter in model.parameters())
 
 
-def test_it_is_the_backbone_with_a_norm_and_a_head(model, micro_arch):
-    own = model.state_dict().keys() - PyramidTNT(micro_arch).state_dict().keys()
-    assert own == {'norm.weight', 'norm.bias', 'head.weight', 'head.bias'}
-
-
 def test_fresh_weights(micro_arch):
     head = PyramidTNTClassifier(micro_arch, num_classes=2000).head
     assert head.weight.std().item() == pytest.approx(0.02, rel=0.05)
@@ -48,8 +41,3 @@ def test_options_reach_the_backbone(micro_arch):
     assert type(model.stages[0].blocks[0].se_layer).__name__ == 'SqueezeExcite'
     assert type(model.stages[0].blocks[0].outer_attn).__name__ == 'EagerOuterAttention'
     assert model.outer_pos.shape == (1, 24 * 24, 8)
-
-
-def test_bad_options():
-    with pytest.raises(ValueError, match=re.escape("unknown arch 'bas': did you mean 'base'?")):
-        PyramidTNTClassifier('bas')

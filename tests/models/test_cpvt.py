@@ -143,9 +143,6 @@ def test_freezing_takes_the_pegs_with_their_blocks():
 @pytest.mark.parametrize(
     ('options', 'message'),
     [
-        (dict(arch='tny'), "unknown arch 'tny': did you mean 'tiny'?"),
-        (dict(arch=ARCH | dict(heads=3)), 'width 16 does not divide into 3 outer heads'),
-        (dict(position='relative'), "unknown position 'relative'"),
         (dict(position=dict(type='pge')), "unknown position 'pge': did you mean 'peg'?"),
         (dict(position=dict(type='peg', kernel=3)), "position 'peg' has no option kernel"),
         (dict(position=dict(type='none', blocks=(0,))), "'none' has no option blocks: expected"),

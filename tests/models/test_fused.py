@@ -1,14 +1,9 @@
 """The fast path of a whole backbone compared with the published one, and its possible errors."""
 
-import copy
-import gc
-import pickle
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from mmengine.model import ExponentialMovingAverage
 from torch import Tensor
 
 from ptnt_mm.models import PyramidTNT
@@ -18,10 +13,7 @@ from . import golden
 
 pytestmark = pytest.mark.slow
 
-SIZES = [
-    (256, 256), (192, 192), (224, 224), (61, 93), (127, 129), (64, 512),
-    (512, 64), (8, 8), (9, 200), (320, 256), (333, 222),
-]  # fmt: skip
+SIZES = [(192, 192), (61, 93), (512, 64), (8, 8), (9, 200)]
 
 
 @pytest.fixture(autouse=True)
@@ -99,97 +91,16 @@ def test_attention_dropout_has_the_same_statistics(build_micro):
         assert (b.std(dim=0).mean() / spread.mean()).item() == pytest.approx(1, abs=0.1)
 
 
-IMAGE = golden.image(2, 72, 104)
-
-
-@pytest.fixture
-def agree(micro_arch) -> Callable[[PyramidTNT, Tensor], bool]:
-    """Whether a model computes the same as the published form with its current weights."""
-
-    @torch.no_grad()
-    def agree(model: PyramidTNT, image: Tensor) -> bool:
-        twin = PyramidTNT(micro_arch, attention='eager').eval()
-        twin.load_state_dict(model.state_dict())
-        model.eval()
-        return all(
-            torch.allclose(a, b, rtol=1e-4, atol=1e-4)
-            for a, b in zip(model(image), twin(image), strict=True)
-        )
-
-    return agree
-
-
-@pytest.fixture
-def warm(build_micro) -> PyramidTNT:
-    """A model that has evaluated the image before."""
-    model = build_micro(drop_path_rate=0.0).eval()
-    with torch.no_grad():
-        model(IMAGE)
-    return model
-
-
-def test_weights_changed_by_a_fused_optimizer_step(warm, agree):
-    """A fused step does not increase a tensor's version, and no train() precedes it."""
-    optimizer = torch.optim.AdamW(warm.parameters(), lr=0.1, fused=True)
-    sum(output.square().mean() for output in warm(IMAGE)).backward()
-    before = warm.stages[0].relative_pos.clone()
-    optimizer.step()
-    assert not torch.equal(warm.stages[0].relative_pos, before)
-    assert agree(warm, IMAGE)
-
-
-def test_weights_swapped_as_mmengine_swaps_averages(warm, agree):
-    """EMAHook exchanges ``.data`` before validation."""
-    average = ExponentialMovingAverage(warm, momentum=0.5)
-    for parameter in warm.parameters():
-        parameter.data.add_(0.3 * torch.randn_like(parameter))
-    average.update_parameters(warm)
-    for parameter, averaged in zip(warm.parameters(), average.module.parameters(), strict=True):
-        kept = averaged.data.clone()
-        averaged.data.copy_(parameter.data)
-        parameter.data.copy_(kept)
-    assert agree(warm, IMAGE)
-
-
-def test_weights_loaded(warm, agree):
-    state = {name: value * 1.3 for name, value in warm.state_dict().items()}
-    warm.load_state_dict(state)
-    assert agree(warm, IMAGE)
-
-
-def test_copies_live_their_own_lives(warm, agree):
-    for twin in (copy.deepcopy(warm), pickle.loads(pickle.dumps(warm))):
-        with torch.no_grad():
-            twin.stages[0].relative_pos.mul_(2)
-        assert agree(twin, IMAGE) and agree(warm, IMAGE)
-
-
-def test_two_sizes_in_turn(warm, agree):
-    other = golden.image(1, 96, 40)
-    for _ in range(3):
-        assert agree(warm, IMAGE) and agree(warm, other)
-
-
 @torch.no_grad()
-def test_hundreds_of_sizes_leave_nothing_behind(warm):
-    def tensors() -> int:
-        gc.collect()
-        return sum(isinstance(thing, Tensor) for thing in gc.get_objects())
-
-    before = tensors()
-    for i in range(300):
-        warm(torch.zeros(1, 3, 8 + i % 40, 8 + i // 2))
-    assert tensors() <= before + 5
-
-
-@torch.no_grad()
-def test_eight_threads_with_one_model(warm):
+def test_eight_threads_with_one_model(build_micro):
+    """Each with an image of another size."""
+    model = build_micro().eval()
     images = [golden.image(1, 40 + 8 * i, 104 - 8 * i) for i in range(8)]
-    expected = [warm(image) for image in images]
+    expected = [model(image) for image in images]
 
     def evaluate(i: int) -> list[tuple[Tensor, ...]]:
         with torch.no_grad():
-            return [warm(images[i]) for _ in range(10)]
+            return [model(images[i]) for _ in range(10)]
 
     with ThreadPoolExecutor(8) as pool:
         for i, found in enumerate(pool.map(evaluate, range(8))):
@@ -206,11 +117,13 @@ def test_lower_precisions_stay_finite(dtype):
     assert all(output.isfinite().all() for output in outputs)
 
 
-@pytest.mark.parametrize('dtype', [torch.bfloat16, torch.float16])
-def test_gradients_of_lower_precisions_stay_finite(dtype):
-    """A training step at half the sides of detection, as each takes its time; the smallest arch."""
+@pytest.mark.parametrize(
+    ('dtype', 'hw'), [(torch.bfloat16, (400, 667)), (torch.float16, (200, 334))]
+)
+def test_gradients_of_lower_precisions_stay_finite(dtype, hw):
+    """A training step at a half or a quarter of the sides of detection; the smallest arch."""
     model = golden.filled(PyramidTNT('tiny')).train()
     with torch.autocast('cpu', dtype=dtype):
-        outputs = model(golden.image(1, 400, 667))
+        outputs = model(golden.image(1, *hw))
     sum(output.float().mean() for output in outputs).backward()
     assert all(parameter.grad.isfinite().all() for parameter in model.parameters())

@@ -144,11 +144,3 @@ def test_parity_of_a_batch_with_its_images():
     batch = golden.image(3, 136, 200)
     alone = torch.cat([model(image[None]) for image in batch])
     assert_parity({'logits': model(batch)}, {'logits': alone}, tolerance=1e-5)
-
-
-@torch.inference_mode()
-def test_parity_of_two_evaluations():
-    model = model_for('tiny_192', 'fused')
-    image = golden.image(1, 136, 200)
-    first, second = measured(model, image), measured(model, image)
-    assert all(torch.equal(first[key], second[key]) for key in first)

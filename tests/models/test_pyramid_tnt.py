@@ -61,30 +61,6 @@ def test_a_published_arch_at_the_size_of_coco_images():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize('relative_position', ['grid', 'flat', 'none'])
-@torch.inference_mode()
-def test_every_position_with_either_attention(build_micro, relative_position):
-    image = golden.image(2, 61, 93).double()
-    eager, fused = (
-        build_micro(relative_position=relative_position, attention=attention).double().eval()
-        for attention in ('eager', 'fused')
-    )
-    torch.testing.assert_close(fused(image), eager(image), rtol=1e-9, atol=1e-9)
-    tables = [name for name, _ in eager.named_parameters() if 'relative_pos' in name]
-    assert len(tables) == (0 if relative_position == 'none' else 4)
-
-
-@pytest.mark.parametrize('hw', [(61, 93), (128, 128)])
-def test_eager_and_fused_have_the_same_gradients(build_micro, hw):
-    image = golden.image(2, *hw).double()
-    gradients = []
-    for attention in ('eager', 'fused'):
-        model = build_micro(attention=attention, drop_path_rate=0.0).double()
-        loss = sum(output.square().mean() for output in model(image))
-        gradients.append(torch.autograd.grad(loss, list(model.parameters())))
-    torch.testing.assert_close(*gradients, rtol=1e-9, atol=1e-9)
-
-
 def test_padding_is_with_zeros_at_the_bottom_and_right(build_micro):
     model = build_micro().eval()
     image = golden.image(1, 61, 93)

@@ -1,9 +1,9 @@
 """One class for every host: registered once, found from all of them."""
 
-import subprocess
-import sys
+from pathlib import Path
 
 import pytest
+from forked import Forked
 from mmengine.registry import MODELS
 
 from ptnt_mm import models
@@ -33,9 +33,8 @@ def test_built_from_a_config():
     assert neck.out_channels == (8, 16)
 
 
-def test_found_from_mmdet_and_mmseg():
+def test_found_from_mmdet_and_mmseg(tmp_path: Path):
     """In a separate process, because the lookup imports all of mmdet and mmseg."""
-    run = subprocess.run(
-        [sys.executable, '-W', 'ignore', '-c', FROM_THE_HOSTS], capture_output=True, text=True
-    )
-    assert run.returncode == 0, run.stderr
+    script, output = tmp_path / 'script.py', tmp_path / 'output.txt'
+    script.write_text(FROM_THE_HOSTS)
+    assert Forked([script], tmp_path, output).wait() == 0, output.read_text()

@@ -1,6 +1,5 @@
 """The comparison of configs: the order of its runs, finished runs, and the table."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,11 +7,12 @@ from pathlib import Path
 import pytest
 from logs import evaluation, write_log
 from mmengine.optim import build_optim_wrapper
+from repository import ROOT, environment
 
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import read_config
 
-from .workplace import CONFIG, ROOT, load_tool
+from .workplace import CONFIG, load_tool
 
 tool = load_tool('dev/compare_configs')
 
@@ -59,17 +59,6 @@ def test_what_is_done_is_kept_and_what_was_interrupted_starts_over(tmp_path: Pat
     assert trained == ['b/seed_0']
 
 
-@pytest.mark.parametrize(
-    ('status', 'what'), [(1, 'stopped with exit status 1'), (0, 'logged no figures')]
-)
-def test_a_run_that_fails_ends_it(tmp_path: Path, monkeypatch, capsys, status: int, what: str):
-    monkeypatch.setattr(tool.subprocess, 'call', lambda words, **_: status)
-    assert compare(tmp_path, 0) == 1
-    where = tmp_path / 'a' / 'seed_0' / 'console.txt'
-    assert f'a, seed 0, {what}: its output is in {where}' in capsys.readouterr().err
-    assert not list(tmp_path.rglob('outcome.json'))
-
-
 @pytest.mark.parametrize('name', ['peg', 'sinusoidal', 'none'])
 def test_the_configs_of_positions_differ_in_that_alone(name: str):
     config = read_config(ROOT / 'tools' / 'dev' / 'positions' / f'{name}.py')
@@ -84,7 +73,6 @@ def test_the_configs_of_positions_differ_in_that_alone(name: str):
 
 @pytest.mark.parametrize('script', ['compare_configs', 'time_backbones', 'host_configs'])
 def test_it_starts_as_the_docs_start_it(script: str):
-    environment = {**os.environ, 'PYTHONPATH': str(ROOT)}
     command = [sys.executable, f'tools/dev/{script}.py', '--help']
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.startswith('usage: '), done.stderr

@@ -135,7 +135,7 @@ def decoded(mask):
     return coco_mask.decode(coco_mask.merge(coco_mask.frPyObjects(outlines, *mask.shape)))
 
 
-@pytest.mark.parametrize('seed', range(20))
+@pytest.mark.parametrize('seed', range(5))
 def test_polygons_cover_random_masks_exactly(seed):
     rng = np.random.default_rng(seed)
     noise = cv2.GaussianBlur(rng.random((31, 43)), (0, 0), rng.uniform(0.5, 3))
@@ -159,11 +159,6 @@ def test_up_to_date_folder_is_left_alone(made):
     before = (made / 'meta.json').stat().st_mtime_ns
     assert 'up to date' in make_demo_data(made, SPEC)
     assert (made / 'meta.json').stat().st_mtime_ns == before
-
-
-def test_empty_folder_is_filled(tmp_path):
-    assert make_demo_data(tmp_path, DemoSpec(1, 1)).startswith('Made ')
-    assert (tmp_path / 'meta.json').is_file()
 
 
 def test_other_arguments_need_overwrite(copy):
@@ -242,12 +237,6 @@ def test_missing_space_is_reported_before_the_work(tmp_path, monkeypatch):
     assert not any(tmp_path.iterdir())
 
 
-def test_unwritable_folder_is_named(tmp_path):
-    (tmp_path / 'file').write_text('')
-    with pytest.raises(UserError, match='file/demo cannot be written: .*/file'):
-        make_demo_data(tmp_path / 'file' / 'demo', SPEC)
-
-
 def test_missing_scikit_image_is_named(tmp_path, monkeypatch):
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(
@@ -257,12 +246,6 @@ def test_missing_scikit_image_is_named(tmp_path, monkeypatch):
     with pytest.raises(UserError, match='pip install scikit-image'):
         make_demo_data(tmp_path / 'demo', SPEC)
     assert not any(tmp_path.iterdir())
-
-
-def test_missing_photograph_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(photographs, 'folder', lambda: tmp_path)
-    with pytest.raises(UserError, match='photograph absent.png'):
-        photographs.read_photograph('absent.png')
 
 
 # ---- The command

@@ -1,9 +1,6 @@
 """``ptnt infer``, as a user runs it."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +8,6 @@ from inference.samples import (
     CLASSES,
     MAP_CLASSES,
     NAME,
-    ROOT,
     SEGMENTER,
     write_checkpoint,
     write_segmenter,
@@ -21,28 +17,22 @@ from PIL import Image
 
 import ptnt_mm
 
+from .workplace import Workplace
+
 
 def infer_six(folder: Path, *words: str) -> dict:
     """Results for a corrupt file and five images, which must be drawn."""
     write_six_images(folder / 'six')
-    done = subprocess.run(
-        [
-            sys.executable, str(ROOT / 'tools' / 'infer.py'), 'six', words[0], 'weights.pth',
-            '--device', 'cpu', *words[1:],
-        ],
-        cwd=folder,
-        env={**os.environ, 'PYTHONPATH': str(ROOT)},
-        capture_output=True,
-        text=True,
-    )  # fmt: skip
+    config, *more = words
+    args = ('six', config, 'weights.pth', '--device', 'cpu', *more)
+    done = Workplace(folder).run('infer.py', *args, check=False)
     assert done.returncode == 1
-    assert 'FAILED corrupt.jpg: ' in done.stderr
-    assert done.stderr.endswith('error: 1 of 6 images failed\n')
-    assert 'Warning' not in done.stderr and 'Traceback' not in done.stderr
+    assert 'FAILED corrupt.jpg: ' in done.stdout
+    assert done.stdout.endswith('error: 1 of 6 images failed\n')
+    assert 'Warning' not in done.stdout and 'Traceback' not in done.stdout
     out = 'work_dirs/infer/six'
-    assert done.stdout == (
-        f'Processed 5 images. Predictions: {out}/predictions.json  drawn: {out}/drawn\n'
-    )
+    said = f'Processed 5 images. Predictions: {out}/predictions.json  drawn: {out}/drawn\n'
+    assert said in done.stdout
     found = json.loads((folder / out / 'predictions.json').read_text())
     assert [entry['file'] for entry in found['failed']] == ['corrupt.jpg']
     assert len(found['images']) == 5

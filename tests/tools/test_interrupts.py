@@ -8,16 +8,13 @@ import time
 from pathlib import Path
 
 import pytest
-
-from .workplace import ROOT
-
-ENVIRONMENT = {**os.environ, 'PYTHONPATH': str(ROOT)}
+from repository import ROOT, environment
 
 
 def start(*command: str) -> subprocess.Popen:
     return subprocess.Popen(
         [sys.executable, *command],
-        cwd=ROOT, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True, stdout=subprocess.DEVNULL,
+        cwd=ROOT, env=environment(), stderr=subprocess.PIPE, text=True, stdout=subprocess.DEVNULL,
         start_new_session=True,
     )  # fmt: skip
 
@@ -50,6 +47,6 @@ def test_ctrl_c_while_the_doctor_looks():
 def test_a_list_that_nobody_reads():
     command = f'{sys.executable} -m ptnt_mm list | true'
     done = subprocess.run(
-        ['bash', '-c', command], cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True
+        ['bash', '-c', command], cwd=ROOT, env=environment(), capture_output=True, text=True
     )
     assert done.stderr == ''

@@ -3,11 +3,10 @@
 import os
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
+from repository import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ('requirements/constraints.txt', 'setup.py', 'pyproject.toml', 'ptnt_mm/version.py')
 
 

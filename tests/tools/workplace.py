@@ -13,8 +13,8 @@ from pathlib import Path
 from types import ModuleType
 
 from forked import Forked
+from repository import ROOT, environment
 
-ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / 'configs' / 'demo_retinanet_ptnt_ti.py'
 SEGMENTER = CONFIG.with_name('demo_semantic_fpn_ptnt_ti.py')
 
@@ -138,8 +138,7 @@ class Workplace:
 
     def environment(self, **more: str) -> dict[str, str]:
         # Another test runs in parallel: with one thread each, they do not wait for each other.
-        threads = {'OMP_NUM_THREADS': '1', 'OMP_WAIT_POLICY': 'passive'}
-        return {**os.environ, 'PYTHONPATH': str(ROOT), **threads, **more}
+        return environment(OMP_NUM_THREADS='1', OMP_WAIT_POLICY='passive', **more)
 
 
 def figures(output: str) -> list[float]:

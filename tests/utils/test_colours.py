@@ -1,12 +1,6 @@
-"""Colours that do not repeat."""
+"""Colours of classes."""
 
-from ptnt_mm.utils.colours import PALETTE, as_hex, class_colours, palette_of
-
-
-def test_no_two_classes_share_a_colour():
-    colours = class_colours(200)
-    assert len(set(colours)) == len(colours) == 200
-    assert tuple(colours[:7]) == PALETTE and class_colours(3) == colours[:3]
+from ptnt_mm.utils.colours import as_hex, class_colours, palette_of
 
 
 def test_a_data_sets_colours_come_first():

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from repository import ROOT
 
 from ptnt_mm.utils import versions
 from ptnt_mm.utils.versions import FORKS, VERSIONS, installed, is_within, provider
 
-ROOT = Path(__file__).parents[2]
 BOUND = re.compile(rf'\b({"|".join(VERSIONS)})((?:,?[<>]=?\d[\d.]*)+)')
 
 

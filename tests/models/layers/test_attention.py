@@ -136,16 +136,6 @@ def test_dropout_after_the_projection(build_attn):
     assert not (attn.eval()(*where) == 0).any()
 
 
-@pytest.mark.parametrize('cls', [*ATTENTIONS, InnerAttention])
-def test_evaluation_drops_nothing(cls):
-    options = {} if cls is InnerAttention else dict(sr_ratio=1)
-    attn = cls(DIM, HEADS, attn_drop=0.5, proj_drop=0.5, **options).eval()
-    where = (tokens((4, 4)).float(), *([(4, 4), None] if options else []))
-    assert torch.equal(attn(*where), attn(*where))
-    attn.train()
-    assert not torch.equal(attn(*where), attn(*where))
-
-
 def test_inner_attention_in_parts_is_the_same(monkeypatch):
     attn = golden.filled(InnerAttention(DIM, HEADS, 0.0, 0.0)).double()
     words = torch.randn(10, 16, DIM, dtype=torch.float64)

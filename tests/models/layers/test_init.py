@@ -22,7 +22,3 @@ def test_convolution(groups):
     assert layer.weight.std().item() == pytest.approx(expected, rel=0.03)
     assert layer.weight.mean().item() == pytest.approx(0.0, abs=0.03 * expected)
     assert not layer.bias.any()
-
-
-def test_layers_without_a_bias():
-    nn.Sequential(nn.Linear(2, 2, bias=False), nn.Conv2d(2, 2, 1, bias=False)).apply(init_weights)

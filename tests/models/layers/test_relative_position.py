@@ -67,14 +67,6 @@ def test_resize_grid_leaves_the_native_grid_alone():
     assert resize_grid(table, NATIVE, NATIVE) is table
 
 
-def test_a_grid_of_the_same_area_is_another_grid():
-    """16 x 64 places are as many as 32 x 32, but at other positions."""
-    table = torch.randn(1, 1024, 2, dtype=torch.float64)
-    resized = resize_grid(table, (32, 32), (16, 64))
-    torch.testing.assert_close(resized, grid_matrix((32, 32), (16, 64)) @ table)
-    assert not torch.allclose(resized, table)
-
-
 @pytest.mark.parametrize(('query_hw', 'key_hw'), GRIDS)
 @pytest.mark.parametrize('position', POSITIONS)
 def test_bias_is_the_table_between_two_matrices(position, query_hw, key_hw):

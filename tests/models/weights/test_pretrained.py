@@ -67,11 +67,6 @@ def as_detector(weights, prefix='backbone.'):
     return {**detector, 'bbox_head.weight': torch.zeros(1), 'neck.0.weight': torch.zeros(1)}
 
 
-def test_key_names_are_the_authors(tiny):
-    shapes = {key: list(weight.shape) for key, weight in tiny.items()}
-    assert shapes == SHAPES['tiny']['state_dict']
-
-
 @pytest.mark.parametrize('arch', SHAPES)
 def test_identify(arch):
     weights = authors_weights(arch)
@@ -442,10 +437,11 @@ def test_adapt_is_pure(tiny):
     assert all(torch.equal(own[key], own_before[key]) for key in own_before)
 
 
-@pytest.mark.parametrize('attack', attacks.MAIN, ids=lambda attack: attack.__name__)
+@pytest.mark.parametrize('attack', attacks.MAIN)
 def test_attacks_through_init_cfg(tmp_path, attack):
     canary = tmp_path / 'canary'
-    path = attacks.write_zip(tmp_path / 'bad.pth', {'state_dict': attack(canary)})
+    content = {'state_dict': attacks.REFUSED[attack](canary)}
+    path = attacks.write_zip(tmp_path / 'bad.pth', content)
     model = PyramidTNT('tiny', init_cfg=dict(type='Pretrained', checkpoint=str(path)))
     with pytest.raises(CheckpointError, match='refused'):
         model.init_weights()
@@ -459,16 +455,6 @@ def test_stored_config_is_only_text(tmp_path, tiny):
     model = PyramidTNT('tiny', init_cfg=dict(type='Pretrained', checkpoint=str(path)))
     model.init_weights()
     assert read_checkpoint(path)['meta']['cfg'] == text
-    assert not canary.exists()
-
-
-def test_init_cfg_refuses_forced_unsafe_loading(tmp_path, monkeypatch):
-    canary = tmp_path / 'canary'
-    path = attacks.write_zip(tmp_path / 'bad.pth', attacks.os_system(canary))
-    model = PyramidTNT('tiny', init_cfg=dict(type='Pretrained', checkpoint=str(path)))
-    monkeypatch.setenv('TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD', '1')
-    with pytest.raises(CheckpointError, match='unset TORCH_FORCE'):
-        model.init_weights()
     assert not canary.exists()
 
 
