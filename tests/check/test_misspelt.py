@@ -100,7 +100,6 @@ def _errors(config: Config) -> list[str]:
 
 @pytest.mark.parametrize('name', ['demo_retinanet_ptnt_ti', 'demo_semantic_fpn_ptnt_ti'])
 def test_slips_all_over_a_config_are_found(name: str):
-    pytest.importorskip('mmseg')
     config = read_config(name)
     import_host(config.default_scope)
     assert _errors(config) == []

@@ -7,9 +7,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip('labelformat')
-pytest.importorskip('pycocotools')
-
 from ptnt_mm.project.labels import Labels
 from ptnt_mm.project.recognise import read_labels, recognise, summary
 from ptnt_mm.project.tree import Tree
