@@ -221,6 +221,12 @@ DAMAGED = {
         'instances_train.json',
         '[1, 2, 30, 2, 30, 40, 1, 40] in id 2',
     ),
+    'all annotations have one id': (
+        _each('annotations', lambda a, _: a.update(id=1)),
+        WARNING,
+        'train',
+        '1 of 16 images',
+    ),
     'sizes as text': (
         _each('images', lambda i, _: i.update(width=str(i['width']))),
         ERROR,

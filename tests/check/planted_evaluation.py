@@ -9,7 +9,7 @@ from mmengine.config import Config
 
 from ptnt_mm.utils.findings import Severity
 
-from .settings_demo import both, drop_meta, put, removed, set_step
+from .settings_demo import both, drop_meta, joined, put, removed, set_step
 
 Change = Callable[[Config], object]
 
@@ -285,6 +285,7 @@ CORRECT: dict[str, tuple[str, Change]] = {
         'semantic_fpn',
         put({'model.test_cfg': dict(mode='slide', crop_size=(512, 512), stride=(512, 512))}),
     ),
+    'joined data': ('classifier', joined('train')),
     'not evaluated': (
         'retinanet',
         put({'val_dataloader': None, 'val_cfg': None, 'val_evaluator': None}),

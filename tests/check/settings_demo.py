@@ -87,6 +87,17 @@ def removed(split: str, kind: str) -> Change:
     return lambda config: [p.pop(i) for p, i in list(_steps(config, split, kind))]
 
 
+def joined(split: str) -> Change:
+    """Concatenate a data set with itself."""
+
+    def change(config: Config) -> None:
+        loader = config[f'{split}_dataloader']
+        twice = [loader.dataset, copy.deepcopy(loader.dataset)]
+        loader.dataset = ConfigDict(type='ConcatDataset', datasets=twice)
+
+    return change
+
+
 def _at(config: Config, path: str) -> ConfigDict:
     inner = config
     for key in path.split('.'):

@@ -138,6 +138,7 @@ _VOC: dict[str, Spoil] = {
 _COCO: dict[str, Spoil] = {
     'cut': partial(cut, '*.json'),
     'list': partial(replace, '*.json', b'["images", "annotations", "categories"]'),
+    'images is a dict': partial(edit, '*.json', put('images', {})),
     'entries are words': partial(edit, '*.json', put('annotations', 0, 'box')),
     'annotation of an unknown image': partial(
         edit, '*.json', put('annotations', 0, 'image_id', 99)
@@ -150,6 +151,9 @@ _COCO: dict[str, Spoil] = {
     'box of words': partial(edit, '*.json', put('annotations', 0, 'bbox', ['a', 'b', 'c', 'd'])),
     'polygon of two points': partial(
         edit, '*.json', put('annotations', 0, 'segmentation', [[1, 1, 9, 9]])
+    ),
+    'polygon far away': partial(
+        edit, '*.json', put('annotations', 0, 'segmentation', [[0, 0, 1e9, 0, 1e9, 9]])
     ),
     'run lengths of another size': partial(
         edit, '*.json', put('annotations', 0, 'segmentation', dict(size=[8, 8], counts=[64]))
@@ -175,6 +179,7 @@ _YOLO: dict[str, Spoil] = {
     'empty': partial(replace, 'im0.txt', b''),
     'label missing': partial(remove, 'im0.txt'),
     'image missing': partial(remove, '*.png'),
+    'image cut': partial(replace, '*.png', b'\x89PNG\r\n'),
     'wrong count of names': partial(rewrite, 'data.yaml', 'nc: 2', 'nc: 9'),
     'unsafe yaml': partial(
         rewrite, 'data.yaml', '$', 'evil: !!python/object/apply:os.system ["touch /tmp/evil"]\n'
@@ -190,6 +195,7 @@ _CVAT: dict[str, Spoil] = {
     'cut': partial(cut, '*.xml'),
     'points of words': partial(rewrite, '*.xml', _POINTS, 'points="a,b;c,d;e,f"'),
     'mask too short': partial(rewrite, '*.xml', 'rle="[^"]*"', 'rle="0, 7"'),
+    'mask outside': partial(rewrite, '*.xml', 'left="[^"]*"', 'left="90"'),
     'no label': partial(rewrite, '*.xml', '<polygon label="cell"', '<polygon'),
     'a video': partial(rewrite, '*.xml', '</annotations>', '<track id="0"/></annotations>'),
     'another size': partial(rewrite, '*.xml', 'width="96"', 'width="300"'),
@@ -202,6 +208,7 @@ _LABELME: dict[str, Spoil] = {
     'no label': partial(edit, '*.json', drop('shapes', 0, 'label')),
     'points of words': partial(edit, '*.json', put('shapes', 0, 'points', [['a', 'b']] * 3)),
     'a line': partial(edit, '*.json', put('shapes', 0, 'shape_type', 'line')),
+    'a circle of three points': partial(edit, '*.json', put('shapes', 0, 'shape_type', 'circle')),
     'mask is no picture': partial(edit, '*.json', put('shapes', 1, 'mask', 'AAAA')),
     'path leads out': partial(edit, '*.json', put('imagePath', _ESCAPE)),
     'another size': partial(edit, '*.json', put('imageWidth', 300)),

@@ -17,6 +17,7 @@ from .broken import HARMLESS, PLANTED
 NOTHING_REMAINS = {
     ('label_studio', 'cut'),
     ('label_studio', 'list'),
+    ('label_studio', 'images is a dict'),
     ('cvat_shapes', 'cut'),
 }
 """Data sets with all labels in one file."""
