@@ -368,7 +368,7 @@ CORRECT: dict[str, tuple[str, Change]] = {
         wrapped('train', 'ClassBalancedDataset', oversample_thr=0.1),
     ),
     'joined data': ('classifier', wrapped('train', 'ConcatDataset')),
-    'evaluated at the end alone': ('retinanet', put({'train_cfg.val_interval': 14})),
+    'evaluated at the end alone': ('retinanet', put({'train_cfg.val_interval': 13})),
     'not evaluated': (
         'retinanet',
         put({'val_dataloader': None, 'val_cfg': None, 'val_evaluator': None}),

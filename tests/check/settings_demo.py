@@ -147,8 +147,9 @@ def _read(name: str) -> Config:
     for _, settings in dicts_within(config.model, 'model'):
         settings.pop('init_cfg', None)
         settings.pop('pretrained', None)
-        if 'norm_eval' in settings:
-            settings['norm_eval'] = False  # statistics are learned from random initialisation
+        # Statistics are learned from random initialisation. By default, mmdet's ResNet keeps them.
+        if 'norm_eval' in settings or (package == 'mmdet' and settings.get('type') == 'ResNet'):
+            settings['norm_eval'] = False
         # One process has nothing to synchronise.
         if settings.get('type') == 'SyncBN':
             settings['type'] = 'BN'
