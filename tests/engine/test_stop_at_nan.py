@@ -270,9 +270,7 @@ def test_a_learning_rate_is_not_saved(tmp_path: Path, toy, by_epoch: bool, value
     schedule = dict(type='Spoilt', value=value, by_epoch=by_epoch, start=2 if by_epoch else 8)
     config.param_scheduler = [schedule]
     kept, after = ('epoch_1.pth', 6) if by_epoch else ('iter_4.pth', 8)
-    words = (
-        rf'^iteration {after}: .* in optimizer\.param_groups\[0\]\.lr.*{kept}\. .*param_scheduler'
-    )
+    words = rf'^iteration {after}: .* in optimizer\.param_groups\[0\]\.lr.*{kept} .*param_scheduler'
     with pytest.raises(UserError, match=words):
         train(config)
     assert names(tmp_path) == [kept]
