@@ -9,7 +9,7 @@ from ptnt_mm.check.data_sets import is_measured
 from ptnt_mm.utils.findings import Finding, Severity, error, note, ok, warning
 from ptnt_mm.utils.text import first_few
 
-_MANY = 0.5  # share left out, empty or ignored that is hardly intended
+_MANY = 0.5  # share left out, empty or ignored that is probably unintended
 
 
 def check_filtering(data: list[DetectionData], config: Config) -> Iterator[Finding]:
@@ -25,7 +25,7 @@ def check_filtering(data: list[DetectionData], config: Config) -> Iterator[Findi
 def _counted(data: DetectionData, config: Config) -> Finding:
     where, total, kept = data.name, data.total, len(data.used)
     if not total:
-        return error(where, f'{data.file.path} lists no image', 'give another ann_file')
+        return error(where, f'{data.file.path} lists no image', 'use a different ann_file')
     if not kept:
         chosen = [f'{key}={data.settings.get(key)}' for key in ('filter_cfg', 'indices')]
         return error(
@@ -90,7 +90,7 @@ def _too_few(data: DetectionData, config: Config) -> Iterator[Finding]:
     loader = config.train_dataloader
     batch, kept = loader.get('batch_size', 1), len(data.used)
     if kept < batch and loader.get('drop_last'):
-        what = f'{kept} images make no batch of {batch}, and drop_last=True drops the rest'
+        what = f'{kept} images do not fill a batch of {batch}, and drop_last=True drops the rest'
         yield error(data.name, what, 'lower train_dataloader.batch_size')
     if data.settings.get('test_mode'):
         what = 'test_mode=True: images without objects stay'

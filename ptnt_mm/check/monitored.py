@@ -21,7 +21,7 @@ def check_monitored(config: Config, measured: Collection[str]) -> Iterator[Findi
             yield error(where, what, f'write one of {first_few(measured, 20)}')
         elif rule == 'less' and _is_better_if_greater(name):
             where = f'{where.rpartition(".")[0]}.rule'
-            yield warning(where, f"is 'less', and more is better for {name}", "write 'greater'")
+            yield warning(where, f"is 'less', but higher is better for {name}", "write 'greater'")
 
 
 def _watched(config: Config) -> Iterator[tuple[str, str, str | None]]:

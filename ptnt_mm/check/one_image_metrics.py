@@ -64,7 +64,7 @@ def measure_one_image(
         for name, value in metric.compute_metrics(metric.results).items():
             if prefix + name in found:
                 raise ValueError(
-                    f'two evaluators measure {prefix + name}: give one of them a prefix'
+                    f'two evaluators measure {prefix + name}: set a prefix for one of them'
                 )
             found[prefix + name] = value
     return found

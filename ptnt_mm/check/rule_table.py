@@ -92,9 +92,9 @@ RULES = (
     # The optimizer
     Rule('optim_wrapper.optimizer.weight_decay', below(0), ERROR, 'is {value}: weights would grow'),
     Rule('optim_wrapper.optimizer.weight_decay', above(0.999999), WARNING,
-         'is {value}: published recipes have 0.0001 to 0.3'),
+         'is {value}: published recipes use 0.0001 to 0.3'),
     Rule('optim_wrapper.optimizer.momentum', outside(0, 0.999999), ERROR,
-         'is {value}, expected a share from 0 to less than 1', 'published recipes have 0.9'),
+         'is {value}, expected a share from 0 to less than 1', 'published recipes use 0.9'),
     Rule('optim_wrapper.clip_grad.max_norm', below(1e-9), ERROR,
          'is {value}: no gradient is left', 'write the largest norm of gradients, such as 1.0'),
     Rule('optim_wrapper.clip_grad.clip_value', below(1e-9), ERROR,
@@ -129,7 +129,8 @@ RULES = (
          f'is {{value}} pixels, and images of less than {SMALL} show little', 'write larger ones',
          kinds=('Resize', 'RandomCrop', 'RandomResizedCrop', 'CenterCrop', 'RandomResize')),
     Rule(tuple(f'{path}.keep_ratio' for path in _EVALUATING), keeps_other_ratio, WARNING,
-         'is {value}, but {found} in training: objects have other shapes there', 'write {found}'),
+         'is {value}, but {found} in training: objects have different shapes there',
+         'write {found}'),
     Rule(_EVALUATING, lacks_test_mode, WARNING, 'has no test_mode=True: images without an object '
          'may be left out, and others may take their place', 'write test_mode=True',
          scopes=('mmdet',)),

@@ -75,7 +75,7 @@ def read_latest_checkpoint(work_dir: Path) -> tuple[Path, dict] | tuple[None, No
     if found is None and _newest_first(work_dir):
         raise UserError(
             f'{work_dir}: none of its checkpoints can be continued from: start over with '
-            '--overwrite, or give another checkpoint with --resume PATH'
+            '--overwrite, or pass a different checkpoint with --resume PATH'
         )
     return found or (None, None)
 

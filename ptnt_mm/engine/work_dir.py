@@ -28,7 +28,7 @@ def find_work_dir(config: Config, asked: Path | str | None = None) -> Path:
         return Path(asked)
     if not config.filename:
         raise UserError(
-            'the config was not read from a file, so there is no default work dir: give one'
+            'the config was not read from a file, so there is no default work dir: specify one'
         )
     return Path('work_dirs', Path(config.filename).stem)
 

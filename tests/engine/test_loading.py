@@ -631,7 +631,7 @@ def test_misfit_is_refused_before_the_averages_are_copied(tmp_path, averaged):
     runner = make_runner(
         tmp_path / 'run', model, hooks=[EMA], epochs=2, resume=True, load_from=str(averaged[0])
     )
-    with pytest.raises(CheckpointError, match='another number of classes'):
+    with pytest.raises(CheckpointError, match='a different number of classes'):
         runner.train()
 
 

@@ -260,7 +260,7 @@ def test_files_that_are_cut_off_are_named(tmp_path: Path):
     assert file in {problem.file for problem in read(tmp_path / 'a').problems}
     made.draw_all(tmp_path / 'b')
     (tmp_path / 'b' / 'annotations.json').write_text('{"images": [')
-    with pytest.raises(UserError, match=r'annotations\.json: it is cut off'):
+    with pytest.raises(UserError, match=r'annotations\.json: it is truncated'):
         recognise(Tree(tmp_path / 'b'))
 
 

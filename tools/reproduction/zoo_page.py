@@ -10,13 +10,13 @@ from reproduction.entries import Entry, Figures
 
 _HEAD = """# Model zoo
 
-Figures are in percent. "Paper" is arXiv 2201.00978, as far as we could confirm it, and for ImageNet
-its authors' readme. All other figures were measured here, at the end of the schedule. `ti`, `s`,
-`m` and `b` in a name are PyramidTNT-Ti, -S, -M and -B. `python tools/reproduce.py collect` writes
-this page from the configs and the logs in `work_dirs`.
+All numbers are in percent. "Paper" is arXiv 2201.00978, as far as we could confirm it, and for
+ImageNet its authors' README. All other numbers were measured here, at the end of the schedule.
+`ti`, `s`, `m` and `b` in a name are PyramidTNT-Ti, -S, -M and -B. `python tools/reproduce.py
+collect` writes this page from the configs and the logs in `work_dirs`.
 """
 
-_NOTHING = "**Nothing has been trained here yet**, so all figures are the paper's.\n"
+_NOTHING = '**Nothing has been trained here yet**, so all numbers are from the paper.\n'
 
 _REST = """## No result yet
 

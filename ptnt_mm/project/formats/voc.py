@@ -64,7 +64,7 @@ def _read(tree: Tree) -> Labels:
 
 
 def _files(tree: Tree) -> list[Path]:
-    # CVAT's have <annotations>. A file that is cut off may contain only the beginning.
+    # CVAT's have <annotations>. A file that is truncated may contain only the beginning.
     return tree.containing('.xml', rb'<annotation[\s>]')
 
 
@@ -110,7 +110,7 @@ def _image(collector: Collector, file: Path, name: str) -> Path | None:
     named = tree.find_image(name, file.parent) if name else None
     if own and named and own != named and own.stem != named.stem:
         detail = f'it names {named.name}, {own.name} is taken'
-        collector.labels.report(file, 'label files that name another image', detail)
+        collector.labels.report(file, 'label files that name a different image', detail)
     return own or named
 
 

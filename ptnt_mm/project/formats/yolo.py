@@ -26,7 +26,7 @@ from ptnt_mm.utils.text import first_few
 _NAME_LISTS = ('classes.txt', 'obj.names', 'labels.txt')
 _LINE = re.compile(r'\s*\d+(\s+[-+.\deE]+){4,}\s*')
 _SPLITS = ('train', 'val', 'test')
-_FAR = 2  # sides of the image; coordinates beyond are no fractions
+_FAR = 2  # sides of the image; coordinates beyond are not fractions
 
 
 def _find(tree: Tree) -> str:
@@ -62,7 +62,7 @@ def _read(tree: Tree) -> Labels:
         collector.add(source, image, _objects(labels, source, lines, image, names, keypoints))
     if without:
         labels.notes.append(
-            f'{without:,} images have no label file: taken as images without objects, as YOLO does'
+            f'{without:,} images have no label file: treated as images without objects, as by YOLO'
         )
     if not names:
         labels.notes.append('there are no class names: write them to classes.txt, one per line')
