@@ -86,7 +86,7 @@ def _each(data: DetectionData) -> Iterator[Finding]:
 
 
 def _is_lost(data: DetectionData) -> np.ndarray:
-    """Whether mmdet leaves out each object although its class is used, (N,)."""
+    """Whether mmdet skips each object although its class is used, (N,)."""
     if data.built is None:
         return np.zeros(len(data.boxes), bool)
     asked = [

@@ -23,9 +23,7 @@ def check_class_names(data: Sequence[Data]) -> Iterator[Finding]:
             is_of_metric = isinstance(other, DetectionData) and not other.is_a('BaseDetDataset')
             if other.classes and other.classes != names and not is_of_metric:
                 what = f'the classes are {first_few(other.classes)}; those of {data[0].name} are'
-                advice = (
-                    'give all data sets the same names in the same order: labels are their indices'
-                )
+                advice = 'use the same names in the same order everywhere: labels are their indices'
                 yield error(other.name, f'{what} {first_few(names)}', advice)
 
 
@@ -123,9 +121,9 @@ def _dropped(data: DetectionData) -> Iterator[Finding]:
         which = first_few(f'{name!r} ({count})' for name, count in counts.items())
         yield warning(
             data.name,
-            f'{counts.total()} of {len(data.file.annotations)} objects left out, as their '
+            f'{counts.total()} of {len(data.file.annotations)} objects are skipped, as their '
             f'categories are not among the classes: {which}',
-            'add them to metainfo.classes, unless they are omitted on purpose',
+            'add them to metainfo.classes, unless this is intended',
         )
 
 
@@ -139,7 +137,7 @@ def _against_own_names(data: Data) -> Iterator[Finding]:
         yield error(
             data.name,
             f'metainfo.classes has names that are not classes of {data.cls.__name__}: {named}',
-            "type='BaseSegDataset' takes any names; give img_suffix, seg_map_suffix and "
+            "type='BaseSegDataset' takes any names; set img_suffix, seg_map_suffix and "
             'reduce_zero_label with it',
         )
     colours, count = (own | data.metainfo).get('palette') or (), len(data.classes)
@@ -148,9 +146,9 @@ def _against_own_names(data: Data) -> Iterator[Finding]:
     if len(colours) not in (0, count) and not picked:
         yield error(
             data.name,
-            f'metainfo.palette has {len(colours)} colours, there are {count} classes: '
+            f'metainfo.palette has {len(colours)} colours, but there are {count} classes: '
             f'{first_few(data.classes)}',
-            'give each class a colour, or omit the palette: mmseg then uses random colours',
+            'add a colour for each class, or omit the palette: mmseg then uses random colours',
         )
 
 

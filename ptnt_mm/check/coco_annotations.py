@@ -206,7 +206,7 @@ def _parse(
         for annotation, instance in zip(annotations, info['instances'], strict=True):
             data.ignored[annotation['id']] = bool(instance['ignore_flag'])
     else:
-        # Some are left out or refused: parsing each separately shows which.
+        # Some are skipped or refused: parsing each separately shows which.
         info = parse(dict(raw_img_info=image, raw_ann_info=[]))
         for annotation in annotations:
             _parse_object(parse, data, image, annotation)

@@ -53,10 +53,10 @@ class Data:
         cls: Its class, of the host library or registered there.
         stated: The class names in the config, of any type; None if there are none.
         classes: The class names.
-        built: The host's own data set, without a pipeline; None if it was left out or refused.
+        built: The host's own data set, without a pipeline; None if it was skipped or refused.
         refusal: Why the host could not build it or list its images; empty if it could.
         images: All images that it lists.
-        few: The host's entries for a few of them, evenly spread; empty if it was left out.
+        few: The host's entries for a few of them, evenly spread; empty if it was skipped.
     """
 
     data_set: DataSet

@@ -26,7 +26,7 @@ def list_images(config: Config, splits: tuple[str, ...]) -> tuple[list[Data], li
     """Let the host, already imported, list the images of the data sets in some splits.
 
     Returns:
-        The data sets, without duplicates; and notes about those left out.
+        The data sets, without duplicates; and notes about those skipped.
     """
     data, findings = find_data_sets(Data, config, splits)
     base, listed = _LISTS[scope_of(config)]
@@ -98,7 +98,7 @@ def _why_empty(data: Data) -> tuple[str, str]:
         return f'{data.built.ann_file} lists no image', 'write a name on each line'
     # mmseg then lists the files in a folder.
     folder = data.built.data_prefix.get('img_path')
-    what = f'no file in {folder} ends in img_suffix={suffix!r}; there are {endings(folder)}'
+    what = f'no file in {folder} ends in img_suffix={suffix!r}; the files end in {endings(folder)}'
     return what, 'set img_suffix, or data_prefix.img_path'
 
 

@@ -14,7 +14,7 @@ def check_monitored(config: Config, measured: Collection[str]) -> Iterator[Findi
     """Compare the names of watched metrics with those that evaluators measure."""
     for where, name, rule in _watched(config):
         if name not in measured:
-            # Users leave the prefix out most often.
+            # The most common mistake is to omit the prefix.
             same = [other for other in measured if other.rpartition('/')[2] == name]
             near = f'did you mean {same[0]!r}?' if same else suggest(name, measured)
             what = f'is {name!r}, which is not measured: {near or "no metric has a similar name"}'

@@ -86,7 +86,7 @@ RULES = (
          'is {value}, expected a share above 0 and up to 1'),
     Rule('model.*loss_weight', below(0), ERROR, 'is {value}: the model would learn the opposite'),
     Rule('model.*loss_weight', equal_to(0), WARNING, 'is 0: this loss has no effect',
-         'remove the loss, or give it a weight'),
+         'remove the loss, or set a weight above 0'),
     Rule(('model.*drop_path_rate', 'model.*drop_rate', 'model.*dropout_ratio'), above(0.999), ERROR,
          'is {value}, expected a share from 0 to less than 1'),
     # The optimizer
@@ -132,11 +132,11 @@ RULES = (
          'is {value}, but {found} in training: objects have different shapes there',
          'write {found}'),
     Rule(_EVALUATING, lacks_test_mode, WARNING, 'has no test_mode=True: images without an object '
-         'may be left out, and others may take their place', 'write test_mode=True',
+         'may be skipped, and others may take their place', 'write test_mode=True',
          scopes=('mmdet',)),
     # Length and schedule
     Rule(('val_*', 'test_*'), is_alone, ERROR, 'is None, but {found} is set: MMEngine needs all',
-         'give all three, or none'),
+         'set all three, or none'),
     Rule(('train_cfg.max_epochs', 'train_cfg.max_iters', 'train_cfg.val_interval'), not_a_count,
          ERROR, 'is {value!r}, expected an integer above 0'),
     Rule('train_cfg.val_interval', evaluates_often, WARNING,

@@ -127,7 +127,7 @@ class _Storages:
         return Storage(data, dtype)
 
     def placed(self, data: Tensor, place: str) -> Tensor:
-        """Move a storage to the caller's device, or else to that of the file."""
+        """Move a storage to the caller's device, by default that of the file."""
         wanted = self.map_location
         if callable(wanted):
             wanted = getattr(wanted(data.untyped_storage(), place), 'device', None)

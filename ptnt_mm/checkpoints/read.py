@@ -139,7 +139,7 @@ def check_file(path: Path) -> None:
     is_text = all(character.isprintable() or character.isspace() for character in text)
     tensors = head[8:9] == b'{' and path.suffix != '.safetensors'
     for is_so, what in (
-        (os.path.isdir(path), 'is a folder; give the checkpoint file inside it'),
+        (os.path.isdir(path), 'is a folder; pass the checkpoint file inside it'),
         (not os.path.exists(path), 'no such file'),
         (not is_file, 'is a pipe, a socket or a device, not a file'),
         (not head, 'is empty; download it again'),
@@ -184,7 +184,7 @@ def cache_path(url: str) -> Path:
     scheme, _, path, *_ = urlparse(url)
     if scheme not in ('http', 'https'):
         raise CheckpointError(
-            f'{url}: {scheme}:// cannot be read; download the file and give its path'
+            f'{url}: {scheme}:// cannot be read; download the file and pass its path'
         )
     if not Path(path).name:
         raise CheckpointError(f'{url}: contains no file name')

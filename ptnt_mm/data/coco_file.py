@@ -23,8 +23,8 @@ class CocoFile:
         images: By their ids.
         annotations: Those of known images.
         categories: In the order of the file, which is the order of mmdet's labels.
-        problems: Errors in its format, each with what to do about it. Invalid entries are left out
-            of the lists above.
+        problems: Errors in its format, each with what to do about it. Invalid entries are not in
+            the lists above.
     """
 
     path: Path

@@ -143,7 +143,7 @@ def check_start(config: Config) -> str | None:
             remedy = f'{norms} and {remedy}'
         raise UserError(
             'the stem is frozen but starts from random initialisation, so it would never learn: '
-            f'give weights with --pretrained PATH, or set {remedy}'
+            f'pass weights with --pretrained PATH, or set {remedy}'
         )
     return None
 

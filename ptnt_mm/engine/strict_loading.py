@@ -99,13 +99,13 @@ def _likely_cause(report: LoadReport, weights: Weights, own: Weights) -> str:
         alone = not any(key.startswith('backbone.') for key in weights)
         if alone and found.kind:
             return (
-                'It contains only a backbone: give it to ptnt train as --pretrained, or as '
+                'It contains only a backbone: pass it to ptnt train as --pretrained, or set '
                 "model.backbone.init_cfg=dict(type='Pretrained', checkpoint=...)"
             )
-        return f'It looks like {looks_like(trunk)}: give a checkpoint of this model'
+        return f'It looks like {looks_like(trunk)}: use a checkpoint of this model'
     if found[:2] != wanted[:2]:
         return (
-            f'Its backbone is {looks_like(trunk)}, the model has {looks_like(own_trunk)}: give a '
+            f'Its backbone is {looks_like(trunk)}, the model has {looks_like(own_trunk)}: use a '
             'checkpoint of this model, or set model.backbone'
         )
     if found.size != wanted.size:

@@ -54,7 +54,7 @@ class PyramidTNT(Backbone):
             The arch's own by default.
         position: Position encoding of sentences: 'learned_and_relative' (the published tables),
             'learned', 'relative', 'sinusoidal', 'peg' or 'none'. A dict with the name as ``type``
-            can also give options. A PEG follows the first block of every stage by default;
+            can also set options. A PEG follows the first block of every stage by default;
             ``blocks`` counts within each stage (ours; as arXiv 2104.13840).
         relative_position: How relative position tables are resized to a different grid: 'grid',
             'flat' or 'none' (see ``layers/relative_position.py``). No effect without such tables.

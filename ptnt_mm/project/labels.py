@@ -23,7 +23,7 @@ TASKS = {
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that was left out, or changed.
+    """Something that was skipped, or changed.
 
     Attributes:
         file: Its location: a label file or an image.

@@ -1,6 +1,6 @@
 """Choose a recipe from the statistics of a data set: one function per rule.
 
-docs/data.md has the rules with their reasons, and the comments of a config contain the deciding
+docs/data.md lists the rules with their reasons, and the comments of a config contain the deciding
 numbers.
 """
 

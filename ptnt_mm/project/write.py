@@ -49,7 +49,7 @@ def config_text(facts: Facts, recipe: Recipe, data: Path, opening: list[str]) ->
     """The config of a project, at most 40 lines.
 
     Args:
-        facts: The figures of the data set.
+        facts: The statistics of the data set.
         recipe: The choices.
         data: The folder of the images, absolute.
         opening: The first lines, as comments.

@@ -237,7 +237,7 @@ DAMAGED = {
     'ignore as text': (_second('annotations', ignore='0'), 'mmdet leaves out 1 of'),
     'everything to be ignored': (
         _each('annotations', lambda a, _: a.update(ignore=1)),
-        'have "ignore", and mmdet leaves them out',
+        'have "ignore", and mmdet skips them',
     ),
     'boxes in percent': (
         _each('annotations', lambda a, i: _scaled(a, i, 100, 100)),

@@ -164,7 +164,7 @@ ERRORS = {
     ),
     # Classes
     'category misspelt': (_rename_everywhere, 'names that are not categories of'),
-    'classes left out': (
+    'classes omitted': (
         own(metainfo=dict(_delete_=True)),
         "metainfo has no classes, and of the 80 of the data set's class 79 are not in",
     ),
@@ -257,7 +257,7 @@ WARNINGS = {
     # Classes
     'class too few': (
         own(metainfo=dict(classes=CLASSES[:3])),
-        "objects left out, as their categories are not among the classes: 'cup' (",
+        "objects are skipped, as their categories are not among the classes: 'cup' (",
     ),
     'class without objects': (_forget_class, 'no object of crate'),
     # Filtering

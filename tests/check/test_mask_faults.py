@@ -108,7 +108,7 @@ ERRORS = {
     ),
     'images with another ending': (
         own(img_suffix='.jpeg'),
-        "demo/train ends in img_suffix='.jpeg'; there are .jpg (16)",
+        "demo/train ends in img_suffix='.jpeg'; the files end in .jpg (16)",
     ),
     'list with endings': (
         _list('000001.jpg', '000002.jpg'),
@@ -204,7 +204,7 @@ ERRORS = {
     ),
     'colours of another number': (
         _everywhere(**{'metainfo.palette': [(0, 0, 0), (1, 1, 1)]}),
-        'metainfo.palette has 2 colours, there are 5 classes',
+        'metainfo.palette has 2 colours, but there are 5 classes',
     ),
     'names of a class that has others': (
         _everywhere(type='ADE20KDataset'),

@@ -10,7 +10,7 @@ from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.zoo import config_names
 
 Figures = Mapping[str, float]
-"""Figures in percent by the names of their metrics; unknown ones are left out."""
+"""Results in percent by the names of their metrics; unknown ones are omitted."""
 
 # The names of metrics in papers and in the hosts' logs, the main one first.
 BOXES = {

@@ -121,7 +121,7 @@ def publish_checkpoint(file: str, folder: Path | None = None, overwrite: bool = 
         raise UserError(f'{file} is an address: specify a folder for the new file')
     folder = folder or Path(file).parent
     if not folder.is_dir():
-        raise UserError(f'{folder} is not a folder: create it, or give another')
+        raise UserError(f'{folder} is not a folder: create it, or specify another')
     checkpoint = read_checkpoint(file)
     meta = checkpoint.get('meta', checkpoint)
     published = {key: meta[key] for key in _PUBLISHED if key in meta}

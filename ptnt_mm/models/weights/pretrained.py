@@ -192,7 +192,7 @@ def pretrained_init(init_cfg: dict | list[dict] | None) -> dict | None:
         CheckpointError: if it names no checkpoint, or one that cannot be downloaded.
     """
     for init in init_cfg if isinstance(init_cfg, list) else [init_cfg or {}]:
-        # Configs of mmdet's PVT leave the type out.
+        # Configs of mmdet's PVT omit the type.
         kind = init.get('type', 'Pretrained' if 'checkpoint' in init else None)
         if kind is PretrainedInit or str(kind).rpartition('.')[2] == 'Pretrained':
             if not isinstance(init.get('checkpoint'), str | os.PathLike):
@@ -240,7 +240,7 @@ def load_pretrained(
     if problems := report.problems():
         raise CheckpointError(
             f'{source}: {" and ".join(problems)}. The file looks like {looks_like(trunk)}; '
-            f'the model is {looks_like(own)}. Give a file of this model, or build the model of the '
+            f'the model is {looks_like(own)}. Use a file of this model, or build the model of the '
             'file. A custom module lists its new weights in pretrained_may_lack'
         )
     check_finite(ready, source)

@@ -101,7 +101,7 @@ class Collector:
         """Add objects to an image, clipped to it and without duplicates.
 
         ``objects`` may be an iterator that reports objects as it skips them: an image that loses
-        all its objects is left out, because training would take it for background.
+        all its objects is skipped, because training would take it for background.
         """
         kept = list(self._images[image.path].objects)
         problems = len(self.labels.problems)
@@ -137,7 +137,7 @@ class Collector:
         """The labels, with all images but those that lost all their objects."""
         for path in sorted(self._emptied & self._images.keys()):
             if not self._images[path].objects:
-                self.labels.report(path, 'images left out, as none of their objects can be used')
+                self.labels.report(path, 'images skipped, as none of their objects can be used')
                 del self._images[path]
         self.labels.images = list(self._images.values())
         return self.labels

@@ -104,12 +104,12 @@ def _add(collector: Collector, file: Path, root: Element, split: str | None) -> 
 
 
 def _image(collector: Collector, file: Path, name: str) -> Path | None:
-    """The image with the name of the file, which survives renaming, or else the one in it."""
+    """The image with the name of the file, which survives renaming, otherwise the one in it."""
     tree = collector.tree
     own = tree.find_image(f'{file.stem}.jpg', file.parent)
     named = tree.find_image(name, file.parent) if name else None
     if own and named and own != named and own.stem != named.stem:
-        detail = f'it names {named.name}, {own.name} is taken'
+        detail = f'it names {named.name}, but {own.name} is used'
         collector.labels.report(file, 'label files that name a different image', detail)
     return own or named
 

@@ -133,7 +133,7 @@ def _listed(
 def _place(tree: Tree, file: Path, content: Mapping[str, Any], name: str) -> Path | None:
     """A folder or list in the settings, inside the data.
 
-    Paths are relative to ``path``, if it exists, or else to the settings' folder. Roboflow writes
+    Paths are relative to ``path``, if it exists, otherwise to the settings' folder. Roboflow writes
     '../train/images' for a folder next to its settings.
     """
     root = content.get('path') if isinstance(content.get('path'), str) else ''
@@ -201,7 +201,9 @@ def _objects(
             continue
         index = values[0]
         if not index.is_integer() or index < 0 or (names and index not in names):
-            known = f'there are {first_few(names.values())}' if names else 'it is not an index'
+            known = (
+                f'the classes are {first_few(names.values())}' if names else 'it is not an index'
+            )
             labels.report(file, UNKNOWN_CLASS, f'line {place}: {words[0]}; {known}')
             continue
         label = names.get(int(index), f'class {int(index)}')
