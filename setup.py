@@ -38,7 +38,7 @@ ONEDL = {
     'mmpretrain': ['onedl-mmpretrain>=1.3.6,<1.4'],
 }
 
-# An extra can only add to what a package needs. Environment variables at build time do more:
+# An extra can only add to what a package needs; these variables, set at build time, replace it:
 # - PTNT_HOSTS=onedl pip install '.[det]'   the forks; both engines would share one folder
 # - PTNT_DEPLOY=1 pip install '.[deploy]'   only what runs exported files
 FAMILIES = {'': ORIGINALS, 'onedl': ONEDL}

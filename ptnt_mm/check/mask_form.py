@@ -41,7 +41,7 @@ WIDE = Fault(
 OF_OTHER_SIZE = Fault(
     'masks not the size of their images',
     Severity.ERROR,
-    'draw them on the images as they are, or resize them, with nearest-neighbour interpolation',
+    'draw them on the images as they are, or resize them with nearest-neighbour interpolation',
 )
 
 FAULTS = (BROKEN, COLOURED, LOSSY, STRETCHED, CUT, WIDE, OF_OTHER_SIZE)

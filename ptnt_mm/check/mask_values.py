@@ -126,7 +126,7 @@ def _out_of_range(values: _Values) -> Iterator[Finding]:
         )
     else:
         advice = (
-            'write the index of a class, or add the missing classes to classes; '
+            'write the index of a class, or add the missing classes to metainfo.classes; '
             f'{_WHITE} marks ignored pixels'
         )
     yield error(values.data.name, what, advice)

@@ -96,7 +96,7 @@ def _explain_evaluation(error: BaseException) -> str | None:
             reason = f'{type(error).__name__}: {text}' if text else type(error).__name__
             return (
                 f'the evaluation after {when} failed: {reason}; see the log '
-                f'file has more; {kept}. Correct the config, and {again} with --resume'
+                f'file; {kept}. Correct the config, and {again} with --resume'
             )
     return None
 

@@ -62,7 +62,7 @@ def _read(tree: Tree) -> Labels:
         collector.add(source, image, _objects(labels, source, lines, image, names, keypoints))
     if without:
         labels.notes.append(
-            f'{without:,} images have no label file: treated as images without objects, as by YOLO'
+            f'{without:,} images have no label file: treated as images without objects, as in YOLO'
         )
     if not names:
         labels.notes.append('there are no class names: write them to classes.txt, one per line')
