@@ -166,10 +166,10 @@ DAMAGED = {
         own(ann_file='annotations'),
         'annotations cannot be read: Is a directory',
     ),
-    'the annotations of val': (_of_other_images, 'not of the size annotated'),
+    'the annotations of val': (_of_other_images, 'not of the annotated size'),
     # Images
     'a folder in place of an image': (file_of(as_folder), '000003.jpg (a folder)'),
-    'a link to nothing': (file_of(dangling), '000003.jpg (a link to nothing)'),
+    'a broken link': (file_of(dangling), '000003.jpg (a broken link)'),
     'an empty image': (file_of(lambda file: file.write_bytes(b'')), '000003.jpg (not an image)'),
     'HEIC named JPEG': (
         file_of(lambda file: file.write_bytes(b'\0\0\0\x18ftypheic' + bytes(500))),
@@ -184,12 +184,12 @@ DAMAGED = {
         file_of(lambda file: file.write_text('<html>404</html>')),
         '000003.jpg (not an image)',
     ),
-    'turned by 180 degrees': (file_of(with_exif(3)), '1 of 16 images turned or mirrored'),
-    'mirrored': (file_of(with_exif(2)), '1 of 16 images turned or mirrored'),
-    'square and turned': (_turned_square, '1 of 16 images turned or mirrored'),
+    'turned by 180 degrees': (file_of(with_exif(3)), '1 of 16 images rotated or mirrored'),
+    'mirrored': (file_of(with_exif(2)), '1 of 16 images rotated or mirrored'),
+    'square and turned': (_turned_square, '1 of 16 images rotated or mirrored'),
     'resized images': (
         file_of(lambda file: Image.open(file).resize((64, 64)).save(file)),
-        'not of the size annotated',
+        'not of the annotated size',
     ),
     'backslashes': (
         _each('images', lambda i, _: i.update(file_name='train\\' + i['file_name'])),
@@ -197,17 +197,17 @@ DAMAGED = {
     ),
     "another machine's paths": (
         _each('images', lambda i, _: i.update(file_name='/mnt/d/' + i['file_name'])),
-        '16 of 16 images not there',
+        '16 of 16 images not found',
     ),
     'addresses in place of names': (
         _each('images', lambda i, _: i.update(file_name='https://h/' + i['file_name'])),
-        '16 of 16 images not there',
+        '16 of 16 images not found',
     ),
     'letters of another case': (
         _each('images', lambda i, _: i.update(file_name=i['file_name'].replace('jpg', 'JPG'))),
         'there is 000001.jpg instead of the first',
     ),
-    'width and height swapped': (_each('images', _swapped), 'not of the size annotated'),
+    'width and height swapped': (_each('images', _swapped), 'not of the annotated size'),
     # Images that are listed twice
     'two spellings': (_listed_again('./000001.jpg'), 'listed more than once'),
     'a detour': (_listed_again('../train/000001.jpg'), 'listed more than once'),
@@ -237,11 +237,11 @@ DAMAGED = {
     'ignore as text': (_second('annotations', ignore='0'), 'mmdet leaves out 1 of'),
     'everything to be ignored': (
         _each('annotations', lambda a, _: a.update(ignore=1)),
-        'have "ignore", and mmdet leaves them out',
+        'have "ignore", and mmdet skips them',
     ),
-    'boxes in per cent': (
+    'boxes in percent': (
         _each('annotations', lambda a, i: _scaled(a, i, 100, 100)),
-        'they may be in per cent',
+        'they may be in percent',
     ),
     'boxes as fractions of one': (
         _each('annotations', lambda a, i: _scaled(a, i, 1, 1)),
@@ -259,7 +259,7 @@ DAMAGED = {
         _each('annotations', lambda a, i: _scaled(a, i, i['width'] * 2, i['height'] * 2)),
         'boxes outside of their images',
     ),
-    'boxes by their centre': (_each('annotations', _centred), 'not wholly inside their images'),
+    'boxes by their centre': (_each('annotations', _centred), 'partly outside their images'),
     'boxes with rows first': (_each('annotations', _rows_first), 'of their images'),
     'a box as text': (_second('annotations', bbox=['1', '2', '3', '4']), "without a usable 'bbox'"),
     'a box of infinite width': (
@@ -269,13 +269,13 @@ DAMAGED = {
     'a box that is null': (_second('annotations', bbox=None), "without a usable 'bbox'"),
     'an area that is NaN': (
         _second('annotations', 'val', area=float('nan')),
-        'areas that are not those of the boxes in pixels: id 2',
+        'areas that do not match the boxes in pixels: id 2',
     ),
     'areas as fractions': (
         _each(
             'annotations', lambda a, i: a.update(area=a['area'] / i['width'] / i['height']), 'val'
         ),
-        'areas that are not those of the boxes in pixels',
+        'areas that do not match the boxes in pixels',
     ),
     'objects listed twice': (lambda demo: demo.edit('train', _repeated), 'objects listed twice'),
     'categories from 0': (_numbered_from_0, 'whose category_id is not in the file: 0'),
@@ -295,7 +295,7 @@ DAMAGED = {
         _each('annotations', lambda a, _: a.update(id=1)),
         'ids of several annotations: 1',
     ),
-    'a category of its own for each export': (
+    'a separate category for each export': (
         lambda demo: demo.edit(
             'train', lambda c: c['categories'].insert(0, dict(id=99, name='ball'))
         ),
@@ -343,7 +343,7 @@ DAMAGED = {
     ),
     'placeholders of a pixel': (
         file_of(lambda file: Image.new('RGB', (1, 1)).save(file)),
-        'not of the size annotated',
+        'not of the annotated size',
     ),
     'all images of val are one': (
         lambda demo: [shutil.copy(demo.image('val', 1), demo.image('val', n)) for n in (2, 3, 4)],
@@ -422,7 +422,7 @@ MASKS = {
         _polygon(lambda p, i: _flat(p / (i['width'], i['height']))),
         'masks without a pixel',
     ),
-    'polygons in per cent': (
+    'polygons in percent': (
         _polygon(lambda p, i: _flat(p * 100 / (i['width'], i['height']))),
         'masks not where their boxes are',
     ),
@@ -441,7 +441,7 @@ MASKS = {
     'polygons of points': (_polygon(lambda p, i: p.tolist()), 'masks that cannot be drawn'),
     'a polygon without its list': (
         _second('annotations', segmentation=[10, 20, 30, 40, 50, 60]),
-        'polygons of less than 3 points: id 2',
+        'polygons of fewer than 3 points: id 2',
     ),
     'polygons with y before x': (
         _polygon(lambda p, i: _flat(p[:, ::-1])),
@@ -461,7 +461,7 @@ MASKS = {
     ),
     'boxes in place of polygons': (
         _each('annotations', lambda a, _: a.update(segmentation=[a['bbox']])),
-        'polygons of less than 3 points',
+        'polygons of fewer than 3 points',
     ),
     'run lengths as floats': (
         _run_lengths_of(
@@ -493,7 +493,7 @@ MASKS = {
     ),
     'run lengths of the turned image': (
         _run_lengths_of(lambda pixels: _plain(pixels.T)),
-        'masks not of the size of their images: id 2',
+        'masks not the size of their images: id 2',
     ),
     'run lengths by rows': (
         _run_lengths_of(lambda pixels: dict(_plain(pixels.T), size=list(pixels.shape))),
@@ -688,22 +688,22 @@ def _val_is_resaved(demo: Demo) -> None:
 
 MISSED = {
     'boxes moved by 15 pixels': _each('annotations', _moved),
-    'two classes taken for each other': _everywhere('annotations', _labels_swapped),
+    'two classes swapped': _everywhere('annotations', _labels_swapped),
     'half of the objects not annotated': lambda demo: demo.edit('train', _half_annotated),
     'an image mirrored after it was annotated': file_of(_flipped),
-    'channels in another order': file_of(
+    'channels in a different order': file_of(
         lambda file: Image.merge('RGB', Image.open(file).split()[::-1]).save(file)
     ),
-    'val is train, saved once more': _val_is_resaved,
+    'val is train, re-saved': _val_is_resaved,
     # Decoders fill the rest with grey.
-    'a JPEG that was cut off and closed again': file_of(
+    'a truncated JPEG with its end marker restored': file_of(
         lambda f: f.write_bytes(f.read_bytes()[: f.stat().st_size // 2] + b'\xff\xd9')
     ),
 }
 """Faults that no check finds: most would need images and boxes together."""
 
 MISSED_MASKS = {
-    'a polygon with its points in disorder': _polygon(
+    'a polygon with shuffled points': _polygon(
         lambda p, _: _flat(np.random.default_rng(0).permutation(p))
     )
 }

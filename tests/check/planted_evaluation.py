@@ -145,8 +145,8 @@ FAULTS: dict[str, tuple[str, Change, str]] = {
     'nothing kept': ('retinanet', put({'model.test_cfg.max_per_img': 0}), 'max_per_img'),
     'nothing kept of regions': (FASTER, put({'model.test_cfg.rpn.max_per_img': 0}), 'max_per_img'),
     'nothing looked at': ('retinanet', put({'model.test_cfg.nms_pre': 0}), 'nms_pre'),
-    'score in per cent': ('retinanet', put({'model.test_cfg.score_thr': 5}), 'score_thr'),
-    'score in per cent, nested': (
+    'score in percent': ('retinanet', put({'model.test_cfg.score_thr': 5}), 'score_thr'),
+    'score in percent, nested': (
         FASTER,
         put({'model.test_cfg.rcnn.score_thr': 30}),
         'test_cfg.rcnn.score_thr',

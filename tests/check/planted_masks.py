@@ -126,28 +126,28 @@ def _many(value: int) -> Callable[[np.ndarray], np.ndarray]:
 DAMAGED = {
     # Files
     'a folder in place of a mask': (_mask(as_folder), '000003.png (a folder)'),
-    'a mask that is a link to nothing': (_mask(dangling), '000003.png (a link to nothing)'),
-    'a folder in place of an image': (file_of(as_folder), 'masks without image: 000003.png'),
-    'an image that is a link to nothing': (file_of(dangling), 'masks without image: 000003.png'),
+    'a mask that is a broken link': (_mask(dangling), '000003.png (a broken link)'),
+    'a folder in place of an image': (file_of(as_folder), 'masks without an image: 000003.png'),
+    'an image that is a broken link': (file_of(dangling), 'masks without an image: 000003.png'),
     'an empty mask': (_mask(lambda file: file.write_bytes(b'')), '000003.png (not an image)'),
     'an image that EXIF turns by 180 degrees': (
         file_of(with_exif(3)),
-        '1 of 16 images turned or mirrored',
+        '1 of 16 images rotated or mirrored',
     ),
-    'an image that EXIF mirrors': (file_of(with_exif(4)), '1 of 16 images turned or mirrored'),
+    'an image that EXIF mirrors': (file_of(with_exif(4)), '1 of 16 images rotated or mirrored'),
     'a mask for a smaller image': (
         _mask(_pixels(lambda pixels: pixels[::2, ::2])),
-        'masks not of the size of their images',
+        'masks not the size of their images',
     ),
-    'a turned mask': (_mask(_pixels(np.rot90)), 'masks not of the size of their images'),
+    'a turned mask': (_mask(_pixels(np.rot90)), 'masks not the size of their images'),
     # Lists
     'a name listed twice': (_list('000001', '000002', '000001'), 'listed more than once'),
     'a name in two spellings': (_list('000001', './000001'), 'listed more than once'),
-    'a list with a blank line': (_list('000001', '', '000002'), '1 of 3 images not there'),
-    'a list with a byte order mark': (_list('\ufeff000001', '000002'), '1 of 2 images not there'),
+    'a list with a blank line': (_list('000001', '', '000002'), '1 of 3 images not found'),
+    'a list with a byte order mark': (_list('\ufeff000001', '000002'), '1 of 2 images not found'),
     'a list of images and masks': (
         _list('000001.jpg 000001.png', '000002.jpg 000002.png'),
-        '2 of 2 images not there',
+        '2 of 2 images not found',
     ),
     'val is a link to train': (
         _val_is('linked', lambda demo: (demo.folder / 'linked').symlink_to('train')),
@@ -180,8 +180,8 @@ DAMAGED = {
         _masks(_pixels(lambda pixels: pixels, format='JPEG')),
         '16 of 16 masks are JPEGs',
     ),
-    'greys of 4 bits': (_masks(_greys_of(4)), 'masks of less than 8 bits, in greys'),
-    'greys of 2 bits': (_mask(_greys_of(2)), '1 of 16 masks of less than 8 bits, in greys'),
+    'greys of 4 bits': (_masks(_greys_of(4)), 'grey masks of fewer than 8 bits'),
+    'greys of 2 bits': (_mask(_greys_of(2)), '1 of 16 grey masks of fewer than 8 bits'),
     'grey and alpha': (_mask(converted('LA', 'PNG')), '000003.png (LA)'),
     'colours and alpha': (_masks(converted('RGBA', 'PNG')), '(RGBA)'),
     'colours, smoothed': (
@@ -232,7 +232,7 @@ DAMAGED = {
     ),
     'a mask of a pixel more': (
         _mask(_pixels(lambda pixels: np.pad(pixels, ((0, 0), (0, 1))))),
-        'masks not of the size of their images',
+        'masks not the size of their images',
     ),
     'images in place of all masks': (
         lambda demo: demo.set(
@@ -308,10 +308,8 @@ def _masks_of_others(demo: MaskDemo) -> None:
 
 
 MISSED = {
-    'masks of two images have changed places': _masks_of_others,
-    'two classes taken for each other': _masks(
-        _pixels(lambda p: np.array([0, 2, 1, 3, 4], np.uint8)[p])
-    ),
+    'masks of two images swapped': _masks_of_others,
+    'two classes swapped': _masks(_pixels(lambda p: np.array([0, 2, 1, 3, 4], np.uint8)[p])),
     'a mirrored mask': _mask(_pixels(np.fliplr)),
     'masks moved by 10 pixels': _masks(_pixels(lambda p: np.roll(p, 10, axis=1))),
 }

@@ -19,7 +19,7 @@ Change = Callable[[Config], object]
 
 
 def config_on_demo(name: str, folder: Path, crops: Path) -> Config:
-    """A config of ours ('retinanet') or of a host, with its data replaced by the demo set.
+    """One of our configs ('retinanet') or a host's, with its data replaced by the demo set.
 
     Args:
         name: Of a demo config, or 'mmdet/' and the path of a config in its wheel.

@@ -97,7 +97,7 @@ def test_nothing_is_wrong_with_the_configs_of_a_host(
     assert {name: errors for name, errors in found.items() if errors} == at_fault
 
 
-@pytest.mark.skipif('ALL_CONFIGS' not in os.environ, reason='minutes; wants ALL_CONFIGS=1')
+@pytest.mark.skipif('ALL_CONFIGS' not in os.environ, reason='takes minutes; set ALL_CONFIGS=1')
 @pytest.mark.parametrize('package', ['mmdet', 'mmseg'])
 def test_no_setting_of_any_config_is_taken_for_misspelt(package: str):
     root = Path(pytest.importorskip(package).__file__).parent / '.mim' / 'configs'

@@ -49,5 +49,5 @@ def test_what_is_planted_is_found(name: str, found):
 
 
 @pytest.mark.parametrize('name', [*CORRECT][::EVERY])
-def test_nothing_is_found_in_what_is_sound(name: str, found):
+def test_nothing_is_found_in_correct_cases(name: str, found):
     assert found(*CORRECT[name]) == ''

@@ -59,7 +59,7 @@ def with_other_classes(data: bytes) -> bytes:
 @pytest.mark.parametrize(
     ('change', 'message'),
     [
-        (cut, 'was not written by ptnt export, or is cut off'),
+        (cut, 'was not written by ptnt export, or is truncated'),
         (cut_in_the_description, 'is damaged'),
         (with_other_weights, 'was changed or damaged since its export'),
         (with_other_classes, 'was changed or damaged since its export'),

@@ -209,7 +209,7 @@ def test_a_checkpoint_that_is_none(place: Path, capsys: pytest.CaptureFixture):
 
 def test_unsafe_loading_is_refused(place: Path, monkeypatch, capsys: pytest.CaptureFixture):
     monkeypatch.setenv('TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD', '1')
-    assert infer('in') == 1
+    assert infer(save(place / 'in' / 'a.png')) == 1
     assert 'TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1' in capsys.readouterr().err
 
 

@@ -7,10 +7,10 @@ from .workplace import CONFIG, Workplace
 HEAD = 'model.bbox_head.num_classes=80'
 
 
-def test_a_sound_config(workplace: Workplace):
+def test_a_correct_config(workplace: Workplace):
     done = workplace.run('check_config.py', CONFIG)
     assert done.stdout.splitlines()[-1] == 'nothing found'
-    assert 'ok       train: 20 images open, all of the size annotated' in done.stdout
+    assert 'ok       train: 20 images open, all of the annotated size' in done.stdout
     assert 'ok       a training step: ' in done.stdout
     assert 'ok       val: an image is evaluated: coco/bbox_mAP' in done.stdout
 

@@ -249,7 +249,7 @@ def test_a_run_that_cannot_start_throws_nothing_away(workplace: Workplace, train
     torch.save(PyramidTNT('small', out_indices=(0,)).state_dict(), wrong)
     args = (CONFIG, '--work-dir', kept, '--overwrite')
     for more, message in (
-        (('--pretrained', wrong), 'weights of another shape'),
+        (('--pretrained', wrong), 'weights of a different shape'),
         (('--load-from', kept / 'epoch_1.pth'), '--overwrite would remove'),
     ):
         done = workplace.run('train.py', *args, *more, check=False)
