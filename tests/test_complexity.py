@@ -162,7 +162,6 @@ def test_what_retinanet_costs():
 
 
 def test_parts_of_a_segmenter():
-    pytest.importorskip('mmseg')
     found = measure_complexity(build_by_name('semantic_fpn_ptnt_ti_40k_ade20k'), (64, 128))
     assert {'stem', 'neck', 'decode_head', 'other'} <= {part.name for part in found.parts}
     # Strides 4 to 32 come to stride 4 by 1, 1, 2 and 3 convolutions, each but the first halved.
@@ -176,7 +175,6 @@ def test_parts_of_a_segmenter():
 
 
 def test_a_head_that_only_training_uses():
-    pytest.importorskip('mmseg')
     found = measure_complexity(build_by_name('upernet_ptnt_ti_160k_ade20k'), (64, 64))
     auxiliary = part(found, 'auxiliary_head')
     assert auxiliary.parameters == 9 * 320 * 256 + 2 * 256 + 256 * 150 + 150

@@ -11,8 +11,6 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.versions import provider
 from ptnt_mm.zoo import config_from_file, config_path, get_config
 
-pytest.importorskip('mmdet')
-
 
 def test_get_config_reads_a_config_with_all_its_bases():
     config = ptnt_mm.get_config('retinanet_ptnt_s_1x')
@@ -76,15 +74,12 @@ def test_names_are_no_paths(name: str):
     ['retinanet_ptnt_s_1x', 'detr_r50_peg_50e', 'upernet_ptnt_s_80k_cityscapes', 'custom_cls'],
 )
 def test_bases_found_by_path_are_those_of_the_metafiles(name: str):
-    for host in ('mmdet', 'mmseg', 'mmpretrain'):
-        pytest.importorskip(host)
     if 'upernet' in name and provider('mmsegmentation') != 'mmsegmentation':
         pytest.skip('the engine of the forks does not find the bases of their mmseg')
     assert get_config(name).to_dict() == Config.fromfile(config_path(name)).to_dict()
 
 
 def test_a_base_that_no_host_has_is_an_error(tmp_path: Path):
-    pytest.importorskip('mmdet')
     file = tmp_path / 'mine.py'
     file.write_text("_base_ = 'mmdet::retinanet/no_such_config.py'\n")
     with pytest.raises(OSError, match='no_such_config'):

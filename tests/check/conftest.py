@@ -12,7 +12,6 @@ from .spoilt import Demo, MaskDemo
 
 @pytest.fixture(scope='session')
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip('mmdet')
     folder = tmp_path_factory.mktemp('data') / 'demo'
     make_demo_data(folder, DemoSpec(train=16, val=8))
     return folder
@@ -25,5 +24,4 @@ def demo(made: Path, tmp_path: Path) -> Demo:
 
 @pytest.fixture
 def masks(made: Path, tmp_path: Path) -> MaskDemo:
-    pytest.importorskip('mmseg')
     return MaskDemo(Path(shutil.copytree(made, tmp_path / 'demo')))

@@ -87,32 +87,6 @@ def removed(split: str, kind: str) -> Change:
     return lambda config: [p.pop(i) for p, i in list(_steps(config, split, kind))]
 
 
-def swapped(split: str, kind: str, **step: object) -> Change:
-    def change(config: Config) -> None:
-        for pipeline, i in _steps(config, split, kind):
-            pipeline[i] = ConfigDict(step)
-
-    return change
-
-
-def inserted(split: str, place: int, **step: object) -> Change:
-    def change(config: Config) -> None:
-        (data_set,) = data_sets(config, split)
-        data_set.settings['pipeline'].insert(place, ConfigDict(step))
-
-    return change
-
-
-def wrapped(split: str, kind: str, **options: object) -> Change:
-    def change(config: Config) -> None:
-        loader = config[f'{split}_dataloader']
-        inner = loader.dataset
-        joined = dict(datasets=[inner, copy.deepcopy(inner)]) if kind == 'ConcatDataset' else {}
-        loader.dataset = ConfigDict(dict(type=kind, **options, **(joined or dict(dataset=inner))))
-
-    return change
-
-
 def _at(config: Config, path: str) -> ConfigDict:
     inner = config
     for key in path.split('.'):

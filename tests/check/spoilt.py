@@ -135,6 +135,15 @@ def assert_named(findings: list[Finding], words: str, severity: Severity) -> Non
     assert NOT_COMPLETED not in said
 
 
+def assert_one_names(findings: list[Finding], severity: Severity, where: str, value: str) -> None:
+    """Check that a finding about ``where``, or a path that ends like it, names a value."""
+    assert any(
+        one.severity is severity and one.where.endswith(where) and value in one.what
+        for one in findings
+    ), findings
+    assert not any(NOT_COMPLETED in one.what for one in findings)
+
+
 Plant = Callable[[Demo], object]
 """Changes a copy of the demo set, or its settings."""
 

@@ -29,7 +29,6 @@ class LabelDemo(Demo):
 
 @pytest.fixture(scope='module')
 def cut(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip('mmpretrain')
     import_host('mmpretrain')
     folder = tmp_path_factory.mktemp('crops') / 'crops'
     make_crops(made, folder)
@@ -136,7 +135,6 @@ def scaled(dataset: str, **scale: object) -> Config:
     ],
 )
 def test_files_are_turned_into_rgb_by_mmpretrains_own_setting(dataset, scale, where: list):
-    pytest.importorskip('mmpretrain')
     found = counted(list(check_normalisation(scaled(dataset, **scale))))
     assert [finding.where for finding in found] == where
 

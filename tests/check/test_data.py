@@ -14,7 +14,6 @@ from .spoilt import SPLITS, Demo, counted
 
 @pytest.fixture(autouse=True)
 def _host():
-    pytest.importorskip('mmdet')
     import_host('mmdet')
 
 

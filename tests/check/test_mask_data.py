@@ -9,16 +9,13 @@ import numpy as np
 import pytest
 from mmengine.dataset import BaseDataset
 from mmengine.registry import DATASETS, DefaultScope
+from mmseg.datasets import BaseSegDataset
 from PIL import Image
 
 from ptnt_mm.engine.hosts import import_host
 from ptnt_mm.utils.findings import Severity
 
 from .spoilt import SPLITS, MaskDemo, counted
-
-pytest.importorskip('mmseg')
-
-from mmseg.datasets import BaseSegDataset
 
 CLASSES = ('background', 'ball', 'coin', 'crate', 'cup')
 

@@ -7,9 +7,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ptnt_mm.check.inspection import check_before_training
-from ptnt_mm.cli.check import main
-from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
 
 from .spoilt import (
@@ -331,13 +328,6 @@ def _as_palette(file: Path) -> None:
     mask.save(file)
 
 
-@pytest.mark.parametrize('name', FAULTS)
-def test_a_planted_fault_is_found(masks: MaskDemo, name: str):
-    plant, words = FAULTS[name]
-    plant(masks)
-    assert_named(masks.findings('images', 'masks'), words, ERROR if name in ERRORS else WARNING)
-
-
 ALONE = (
     'mask missing',
     'another suffix in the folder',
@@ -356,11 +346,15 @@ ALONE = (
 """Faults with one cause, reported once for each data set."""
 
 
-@pytest.mark.parametrize('name', ALONE)
-def test_one_fault_is_one_finding(masks: MaskDemo, name: str):
-    FAULTS[name][0](masks)
-    found = counted(masks.findings('images', 'masks'))
-    assert len(found) == len({finding.where for finding in found}), '\n'.join(map(str, found))
+@pytest.mark.parametrize('name', FAULTS)
+def test_a_planted_fault_is_found(masks: MaskDemo, name: str):
+    plant, words = FAULTS[name]
+    plant(masks)
+    found = masks.findings('images', 'masks')
+    assert_named(found, words, ERROR if name in ERRORS else WARNING)
+    if name in ALONE:
+        places = [finding.where for finding in counted(found)]
+        assert len(places) == len({*places}), '\n'.join(map(str, found))
 
 
 def test_nothing_is_found_in_the_intact_set(masks: MaskDemo):
@@ -456,7 +450,7 @@ def test_what_only_testing_needs_is_a_warning(masks: MaskDemo):
     assert finding.severity is WARNING and finding.where == 'test'
 
 
-@pytest.mark.parametrize('value', [None, 3, [], {}, 'text', -1])
+@pytest.mark.parametrize('value', [3, 'text'])
 @pytest.mark.parametrize(
     'key', ['img_suffix', 'seg_map_suffix', 'metainfo', 'data_prefix', 'pipeline', 'indices']
 )
@@ -465,25 +459,3 @@ def test_no_value_of_a_setting_causes_a_traceback(masks: MaskDemo, key: str, val
     config.train_dataloader.dataset[key] = value
     masks.config = lambda: config
     assert masks.findings('images', 'masks')
-
-
-def test_training_prints_warnings_and_stops_at_errors(masks: MaskDemo):
-    assert check_before_training(masks.config()) == []
-    masks.image('train', 3).unlink()
-    (line,) = check_before_training(masks.config())
-    assert line.startswith('train: 1 of 16 masks without an image')
-    masks.mask('train', 5).unlink()
-    with pytest.raises(UserError, match='1 of 15 masks not found'):
-        check_before_training(masks.config())
-
-
-def test_errors_make_the_exit_status_1(masks: MaskDemo, capsys):
-    masks.redraw([masks.mask('train', 3)], _pixel(9))
-    options = [f'{key}={value}' for key, value in masks.settings().items()]
-    words = ['--cfg-options', *options]
-    assert main([masks.name, *words]) == 1
-    output = capsys.readouterr().out
-    assert 'the evaluation was not tried' in output
-    assert output.splitlines()[-1] == '1 error, 0 warnings'
-    # Masks are not opened.
-    assert main([masks.name, '--quick', *words]) == 0

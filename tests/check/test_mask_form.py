@@ -10,8 +10,6 @@ from ptnt_mm.check.data_sets import ImageFile
 from ptnt_mm.check.mask_form import open_mask
 from ptnt_mm.data.class_masks import VALUES, label_of_each_value
 
-pytest.importorskip('mmseg')
-
 
 @pytest.mark.parametrize('reduce_zero_label', [False, True])
 @pytest.mark.parametrize('label_map', [None, {0: 1, 1: 255, 2: 0}])

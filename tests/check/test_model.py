@@ -166,7 +166,6 @@ def test_what_cannot_be_built_or_fails_is_a_finding(demo: Demo, key: str, value,
 
 
 def test_an_error_elsewhere_does_not_hide_those_of_the_model():
-    pytest.importorskip('mmdet')
     config = ptnt_mm.get_config('demo_retinanet_ptnt_ti')
     config.default_hooks.checkpoint.intervall = 2
     config.model.bbox_head.anchor_generator.strides = [4, 8, 16, 32, 64]
@@ -185,8 +184,9 @@ def test_an_error_elsewhere_does_not_hide_those_of_the_model():
 )
 def test_batch_norm_that_never_learns_statistics(settings: dict, found: bool):
     """It is mmdet's default for ResNet, which is for pretrained weights."""
-    resnet = pytest.importorskip('mmdet.models').ResNet
-    model = nn.ModuleDict({'backbone': resnet(18, base_channels=4, stem_channels=4, **settings)})
+    from mmdet.models import ResNet
+
+    model = nn.ModuleDict({'backbone': ResNet(18, base_channels=4, stem_channels=4, **settings)})
     severities = [finding.severity for finding in check_statistics(_model(), model)]
     assert severities == ([WARNING] if found else [])
     weights = dict(type='Pretrained', checkpoint='torchvision://resnet18')

@@ -120,7 +120,6 @@ def _found(config: Config) -> list:
 
 @pytest.fixture(scope='module')
 def configs() -> dict[str, bytes]:
-    pytest.importorskip('mmseg')
     return {name: pickle.dumps(read_config(name)) for name in CORRECT}
 
 

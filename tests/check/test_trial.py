@@ -67,7 +67,6 @@ def test_an_image_shrinks_and_all_that_is_known_of_it():
 
 
 def test_batch_norm_gets_two_images_where_training_has_two(masks: MaskDemo, micro_arch: dict):
-    pytest.importorskip('mmseg')
     config = _micro(masks, micro_arch).config()
     model = build_model(config)
     data, _ = read_data(config, ('train',))

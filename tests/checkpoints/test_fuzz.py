@@ -2,9 +2,7 @@
 
 import pytest
 
-pytest.importorskip('hypothesis')
-
-from .fuzz_reader import fuzz, outcomes  # noqa: E402
+from .fuzz_reader import fuzz, outcomes
 
 pytestmark = pytest.mark.slow
 

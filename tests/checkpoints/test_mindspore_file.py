@@ -5,16 +5,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-pytest.importorskip('google.protobuf')
-
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # noqa: E402
-
-from ptnt_mm.checkpoints.read import read_checkpoint  # noqa: E402
-from ptnt_mm.checkpoints.refusal import CheckpointError  # noqa: E402
-from ptnt_mm.models import PyramidTNT  # noqa: E402
-from ptnt_mm.models.weights.checkpoint_files import describe_checkpoint  # noqa: E402
-from ptnt_mm.models.weights.pretrained import load_pretrained  # noqa: E402
+from ptnt_mm.checkpoints.read import read_checkpoint
+from ptnt_mm.checkpoints.refusal import CheckpointError
+from ptnt_mm.models import PyramidTNT
+from ptnt_mm.models.weights.checkpoint_files import describe_checkpoint
+from ptnt_mm.models.weights.pretrained import load_pretrained
 
 # mindspore/ccsrc/utils/checkpoint.proto: messages, and their fields with number, label and type.
 PROTO = dict(

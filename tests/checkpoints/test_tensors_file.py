@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-pytest.importorskip('safetensors')
-
-from ptnt_mm.checkpoints.read import read_checkpoint  # noqa: E402
-from ptnt_mm.checkpoints.refusal import CheckpointError  # noqa: E402
+from ptnt_mm.checkpoints.read import read_checkpoint
+from ptnt_mm.checkpoints.refusal import CheckpointError
 
 
 def write(path: Path, dtype: str, shape: list[int], nbytes: int, copies: int = 1) -> Path:

@@ -177,7 +177,6 @@ def test_only_the_value_of_resume_is_dropped(tmp_path: Path):
 
 @pytest.fixture(scope='module')
 def completion():
-    pytest.importorskip('shtab')
     return importlib.import_module('ptnt_mm.cli.completion').completion
 
 

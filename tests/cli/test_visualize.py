@@ -14,8 +14,6 @@ from ptnt_mm.models import PyramidTNT
 from ptnt_mm.visualize import page
 from ptnt_mm.visualize.sections import SECTIONS
 
-pytest.importorskip('sklearn')
-
 pytestmark = pytest.mark.slow
 
 

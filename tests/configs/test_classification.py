@@ -6,28 +6,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from mmengine.config import Config
+from mmengine.config import config as mmengine_config
+from mmpretrain.structures import DataSample
+from PIL import Image
+from torch import nn
 
 import ptnt_mm
-from ptnt_mm import complexity
+from ptnt_mm import api, complexity
+from ptnt_mm.check.inspection import check_before_training
+from ptnt_mm.check.misspelt_settings import check_spelling
+from ptnt_mm.engine.build import build_runner
+from ptnt_mm.engine.strict_loading import load_strictly
+from ptnt_mm.models import PlainClassifier, PyramidTNTClassifier
+from ptnt_mm.models.archs import ARCHS, CPVT_ARCHS, TNT_ARCHS
+from ptnt_mm.models.weights.pretrained import CheckpointError, load_pretrained
 
-pytest.importorskip('mmpretrain')
-
-from mmengine.config import Config  # noqa: E402
-from mmengine.config import config as mmengine_config  # noqa: E402
-from mmpretrain.structures import DataSample  # noqa: E402
-from PIL import Image  # noqa: E402
-from torch import nn  # noqa: E402
-
-from ptnt_mm import api  # noqa: E402
-from ptnt_mm.check.inspection import check_before_training  # noqa: E402
-from ptnt_mm.check.misspelt_settings import check_spelling  # noqa: E402
-from ptnt_mm.engine.build import build_runner  # noqa: E402
-from ptnt_mm.engine.strict_loading import load_strictly  # noqa: E402
-from ptnt_mm.models import PlainClassifier, PyramidTNTClassifier  # noqa: E402
-from ptnt_mm.models.archs import ARCHS, CPVT_ARCHS, TNT_ARCHS  # noqa: E402
-from ptnt_mm.models.weights.pretrained import CheckpointError, load_pretrained  # noqa: E402
-
-from .models import HOSTS, PLAIN, SIZES, build, narrow  # noqa: E402
+from .models import HOSTS, PLAIN, SIZES, build, narrow
 
 PYRAMIDS = [f'classifier_ptnt_{size}_300e_imagenet' for size in SIZES]
 TNTS = [f'classifier_tnt_{size}_300e_imagenet' for size in 'sb']
@@ -256,10 +251,11 @@ def test_an_authors_classifier_loads_whole(name: str, wrap, micro_arch: dict, tm
 
 
 def test_timms_classifier_loads_whole(micro_arch: dict, tmp_path: Path):
-    timm = pytest.importorskip('timm.models.tnt')
+    from timm.models import tnt
+
     arch = PLAIN['TNT']
     torch.manual_seed(2)
-    published = timm.TNT(
+    published = tnt.TNT(
         64,
         embed_dim=arch['outer_dim'],
         inner_dim=arch['inner_dim'],
@@ -303,7 +299,6 @@ def test_an_authors_classifier_of_other_classes_is_refused(micro_arch: dict, tmp
     [(PYRAMIDS[1], 'retinanet_ptnt_s_1x'), (TNTS[0], 'retinanet_tnt_s_1x')],
 )
 def test_an_own_pretraining_starts_a_detector(name: str, detector: str, micro_arch: dict, tmp_path):
-    pytest.importorskip('mmdet')
     model = build(narrow(ptnt_mm.get_config(name), micro_arch))
     torch.save(dict(state_dict=model.state_dict(), meta={}), tmp_path / 'epoch_300.pth')
     backbone = build(narrow(ptnt_mm.get_config(detector), micro_arch)).backbone

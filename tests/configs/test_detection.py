@@ -6,6 +6,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from mmcv.ops import RoIAlign
+from mmdet.structures import DetDataSample
+from mmdet.testing import demo_mm_inputs
+from mmengine.config import Config
+from mmengine.registry import HOOKS
+from torch import nn
 
 import ptnt_mm
 from ptnt_mm import complexity, zoo
@@ -16,16 +22,7 @@ from ptnt_mm.engine.starting_weights import use_pretrained
 from ptnt_mm.models import PyramidTNTClassifier
 from ptnt_mm.models.weights.pretrained import CheckpointError
 
-pytest.importorskip('mmdet')
-
-from mmcv.ops import RoIAlign  # noqa: E402
-from mmdet.structures import DetDataSample  # noqa: E402
-from mmdet.testing import demo_mm_inputs  # noqa: E402
-from mmengine.config import Config  # noqa: E402
-from mmengine.registry import HOOKS  # noqa: E402
-from torch import nn  # noqa: E402
-
-from .models import HOSTS, SIZES, build, narrow  # noqa: E402
+from .models import HOSTS, SIZES, build, narrow
 
 DETECTORS = ('retinanet', 'mask_rcnn', 'cascade_mask_rcnn')
 GRID = [f'{d}_ptnt_{s}_{t}' for d in DETECTORS for s in SIZES for t in ('1x', '3x', '3x_ms')]

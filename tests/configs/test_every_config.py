@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from mmengine.config import Config
+from mmengine.optim import build_optim_wrapper
+from torch import nn
 
 from ptnt_mm import zoo
 from ptnt_mm.engine.hosts import HOSTS
@@ -13,16 +16,8 @@ from ptnt_mm.engine.safeguards import safeguards
 from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.models.archs import ARCHS, CPVT_ARCHS, TNT_ARCHS
 
-pytest.importorskip('mmdet')
-pytest.importorskip('mmseg')
-pytest.importorskip('mmpretrain')
-
-from mmengine.config import Config  # noqa: E402
-from mmengine.optim import build_optim_wrapper  # noqa: E402
-from torch import nn  # noqa: E402
-
-from . import test_classification, test_detection, test_segmentation  # noqa: E402
-from .models import build, necks  # noqa: E402
+from . import test_classification, test_detection, test_segmentation
+from .models import build, necks
 
 NAMES = zoo.config_names()
 SPARED = ('backbone.outer_pos', 'backbone.inner_pos', 'backbone.cls_token')

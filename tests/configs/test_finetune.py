@@ -10,8 +10,6 @@ from pages import ROOT, blocks
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.zoo import copy_config
 
-pytest.importorskip('mmdet')
-
 PAGE = [block.text for block in blocks(ROOT / 'docs' / 'finetune.md') if block.is_code]
 
 

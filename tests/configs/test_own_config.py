@@ -2,20 +2,15 @@
 
 from pathlib import Path
 
-import pytest
+from mmdet.testing import demo_mm_inputs
+from mmengine.config import Config
+from mmengine.optim import build_optim_wrapper
+from own_config import on_demo, snippet
 
 import ptnt_mm
+from ptnt_mm.zoo import copy_config
 
-pytest.importorskip('mmdet')
-
-from mmdet.testing import demo_mm_inputs  # noqa: E402
-from mmengine.config import Config  # noqa: E402
-from mmengine.optim import build_optim_wrapper  # noqa: E402
-from own_config import on_demo, snippet  # noqa: E402
-
-from ptnt_mm.zoo import copy_config  # noqa: E402
-
-from .models import build  # noqa: E402
+from .models import build
 
 
 def _unscoped(settings: dict) -> dict:

@@ -4,18 +4,15 @@ from pathlib import Path
 
 import pytest
 import torch
+from mmengine.config import Config
+from mmengine.structures import PixelData
+from mmseg.structures import SegDataSample
+from torch import nn
 
 import ptnt_mm
 from ptnt_mm import complexity
 
-pytest.importorskip('mmseg')
-
-from mmengine.config import Config  # noqa: E402
-from mmengine.structures import PixelData  # noqa: E402
-from mmseg.structures import SegDataSample  # noqa: E402
-from torch import nn  # noqa: E402
-
-from .models import HOSTS, SIZES, build, narrow  # noqa: E402
+from .models import HOSTS, SIZES, build, narrow
 
 GRID = [
     *(f'semantic_fpn_ptnt_{size}_40k_ade20k' for size in SIZES),

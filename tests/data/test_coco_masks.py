@@ -4,9 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-pytest.importorskip('pycocotools')
-
 from pycocotools import mask as coco
 
 from ptnt_mm.data.coco_masks import draw_mask, run_lengths

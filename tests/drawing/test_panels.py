@@ -62,7 +62,6 @@ def test_similarity_is_to_the_mean_of_the_covered_places():
 
 
 def test_three_colours_are_the_principal_components():
-    pytest.importorskip('sklearn')
     feature = np.random.default_rng(0).normal(size=(5, 8, 9))
     feature[1] *= 20
     colours, kept = to_colours(feature)
@@ -76,14 +75,12 @@ def test_three_colours_are_the_principal_components():
 
 @pytest.mark.parametrize('shape', [(4, 3, 3), (4, 1, 1), (2, 3, 3)])
 def test_maps_with_little_to_show(shape: tuple[int, ...]):
-    pytest.importorskip('sklearn')
     colours, kept = to_colours(np.ones(shape))
     assert (colours == 0.5).all() and kept == 0
     assert to_colours(np.random.rand(*shape))[0].shape == (*shape[1:], 3)
 
 
 def test_channels_with_like_maps_are_near():
-    pytest.importorskip('sklearn')
     random = np.random.default_rng(0)
     one, other = random.normal(size=(2, 1, 6, 7))
     near = random.normal(size=(20, 6, 7)) * 0.1

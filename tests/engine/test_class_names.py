@@ -2,14 +2,11 @@
 
 from pathlib import Path
 
-import pytest
 from mmengine.config import Config
 from torch import nn
 
 from ptnt_mm.engine.class_names import find_classes
 from ptnt_mm.utils.colours import PALETTE, class_colours
-
-pytest.importorskip('mmdet')
 
 PAIR = ('cat', 'dog')
 

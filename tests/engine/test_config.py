@@ -35,7 +35,6 @@ def test_a_file_that_is_no_config(tmp_path: Path):
 
 
 def test_a_name_is_as_good_as_a_path():
-    pytest.importorskip('mmdet')
     assert read_config('retinanet_ptnt_s_1x').model.type == 'RetinaNet'
 
 

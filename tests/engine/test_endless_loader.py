@@ -148,13 +148,13 @@ class Shaped(Counted):
 
 def grouped(shape: str, size: int = 2) -> DataLoader:
     """A loader with one of mmdet's batch samplers; a second data set has batches of four."""
-    samplers = pytest.importorskip('mmdet.datasets.samplers')
+    from mmdet.datasets import ConcatDataset, samplers
+
     if shape == 'aspect ratio':
         data = Shaped(pipeline=[ToyNoise()])
         batches = samplers.AspectRatioBatchSampler(InfiniteSampler(data, seed=5), size)
     else:
-        mmdet = pytest.importorskip('mmdet.datasets')
-        data = mmdet.ConcatDataset([Shaped(pipeline=[ToyNoise()]) for _ in range(2)])
+        data = ConcatDataset([Shaped(pipeline=[ToyNoise()]) for _ in range(2)])
         sampler = samplers.MultiDataSampler(data, dataset_ratio=[1, 1], seed=5)
         batches = samplers.MultiDataAspectRatioBatchSampler(sampler, [size, 4], num_datasets=2)
     return DataLoader(data, batch_sampler=batches, collate_fn=pseudo_collate)

@@ -284,9 +284,10 @@ def test_an_unknown_class_that_a_run_builds(tmp_path: Path, place: str):
 
 
 def test_data_sets_that_cannot_fetch_their_files(tmp_path: Path):
-    cifar = pytest.importorskip('mmpretrain.datasets').CIFAR10
+    from mmpretrain.datasets import CIFAR10
+
     folder = tmp_path / 'cifar10'
     address = 'http://127.0.0.1:9/cifar-10-python.tar.gz'  # nothing answers there
     words = f'^{address} cannot be downloaded: .* into the folder {folder}/$'
     with pytest.raises(UserError, match=words), explained_late_building('the data loader'):
-        type('Cifar', (cifar,), dict(url=address))(str(folder))
+        type('Cifar', (CIFAR10,), dict(url=address))(str(folder))

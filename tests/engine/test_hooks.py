@@ -146,9 +146,9 @@ def test_annotations_without_a_file_are_no_images_that_cannot_be_read(tmp_path: 
 
 
 def test_mmsegs_images_and_masks(tmp_path: Path, monkeypatch):
-    """One of each is truncated; both are named and replaced by others."""
-    datasets = pytest.importorskip('mmseg.datasets')
+    """One of each is cut off; both are named and replaced by others."""
     from mmcv.transforms import LoadImageFromFile
+    from mmseg import datasets
 
     for name in ('images', 'masks'):
         (tmp_path / name).mkdir()

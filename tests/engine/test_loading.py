@@ -251,14 +251,12 @@ def test_inferencer_runs_no_stored_config(tmp_path, with_stored_config):
 
 
 def det_inferencer(**arguments):
-    pytest.importorskip('mmdet')
     from mmdet.apis import DetInferencer
 
     return DetInferencer(**arguments, device='cpu', show_progress=False)
 
 
 def seg_inferencer(**arguments):
-    pytest.importorskip('mmseg')
     from mmseg.apis import MMSegInferencer
 
     return MMSegInferencer(**arguments, device='cpu')
@@ -366,7 +364,6 @@ def hub(tmp_path, monkeypatch):
     ],
 )
 def test_a_file_planted_in_the_hub_is_not_run(tmp_path, hub, scheme, name):
-    pytest.importorskip('torchvision')
     canary = tmp_path / 'canary'
     models = getattr(mmengine_checkpoint, LISTS[scheme])()
     url = models[name]

@@ -31,7 +31,6 @@ lr = 0.1
 
 
 def test_a_stored_config_survives_mmengines_own_writing():
-    pytest.importorskip('mmdet')
     config = read_config('retinanet_ptnt_s_1x')
     stored = stored_config(config.pretty_text)
     assert stored.model.to_dict() == config.to_dict()['model']

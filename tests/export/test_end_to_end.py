@@ -18,9 +18,6 @@ from ptnt_mm.export.supported_models import build_network
 
 from .models import decided_model, narrow_config
 
-pytest.importorskip('mmdet')
-pytest.importorskip('mmseg')
-
 KINDS = {
     'retinanet_ptnt_s_1x': DenseDetector,
     'rtmdet_ptnt_s_1x': DenseDetector,

@@ -9,5 +9,4 @@ from .samples import write_checkpoint
 
 @pytest.fixture(scope='session')
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip('mmdet')
     return write_checkpoint(tmp_path_factory.mktemp('checkpoint') / 'epoch_1.pth')

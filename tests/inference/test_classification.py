@@ -6,23 +6,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from configs.models import build, narrow
 from mmengine.config import Config
+from mmpretrain.structures import DataSample
 from PIL import Image
+from torch import nn
 
 import ptnt_mm
+from ptnt_mm.engine.evaluation_outputs import add_drawing
+from ptnt_mm.engine.hooks.draw_predictions import DrawPredictionsHook
+from ptnt_mm.inference.load import load_predictor
+from ptnt_mm.inference.predictor import Predictor
 
-pytest.importorskip('mmpretrain')
-
-from configs.models import build, narrow  # noqa: E402
-from mmpretrain.structures import DataSample  # noqa: E402
-from torch import nn  # noqa: E402
-
-from ptnt_mm.engine.evaluation_outputs import add_drawing  # noqa: E402
-from ptnt_mm.engine.hooks.draw_predictions import DrawPredictionsHook  # noqa: E402
-from ptnt_mm.inference.load import load_predictor  # noqa: E402
-from ptnt_mm.inference.predictor import Predictor  # noqa: E402
-
-from .samples import CLASSES, photograph, save  # noqa: E402
+from .samples import CLASSES, photograph, save
 
 
 def predictor(

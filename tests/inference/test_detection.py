@@ -17,8 +17,6 @@ from ptnt_mm.utils.errors import UserError
 
 from .samples import CLASSES, NAME, photograph, save
 
-pytest.importorskip('mmdet')
-
 
 def load(
     checkpoint: Path, score_thr: float | None = 0.3, device: str = 'cpu', **options

@@ -2,15 +2,11 @@
 
 from pathlib import Path
 
-import pytest
-
 import ptnt_mm
 from ptnt_mm.utils.versions import provider
 from ptnt_mm.zoo import config_path
 
 from .samples import MAP_CLASSES, SEGMENTER, run_elsewhere, write_segmenter
-
-pytest.importorskip('mmseg')
 
 # The engine of the forks looks for `mmseg::` bases in a package of the name mmsegmentation, and
 # theirs has another. So mmseg itself cannot read our file there; it accepts the config if

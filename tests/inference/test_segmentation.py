@@ -24,8 +24,6 @@ from ptnt_mm.utils.errors import UserError
 
 from .samples import MAP_CLASSES, ROOT, SEGMENTER, photograph, save, write_segmenter
 
-pytest.importorskip('mmseg')
-
 Narrow = Callable[..., Config]
 
 

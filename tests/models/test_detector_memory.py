@@ -5,8 +5,6 @@ import sys
 
 import pytest
 
-pytest.importorskip('mmdet')
-
 pytestmark = pytest.mark.slow
 
 STEP = """

@@ -2,15 +2,12 @@
 
 import pytest
 import torch
+from mmdet.structures import DetDataSample
+from mmengine.config import ConfigDict
+from mmengine.structures import InstanceData
+from torch import Tensor, nn
 
-pytest.importorskip('mmdet')
-
-from mmdet.structures import DetDataSample  # noqa: E402
-from mmengine.config import ConfigDict  # noqa: E402
-from mmengine.structures import InstanceData  # noqa: E402
-from torch import Tensor, nn  # noqa: E402
-
-from ptnt_mm.models.instance_tta import InstanceTTAModel  # noqa: E402
+from ptnt_mm.models.instance_tta import InstanceTTAModel
 
 HEIGHT, WIDTH = 20, 30
 

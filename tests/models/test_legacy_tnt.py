@@ -17,7 +17,8 @@ SIZES = dict(tiny=(ARCH, 64), small=('small', 224))
 
 def mmpretrains(arch: dict | str, size: int) -> nn.Module:
     """mmpretrain's TNT of an arch, with golden weights; its output is the class token."""
-    backbones = pytest.importorskip('mmpretrain.models.backbones')
+    from mmpretrain.models import backbones
+
     if isinstance(arch, dict):
         names = dict(depth='num_layers', outer_dim='embed_dims_outer', inner_dim='embed_dims_inner')
         names |= dict(outer_heads='num_heads_outer', inner_heads='num_heads_inner')
@@ -29,7 +30,8 @@ def mmpretrains(arch: dict | str, size: int) -> nn.Module:
 
 def timms(arch: dict | str, size: int) -> nn.Module:
     """timm's first TNT, with golden weights."""
-    timm = pytest.importorskip('timm')
+    import timm
+
     if arch == 'small':
         return golden.filled(timm.create_model('tnt_s_legacy_patch16_224')).eval()
     model = timm.models.tnt.TNT(

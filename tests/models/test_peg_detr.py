@@ -1,6 +1,5 @@
 """The PEG of DETR's encoder, and padded places."""
 
-import pytest
 import torch
 from mmengine.registry import MODELS, DefaultScope
 
@@ -51,7 +50,6 @@ def test_an_image_does_not_see_how_far_its_batch_is_padded():
 
 
 def test_the_detector_gives_it_the_grid_and_the_mask():
-    pytest.importorskip('mmdet')
     from mmdet.structures import DetDataSample
 
     settings = get_config('detr_r50_peg_50e').model

@@ -84,7 +84,6 @@ def test_it_is_timms_as_the_file_has_it(size):
 @pytest.mark.parametrize('size', [224, 384])
 @torch.inference_mode()
 def test_it_is_timms(size):
-    pytest.importorskip('timm')
     reference = timms(TNT_ARCHS['small'], size)
     model = TNT('small', pretrain_img_size=size).eval()
     report = load_pretrained(model, reference.state_dict(), logger='silent')

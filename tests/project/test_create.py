@@ -6,10 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-
-pytest.importorskip('labelformat')
-pytest.importorskip('mmdet')
-
 from mmengine.config import Config
 from PIL import Image
 
@@ -45,7 +41,6 @@ def untried(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_project_passes_the_check_and_the_data_is_not_touched(tmp_path: Path, make, host: str):
-    pytest.importorskip(host)
     data = make(tmp_path / 'my data')
     before = files_of(data)
     file = create_project(data, tmp_path / 'project')
@@ -91,7 +86,6 @@ def test_a_project_can_be_moved(untried, tmp_path: Path):
 
 
 def test_masks_of_objects_become_masks_of_classes(untried, tmp_path: Path):
-    pytest.importorskip('mmseg')
     data = made.cvat_shapes(tmp_path / 'data')
     create_project(data, tmp_path / 'project', task='semantic')
     config = read_config(str(tmp_path / 'project'))

@@ -4,10 +4,6 @@ import re
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip('labelformat')
-pytest.importorskip('pycocotools')
-
 from labelformat.formats.pascalvoc import PascalVOCObjectDetectionInput
 from labelformat.formats.yolov8 import YOLOv8ObjectDetectionInput
 

@@ -6,9 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip('pycocotools')
-
 from mmengine.config import Config
 from mmengine.registry import MODELS, DefaultScope
 

@@ -5,9 +5,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip('labelformat')
-pytest.importorskip('pycocotools')
-
 from ptnt_mm.project.recognise import read_labels, recognise
 from ptnt_mm.project.split import split_off
 from ptnt_mm.project.tree import Tree

@@ -5,12 +5,10 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip('pycocotools')
+from ptnt_mm.report.coco_scores import read_annotations, score_results
+from ptnt_mm.utils.errors import UserError
 
-from ptnt_mm.report.coco_scores import read_annotations, score_results  # noqa: E402
-from ptnt_mm.utils.errors import UserError  # noqa: E402
-
-from .made_runs import annotations, results  # noqa: E402
+from .made_runs import annotations, results
 
 
 @pytest.fixture

@@ -3,18 +3,11 @@
 import sys
 from pathlib import Path
 
-import pytest
+from ptnt_mm.api import reporting
+from ptnt_mm.cli.report import main
 
-pytest.importorskip('altair')
-pytest.importorskip('vl_convert')
-pytest.importorskip('sklearn')
-pytest.importorskip('mmdet')
-
-from ptnt_mm.api import reporting  # noqa: E402
-from ptnt_mm.cli.report import main  # noqa: E402
-
-from .made_runs import make_detector  # noqa: E402
-from .test_training_run import save_checkpoint  # noqa: E402
+from .made_runs import make_detector
+from .test_training_run import save_checkpoint
 
 
 def test_without_predictions_and_weights_there_are_curves(tmp_path: Path, capsys):

@@ -8,15 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip('altair')
-pytest.importorskip('vl_convert')
-pytest.importorskip('sklearn')
-pytest.importorskip('mmdet')
+from ptnt_mm.report import content, gallery
+from ptnt_mm.report.training_run import TrainingRun, read_run
 
-from ptnt_mm.report import content, gallery  # noqa: E402
-from ptnt_mm.report.training_run import TrainingRun, read_run  # noqa: E402
-
-from .made_runs import make_detector  # noqa: E402
+from .made_runs import make_detector
 
 SPOILT = [
     (Path.unlink, 'cannot be read: No such file'),

@@ -4,15 +4,10 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip('sklearn')
-pytest.importorskip('pycocotools')
+from ptnt_mm.report.training_run import read_run
+from ptnt_mm.utils.errors import UserError
 
-from ptnt_mm.report.training_run import read_run  # noqa: E402
-from ptnt_mm.utils.errors import UserError  # noqa: E402
-
-from .made_runs import make_detector  # noqa: E402
-
-pytest.importorskip('mmdet')
+from .made_runs import make_detector
 
 
 def test_boxes(tmp_path: Path):

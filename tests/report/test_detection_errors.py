@@ -6,12 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip('pycocotools')
+from ptnt_mm.report.coco_scores import CocoScores, read_annotations, score_results
+from ptnt_mm.report.detection_errors import ERRORS, Kind, split_errors
 
-from ptnt_mm.report.coco_scores import CocoScores, read_annotations, score_results  # noqa: E402
-from ptnt_mm.report.detection_errors import ERRORS, Kind, split_errors  # noqa: E402
-
-from .made_runs import annotations, results  # noqa: E402
+from .made_runs import annotations, results
 
 BOTH_KINDS = pytest.mark.parametrize('kind', ['bbox', 'segm'])
 

@@ -8,19 +8,12 @@ import numpy as np
 import pytest
 from browser import PHONE, chromium, height, needs_chromium, quiet_page, width
 
-pytest.importorskip('altair')
-pytest.importorskip('vl_convert')
-pytest.importorskip('sklearn')
-pytest.importorskip('mmdet')
-pytest.importorskip('mmseg')
-pytest.importorskip('playwright')
+from ptnt_mm.cli.report import main
+from ptnt_mm.drawing.page import TEMPLATES
 
-from ptnt_mm.cli.report import main  # noqa: E402
-from ptnt_mm.drawing.page import TEMPLATES  # noqa: E402
-
-from . import made_runs  # noqa: E402
-from .made_runs import make_detector, make_segmenter  # noqa: E402
-from .test_segmentation import FOUND, TRUTH  # noqa: E402
+from . import made_runs
+from .made_runs import make_detector, make_segmenter
+from .test_segmentation import FOUND, TRUTH
 
 pytestmark = needs_chromium
 

@@ -5,12 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip('mmseg')
+from ptnt_mm.report.training_run import read_run
+from ptnt_mm.utils.errors import UserError
 
-from ptnt_mm.report.training_run import read_run  # noqa: E402
-from ptnt_mm.utils.errors import UserError  # noqa: E402
-
-from .made_runs import make_segmenter  # noqa: E402
+from .made_runs import make_segmenter
 
 # Two images of 2 x 4 pixels; 255 does not count.
 TRUTH = np.array([[[0, 0, 0, 0], [1, 1, 255, 255]], [[0, 0, 0, 0], [0, 0, 0, 0]]], np.uint8)

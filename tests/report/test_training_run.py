@@ -7,13 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-pytest.importorskip('sklearn')
-pytest.importorskip('mmdet')
+from ptnt_mm.report.training_run import read_run
+from ptnt_mm.utils.errors import UserError
 
-from ptnt_mm.report.training_run import read_run  # noqa: E402
-from ptnt_mm.utils.errors import UserError  # noqa: E402
-
-from .made_runs import age, make_detector  # noqa: E402
+from .made_runs import age, make_detector
 
 
 @pytest.fixture

@@ -10,8 +10,6 @@ from ptnt_mm.zoo import get_config
 from reproduction.entries import find_entries
 from reproduction.runs import recipe_command
 
-pytest.importorskip('mmdet')
-
 
 def command(name: str, gpus: int) -> str:
     (entry,) = find_entries([name])

@@ -31,7 +31,6 @@ def take_copy(name: str, shared: Workplace, workplace: Workplace, *command: obje
 
 @pytest.fixture(scope='session')
 def workplace(shared: Workplace, tmp_path_factory: pytest.TempPathFactory) -> Workplace:
-    pytest.importorskip('mmdet')
     place = Workplace(tmp_path_factory.mktemp('workplace'))
     command = ('make_demo_data.py', 'data/demo', '--train', 20, '--val', 6)
     take_copy('data', shared, place, *command)
@@ -49,7 +48,6 @@ def training(workplace: Workplace, shared: Workplace) -> Training:
 
 @pytest.fixture(scope='session')
 def segmentation(workplace: Workplace, shared: Workplace) -> Training:
-    pytest.importorskip('mmseg')
     config = workplace.folder / 'learning_maps.py'
     config.write_text(LEARNING_MAPS)
     args = ('--work-dir', 'maps', '--seed', 1)

@@ -80,7 +80,6 @@ def test_one_process_is_killed_and_the_other_stops(workplace: Workplace, small: 
 @pytest.mark.timeout(600)
 def test_iterations_resume_bit_by_bit(workplace: Workplace):
     """Each process draws its own images and numbers; mmseg's SyncBN works on a CPU."""
-    pytest.importorskip('mmseg')
     config = workplace.folder / 'small_maps_distributed.py'
     head = "model['decode_head'] = dict(norm_cfg=dict(type='SyncBN', requires_grad=True))"
     config.write_text(f'{SMALL_MAPS}\n{head}\n')

@@ -45,7 +45,6 @@ def infer_six(folder: Path, *words: str) -> dict:
 
 def test_a_detector_on_six_kinds_of_images(tmp_path: Path):
     """The corrupt one is reported, the others are drawn."""
-    pytest.importorskip('mmdet')
     write_checkpoint(tmp_path / 'weights.pth')
     found = infer_six(tmp_path, NAME, '--cfg-options', 'model.test_cfg.max_per_img=3')
     assert (found['classes'], found['score_thr']) == (list(CLASSES), 0.3)
@@ -53,7 +52,6 @@ def test_a_detector_on_six_kinds_of_images(tmp_path: Path):
 
 
 def test_a_segmenter_on_six_kinds_of_images(tmp_path: Path):
-    pytest.importorskip('mmseg')
     write_segmenter(tmp_path / 'weights.pth', ptnt_mm.get_config(SEGMENTER))
     found = infer_six(tmp_path, SEGMENTER)
     assert (found['classes'], found['score_thr']) == (list(MAP_CLASSES), None)

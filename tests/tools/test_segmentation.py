@@ -4,6 +4,7 @@ import pickle
 import re
 from pathlib import Path
 
+import mmseg
 import numpy as np
 import pytest
 import torch
@@ -12,8 +13,6 @@ from PIL import Image
 from ptnt_mm.utils.versions import provider
 
 from .workplace import Training, Workplace, ious
-
-mmseg = pytest.importorskip('mmseg')
 
 
 def _mmseg_tool(name: str) -> Path:
@@ -48,7 +47,6 @@ def test_test_gives_the_figures_of_the_run(workplace: Workplace, segmentation: T
 
 
 def test_a_report_evaluates_what_was_not_evaluated(workplace: Workplace, segmentation: Training):
-    pytest.importorskip('altair')
     done = workplace.run('report.py', 'maps')
     _, miou, _ = ious(segmentation.output)
     assert len(list((segmentation.run / 'predictions').glob('*.png'))) == 20

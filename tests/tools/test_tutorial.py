@@ -114,7 +114,6 @@ def test_the_notebook_is_that_of_the_page():
 @pytest.mark.usefixtures('_jupyter')
 def test_the_notebook_runs(tmp_path: Path):
     """Prints lines like those on the page, with other numbers."""
-    pytest.importorskip('mmdet')
     assert all(long in PAGE for long in SHORT)
     draw_data_set(tmp_path / 'BCCD_Dataset' / 'BCCD')
     notebook = tool.make_notebook(PAGE)

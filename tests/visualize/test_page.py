@@ -19,9 +19,6 @@ from ptnt_mm.visualize import page
 from ptnt_mm.visualize.network import Network, load_network
 from ptnt_mm.visualize.sections import SECTIONS
 
-pytest.importorskip('mmdet')
-pytest.importorskip('sklearn')
-
 IMAGE = photograph(96, 128)[..., ::-1]
 SCRIPT = '<script>alert(1)</script><img src=x onerror=alert(2)>'
 
@@ -58,7 +55,6 @@ def test_masks_have_outlines(tmp_path: Path):
 
 
 def test_a_map_and_the_shares_of_its_classes(tmp_path: Path):
-    pytest.importorskip('mmseg')
     config = ptnt_mm.get_config(SEGMENTER)
     file = write_segmenter(tmp_path / 'maps.pth', config)
     found = load_network(config, str(file), 'cpu').predict(IMAGE)
@@ -70,7 +66,6 @@ def test_a_map_and_the_shares_of_its_classes(tmp_path: Path):
 
 
 def test_the_best_classes(tmp_path: Path):
-    pytest.importorskip('mmpretrain')
     config = ptnt_mm.get_config('demo_classifier_ptnt_ti')
     model = build_model(config, 'the config')
     file = save(model, config, dict(classes=CLASSES), tmp_path / 'classes.pth')
@@ -126,7 +121,6 @@ def test_a_box_that_does_not_exist(
 
 @pytest.fixture(scope='module')
 def browser() -> Iterator:
-    pytest.importorskip('playwright')
     with chromium() as browser:
         yield browser
 

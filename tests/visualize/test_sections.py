@@ -17,8 +17,6 @@ from ptnt_mm.visualize.network import load_network
 from ptnt_mm.visualize.scene import ChosenPlace, RecordedScene
 from ptnt_mm.visualize.sections import SECTIONS
 
-pytest.importorskip('sklearn')
-
 MIDDLE = ChosenPlace('the middle', (50.0, 36.0, 0, 0), given=False)
 
 
@@ -123,8 +121,6 @@ def test_a_box_decides_on_attention_similarity_and_channels():
 
 
 def test_a_detector_and_a_segmenter():
-    pytest.importorskip('mmdet')
-    pytest.importorskip('mmseg')
     image = photograph(100, 150)[..., ::-1]
     recording = load_network(ptnt_mm.get_config(NAME), None, 'cpu').record(image)
     # From 100 x 150 to 171 x 256 pixels, padded to 192 x 256.
@@ -137,7 +133,6 @@ def test_a_detector_and_a_segmenter():
 
 
 def test_a_classifier(micro_arch):
-    pytest.importorskip('mmpretrain')
     config = narrow(ptnt_mm.get_config('demo_classifier_ptnt_ti'), micro_arch)
     network = load_network(config, None, 'cpu')
     recording = network.record(photograph(72, 100)[..., ::-1])
@@ -147,7 +142,6 @@ def test_a_classifier(micro_arch):
 
 
 def test_a_classifiers_image_is_normalised_as_in_training(micro_arch):
-    pytest.importorskip('mmpretrain')
     config = narrow(ptnt_mm.get_config('demo_classifier_ptnt_ti'), micro_arch)
     config.model.data_preprocessor.update(mean=[1, 2, 3], std=[2, 2, 2], to_rgb=False)
     network = load_network(config, None, 'cpu')
@@ -158,7 +152,6 @@ def test_a_classifiers_image_is_normalised_as_in_training(micro_arch):
 
 
 def test_a_classifier_of_the_host():
-    pytest.importorskip('mmpretrain')
     config = ptnt_mm.get_config('demo_classifier_ptnt_ti')
     backbone = dict(_delete_=True, type='ResNet', depth=18, num_stages=4, out_indices=(2, 3))
     config.merge_from_dict(dict(model=dict(backbone=backbone, head=dict(in_channels=512))))
@@ -169,7 +162,6 @@ def test_a_classifier_of_the_host():
 
 
 def test_any_backbone_gets_the_weights_of_its_init_cfg(tmp_path: Path):
-    pytest.importorskip('mmpretrain')
     config = ptnt_mm.get_config('demo_classifier_ptnt_ti')
     backbone = dict(_delete_=True, type='ResNet', depth=18, num_stages=4, out_indices=(3,))
     config.merge_from_dict(dict(model=dict(backbone=backbone, head=dict(in_channels=512))))
