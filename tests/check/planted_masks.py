@@ -178,7 +178,7 @@ DAMAGED = {
         'train',
         '16 of 16 masks',
     ),
-    'greys of 4 bits': (_masks(_greys_of(4)), ERROR, 'train', '16 of 16 masks'),
+    'greys of 4 bits': (_masks(_greys_of(4)), ERROR, 'train', '16 of 16'),
     'val from 1 on, train from 0': (
         lambda demo: demo.redraw(demo.masks('val'), lambda pixels: pixels + 1),
         ERROR,
