@@ -234,7 +234,7 @@ DAMAGED = {
         _each('annotations', lambda a, _: a.update(iscrowd=1)),
         'objects are crowds, which mmdet ignores',
     ),
-    'ignore as text': (_second('annotations', ignore='0'), 'mmdet leaves out 1 of'),
+    'ignore as text': (_second('annotations', ignore='0'), 'mmdet skips 1 of'),
     'everything to be ignored': (
         _each('annotations', lambda a, _: a.update(ignore=1)),
         'have "ignore", and mmdet skips them',
