@@ -3,7 +3,7 @@ export PYENV_VERSION ?= 3.13:3.12:3.11
 # Packages of another environment must not be taken for those of .venv, which has the original hosts.
 unexport PYTHONPATH PYTHONHOME PTNT_HOSTS
 
-# The Python of .venv, or else the newest usable one; to choose: make setup PYTHON=/path/to/python3.12
+# The Python of .venv, otherwise the newest usable one; to choose: make setup PYTHON=/path/to/python3.12
 PYTHON ?= $(or $(shell export PYENV_VERSION=$(PYENV_VERSION); \
 	for python in .venv/bin/python python3.13 python3.12 python3.11 python3; do \
 	$$python -c 'import ensurepip, ssl, sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
@@ -23,7 +23,7 @@ help:
 	@echo 'make demo-seg    the same with a segmenter'
 	@echo 'make demo-cls    the same with a classifier'
 	@echo 'make test    setup, then the test suite'
-	@echo 'make test-fast   setup, then what takes less than a minute of it'
+	@echo 'make test-fast   setup, then a part of the suite that takes less than a minute'
 	@echo 'make matrix  setup, then the suite on the newest and oldest versions and on the forks (an hour)'
 	@echo 'make lint    setup, then ruff'
 	@echo 'make docs    setup, then the site of the documentation, in build/docs'
@@ -33,7 +33,7 @@ help:
 
 setup: .venv/.complete
 
-# A copied .venv still points to the folder that it was made in, and another Python may be asked for.
+# A copied .venv still points to the folder that it was made in, and a different Python may be requested.
 ifneq ($(origin PYTHON)$(file <.venv/.complete),file$(CURDIR))
 .PHONY: .venv/.complete
 endif
@@ -54,8 +54,8 @@ endif
 	@.venv/bin/python -m ptnt_mm doctor
 	@printf %s '$(CURDIR)' > $@
 
-# How long OpenMP threads spin-wait before they sleep. Without spinning, a step takes a quarter longer; with the default,
-# 300 times this, it takes ten times as long while another program uses the cores.
+# OpenMP threads spin this often before they sleep. Without spinning, a step takes a quarter longer. With the default,
+# which is 300 times higher, it takes ten times as long if another program uses the same cores.
 demo demo-masks demo-seg demo-cls: export GOMP_SPINCOUNT = 1000
 demo-masks: DEMO = configs/demo_mask_rcnn_ptnt_ti.py
 demo-masks: OUT = work_dirs/demo_masks

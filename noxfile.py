@@ -1,6 +1,6 @@
-"""The suite on both ends of the versions that setup.py admits, and on the forks: `make matrix`.
+"""The suite on the oldest and newest versions allowed, and on the forks: `make matrix`.
 
-One end alone: `.venv/bin/nox -s newest`. Some of its tests: `... -- tests/models`.
+Only one of them: `.venv/bin/nox -s newest`. Only some tests: `... -- tests/models`.
 """
 
 import nox

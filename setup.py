@@ -1,4 +1,4 @@
-"""Metadata of ptnt_mm. The wheel carries configs and tools under ptnt_mm/.mim."""
+"""Metadata of ptnt_mm. The wheel contains configs and tools under ptnt_mm/.mim."""
 
 import atexit
 import os
@@ -13,7 +13,7 @@ from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
 
-# `ptnt_mm.mmcv_ops` makes mmcv's operators of torchvision's.
+# `ptnt_mm.mmcv_ops` builds mmcv's operators from torchvision's.
 OPERATORS = ['torchvision>=0.21']
 
 # The hosts, and mmcv without compiled operators. mmdet 3.3 and mmsegmentation 1.2.2 refuse mmcv
@@ -38,9 +38,9 @@ ONEDL = {
     'mmpretrain': ['onedl-mmpretrain>=1.3.6,<1.4'],
 }
 
-# An extra can only add to what a package needs, so variables of the build choose what it cannot:
+# An extra can only add to what a package needs; these variables, set at build time, replace it:
 # - PTNT_HOSTS=onedl pip install '.[det]'   the forks; both engines would share one folder
-# - PTNT_DEPLOY=1 pip install '.[deploy]'   nothing but what runs exported files
+# - PTNT_DEPLOY=1 pip install '.[deploy]'   only what runs exported files
 FAMILIES = {'': ORIGINALS, 'onedl': ONEDL}
 if (family := os.environ.get('PTNT_HOSTS', '')) not in FAMILIES:
     sys.exit(f'PTNT_HOSTS={family} is unknown: set it to onedl, or unset it for the originals')
@@ -72,7 +72,7 @@ EXTRAS = {
     ],
     'dev': [
         'hypothesis>=6.100',
-        # The notebook of the tutorial is made, and run.
+        # Generates and runs the notebook of the tutorial.
         'ipykernel>=6.29',
         # Writes data sets that the tests of `ptnt new` read.
         'labelformat>=0.1.17',
@@ -84,7 +84,7 @@ EXTRAS = {
         'onnxruntime>=1.20',
         'onnxscript>=0.5',
         'openvino>=2025.2',
-        # Drives a Chromium of the system's, where there is one: it brings none itself.
+        # Drives the system's Chromium, if there is one: the package includes no browser.
         'playwright>=1.49',
         'filelock>=3.13',
         'pytest>=8',
@@ -93,7 +93,7 @@ EXTRAS = {
         'ruff>=0.12',
         'safetensors>=0.4.5',
         'scikit-image>=0.22',
-        # The tests of TNT compare with timm's, which computes as its authors' does since 1.0.20.
+        # The tests of TNT compare with timm's, which equals its authors' since 1.0.20.
         'timm>=1.0.20',
     ],
     'docs': ['furo', 'myst-parser>=4', 'sphinx>=8'],
@@ -107,12 +107,12 @@ def version() -> str:
 
 
 def description(repository: str) -> str:
-    """Read README.md for a package index, where relative links and pictures lead nowhere.
+    """Read README.md for a package index, where relative links and pictures do not work.
 
     Args:
         repository: The address of the repository at the version's tag or branch, such as
             'https://github.com/NAME/ptnt_mm/blob/v0.1.0'; links lead there. If it is empty, links
-            to files become plain text, and pictures and lines of nothing but links are left out.
+            to files become plain text, and pictures and lines that contain only links are removed.
     """
     text = (ROOT / 'README.md').read_text(encoding='utf-8')
     relative = r'\]\((?!\w+:)([^)]+)\)'
@@ -139,7 +139,7 @@ def scratch_options() -> dict:
 class BuildWithMim(build_py):
     """Copy configs/ and tools/ to ptnt_mm/.mim of the build, never of the checkout.
 
-    As packages of their own they would land at the top of site-packages, where a `configs` breaks
+    As separate packages they would land at the top of site-packages, where a `configs` breaks
     mmdet's inference API.
     """
 
@@ -165,7 +165,7 @@ class BuildWithMim(build_py):
 setup(
     name='ptnt_mm',
     version=version(),
-    description='PyramidTNT backbones for the OpenMMLab detectors, segmentors and classifiers',
+    description='PyramidTNT backbones for the OpenMMLab detectors, segmenters and classifiers',
     long_description=description(os.environ.get('PTNT_REPOSITORY', '').rstrip('/')),
     long_description_content_type='text/markdown',
     author='The ptnt_mm authors',

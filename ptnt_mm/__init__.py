@@ -23,7 +23,7 @@ except Exception as error:  # a broken library raises anything
     # `python -m ptnt_mm doctor` imports this package first, and must work nevertheless.
     if not _deploys_only:
         warnings.warn(
-            f'torch and MMEngine cannot be imported ({type(error).__name__}: {error}): nothing of '
+            f'torch and MMEngine cannot be imported ({type(error).__name__}: {error}): no class of '
             'ptnt_mm is registered. Run python -m ptnt_mm doctor',
             stacklevel=2,
         )

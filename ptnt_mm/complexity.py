@@ -57,7 +57,7 @@ class Part:
 
     @property
     def without_attention_products(self) -> int:
-        """Multiply-adds as counted by papers that leave attention products out."""
+        """Multiply-adds as counted by papers that omit attention products."""
         return self.multiply_adds - self.attention_products
 
     def to_dict(self) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def measure_complexity(model: nn.Module, shape: tuple[int, int]) -> Complexity:
         operations = _own(counter.by_module_and_operator())
     for name, module in model.named_modules():
         if isinstance(module, Backbone | Stage):
-            # Resizing position tables to the image's grid. Published counts leave it out.
+            # Resizing position tables to the image's grid. Published counts omit it.
             operations[name].pop('matmul', None)
     not_counted = sorted(name.rpartition('::')[2] for name in counter.unsupported_ops())
     return Complexity(shape, tuple(_parts(model, operations)), tuple(not_counted))

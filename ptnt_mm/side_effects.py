@@ -14,7 +14,7 @@ def apply() -> None:
 
     - ``PTNT_SAFE_LOADING``: MMEngine loads every checkpoint with our reader, which runs no code in
       the file. Our own commands and functions do so in any case.
-    - ``PTNT_MMCV_OPS``: ``import mmcv._ext`` finds our operators if mmcv has none of its own.
+    - ``PTNT_MMCV_OPS``: ``import mmcv._ext`` finds our operators if mmcv has none.
     """
     if os.environ.get('PTNT_SAFE_LOADING') != '0':
         make_loading_safe()

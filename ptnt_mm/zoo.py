@@ -23,7 +23,7 @@ def config_root() -> Path:
     for folder in (_PACKAGE / '.mim' / 'configs', _PACKAGE.parent / 'configs'):
         if (folder / '_base_').is_dir():
             return folder
-    raise UserError(f'no configs were installed next to {_PACKAGE}: install ptnt_mm again')
+    raise UserError(f'no configs were installed next to {_PACKAGE}: reinstall ptnt_mm')
 
 
 def config_names() -> list[str]:

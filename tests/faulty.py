@@ -1,7 +1,7 @@
-"""Run a tool in a process that dies where it hurts: `python faulty.py MOMENT NUMBER TOOL ...`.
+"""Run a tool that kills itself at the worst moment: `faulty.py MOMENT NUMBER TOOL ...`.
 
 The process kills itself at the NUMBER-th checkpoint that it writes: MOMENT is `half` (half of its
-bytes are on the disk), `before` or `after` it takes its name.
+bytes are on the disk), `before` or `after` it gets its name.
 """
 
 import os

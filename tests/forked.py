@@ -1,8 +1,8 @@
 """Commands in separate processes that start with PyTorch imported.
 
-A command that trains for a moment spends nine tenths of its start on importing what mmdet and
-mmseg stand on. One server per test process imports that once, and every command is forked from it.
-Nothing of ours, of mmdet or of mmseg is imported beforehand: what a tool does not import or
+A command that trains for a moment spends nine tenths of its startup importing what mmdet and
+mmseg depend on. One server per test process imports that once, and every command is forked from it.
+No module of ptnt_mm, mmdet or mmseg is imported beforehand: what a tool does not import or
 register itself is missing here, too.
 """
 

@@ -1,7 +1,7 @@
 """MMEngine without repeated work, for processes that run many configs.
 
-Importing this module spares it three things, :func:`spare_imports` makes a fourth cheap. What
-MMEngine returns stays the same.
+Importing this module avoids three kinds of repeated work; :func:`spare_imports` makes a
+fourth cheap. What MMEngine returns stays the same.
 """
 
 import functools
@@ -12,7 +12,7 @@ from mmengine.config import config, utils
 from mmengine.dataset import base_dataset
 from yapf.yapflib import yapf_api
 
-# For each config of mmdet's that one of ours inherits, a hundred YAML files are parsed.
+# For each mmdet config that one of our configs inherits, a hundred YAML files are parsed.
 utils.load = functools.cache(utils.load)
 
 _format_code, _formatted = yapf_api.FormatCode, {}
@@ -28,7 +28,7 @@ def _format_once(text: str, **settings) -> tuple[str, bool]:
 # imports the function when it needs it.
 yapf_api.FormatCode = config.FormatCode = _format_once
 
-# Each data set, as soon as it is read, looks for garbage among everything that PyTorch imported.
+# Reading a data set triggers a garbage collection over everything that PyTorch imported.
 base_dataset.gc = SimpleNamespace(collect=int)
 
 

@@ -25,7 +25,7 @@ from ptnt_mm.utils.tables import new_table, to_text
 
 FAULTY = Path(__file__).with_name('faulty.py')
 
-# A backbone of a thousandth of the cost: a run is mostly its start.
+# A backbone of a thousandth of the cost: startup takes most of a run.
 _MICRO = """
 _base_.model.backbone.arch = dict(
     depths=(1, 2, 1, 1), inner_depths=(1, 2, 1, 1), outer_dims=(8, 16, 16, 8),
@@ -80,7 +80,7 @@ class Kind:
         name: For tables and folders.
         config: Its settings.
         final: The last checkpoint's name.
-        went_on: What the log has when training went on after the first checkpoint.
+        went_on: Text that the log contains if training continued after the first checkpoint.
     """
 
     name: str

@@ -7,8 +7,8 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / 'ptnt_mm'
 
-# Lowest first. A package imports only from lower floors and from itself.
-FLOORS = (
+# Lowest first. A package imports only from lower layers and from itself.
+LAYERS = (
     ('utils', 'version', 'registry'),
     ('mmcv_ops', 'checkpoints', 'data', 'demo', 'deploy', 'zoo'),
     ('doctor', 'drawing', 'models'),
@@ -19,7 +19,7 @@ FLOORS = (
     ('cli',),
     ('__init__', '__main__'),
 )
-FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+LAYER_OF = {package: number for number, layer in enumerate(LAYERS) for package in layer}
 
 PARSING = r'\bargparse import|import argparse\b|sys\.(orig_)?argv'
 
@@ -29,8 +29,8 @@ EXCEPTIONS = {
 }
 
 
-def room(module: str) -> str:
-    """ptnt_mm.check.data -> check; the package itself is the room '__init__'."""
+def package_of(module: str) -> str:
+    """ptnt_mm.check.data -> check; ptnt_mm itself counts as the package '__init__'."""
     return (module.split('.') + ['__init__'])[1]
 
 
@@ -54,9 +54,9 @@ def files() -> list[Path]:
     return sorted(PACKAGE.rglob('*.py'))
 
 
-def test_every_room_has_a_floor():
-    rooms = {file.relative_to(PACKAGE).parts[0].removesuffix('.py') for file in files()}
-    assert rooms == set(FLOOR)
+def test_every_package_has_a_layer():
+    packages = {file.relative_to(PACKAGE).parts[0].removesuffix('.py') for file in files()}
+    assert packages == set(LAYER_OF)
 
 
 def test_imports_point_down():
@@ -66,8 +66,8 @@ def test_imports_point_down():
         own = name.parts[0].removesuffix('.py')
         for module in imports(file):
             if module.split('.')[0] == 'ptnt_mm':
-                other = room(module)
-                down = other == own or FLOOR[other] < FLOOR[own]
+                other = package_of(module)
+                down = other == own or LAYER_OF[other] < LAYER_OF[own]
                 if not down and (own, other) not in EXCEPTIONS:
                     wrong.append(f'{name} imports {module}')
     assert not wrong

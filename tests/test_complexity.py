@@ -270,7 +270,7 @@ def test_tool_prints_json_and_replaces_a_file_only_on_request(tmp_path, capsys):
     words = ('tiny', '--shape', 64, 64, '--format', 'json', '--json', file)
     assert run(*words) == 1
     assert file.read_text() == 'mine'
-    assert 'exists: choose another name, or give --overwrite' in capsys.readouterr().err
+    assert 'exists: choose another name, or pass --overwrite' in capsys.readouterr().err
     assert run(*words, '--overwrite') == 0
     assert json.loads(capsys.readouterr().out) == json.loads(file.read_text())
 

@@ -1,4 +1,4 @@
-"""Find faults in a config and its data: see ptnt_mm/cli/check.py."""
+"""Find problems in a config and its data: see ptnt_mm/cli/check.py."""
 
 import sys
 

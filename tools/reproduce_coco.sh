@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Reproduce a COCO row of the model zoo: tools/reproduce_coco.sh CONFIG [flags of train.py]
-# After an interruption run it again: steps that are done are skipped. docs/reproduce.md has the ways to call it.
+# After an interruption run it again: finished steps are skipped. docs/reproduce.md describes the ways to call it.
 # Environment variables: GPUS (of this machine; default: all), WEIGHTS (folder of the authors' files; pretrained),
-# WORK_DIRS (work_dirs), PYTHON (an environment of your own). On several machines NNODES, NODE_RANK, MASTER_ADDR
+# WORK_DIRS (work_dirs), PYTHON (of your own environment). On several machines NNODES, NODE_RANK, MASTER_ADDR
 # and PORT, as for dist_train.sh. For Slurm PARTITION, and GPUS for all machines.
 set -euo pipefail
 if [ $# -lt 1 ] || [[ $1 == -* ]]; then

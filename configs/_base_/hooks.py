@@ -2,7 +2,7 @@
 custom_imports = dict(imports=['ptnt_mm'], allow_failed_imports=False)
 
 custom_hooks = [
-    # Rejects checkpoints of another model (MMEngine only warns), and never executes the config
+    # Rejects checkpoints of a different model (MMEngine only warns), and never executes the config
     # stored in a checkpoint.
     dict(type='CheckpointGuardHook'),
     # On resume, the config's learning rate and schedule take precedence over the checkpoint's.

@@ -34,7 +34,9 @@ def report(work_dirs: Sequence[Path], out: Path | None = None, overwrite: bool =
         from ptnt_mm.drawing.page import write_page
         from ptnt_mm.report.content import page_content
     except ModuleNotFoundError as error:
-        raise UserError(f'{error}: a report needs pip install {_PACKAGES}') from error
+        raise UserError(
+            f'{error}: a report needs more packages: pip install {_PACKAGES}'
+        ) from error
     named = list(dict.fromkeys(work_dirs))
     work_dirs = [work_dir_of(folder) for folder in named]
     default = work_dirs[0] / 'report.html'

@@ -66,7 +66,7 @@ def _check_page(page: Path, overwrite: bool) -> None:
     if page.exists() and f'content="{GENERATOR}"' not in page.read_text(errors='replace'):
         raise UserError(f'{page} exists and is not a page of ptnt visualize: choose another --out')
     if page.exists() and not overwrite:
-        raise UserError(f'{page} exists: choose another --out, or give --overwrite')
+        raise UserError(f'{page} exists: choose another --out, or pass --overwrite')
 
 
 def _check_box(box: int | None, config: Config, checkpoint: str | None) -> None:

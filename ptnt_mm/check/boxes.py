@@ -8,7 +8,7 @@ from ptnt_mm.check.coco_annotations import DetectionData
 from ptnt_mm.utils.findings import Finding, Severity, error, ok, report_wrong, warning
 
 _ROUNDING = 1.0  # pixels that a box may extend past its image: annotation tools round
-_MANY = 0.1  # share of boxes leaving their images that is too large for slips
+_MANY = 0.1  # share of boxes leaving their images that is too large to be typos
 _FEW = 0.01  # share of boxes listed twice that public data sets have too
 _ENOUGH = 20  # boxes needed to determine their unit
 _NEAR_THE_CORNER = 0.7  # share of an image's side: boxes in pixels reach further in some image
@@ -59,7 +59,7 @@ def _each(data: DetectionData) -> Iterator[Finding]:
     dropped = 'mmdet drops them silently'
     background = f'{dropped}, and the object is background'
     many = 'they may be [x1, y1, x2, y2] or [centre x, centre y, width, height], or belong to '
-    clipped = many + 'images of another size' if beyond.mean() >= _MANY else 'mmdet clips them'
+    clipped = many + 'images of a different size' if beyond.mean() >= _MANY else 'mmdet clips them'
     no_area = f'{dropped}: area is width x height, or that of the mask'
     # Training only needs areas above 0.
     other_area &= not data.trains
@@ -74,10 +74,10 @@ def _each(data: DetectionData) -> Iterator[Finding]:
             'boxes outside of their images',
             f'{dropped}; are these the right images?',
         ),
-        (area <= 0, Severity.ERROR, 'areas 0 or less', no_area),
+        (area <= 0, Severity.ERROR, 'areas of 0 or less', no_area),
         (_is_lost(data), Severity.ERROR, 'objects', 'mmdet drops them for another reason'),
-        (beyond, Severity.WARNING, 'boxes not wholly inside their images', clipped),
-        (other_area, Severity.WARNING, 'areas that are not those of the boxes in pixels', sizes_of),
+        (beyond, Severity.WARNING, 'boxes partly outside their images', clipped),
+        (other_area, Severity.WARNING, 'areas that do not match the boxes in pixels', sizes_of),
     )
     left = np.ones(len(boxes), bool)
     for holds, severity, what, advice in rules:
@@ -86,7 +86,7 @@ def _each(data: DetectionData) -> Iterator[Finding]:
 
 
 def _is_lost(data: DetectionData) -> np.ndarray:
-    """Whether mmdet leaves out each object although its class is used, (N,)."""
+    """Whether mmdet skips each object although its class is used, (N,)."""
     if data.built is None:
         return np.zeros(len(data.boxes), bool)
     asked = [
@@ -99,7 +99,7 @@ def _is_lost(data: DetectionData) -> np.ndarray:
 
 
 def _twice(data: DetectionData) -> Iterator[Finding]:
-    """Report objects with the same image and box, in the same or another category."""
+    """Report objects with the same image and box, in the same or a different category."""
     keys = ((a['image_id'], a['category_id'], *a['bbox']) for a in data.file.annotations)
     first: dict[tuple, int] = {}
     again = np.array([first.setdefault(key, i) < i for i, key in enumerate(keys)])
@@ -113,12 +113,12 @@ def _twice(data: DetectionData) -> Iterator[Finding]:
     if other.mean() > _MANY:
         advice = 'keep the right one: the model would learn contradictory classes'
         yield from _report_boxes(
-            Severity.WARNING, data, other, 'boxes listed again as another class', advice
+            Severity.WARNING, data, other, 'boxes listed again as a different class', advice
         )
 
 
 def _near_the_corner(data: DetectionData) -> Iterator[Finding]:
-    """Report boxes of another unit: all boxes of all images are near the upper left corner."""
+    """Report boxes in a different unit: all boxes of all images are near the upper left corner."""
     last = data.boxes[:, :2] + data.boxes[:, 2:]
     if len(last) < _ENOUGH or not np.isfinite(last).all():
         return
@@ -127,7 +127,7 @@ def _near_the_corner(data: DetectionData) -> Iterator[Finding]:
     if as_per_cent or (reach < _NEAR_THE_CORNER).all():
         across, down = (f'{part:.0%}' for part in reach)
         what = f'no box reaches beyond {across} of the width or {down} of the height of its image'
-        unit = 'they may be in per cent' if as_per_cent else 'they may be of smaller images'
+        unit = 'they may be in percent' if as_per_cent else 'they may be of smaller images'
         yield warning(data.name, what, f'{unit}; {_FORMAT}')
 
 

@@ -23,9 +23,7 @@ def check_class_names(data: Sequence[Data]) -> Iterator[Finding]:
             is_of_metric = isinstance(other, DetectionData) and not other.is_a('BaseDetDataset')
             if other.classes and other.classes != names and not is_of_metric:
                 what = f'the classes are {first_few(other.classes)}; those of {data[0].name} are'
-                advice = (
-                    'give all data sets the same names in the same order: labels are their places'
-                )
+                advice = 'use the same names in the same order everywhere: labels are their indices'
                 yield error(other.name, f'{what} {first_few(names)}', advice)
 
 
@@ -59,7 +57,7 @@ def faults_of_names(data: Data) -> Iterator[Finding]:
     twice = [name for name, count in Counter(data.classes).items() if count > 1]
     # Two classes of ImageNet are cranes, so the default names of a class are not checked.
     if twice and data.stated is not None:
-        what = f'metainfo.classes has names twice: {first_few(twice)}'
+        what = f'metainfo.classes has duplicate names: {first_few(twice)}'
         yield error(data.name, what, 'name each class once')
     if isinstance(data, DetectionData) and data.file is not None:
         yield from _against_categories(data)
@@ -71,7 +69,7 @@ def _against_categories(data: DetectionData) -> Iterator[Finding]:
     categories = [category['name'] for category in data.file.categories]
     repeated = [name for name in data.classes if categories.count(name) > 1]
     if repeated:
-        what = f'several categories of {data.file.path} have one name: {first_few(repeated)}'
+        what = f'several categories of {data.file.path} have the same name: {first_few(repeated)}'
         advice = 'mmdet gives each a separate label, one more than there are classes: merge them'
         yield error(data.name, what, advice)
     absent = [name for name in data.classes if name not in categories]
@@ -83,9 +81,9 @@ def _against_categories(data: DetectionData) -> Iterator[Finding]:
     if not absent and asked != list(data.classes) and len(asked) == len(set(data.classes)):
         yield error(
             data.name,
-            f'the categories come as {first_few(asked)}, metainfo.classes as '
+            f'the order of the categories is {first_few(asked)}, that of metainfo.classes is '
             f'{first_few(data.classes)}',
-            "labels follow the file's order: write metainfo.classes in it, or predictions get "
+            "labels follow the file's order: use it in metainfo.classes, or predictions get "
             'wrong names',
         )
     names = data.file.names
@@ -101,7 +99,7 @@ def _absent(data: DetectionData, absent: list[str], categories: list[str]) -> Fi
     if data.stated is None:
         return error(
             data.name,
-            f"metainfo names no classes, and of the {len(data.classes)} of the data set's class "
+            f"metainfo has no classes, and of the {len(data.classes)} of the data set's class "
             f'{len(absent)} are not in {path}, which has {first_few(categories)}',
             'write metainfo=dict(classes=(...)) with the names of the file',
         )
@@ -123,9 +121,9 @@ def _dropped(data: DetectionData) -> Iterator[Finding]:
         which = first_few(f'{name!r} ({count})' for name, count in counts.items())
         yield warning(
             data.name,
-            f'{counts.total()} of {len(data.file.annotations)} objects left out, as their '
+            f'{counts.total()} of {len(data.file.annotations)} objects are skipped, as their '
             f'categories are not among the classes: {which}',
-            'add them to metainfo.classes, unless they are left out on purpose',
+            'add them to metainfo.classes, unless this is intended',
         )
 
 
@@ -139,7 +137,7 @@ def _against_own_names(data: Data) -> Iterator[Finding]:
         yield error(
             data.name,
             f'metainfo.classes has names that are not classes of {data.cls.__name__}: {named}',
-            "type='BaseSegDataset' takes any names; give img_suffix, seg_map_suffix and "
+            "type='BaseSegDataset' takes any names; set img_suffix, seg_map_suffix and "
             'reduce_zero_label with it',
         )
     colours, count = (own | data.metainfo).get('palette') or (), len(data.classes)
@@ -148,9 +146,9 @@ def _against_own_names(data: Data) -> Iterator[Finding]:
     if len(colours) not in (0, count) and not picked:
         yield error(
             data.name,
-            f'metainfo.palette has {len(colours)} colours, there are {count} classes: '
+            f'metainfo.palette has {len(colours)} colours, but there are {count} classes: '
             f'{first_few(data.classes)}',
-            'give each class a colour, or omit the palette: mmseg then uses random colours',
+            'add a colour for each class, or omit the palette: mmseg then uses random colours',
         )
 
 

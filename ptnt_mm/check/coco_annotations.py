@@ -98,12 +98,12 @@ def load_annotations(
         path = dataset.data_set.path(ann_file)
         if not dataset.reads_coco:
             what = (
-                f'{kind_of(dataset.settings)} does not read as CocoDataset does: its annotations, '
-                'class names, images, boxes and masks were not checked'
+                f'{kind_of(dataset.settings)} does not read files like CocoDataset: its '
+                'annotations, class names, images, boxes and masks were not checked'
             )
             findings.append(note(dataset.name, what))
         elif path is None:
-            findings.append(note(str(ann_file), 'is not a local file: nothing of it was checked'))
+            findings.append(note(str(ann_file), 'is not a local file, and was not checked'))
         elif (file := _read(path, dataset.trains, findings)) is not None:
             findings += _load(dataset, file)
     return data, findings
@@ -116,7 +116,7 @@ def check_annotations(data: list[DetectionData]) -> Iterator[Finding]:
             continue
         if not dataset.names_folder:
             advice = "write data_prefix=dict(img='train/'), or img='' if file names are whole paths"
-            yield error(dataset.name, 'data_prefix names no folder of images', advice)
+            yield error(dataset.name, 'data_prefix has no folder of images', advice)
         size = f'{len(dataset.file.images)} images, {len(dataset.file.annotations)} objects'
         for problem in dataset.file.problems:
             yield error(str(dataset.file.path), *problem)
@@ -206,7 +206,7 @@ def _parse(
         for annotation, instance in zip(annotations, info['instances'], strict=True):
             data.ignored[annotation['id']] = bool(instance['ignore_flag'])
     else:
-        # Some are left out or refused: parsing each separately shows which.
+        # Some are skipped or refused: parsing each separately shows which.
         info = parse(dict(raw_img_info=image, raw_ann_info=[]))
         for annotation in annotations:
             _parse_object(parse, data, image, annotation)

@@ -53,10 +53,10 @@ class Data:
         cls: Its class, of the host library or registered there.
         stated: The class names in the config, of any type; None if there are none.
         classes: The class names.
-        built: The host's own data set, without a pipeline; None if it was left out or refused.
+        built: The host's own data set, without a pipeline; None if it was skipped or refused.
         refusal: Why the host could not build it or list its images; empty if it could.
         images: All images that it lists.
-        few: The host's entries for a few of them, evenly spread; empty if it was left out.
+        few: The host's entries for a few of them, evenly spread; empty if it was skipped.
     """
 
     data_set: DataSet
@@ -185,9 +185,9 @@ def check_files(config: Config, splits: tuple[str, ...]) -> Iterator[Finding]:
                 names = [other.name for other in path.parent.iterdir()]
                 near = suggest(path.name, names, '; nearest is {!r}')
             else:
-                near = f', nor is its folder {path.parent}'
-            advice = f'paths start from the folder that you work in; {how_to_get(path)}'
-            yield error(split, f'{path} is not there{near}', advice)
+                near = f', nor does its folder {path.parent}'
+            advice = f'paths are relative to the current folder; {how_to_get(path)}'
+            yield error(split, f'{path} does not exist{near}', advice)
         if expected and not missing:
             yield ok(split, ', '.join(map(str, expected)))
 
@@ -203,9 +203,9 @@ def misread_names(data: Data) -> Iterator[Finding]:
         yield error(data.name, f'metainfo.classes is {data.stated!r}', 'expected names: (...,)')
     elif data.stated is None and not data.classes:
         # The data set's class may read them when it is built.
-        yield note(data.name, 'metainfo.classes is not there: class names were not compared')
+        yield note(data.name, 'metainfo.classes is missing: class names were not compared')
     elif not data.classes:
-        yield error(data.name, 'metainfo.classes names no class', "write classes=('name', ...)")
+        yield error(data.name, 'metainfo.classes is empty', "write classes=('name', ...)")
 
 
 def is_measured(config: Config, split: str) -> bool:

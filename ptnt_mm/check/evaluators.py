@@ -59,7 +59,7 @@ def check_evaluators_of_masks(
             faults.append(warning(split, what, advice))
         # IoUMetric counts by names, which a class may have read with its list.
         if ious and any(one.images and 'classes' not in one.built.metainfo for one in of_split):
-            what = 'the data set names no class, and IoUMetric counts by names'
+            what = 'the data set has no class names, which IoUMetric needs'
             faults.append(error(split, what, "write metainfo=dict(classes=('name', ...))"))
         yield from faults or [ok(split, f'measured by {first_few(map(kind_of, found))}')]
 
@@ -73,8 +73,8 @@ def check_evaluators_of_labels(config: Config, splits: tuple[str, ...]) -> Itera
         if not found:
             yield error(split, 'there is no evaluator', "write dict(type='Accuracy', topk=(1, 5))")
         elif best > number:
-            what = f'the best {best} classes count, and the head has {number}'
-            yield error(split, what, 'evaluation would break off: write topk=(1,)')
+            what = f'topk needs the best {best} classes, but the head has {number}'
+            yield error(split, what, 'evaluation would fail: write topk=(1,)')
         else:
             yield ok(split, f'measured by {first_few(map(kind_of, found))}')
 
@@ -88,11 +88,11 @@ def _of_splits(config: Config, splits: tuple[str, ...]) -> Iterator[tuple[str, l
 def _files(split: str, data: DetectionData, file: Path) -> Iterator[Finding]:
     if file.resolve() != data.file.path.resolve():
         what = f'{split}_evaluator.ann_file is {file}, the data set reads {data.file.path}'
-        advice = 'predictions would be measured against other images: give both the same file'
+        advice = 'predictions would be measured against other images: use the same file for both'
         yield error(split, what, advice)
     elif data.built is not None and len(data.used) < data.total:
         what = f'{len(data.used)} of the {data.total} images of {file} are loaded'
-        advice = 'the others count as images in which nothing was found: make a file of those alone'
+        advice = 'the others count as images in which nothing was found: use a file of these only'
         yield warning(split, what, advice)
 
 
@@ -100,7 +100,7 @@ def _for_pycocotools(data: DetectionData) -> Iterator[Finding]:
     """Report annotations that lack what only evaluation needs."""
     entries = data.file.annotations
     without = [f'id {entry["id"]}' for entry in entries if 'iscrowd' not in entry]
-    what, advice = 'annotations without iscrowd', 'evaluation breaks off: write "iscrowd": 0'
+    what, advice = 'annotations without iscrowd', 'evaluation fails: write "iscrowd": 0'
     yield from report_wrong(Severity.ERROR, data.name, without, len(entries), what, advice)
     if any(entry['id'] == 0 for entry in entries):
         what = 'one annotation has the id 0, which pycocotools takes for "not found"'

@@ -15,7 +15,7 @@ from torch.nn.functional import interpolate
 from ptnt_mm.check.data_sets import Data, identity
 
 SIDE = 256  # pixels that a side keeps, plus its remainder
-_STEP = 64  # models that refuse odd sizes refuse those that are no multiple of a divisor of this
+_STEP = 64  # models that restrict sizes require multiples of a divisor of this
 
 
 def few_images(config: Config, split: str, data: Sequence[Data]) -> Any:

@@ -1,4 +1,4 @@
-"""The images and objects that mmdet leaves out or ignores."""
+"""The images and objects that mmdet skips or ignores."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from ptnt_mm.check.data_sets import is_measured
 from ptnt_mm.utils.findings import Finding, Severity, error, note, ok, warning
 from ptnt_mm.utils.text import first_few
 
-_MANY = 0.5  # share left out, empty or ignored that is hardly intended
+_MANY = 0.5  # a larger share skipped, empty or ignored is probably unintended
 
 
 def check_filtering(data: list[DetectionData], config: Config) -> Iterator[Finding]:
@@ -25,7 +25,7 @@ def check_filtering(data: list[DetectionData], config: Config) -> Iterator[Findi
 def _counted(data: DetectionData, config: Config) -> Finding:
     where, total, kept = data.name, data.total, len(data.used)
     if not total:
-        return error(where, f'{data.file.path} lists no image', 'give another ann_file')
+        return error(where, f'{data.file.path} lists no image', 'use a different ann_file')
     if not kept:
         chosen = [f'{key}={data.settings.get(key)}' for key in ('filter_cfg', 'indices')]
         return error(
@@ -53,7 +53,7 @@ def _counted(data: DetectionData, config: Config) -> Finding:
 
 
 def _refused_or_ignored(data: DetectionData) -> Iterator[Finding]:
-    """Objects that mmdet fails at, or leaves out or ignores although the file has no such flag."""
+    """Objects that mmdet fails at, or skips or ignores although the file has no such flag."""
     annotations = data.file.annotations
     reasons = data.refused
     refused = [
@@ -63,13 +63,13 @@ def _refused_or_ignored(data: DetectionData) -> Iterator[Finding]:
         share = f'{len(refused)} of {len(annotations)} objects'
         what = f'mmdet cannot load {share}: {first_few(refused)}'
         yield error(data.name, what, 'write them again, or remove them')
-    for key, what_mmdet_does, left_out in (
-        ('ignore', 'leaves out', ~data.is_loaded),
+    for key, what_mmdet_does, skipped in (
+        ('ignore', 'skips', ~data.is_loaded),
         ('iscrowd', 'ignores', data.is_ignored),
     ):
         odd = [
             f'{entry[key]!r} for {data.described(entry)}'
-            for entry, out in zip(annotations, left_out, strict=True)
+            for entry, out in zip(annotations, skipped, strict=True)
             if out and entry.get(key, 0) and entry[key] not in (1, True)
         ]
         if odd:
@@ -82,7 +82,7 @@ def _refused_or_ignored(data: DetectionData) -> Iterator[Finding]:
         yield Finding(severity, data.name, what, 'write "iscrowd": 0 for single objects')
     flagged = sum(bool(annotation.get('ignore')) for annotation in annotations)
     if flagged > _MANY * len(annotations):
-        what = f'{flagged} of {len(annotations)} objects have "ignore", and mmdet leaves them out'
+        what = f'{flagged} of {len(annotations)} objects have "ignore", and mmdet skips them'
         yield warning(data.name, what, 'write "ignore": 0 for objects that count')
 
 
@@ -90,7 +90,7 @@ def _too_few(data: DetectionData, config: Config) -> Iterator[Finding]:
     loader = config.train_dataloader
     batch, kept = loader.get('batch_size', 1), len(data.used)
     if kept < batch and loader.get('drop_last'):
-        what = f'{kept} images make no batch of {batch}, and drop_last=True drops the rest'
+        what = f'{kept} images do not fill a batch of {batch}, and drop_last=True drops the rest'
         yield error(data.name, what, 'lower train_dataloader.batch_size')
     if data.settings.get('test_mode'):
         what = 'test_mode=True: images without objects stay'

@@ -46,8 +46,11 @@ def _faults(data: Data, counts: Counter[int], number: float) -> Iterator[Finding
     folders = tuple(getattr(data.built, 'folder_to_idx', ()))
     if set(folders) == set(data.classes) and folders != data.classes:
         classes = first_few(data.classes)
-        what = f'the folders come as {first_few(folders)}, metainfo.classes as {classes}'
-        advice = 'labels are the places of the folders: write metainfo.classes in their order'
+        what = (
+            f'the order of the folders is {first_few(folders)}, that of metainfo.classes is '
+            f'{classes}'
+        )
+        advice = 'labels are the indices of the folders: write metainfo.classes in their order'
         yield error(data.name, what, advice)
     if wrong := [label for label in counts if not 0 <= label < number]:
         images = sum(counts[label] for label in wrong)

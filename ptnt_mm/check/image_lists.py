@@ -26,7 +26,7 @@ def list_images(config: Config, splits: tuple[str, ...]) -> tuple[list[Data], li
     """Let the host, already imported, list the images of the data sets in some splits.
 
     Returns:
-        The data sets, without duplicates; and notes about those left out.
+        The data sets, without duplicates; and notes about those skipped.
     """
     data, findings = find_data_sets(Data, config, splits)
     base, listed = _LISTS[scope_of(config)]
@@ -41,7 +41,7 @@ def list_images(config: Config, splits: tuple[str, ...]) -> tuple[list[Data], li
 def _why_not_listed(data: Data, base: str) -> str:
     """Why the host's list is not used; empty if it is."""
     if data.fetches_files:
-        return f'{kind_of(data.settings)} fetches its files itself'
+        return f'{kind_of(data.settings)} downloads its files itself'
     if not data.is_a(base):
         return f'{kind_of(data.settings)} is not a {base}'
     root = str(data.settings.get('data_root'))
@@ -84,7 +84,7 @@ def check_list(data: Data) -> Iterator[Finding]:
     elif missing := _missing(data):
         # Another check reports those in the config; some classes define theirs.
         for path in sorted({*missing} - {*data.data_set.paths()}):
-            yield error(data.name, f'{path} is not there')
+            yield error(data.name, f'{path} does not exist')
     else:
         yield error(data.name, *_why_empty(data))
 
@@ -92,13 +92,13 @@ def check_list(data: Data) -> Iterator[Finding]:
 def _why_empty(data: Data) -> tuple[str, str]:
     """Why a list is empty, and what to do."""
     if (indices := data.settings.get('indices')) is not None:
-        return f'indices={indices} leaves no image', 'give others, or none'
+        return f'indices={indices} leaves no image', 'use other indices, or none'
     suffix = getattr(data.built, 'img_suffix', None)
     if data.built.ann_file or suffix is None:
-        return f'{data.built.ann_file} names no image', 'write a name on each line'
+        return f'{data.built.ann_file} lists no image', 'write a name on each line'
     # mmseg then lists the files in a folder.
     folder = data.built.data_prefix.get('img_path')
-    what = f'no file in {folder} ends in img_suffix={suffix!r}; there are {endings(folder)}'
+    what = f'no file in {folder} ends in img_suffix={suffix!r}; the files end in {endings(folder)}'
     return what, 'set img_suffix, or data_prefix.img_path'
 
 

@@ -19,12 +19,12 @@ from ptnt_mm.utils.many_files import Folders, on_threads
 
 _BROKEN = Fault('images not readable', Severity.ERROR, 'copy them again, or {remove}')
 _OF_OTHER_SIZE = Fault(
-    'images not of the size annotated',
+    'images not of the annotated size',
     Severity.ERROR,
     'boxes would be in wrong places: annotate the images as they are',
 )
 _TURNED = Fault(
-    'images turned or mirrored as their EXIF data says',
+    'images rotated or mirrored by their EXIF data',
     Severity.WARNING,
     'their size does not show whether they were annotated like this: check a few, or save them '
     'upright and without EXIF data',
@@ -33,12 +33,12 @@ _TURNED = Fault(
 _LISTED_TWICE = Fault(
     'images listed more than once',
     Severity.WARNING,
-    'put what is annotated in an image under one name',
+    'merge the annotations of an image under one name',
 )
 _TRAINED_ON = Fault(
     'images also trained on',
     Severity.WARNING,
-    'figures will be better than on images never seen',
+    'metrics will be better than on unseen images',
 )
 
 _OF_HOSTS = {
@@ -74,13 +74,13 @@ def check_images_are_there(data: Sequence[Data]) -> Iterator[Finding]:
                 advice = f'{makes_paths} must make one path'
             named = map(folders.described, missing)
             yield from report_wrong(
-                Severity.ERROR, dataset.name, named, len(local), 'images not there', advice
+                Severity.ERROR, dataset.name, named, len(local), 'images not found', advice
             )
         elif local:
-            yield ok(dataset.name, f'{len(local)} images are there')
+            yield ok(dataset.name, f'{len(local)} images found')
         if len(local) < len(dataset.images):
             remote = len(dataset.images) - len(local)
-            yield note(dataset.name, f'{remote} images are remote: not looked at')
+            yield note(dataset.name, f'{remote} images are remote: not checked')
         # One file may have several spellings and links.
         names.append([(path, folders.real(path)) for path in local])
     yield from _listed_twice(data, names)
@@ -104,7 +104,7 @@ def check_images_open(data: Sequence[Data]) -> Iterator[Finding]:
             )
         if there and not any(fault for _, fault, _ in opened):
             annotated = all(image.size is not None for image in there)
-            size = ', all of the size annotated' if annotated else ''
+            size = ', all of the annotated size' if annotated else ''
             yield ok(dataset.name, f'{len(there)} images open{size}')
         digests.append([])
         for image, (digest, fault, _) in zip(there, opened, strict=True):
@@ -152,7 +152,7 @@ def open_image(image: ImageFile, loader: object) -> tuple[bytes, Fault | None, s
     why, stored, orientation = _decoded(content)
     size = stored[::-1] if stored and orientation in ON_THEIR_SIDE else stored
     turned = orientation != 1
-    # What Pillow does not know at all, the host may know.
+    # The host may read formats that Pillow does not.
     if loader is not None and (not why or stored is None):
         try:
             pixels = loader.transform(dict(img_path=str(path)))['img']
@@ -165,7 +165,7 @@ def open_image(image: ImageFile, loader: object) -> tuple[bytes, Fault | None, s
         return digest, _BROKEN, f'{path} ({why})'
     sides_are_swapped = turned and size != stored
     if image.size not in (None, size):
-        how = ', turned as its EXIF data says' if sides_are_swapped else ''
+        how = ', rotated by its EXIF data' if sides_are_swapped else ''
         evidence = f'{path} is {size_text(size)}{how}, annotated {size_text(image.size)}'
         return digest, _OF_OTHER_SIZE, evidence
     # With swapped sides, a known size would have shown it.

@@ -23,7 +23,7 @@ COLOURED = Fault(
 )
 LOSSY = Fault('masks are JPEGs', Severity.ERROR, 'JPEG changes values: draw them again as PNGs')
 STRETCHED = Fault(
-    'masks of less than 8 bits, in greys',
+    'grey masks of fewer than 8 bits',
     Severity.ERROR,
     'decoding stretches 0, 1, 2 to 0, 17, 34 or 0, 85, 170: write 8 bits, or a palette',
 )
@@ -35,12 +35,13 @@ CUT = Fault(
 WIDE = Fault(
     'masks of more than 8 bits',
     Severity.WARNING,
-    'their values fit into 8 bits; write them so, or others will read them otherwise',
+    'their values fit into 8 bits; write them as 8 bits, or other programs may read them '
+    'differently',
 )
 OF_OTHER_SIZE = Fault(
-    'masks not of the size of their images',
+    'masks not the size of their images',
     Severity.ERROR,
-    'draw them on the images as they are, or resize them, to the nearest index',
+    'draw them on the images as they are, or resize them with nearest-neighbour interpolation',
 )
 
 FAULTS = (BROKEN, COLOURED, LOSSY, STRETCHED, CUT, WIDE, OF_OTHER_SIZE)

@@ -50,13 +50,13 @@ def check_lists(data: list[Data], config: Config) -> Iterator[Finding]:
             and not dataset.images
             and not dataset.built.data_prefix.get('img_path')
         ):
-            yield error(dataset.name, 'data_prefix names no folder of images', _PREFIXES)
+            yield error(dataset.name, 'data_prefix has no folder of images', _PREFIXES)
         elif not has_masks(dataset) and any(
             kind_of(loading_of(pipeline) or {}) == 'LoadAnnotations'
             for split, pipeline in dataset.pipelines.items()
             if needs_masks(config, split)
         ):
-            yield error(dataset.name, 'data_prefix names no folder of masks', _PREFIXES)
+            yield error(dataset.name, 'data_prefix has no folder of masks', _PREFIXES)
         else:
             yield from check_list(dataset)
 
@@ -74,10 +74,10 @@ def check_pairs(data: list[Data]) -> Iterator[Finding]:
                 advice = _suffix(dataset, folders)
             named = map(folders.described, missing)
             yield from report_wrong(
-                Severity.ERROR, dataset.name, named, len(masks), 'masks not there', advice
+                Severity.ERROR, dataset.name, named, len(masks), 'masks not found', advice
             )
         else:
-            yield ok(dataset.name, f'{len(masks)} masks are there')
+            yield ok(dataset.name, f'{len(masks)} masks found')
         if len(missing) < len(masks):
             yield from _without_image(dataset)
 
@@ -115,7 +115,7 @@ def _without_image(data: Data) -> Iterator[Finding]:
     spare = [name for name in listed if folder / name not in expected]
     advice = (
         f'copy their images, too: mmseg lists only images that end in {data.built.img_suffix!r}, '
-        'and silently leaves such masks out'
+        'and silently skips such masks'
     )
-    what = 'masks without image'
+    what = 'masks without an image'
     yield from report_wrong(Severity.WARNING, data.name, spare, len(listed), what, advice)

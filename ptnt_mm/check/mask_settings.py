@@ -40,7 +40,7 @@ def check_zero_label(data: list[Data]) -> Iterator[Finding]:
                     split,
                     f'reduce_zero_label is {reduced} for the data set, '
                     f'{stated} for LoadAnnotations',
-                    'mmseg refuses to load: leave it out of LoadAnnotations, which then follows',
+                    'mmseg refuses to load: remove it from LoadAnnotations, which then follows',
                 )
     for other, reduced in reduces[1:]:
         first, expected = reduces[0]
@@ -49,8 +49,8 @@ def check_zero_label(data: list[Data]) -> Iterator[Finding]:
             yield warning(
                 other.name,
                 f'reduce_zero_label is {reduced}, that of {first.name} {expected}',
-                'set both alike, unless their masks begin at different values: the labels of one '
-                'would be shifted against the other',
+                'set both to the same value, unless their masks begin at different values: the '
+                'labels of one would be shifted against the other',
             )
     if len({reduced for _, reduced in reduces}) == 1:
         value = '1, 0 is ignored' if reduces[0][1] else '0'
@@ -68,7 +68,10 @@ def check_ignored(data: list[Data], config: Config) -> Iterator[Finding]:
         # Depths have no label.
         return
     label = ignored_label(config)
-    advice = 'pixels without a class would count in one place and not in the other: set both alike'
+    advice = (
+        'pixels without a class would count in one place and not in the other: set both to the '
+        'same value'
+    )
     found = [
         error(where, f'{name} is {other}, the ignore_index of the loss {label}', advice)
         for where, name, other in _stated_labels(data, config)
@@ -159,8 +162,9 @@ def check_crops(data: list[Data], config: Config) -> Iterator[Finding]:
         elif batch > 1:
             yield warning(
                 name,
-                f'the pipeline cuts images to no size; {_WHERE} pads smaller ones only',
-                'images of different sizes make no batch: add '
+                f'the pipeline does not crop images to a fixed size; {_WHERE} only pads smaller '
+                'ones',
+                'images of different sizes cannot be batched: add '
                 "dict(type='RandomCrop', crop_size=...)",
             )
 
@@ -174,10 +178,10 @@ def _compared(where: str, crop: tuple[int, int], size: tuple[int, int] | None) -
         return error(
             where,
             f'{what}, larger than the {size_text(size)} (height x width) of {_WHERE}.size',
-            'larger crops are not padded, and smaller images make no batch with them: set both '
-            'alike, as (height, width)',
+            'larger crops are not padded, and smaller images cannot be batched with them: set both '
+            'to the same (height, width)',
         )
-    return note(where, f'{what}, padded to {size_text(size)}: it costs time and memory')
+    return note(where, f'{what}, padded to {size_text(size)}, which costs time and memory')
 
 
 def _last_size(pipeline: tuple[Mapping, ...]) -> tuple[int, int] | None:

@@ -82,7 +82,7 @@ class _Values:
 def _check_values(data: Data, masks: list[_Counted], ignored: int) -> Iterator[Finding]:
     values = _Values(data, masks, ignored)
     if values.present == {0, _WHITE}:
-        advice = f'write 1 in place of {_WHITE}, which is for pixels that do not count'
+        advice = f'write 1 in place of {_WHITE}, which marks ignored pixels'
         advice += f', and {_ZERO_OFF}' if values.first else ''
         what = f'all {len(masks)} masks contain only 0 and {_WHITE}, as if black and white'
         yield error(data.name, what, advice)
@@ -121,13 +121,13 @@ def _out_of_range(values: _Values) -> Iterator[Finding]:
         )
     elif not any(0 < value <= values.last for value in values.present):
         advice = (
-            f'the values {_listed(values.counts)} may be greys to look at: write the index of the '
-            'class in place of each'
+            f'the values {_listed(values.counts)} may be grey values for display: write the index '
+            'of the class in place of each'
         )
     else:
         advice = (
-            'write the index of a class, or name the classes that are meant; '
-            f'{_WHITE} is for pixels that do not count'
+            'write the index of a class, or add the missing classes to metainfo.classes; '
+            f'{_WHITE} marks ignored pixels'
         )
     yield error(values.data.name, what, advice)
 
@@ -153,7 +153,7 @@ def _nothing_counts(values: _Values) -> Iterator[Finding]:
     """Report masks without a pixel that has a class."""
     empty = [(path, counts) for path, counts in values.masks if not counts[values.counted].any()]
     named = (f'{path} ({_listed(counts)})' for path, counts in empty)
-    severity, advice = Severity.WARNING, 'nothing is learned from them: leave them out'
+    severity, advice = Severity.WARNING, 'nothing is learned from them: remove them'
     if len(empty) == len(values.masks):
         severity, advice = Severity.ERROR, 'there is nothing to learn or to measure'
     what = 'masks without a pixel that counts'

@@ -114,7 +114,7 @@ def check_parameter_names(config: Config, model: nn.Module) -> Iterator[Finding]
         meant = [_meant(part, parts) for part in key.split('.')]
         if any(meant):
             near = next(filter(None, meant))
-            yield error(f'{where}.{key}', f'is part of no parameter: did you mean {near!r}?')
+            yield error(f'{where}.{key}', f'matches no parameter: did you mean {near!r}?')
         elif is_ours:  # it refuses keys that MMEngine's constructor ignores
             yield error(f'{where}.{key}', IDLE, 'remove it')
 

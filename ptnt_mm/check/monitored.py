@@ -14,14 +14,14 @@ def check_monitored(config: Config, measured: Collection[str]) -> Iterator[Findi
     """Compare the names of watched metrics with those that evaluators measure."""
     for where, name, rule in _watched(config):
         if name not in measured:
-            # Users leave the prefix out most often.
+            # The most common mistake is to omit the prefix.
             same = [other for other in measured if other.rpartition('/')[2] == name]
             near = f'did you mean {same[0]!r}?' if same else suggest(name, measured)
             what = f'is {name!r}, which is not measured: {near or "no metric has a similar name"}'
             yield error(where, what, f'write one of {first_few(measured, 20)}')
         elif rule == 'less' and _is_better_if_greater(name):
             where = f'{where.rpartition(".")[0]}.rule'
-            yield warning(where, f"is 'less', and more is better for {name}", "write 'greater'")
+            yield warning(where, f"is 'less', but higher is better for {name}", "write 'greater'")
 
 
 def _watched(config: Config) -> Iterator[tuple[str, str, str | None]]:

@@ -24,7 +24,7 @@ def check_normalisation(config: Config) -> Iterator[Finding]:
     where = 'model.data_preprocessor'
     scale = preprocessor_of(config)
     mean, std = scale.get('mean'), scale.get('std')
-    # A whole model, as load_from has it, may have been trained on other mean and std.
+    # A whole model, as load_from has it, may have been trained with a different mean and std.
     is_ours = is_of_family(config.model.get('backbone') or {}, scope_of(config))
     pretrained = is_ours and not config.get('load_from') and starting_weights(config) is not None
     if mean is None or std is None:

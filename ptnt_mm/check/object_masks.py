@@ -25,14 +25,14 @@ _ROUNDING = 3  # pixels that a mask's side may differ from its box's, however sm
 # Masks that the quick half draws of a data set, evenly spread; the thorough half draws all.
 _SAMPLE = 5_000
 
-_MISSING = Fault('objects without mask', Severity.ERROR, 'training or evaluation fails on them')
+_MISSING = Fault('objects without a mask', Severity.ERROR, 'training or evaluation fails on them')
 _TOO_SHORT = Fault(
-    f'objects with polygons of less than {_CORNERS} points',
+    f'objects with polygons of fewer than {_CORNERS} points',
     Severity.WARNING,
     'mmdet drops such polygons, and ignores objects that have no other',
 )
 _OF_OTHER_SIZE = Fault(
-    'masks not of the size of their images', Severity.ERROR, 'write size as [height, width]'
+    'masks not the size of their images', Severity.ERROR, 'write size as [height, width]'
 )
 _BROKEN = Fault('masks that cannot be drawn', Severity.ERROR, 'mmdet fails on them, or draws noise')
 _EMPTY = Fault('masks without a pixel', Severity.ERROR, 'COCO has polygons in pixels: convert them')
@@ -155,7 +155,7 @@ def _fault_of_drawing(annotation: dict, size: list, loading: object) -> Fault | 
 
 
 def _loading(data: DetectionData) -> object:
-    """The host's transform that loads masks in the pipeline; None if it has another."""
+    """The host's transform that loads masks in the pipeline; None if it has a different one."""
     for step in data.data_set.pipeline:
         if kind_of(step) == 'LoadAnnotations' and step.get('with_mask'):
             with DefaultScope.overwrite_default_scope('mmdet'):

@@ -17,8 +17,8 @@ from ptnt_mm.check.data_sets import Data
 from ptnt_mm.engine.data_files import evaluators, local_path
 from ptnt_mm.engine.settings import kind_of
 
-# They write files, fetch something, or need more than an image.
-_LEFT_OUT = (
+# They write files, download something, or need more than one image.
+_NOT_TRIED = (
     'ANLS', 'CityScapesMetric', 'CityscapesMetric', 'CocoPanopticMetric', 'COCOCaption',
     'COCOCaptionMetric', 'CrowdHumanMetric', 'DumpDetResults', 'DumpMaps', 'DumpODVGResults',
     'DumpProposals', 'DumpResults', 'Flickr30kMetric', 'GQAAcc', 'LVISMetric', 'LVISFixedAPMetric',
@@ -64,14 +64,14 @@ def measure_one_image(
         for name, value in metric.compute_metrics(metric.results).items():
             if prefix + name in found:
                 raise ValueError(
-                    f'two evaluators measure {prefix + name}: give one of them a prefix'
+                    f'two evaluators measure {prefix + name}: set a prefix for one of them'
                 )
             found[prefix + name] = value
     return found
 
 
 def _is_tried(settings: dict) -> bool:
-    return kind_of(settings) not in _LEFT_OUT and not settings.get('format_only')
+    return kind_of(settings) not in _NOT_TRIED and not settings.get('format_only')
 
 
 def _build(settings: dict, split: str, data: Sequence[Data], ids: set) -> BaseMetric:

@@ -145,7 +145,7 @@ def below_neg_iou_thr(setting: Setting) -> str | bool:
 
 
 def not_ascending(setting: Setting) -> bool:
-    """A list of numbers in another order."""
+    """A list of numbers in a different order."""
     value = setting.value
     are_numbers = isinstance(value, (list, tuple)) and all(map(is_number, value))
     return are_numbers and list(value) != sorted(value)

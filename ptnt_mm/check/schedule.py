@@ -67,7 +67,7 @@ def check_learning_rate(config: Config, gpus: int) -> Iterator[Finding]:
     elif base == batch:
         yield ok(where, f'{lr}, the one for this batch')
     else:
-        summed = ' leaves accumulated steps out and' if steps > 1 else ''
+        summed = ' ignores accumulated steps and' if steps > 1 else ''
         scaling = f'--auto-scale-lr{summed} would make it {scaled}'
         yield warning(where, f'{lr} is for batch {base}; {scaling}')
     if 'Adam' in str(optimizer.get('type')) and lr > _ADAM_LIMIT and (base or batch) < _LARGE:

@@ -12,7 +12,7 @@ from ptnt_mm.utils.findings import Finding, error, note, ok
 _SIDE = 256  # side of the square test image, in pixels
 
 _ADVICE = (
-    'give the head the strides of its maps, or resize the maps to those of the head: a '
+    'set the strides of the head to those of its maps, or resize the maps to those of the head: a '
     'TransposedConvNeck halves their strides'
 )
 

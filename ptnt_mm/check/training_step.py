@@ -22,7 +22,7 @@ def check_training_step(
 ) -> Iterator[Finding]:
     """Take a training step on the CPU, without the optimizer."""
     if not isinstance(model, BaseModel) or type(model).train_step is not BaseModel.train_step:
-        yield note(_WHERE, f'not tried: {type(model).__name__} takes its steps in its own way')
+        yield note(_WHERE, f'not tried: {type(model).__name__} has a custom train_step')
         return
     try:
         train_once(config, model, data, gpus)

@@ -25,7 +25,7 @@ def describe_start(config: Config, weights: str | None) -> Iterator[Finding]:
         yield note(
             'NO PRETRAINED WEIGHTS',
             'training starts from random initialisation, and published results are out of reach. '
-            '--pretrained PATH gives the backbone its ImageNet weights',
+            '--pretrained PATH loads ImageNet weights into the backbone',
         )
 
 
@@ -45,7 +45,7 @@ def check_weights_fit(config: Config, model: nn.Module) -> Iterator[Finding]:
     if '://' in weights:
         yield note('Weights', f'{weights} is an address: it was not downloaded')
     elif not isinstance(getattr(model, 'backbone', None), Backbone):
-        yield note('Weights', f'{weights} is for another backbone: it was not checked')
+        yield note('Weights', f'{weights} is for a different backbone: it was not checked')
     else:
         init = None if config.get('load_from') else pretrained_init(model.backbone.init_cfg)
         prefix = init and init.get('prefix')

@@ -49,7 +49,7 @@ def load_torch_file(f: Any, map_location: Any = None, *_: Any, **__: Any) -> Any
 def _load_zip(file: BinaryIO, size: int, map_location: Any) -> Any:
     archive = _open_zip(file)
     entries = {entry.filename: entry for entry in archive.infolist()}
-    require(len(entries) == len(archive.infolist()), 'an archive with two entries of one name')
+    require(len(entries) == len(archive.infolist()), 'an archive with duplicate entry names')
     root = archive.infolist()[0].filename.split('/')[0]
     if f'{root}/constants.pkl' in entries:
         raise CheckpointError('is a TorchScript program, not a file of weights')
@@ -94,7 +94,7 @@ def _load_legacy(file: BinaryIO, size: int, map_location: Any) -> Any:
     for key in keys:
         storage = storages.known[key]
         counted = int.from_bytes(file.read(8), 'little') * storage.dtype.itemsize
-        require(counted == len(storage.data), 'a tensor of another size than its bytes')
+        require(counted == len(storage.data), 'a tensor whose size does not match its bytes')
         _fill(storage, file, swap)
     return value
 
@@ -123,18 +123,18 @@ class _Storages:
             data = torch.empty(length, dtype=torch.uint8)
             self.known[key] = Storage(self.placed(data, place), dtype)
         data = self.known[key].data
-        require(len(data) == length, 'a tensor of another size than its bytes')
+        require(len(data) == length, 'a tensor whose size does not match its bytes')
         return Storage(data, dtype)
 
     def placed(self, data: Tensor, place: str) -> Tensor:
-        """Move a storage to the caller's device, or else to that of the file."""
+        """Move a storage to the caller's device, by default that of the file."""
         wanted = self.map_location
         if callable(wanted):
             wanted = getattr(wanted(data.untyped_storage(), place), 'device', None)
         elif isinstance(wanted, dict):
             wanted = wanted.get(place)
         usual = wanted or re.fullmatch(r'[a-z]+(:\d+)?', place)
-        require(bool(usual), 'a strange device')
+        require(bool(usual), 'an unexpected device')
         return data.to(wanted or place)
 
 
@@ -142,7 +142,7 @@ def _fill(storage: Storage, source: BinaryIO, swap: bool) -> None:
     """Read the bytes of a storage; ``swap`` if they have the other byte order."""
     data = storage.data if storage.data.is_cpu else torch.empty_like(storage.data, device='cpu')
     if source.readinto(data.numpy()) < len(data):
-        raise EOFError('the bytes of its tensors are cut off')
+        raise EOFError('the bytes of its tensors are truncated')
     if swap:
         data.untyped_storage().byteswap(storage.dtype)
     storage.data.copy_(data)

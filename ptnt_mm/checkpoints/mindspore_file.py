@@ -49,7 +49,7 @@ def load_mindspore(file: Path, map_location: Any) -> dict[str, Tensor]:
             parts[str(name, 'utf-8')].append(_fields(tensor))
         weights = {name: _tensor(name, slices) for name, slices in parts.items()}
     except (ValueError, TypeError, IndexError) as error:
-        what = 'is not a MindSpore checkpoint, or is cut off'
+        what = 'is not a MindSpore checkpoint, or is truncated'
         raise CheckpointError(f'{what} ({printable(str(error))})') from error
     device = map_location if isinstance(map_location, (str, torch.device)) else 'cpu'
     return {name: weight.to(device) for name, weight in weights.items()}

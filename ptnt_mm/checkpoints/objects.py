@@ -121,7 +121,9 @@ def make_object(name: Any, arguments: Any, keys: Keys) -> Any:
         case '_rebuild_parameter' | '_rebuild_parameter_with_state', (Tensor(), bool(), *_):
             return torch.nn.Parameter(arguments[0].detach(), arguments[1])
         case 'scalar', (np.dtype() as dtype, bytes(data)):
-            require(len(data) == dtype.itemsize, 'a numpy scalar of another size than its bytes')
+            require(
+                len(data) == dtype.itemsize, 'a numpy scalar whose size does not match its bytes'
+            )
             return np.frombuffer(data, dtype)[0]
         case ('dtype' | '_reconstruct', (_, _, _)) | ('Namespace' | 'HistoryBuffer', ()):
             return Unfinished(name, arguments)  # its state comes as one more argument
@@ -130,7 +132,7 @@ def make_object(name: Any, arguments: Any, keys: Keys) -> Any:
             return np.dtype(code).newbyteorder(order)
         case '_reconstruct', (Name('numpy.ndarray'), _, _, (_, shape, kind, turned, bytes(data))):
             nbytes = math.prod(_shape(shape)) * kind.itemsize if isinstance(kind, np.dtype) else -1
-            require(nbytes == len(data), 'a numpy array of another size than its bytes')
+            require(nbytes == len(data), 'a numpy array whose size does not match its bytes')
             return np.ndarray(shape, kind, data, order='F' if turned is True else 'C').copy('K')
         case 'Namespace', (dict(settings),):
             plain = all(key.isidentifier() and key[0] != '_' for key in settings)
@@ -163,7 +165,7 @@ def finish(made: Any, state: Any, keys: Keys) -> Any:
 def _shape(sides: Any) -> tuple[int, ...]:
     """Check that a shape is a short tuple of numbers that are not negative."""
     require(type(sides) is tuple and len(sides) <= 64, 'something without a shape')
-    require(all(type(n) is int and 0 <= n < 2**62 for n in sides), 'something of a strange shape')
+    require(all(type(n) is int and 0 <= n < 2**62 for n in sides), 'an invalid shape')
     return sides
 
 

@@ -55,7 +55,7 @@ def read_checkpoint(path: str | os.PathLike, map_location: Any = 'cpu') -> dict:
     try:
         return _read(file, map_location)
     except CheckpointError as error:
-        # A file that was cut off or changed on the way must not stay in the cache.
+        # A file that was truncated or changed in transit must not stay in the cache.
         cache_path(str(path)).unlink(missing_ok=True)
         raise CheckpointError(f'{error} (it came from {path}, and was removed)') from error
 
@@ -81,8 +81,8 @@ def _read(file: Path, map_location: Any) -> dict:
 def reading_safely() -> Iterator[None]:
     """Replace ``torch.load`` by our reader inside the context, for third-party code.
 
-    The whole process reads safely until it ends. For code that kept a reference to ``torch.load``,
-    torch itself enforces ``weights_only=True``. The unsafe switch is refused.
+    The whole process reads safely until the context ends. For code that kept a reference to
+    ``torch.load``, torch itself enforces ``weights_only=True``. The unsafe switch is refused.
     """
     refuse_forced_unsafe_loading()
     with _lock:
@@ -139,13 +139,13 @@ def check_file(path: Path) -> None:
     is_text = all(character.isprintable() or character.isspace() for character in text)
     tensors = head[8:9] == b'{' and path.suffix != '.safetensors'
     for is_so, what in (
-        (os.path.isdir(path), 'is a folder; give the checkpoint file inside it'),
+        (os.path.isdir(path), 'is a folder; pass the checkpoint file inside it'),
         (not os.path.exists(path), 'no such file'),
         (not is_file, 'is a pipe, a socket or a device, not a file'),
         (not head, 'is empty; download it again'),
         (head.startswith(b'version https:'), "is a git-lfs pointer; run 'git lfs pull' to get it"),
         (page, 'is a web page; download the checkpoint by a direct link'),
-        (head[:2] == b'PK' and not _is_archive(path), 'is cut off or damaged; download it again'),
+        (head[:2] == b'PK' and not _is_archive(path), 'is truncated or damaged; download it again'),
         (tensors, f'is a safetensors file; rename it to {path.stem}.safetensors'),
         (is_text, 'is a text file, not a checkpoint'),
     ):
@@ -184,10 +184,10 @@ def cache_path(url: str) -> Path:
     scheme, _, path, *_ = urlparse(url)
     if scheme not in ('http', 'https'):
         raise CheckpointError(
-            f'{url}: {scheme}:// cannot be read; download the file and give its path'
+            f'{url}: {scheme}:// cannot be read; download the file and pass its path'
         )
     if not Path(path).name:
-        raise CheckpointError(f'{url}: names no file')
+        raise CheckpointError(f'{url}: contains no file name')
     digest = hashlib.sha256(url.encode()).hexdigest()
     return Path(torch.hub.get_dir(), 'checkpoints', f'{digest[:12]}-{Path(path).name}')
 
@@ -232,8 +232,8 @@ def _save(address: str, file: Path) -> None:
         torch.hub.download_url_to_file(address, str(file), progress=sys.stderr.isatty())
     except (OSError, HTTPException, ValueError) as error:
         raise CheckpointError(
-            f'{address}: cannot be downloaded ({error}). Fetch it in another way and give the path '
-            f'of the file, or put it at {file}'
+            f'{address}: cannot be downloaded ({error}). Download it in some other way and '
+            f'pass the path of the file, or put it at {file}'
         ) from error
     finally:
         socket.setdefaulttimeout(before)

@@ -37,7 +37,7 @@ def new_parser() -> Parser:
     parser.add_argument(
         '--quick',
         action='store_true',
-        help='open no weights, and only the images of a training step and an evaluation',
+        help='do not open weights; open only the images for a training step and an evaluation',
     )
     add_json(parser)
     return parser

@@ -22,7 +22,7 @@ COMMANDS = (
     ('test', 'ptnt_mm.cli.test', 'evaluate a checkpoint'),
     ('infer', 'ptnt_mm.cli.infer', 'predict on images, a folder, a video or a webcam'),
     ('export', 'ptnt_mm.cli.export', 'write a file that runs without torch, and check it'),
-    ('check', 'ptnt_mm.cli.check', 'find faults in a config and its data'),
+    ('check', 'ptnt_mm.cli.check', 'find problems in a config and its data'),
     ('visualize', 'ptnt_mm.cli.visualize', 'draw predictions, feature maps and attention'),
     ('report', 'ptnt_mm.cli.report', 'write one page about one or more training runs'),
     ('checkpoint', 'ptnt_mm.cli.checkpoint', 'inspect, convert or publish a checkpoint'),
@@ -31,7 +31,7 @@ COMMANDS = (
     ('configs', 'ptnt_mm.cli.configs', 'list the configs of this package, or copy one'),
     ('demo', 'ptnt_mm.cli.demo', 'create the demo data set, without a download'),
     ('doctor', 'ptnt_mm.cli.doctor', 'show what is installed, and how to fix it'),
-    ('mmcv-ops', 'ptnt_mm.cli.mmcv_ops', "offer mmcv's operators to all programs"),
+    ('mmcv-ops', 'ptnt_mm.cli.mmcv_ops', "provide mmcv's operators to all programs"),
     ('completion', 'ptnt_mm.cli.completion', 'print the completion of bash, zsh or fish'),
 )
 """Name, module, one line of help. The module's ``main(words)`` returns the exit status, and its

@@ -51,8 +51,8 @@ def _run(args: argparse.Namespace) -> None:
         except (MemoryError, RuntimeError, ValueError) as error:
             size = 'x'.join(map(str, args.shape))
             raise UserError(f'{args.model} cannot be run at {size}: {error}') from error
-        figures = {'model': args.model, **found.to_dict()}
+        results = {'model': args.model, **found.to_dict()}
         if args.format == 'table':
             print(found.to_table())
-        print_json(figures)
-        write(figures)
+        print_json(results)
+        write(results)

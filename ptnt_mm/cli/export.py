@@ -60,7 +60,7 @@ def new_parser() -> Parser:
 
 def _run(args: argparse.Namespace) -> None:
     if args.int8 != (args.calibrate is not None):
-        raise UserError('--int8 and --calibrate FOLDER belong together: give both')
+        raise UserError('--int8 and --calibrate FOLDER belong together: pass both')
     with importing():
         from ptnt_mm.api.exporting import export
 

@@ -1,4 +1,4 @@
-"""The flag ``--json``, shared by all commands that compute figures."""
+"""The flag ``--json``, shared by all commands that compute numbers."""
 
 import argparse
 import json
@@ -24,7 +24,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def json_output(file: Path | None, overwrite: bool) -> Iterator[Callable[[Any], None]]:
-    """Yield the function that writes figures to a file, if there is one, or prints them for '-'.
+    """Yield the function that writes results to a file, if there is one, or prints them for '-'.
 
     In that case, all other output of the block goes to standard error.
 
@@ -35,17 +35,17 @@ def json_output(file: Path | None, overwrite: bool) -> Iterator[Callable[[Any], 
     if file is not None and not prints:
         check_new(file, overwrite)
 
-    def write(figures: Any) -> None:
+    def write(results: Any) -> None:
         if prints:
-            print(to_json(figures), file=stdout)
+            print(to_json(results), file=stdout)
         elif file is not None:
-            write_atomically(file, to_json(figures) + '\n')
+            write_atomically(file, to_json(results) + '\n')
 
     with redirect_stdout(sys.stderr if prints else stdout):
         yield write
 
 
-def to_json(figures: Any) -> str:
+def to_json(results: Any) -> str:
     """Standard JSON, with null for NaN and infinity."""
-    text = json.dumps(figures, default=float)  # NumPy's numbers
+    text = json.dumps(results, default=float)  # NumPy's numbers
     return json.dumps(json.loads(text, parse_constant=lambda name: None), indent=2)

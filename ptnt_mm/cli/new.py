@@ -27,7 +27,7 @@ def new_parser() -> Parser:
     parser.add_argument(
         '--format',
         help='coco, voc, yolo, cvat, labelme, object-masks, class-masks, numbered-masks or '
-        'folders; by default recognised',
+        'folders; recognised by default',
     )
     parser.add_argument(
         '--task',

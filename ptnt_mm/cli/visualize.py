@@ -31,7 +31,7 @@ def new_parser() -> Parser:
         '--versus',
         nargs='+',
         metavar='OTHER',
-        help='compare: another checkpoint, another config, or a config and its checkpoint',
+        help='compare: a different checkpoint, a different config, or a config and its checkpoint',
     )
     place = parser.add_mutually_exclusive_group()
     place.add_argument(
@@ -78,7 +78,7 @@ def _run(args: argparse.Namespace) -> None:
     if Path(images[0]).suffix.lower() not in FORMATS:
         checkpoint, *images = images
     if not images:
-        raise UserError(f'{checkpoint} is not an image: give an image after it')
+        raise UserError(f'{checkpoint} is not an image: add an image after it')
     config = config_of(args)
     page = visualize(
         [(config, checkpoint), *_others(args.versus or [], config)],

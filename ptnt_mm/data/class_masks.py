@@ -48,7 +48,7 @@ def save_mask(pixels: np.ndarray, count: int, file: Path) -> None:
 
 
 def write_names(folder: Path, names: Sequence[str]) -> None:
-    """Write the class names beside the masks of a folder."""
+    """Write the class names next to the masks of a folder."""
     (folder / NAMES).write_text(''.join(f'{name}\n' for name in names), encoding='utf-8')
 
 

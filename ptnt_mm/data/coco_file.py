@@ -23,8 +23,8 @@ class CocoFile:
         images: By their ids.
         annotations: Those of known images.
         categories: In the order of the file, which is the order of mmdet's labels.
-        problems: Errors in its format, each with what to do about it. Invalid entries are left out
-            of the lists above.
+        problems: Errors in its format, each with what to do about it. Invalid entries are not in
+            the lists above.
     """
 
     path: Path
@@ -80,7 +80,7 @@ def read_json(path: Path) -> Any:
     except OSError as err:
         raise UserError(f'{path} cannot be read: {err.strerror}') from err
     except (ValueError, RecursionError) as err:
-        raise UserError(f'{path} is not JSON, or is cut off: {err}') from err
+        raise UserError(f'{path} is not JSON, or is truncated: {err}') from err
 
 
 def _lists(path: Path, needed: tuple[str, ...]) -> dict[str, list]:
@@ -168,7 +168,7 @@ def _strangers(
     what = f'{len(lost)} of {len(annotations)} annotations whose {key} is not in the file'
     as_text = {str(value) for value in known}
     if all(str(entry[key]) in as_text for entry in lost):
-        advice = 'the same ids are there as another type: write all as numbers, not as text'
+        advice = 'the same ids exist with a different type: write all as numbers, not as text'
     else:
         advice = 'their boxes are lost: add what is missing, or remove them'
     yield f'{what}: {first_few(values)}', advice

@@ -28,7 +28,7 @@ def draw_mask(
         The class index of each pixel, (H, W) uint8.
 
     Raises:
-        UserError: if run lengths have another size than the image, or cannot be drawn.
+        UserError: if run lengths have a different size than the image, or cannot be drawn.
     """
     size = int(image['height']), int(image['width'])
     objects = []
@@ -99,7 +99,7 @@ def _pixels_of(counts: str | bytes) -> int:
         return 0
     ends = np.flatnonzero(chunks & 32 == 0)
     if not ends.size or ends[-1] != len(chunks) - 1:
-        raise ValueError('its run lengths are cut off')
+        raise ValueError('its run lengths are truncated')
     starts = np.concatenate([[0], ends[:-1] + 1])
     lengths = ends - starts + 1
     places = np.arange(len(chunks)) - np.repeat(starts, lengths)

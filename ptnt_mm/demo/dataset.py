@@ -71,7 +71,7 @@ def make_demo_data(folder: Path, spec: DemoSpec, overwrite: bool = False) -> str
     Args:
         folder: Where to put the data set; created with its parents if missing.
         spec: The size of the data set, and its seed.
-        overwrite: Replace a demo data set made with another spec, or changed since.
+        overwrite: Replace a demo data set made with a different spec, or changed since.
 
     Returns:
         A message of one line.

@@ -3,7 +3,7 @@
 Every function in OBJECTS and CLUTTER has the signature `(rng, split, size, light) -> Sprite`.
 `size` is the square root of the area, in pixels, at which the sprite will be shown. `light` is the
 unit vector towards the lamp (x right, y down, z towards the viewer). A function may return a sprite
-of another scale; `fit` brings it to size.
+of a different scale; `fit` brings it to size.
 """
 
 from collections.abc import Callable
@@ -85,7 +85,7 @@ def coin(rng: np.random.Generator, split: Split, size: float, light: np.ndarray)
 
 
 def cup(rng: np.random.Generator, split: Split, size: float, light: np.ndarray) -> Sprite:
-    """Return the photographed coffee cup with its glaze in another colour."""
+    """Return the photographed coffee cup with its glaze in a different colour."""
     del split, size, light  # there is only one photograph of it
     cutout, glazed = photographs.cup_cutout()
     hsv = cv2.cvtColor(cutout.rgb.astype(np.float32) / 255, cv2.COLOR_RGB2HSV)

@@ -74,8 +74,8 @@ class Deployed:
             with its neck, maps (1, C, h, w) by name. A list for a list.
 
         Raises:
-            UserError: if it is not an image, is damaged, or is an array of another type or shape;
-                if the file does not have the outputs of its task.
+            UserError: if it is not an image, is damaged, or is an array of a different type or
+                shape; if the file does not have the outputs of its task.
         """
         if isinstance(image, (list, tuple)):
             return [self(item) for item in image]

@@ -166,9 +166,9 @@ def _parse(data: bytes, file: Path) -> ExportInfo:
     """Parse and check the last line of a file."""
     start = data.rfind(_FORMAT)
     if start < 0:
-        raise UserError(f'{file} was not written by ptnt export, or is cut off: export it again')
+        raise UserError(f'{file} was not written by ptnt export, or is truncated: export it again')
     if not data.startswith(_START, start):
-        raise UserError(f'{file} was written by another version of ptnt_mm: export it again')
+        raise UserError(f'{file} was written by a different version of ptnt_mm: export it again')
     try:
         fields = json.JSONDecoder().raw_decode(data[start:].decode(errors='replace'))[0]
         del fields['format']

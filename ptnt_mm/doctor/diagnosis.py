@@ -23,7 +23,9 @@ OK, OPTIONAL, BROKEN = 'ok', 'optional', 'BROKEN'
 FOUNDATIONS = ('torch', 'OpenCV', 'mmengine', 'mmcv', 'mmcv operators')
 
 PYTHON_FIX = 'make clean setup PYTHON=python3.13'
-CUDA_FIX = 'update the NVIDIA driver or install another torch, or set CUDA_VISIBLE_DEVICES=-1'
+CUDA_FIX = (
+    'update the NVIDIA driver or install a different torch build, or set CUDA_VISIBLE_DEVICES=-1'
+)
 
 
 @dataclass

@@ -119,4 +119,4 @@ if __name__ == '__main__':
     except Exception as error:
         sys.exit(f'{type(error).__name__}: {" ".join(str(error).split())[:300]}')
     sys.stdout.flush()
-    os._exit(0)  # taking torch apart lasts seconds
+    os._exit(0)  # tearing down torch takes seconds

@@ -61,7 +61,7 @@ def paint_map(image: np.ndarray, labels: np.ndarray, dataset_meta: dict, number:
 
     Args:
         image: (H, W, 3) uint8, BGR.
-        labels: (H, W), the class of each pixel. Pixels with another value, such as 255 for
+        labels: (H, W), the class of each pixel. Pixels with a different value, such as 255 for
             ignored pixels, are not tinted.
         dataset_meta: The names and colours of the classes, as ``find_classes`` returns them.
         number: Number of classes. Classes without a colour get a generated one.

@@ -83,9 +83,9 @@ def _explain_first_write(error: Exception) -> str | None:
 
 
 def _explain_late(what: str, error: Exception) -> str | None:
-    """Explain in one line what is refused, missing, or cannot be fetched; None otherwise."""
+    """Explain in one line what is refused, missing, or cannot be downloaded; None otherwise."""
     if isinstance(error, OSError):
-        # With this function, mmpretrain's data sets fetch their files.
+        # With this function, mmpretrain's data sets download their files.
         for frame, _ in traceback.walk_tb(error.__traceback__):
             if frame.f_code.co_name == 'download_and_extract_archive':
                 given = frame.f_locals

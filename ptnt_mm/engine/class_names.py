@@ -12,9 +12,9 @@ from ptnt_mm.utils.text import printable
 
 
 def find_classes(meta: dict, config: Config, model: nn.Module) -> dict[str, Any]:
-    """Find the names of a model's classes: in its checkpoint, or else in its config.
+    """Find the names of a model's classes: in its checkpoint, otherwise in its config.
 
-    If their number differs from the model's, they belong to another data set and are not used.
+    If their number differs from the model's, they belong to a different data set and are not used.
 
     Args:
         meta: Metadata of the checkpoint.
@@ -35,7 +35,7 @@ def find_classes(meta: dict, config: Config, model: nn.Module) -> dict[str, Any]
         if isinstance(names, (list, tuple)) and number in (None, len(names)):
             palette = known.get('palette')
             if not isinstance(palette, (list, tuple)) or len(palette) != len(names):
-                # None, or those of another data set, inherited with its class.
+                # None, or those of a different data set, inherited with its class.
                 palette = class_colours(len(names))
             classes = tuple(printable(str(name)) for name in names)
             return dict(classes=classes, palette=[tuple(colour) for colour in palette])
@@ -50,7 +50,7 @@ def count_classes(model: nn.Module) -> int | None:
 
 
 def _of_config(config: Config) -> dict:
-    """The metainfo in the settings of the test data set, or else of its class."""
+    """The metainfo in the settings of the test data set, otherwise of its class."""
     data_set = next(data_sets(config, 'test'))
     cls = class_of(data_set.settings, scope_of(config))
     known = {**getattr(cls, 'METAINFO', {}), **(data_set.settings.get('metainfo') or {})}

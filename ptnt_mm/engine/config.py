@@ -103,7 +103,7 @@ def require_keys(config: Config, keys: Iterable[str]) -> None:
     missing = [key for key in keys if config.get(key) is None]
     if missing:
         name = config.filename or 'the config'
-        raise UserError(f'{name} lacks {", ".join(missing)}: give a complete config')
+        raise UserError(f'{name} lacks {", ".join(missing)}: use a complete config')
 
 
 def _find_config(path: str) -> Path:
@@ -114,7 +114,7 @@ def _find_config(path: str) -> Path:
     if Path(path).is_dir():
         configs = first_few(map(str, sorted(Path(path).glob('*.py'))))
         raise UserError(
-            f'{path} is neither a config nor a folder that ptnt new made: give a config file, '
+            f'{path} is neither a config nor a folder that ptnt new made: pass a config file, '
             f'such as {configs or "those that ptnt configs copy writes"}'
         )
     if path in config_names():

@@ -51,7 +51,7 @@ def classes_named(kind: object, scope: str) -> tuple[Callable, ...]:
 
 
 def is_of_family(settings: Mapping, scope: str) -> bool:
-    """Whether settings describe a backbone of this package; mmpretrain has another TNT."""
+    """Whether settings describe a backbone of this package; mmpretrain has a different TNT."""
     classes = classes_named(settings.get('type'), scope)
     return any(isinstance(cls, type) and issubclass(cls, Backbone) for cls in classes)
 

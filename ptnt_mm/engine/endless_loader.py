@@ -3,7 +3,7 @@
 To start late, the stream skips indices, not images: the 150,000th batch comes within a second, or
 within seconds if a batch sampler looks up every skipped entry. Each index carries its place in the
 stream to the worker that loads it, and augmentation is seeded by that place: neither the number of
-workers nor their past matters.
+workers nor their history matters.
 """
 
 import inspect
@@ -133,7 +133,7 @@ class BatchStream:
             if batch is None:
                 raise UserError(
                     'the training data does not fill a batch: lower train_dataloader.batch_size, '
-                    'or leave drop_last out'
+                    'or omit drop_last'
                 )
 
 
@@ -169,7 +169,7 @@ class EndlessLoader(DataLoader):
             name = type(loader.batch_sampler).__name__
             raise UserError(
                 f'train_dataloader.batch_sampler: {name} has no length, which schedules and logs '
-                'need: give it a __len__'
+                'need: add a __len__'
             ) from error
         super().__init__(
             SeededDataset(loader.dataset),

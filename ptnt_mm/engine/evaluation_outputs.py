@@ -43,7 +43,9 @@ def add_drawing(config: Config, folder: Path) -> None:
 def add_dump(config: Config, file: Path) -> None:
     """Let an evaluator write all predictions into one file, or raise a UserError."""
     if file.suffix not in ('.pkl', '.pickle'):
-        raise UserError(f'--out {file}: predictions are written as a pickle, so end it in .pkl')
+        raise UserError(
+            f'--out {file}: predictions are written as a pickle, so the name must end in .pkl'
+        )
     check_new(file, overwrite=True)
     host = HOSTS.get(config.get('default_scope'))
     config.test_evaluator = [

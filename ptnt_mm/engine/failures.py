@@ -25,14 +25,14 @@ _DEAD_WORKER = (
 _NO_GPU_MEMORY = (
     'the GPU is out of memory. Try, in this order: mixed precision (--amp), '
     '--cfg-options model.backbone.with_cp=True, then train_dataloader.batch_size=1 with '
-    'optim_wrapper.accumulative_counts=2; docs/performance.md has more. Continue with --resume'
+    'optim_wrapper.accumulative_counts=2; see docs/performance.md for more. Continue with --resume'
 )
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EIO, errno.ESTALE, errno.ENOTCONN)
 """Errors for files that have disappeared, and storage that does not respond."""
 
 _WHY = re.compile(r"\[Errno (\d+)\] ([^:\n]+?)(?:: '(.+)')?\s*$")
 _DATA_IS_GONE = (
-    '{}. If data was moved, or its storage is no longer connected, bring it back and continue '
+    '{}. If data was moved, or its storage is no longer connected, restore it and continue '
     'with --resume; the log shows where it was read'
 )
 _OTHER_PROCESS = (
@@ -95,8 +95,8 @@ def _explain_evaluation(error: BaseException) -> str | None:
             text = str(error).strip().partition('\n')[0]
             reason = f'{type(error).__name__}: {text}' if text else type(error).__name__
             return (
-                f'the evaluation after {when} failed: {reason}; the log '
-                f'file has more; {kept}. Correct the config, and {again} with --resume'
+                f'the evaluation after {when} failed: {reason}; see the log '
+                f'file; {kept}. Correct the config, and {again} with --resume'
             )
     return None
 

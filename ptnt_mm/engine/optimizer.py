@@ -12,7 +12,7 @@ from ptnt_mm.utils.errors import UserError
 Group = dict[str, Any]
 """Parameters, under 'params', and their settings, such as 'lr' and 'weight_decay'."""
 
-IDLE = "is part of no parameter's name, so it would do nothing"
+IDLE = 'matches no parameter name, so it would have no effect'
 """Message about :func:`idle_custom_keys`."""
 
 
@@ -35,7 +35,7 @@ class CheckedOptimWrapperConstructor(DefaultOptimWrapperConstructor):
         """Append the groups of a module; MMEngine calls this again for each of its children.
 
         Raises:
-            UserError: if a custom key is part of no parameter's name.
+            UserError: if a custom key matches no parameter name.
         """
         super().add_params(params, module, prefix, is_dcn_module)
         if not prefix:
@@ -89,7 +89,7 @@ class LayerDecayOptimWrapperConstructor(CheckedOptimWrapperConstructor):
         backbone = getattr(model, 'backbone', None)
         if not hasattr(backbone, 'get_layer_depth'):
             raise UserError(
-                f'{type(backbone).__name__} does not define the depth of its layers: give it '
+                f'{type(backbone).__name__} does not define the depth of its layers: implement '
                 'get_layer_depth(name, prefix), or use another optim_wrapper.constructor'
             )
         prefix = 'backbone.'

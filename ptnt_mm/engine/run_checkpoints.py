@@ -44,7 +44,7 @@ def describe_last_checkpoint(work_dir: Path) -> tuple[str, str]:
 
 
 def best_checkpoint(work_dir: Path) -> Path | None:
-    """Find the best checkpoint that can be read, or else the newest; None if there is none."""
+    """Find the best checkpoint that can be read, otherwise the newest; None if there is none."""
     best = [path for path in checkpoints_in(work_dir) if path.name.startswith('best_')]
     found = _first_readable([*best[::-1], *_newest_first(work_dir)], _read_all)
     return found and found[0]
@@ -54,14 +54,14 @@ def checkpoint_to_use(config: Config, asked: str | None) -> str:
     """The given checkpoint, or the best one in a config's work dir, or the newest.
 
     Raises:
-        UserError: if none was given, and none is there, or if the config names no work dir.
+        UserError: if none was given and none exists, or if the config has no work dir.
     """
     if asked is not None:
         return asked
     work_dir = find_work_dir(config)
     found = best_checkpoint(work_dir)
     if found is None:
-        raise UserError(f'{work_dir} contains no checkpoint: train first, or give one')
+        raise UserError(f'{work_dir} contains no checkpoint: train first, or specify one')
     return str(found)
 
 
@@ -75,7 +75,7 @@ def read_latest_checkpoint(work_dir: Path) -> tuple[Path, dict] | tuple[None, No
     if found is None and _newest_first(work_dir):
         raise UserError(
             f'{work_dir}: none of its checkpoints can be continued from: start over with '
-            '--overwrite, or give another checkpoint with --resume PATH'
+            '--overwrite, or pass a different checkpoint with --resume PATH'
         )
     return found or (None, None)
 

@@ -69,7 +69,7 @@ def choose_start(
         if seed not in (None, goes_on_with):
             raise UserError(
                 f'--seed {seed}: the run that --resume continues has seed {goes_on_with}: '
-                'leave --seed out'
+                'omit --seed'
             )
     if pretrained is not None and not config.get('resume'):
         if config.get('load_from'):
@@ -103,9 +103,9 @@ def use_pretrained(config: Config, path: str) -> None:
 def _use_resume(config: Config, file: str, content: dict) -> tuple[dict, ConfigDict]:
     """Continue from a checkpoint, which contains all weights: no pretrained file is needed.
 
-    The seed is kept too, even if the config has another one: MMEngine would use it for everything
-    except the order of the images. Returns the content without the stored config, and the stored
-    settings.
+    The seed is kept too, even if the config has a different one: MMEngine would use it for
+    everything except the order of the images. Returns the content without the stored config, and
+    the stored settings.
     """
     config.load_from = file
     stored = stored_config(content['meta'].get('cfg', ''))
@@ -143,7 +143,7 @@ def check_start(config: Config) -> str | None:
             remedy = f'{norms} and {remedy}'
         raise UserError(
             'the stem is frozen but starts from random initialisation, so it would never learn: '
-            f'give weights with --pretrained PATH, or set {remedy}'
+            f'pass weights with --pretrained PATH, or set {remedy}'
         )
     return None
 

@@ -51,7 +51,7 @@ def require_all_weights(checkpoint: dict, model: nn.Module) -> None:
 def require_backbone(checkpoint: dict, model: nn.Module) -> None:
     """Check as :func:`require_all_weights`, but only the backbone.
 
-    Its position tables are converted in place if they belong to another pretraining size.
+    Its position tables are converted in place if they belong to a different pretraining size.
     """
     _use_own_names(checkpoint, model)
     own = {key: w for key, w in model.state_dict().items() if key.startswith('backbone.')}
@@ -99,13 +99,13 @@ def _likely_cause(report: LoadReport, weights: Weights, own: Weights) -> str:
         alone = not any(key.startswith('backbone.') for key in weights)
         if alone and found.kind:
             return (
-                'It contains only a backbone: give it to ptnt train as --pretrained, or as '
+                'It contains only a backbone: pass it to ptnt train as --pretrained, or set '
                 "model.backbone.init_cfg=dict(type='Pretrained', checkpoint=...)"
             )
-        return f'It looks like {looks_like(trunk)}: give a checkpoint of this model'
+        return f'It looks like {looks_like(trunk)}: use a checkpoint of this model'
     if found[:2] != wanted[:2]:
         return (
-            f'Its backbone is {looks_like(trunk)}, the model has {looks_like(own_trunk)}: give a '
+            f'Its backbone is {looks_like(trunk)}, the model has {looks_like(own_trunk)}: use a '
             'checkpoint of this model, or set model.backbone'
         )
     if found.size != wanted.size:
@@ -115,5 +115,5 @@ def _likely_cause(report: LoadReport, weights: Weights, own: Weights) -> str:
         )
     wrong = [*report.missing, *report.mismatched]
     if report.mismatched and not any(key.startswith(('backbone.', 'neck.')) for key in wrong):
-        return 'Its heads probably predict another number of classes: set num_classes to match'
-    return 'It was trained with another config: give that config, or another checkpoint'
+        return 'Its heads probably predict a different number of classes: set num_classes to match'
+    return 'It was trained with a different config: use that config, or a different checkpoint'

@@ -16,7 +16,7 @@ class RepeatableIterBasedTrainLoop(IterBasedTrainLoop):
     """MMEngine's loop, but a resumed run continues at once, as if it had never stopped.
 
     MMEngine's loop loads and augments all images again that were used before the stop, and the
-    random numbers of its workers depend on their number and their past. It also starts them before
+    random numbers of its workers depend on their number and history. It also starts them before
     any hook is called. This loop takes the same arguments.
     """
 

@@ -90,4 +90,4 @@ def log_to_package(config: Config, package: str) -> None:
 def require_accelerator(mode: str) -> None:
     """Raise a UserError if torch finds no accelerator for a mode."""
     if get_device() == 'cpu':
-        raise UserError(f'{mode} needs an accelerator, and torch finds none: leave it out on a CPU')
+        raise UserError(f'{mode} needs an accelerator, and torch finds none: omit it on a CPU')

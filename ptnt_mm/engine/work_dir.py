@@ -21,14 +21,14 @@ def find_work_dir(config: Config, asked: Path | str | None = None) -> Path:
     """Path of the work dir: the given one, the config's, or ``work_dirs/<config>``.
 
     Raises:
-        UserError: if it is given nowhere.
+        UserError: if neither is set, and the config was not read from a file.
     """
     asked = asked or config.get('work_dir')
     if asked:
         return Path(asked)
     if not config.filename:
         raise UserError(
-            'the config was not read from a file, so there is no default work dir: give one'
+            'the config was not read from a file, so there is no default work dir: specify one'
         )
     return Path('work_dirs', Path(config.filename).stem)
 
@@ -37,7 +37,7 @@ def create_work_dir(config: Config, asked: Path | str | None) -> Path:
     """Create the work dir of :func:`find_work_dir`, and write it into the config.
 
     Raises:
-        UserError: if it cannot be written to, or is given nowhere.
+        UserError: if it cannot be written to, or cannot be determined.
     """
     work_dir = find_work_dir(config, asked)
     if work_dir.is_file():

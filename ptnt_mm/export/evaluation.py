@@ -35,7 +35,7 @@ def resizing(config: Config) -> tuple[list[int] | None, bool]:
         elif not kind.startswith(('Load', 'Pack')):
             raise UserError(
                 f'the test pipeline has {kind}: exported files support only Resize with a scale. '
-                'Give a config without that step'
+                'Use a config without that step'
             )
     return scale, keep_ratio
 

@@ -29,9 +29,9 @@ def check_options(format: str, half: bool, calibrate: Path | None, evaluate: boo
     if format == 'torch-export' and (half or calibrate):
         raise UserError('--half and --int8 are for ONNX and OpenVINO, not for torch-export')
     if format == 'torch-export' and evaluate:
-        raise UserError('--evaluate runs .onnx and .xml files, not .pt2: leave it out')
+        raise UserError('--evaluate runs .onnx and .xml files, not .pt2: omit it')
     if half and calibrate:
-        raise UserError('--half and --int8 exclude each other: choose one')
+        raise UserError('--half and --int8 cannot be combined: choose one')
     needed = {*PACKAGES[format], *(('onnxruntime',) if calibrate else ())}
     if missing := sorted(name for name in needed if find_spec(name) is None):
         raise UserError(f'exporting needs more packages: pip install {" ".join(missing)}')

@@ -1,4 +1,4 @@
-"""The models that are exported from pixels to results; of all others, backbone and neck are.
+"""The models that are exported from pixels to results; for all others, only backbone and neck are.
 
 A model is supported if the methods that :mod:`ptnt_mm.export.end_to_end` replaces are the hosts'.
 """

@@ -41,5 +41,5 @@ class Classifier(Predictor):
         return dict(classes=[dict(label=self.name(i), index=i, score=round(s, 4)) for i, s in best])
 
     def draw(self, image: np.ndarray, sample: DataSample) -> np.ndarray:
-        """Write the best classes with their probabilities in per cent; small images grow."""
+        """Write the best classes with their probabilities in percent; small images grow."""
         return write_labels(image, sample, self.classes, self.score_thr)

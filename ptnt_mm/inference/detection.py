@@ -57,7 +57,7 @@ class _Detector(Predictor):
         return dict(detections=detections)
 
     def draw(self, image: np.ndarray, sample: DetDataSample) -> np.ndarray:
-        """Draw boxes, masks, names and scores in per cent, the best on top."""
+        """Draw boxes, masks, names and scores in percent, the best on top."""
         found = sample.pred_instances
         if len(found) == 0:
             return image

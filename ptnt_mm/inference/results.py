@@ -46,7 +46,7 @@ class Results:
             )
         if not overwrite:
             raise UserError(
-                f'{folder} contains results of an earlier run: choose another --out, or give '
+                f'{folder} contains results of an earlier run: choose another --out, or pass '
                 '--overwrite'
             )
 

@@ -16,7 +16,8 @@ from ptnt_mm.inference.predictor import Predictor, array_pipeline, fill_sample
 from ptnt_mm.utils.errors import UserError
 
 _LOGITS_AT_ONCE = 2**26
-"""Most logits at image size: 256 MiB of float32; 150 classes of a photograph take 14 GB."""
+"""Maximum number of logits at image size, 256 MiB of float32: those of a photograph with 150
+classes would take 14 GB."""
 
 
 class _Segmenter(Predictor):
@@ -27,7 +28,7 @@ class _Segmenter(Predictor):
         if score_thr is not None:
             raise UserError(
                 f'--score-thr {score_thr}: a segmenter assigns a class to every pixel and has no '
-                'scores: leave it out'
+                'scores: omit it'
             )
 
     def describe(self, sample: SegDataSample) -> dict:

@@ -45,10 +45,10 @@ class Video:
     def check_end(self, frames: int) -> None:
         """Raise a UserError if a video that ended after ``frames`` frames is not complete."""
         if frames == 0:
-            raise UserError(f'{self.name} has no readable frame: it is cut off, or damaged')
+            raise UserError(f'{self.name} has no readable frame: it is truncated, or damaged')
         if self.announced and frames < _WHOLE * self.announced:
             raise UserError(
-                f'{self.name} ends after {frames} of {self.announced} frames: it is cut off, or '
+                f'{self.name} ends after {frames} of {self.announced} frames: it is truncated, or '
                 'damaged'
             )
 
@@ -65,7 +65,7 @@ def open_video(source: Path | int) -> Video:
         return Video(f'webcam_{source}' if is_webcam else str(source), capture, not is_webcam)
     if is_webcam:
         raise UserError(f'there is no webcam {source}, or another program uses it')
-    raise UserError(f'{source} cannot be read as a video: it is cut off, damaged, or not a video')
+    raise UserError(f'{source} cannot be read as a video: it is truncated, damaged, or not a video')
 
 
 class Movie:
@@ -120,7 +120,7 @@ class Window:
     def __init__(self, title: str):
         # Without a screen, OpenCV aborts the whole process.
         if sys.platform == 'linux' and not {'DISPLAY', 'WAYLAND_DISPLAY'} & os.environ.keys():
-            raise UserError('--show needs a screen, and there is none here: leave it out')
+            raise UserError('--show needs a screen, and there is none here: omit it')
         self._title = title
 
     def show(self, frame: np.ndarray) -> bool:

@@ -17,7 +17,7 @@ def ms_deform_attn_forward(
 ) -> Tensor:
     """Sum the values at sampled points, each times its weight.
 
-    mmcv calls this only on a GPU; for the CPU it has another version.
+    mmcv calls this only on a GPU; for the CPU it has a different version.
 
     Args:
         value: (B, sum of height * width of all levels, heads, channels).

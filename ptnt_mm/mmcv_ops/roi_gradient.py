@@ -21,7 +21,7 @@ def add_map_gradient(
         grad_input: (B, C, H, W), changed in place.
         scale: Factor from the rois' coordinates to those of the maps.
         ratio: Rows and columns of samples in a bin; 0 for about one per pixel.
-        aligned: Pixel centers are at half coordinates; else a roi has at least a pixel's sides.
+        aligned: Pixel centres are at half coordinates; else a roi has at least a pixel's sides.
     """
     # A diverged model's boxes may be NaN; then the loss is NaN too.
     corners = rois[:, 1:].nan_to_num(0, 0, 0) * scale - (0.5 if aligned else 0)

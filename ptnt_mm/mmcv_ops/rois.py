@@ -204,7 +204,7 @@ def _samples(
         size: Rows and columns of bins, h and w.
         spatial_scale: Factor from the rois' coordinates to those of the map.
         sampling_ratio: Rows and columns of samples in a bin; 0 for about one per pixel.
-        aligned: Pixel centers are at half coordinates; else a roi has at least a pixel's sides.
+        aligned: Pixel centres are at half coordinates; else a roi has at least a pixel's sides.
 
     Yields:
         The image's index, the rois' (n,), and y and x of their samples, (1, n * h * w, samples).

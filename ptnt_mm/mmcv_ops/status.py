@@ -24,7 +24,7 @@ def status() -> str:
     """
     now = place.source()
     if now.kind == place.NONE:
-        return "Nobody provides mmcv's operators: install mmcv-lite, then ptnt_mm provides them"
+        return "Nothing provides mmcv's operators: install mmcv-lite, then ptnt_mm provides them"
     running = {title: _start(code) for title, code in _PROGRAMS.items()}
     found = {title: _outcome(process) for title, process in running.items()}
     width = max(map(len, found))

@@ -31,7 +31,7 @@ def sync_bn_forward_output(
     momentum: float,
     group_size: int,
 ) -> None:
-    """Normalize into norm and output, keep std, and move the running statistics."""
+    """Normalise into norm and output, keep std, and move the running statistics."""
     std.copy_((var + eps).sqrt())
     norm.copy_((input.float() - mean[:, None]) / std[:, None])
     output.copy_(norm if weight is None else norm * weight[:, None] + bias[:, None])

@@ -75,7 +75,7 @@ class Backbone(BaseModule):
         if pretrained is None:
             super().init_weights()
         elif isinstance(self.init_cfg, list) and len(self.init_cfg) > 1:
-            raise ValueError('init_cfg: give only the Pretrained dict, which sets all weights')
+            raise ValueError('init_cfg: use only the Pretrained dict, which sets all weights')
         else:
             load_pretrained(self, pretrained['checkpoint'], pretrained.get('prefix'))
 

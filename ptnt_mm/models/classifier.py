@@ -88,7 +88,7 @@ class PlainClassifier(BaseModule):
         num_classes: Length of the logits.
 
     Raises:
-        ValueError: for another backbone, or one that ends before its last block.
+        ValueError: for any other backbone, or one that ends before its last block.
     """
 
     def __init__(self, backbone: dict, num_classes: int = 1000):

@@ -31,7 +31,7 @@ class CPVT(PlainBackbone):
             The last block's map is the output of the final LayerNorm.
         pretrain_img_size: Side in pixels, a multiple of 16, that a position table would belong to.
         position: Position encoding: 'peg' as published, 'learned' (as DeiT), 'sinusoidal' or
-            'none'. A dict with the name as ``type`` can also give options: for a PEG ``blocks``,
+            'none'. A dict with the name as ``type`` can also set options: for a PEG ``blocks``,
             the blocks that it follows (-1 for the input; (0,) by default), ``kernel_size`` and
             ``padding_mode`` (see ``layers/peg.py``).
         with_cls_token: Whether there is a class token; without one, a classifier averages tokens.

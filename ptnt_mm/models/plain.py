@@ -130,7 +130,7 @@ class PlainBackbone(Backbone):
         With ``out_type='cls_token'``, the class token (B, C) is returned in place of each map.
 
         Raises:
-            ValueError: for another number of channels or axes, integers, or a side below 16.
+            ValueError: for a different number of channels or axes, integers, or a side below 16.
         """
         levels = self.forward_tokens(image)
         if self.gives_class_token:

@@ -54,9 +54,9 @@ class PyramidTNT(Backbone):
             The arch's own by default.
         position: Position encoding of sentences: 'learned_and_relative' (the published tables),
             'learned', 'relative', 'sinusoidal', 'peg' or 'none'. A dict with the name as ``type``
-            can also give options. A PEG follows the first block of every stage by default;
+            can also set options. A PEG follows the first block of every stage by default;
             ``blocks`` counts within each stage (ours; as arXiv 2104.13840).
-        relative_position: How relative position tables are resized to another grid: 'grid',
+        relative_position: How relative position tables are resized to a different grid: 'grid',
             'flat' or 'none' (see ``layers/relative_position.py``). No effect without such tables.
         attention: 'fused', or 'eager' for the published form, which stores every logit.
         mlp_ratio: Hidden width of an MLP as a multiple of the token's width.
@@ -181,7 +181,7 @@ class PyramidTNT(Backbone):
             image: Normalised RGB images of any size.
 
         Raises:
-            ValueError: for another number of channels or axes, integers, or a side below 8.
+            ValueError: for a different number of channels or axes, integers, or a side below 8.
         """
         levels = self.forward_tokens(image)
         return tuple(self._output(i, *levels[i][1:]) for i in self.out_indices)

@@ -35,7 +35,7 @@ class TNT(PlainBackbone):
             The last block's map is the output of the final LayerNorm.
         pretrain_img_size: Side in pixels, a multiple of 16, that the sentence table belongs to.
         position: Position encoding of sentences: 'learned' as published, 'sinusoidal', 'peg' or
-            'none'. A dict with the name as ``type`` can also give options (see
+            'none'. A dict with the name as ``type`` can also set options (see
             ``layers/position.py``).
         word_position: The same for the words inside a sentence: 'learned', 'sinusoidal', 'none'.
         attention: 'fused', or 'eager', which stores every logit.

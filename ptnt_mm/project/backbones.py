@@ -71,7 +71,7 @@ def find_backbone(name: str, weights: str | None, scope: str) -> MeasuredBackbon
         if weights is None:
             known = ', '.join(key for key, row in _rows().items() if row.get('weights'))
             raise UserError(
-                f'--weights {PUBLISHED}: {name} has none that can be downloaded. Give a file, or '
+                f'--weights {PUBLISHED}: {name} has none that can be downloaded. Pass a file, or '
                 f'choose another --backbone: {known}'
             )
     elif weights is not None and '://' not in locate(weights):
@@ -138,6 +138,6 @@ def _measure(
     if scope == 'mmpretrain' and not isinstance(maps, tuple):
         raise UserError(
             f"--backbone {name} returns its maps as a list, which mmpretrain's classifiers refuse: "
-            "give one of mmpretrain's, such as mmpretrain.SwinTransformer(arch='tiny')"
+            "use one of mmpretrain's, such as mmpretrain.SwinTransformer(arch='tiny')"
         )
     return tuple(s[1] for s in shapes), tuple(_SIDE // s[3] for s in shapes)

@@ -92,7 +92,7 @@ def _pixels(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[s
     classes = tuple(labels.classes) if has_masks else (BACKGROUND, *labels.classes)
     if not 1 < len(classes) <= IGNORED or len(set(classes)) < len(classes):
         raise UserError(
-            f'there are {len(classes)} classes: {", ".join(classes[:5])} ...; masks have room for '
+            f'there are {len(classes)} classes: {", ".join(classes[:5])} ...; masks can hold '
             f'2 to {IGNORED} of different names'
         )
     if not has_masks:

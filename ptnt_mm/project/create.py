@@ -149,7 +149,7 @@ def _opening(
         if value is not None:
             words += [f'--{name}', str(value)]
     return [
-        f'Written by `{shlex.join(words)}`; docs/data.md has the rules.',
+        f'Written by `{shlex.join(words)}`; docs/data.md lists the rules.',
         f'{recognised.format.title}: {", ".join(_counted(facts))}.',
     ]
 

@@ -23,7 +23,7 @@ TASKS = {
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that was left out, or changed.
+    """Something that was skipped, or changed.
 
     Attributes:
         file: Its location: a label file or an image.
@@ -125,7 +125,7 @@ def fitted(item: LabelledObject, size: tuple[int, int]) -> tuple[LabelledObject 
 
     Returns:
         The object, or None if nothing usable remains; and the fault, empty without one. One pixel
-        outside is no fault, as tools count from 0 or from 1.
+        outside is not a fault, as tools count from 0 or from 1.
     """
     x, y, width, height = item.box
     if not all(map(math.isfinite, item.box)):

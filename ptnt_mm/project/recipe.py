@@ -1,6 +1,6 @@
 """Choose a recipe from the statistics of a data set: one function per rule.
 
-docs/data.md has the rules with their reasons, and the comments of a config contain the deciding
+docs/data.md lists the rules with their reasons, and the comments of a config contain the deciding
 numbers.
 """
 
@@ -138,7 +138,7 @@ def effective_batch(facts: Facts, _: Recipe) -> Choice:
     batch = next((batch for below, batch in _BATCHES if count < below), 16)
     if facts.task == 'classification':
         batch *= 16
-    # At least two steps an epoch.
+    # At least two steps per epoch.
     batch = min(batch, 2 ** max(count.bit_length() - 2, 1))
     return Choice(batch, f'{count:,} images')
 
@@ -163,7 +163,7 @@ def norm(facts: Facts, recipe: Recipe) -> Choice:
     batch = recipe['batch_size'].value
     if batch >= _ENOUGH_FOR_BATCHNORM or facts.backbone.norm is None:
         return Choice(None)
-    return Choice(facts.backbone.norm, f'{batch} images a step are too few for BatchNorm')
+    return Choice(facts.backbone.norm, f'{batch} images per step are too few for BatchNorm')
 
 
 def accumulation(_: Facts, recipe: Recipe) -> Choice:

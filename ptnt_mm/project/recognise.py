@@ -35,7 +35,7 @@ FORMATS = tuple(
 )
 """Formats with the clearest signs first; class folders match when nothing else does."""
 
-CUT_OFF = 'it is cut off, or is not JSON or XML'
+CUT_OFF = 'it is truncated, or is not JSON or XML'
 
 FORMAT_NAMES = tuple(format.name for format in FORMATS)
 

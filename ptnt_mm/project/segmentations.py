@@ -76,7 +76,7 @@ def from_pixels(pixels: np.ndarray) -> tuple[RunLengths, Box]:
 
 
 def area(item: LabelledObject, size: tuple[int, int]) -> float:
-    """The area of an object in pixels: that of its mask, or else of its box."""
+    """The area of an object in pixels: that of its mask, otherwise of its box."""
     if item.segmentation is None:
         return item.box[2] * item.box[3]
     mask = item.segmentation

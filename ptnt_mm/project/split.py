@@ -33,7 +33,7 @@ def split_off(labels: Labels) -> dict[str, list[LabelledImage]]:
         images = [replace(image, split=None) for image in images]
         counts = Counter({None: len(images)})
     if counts[None] and counts['train'] and counts['val']:
-        labels.notes.append(f'{counts[None]} images belong to no split: taken to train on')
+        labels.notes.append(f'{counts[None]} images belong to no split: used for training')
     splits: dict[str, list[LabelledImage]] = {'train': [], 'val': [], 'test': []}
     pool = []
     for image in images:

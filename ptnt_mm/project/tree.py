@@ -32,7 +32,7 @@ class Tree:
 
     def __init__(self, root: Path):
         if not root.is_dir():
-            what = 'is a file: give the folder with images and labels'
+            what = 'is a file: pass the folder with images and labels'
             raise UserError(f'{root} {what if root.exists() else "does not exist"}')
         self.root = Path(os.path.abspath(root))
         self.files = sorted(self._walk())
@@ -58,7 +58,7 @@ class Tree:
         return [file for file in self.files if file.suffix.lower() in suffixes]
 
     def containing(self, suffix: str, *patterns: bytes, without: bytes = b'$^') -> list[Path]:
-        """The files with a suffix and a certain content; those that cannot be read are left out.
+        """The files with a suffix and a certain content; those that cannot be read are skipped.
 
         Args:
             suffix: In lower case, such as '.json'.

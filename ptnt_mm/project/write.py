@@ -49,7 +49,7 @@ def config_text(facts: Facts, recipe: Recipe, data: Path, opening: list[str]) ->
     """The config of a project, at most 40 lines.
 
     Args:
-        facts: The figures of the data set.
+        facts: The statistics of the data set.
         recipe: The choices.
         data: The folder of the images, absolute.
         opening: The first lines, as comments.
@@ -150,7 +150,7 @@ def _schedule(facts: Facts, recipe: Recipe) -> Iterator[str]:
         settings.append(f'paramwise_cfg=dict(custom_keys=dict(_delete_=True{decay}))')
     yield f'optim_wrapper = dict({", ".join(settings)}){comment(steps.because)}'
     batch = recipe['effective batch'].value
-    yield f'auto_scale_lr = dict(base_batch_size={batch})  # images a step that lr is for'
+    yield f'auto_scale_lr = dict(base_batch_size={batch})  # images per step that lr is for'
 
 
 _TABLES = ('outer_pos', 'inner_pos')  # weights without decay in the fragment

@@ -94,7 +94,7 @@ def score_results(truth: COCO, file: Path, kind: str, names: Collection[str] = (
         names: The classes to evaluate; empty for all in the annotation file.
 
     Raises:
-        UserError: if the file has another format or other images, or if there are no objects.
+        UserError: if the file has a different format or other images, or if there are no objects.
     """
     categories = truth.loadCats(truth.getCatIds(catNms=list(names)))
     ids = [category['id'] for category in categories]

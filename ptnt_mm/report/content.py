@@ -97,7 +97,7 @@ def _facts(run: TrainingRun, report: Any) -> Iterator[tuple[str, str]]:
 
 
 def _headlines(reports: Mapping[str, Any]) -> dict[str, list[tuple[str, str, Cell | None]]]:
-    """The main figures of each run: names, values, and differences to the first run with them."""
+    """The main results of each run: names, values, differences from the first run with them."""
     first, headlines = {}, {}
     for run, report in reports.items():
         unit = report.unit
@@ -116,7 +116,7 @@ def _headlines(reports: Mapping[str, Any]) -> dict[str, list[tuple[str, str, Cel
 def _comparable(detectors: Mapping[str, Any]) -> dict[str, Any]:
     """Reduce reports to boxes if some have no masks: AP of boxes is not that of masks.
 
-    A report without boxes is then left out.
+    A report without boxes is then omitted.
     """
     if len({report.scores.kind for report in detectors.values()}) < 2:
         return dict(detectors)
@@ -134,7 +134,7 @@ def _tables(
     comparable: Mapping[str, Any],
     segmenters: Mapping[str, Any],
 ) -> dict[str, FigureTable]:
-    """The tables of figures, by their place on the page."""
+    """The tables of results, by their place on the page."""
     tables = {}
     if detectors:
         numbers = {run: report.numbers() for run, report in detectors.items()}
@@ -165,7 +165,7 @@ def _tables(
 
 
 def _curves(runs: Sequence[TrainingRun], colours: Mapping[str, str]) -> Iterator[Chart]:
-    """Charts of all runs together if each has one curve, or else one chart per run."""
+    """Charts of all runs together if each has one curve, otherwise one chart per run."""
     points = [dict(point, run=run.name) for run in runs for point in run.curves()]
     for kind in dict.fromkeys(point['chart'] for point in points):
         own = [point for point in points if point['chart'] == kind]

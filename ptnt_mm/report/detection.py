@@ -38,7 +38,7 @@ _MOST_DETECTIONS = 40
 
 @dataclass(frozen=True)
 class DetectionReport:
-    """Figures of one run."""
+    """Results of one run."""
 
     all_scores: list[CocoScores]  # of boxes, and of masks if there are any
     folders: list[Path]  # where images are
@@ -83,7 +83,7 @@ class DetectionReport:
         return f'{self.truth}, {counted(len(images), "image")}'
 
     def headline(self) -> dict[str, float]:
-        """The main figures by their names, in [0, 1]."""
+        """The main results by their names, in [0, 1]."""
         names = dict(bbox='Box AP', segm='Mask AP')
         return {names[scores.kind]: scores.twelve['AP'] or 0 for scores in self.all_scores}
 
@@ -94,7 +94,7 @@ class DetectionReport:
 
     @property
     def scores(self) -> CocoScores:
-        """The scores used for everything else: of masks, or else of boxes."""
+        """The scores used for everything else: of masks if it has any, otherwise of boxes."""
         return self.all_scores[-1]
 
     @property

@@ -42,7 +42,7 @@ def collect_gallery(
         try:
             picture = photograph(read_rgb(file))
         except UserError as error:
-            # Its figures are shown without a picture.
+            # Its numbers are shown without a picture.
             run, worst = next(iter(seen.items()))
             picture = dict(reports[run].size(worst), picture=None, fault=str(error))
         runs = [

@@ -31,7 +31,7 @@ from ptnt_mm.utils.text import counted
 
 @dataclass(frozen=True)
 class SegmentationReport:
-    """Figures of one run."""
+    """Results of one run."""
 
     data_set: Dataset  # mmseg's, which loads only masks
     files: list[Path]  # the predicted maps
@@ -82,12 +82,12 @@ class SegmentationReport:
         return f'{folder}, {counted(len(self.files), "image")}'
 
     def headline(self) -> dict[str, float]:
-        """The main figure by its name, in [0, 1]."""
+        """The main result by its name, in [0, 1]."""
         return dict(mIoU=self.summary['mIoU'])
 
     @property
     def summary(self) -> dict[str, float]:
-        """The figures that mmseg logs, in [0, 1]."""
+        """The numbers that mmseg logs, in [0, 1]."""
         metrics = _metrics(self.confusion[1])
         means = {f'm{name}': float(np.nanmean(metrics[name])) for name in ('IoU', 'Acc')}
         return dict(means, aAcc=float(metrics['aAcc']))

@@ -1,4 +1,4 @@
-"""Figures of several runs side by side, with differences to the first run that has them."""
+"""Values of several runs side by side, with differences from the first run that has them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Unit(NamedTuple):
-    """Format of a figure, and whether higher is better."""
+    """Format of a metric, and whether higher is better."""
 
     pattern: str
     factor: float = 1
@@ -43,18 +43,18 @@ class Cell(NamedTuple):
 
 
 class Column(NamedTuple):
-    """Values of a run, or its differences to the first run."""
+    """Values of a run, or its differences from the first run."""
 
     heading: str
     run: str
-    figure: str  # the reader chooses which figures are shown
+    figure: str  # name of the metric; the reader chooses which are shown
     has_bar: bool
     cells: list[Cell]
 
 
 @dataclass
 class FigureTable:
-    """Figures of runs by their row."""
+    """Metrics of runs by their row."""
 
     runs: Sequence[str]  # all runs of the page: headings omit the name of a single one
     rows: list[str]
@@ -62,18 +62,18 @@ class FigureTable:
 
     @property
     def figures(self) -> list[str]:
-        """The figures that have columns."""
+        """The metrics that have columns."""
         return list(dict.fromkeys(column.figure for column in self.columns))
 
     @property
     def compares(self) -> bool:
-        """Whether more than one run has figures."""
+        """Whether more than one run has values."""
         return len({column.run for column in self.columns if column.run}) > 1
 
     def add(
         self, figure: str, unit: Unit, values: Mapping[str, Mapping[str, float | None]]
     ) -> None:
-        """Add a figure: for each run a column and, after the first, one of differences.
+        """Add a metric: for each run a column and, after the first, one of differences.
 
         Args:
             figure: Its name.
@@ -105,7 +105,7 @@ def table_of_classes(
 ) -> FigureTable:
     """Merge tables of classes, whose first key is the class: one row for each class of any run.
 
-    A figure without a direction, such as the number of objects, is shown once if equal in all runs.
+    A metric without a direction, such as the number of objects, is shown once if equal in all runs.
     """
     by_class = {run: {row['Class']: row for row in of_run} for run, of_run in rows.items()}
     table = FigureTable(

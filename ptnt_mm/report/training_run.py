@@ -66,7 +66,7 @@ class TrainingRun:
 
     @cached_property
     def checkpoint(self) -> Path | None:
-        """The best intact checkpoint, or else the newest."""
+        """The best intact checkpoint, otherwise the newest."""
         return best_checkpoint(self.work_dir)
 
     @property
@@ -83,7 +83,7 @@ class TrainingRun:
         return config
 
     def has_predictions(self) -> bool:
-        """Whether all predictions exist, and are newer than the weights, or else than the log."""
+        """Whether all predictions exist, and are newer than the weights, otherwise than the log."""
         kind, evaluator = self._reading(self.config)
         files = kind.prediction_files(self.config, evaluator, self.work_dir).values()
         times = [file.stat().st_mtime if file.is_file() else 0 for file in files]

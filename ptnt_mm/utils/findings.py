@@ -53,9 +53,9 @@ def report_wrong(
     what: str,
     advice: str = '',
 ) -> Iterator[Finding]:
-    """Count and list faults: '2 of 16 images not there: a.jpg, b.jpg'; no finding without faults.
+    """Count and list faults: '2 of 16 images not found: a.jpg, b.jpg'; no finding without faults.
 
-    Here 16 is ``total``, 'images not there' is ``what``, and the names are ``wrong``. ``where`` is
+    Here 16 is ``total``, 'images not found' is ``what``, and the names are ``wrong``. ``where`` is
     the subject, such as a split, and ``advice`` what to do.
     """
     if wrong := list(wrong):

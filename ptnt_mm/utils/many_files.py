@@ -40,7 +40,7 @@ class Folders:
         entry = self._entry(path)
         if entry is None:
             return str(path)
-        what = 'a link to nothing' if entry.is_symlink() and not path.exists() else 'a folder'
+        what = 'a broken link' if entry.is_symlink() and not path.exists() else 'a folder'
         return f'{path} ({what})'
 
     def instead_of(self, path: Path) -> str:

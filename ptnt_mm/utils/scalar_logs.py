@@ -91,7 +91,7 @@ def read_training_log(work_dir: Path) -> TrainingLog:
     paths = scalar_files(work_dir)
     if not paths:
         raise UserError(
-            f'{work_dir} contains no training log (<timestamp>/vis_data/scalars.json). Give the '
+            f'{work_dir} contains no training log (<timestamp>/vis_data/scalars.json). Pass the '
             '--work-dir of a run.'
         )
     log = TrainingLog([], [], [])
@@ -156,8 +156,8 @@ def metrics_in_percent(line: dict[str, Any], keys: Mapping[str, str]) -> dict[st
 
     Args:
         line: The line of the log.
-        keys: The metrics' keys in the log, by the names that they get. Missing ones are left out,
-            and those that COCO reports as -1 (no objects).
+        keys: The metrics' keys in the log, by the names that they get. Missing ones are omitted,
+            as are those that COCO reports as -1 (no objects).
     """
     found = metrics_of(line)
     scales = {name: 100 if key.startswith('coco/') else 1 for name, key in keys.items()}

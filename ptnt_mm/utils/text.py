@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from string import ascii_letters
 
-_LISTED = 20  # most known names that are listed
+_LISTED = 20  # maximum number of known names to list
 
 
 def printable(text: str, limit: int = 200) -> str:
@@ -28,7 +28,7 @@ def suggest(name: object, known: Iterable[str], wording: str = 'did you mean {!r
     by_fold = {other.casefold().strip(): other for other in known}
     folded = str(name).casefold().strip()
     near = get_close_matches(folded, list(by_fold))
-    # The same letters in another order, before what is as near by other letters.
+    # The same letters in a different order, before what is as near by other letters.
     near.sort(key=lambda other: sorted(other) != sorted(folded))
     return wording.format(by_fold[near[0]]) if near else ''
 

@@ -116,7 +116,7 @@ def write_network_page(
 
 
 def _figures(scene: RecordedScene, name: str) -> list[dict[str, Any]]:
-    """Each section with its rows; sections that apply to no network are left out."""
+    """Each section with its rows; sections that apply to no network are omitted."""
     sections = track(SECTIONS, name, console=Console(stderr=True))
     return [dict(section=section, rows=section.rows(scene)) for section in sections]
 

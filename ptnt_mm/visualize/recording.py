@@ -127,7 +127,7 @@ class Recording(NamedTuple):
         return [block for block in pyramid or self.shown() if block.words is not None]
 
     def stages(self) -> list[Level]:
-        """The maps after the shown blocks, or the outputs of another backbone."""
+        """The maps after the shown blocks, or the outputs of a different backbone."""
         return [block.sentences_in_place() for block in self.shown()] or self.maps
 
 

@@ -194,7 +194,7 @@ SECTIONS = (
     Section(
         'inner_attention',
         'Inner attention',
-        'How the words of the outlined sentence divide their attention among each other; white is '
+        'How the words of the outlined sentence divide their attention among themselves; white is '
         'an even share. In the last panel, each word has a map of its attention to all words.',
         _inner_attention,
         is_open=False,

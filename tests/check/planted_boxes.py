@@ -126,7 +126,7 @@ DAMAGED = {
     ),
     # Images
     'a folder in place of an image': (file_of(as_folder), ERROR, 'train', '000003.jpg'),
-    'a link to nothing': (file_of(dangling), ERROR, 'train', '000003.jpg'),
+    'a broken link': (file_of(dangling), ERROR, 'train', '000003.jpg'),
     'an image that only Pillow reads': (
         # A TIFF of 32-bit numbers.
         file_of(lambda file: Image.open(file).convert('I').save(file, format='TIFF')),
@@ -183,7 +183,7 @@ DAMAGED = {
         'train',
         '58 of 58 objects',
     ),
-    'boxes in per cent': (
+    'boxes in percent': (
         _each('annotations', lambda a, i: _scaled(a, i, 100, 100)),
         WARNING,
         'train',

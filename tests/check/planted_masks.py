@@ -130,7 +130,7 @@ def _many(value: int) -> Callable[[np.ndarray], np.ndarray]:
 DAMAGED = {
     # Files
     'a folder in place of a mask': (_mask(as_folder), ERROR, 'train', '000003.png'),
-    'a mask that is a link to nothing': (_mask(dangling), ERROR, 'train', '000003.png'),
+    'a mask that is a broken link': (_mask(dangling), ERROR, 'train', '000003.png'),
     'a folder in place of an image': (file_of(as_folder), WARNING, 'train', '000003.png'),
     'an image that EXIF turns by 180 degrees': (
         file_of(with_exif(3)),
@@ -178,7 +178,7 @@ DAMAGED = {
         'train',
         '16 of 16 masks',
     ),
-    'greys of 4 bits': (_masks(_greys_of(4)), ERROR, 'train', '16 of 16 masks'),
+    'greys of 4 bits': (_masks(_greys_of(4)), ERROR, 'train', '16 of 16'),
     'val from 1 on, train from 0': (
         lambda demo: demo.redraw(demo.masks('val'), lambda pixels: pixels + 1),
         ERROR,

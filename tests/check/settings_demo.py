@@ -19,7 +19,7 @@ Change = Callable[[Config], object]
 
 
 def config_on_demo(name: str, folder: Path, crops: Path) -> Config:
-    """A config of ours ('retinanet') or of a host, with its data replaced by the demo set.
+    """One of our configs ('retinanet') or a host's, with its data replaced by the demo set.
 
     Args:
         name: Of a demo config, or 'mmdet/' and the path of a config in its wheel.
@@ -132,8 +132,9 @@ def _read(name: str) -> Config:
     for _, settings in dicts_within(config.model, 'model'):
         settings.pop('init_cfg', None)
         settings.pop('pretrained', None)
-        if 'norm_eval' in settings:
-            settings['norm_eval'] = False  # statistics are learned from random initialisation
+        # Statistics are learned from random initialisation. By default, mmdet's ResNet keeps them.
+        if 'norm_eval' in settings or (package == 'mmdet' and settings.get('type') == 'ResNet'):
+            settings['norm_eval'] = False
         # One process has nothing to synchronise.
         if settings.get('type') == 'SyncBN':
             settings['type'] = 'BN'

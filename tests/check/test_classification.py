@@ -51,19 +51,19 @@ def listed(demo: Demo, lines: str) -> None:
 
 
 FAULTS = [
-    (lambda d: shutil.rmtree(d.folder / 'train'), 'train is not there'),
+    (lambda d: shutil.rmtree(d.folder / 'train'), 'train does not exist'),
     (lambda d: shutil.rmtree(d.folder / 'val' / 'cup'), r'number of subfolders \(3\)'),
     (lambda d: one(d).write_bytes(b'\xff\xd8 no image'), '1 of .* images not readable'),
-    (own(metainfo=dict(classes=('coin', 'ball', 'crate', 'cup'))), 'the folders come as ball, co'),
+    (own(metainfo=dict(classes=('coin', 'ball', 'crate', 'cup'))), 'order of the folders is ball'),
     (own(metainfo=dict(classes=('a', 'b', 'c', 'd'))), 'val and test: the classes are'),
     (settings({'model.head.num_classes': 1000}), 'model.head.num_classes: is 1000'),
     (settings({'model.data_preprocessor.num_classes': 5}), 'num_classes: is 5'),
     (settings({'data_preprocessor': dict(num_classes=5)}), 'data_preprocessor.num_classes: is 5'),
     (lambda d: listed(d, 'cup/x.jpg 9'), '1 images have labels from 9 to 9, the head has 4'),
     (lambda d: listed(d, f'{one(d).relative_to(d.folder / "train")} 3'), 'no image of ball, coin'),
-    (lambda d: listed(d, ''), 'list.txt names no image'),
-    (lambda d: listed(d, 'cup/none.jpg 3'), '1 of 1 images not there'),
-    (settings({'val_evaluator.topk': (1, 5)}), 'val: the best 5 classes count, and the head has 4'),
+    (lambda d: listed(d, ''), 'list.txt lists no image'),
+    (lambda d: listed(d, 'cup/none.jpg 3'), '1 of 1 images not found'),
+    (settings({'val_evaluator.topk': (1, 5)}), 'best 5 classes, but the head has 4'),
     (settings({'val_evaluator': []}), 'val: there is no evaluator'),
     (settings({'val_evaluator.type': 'Acuracy'}), "unknown type 'Acuracy': did you mean 'Accur"),
     (lambda d: shutil.copy(one(d), d.folder / 'val' / 'cup'), '1 of .* images also trained on'),
@@ -98,17 +98,17 @@ def test_data_that_is_fetched_is_left_alone(labels: LabelDemo, tmp_path: Path):
     labels.name, labels.folder = 'classifier_tnt_s_384_cifar10', tmp_path / 'cifar10'
     # The published weights are at an address, which is not downloaded.
     notes = [str(f) for f in labels.findings('trial') if f.severity is Severity.NOTE]
-    left = 'train: CIFAR10 fetches its files itself: its images and labels were not checked'
+    left = 'train: CIFAR10 downloads its files itself: its images and labels were not checked'
     assert left in notes
-    assert 'a training step: not tried: CIFAR10 has yet to fetch its files' in notes
+    assert 'a training step: not tried: CIFAR10 has not downloaded its files yet' in notes
     assert not labels.folder.exists()
 
 
 def test_files_that_only_the_data_sets_class_knows_are_looked_for(labels: LabelDemo):
     labels.name = 'classifier_tnt_s_384_pets'
     found = '\n'.join(map(str, counted(labels.findings())))
-    assert 'annotations/trainval.txt is not there' in found
-    assert 'annotations/test.txt is not there' in found
+    assert 'annotations/trainval.txt does not exist' in found
+    assert 'annotations/test.txt does not exist' in found
 
 
 def scaled(dataset: str, **scale: object) -> Config:

@@ -29,7 +29,7 @@ def _status(demo: Demo, *args: object) -> int:
     ('key', 'value', 'words'),
     [
         (HEAD, 80, 'model.bbox_head.num_classes: is 80, the data has 4 classes'),
-        (TRAIN_SET + 'ann_file', 'absent.json', 'absent.json is not there'),
+        (TRAIN_SET + 'ann_file', 'absent.json', 'absent.json does not exist'),
         (TRAIN_SET + 'metainfo.classes', 'ball', "a single class needs its comma: classes=('ball'"),
     ],
 )
@@ -61,7 +61,7 @@ def test_pretrained_weights_are_read(demo: Demo, tmp_path: Path, capsys):
     file = tmp_path / 'small.pth'
     torch.save(PyramidTNT('small', out_indices=(0,)).state_dict(), file)
     assert _status(demo, '--pretrained', file) == 1
-    assert 'weights of another shape' in capsys.readouterr().out
+    assert 'weights of a different shape' in capsys.readouterr().out
 
 
 def test_a_pretrained_file_that_is_missing(demo: Demo, capsys):

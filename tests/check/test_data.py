@@ -43,12 +43,12 @@ def test_one_file_is_read_once_for_all_splits(demo: Demo):
     assert train.used and train.built.data_list == []
 
 
-def test_another_kind_of_data_set_is_left_out_and_said_so(demo: Demo):
+def test_another_kind_of_data_set_is_skipped_and_reported(demo: Demo):
     demo.set(type='VOCDataset', ann_file='val.txt')
     data, findings = load_annotations(demo.config(), ('train',))
     assert data[0].file is None
     assert [finding.severity for finding in findings] == [Severity.NOTE]
-    assert 'VOCDataset does not read as CocoDataset does: its annotations' in str(findings[0])
+    assert 'VOCDataset does not read files like CocoDataset: its annotations' in str(findings[0])
 
 
 def test_an_unknown_class_names_the_nearest(demo: Demo):
@@ -56,7 +56,7 @@ def test_an_unknown_class_names_the_nearest(demo: Demo):
     assert "did you mean 'CocoDataset'?" in str(counted(demo.findings())[0])
 
 
-def test_remote_data_is_left_out_and_said_so(demo: Demo):
+def test_remote_data_is_skipped_and_reported(demo: Demo):
     demo.set(data_root='s3://bucket/')
     findings = demo.findings()
     assert not [one for one in counted(findings) if 'train' in one.where]

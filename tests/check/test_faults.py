@@ -16,11 +16,11 @@ HEAD = 'model.bbox_head.num_classes'
 SCALE = 'model.data_preprocessor.'
 
 
-def test_nothing_is_found_in_the_sound_set(demo: Demo):
+def test_nothing_is_found_in_the_intact_set(demo: Demo):
     assert counted(demo.findings('images', 'heads', 'weights', 'trial')) == []
 
 
-def test_nothing_is_found_in_the_sound_set_with_masks(demo: Demo):
+def test_nothing_is_found_in_the_intact_set_with_masks(demo: Demo):
     demo.name = 'demo_mask_rcnn_ptnt_ti'
     assert counted(demo.findings('heads')) == []
 
@@ -106,25 +106,25 @@ ERRORS = {
     # Files
     'annotation file missing': (
         own(ann_file='annotations/instances_trian.json'),
-        "instances_trian.json is not there; nearest is 'instances_train.json'",
+        "instances_trian.json does not exist; nearest is 'instances_train.json'",
     ),
     'image folder missing': (
         settings({TRAIN_SET + 'data_prefix.img': 'trian/'}),
-        "demo/trian is not there; nearest is 'train'",
+        "demo/trian does not exist; nearest is 'train'",
     ),
     'not JSON': (
         lambda demo: demo.file('train').write_text('{"images": ['),
-        'instances_train.json is not JSON, or is cut off',
+        'instances_train.json is not JSON, or is truncated',
     ),
     'not COCO': (_no_annotations, "not in COCO's format: it has no list annotations"),
     'image folder not named': (
         own(data_prefix=dict(_delete_=True, img_path='train/')),
-        'data_prefix names no folder of images',
+        'data_prefix has no folder of images',
     ),
     # Images
     'image missing': (
         lambda demo: demo.image('train', 3).unlink(),
-        '1 of 16 images not there … 000003.jpg',
+        '1 of 16 images not found … 000003.jpg',
     ),
     'image with another ending': (
         lambda demo: demo.image('train', 3).rename(demo.image('train', 3).with_suffix('.jpeg')),
@@ -134,18 +134,18 @@ ERRORS = {
         lambda demo: demo.edit(
             'train', lambda c: [i.update(file_name=f'train/{i["file_name"]}') for i in c['images']]
         ),
-        '16 of 16 images not there … train/train/000001.jpg',
+        '16 of 16 images not found … train/train/000001.jpg',
     ),
     'image truncated': (_truncate, '1 of 16 images not readable … 000003.jpg ('),
-    'image that is none': (
+    'file that is not an image': (
         lambda demo: demo.image('val', 3).write_text('no picture'),
         '000003.jpg (not an image)',
     ),
-    'image of another size': (
+    'image of a different size': (
         _shrink,
-        'not of the size annotated … 000003.jpg is 60x50, annotated',
+        'not of the annotated size … 000003.jpg is 60x50, annotated',
     ),
-    'image turned by EXIF': (file_of(with_exif(6)), 'turned as its EXIF data says, annotated'),
+    'image turned by EXIF': (file_of(with_exif(6)), 'rotated by its EXIF data, annotated'),
     # Form
     'no height': (
         _without('train', 'images', 'height'),
@@ -164,9 +164,9 @@ ERRORS = {
     ),
     # Classes
     'category misspelt': (_rename_everywhere, 'names that are not categories of'),
-    'classes left out': (
+    'classes omitted': (
         own(metainfo=dict(_delete_=True)),
-        "metainfo names no classes, and of the 80 of the data set's class 79 are not in",
+        "metainfo has no classes, and of the 80 of the data set's class 79 are not in",
     ),
     'classes of old': (
         own(metainfo=dict(_delete_=True, CLASSES=CLASSES)),
@@ -175,11 +175,11 @@ ERRORS = {
     'no comma': (own(metainfo=dict(classes='ball')), "is the text 'ball', not a tuple"),
     'class twice': (
         own(metainfo=dict(classes=(*CLASSES, 'cup'))),
-        'metainfo.classes has names twice: cup',
+        'metainfo.classes has duplicate names: cup',
     ),
     'other order': (
         _reverse_categories,
-        'categories come as cup, crate, coin, ball, metainfo.classes as ball, coin',
+        'order of the categories is cup, crate, coin, ball, that of metainfo.classes is ball, coin',
     ),
     'order of val': (
         settings({'val_dataloader.dataset.metainfo': dict(classes=CLASSES[::-1])}),
@@ -198,7 +198,7 @@ ERRORS = {
     ),
     'no whole batch': (
         settings({'train_dataloader.batch_size': 32, 'train_dataloader.drop_last': True}),
-        '16 images make no batch of 32, and drop_last=True drops the rest',
+        '16 images do not fill a batch of 32, and drop_last=True drops the rest',
     ),
     'boxes that are not loaded': (
         settings({TRAIN_SET + 'pipeline.1.with_bbox': False}),
@@ -219,7 +219,7 @@ ERRORS = {
     ),
     'boxes as corners': (_as_corners, 'boxes not inside their images, and all would be as'),
     'boxes as fractions': (_as_fractions, 'are between 0 and 1, as fractions'),
-    'no areas': (_all('train', 'annotations', area=0), 'areas 0 or less: id 1'),
+    'no areas': (_all('train', 'annotations', area=0), 'areas of 0 or less: id 1'),
     # Evaluation
     "another evaluator's file": (
         lambda demo: demo.options.update({'val_evaluator.ann_file': str(demo.file('train'))}),
@@ -230,7 +230,7 @@ ERRORS = {
         "metric 'segm' needs masks, and the model has no mask head",
     ),
     # Recipe
-    'rate that is none': (
+    'rate that is not a number': (
         settings({'optim_wrapper.optimizer.lr': '1e-3'}),
         "'1e-3' is not a number above 0",
     ),
@@ -257,7 +257,7 @@ WARNINGS = {
     # Classes
     'class too few': (
         own(metainfo=dict(classes=CLASSES[:3])),
-        "objects left out, as their categories are not among the classes: 'cup' (",
+        "objects are skipped, as their categories are not among the classes: 'cup' (",
     ),
     'class without objects': (_forget_class, 'no object of crate'),
     # Filtering
@@ -269,7 +269,7 @@ WARNINGS = {
     ),
     'box that leaves its image': (
         _one('train', 'annotations', bbox=[5, 5, 900, 20]),
-        'boxes not wholly inside their images: id 2 [5, 5, 900, 20]',
+        'boxes partly outside their images: id 2 [5, 5, 900, 20]',
     ),
     # Recipe
     'another batch': (
@@ -292,19 +292,19 @@ def test_a_planted_fault_is_found(demo: Demo, name: str):
 
 
 MASK_FAULTS = {
-    'no mask': (_without('train', 'annotations', 'segmentation'), 'objects without mask: id 2'),
-    'empty mask': (_one('train', 'annotations', segmentation=[]), 'objects without mask: id 2'),
+    'no mask': (_without('train', 'annotations', 'segmentation'), 'objects without a mask: id 2'),
+    'empty mask': (_one('train', 'annotations', segmentation=[]), 'objects without a mask: id 2'),
     'no mask to measure': (
         _without('val', 'annotations', 'segmentation'),
-        'objects without mask: id 2',
+        'objects without a mask: id 2',
     ),
     'two points': (
         _one('train', 'annotations', segmentation=[[1, 2, 3, 4]]),
-        'polygons of less than 3 points: id 2',
+        'polygons of fewer than 3 points: id 2',
     ),
     'turned run lengths': (
         _one('train', 'annotations', segmentation=dict(counts='x', size=[1, 2])),
-        'masks not of the size of their images: id 2',
+        'masks not the size of their images: id 2',
     ),
     'masks that are not loaded': (
         settings({TRAIN_SET + 'pipeline.1.with_mask': False}),
@@ -336,11 +336,11 @@ def test_masks_are_compared_with_boxes_as_mmdet_clips_them(demo: Demo):
     mask = [[0, 10, 40, 10, 40, 60, 0, 60]]
     _one('train', 'annotations', bbox=[-60, 10, 100, 50], segmentation=mask)(demo)
     (found,) = counted(demo.findings())
-    assert 'boxes not wholly inside their images' in found.what
+    assert 'boxes partly outside their images' in found.what
 
 
 @pytest.mark.parametrize('content', [{}, [], None, 3, {'images': 1}, {'images': [3], 'a': {}}])
-def test_whatever_a_file_holds_there_is_no_traceback(demo: Demo, content: object):
+def test_no_content_of_a_file_causes_a_traceback(demo: Demo, content: object):
     demo.file('train').write_text(json.dumps(content))
     said = '\n'.join(map(str, counted(demo.findings())))
     assert "not in COCO's format" in said and NOT_COMPLETED not in said
@@ -348,7 +348,7 @@ def test_whatever_a_file_holds_there_is_no_traceback(demo: Demo, content: object
 
 @pytest.mark.parametrize('kind', ['images', 'annotations', 'categories'])
 @pytest.mark.parametrize('value', [None, 3, [], {}, 'text', -1, float('inf')])
-def test_whatever_an_entry_holds_there_is_no_traceback(demo: Demo, kind: str, value: object):
+def test_no_value_of_an_entry_causes_a_traceback(demo: Demo, kind: str, value: object):
     def spoil(content: dict) -> None:
         content[kind].append(value)
         for i, key in enumerate(list(content[kind][0])):
@@ -364,6 +364,6 @@ def test_one_fault_is_one_finding(demo: Demo):
     assert len(counted(demo.findings())) == 1
 
 
-def test_heads_are_not_to_follow_class_names_that_are_none(demo: Demo):
+def test_heads_are_not_compared_with_invalid_class_names(demo: Demo):
     demo.set(metainfo=dict(classes='ball'))
     assert not any('num_classes: is' in str(finding) for finding in demo.findings())

@@ -109,7 +109,7 @@ def test_what_mmseg_reads_is_no_fault(masks: MaskDemo, form: Callable[[MaskDemo]
     if form is _csv:
         assert 'train: ListedInCsv is not a BaseSegDataset' in said
     else:
-        assert 'train: 16 images' in said and 'train: 16 masks are there' in said
+        assert 'train: 16 images' in said and 'train: 16 masks found' in said
         assert 'train: 5 classes: background, ball' in said
 
 
@@ -126,7 +126,7 @@ def test_a_mask_without_folder_is_missed_where_it_ought_to_be(masks: MaskDemo):
     _train(masks, **_finds_itself(masks))
     masks.mask('train', 3).unlink()
     (finding,) = counted(masks.findings())
-    assert '1 of 16 masks not there' in str(finding)
+    assert '1 of 16 masks not found' in str(finding)
 
 
 def test_heads_are_compared_with_names_that_a_class_gives(masks: MaskDemo):
@@ -140,10 +140,10 @@ def test_training_data_without_names_is_noted(masks: MaskDemo):
     masks.set(metainfo=dict(_delete_=True))
     findings = masks.findings('images', 'masks')
     assert counted(findings) == []
-    assert any('train: metainfo.classes is not there' in str(finding) for finding in findings)
+    assert any('train: metainfo.classes is missing' in str(finding) for finding in findings)
 
 
-def test_a_folder_that_is_missing_is_said_once(masks: MaskDemo):
+def test_a_missing_folder_is_reported_once(masks: MaskDemo):
     # PascalVOCDataset asserts that it exists.
     masks.set_everywhere(
         type='PascalVOCDataset', ann_file='absent.txt', metainfo=dict(_delete_=True)
@@ -151,7 +151,7 @@ def test_a_folder_that_is_missing_is_said_once(masks: MaskDemo):
     masks.options['model.decode_head.num_classes'] = 21
     found = counted(masks.findings())
     assert [finding.where for finding in found] == list(SPLITS)
-    assert all('absent.txt is not there' in str(finding) for finding in found)
+    assert all('absent.txt does not exist' in str(finding) for finding in found)
 
 
 def test_masks_that_begin_at_0_and_at_1_can_be_joined(masks: MaskDemo):

@@ -93,52 +93,52 @@ ERRORS = {
     # Lists
     'image folder missing': (
         own(data_prefix=dict(img_path='trian', seg_map_path='semantic/train')),
-        "demo/trian is not there; nearest is 'train'",
+        "demo/trian does not exist; nearest is 'train'",
     ),
     'folders named as for detection': (
         own(data_prefix=dict(_delete_=True, img='train')),
-        'data_prefix names no folder of images',
+        'data_prefix has no folder of images',
     ),
     'mask folder not named': (
         own(data_prefix=dict(_delete_=True, img_path='train')),
-        'data_prefix names no folder of masks',
+        'data_prefix has no folder of masks',
     ),
     'images with another ending': (
         own(img_suffix='.jpeg'),
-        "demo/train ends in img_suffix='.jpeg'; there are .jpg (16)",
+        "demo/train ends in img_suffix='.jpeg'; the files end in .jpg (16)",
     ),
     'list with endings': (
         _list('000001.jpg', '000002.jpg'),
-        '2 of 2 images not there … 000001.jpg.jpg',
+        '2 of 2 images not found … 000001.jpg.jpg',
     ),
-    'empty list': (_list(), 'train.txt names no image'),
-    'list missing': (own(ann_file='trian.txt'), 'trian.txt is not there'),
+    'empty list': (_list(), 'train.txt lists no image'),
+    'list missing': (own(ann_file='trian.txt'), 'trian.txt does not exist'),
     'unknown data set': (own(type='BaseSegDatset'), "did you mean 'BaseSegDataset'?"),
     # Masks missing
     'mask missing': (
         lambda masks: masks.mask('train', 3).unlink(),
-        '1 of 16 masks not there … semantic/train/000003.png',
+        '1 of 16 masks not found … semantic/train/000003.png',
     ),
     'another suffix in the config': (
         own(seg_map_suffix='_labels.png'),
-        "16 of 16 masks not there … there is 000001.png: set seg_map_suffix='.png'",
+        "16 of 16 masks not found … there is 000001.png: set seg_map_suffix='.png'",
     ),
     'another suffix in the folder': (
         _rename('train', '_labelTrainIds.png'),
-        '16 of 16 masks not there',
+        '16 of 16 masks not found',
     ),
     'the wrong folder of masks': (
         own(data_prefix=dict(img_path='train', seg_map_path='annotations')),
-        '16 of 16 masks not there',
+        '16 of 16 masks not found',
     ),
     # Form of masks
-    'mask of another size': (
+    'mask of a different size': (
         _redraw_one(lambda pixels: pixels[:50, :60]),
-        '1 of 16 masks not of the size … 000003.png is 60x50, its image',
+        '1 of 16 masks not the size … 000003.png is 60x50, its image',
     ),
-    'image turned by EXIF': (file_of(with_exif(6)), '1 of 16 masks not of the size'),
-    'mask cut off': (_truncate, '1 of 16 masks not readable … 000003.png ('),
-    'mask that is none': (
+    'image turned by EXIF': (file_of(with_exif(6)), '1 of 16 masks not the size'),
+    'mask truncated': (_truncate, '1 of 16 masks not readable … 000003.png ('),
+    'file that is not a mask': (
         lambda masks: masks.mask('val', 3).write_text('no picture'),
         '1 of 8 masks not readable … 000003.png (not an image)',
     ),
@@ -201,7 +201,7 @@ ERRORS = {
     ),
     'colours of another number': (
         _everywhere(**{'metainfo.palette': [(0, 0, 0), (1, 1, 1)]}),
-        'metainfo.palette has 2 colours, there are 5 classes',
+        'metainfo.palette has 2 colours, but there are 5 classes',
     ),
     'names of a class that has others': (
         _everywhere(type='ADE20KDataset'),
@@ -209,7 +209,7 @@ ERRORS = {
     ),
     'no classes': (
         _everywhere(metainfo=dict(_delete_=True)),
-        'val: the data set names no class, and IoUMetric counts by names',
+        'val: the data set has no class names, which IoUMetric needs',
     ),
     # Pipelines
     'masks that are not loaded': (own(pipeline=[LOAD, PACK]), 'the pipeline loads no masks'),
@@ -232,7 +232,7 @@ ERRORS = {
     ),
     'no size': (settings({SCALE + 'size': None}), 'has neither size nor size_divisor'),
     'size twice': (settings({SCALE + 'size_divisor': 32}), 'has size and size_divisor'),
-    'size that is none': (
+    'size that is not a size': (
         settings({SCALE + 'size': 'large'}),
         "size is 'large', not (height, width)",
     ),
@@ -271,7 +271,7 @@ WARNINGS = {
     # Masks missing
     'image missing': (
         lambda masks: masks.image('train', 3).unlink(),
-        '1 of 16 masks without image: 000003.png',
+        '1 of 16 masks without an image: 000003.png',
     ),
     # Form of masks
     'mask of 16 bits': (
@@ -308,7 +308,7 @@ WARNINGS = {
         'no pixel of background',
     ),
     # Crops
-    'no crops': (own(pipeline=[LOAD, LOAD_MASKS, PACK]), 'the pipeline cuts images to no size'),
+    'no crops': (own(pipeline=[LOAD, LOAD_MASKS, PACK]), 'does not crop images to a fixed size'),
     # Evaluation
     'another evaluator': (
         settings({'val_evaluator': dict(_delete_=True, type='DepthMetric')}),
@@ -331,14 +331,14 @@ def _as_palette(file: Path) -> None:
 ALONE = (
     'mask missing',
     'another suffix in the folder',
-    'mask of another size',
+    'mask of a different size',
     'a value that is no class',
     'masks that begin at 1',
     'black and white',
     'zero label where 0 is background',
     'mask without a class',
     'mask in colours',
-    'mask cut off',
+    'mask truncated',
     'colours of another number',
     'crops larger than the size',
     'no size',
@@ -357,7 +357,7 @@ def test_a_planted_fault_is_found(masks: MaskDemo, name: str):
         assert len(places) == len({*places}), '\n'.join(map(str, found))
 
 
-def test_nothing_is_found_in_the_sound_set(masks: MaskDemo):
+def test_nothing_is_found_in_the_intact_set(masks: MaskDemo):
     findings = masks.findings('images', 'masks', 'heads', 'weights', 'trial')
     assert counted(findings) == []
     said = '\n'.join(map(str, findings))
@@ -387,7 +387,7 @@ def test_nothing_is_found_in_masks_of_one_bit(masks: MaskDemo):
     assert counted(masks.findings('images', 'masks')) == []
 
 
-def test_nothing_is_found_in_a_sound_list(masks: MaskDemo):
+def test_nothing_is_found_in_an_intact_list(masks: MaskDemo):
     _list('000001', '000002', '000003', '000004')(masks)
     findings = masks.findings('images', 'masks')
     assert counted(findings) == [] and any('train: 4 masks' in str(one) for one in findings)
@@ -417,7 +417,7 @@ def test_wrapped_data_sets_are_looked_into(masks: MaskDemo, wrapped):
     train = masks.config().train_dataloader.dataset.to_dict()
     masks.options['train_dataloader.dataset'] = dict(_delete_=True, **wrapped(train))
     (finding,) = counted(masks.findings('images', 'masks'))
-    assert '1 of 16 masks not there' in str(finding)
+    assert '1 of 16 masks not found' in str(finding)
 
 
 @pytest.mark.parametrize(
@@ -454,7 +454,7 @@ def test_what_only_testing_needs_is_a_warning(masks: MaskDemo):
 @pytest.mark.parametrize(
     'key', ['img_suffix', 'seg_map_suffix', 'metainfo', 'data_prefix', 'pipeline', 'indices']
 )
-def test_whatever_a_setting_holds_there_is_no_traceback(masks: MaskDemo, key: str, value: object):
+def test_no_value_of_a_setting_causes_a_traceback(masks: MaskDemo, key: str, value: object):
     config = masks.config()
     config.train_dataloader.dataset[key] = value
     masks.config = lambda: config

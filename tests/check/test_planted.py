@@ -1,4 +1,4 @@
-"""Faults of real exports are found, and unusual data is not reported."""
+"""Faults from real exports are found, and unusual data is not reported."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -71,14 +71,14 @@ def test_the_table_in_the_docs_counts_what_is_planted():
     """Each row's faults and correct cases are tested one by one, here or in other files."""
     rows = [
         ('Settings and boxes', test_faults.FAULTS, {}),
-        ('Masks of objects', test_faults.MASK_FAULTS, {}),
-        ('Settings and masks of classes', test_mask_faults.FAULTS, {}),
+        ('Object masks', test_faults.MASK_FAULTS, {}),
+        ('Settings and class masks', test_mask_faults.FAULTS, {}),
         ('Data and settings of classifiers', test_classification.FAULTS, {}),
         ('Rules', test_rules.FAULTS, test_rules.CORRECT),
         ('Evaluation', planted_evaluation.FAULTS, planted_evaluation.CORRECT),
     ]
-    for kind, name in zip(DAMAGED, ('Boxes', 'Masks of objects', 'Masks of classes'), strict=True):
-        rows.append((f'{name} of real exports', DAMAGED[kind], CORRECT[kind]))
+    for kind, name in zip(DAMAGED, ('Boxes', 'Object masks', 'Class masks'), strict=True):
+        rows.append((f'{name} from real exports', DAMAGED[kind], CORRECT[kind]))
     text = ' '.join((Path(__file__).parents[2] / 'docs' / 'check.md').read_text().split())
     for name, faults, correct in rows:
         row = f'| {name} | {len(faults)} | {len(correct)} |'

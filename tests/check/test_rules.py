@@ -157,7 +157,7 @@ def test_the_docs_list_every_rule_in_its_order():
         assert key in setting and severity == rule.severity, (setting, rule.paths)
 
 
-def test_none_as_rules_are_for_values_that_are_there():
+def test_rules_apply_only_to_settings_that_exist():
     """Configs that lack most keys, or have others than expected."""
     for content in (
         dict(),

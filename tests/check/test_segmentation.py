@@ -40,10 +40,10 @@ def test_a_subset_of_a_classs_own_names_keeps_its_values(masks: MaskDemo):
         (('bicycle', 'background'), None, []),
         (('bicycle', 'background'), 21, []),
         (('bicycle', 'background'), 2, []),
-        (('bicycle', 'background'), 1, ['metainfo.palette has 1 colours, there are 2 classes']),
+        (('bicycle', 'background'), 1, ['metainfo.palette has 1 colours, but there are 2 classes']),
         # Other names have no colours in the class's own palette.
-        (('bike', 'road'), None, ['metainfo.palette has 21 colours, there are 2 classes']),
-        (('bike', 'road'), 21, ['metainfo.palette has 21 colours, there are 2 classes']),
+        (('bike', 'road'), None, ['metainfo.palette has 21 colours, but there are 2 classes']),
+        (('bike', 'road'), 21, ['metainfo.palette has 21 colours, but there are 2 classes']),
     ],
 )
 def test_colours_of_a_subset_are_those_of_all_classes(

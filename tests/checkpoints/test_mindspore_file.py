@@ -145,8 +145,8 @@ def one_tensor(dims: tuple[int, ...] = (2, 2), kind: str = 'Float32') -> bytes:
 @pytest.mark.parametrize(
     ('content', 'message'),
     [
-        (one_tensor()[:-1], 'is cut off'),
-        (one_tensor()[:5], 'is cut off'),
+        (one_tensor()[:-1], 'is truncated'),
+        (one_tensor()[:5], 'is truncated'),
         (b'\x0a' + b'\xff' * 20, 'more than 10 bytes'),
         (b'\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f', 'longer than its message'),
         (b'\x0a\x00', 'not a MindSpore checkpoint'),

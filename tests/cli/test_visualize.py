@@ -89,7 +89,7 @@ def test_the_chosen_point_is_named_and_outlined(place: Path):
 
 
 def test_refusals(place: Path, capsys, monkeypatch):
-    assert 'give an image after it' in refusal(capsys, 'micro.py', 'micro.pth')
+    assert 'add an image after it' in refusal(capsys, 'micro.py', 'micro.pth')
     assert 'missing.png' in refusal(capsys, 'micro.py', 'missing.png')
     words = ('micro.py', 'photo.png', '--versus', 'a', 'b', 'c')
     assert '--versus takes a checkpoint, a config' in refusal(capsys, *words)

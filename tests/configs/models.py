@@ -49,7 +49,7 @@ def narrow(config: Config, pyramid: dict) -> Config:
     """The same config with a narrow backbone of random weights, and few regions and queries.
 
     Args:
-        config: Any of ours.
+        config: Any of our configs.
         pyramid: The arch of a PyramidTNT.
     """
     config = copy.deepcopy(config)

@@ -59,7 +59,7 @@ def with_other_classes(data: bytes) -> bytes:
 @pytest.mark.parametrize(
     ('change', 'message'),
     [
-        (cut, 'was not written by ptnt export, or is cut off'),
+        (cut, 'was not written by ptnt export, or is truncated'),
         (cut_in_the_description, 'is damaged'),
         (with_other_weights, 'was changed or damaged since its export'),
         (with_other_classes, 'was changed or damaged since its export'),
@@ -161,8 +161,8 @@ def test_what_cannot_be_forged_with_a_right_checksum(tmp_path: Path):
         (text.replace('"sha256": ""', '"sha256": 7'), 'sha256 is 7'),
         (text.replace('"task": "detection", ', ''), 'is damaged'),
         (text.replace('"task"', '"more": 1, "task"'), 'is damaged'),
-        (text.replace('export 1"', 'export 2"'), 'another version'),
-        (text.replace('export 1"', 'export 10"'), 'another version'),
+        (text.replace('export 1"', 'export 2"'), 'different version'),
+        (text.replace('export 1"', 'export 10"'), 'different version'),
         (text.replace('"size": null', '"size": ' + '[' * 100_000), 'is damaged'),
     ):
         assert changed != text

@@ -76,8 +76,8 @@ def test_what_is_missing_or_does_not_fit(hook: DrawPredictionsHook, tmp_path: Pa
     cut.write_bytes(file.read_bytes()[:40])
     large = black(tmp_path / 'large.png', (9, 9))
     for sample, message in (
-        (sample_of(file), 'neither pred_sem_seg, as segmenters do, .*: leave it out'),
-        (sample_of(None, pred_sem_seg=1), 'needs the img_path of each image: name it in the meta'),
+        (sample_of(file), 'neither pred_sem_seg, as segmenters do, .*: omit it'),
+        (sample_of(None, pred_sem_seg=1), 'needs the img_path of each image: add it to the meta'),
         (sample_of(cut, pred_sem_seg=1), r'cut\.png (is not an image|cannot be read)'),
         (sample_of(tmp_path / 'none.png', pred_sem_seg=1), r'none\.png cannot be read: .*No such'),
         (sample_of(large, pred_sem_seg=1), r'large\.png has \(9, 9\) pixels .* map \(6, 8\)'),

@@ -217,7 +217,7 @@ def test_a_batch_sampler_of_ones_own():
 
 def test_a_batch_sampler_without_a_length():
     data = Counted(pipeline=[ToyNoise()])
-    with pytest.raises(UserError, match='batch_sampler: Pairs has no length.*give it a __len__'):
+    with pytest.raises(UserError, match='batch_sampler: Pairs has no length.*add a __len__'):
         EndlessLoader(DataLoader(data, batch_sampler=Pairs()))
 
 

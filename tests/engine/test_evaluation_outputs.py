@@ -35,7 +35,7 @@ def test_a_dump_comes_after_the_other_evaluators(scope: str | None, kind: str):
 
 
 def test_other_endings_are_refused():
-    with pytest.raises(UserError, match=r'--out maps: .* end it in \.pkl'):
+    with pytest.raises(UserError, match=r'--out maps: .* must end in \.pkl'):
         add_dump(config_of('mmseg'), Path('maps'))
 
 

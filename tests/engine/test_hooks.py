@@ -136,13 +136,13 @@ def annotated_rows(work_dir: Path, masks: bool) -> Config:
 
 def test_masks_are_read_later_and_left_out_the_same_way(tmp_path: Path):
     train(annotated_rows(tmp_path, masks=True))
-    assert '3.png cannot be read and is left out: its header is missing' in log_of(tmp_path)
+    assert '3.png cannot be read and is skipped: its header is missing' in log_of(tmp_path)
 
 
 def test_annotations_without_a_file_are_no_images_that_cannot_be_read(tmp_path: Path):
     with pytest.raises(OSError, match='its header is missing'):
         train(annotated_rows(tmp_path, masks=False))
-    assert 'is left out' not in log_of(tmp_path)
+    assert 'is skipped' not in log_of(tmp_path)
 
 
 def test_mmsegs_images_and_masks(tmp_path: Path, monkeypatch):

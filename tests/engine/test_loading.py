@@ -585,7 +585,7 @@ def test_fine_tuning_needs_the_whole_backbone(tmp_path, trained):
 def test_fine_tuning_another_backbone_names_that_of_the_file(tmp_path, trained):
     model = Detector()
     model.backbone = nn.Conv2d(3, 8, 1)
-    with pytest.raises(CheckpointError, match='looks like PyramidTNT of .*: give a checkpoint of'):
+    with pytest.raises(CheckpointError, match='looks like PyramidTNT of .*: use a checkpoint of'):
         make_runner(tmp_path / 'run', model=model, load_from=str(trained[0])).train()
 
 
@@ -628,7 +628,7 @@ def test_misfit_is_refused_before_the_averages_are_copied(tmp_path, averaged):
     runner = make_runner(
         tmp_path / 'run', model, hooks=[EMA], epochs=2, resume=True, load_from=str(averaged[0])
     )
-    with pytest.raises(CheckpointError, match='another number of classes'):
+    with pytest.raises(CheckpointError, match='a different number of classes'):
         runner.train()
 
 

@@ -45,7 +45,7 @@ def test_the_second_run_names_the_first(tmp_path: Path, holder):
         pass
 
 
-def test_a_killed_one_keeps_nobody_out(tmp_path: Path, holder):
+def test_a_killed_run_leaves_no_lock(tmp_path: Path, holder):
     holder.kill()
     holder.wait()
     with lock_work_dir(tmp_path):

@@ -91,7 +91,7 @@ def test_frozen_parameters_are_left_out(micro_arch: dict):
 @pytest.mark.parametrize('kind', ['Checked', 'LayerDecay'])
 def test_a_key_that_matches_nothing_is_an_error(detector: Detector, kind: str):
     keys = {'outer_pos': dict(decay_mult=0.0), 'absolute_pos_embed': dict(decay_mult=0.0)}
-    with pytest.raises(UserError, match="'absolute_pos_embed' is part of no parameter's name"):
+    with pytest.raises(UserError, match="'absolute_pos_embed' matches no parameter name"):
         groups_of(detector, kind, decay_rate=0.9, custom_keys=keys)
 
 

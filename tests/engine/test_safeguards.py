@@ -71,7 +71,7 @@ def test_other_loops_stay():
         assert config.train_cfg == loop
 
 
-def test_who_wants_no_checkpoints_gets_none():
+def test_checkpoints_can_be_disabled():
     config = Config(dict(default_hooks=dict(checkpoint=None)))
     use_safeguards(config)
     assert config.default_hooks.checkpoint is None

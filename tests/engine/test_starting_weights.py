@@ -195,7 +195,7 @@ def test_another_seed_cannot_be_asked_for(tmp_path: Path, seed: int | None):
     config = _config()
     file = _checkpoint(tmp_path, dict(cfg='', seed=7))
     if seed == 8:
-        with pytest.raises(UserError, match='--seed 8: the run .* has seed 7: leave --seed'):
+        with pytest.raises(UserError, match='--seed 8: the run .* has seed 7: omit --seed'):
             choose_start(config, tmp_path, resume=file, seed=seed)
     else:
         choose_start(config, tmp_path, resume=file, seed=seed)

@@ -68,7 +68,7 @@ class ToyMetric(BaseMetric):
 
 
 def toy_config(work_dir: Path, epochs: int = 4, **settings) -> Config:
-    """The settings of a run of three iterations an epoch."""
+    """The settings of a run of three iterations per epoch."""
     dataset = dict(type='ToyDataset', pipeline=[dict(type='ToyNoise')])
     loader = dict(
         batch_size=4,

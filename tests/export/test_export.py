@@ -39,7 +39,7 @@ pytestmark = pytest.mark.skipif(
 
 NAME = 'demo_mask_rcnn_ptnt_ti'
 
-ON_LINUX = pytest.mark.skipif(sys.platform != 'linux', reason='ONNX Runtime quantises there alone')
+ON_LINUX = pytest.mark.skipif(sys.platform != 'linux', reason='quantisation needs Linux')
 
 COMMAND = ('x.py', 'x.pth', '--size', '192', '256')
 
@@ -102,8 +102,7 @@ def take_the_exported_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     """Use the graph of x.onnx again: its export takes most of the time."""
     whole = Path('x.onnx')
     body = whole.read_bytes()[: read_export_info(whole).length]
-    monkeypatch.setattr(exporting, 'take_graph', lambda *args, **options: None)
-    monkeypatch.setattr(exporting, 'to_onnx', lambda *args: body)
+    monkeypatch.setattr(exporting, 'take_program', lambda *args: (None, body))
 
 
 @pytest.mark.parametrize(
@@ -270,7 +269,7 @@ def test_a_file_of_other_weights_is_noticed(
         ('y.pt2 --half', '--half and --int8 are for ONNX'),
         ('y.pt2 --int8 --calibrate photos', '--half and --int8 are for ONNX'),
         ('y.pt2 --evaluate', '--evaluate runs .onnx and .xml files'),
-        ('y.onnx --half --int8 --calibrate photos', 'exclude each other'),
+        ('y.onnx --half --int8 --calibrate photos', 'cannot be combined'),
         ('y.onnx --int8', '--int8 and --calibrate FOLDER belong together'),
         ('y.onnx --calibrate photos', '--int8 and --calibrate FOLDER belong together'),
         ('y.onnx --int8 --calibrate none', 'there is no folder none'),

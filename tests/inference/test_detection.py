@@ -121,7 +121,7 @@ def test_the_checkpoint_of_another_model_is_refused(checkpoint: Path, tmp_path: 
         ),
         ({'model.backbone.arch': 'tini'}, 'unknown arch'),
         ({'model.bbox_head.type': 'RetinaHaed'}, "did you mean 'RetinaHead'"),
-        (dict(test_dataloader=None), 'lacks test_dataloader: give a complete config'),
+        (dict(test_dataloader=None), 'lacks test_dataloader: use a complete config'),
         (dict(device='cuda:99'), "device 'cuda:99' cannot be used here"),
     ],
 )

@@ -6,7 +6,7 @@ from ptnt_mm.zoo import config_path
 
 from .samples import CLASSES, NAME, run_elsewhere
 
-# The path comes first: nobody has imported ptnt_mm then.
+# The path comes first: nothing has imported ptnt_mm yet.
 CODE = f"""
 import numpy
 from mmdet.apis import DetInferencer, inference_detector, init_detector

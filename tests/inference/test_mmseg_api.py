@@ -9,10 +9,11 @@ from ptnt_mm.zoo import config_path
 from .samples import MAP_CLASSES, SEGMENTER, run_elsewhere, write_segmenter
 
 # The engine of the forks looks for `mmseg::` bases in a package of the name mmsegmentation, and
-# theirs has another. So mmseg itself does not read our file there; what ptnt_mm has read, it takes.
+# theirs has another. So mmseg itself cannot read our file there; it accepts the config if
+# ptnt_mm has read it.
 WAYS = ('by_path', 'by_name') if provider('mmsegmentation') == 'mmsegmentation' else ('by_name',)
 
-# The path comes first: nobody has imported ptnt_mm then.
+# The path comes first: nothing has imported ptnt_mm yet.
 CODE = f"""
 import numpy
 from mmseg.apis import MMSegInferencer, inference_model, init_model

@@ -207,12 +207,6 @@ def test_a_checkpoint_that_is_none(place: Path, capsys: pytest.CaptureFixture):
     assert 'x.pth: is a text file' in capsys.readouterr().err
 
 
-def test_unsafe_loading_is_refused(place: Path, monkeypatch, capsys: pytest.CaptureFixture):
-    monkeypatch.setenv('TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD', '1')
-    assert infer('in') == 1
-    assert 'TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1' in capsys.readouterr().err
-
-
 def test_missing_class_names_are_reported(place: Path, monkeypatch, capsys):
     monkeypatch.setattr(Same, 'classes', None)
     assert infer(save(place / 'in' / 'a.png')) == 0

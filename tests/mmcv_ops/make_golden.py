@@ -1,6 +1,6 @@
 """Inputs for the compiled operators of mmcv 2.1.0, for ``tests/data/golden/mmcv_ops.npz``.
 
-Each case draws its inputs from its own name and calls ``mmcv.ops``, whoever serves it.
+Each case draws its inputs from its own name and calls ``mmcv.ops``, whichever module provides it.
 ``python tests/mmcv_ops/make_golden.py`` writes the file where mmcv is compiled.
 """
 

@@ -139,7 +139,7 @@ def roi_align(maps, rois, grad_output, scale, ratio, mode, aligned):
         scale: Factor from the rois' coordinates to those of the maps.
         ratio: Rows and columns of samples in a bin, above 0.
         mode: 'avg' or 'max'.
-        aligned: Whether pixel centers are at half coordinates.
+        aligned: Whether pixel centres are at half coordinates.
     """
     output, into_maps = np.zeros_like(grad_output), np.zeros_like(maps)
     height, width = maps.shape[2:]

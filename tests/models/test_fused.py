@@ -93,7 +93,7 @@ def test_attention_dropout_has_the_same_statistics(build_micro):
 
 @torch.no_grad()
 def test_eight_threads_with_one_model(build_micro):
-    """Each with an image of another size."""
+    """Each with an image of a different size."""
     model = build_micro().eval()
     images = [golden.image(1, 40 + 8 * i, 104 - 8 * i) for i in range(8)]
     expected = [model(image) for image in images]

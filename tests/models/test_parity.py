@@ -1,4 +1,4 @@
-"""The authors' numbers (``tests/data/golden/README.md``), and this code's against its own."""
+"""Outputs equal the authors' (``tests/data/golden/README.md``), and the forms equal each other."""
 
 import json
 from collections.abc import Callable

@@ -161,7 +161,7 @@ def test_a_failed_download_is_explained(monkeypatch, tmp_path):
         model.init_weights()
     said = str(error.value)
     assert f'{address}: cannot be downloaded (Name or service not known)' in said
-    assert f'give the path of the file, or put it at {tmp_path}' in said
+    assert f'pass the path of the file, or put it at {tmp_path}' in said
 
 
 @pytest.mark.parametrize('hw', [(16, 16), (17, 61), (101, 211), (64, 64), (16, 256)])

@@ -155,7 +155,7 @@ _COCO: dict[str, Spoil] = {
     'polygon far away': partial(
         edit, '*.json', put('annotations', 0, 'segmentation', [[0, 0, 1e9, 0, 1e9, 9]])
     ),
-    'run lengths of another size': partial(
+    'run lengths of a different size': partial(
         edit, '*.json', put('annotations', 0, 'segmentation', dict(size=[8, 8], counts=[64]))
     ),
     'image without a name': partial(edit, '*.json', drop('images', 0, 'file_name')),
@@ -217,13 +217,13 @@ _LABELME: dict[str, Spoil] = {
 _MASKS: dict[str, Spoil] = {
     'mask missing': partial(remove, 'masks/im0.png'),
     'mask cut': partial(cut, 'masks/im0.png'),
-    'mask of another size': partial(resize, 'masks/im0.png'),
+    'mask of a different size': partial(resize, 'masks/im0.png'),
     'mask is a photograph': partial(copy_as, 'images/*.jpg', 'masks/im0.png'),
     'image missing': partial(remove, 'images/*.jpg'),
 }
 
 _OBJECT_MASKS: dict[str, Spoil] = {
-    'mask of another size': partial(resize, 'masks/0.png'),
+    'mask of a different size': partial(resize, 'masks/0.png'),
     'empty mask': lambda root: Image.new('L', made.SIZE).save(first(root, 'masks/0.png')),
     'two images': lambda root: shutil.copy(
         first(root, 'images/*.png'), first(root, 'images/*.png').with_name('two.png')

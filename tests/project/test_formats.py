@@ -211,7 +211,7 @@ def test_numbers_that_are_not_fractions_are_not_boxes(tmp_path: Path):
     one.write_text('0 0.5 0.5 0.2 0.2 0.93\n')
     labels = read(tmp_path)
     assert {problem.file.stem: problem.kind for problem in labels.problems} == {
-        'im0': 'images left out, as none of their objects can be used',
+        'im0': 'images skipped, as none of their objects can be used',
         'im1': 'boxes with a sixth number, which is ignored',
     }
     assert 'im0' not in {image.path.stem for image in labels.images}
@@ -256,7 +256,7 @@ def test_files_that_are_cut_off_are_named(tmp_path: Path):
     assert file in {problem.file for problem in read(tmp_path / 'a').problems}
     made.draw_all(tmp_path / 'b')
     (tmp_path / 'b' / 'annotations.json').write_text('{"images": [')
-    with pytest.raises(UserError, match=r'annotations\.json: it is cut off'):
+    with pytest.raises(UserError, match=r'annotations\.json: it is truncated'):
         recognise(Tree(tmp_path / 'b'))
 
 

@@ -34,7 +34,7 @@ def test_files_of_others_are_kept(tmp_path: Path, capsys):
     notes.write_text('mine')
     words = [str(work_dir), '--out', str(notes)]
     assert main(words) == 1 and notes.read_text() == 'mine'
-    assert f'{notes} exists: choose another name, or give --overwrite' in capsys.readouterr().err
+    assert f'{notes} exists: choose another name, or pass --overwrite' in capsys.readouterr().err
     assert main([*words, '--overwrite']) == 0 and 'Training report' in notes.read_text()
     # The page in the work dir belongs to the command.
     page = work_dir / 'report.html'
@@ -88,4 +88,4 @@ def test_packages_that_are_not_there(tmp_path: Path, monkeypatch, capsys):
     for module in ('api.reporting', 'report.content', 'drawing.charts', 'drawing.page'):
         monkeypatch.delitem(sys.modules, f'ptnt_mm.{module}', raising=False)
     assert main([str(make_detector(tmp_path, 'run'))]) == 1
-    assert 'a report needs pip install altair jinja2' in capsys.readouterr().err
+    assert 'a report needs more packages: pip install altair jinja2' in capsys.readouterr().err

@@ -72,7 +72,7 @@ def test_a_map_that_cannot_be_read(tmp_path: Path, file: str):
         run.read_report()
 
 
-def test_an_image_knows_its_size_without_being_read(tmp_path: Path):
+def test_the_size_of_an_image_is_known_without_decoding_it(tmp_path: Path):
     report = report_of(tmp_path)
     (tmp_path / 'maps_data' / 'images' / '0.jpg').unlink()
     assert report.size(next(report.images())) == dict(width=4, height=2)

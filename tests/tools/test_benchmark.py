@@ -30,7 +30,7 @@ def test_table_json_and_figures(capsys, tmp_path):
     assert [row['name'] for row in found['sizes']] == models
     for row in found['rows']:
         assert len(row['seconds']) == 2 and min(row['seconds']) > 0
-        assert row['peak_bytes'] > 0, 'measured in a process of its own'
+        assert row['peak_bytes'] > 0, 'measured in a separate process'
         assert (row['ratio'] == 1) or row['name'] != 'ptnt_s'
     # Three passes' work in a training step; the fused form counts as the published one.
     ours, published = found['rows'][:2]

@@ -93,7 +93,7 @@ LOST = 'stages.3.blocks.1.outer_norm2.bias'
             lambda: PyramidTNT('tiny', with_se=True).state_dict() | {'stages.0.x': torch.ones(1)},
             dict(arch='tiny, with_se=True', coverage='complete', unused='stages (1)'),
         ),
-        (lambda: tiny(LOST), dict(coverage=f'1 of 321 missing or of another shape: {LOST}')),
+        (lambda: tiny(LOST), dict(coverage=f'1 of 321 missing or of a different shape: {LOST}')),
         (lambda: tiny(inner_pos=NAN), dict(broken='NaN or infinity in inner_pos')),
         (
             lambda: tiny(outer_pos=torch.zeros(1, 28 * 28, 80)),
@@ -103,7 +103,7 @@ LOST = 'stages.3.blocks.1.outer_norm2.bias'
         *(
             (
                 lambda places=places: tiny(outer_pos=torch.empty(1, places, 0)),
-                dict(coverage='1 of 321 missing or of another shape: outer_pos'),
+                dict(coverage='1 of 321 missing or of a different shape: outer_pos'),
             )
             for places in (0, 2**40)
         ),
@@ -187,7 +187,7 @@ def test_publish_keeps_class_names_and_drops_the_config(tmp_path, capsys):
 def test_publish_twice_gives_the_same_name(tmp_path, capsys, authors):
     assert run(capsys, 'publish', authors[0], tmp_path)[0] == 0
     status, _, err = run(capsys, 'publish', authors[0], tmp_path)
-    assert status == 1 and 'exists: choose another name, or give --overwrite' in err
+    assert status == 1 and 'exists: choose another name, or pass --overwrite' in err
     assert run(capsys, 'publish', authors[0], tmp_path, '--overwrite')[0] == 0
     assert len(list(tmp_path.glob('*'))) == 1
 
@@ -202,7 +202,7 @@ def test_publish_twice_gives_the_same_name(tmp_path, capsys, authors):
         (('convert', 'good.pth', 'nowhere/out.pth'), 'there is no folder nowhere'),
         (('convert', 'none.pth', 'out.pth'), 'none.pth: contains no weights'),
         (('publish', 'good.pth', 'nowhere'), 'nowhere is not a folder'),
-        (('publish', 'https://127.0.0.1/w.pth'), 'is an address: give a folder'),
+        (('publish', 'https://127.0.0.1/w.pth'), 'is an address: specify a folder'),
         (('publish', 'none.pth'), 'none.pth: contains no weights'),
     ],
 )

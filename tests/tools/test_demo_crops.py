@@ -43,7 +43,7 @@ def test_crops_are_made_once_and_never_over_other_files(demo: Path, crops: Path,
     assert make_crops(demo, crops).endswith('is up to date.')
     other = tmp_path / 'other'
     make_demo_data(other, DemoSpec(train=2, val=2, seed=1))
-    with pytest.raises(UserError, match='crops of another demo set: give --overwrite'):
+    with pytest.raises(UserError, match='crops of another demo set: pass --overwrite'):
         make_crops(other, crops)
     assert make_crops(other, crops, overwrite=True).startswith('Made')
     (tmp_path / 'mine').mkdir()

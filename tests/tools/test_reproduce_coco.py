@@ -93,7 +93,7 @@ def test_a_disk_without_room_is_an_error_before_the_download(mirror: Path, tmp_p
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout with COCO and an environment of its own."""
+    """A checkout with COCO and its own environment."""
     shutil.copytree(ROOT / 'tools', tmp_path / 'tools')
     for name in NAMES:
         (tmp_path / 'data' / 'coco' / name).mkdir(parents=True)

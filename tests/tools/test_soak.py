@@ -25,5 +25,5 @@ def test_a_full_disk(soak: Soak):
     try:
         outcome = soak.fill_the_disk()
     except PermissionError as error:
-        pytest.skip(f'no file system of its own can be mounted here: {error}')
+        pytest.skip(f'no separate file system can be mounted here: {error}')
     assert is_clean(outcome)

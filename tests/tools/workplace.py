@@ -138,7 +138,7 @@ class Workplace:
 
     def environment(self, **more: str) -> dict[str, str]:
         # Another test runs in parallel: with one thread each, they do not wait for each other.
-        return environment(OMP_NUM_THREADS='1', OMP_WAIT_POLICY='passive', **more)
+        return environment(**{'OMP_NUM_THREADS': '1', 'OMP_WAIT_POLICY': 'passive', **more})
 
 
 def figures(output: str) -> list[float]:

@@ -1,4 +1,4 @@
-"""Cut the demo set's objects out: pictures for a classifier, in folders of their classes.
+"""Cut out the demo set's objects: pictures for a classifier, in folders of their classes.
 
 {train,val}/{ball,coin,crate,cup}/000001_1.jpg ...   number of the picture, number of the object
 meta.json                                            what they were made from
@@ -99,5 +99,5 @@ def _check_folder(folder: Path, overwrite: bool) -> None:
         )
     if not overwrite:
         raise UserError(
-            f'{folder} contains crops of another demo set: give --overwrite to replace it'
+            f'{folder} contains crops of another demo set: pass --overwrite to replace it'
         )

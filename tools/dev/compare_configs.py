@@ -100,7 +100,7 @@ def _outcome(config: Path, seed: int, work_dirs: Path, threads: int) -> Outcome:
     seconds = round(time.perf_counter() - start, 1)
     figures = metrics_in_percent(last_evaluation(folder) or {}, METRICS)
     if status or not figures:
-        what = f'stopped with exit status {status}' if status else 'logged no figures'
+        what = f'stopped with exit status {status}' if status else 'logged no metrics'
         raise UserError(f'{config.stem}, seed {seed}, {what}: its output is in {console}')
     outcome = Outcome(config.stem, seed, figures, seconds, describe_machine('cpu', threads))
     write_atomically(file, json.dumps(asdict(outcome), indent=1) + '\n')

@@ -64,7 +64,7 @@ def shrink(node: object, side: int) -> None:
                 node[key] = False if isinstance(node[key], bool) else None
         if 'size' in node and 'mean' in node:  # mmseg's data preprocessor
             node['size'] = (side, side)
-        if node.get('type') == 'SyncBN':  # torch's, for GPUs alone
+        if node.get('type') == 'SyncBN':  # torch's, only for GPUs
             node['type'] = 'BN'
         if node.get('mode') == 'slide':
             node['mode'] = 'whole'
@@ -161,7 +161,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('host', choices=BATCHES)
     parser.add_argument('folders', nargs='*')
-    parser.add_argument('--time-limit', type=int, default=300, help='processor seconds for each')
+    parser.add_argument('--time-limit', type=int, default=300, help='CPU seconds for each')
     parser.add_argument('--side', type=int, default=128, help='pixels of the images')
     args = parser.parse_args()
     __import__(f'{args.host}.apis')  # once, for all processes

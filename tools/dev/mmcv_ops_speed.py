@@ -1,4 +1,4 @@
-"""Time our operators for mmcv against its compiled ones, in turns, in one process.
+"""Time our operators for mmcv against its compiled ones, interleaved in one process.
 
     python tools/dev/mmcv_ops_speed.py [--rounds 11] [--threads 1] [--only nms]
 
@@ -82,7 +82,7 @@ def tasks() -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def main() -> None:
-    """Warm up each, then take turns."""
+    """Warm up each task, then time them interleaved."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--rounds', type=int, default=11)
     parser.add_argument('--threads', type=int, default=torch.get_num_threads())

@@ -49,17 +49,17 @@ NETWORKS = {
     'one_group': 'PyramidTNT-Ti, GroupNorm with one group',
     'batchnorm_resnet18': 'ResNet-18, BatchNorm',
     # Steps on the way to the recipe.
-    'start': 'PyramidTNT-Ti: 4 images a step; sizes and colours vary',
+    'start': 'PyramidTNT-Ti: 4 images per step; sizes and colours vary',
     'start_resnet18': 'ResNet-18: the same',
-    'batch_2': '2 images a step',
-    'no_drop_path': '2 images a step, no drop path',
-    'mirrored': '2 images a step, no drop path, only mirrored',
-    'half_anchors': '2 images a step, only mirrored, anchors of half the size',
+    'batch_2': '2 images per step',
+    'no_drop_path': '2 images per step, no drop path',
+    'mirrored': '2 images per step, no drop path, only mirrored',
+    'half_anchors': '2 images per step, only mirrored, anchors of half the size',
     'half_anchors_resnet18': 'ResNet-18: the same',
-    'group_norm': '2 images a step, only mirrored, anchors of half the size, GroupNorm',
+    'group_norm': '2 images per step, only mirrored, anchors of half the size, GroupNorm',
     'group_norm_resnet18': 'ResNet-18: the same',
     'group_norm_pvtv2_b0': 'PVTv2-B0: the same',
-    'four_anchors': '2 images a step, only mirrored, anchors of 2, 3, 4 and 6 cells, GroupNorm',
+    'four_anchors': '2 images per step, only mirrored, anchors of 2, 3, 4 and 6 cells, GroupNorm',
 }
 
 
@@ -87,7 +87,7 @@ def write_results(args: argparse.Namespace) -> None:
 def describe_run(
     work_dir: Path, name: str, cpu_minutes: float | None, machine: str | None
 ) -> dict[str, Any]:
-    """Return what the page needs of a run.
+    """Return the data of a run that the page needs.
 
     Raises:
         UserError: if the tables have no row of this name, if the time or the machine is missing,

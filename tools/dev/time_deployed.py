@@ -1,10 +1,10 @@
-"""Time exported files next to PyTorch, in turns: the table of docs/deploy.md, as Markdown.
+"""Time exported files next to PyTorch, interleaved: the table of docs/deploy.md, as Markdown.
 
     OMP_NUM_THREADS=2 python tools/dev/time_deployed.py [--rounds 9] [--threads 2] [--only demo]
 
-PyTorch's milliseconds are followed by the times of the other forms relative to them, without first
-passes. Weights are random; times depend on them only through the number of boxes. Needs onnxruntime
-and openvino.
+PyTorch's milliseconds are followed by the times of the other forms relative to them, without
+warm-up. Weights are random; times depend on them only through the number of boxes. Needs
+onnxruntime and openvino.
 """
 
 import argparse

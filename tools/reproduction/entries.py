@@ -10,7 +10,7 @@ from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.zoo import config_names
 
 Figures = Mapping[str, float]
-"""Figures in percent by the names of their metrics; unknown ones are left out."""
+"""Results in percent by the names of their metrics; unknown ones are omitted."""
 
 # The names of metrics in papers and in the hosts' logs, the main one first.
 BOXES = {
@@ -42,7 +42,7 @@ _DATA = {
     'imagenet': ('ImageNet-1k validation', LABELS),
 }
 
-# ImageNet top-1 accuracy in percent by size, from the authors' readme.
+# ImageNet top-1 accuracy in percent by size, from the authors' README.
 _TOP_1 = {row['alias']: row['published'][0].top_1 for row in ARCHS.values()}
 
 # As printed in the paper (arXiv 2201.00978), as far as we could confirm it.

@@ -25,10 +25,10 @@ def recipe_command(entry: Entry, weights_folder: Path, gpus: int) -> list[str]:
 def recipe_flags(entry: Entry, weights_folder: Path, gpus: int) -> list[str]:
     """Return the flags of `ptnt train` for a config, on GPUs of one or more machines.
 
-    On more GPUs than the recipe's, and for any other number with a schedule in iterations, each GPU
-    gets its share of the recipe's batch; in iterations, another batch would change the number of
-    images seen. On fewer GPUs, a schedule in epochs has a smaller batch, as memory may not allow
-    more, and scales the learning rate with it.
+    With more GPUs than the recipe's, or with any other number for a schedule in iterations, each
+    GPU gets its share of the recipe's batch; in iterations, a different batch would change the
+    number of images seen. On fewer GPUs, a schedule in epochs has a smaller batch, as memory may
+    not allow more, and scales the learning rate with it.
 
     Raises:
         UserError: if the batch cannot be divided among the GPUs.
@@ -52,7 +52,7 @@ def recipe_flags(entry: Entry, weights_folder: Path, gpus: int) -> list[str]:
 
 
 def require_weights(entry: Entry, folder: Path) -> None:
-    """Check that the file of pretrained weights is there and whole, if the config needs one.
+    """Check that the file of pretrained weights exists and is intact, if the config needs one.
 
     Raises:
         UserError: if it is missing, with the page to download it from, or cannot be read.
@@ -64,7 +64,7 @@ def require_weights(entry: Entry, folder: Path) -> None:
         source, _ = PUBLISHED[f'ptnt_{entry.size}']
         raise UserError(
             f'{file} is missing: open {source.url} in a browser (password '
-            f'{source.password}), and save the file there; --weights names another folder'
+            f'{source.password}), and save the file there; --weights sets another folder'
         )
-    # A browser may have saved a web page under this name: better known before 20 GB of COCO.
+    # A browser may have saved a web page under this name. Find out before downloading COCO, 20 GB.
     read_checkpoint(file, 'meta')

@@ -10,18 +10,19 @@ from reproduction.entries import Entry, Figures
 
 _HEAD = """# Model zoo
 
-Figures are in percent. "Paper" is arXiv 2201.00978, as far as we could confirm it, and for ImageNet
-its authors' readme. All other figures were measured here, at the end of the schedule. `ti`, `s`,
-`m` and `b` in a name are PyramidTNT-Ti, -S, -M and -B. `python tools/reproduce.py collect` writes
-this page from the configs and the logs in `work_dirs`.
+All numbers are in percent. "Paper" is arXiv 2201.00978, whose detection table
+[we could not read](alternatives.md#the-source-of-each-mark), and for ImageNet its authors' README.
+All other numbers were measured here, at the end of the schedule. `ti`, `s`, `m` and `b` in a name
+are PyramidTNT-Ti, -S, -M and -B. `python tools/reproduce.py collect` writes this page from the
+configs and the logs in `work_dirs`.
 """
 
-_NOTHING = "**Nothing has been trained here yet**, so all figures are the paper's.\n"
+_NOTHING = '**Nothing has been trained here yet**, so all numbers are from the paper.\n'
 
 _REST = """## No result yet
 
 The paper has no semantic segmentation, so those recipes are ours. [Reproducing](reproduce.md)
-has the commands, and explains how to fill this page.
+lists the commands, and explains how to fill this page.
 """
 
 _COLLECTION = {
@@ -45,7 +46,7 @@ def zoo_page(entries: list[Entry], measured: Mapping[str, Figures]) -> str:
 
     Args:
         entries: All rows, in the order of the page.
-        measured: The figures of finished runs, by config.
+        measured: The results of finished runs, by config.
     """
     tables, rest = [_HEAD, *([] if measured else [_NOTHING])], [_REST]
     for (method, data), group in groupby(entries, key=lambda entry: (entry.method, entry.data)):

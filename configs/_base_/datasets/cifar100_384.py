@@ -1,4 +1,4 @@
-# As cifar10_384.py, with 100 classes; fetched into data/cifar100 if it is missing.
+# As cifar10_384.py, with 100 classes; downloaded to data/cifar100 if it is missing.
 _base_ = './cifar10_384.py'
 
 cifar100 = dict(type='CIFAR100', data_root='data/cifar100/')

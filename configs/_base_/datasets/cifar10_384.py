@@ -1,4 +1,4 @@
-# CIFAR-10 enlarged to 384 pixels; fetched into data/cifar10 if it is missing.
+# CIFAR-10 enlarged to 384 pixels; downloaded to data/cifar10 if it is missing.
 _base_ = './pets_384.py'
 
 # The data set contains pixels: there are no files to load.

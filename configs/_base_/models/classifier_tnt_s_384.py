@@ -5,7 +5,7 @@ model = dict(
     backbone=dict(
         pretrain_img_size=384,
         drop_path_rate=0.0,
-        # One of `ptnt weights`, downloaded once; without a network, the error says where to put it.
+        # One of `ptnt weights`, downloaded once; offline, the error states where to put it.
         init_cfg=dict(type='Pretrained', checkpoint='tnt_s'),
     )
 )

@@ -8,7 +8,7 @@ model = dict(
         type='TNT',
         arch='small',
         drop_path_rate=0.1,
-        # One of `ptnt weights`, downloaded once; without a network, the error says where to put it.
+        # One of `ptnt weights`, downloaded once; offline, the error states where to put it.
         init_cfg=dict(type='Pretrained', checkpoint='tnt_s'),
     ),
     # The one map, at stride 16, becomes the five levels of RetinaNet.

@@ -1,4 +1,4 @@
-# 240 images in batches of 4 are 60 iterations an epoch: 720 in all.
+# 240 images in batches of 4 are 60 iterations per epoch: 720 in all.
 _base_ = './adamw_1x.py'
 
 max_epochs = 12

@@ -1,4 +1,4 @@
-# AdamW with a warm-up and a cosine, counted in epochs; the config of `ptnt new` has the figures.
+# AdamW with a warm-up and a cosine, counted in epochs; the config of `ptnt new` sets the numbers.
 _base_ = './adamw.py'
 
 train_cfg = dict(type='EpochBasedTrainLoop', max_epochs=12, val_interval=1)

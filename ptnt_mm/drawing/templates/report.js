@@ -42,7 +42,7 @@ smoothing?.addEventListener('input', () => {
   noisy.forEach(smooth);
 });
 
-// ---- A menu selects the figure that a table compares
+// ---- A menu selects the metric that a table compares
 
 for (const menu of document.querySelectorAll('select[data-table]')) {
   const table = document.getElementById(menu.dataset.table);
@@ -56,7 +56,7 @@ for (const menu of document.querySelectorAll('select[data-table]')) {
   choose();
 }
 
-// ---- A click on a heading sorts: figures from the highest down, words from A to Z
+// ---- A click on a heading sorts: numbers from the highest down, words from A to Z
 
 for (const heading of document.querySelectorAll('.sortable th:has(button)')) {
   heading.addEventListener('click', () => {
@@ -85,7 +85,7 @@ document.addEventListener('click', ({ target }) => {
   dialog.showModal();
 });
 
-// ---- Galleries: for a card and what is wanted, a note and the keys to sort by; null to leave it out
+// ---- Galleries: for a card and the selected filters, a note and the keys to sort by; null to hide it
 
 function detections(card, wanted) {
   function isShown({ label, kind, score }) {

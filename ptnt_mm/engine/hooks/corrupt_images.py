@@ -81,12 +81,12 @@ class _Watched:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             if file not in self.unreadable:
                 self.unreadable.add(file)
-                what = f'{file} cannot be read and is left out: {reason}'
+                what = f'{file} cannot be read and is skipped: {reason}'
                 print_log(what, logger='current', level=logging.WARNING)
-            # Here and not after the iteration: if every image fails, none ever ends.
+            # Here and not after the iteration: if every image fails, no iteration ever ends.
             if len(self.unreadable) > self.limit:
                 raise UserError(
-                    f'{len(self.unreadable)} images or masks could not be read; the log names '
+                    f'{len(self.unreadable)} images or masks could not be read; the log lists '
                     f'them. The last one is {file}: {reason}. Fix them (ptnt check finds all), or '
                     'allow more with '
                     "custom_hooks=[dict(type='SkipCorruptImagesHook', limit=...), ...]"

@@ -50,7 +50,7 @@ class DrawPredictionsHook(Hook):
         for sample in outputs or ():
             if 'img_path' not in sample:
                 raise UserError(
-                    '--show-dir needs the img_path of each image: name it in the meta_keys of the '
+                    '--show-dir needs the img_path of each image: add it to the meta_keys of the '
                     "pipeline's last step"
                 )
             file = Path(os.path.abspath(sample.img_path))
@@ -73,7 +73,7 @@ class DrawPredictionsHook(Hook):
         if 'pred_sem_seg' not in sample:
             raise UserError(
                 'the model returns neither pred_sem_seg, as segmenters do, nor pred_score, as '
-                'classifiers do: leave it out'
+                'classifiers do: omit it'
             )
         painted = []
         for key in ('gt_sem_seg', 'pred_sem_seg'):

@@ -7,8 +7,8 @@ from mmengine.hooks import Hook
 from ptnt_mm.registry import HOOKS
 
 NO_FIGURES = (
-    'the evaluation has no figures: no image has predictions. This is usual after a short run, or '
-    'one from random initialisation: train for longer'
+    'the evaluation produced no numbers: no image has predictions. This is common after a short '
+    'run, or one from random initialisation: train for longer'
 )
 
 

@@ -69,7 +69,7 @@ class ResumeHook(Hook):
         except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
             raise UserError(
                 f'--resume {runner._load_from}: its entries are not what MMEngine saves '
-                f'({type(error).__name__}: {error}): take another checkpoint, {_START_ANEW}'
+                f'({type(error).__name__}: {error}): use a different checkpoint, {_START_ANEW}'
             ) from error
 
 
@@ -82,8 +82,8 @@ def _check_counters(runner: Any, checkpoint: dict) -> None:
     possible = possible and type(seed) is int and 0 <= seed < 2**32
     if not possible or not {'log_scalars', 'runtime_info', 'resumed_keys'} <= hub.keys():
         raise UserError(
-            'its epoch, iteration, seed or message_hub are not what MMEngine saves: take another '
-            f'checkpoint, {_START_ANEW}'
+            'its epoch, iteration, seed or message_hub are not what MMEngine saves: use a '
+            f'different checkpoint, {_START_ANEW}'
         )
     info = hub['runtime_info']
     for score in [key for key in info if str(key).startswith('best_score')]:
@@ -94,7 +94,7 @@ def _check_counters(runner: Any, checkpoint: dict) -> None:
     if meta[key] > most:
         raise UserError(
             f'its {key} is {meta[key]}, beyond train_cfg.max_{key}s={most}: train for longer, or '
-            'take another checkpoint'
+            'use a different checkpoint'
         )
 
 
@@ -117,7 +117,7 @@ def _keep_to_work_dir(runner: Any, checkpoint: dict) -> None:
 def _check_optimizer(optimizer: optim.Optimizer, stored: Any) -> None:
     """Raise unless an optimizer's entry fits the config's parameters and its optimizer."""
     if not isinstance(stored, dict) or not {'state', 'param_groups'} <= stored.keys():
-        raise UserError(f'it contains no optimizer state: take another one, {_START_ANEW}')
+        raise UserError(f'it contains no optimizer state: use a different one, {_START_ANEW}')
     groups, own = stored['param_groups'], optimizer.state_dict()['param_groups']
     if [group['params'] for group in groups] != [group['params'] for group in own]:
         raise UserError(
@@ -140,8 +140,8 @@ def _check_optimizer(optimizer: optim.Optimizer, stored: Any) -> None:
             # Step counters are scalars; all else has the parameter's shape.
             if torch.as_tensor(value).dim() and value.shape != parameters[number].shape:
                 raise UserError(
-                    f'its optimizer has {name} of parameter {number} in another shape: take '
-                    f'another checkpoint, {_START_ANEW}'
+                    f'its optimizer has {name} of parameter {number} in a different shape: use '
+                    f'a different checkpoint, {_START_ANEW}'
                 )
 
 
@@ -175,7 +175,7 @@ def _use_config(runner: Any, checkpoint: dict) -> None:
     if by_metrics:
         raise UserError(
             'settings of its optimizer or schedule differ from the config, and a schedule that '
-            'depends on metrics cannot be stepped to where training continues: set them back, '
+            'depends on metrics cannot be stepped to where training continues: restore them, '
             f'{_START_ANEW}'
         )
     new, old = (

@@ -28,7 +28,7 @@ _CHECK_THE_SCHEDULE = (
     'param_scheduler, and continue with --resume'
 )
 _START_OTHERWISE = (
-    'Take another checkpoint or other weights; a buffer that is infinite on purpose needs '
+    'Use another checkpoint or other weights; a buffer that is infinite on purpose needs '
     'register_buffer(..., persistent=False)'
 )
 

@@ -9,7 +9,7 @@ def _group_norm(channels: int, num_groups: int = 0, eps: float = 1e-5) -> nn.Gro
     if num_groups < 1 or channels % num_groups:
         raise ValueError(
             f"norm_cfg type 'GN': num_groups is {num_groups}, expected a divisor of the {channels} "
-            'channels; 1 always is'
+            'channels, such as 1'
         )
     return nn.GroupNorm(num_groups, channels, eps)
 
@@ -26,7 +26,8 @@ def build_norm(norm_cfg: dict, channels: int) -> nn.Module:
     'GN' is for training from random initialisation.
 
     Raises:
-        ValueError: for another ``type``, no dict, or groups that do not divide the channels.
+        ValueError: for any other ``type``, for anything but a dict, or for groups that do not
+            divide the channels.
     """
     if not isinstance(norm_cfg, Mapping):
         raise ValueError(f"norm_cfg is {norm_cfg!r}: expected a dict such as dict(type='BN')")

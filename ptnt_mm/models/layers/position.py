@@ -24,7 +24,7 @@ class PositionEncoding:
     """
 
     options: tuple[str, ...] = ()
-    """Additional arguments that a config may give."""
+    """Additional arguments that a config may set."""
 
     relative = False
     """Whether attention adds relative position tables to its logits."""

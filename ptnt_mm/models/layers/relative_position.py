@@ -1,8 +1,8 @@
 """Relative positions: a bias for each pair of a query and a (pooled) key.
 
 The bias is a table ``R`` of shape (1, heads, N_pre, M_pre), learned for the pretraining grid.
-Resizing is linear, so the table of another grid is ``Q R K^T`` with two matrices that depend only
-on the grids. The classes below return its factors: an attention may multiply them and add the
+Resizing is linear, so the table of a different grid is ``Q R K^T`` with two matrices that depend
+only on the grids. The classes below return its factors: an attention may multiply them and add the
 product to its logits, or fold them into queries and keys. They hold no weights: the stage owns the
 table.
 """

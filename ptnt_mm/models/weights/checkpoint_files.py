@@ -76,7 +76,8 @@ def describe_checkpoint(file: str) -> Iterator[tuple[str, Any]]:
     if report:
         problems = [*report.missing, *report.mismatched]
         number = len(problems) + len(report.loaded) + len(report.resized)
-        missing = f'{len(problems)} of {number} missing or of another shape: {first_few(problems)}'
+        missing = f'{len(problems)} of {number} missing or of a different shape: '
+        missing += first_few(problems)
         yield 'coverage', missing if problems else f'complete, all {number} of the trunk'
     bad = [key for key, w in weights.items() if w.is_floating_point() and not w.isfinite().all()]
     if bad:
@@ -117,10 +118,10 @@ def publish_checkpoint(file: str, folder: Path | None = None, overwrite: bool = 
     """
     file = locate(file)
     if folder is None and '://' in file:
-        raise UserError(f'{file} is an address: give a folder for the new file')
+        raise UserError(f'{file} is an address: specify a folder for the new file')
     folder = folder or Path(file).parent
     if not folder.is_dir():
-        raise UserError(f'{folder} is not a folder: create it, or give another')
+        raise UserError(f'{folder} is not a folder: create it, or specify another')
     checkpoint = read_checkpoint(file)
     meta = checkpoint.get('meta', checkpoint)
     published = {key: meta[key] for key in _PUBLISHED if key in meta}

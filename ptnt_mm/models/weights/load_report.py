@@ -1,4 +1,4 @@
-"""The fate of each weight when a checkpoint is loaded."""
+"""The outcome for each weight when a checkpoint is loaded."""
 
 from dataclasses import dataclass, field
 
@@ -10,17 +10,17 @@ Shapes = dict[str, tuple[tuple[int, ...], tuple[int, ...]]]
 
 @dataclass
 class LoadReport:
-    """The fate of each weight of a file and a model, by key; shapes are (file's, model's)."""
+    """The outcome for each weight of a file and a model, by key; shapes are (file's, model's)."""
 
     loaded: list[str] = field(default_factory=list)  # copied unchanged
-    resized: Shapes = field(default_factory=dict)  # position tables for another pretraining size
+    resized: Shapes = field(default_factory=dict)  # position tables of other pretraining sizes
     unused: list[str] = field(default_factory=list)  # in the file but not in the model
     new: list[str] = field(default_factory=list)  # only in the model, and optional in a file
     missing: list[str] = field(default_factory=list)  # only in the model, but required
     mismatched: Shapes = field(default_factory=dict)  # of a shape that cannot be converted
 
     def table(self) -> str:
-        """One line for each fate: how many keys, and the first few."""
+        """One line for each outcome: how many keys, and the first few."""
         resized = [f'{key} {was} -> {now}' for key, (was, now) in self.resized.items()]
         named = dict(resized=resized, unused=self.unused, new=self.new, missing=self.missing)
         lines = [f'  {"loaded":<8}{len(self.loaded):>5}']
@@ -36,11 +36,13 @@ class LoadReport:
         if self.mismatched:
             shapes = self.mismatched.items()
             differing = [f'{key} is {was}, the model has {now}' for key, (was, now) in shapes]
-            problems.append(f'has {len(shapes)} weights of another shape: {first_few(differing)}')
+            problems.append(
+                f'has {len(shapes)} weights of a different shape: {first_few(differing)}'
+            )
         if norms := self._norms_without_statistics():
             problems.append(
-                f'has statistics of BatchNorm for {first_few(norms)}, which are no BatchNorm: '
-                "build the model with norm_cfg=dict(type='BN')"
+                f'has statistics of BatchNorm for {first_few(norms)}, which are not BatchNorm '
+                "layers: build the model with norm_cfg=dict(type='BN')"
             )
         return problems
 

@@ -147,8 +147,9 @@ def adapt(
 ) -> tuple[Weights, LoadReport]:
     """Fit a file's weights to a model, and report the result.
 
-    Position tables of another pretraining size are converted: ``outer_pos`` (1, N, C) over its grid
-    and ``relative_pos`` (1, heads, N, M) over the grids of its queries and keys, all grids square.
+    Position tables of a different pretraining size are converted: ``outer_pos`` (1, N, C) over its
+    grid and ``relative_pos`` (1, heads, N, M) over the grids of its queries and keys, all grids
+    square.
 
     Args:
         weights: Weights of the file, by the model's names.
@@ -191,12 +192,12 @@ def pretrained_init(init_cfg: dict | list[dict] | None) -> dict | None:
         CheckpointError: if it names no checkpoint, or one that cannot be downloaded.
     """
     for init in init_cfg if isinstance(init_cfg, list) else [init_cfg or {}]:
-        # Configs of mmdet's PVT leave the type out.
+        # Configs of mmdet's PVT omit the type.
         kind = init.get('type', 'Pretrained' if 'checkpoint' in init else None)
         if kind is PretrainedInit or str(kind).rpartition('.')[2] == 'Pretrained':
             if not isinstance(init.get('checkpoint'), str | os.PathLike):
                 raise CheckpointError(
-                    f'init_cfg is {init}: expected also checkpoint=, with a file or an address'
+                    f'init_cfg is {init}: expected checkpoint= with a file or an address as well'
                 )
             return dict(init, checkpoint=locate(str(init['checkpoint'])))
     return None
@@ -212,7 +213,7 @@ def load_pretrained(
     """Load a backbone's weights from a file, in place, or raise and change nothing.
 
     Reads the authors' checkpoints, timm's, mmpretrain's, MMEngine's of a whole detector, and bare
-    state dicts. A head of another number of classes is left unused. Position tables of another
+    state dicts. A head of a different number of classes is left unused. Position tables of another
     pretraining size are converted to the module's.
 
     Args:
@@ -239,7 +240,7 @@ def load_pretrained(
     if problems := report.problems():
         raise CheckpointError(
             f'{source}: {" and ".join(problems)}. The file looks like {looks_like(trunk)}; '
-            f'the model is {looks_like(own)}. Give a file of this model, or build the model of the '
+            f'the model is {looks_like(own)}. Use a file of this model, or build the model of the '
             'file. A custom module lists its new weights in pretrained_may_lack'
         )
     check_finite(ready, source)
@@ -255,12 +256,12 @@ def check_finite(weights: Mapping[str, Tensor], source: str) -> None:
     if bad:
         raise CheckpointError(
             f'{source}: {len(bad)} weights contain NaN or infinity: {first_few(bad)}. '
-            'The run that wrote it had failed; take an earlier checkpoint'
+            'The run that wrote it had failed; use an earlier checkpoint'
         )
 
 
 def _resize(tables: Mapping[str, Table], key: str, table: Tensor, target: Tensor) -> Tensor | None:
-    """Convert a position table to another pretraining size; None for anything else."""
+    """Convert a position table to a different pretraining size; None for anything else."""
     name = key.rpartition('.')[2]
     if name not in tables:
         return None

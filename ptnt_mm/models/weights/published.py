@@ -16,7 +16,7 @@ PUBLISHED: dict[str, tuple[Published, str]] = {
 """Map each name to a file and its network, such as 'TNT small'."""
 
 LEADS = (
-    'https://download.mindspore.cn/model_zoo/research/cv/CFDT/ is said to have CFDT, a detector '
+    'https://download.mindspore.cn/model_zoo/research/cv/CFDT/ reportedly has CFDT, a detector '
     '(42.1 AP on COCO) with PyramidTNT-Ti; its trunk has no relative tables, and was trained with '
     "convolutions between its stages that PyramidTNT does not have: position='learned'",
     'https://github.com/huawei-noah/Efficient-AI-Backbones/releases/tag/tnt: in December '
@@ -41,7 +41,7 @@ def locate(weights: str) -> str:
     if file.address is None:
         raise CheckpointError(
             f'{weights}: the weights of {network} have no direct address: open {file.url} in a '
-            f'browser (password {file.password}), and give the path of the file'
+            f'browser (password {file.password}), and pass the path of the file'
         )
     return file.address
 

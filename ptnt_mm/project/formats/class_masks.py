@@ -73,7 +73,7 @@ def _classes(
     if indices[-1] >= 2 * len(indices) + 20:
         indices = sorted(values)
         shades = ', '.join(map(str, indices))
-        labels.notes.append(f'the values {shades} are taken as the classes 0 to {len(indices) - 1}')
+        labels.notes.append(f'the values {shades} are read as the classes 0 to {len(indices) - 1}')
     elif indices[0] == 0:
         indices = list(range(indices[-1] + 1))
     names = ['background' if value == 0 else f'class {value}' for value in indices]

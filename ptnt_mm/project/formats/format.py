@@ -86,7 +86,7 @@ class Collector:
             return None
         if stated and all(stated) and stated != size:
             self.labels.report(
-                file, 'labels for another image size', _why_other(path, stated, size)
+                file, 'labels for a different image size', _why_other(path, stated, size)
             )
             self.labels.aside.add(path)
             return None
@@ -101,7 +101,7 @@ class Collector:
         """Add objects to an image, clipped to it and without duplicates.
 
         ``objects`` may be an iterator that reports objects as it skips them: an image that loses
-        all its objects is left out, because training would take it for background.
+        all its objects is skipped, because training would take it for background.
         """
         kept = list(self._images[image.path].objects)
         problems = len(self.labels.problems)
@@ -137,7 +137,7 @@ class Collector:
         """The labels, with all images but those that lost all their objects."""
         for path in sorted(self._emptied & self._images.keys()):
             if not self._images[path].objects:
-                self.labels.report(path, 'images left out, as none of their objects can be used')
+                self.labels.report(path, 'images skipped, as none of their objects can be used')
                 del self._images[path]
         self.labels.images = list(self._images.values())
         return self.labels
@@ -176,7 +176,7 @@ def read_xml(file: Path) -> ElementTree.Element:
     except OSError as error:
         raise UserError(f'{error.strerror}') from error
     except (expat.ExpatError, ElementTree.ParseError, ValueError, LookupError) as error:
-        raise UserError(f'it is not XML, or is cut off: {error}') from error
+        raise UserError(f'it is not XML, or is truncated: {error}') from error
 
 
 def text_of(element: ElementTree.Element, path: str) -> str:
@@ -202,7 +202,7 @@ def _why_other(path: Path, stated: tuple[int, int], size: tuple[int, int]) -> st
     text = f'they are for {stated[0]} x {stated[1]} pixels, {path.name} has {size[0]} x {size[1]}'
     with Image.open(path, formats=DECODERS) as stored:
         if stored.size == stated:
-            text += ', turned as its EXIF entry says: save it upright'
+            text += ', rotated by its EXIF entry: save it upright'
     return text
 
 

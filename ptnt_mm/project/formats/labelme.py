@@ -46,8 +46,8 @@ def _read(tree: Tree) -> Labels:
             continue
         path = collector.tree.find_image(name, file.parent)
         if path is None and (path := collector.tree.find_image(f'{file.stem}.jpg', file.parent)):
-            detail = f'it names {printable(name)}, {path.name} is taken'
-            collector.labels.report(file, 'label files that name another image', detail)
+            detail = f'it names {printable(name)}, but {path.name} is used'
+            collector.labels.report(file, 'label files that name a different image', detail)
         stated = tuple(whole_number(content.get(key)) for key in ('imageWidth', 'imageHeight'))
         image = collector.image(file, path, None, stated, name)
         if image is not None:

@@ -86,7 +86,7 @@ def has_large_numbers(pairs: dict[Path, Path]) -> bool:
 
 
 def _set_masks_aside(tree: Tree, labels: Labels) -> dict[Path, Path]:
-    """The mask of each image; masks are no images, and those without an image are reported."""
+    """The mask of each image; masks are not images, and those without an image are reported."""
     pairs, labels.aside = find_pairs(tree)
     stems = {_stem(image) for image in tree.images if image not in labels.aside}
     for mask in sorted(labels.aside - set(pairs.values())):

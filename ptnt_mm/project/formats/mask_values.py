@@ -94,7 +94,7 @@ def read_table(tree: Tree) -> Table:
 
 
 def _of_csv(file: Path) -> Table | None:
-    """Roboflow's `Pixel Value, Class`, or `name, r, g, b`; None for another table."""
+    """Roboflow's `Pixel Value, Class`, or `name, r, g, b`; None for any other table."""
     try:
         rows = list(csv.reader(read_text(file).splitlines()))
     except (UserError, csv.Error):

@@ -1,4 +1,4 @@
-"""Masks that number objects: 0 is the background, and each other value is one object."""
+"""Numbered object masks: 0 is the background, and each other value is one object."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -52,7 +52,7 @@ def _objects(numbers: np.ndarray) -> Iterator[LabelledObject]:
 
 FORMAT = Format(
     'numbered-masks',
-    'Masks that number objects',
+    'Numbered object masks',
     'masks as for class-masks, in which each number is one object',
     ('instance', 'detection', 'semantic'),
     _find,

@@ -64,7 +64,7 @@ def _read(tree: Tree) -> Labels:
 
 
 def _files(tree: Tree) -> list[Path]:
-    # CVAT's have <annotations>. A file that is cut off may contain only the beginning.
+    # CVAT's have <annotations>. A file that is truncated may contain only the beginning.
     return tree.containing('.xml', rb'<annotation[\s>]')
 
 
@@ -104,13 +104,13 @@ def _add(collector: Collector, file: Path, root: Element, split: str | None) -> 
 
 
 def _image(collector: Collector, file: Path, name: str) -> Path | None:
-    """The image with the name of the file, which survives renaming, or else the one in it."""
+    """The image with the name of the file, which survives renaming, otherwise the one in it."""
     tree = collector.tree
     own = tree.find_image(f'{file.stem}.jpg', file.parent)
     named = tree.find_image(name, file.parent) if name else None
     if own and named and own != named and own.stem != named.stem:
-        detail = f'it names {named.name}, {own.name} is taken'
-        collector.labels.report(file, 'label files that name another image', detail)
+        detail = f'it names {named.name}, but {own.name} is used'
+        collector.labels.report(file, 'label files that name a different image', detail)
     return own or named
 
 

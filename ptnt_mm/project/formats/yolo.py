@@ -26,7 +26,7 @@ from ptnt_mm.utils.text import first_few
 _NAME_LISTS = ('classes.txt', 'obj.names', 'labels.txt')
 _LINE = re.compile(r'\s*\d+(\s+[-+.\deE]+){4,}\s*')
 _SPLITS = ('train', 'val', 'test')
-_FAR = 2  # sides of the image; coordinates beyond are no fractions
+_FAR = 2  # sides of the image; coordinates beyond are not fractions
 
 
 def _find(tree: Tree) -> str:
@@ -62,7 +62,7 @@ def _read(tree: Tree) -> Labels:
         collector.add(source, image, _objects(labels, source, lines, image, names, keypoints))
     if without:
         labels.notes.append(
-            f'{without:,} images have no label file: taken as images without objects, as YOLO does'
+            f'{without:,} images have no label file: treated as images without objects, as in YOLO'
         )
     if not names:
         labels.notes.append('there are no class names: write them to classes.txt, one per line')
@@ -133,7 +133,7 @@ def _listed(
 def _place(tree: Tree, file: Path, content: Mapping[str, Any], name: str) -> Path | None:
     """A folder or list in the settings, inside the data.
 
-    Paths are relative to ``path``, if it exists, or else to the settings' folder. Roboflow writes
+    Paths are relative to ``path``, if it exists, otherwise to the settings' folder. Roboflow writes
     '../train/images' for a folder next to its settings.
     """
     root = content.get('path') if isinstance(content.get('path'), str) else ''
@@ -201,7 +201,9 @@ def _objects(
             continue
         index = values[0]
         if not index.is_integer() or index < 0 or (names and index not in names):
-            known = f'there are {first_few(names.values())}' if names else 'it is not an index'
+            known = (
+                f'the classes are {first_few(names.values())}' if names else 'it is not an index'
+            )
             labels.report(file, UNKNOWN_CLASS, f'line {place}: {words[0]}; {known}')
             continue
         label = names.get(int(index), f'class {int(index)}')

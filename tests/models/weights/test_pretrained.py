@@ -523,7 +523,7 @@ def test_unreachable_address_is_explained(server, path):
 
 
 def test_address_without_a_file(server):
-    with pytest.raises(CheckpointError, match='names no file'):
+    with pytest.raises(CheckpointError, match='contains no file name'):
         read_checkpoint(f'{server[0]}/')
 
 

@@ -139,7 +139,7 @@ def test_a_file_that_is_cut_off_is_one_line_and_leaves_no_file(offer, capsys, le
     torch.save(tiny().state_dict(), file, _use_new_zipfile_serialization=not legacy)
     file.write_bytes(file.read_bytes()[:-1000])
     line = one_line(capsys)
-    assert 'cut off' in line and 'was removed' in line
+    assert 'truncated' in line and 'was removed' in line
     assert list(cache.iterdir()) == []
 
 

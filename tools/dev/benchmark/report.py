@@ -26,7 +26,7 @@ class Row:
 
     @property
     def median_seconds(self) -> float:
-        """The figure to quote."""
+        """The number to quote."""
         return statistics.median(self.seconds)
 
     @property

@@ -38,7 +38,7 @@ def check_machine(device: str) -> None:
 
 
 def time_contenders(models: list[str], setting: Setting, rounds: int) -> list[Row]:
-    """Time contenders in turn; those that cannot run are left out."""
+    """Time contenders in turn; those that cannot run are skipped."""
     runs = {}
     for name in models:
         tell(f'{setting}: {name}')
