@@ -55,7 +55,7 @@ def require_backbone(checkpoint: dict, model: nn.Module) -> None:
     """
     _use_own_names(checkpoint, model)
     own = {key: w for key, w in model.state_dict().items() if key.startswith('backbone.')}
-    _require_fit(checkpoint, own, pretrained.may_lack(model), pretrained.TABLES)
+    _require_fit(checkpoint, own, pretrained.may_lack(model), pretrained.find_tables(model))
 
 
 def _use_own_names(checkpoint: dict, model: nn.Module) -> None:

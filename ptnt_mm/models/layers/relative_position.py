@@ -53,6 +53,16 @@ class RelativePosition(Protocol):
     def factors(self, table: Tensor | None, query_hw: Grid, key_hw: Grid) -> Factors | None:
         """(1, heads, N_pre, M_pre) -> Q R, and K's rows (h, h_pre) and columns."""
 
+    def resize(
+        self,
+        table: Tensor,
+        from_query_hw: Grid,
+        to_query_hw: Grid,
+        from_key_hw: Grid,
+        to_key_hw: Grid,
+    ) -> Tensor:
+        """Convert a table to other pretraining grids: (1, heads, N, M) -> (1, heads, N', M')."""
+
 
 class GridRelativePosition:
     """Bicubic over the grid of the queries and over the grid of the keys (ours).
@@ -77,6 +87,18 @@ class GridRelativePosition:
         """(1, heads, N_pre, M_pre) -> Q R, and K's rows (h, h_pre) and columns."""
         queries = resize_grid(table, self.query_hw, query_hw)
         return Factors(queries, *axis_weights(self.key_hw, key_hw, table))
+
+    @classmethod
+    def resize(
+        cls,
+        table: Tensor,
+        from_query_hw: Grid,
+        to_query_hw: Grid,
+        from_key_hw: Grid,
+        to_key_hw: Grid,
+    ) -> Tensor:
+        """Convert a table to other pretraining grids: (1, heads, N, M) -> (1, heads, N', M')."""
+        return cls(from_query_hw, from_key_hw).factors(table, to_query_hw, to_key_hw).bias()
 
 
 class FlatRelativePosition(GridRelativePosition):
@@ -121,11 +143,3 @@ RELATIVE_POSITIONS: dict[str, type[RelativePosition]] = {
     'flat': FlatRelativePosition,
     'none': NoRelativePosition,
 }
-
-
-def resize_relative(
-    table: Tensor, from_query_hw: Grid, to_query_hw: Grid, from_key_hw: Grid, to_key_hw: Grid
-) -> Tensor:
-    """Resize a relative table over both grids: (1, heads, N_pre, M_pre) -> (1, heads, N, M)."""
-    grids = GridRelativePosition(from_query_hw, from_key_hw)
-    return grids.factors(table, to_query_hw, to_key_hw).bias()

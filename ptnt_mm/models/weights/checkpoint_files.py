@@ -164,7 +164,7 @@ def _compare(trunk: Weights, found: Identity) -> LoadReport:
         backbone['position'] = 'learned'
     with torch.device('meta'):
         model = MODELS.build(backbone)
-    return adapt(trunk, model.state_dict(), may_lack(model))[1]
+    return adapt(trunk, model.state_dict(), may_lack(model), find_tables(model))[1]
 
 
 def _has_whole_grids(found: Identity) -> bool:

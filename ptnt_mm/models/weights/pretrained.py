@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.checkpoints.refusal import CheckpointError
-from ptnt_mm.models.layers.relative_position import resize_relative
+from ptnt_mm.models.layers.stage import Stage
 from ptnt_mm.models.layers.tables import resize_learned
 from ptnt_mm.models.weights.identity import looks_like, side_of_square
 from ptnt_mm.models.weights.load_report import LoadReport
@@ -53,13 +53,6 @@ class Table(NamedTuple):
 
     grid_axes: tuple[int, ...]
     """Axes along which the places of a grid are counted."""
-
-
-TABLES = {
-    'outer_pos': Table(resize_learned, dims=3, grid_axes=(1,)),
-    'relative_pos': Table(resize_relative, dims=4, grid_axes=(2, 3)),
-}
-"""Position tables by the last part of their names."""
 
 
 def find_state_dict(checkpoint: Mapping, source: str = 'the checkpoint') -> tuple[Weights, str]:
@@ -139,11 +132,23 @@ def _declared(module: nn.Module, attribute: str) -> tuple[str, ...]:
     )
 
 
+def find_tables(model: nn.Module) -> dict[str, Table]:
+    """The position tables of a model by their keys; each stage says how its own is resized."""
+    tables = {}
+    for key in model.state_dict():
+        path, _, name = key.rpartition('.')
+        if name == 'outer_pos':
+            tables[key] = Table(resize_learned, dims=3, grid_axes=(1,))
+        elif name == 'relative_pos' and isinstance(stage := model.get_submodule(path), Stage):
+            tables[key] = Table(stage.relative_position.resize, dims=4, grid_axes=(2, 3))
+    return tables
+
+
 def adapt(
     weights: Mapping[str, Tensor],
     own: Mapping[str, Tensor],
-    optional: Collection[str] = (),
-    tables: Mapping[str, Table] = TABLES,
+    optional: Collection[str],
+    tables: Mapping[str, Table],
 ) -> tuple[Weights, LoadReport]:
     """Fit a file's weights to a model, and report the result.
 
@@ -155,7 +160,8 @@ def adapt(
         weights: Weights of the file, by the model's names.
         own: Weights of the model; only keys and shapes are read.
         optional: Keys of the model that may be missing from the file or differ in shape.
-        tables: Tables that may be converted; all other weights must have the model's shapes.
+        tables: Tables that may be converted, by key; all other weights must have the model's
+            shapes.
 
     Returns:
         Weights to copy into the model, and the report.
@@ -235,7 +241,7 @@ def load_pretrained(
     roots = {key.split('.')[0] for key in own if key not in optional}
     trunk, others = split_prefix(weights, roots, prefix and prefix.rstrip('.') + '.')
     trunk = by_our_names(trunk)
-    ready, report = adapt(trunk, own, optional)
+    ready, report = adapt(trunk, own, optional, find_tables(module))
     report.unused += others
     if problems := report.problems():
         raise CheckpointError(
@@ -262,14 +268,13 @@ def check_finite(weights: Mapping[str, Tensor], source: str) -> None:
 
 def _resize(tables: Mapping[str, Table], key: str, table: Tensor, target: Tensor) -> Tensor | None:
     """Convert a position table to a different pretraining size; None for anything else."""
-    name = key.rpartition('.')[2]
-    if name not in tables:
+    if key not in tables:
         return None
-    kind = tables[name]
+    kind = tables[key]
     if table.dim() != kind.dims or target.dim() != kind.dims:
         return None
     class_tokens = 0
-    if name == 'outer_pos' and side_of_square(table.shape[1]) is None:
+    if kind.resize is resize_learned and side_of_square(table.shape[1]) is None:
         class_tokens = 1
     grids = []
     for axis, (was, now) in enumerate(zip(table.shape, target.shape, strict=True)):

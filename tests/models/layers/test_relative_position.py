@@ -9,7 +9,6 @@ from torch import Tensor
 from ptnt_mm.models.layers.relative_position import (
     FlatRelativePosition,
     GridRelativePosition,
-    resize_relative,
 )
 from ptnt_mm.models.layers.tables import resize_grid
 
@@ -111,9 +110,9 @@ def test_only_the_grid_resize_distinguishes_grids_of_one_area():
     assert not torch.allclose(grid, table)
 
 
-def test_resize_relative_from_a_grid_that_is_no_square():
+def test_resize_from_a_grid_that_is_no_square():
     table = torch.randn(1, 2, 4 * 6, 2 * 3, dtype=torch.float64)
-    found = resize_relative(table, (4, 6), (5, 5), (2, 3), (3, 4))
+    found = GridRelativePosition.resize(table, (4, 6), (5, 5), (2, 3), (3, 4))
     queries, keys = grid_matrix((4, 6), (5, 5)), grid_matrix((2, 3), (3, 4))
     torch.testing.assert_close(found, queries @ table @ keys.T)
 

@@ -14,8 +14,8 @@ from ptnt_mm.checkpoints.read import cache_path, read_checkpoint
 from ptnt_mm.models import CPVT, TNT, PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.models.layers.relative_position import (
     RELATIVE_POSITIONS,
+    FlatRelativePosition,
     GridRelativePosition,
-    resize_relative,
 )
 from ptnt_mm.models.layers.tables import resize_grid
 from ptnt_mm.models.weights import names
@@ -24,6 +24,7 @@ from ptnt_mm.models.weights.pretrained import (
     CheckpointError,
     adapt,
     find_state_dict,
+    find_tables,
     load_pretrained,
     split_prefix,
 )
@@ -268,7 +269,8 @@ def test_another_pretraining_size_is_converted_in_place(tiny):
     expected = resize_grid(tiny['outer_pos'], (24, 24), (40, 40))
     torch.testing.assert_close(model.outer_pos.detach(), expected)
     # Stage 1: queries on every 16th pixel, keys averaged by 2.
-    expected = resize_relative(tiny['stages.1.relative_pos'], (12, 12), (20, 20), (6, 6), (10, 10))
+    grid = GridRelativePosition((12, 12), (6, 6))
+    expected = grid.factors(tiny['stages.1.relative_pos'], (20, 20), (10, 10)).bias()
     torch.testing.assert_close(model.stages[1].relative_pos.detach(), expected)
     assert report.resized['stages.3.relative_pos'] == ((1, 8, 9, 9), (1, 8, 25, 25))
     assert len(report.resized) == 5 and not report.mismatched
@@ -281,6 +283,16 @@ def test_conversion_agrees_with_plain_interpolation(tiny):
     image = tiny['outer_pos'].reshape(1, 24, 24, 80).permute(0, 3, 1, 2)
     image = nn.functional.interpolate(image, size=(8, 8), mode='bicubic', align_corners=False)
     torch.testing.assert_close(model.outer_pos.detach(), image.flatten(2).transpose(1, 2))
+
+
+def test_flat_tables_are_converted_by_the_flat_rule():
+    """A model of another pretraining size must have the bias that the file's model computes."""
+    weights = PyramidTNT('tiny', relative_position='flat', pretrain_img_size=64).state_dict()
+    model = PyramidTNT('tiny', relative_position='flat', pretrain_img_size=128)
+    load_pretrained(model, weights)
+    flat = FlatRelativePosition((4, 4), (2, 2))
+    expected = flat.factors(weights['stages.1.relative_pos'], (8, 8), (4, 4)).bias()
+    torch.testing.assert_close(model.stages[1].relative_pos.detach(), expected)
 
 
 def test_table_that_is_no_square_grid(backbone, tiny):
@@ -329,6 +341,9 @@ class Scaled(nn.Module):
 
     def factors(self, table, query_hw, key_hw):
         return self.table.factors(self.scale * table, query_hw, key_hw)
+
+    def resize(self, table, *grids):
+        return self.table.resize(table, *grids)
 
 
 def test_statistics_need_a_batch_norm(tiny):
@@ -430,9 +445,10 @@ def test_any_module_with_trunk_keys_can_be_loaded():
 
 def test_adapt_is_pure(tiny):
     before = {key: weight.clone() for key, weight in tiny.items()}
-    own = PyramidTNT('tiny', pretrain_img_size=256).state_dict()
+    model = PyramidTNT('tiny', pretrain_img_size=256)
+    own = model.state_dict()
     own_before = copy.deepcopy(own)
-    adapt(tiny, own)
+    adapt(tiny, own, (), find_tables(model))
     assert all(torch.equal(tiny[key], before[key]) for key in before)
     assert all(torch.equal(own[key], own_before[key]) for key in own_before)
 
