@@ -5,11 +5,13 @@ import io
 import logging
 import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
 import torch
 from mmengine.runner import Runner
+from torch.utils.data import get_worker_info
 
 from ptnt_mm.api import training
 from ptnt_mm.engine.build import build_runner
@@ -102,6 +104,20 @@ def test_data_that_goes_away_in_a_worker(tmp_path: Path, monkeypatch):
     with stopped as caught, failures_explained(logging.getLogger('quiet'), tmp_path):
         train(toy_config(tmp_path))
     assert '\n' not in str(caught.value)
+
+
+def test_a_worker_that_dies_is_explained(tmp_path: Path, monkeypatch):
+    def die(self, results):
+        if get_worker_info() is not None and results['sample_idx'] == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return read(self, results)
+
+    read = ToyNoise.__call__
+    monkeypatch.setattr(ToyNoise, '__call__', die)
+    quiet = logging.getLogger('quiet')
+    killed = pytest.raises(UserError, match='a worker of the data loader was killed.*--resume')
+    with killed, failures_explained(quiet, tmp_path):
+        train(toy_config(tmp_path))
 
 
 def stopped_by(work_dir: Path) -> str:
