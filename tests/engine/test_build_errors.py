@@ -67,7 +67,7 @@ def test_a_bug_in_a_constructor_is_no_refusal():
     assert "unexpected keyword argument 'scale'" in explain_build_error(caught.value)
 
 
-def test_files_of_data_sets_that_only_their_class_knows(tmp_path: Path):
+def test_missing_file_of_a_data_set_class_is_named(tmp_path: Path):
     missing = tmp_path / 'imagelabels.mat'
 
     class Flowers:
@@ -86,7 +86,7 @@ def test_files_of_data_sets_that_only_their_class_knows(tmp_path: Path):
         (dict(batch_size=0), 'batch_size should be a positive integer'),
     ],
 )
-def test_settings_that_the_data_loader_refuses(settings: dict, words: str):
+def test_invalid_data_loader_settings_are_refused(settings: dict, words: str):
     loader = dict(dataset=[0], batch_size=1, sampler=dict(type='DefaultSampler'))
     with pytest.raises(UserError, match=f'^the data loader cannot be built: {words}'):
         QuietRunner.build_dataloader(loader | settings)
@@ -124,7 +124,7 @@ def test_a_bug_in_a_model_keeps_its_type(tmp_path: Path, monkeypatch, error: Exc
     assert caught.value is error
 
 
-def test_an_optimizer_that_is_refused(tmp_path: Path):
+def test_invalid_optimizer_settings_are_refused(tmp_path: Path):
     config = toy_config(tmp_path)
     config.optim_wrapper.accumulative_counts = 0
     config.experiment_name = 'refused'
@@ -134,7 +134,7 @@ def test_an_optimizer_that_is_refused(tmp_path: Path):
 
 
 @pytest.mark.parametrize('place', ['train_cfg', 'val_evaluator', 'custom_hooks', 'param_scheduler'])
-def test_an_unknown_class_that_a_run_builds(tmp_path: Path, place: str):
+def test_unknown_class_is_named_when_training_starts(tmp_path: Path, place: str):
     wrong = dict(type='NoSuchClass')
     settings = {
         'train_cfg': wrong,
@@ -153,7 +153,7 @@ def test_an_unknown_class_that_a_run_builds(tmp_path: Path, place: str):
         runner.train()
 
 
-def test_data_sets_that_cannot_fetch_their_files(tmp_path: Path):
+def test_failed_download_of_a_data_set_is_explained(tmp_path: Path):
     from mmpretrain.datasets import CIFAR10
 
     folder = tmp_path / 'cifar10'

@@ -33,7 +33,7 @@ def spoil(monkeypatch, rows: set[int]) -> None:
 
 
 @pytest.mark.parametrize('workers', [0, 2])
-def test_images_that_cannot_be_read_are_named_and_left_out(tmp_path, monkeypatch, workers):
+def test_corrupt_images_are_named_and_skipped(tmp_path, monkeypatch, workers):
     spoil(monkeypatch, {3, 7})
     config = toy_config(tmp_path, epochs=2)
     config.train_dataloader.update(num_workers=workers, persistent_workers=workers > 0)
@@ -47,7 +47,7 @@ def test_images_that_cannot_be_read_are_named_and_left_out(tmp_path, monkeypatch
 @pytest.mark.parametrize(
     ('toy', 'workers'), [(toy_config, 0), (toy_iterations, 0), (toy_iterations, 2)]
 )
-def test_too_many_of_them_are_an_error(tmp_path: Path, monkeypatch, toy, workers: int):
+def test_exceeded_limit_stops_training(tmp_path: Path, monkeypatch, toy, workers: int):
     spoil(monkeypatch, {3, 7, 9})
     config = toy(tmp_path)
     config.train_dataloader.update(num_workers=workers, persistent_workers=workers > 0)
@@ -93,7 +93,7 @@ def test_an_error_of_every_image_ends_training(tmp_path: Path, monkeypatch, work
 
 
 @pytest.mark.parametrize('limit', [-1, 2.5, '10', None])
-def test_a_limit_that_is_none(limit):
+def test_invalid_limit_is_refused(limit):
     with pytest.raises(UserError, match=r'SkipCorruptImagesHook\(limit=.*: expected the number of'):
         SkipCorruptImagesHook(limit)
 
@@ -130,18 +130,18 @@ def annotated_rows(work_dir: Path, masks: bool) -> Config:
     return config
 
 
-def test_masks_are_read_later_and_left_out_the_same_way(tmp_path: Path):
+def test_corrupt_masks_are_named_and_skipped(tmp_path: Path):
     train(annotated_rows(tmp_path, masks=True))
     assert '3.png cannot be read and is skipped: its header is missing' in log_of(tmp_path)
 
 
-def test_annotations_without_a_file_are_no_images_that_cannot_be_read(tmp_path: Path):
+def test_corrupt_annotations_without_a_file_stop_training(tmp_path: Path):
     with pytest.raises(OSError, match='its header is missing'):
         train(annotated_rows(tmp_path, masks=False))
     assert 'is skipped' not in log_of(tmp_path)
 
 
-def test_mmsegs_images_and_masks(tmp_path: Path, monkeypatch):
+def test_corrupt_mmseg_images_and_masks_are_replaced(tmp_path: Path, monkeypatch):
     """One of each is cut off; both are named and replaced by others."""
     from mmcv.transforms import LoadImageFromFile
     from mmseg import datasets

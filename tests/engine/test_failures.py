@@ -60,7 +60,7 @@ from .toy import ToyModel, ToyNoise, quick, toy_config, toy_iterations, train
         (RuntimeError('[gloo] Connection closed by peer [127.0.0.1]:3'), 'another process of this'),
     ],
 )
-def test_what_a_user_can_do(tmp_path: Path, monkeypatch, error: Exception, words: str):
+def test_system_failures_are_explained(tmp_path: Path, monkeypatch, error: Exception, words: str):
     monkeypatch.setattr('ptnt_mm.engine.failures.get_world_size', lambda: 2)
     with (
         pytest.raises(UserError, match=words),
@@ -78,7 +78,7 @@ def test_what_a_user_can_do(tmp_path: Path, monkeypatch, error: Exception, words
         OSError(errno.ENOMEM, 'Cannot allocate memory'),
     ],
 )
-def test_what_is_the_programs_own_is_left(tmp_path: Path, error: Exception):
+def test_other_errors_are_not_explained(tmp_path: Path, error: Exception):
     assert explain_failure(error, tmp_path) is None
     with pytest.raises(type(error)), failures_explained(logging.getLogger('quiet'), tmp_path):
         raise error
@@ -90,7 +90,7 @@ def test_the_log_keeps_the_traceback(tmp_path: Path, caplog: pytest.LogCaptureFi
     assert 'What failed:\nTraceback (most recent call last)' in caplog.text
 
 
-def test_data_that_goes_away_in_a_worker(tmp_path: Path, monkeypatch):
+def test_data_removed_during_training_is_explained(tmp_path: Path, monkeypatch):
     """As in validation, whose images are not skipped; torch keeps only the text of the error."""
 
     def gone(self, results: dict) -> dict:
@@ -143,7 +143,7 @@ def in_iteration(monkeypatch, number: int, happens) -> None:
     monkeypatch.setattr(ToyModel, 'train_step', with_fault)
 
 
-def test_a_work_dir_that_is_removed(tmp_path: Path, monkeypatch):
+def test_removed_work_dir_stops_the_run(tmp_path: Path, monkeypatch):
     work_dir = tmp_path / 'run'
     in_iteration(monkeypatch, 6, lambda: shutil.rmtree(work_dir))
     message = stopped_by(work_dir)
@@ -153,7 +153,7 @@ def test_a_work_dir_that_is_removed(tmp_path: Path, monkeypatch):
     assert 'data' not in message.partition('(')[0]
 
 
-def test_a_work_dir_of_which_the_logs_are_removed(tmp_path: Path, monkeypatch):
+def test_removed_logs_stop_the_run(tmp_path: Path, monkeypatch):
     in_iteration(
         monkeypatch, 6, lambda: [shutil.rmtree(logs) for logs in tmp_path.glob('*/vis_data')]
     )
@@ -163,7 +163,7 @@ def test_a_work_dir_of_which_the_logs_are_removed(tmp_path: Path, monkeypatch):
 
 
 @pytest.mark.parametrize('number', [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
-def test_a_disk_that_fills_up_during_a_checkpoint(tmp_path: Path, monkeypatch, number: int):
+def test_full_disk_at_a_checkpoint_is_explained(tmp_path: Path, monkeypatch, number: int):
     """The last good checkpoint is not replaced, and the message names it."""
     fsync = os.fsync
 
@@ -180,7 +180,7 @@ def test_a_disk_that_fills_up_during_a_checkpoint(tmp_path: Path, monkeypatch, n
     assert [file.name for file in tmp_path.glob('*.pth')] == ['iter_4.pth']
 
 
-def test_a_disk_that_is_full_when_a_run_is_built(tmp_path: Path, monkeypatch):
+def test_full_disk_at_the_start_is_explained(tmp_path: Path, monkeypatch):
     def full(self) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

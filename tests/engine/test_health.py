@@ -13,7 +13,7 @@ from .toy import quick, toy_iterations, train
 
 
 @pytest.mark.parametrize(('loading', 'warnings'), [(0.6, 1), (0.4, 0)])
-def test_loading_above_half_of_the_time_is_warned_of_once(caplog, loading: float, warnings: int):
+def test_slow_data_loading_is_warned_about_once(caplog, loading: float, warnings: int):
     times = dict(time=1.0, data_time=loading)
     scalars = {f'train/{name}': HistoryBuffer([t] * 50, [1] * 50) for name, t in times.items()}
     hook, hub = HealthHook(), SimpleNamespace(log_scalars=scalars)
@@ -25,7 +25,7 @@ def test_loading_above_half_of_the_time_is_warned_of_once(caplog, loading: float
     ] * warnings
 
 
-def test_times_that_nobody_measures_are_no_failure(tmp_path: Path):
+def test_missing_timers_are_ignored(tmp_path: Path):
     """MMEngine's hook that measures them may be switched off."""
     config = quick(toy_iterations(tmp_path, 50))
     config.default_hooks.update(timer=None, logger=None)
@@ -33,7 +33,7 @@ def test_times_that_nobody_measures_are_no_failure(tmp_path: Path):
     train(config)
 
 
-def test_an_evaluation_that_found_nothing_is_explained_once(caplog):
+def test_evaluation_without_predictions_is_explained_once(caplog):
     """mmdet logs an error without an explanation."""
     hook, runner = HealthHook(), SimpleNamespace(logger=logging.getLogger('health'))
     for metrics in (None, dict(mAP=0.0), {}, {}):

@@ -188,7 +188,7 @@ STATE = ('optimizer', 'state')
         (('param_schedulers', 0), 'text'),
     ],
 )
-def test_forged_entries_that_cannot_be_continued(tmp_path: Path, run: Path, path, value):
+def test_forged_entries_are_refused(tmp_path: Path, run: Path, path, value):
     with pytest.raises(UserError, match=r'^--resume .*forged.pth: its |: it contains no') as caught:
         rows(by_epochs(tmp_path), forged(tmp_path, run, *path, value=value))
     assert '\n' not in str(caught.value) and len(str(caught.value)) < 500
@@ -213,7 +213,7 @@ def test_forged_settings_are_not_used(tmp_path: Path, run: Path, continued, path
     assert rows(by_epochs(tmp_path), file) == continued
 
 
-def test_a_best_score_that_is_none_is_forgotten(tmp_path: Path, run: Path):
+def test_invalid_best_score_is_ignored(tmp_path: Path, run: Path):
     file = forged(tmp_path, run, 'message_hub', 'runtime_info', 'best_score', value='high')
     assert len(rows(by_epochs(tmp_path), file)) == 6
 

@@ -64,7 +64,7 @@ def test_hidden_config_is_dropped_too():
     assert dict(clean['meta']) == {'epoch': 1}
 
 
-def test_other_things_of_a_description_stay():
+def test_other_metadata_is_kept():
     meta = {'runtime_info': 3, 'epoch': 1}
     assert without_config({'meta': meta})['meta'] == meta
 
@@ -293,6 +293,6 @@ def test_what_was_loaded_can_be_saved_and_loaded_again(tmp_path, trained):
 
 
 @pytest.mark.parametrize(('entry', 'name'), [('meta', 'meta'), ('message_hub', 'message_hub')])
-def test_strange_descriptions_are_refused(entry, name):
+def test_metadata_that_is_not_a_dict_is_refused(entry, name):
     with pytest.raises(CheckpointError, match=f'{name} is a list, not a dict'):
         without_config({entry: [1]})
