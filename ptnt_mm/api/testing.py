@@ -6,10 +6,11 @@ from pathlib import Path
 from mmengine.config import Config, ConfigDict
 
 from ptnt_mm.check.before_testing import check_before_testing
+from ptnt_mm.check.evaluation_step import with_tta_pipeline
 from ptnt_mm.checkpoints.read import require_checkpoint
 from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.config import require_keys
-from ptnt_mm.engine.data_files import check_data_files, data_sets
+from ptnt_mm.engine.data_files import check_data_files
 from ptnt_mm.engine.evaluation_outputs import add_drawing, add_dump
 from ptnt_mm.engine.launcher import choose_launcher, is_first_process
 from ptnt_mm.engine.work_dir import create_work_dir
@@ -57,7 +58,8 @@ def test(
     if out is not None:
         add_dump(config, out)
     if tta:
-        _use_tta(config)
+        config = with_tta_pipeline(config)
+        config.model = ConfigDict(**config.tta_model, module=config.model)
     runner = build_runner(config)
     for line in warnings:
         runner.logger.warning(line)
@@ -76,9 +78,3 @@ def _require_tta(config: Config) -> None:
     for key in ('tta_model', 'tta_pipeline'):
         if key not in config:
             raise UserError(f'--tta needs {key} in the config: see configs/_base_/tta/')
-
-
-def _use_tta(config: Config) -> None:
-    config.model = ConfigDict(**config.tta_model, module=config.model)
-    for data_set in data_sets(config, 'test'):
-        data_set.settings['pipeline'] = config.tta_pipeline

@@ -28,7 +28,7 @@ from ptnt_mm.project.write import (
 )
 from ptnt_mm.utils.atomic_files import folder_written_atomically, write_atomically
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import printable
+from ptnt_mm.utils.text import counted, printable
 from ptnt_mm.zoo import copy_bases
 
 PROBLEMS = 'problems.txt'
@@ -158,9 +158,8 @@ def _counted(facts: Facts) -> tuple[str, str]:
     """Descriptions of the images and their objects."""
     uses = dict(train='to train on', val='to validate', test='to test')
     images = ', '.join(f'{count:,} {uses[split]}' for split, count in facts.counts.items())
-    classes = f'{len(facts.classes)} class{"es" if len(facts.classes) > 1 else ""}'
     objects = f'{facts.objects:,} training objects of ' if facts.objects else ''
-    return f'images: {images}', f'{objects}{classes}'
+    return f'images: {images}', f'{objects}{counted(len(facts.classes), "class")}'
 
 
 def _findings(facts: Facts, labels: Labels) -> list[str]:
