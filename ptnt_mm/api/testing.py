@@ -19,11 +19,11 @@ from ptnt_mm.utils.errors import UserError
 
 def test(
     config: Config,
-    checkpoint: str,
+    checkpoint: Path | str,
     work_dir: Path | str | None = None,
     *,
-    out: Path | None = None,
-    show_dir: Path | None = None,
+    out: Path | str | None = None,
+    show_dir: Path | str | None = None,
     tta: bool = False,
     launcher: str = 'none',
 ) -> dict[str, float]:
@@ -49,14 +49,14 @@ def test(
     choose_launcher(config, launcher)
     create_work_dir(config, work_dir)
     check_data_files(config, ('test',))
-    _use_checkpoint(config, checkpoint)
+    _use_checkpoint(config, str(checkpoint))
     if tta:
         _require_tta(config)
     warnings = check_before_testing(config, tta) if is_first_process(config) else []
     if show_dir is not None:
-        add_drawing(config, show_dir.absolute())
+        add_drawing(config, Path(show_dir).absolute())
     if out is not None:
-        add_dump(config, out)
+        add_dump(config, Path(out))
     if tta:
         config = with_tta_pipeline(config)
         config.model = ConfigDict(**config.tta_model, module=config.model)

@@ -35,9 +35,9 @@ def train(
     config: Config,
     work_dir: Path | str | None = None,
     *,
-    pretrained: str | None = None,
-    load_from: str | None = None,
-    resume: str | None = None,
+    pretrained: Path | str | None = None,
+    load_from: Path | str | None = None,
+    resume: Path | str | None = None,
     overwrite: bool = False,
     amp: bool = False,
     auto_scale_lr: bool = False,
@@ -77,6 +77,9 @@ def train(
         SystemExit: instead of it in all processes but the first, which reports for all of them.
     """
     require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
+    pretrained, load_from, resume = (
+        None if weights is None else str(weights) for weights in (pretrained, load_from, resume)
+    )
     config = copy.deepcopy(config)
     if deterministic:
         training_modes.use_deterministic(config)

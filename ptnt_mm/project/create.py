@@ -35,8 +35,8 @@ PROBLEMS = 'problems.txt'
 
 
 def create_project(
-    data: Path,
-    folder: Path,
+    data: Path | str,
+    folder: Path | str,
     *,
     format: str | None = None,
     task: str | None = None,
@@ -67,6 +67,7 @@ def create_project(
         UserError: if the folder exists or is inside the data, if the format of the labels is not
             supported, if none of them can be used, or if a choice is impossible.
     """
+    data, folder = Path(data), Path(folder)
     _check_place(data, folder)
     options = {
         'format': format,
