@@ -74,11 +74,11 @@ def test_an_absent_host_is_named_with_all_that_it_needs(
 @pytest.mark.parametrize(
     ('missing', 'remedy'),
     [
-        ('mmseg', f'{INSTALL_MMSEG}; then run python -m ptnt_mm'),
-        ('ftfy', f'{INSTALL_MMSEG}; then run python -m ptnt_mm'),
-        ('mmdet', f'{INSTALL_MMDET}; then run python -m ptnt_mm'),
+        ('mmseg', f'{INSTALL_MMSEG}; then run ptnt doctor'),
+        ('ftfy', f'{INSTALL_MMSEG}; then run ptnt doctor'),
+        ('mmdet', f'{INSTALL_MMDET}; then run ptnt doctor'),
         ('pkg_resources', 'pip install "setuptools<81"'),
-        ('mmcv', 'python -m ptnt_mm doctor shows what is installed'),
+        ('mmcv', 'ptnt doctor shows what is installed'),
     ],
 )
 def test_what_to_install_for_a_module(missing: str, remedy: str, monkeypatch):

@@ -63,10 +63,10 @@ MISFITS = (
         'backbone.outer_pos is .1, 64, 8.*pretrain_img_size=64',
     ),
     (dict(arch='tiny'), unchanged, 'of an unknown arch, 64 px, the model has PyramidTNT tiny'),
-    (dict(extra=True), unchanged, 'it lacks 2 weights: neck.weight, neck.bias'),
+    (dict(extra=True), unchanged, 'misfit.pth .*: it lacks 2 weights: neck.weight, neck.bias'),
     ({}, of_a_resnet, 'looks like a ResNet'),
-    ({}, without_weights, 'contains no weights'),
-    ({}, with_nan, 'NaN or infinity: bbox_head.bias'),
+    ({}, without_weights, 'misfit.pth contains no weights'),
+    ({}, with_nan, 'misfit.pth: .*NaN or infinity: bbox_head.bias'),
 )
 
 
