@@ -1,4 +1,4 @@
-"""Transformer-in-Transformer backbones for MMDetection and MMSegmentation.
+"""Transformer-in-Transformer backbones for MMDetection, MMSegmentation and MMPretrain.
 
 Importing this package registers its classes with MMEngine, and changes other libraries as described
 in ``side_effects.py``. It needs only torch and mmengine; ``ptnt_mm.deploy``, which runs exported

@@ -1,4 +1,4 @@
-"""Evaluate a checkpoint of a detector or segmenter: see ptnt_mm/cli/test.py."""
+"""Evaluate a checkpoint of a detector, a segmenter or a classifier: see ptnt_mm/cli/test.py."""
 
 import sys
 

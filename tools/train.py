@@ -1,4 +1,4 @@
-"""Train a detector or segmenter: see ptnt_mm/cli/train.py."""
+"""Train a detector, a segmenter or a classifier: see ptnt_mm/cli/train.py."""
 
 import sys
 

@@ -26,12 +26,12 @@ _CALIBRATION = 100  # images of the folder that are used
 def export(
     config: Config,
     checkpoint: Path | str,
-    out: Path,
+    out: Path | str,
     *,
     format: str | None = None,
     size: tuple[int, int] | None = None,
     half: bool = False,
-    calibrate: Path | None = None,
+    calibrate: Path | str | None = None,
     evaluate: bool = False,
     overwrite: bool = False,
 ) -> Path:
@@ -54,6 +54,8 @@ def export(
     Raises:
         UserError: for everything that the user can correct, and if the file's results differ.
     """
+    out = Path(out)
+    calibrate = None if calibrate is None else Path(calibrate)
     format = choose_format(out, format)
     check_options(format, half, calibrate, evaluate)
     for file in _files(out):

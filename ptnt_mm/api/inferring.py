@@ -22,9 +22,9 @@ _NO_NAMES = (
 
 def infer(
     config: Config | None,
-    checkpoint: str,
-    source: str,
-    out: Path | None = None,
+    checkpoint: Path | str,
+    source: Path | str,
+    out: Path | str | None = None,
     *,
     overwrite: bool = False,
     score_thr: float | None = None,
@@ -53,13 +53,15 @@ def infer(
     Raises:
         UserError: for everything that the user can fix, at the end if an image failed.
     """
+    checkpoint, source = str(checkpoint), str(source)
     if score_thr is not None and not 0 <= score_thr <= 1:
         raise UserError(f'--score-thr {score_thr}: expected a value from 0 to 1')
     if config is not None:
         require_checkpoint(checkpoint)
-    if out is not None and out.resolve() == Path(source).resolve():
+    out = default_out(source) if out is None else Path(out)
+    if out.resolve() == Path(source).resolve():
         raise UserError(f'--out {out} is the folder of the images: choose another one')
-    results = Results(out or default_out(source), overwrite)
+    results = Results(out, overwrite)
     images = find_source(source, results.drawn)
     if show and isinstance(images, Images):
         raise UserError('--show is for a video or a webcam; drawn pictures are files')

@@ -14,14 +14,19 @@ from ptnt_mm.utils.errors import UserError
 _PACKAGES = 'altair jinja2 pycocotools scikit-learn vl-convert-python'  # the extra `vis`
 
 
-def report(work_dirs: Sequence[Path], out: Path | None = None, overwrite: bool = False) -> Path:
+def report(
+    work_dirs: Path | str | Sequence[Path | str],
+    out: Path | str | None = None,
+    overwrite: bool = False,
+) -> Path:
     """Write a page as ``ptnt report`` does.
 
     Predictions in a work dir are used if they are newer than its last checkpoint. Otherwise that
     checkpoint is evaluated first, and its predictions are kept there.
 
     Args:
-        work_dirs: The work dirs of the runs, or folders of projects; duplicates are ignored.
+        work_dirs: The work dirs of the runs, or folders of projects: one, or several to compare.
+            Duplicates are ignored.
         out: The page, which is returned. By default ``report.html`` in the first work dir, where
             the page of an earlier call is replaced.
         overwrite: Whether to replace any other existing file.
@@ -37,10 +42,12 @@ def report(work_dirs: Sequence[Path], out: Path | None = None, overwrite: bool =
         raise UserError(
             f'{error}: a report needs more packages: pip install {_PACKAGES}'
         ) from error
-    named = list(dict.fromkeys(work_dirs))
+    if isinstance(work_dirs, (Path, str)):
+        work_dirs = [work_dirs]
+    named = list(dict.fromkeys(map(Path, work_dirs)))
     work_dirs = [work_dir_of(folder) for folder in named]
     default = work_dirs[0] / 'report.html'
-    page = out or default
+    page = default if out is None else Path(out)
     if page != default:
         check_new(page, overwrite)
     names = [path.resolve().name for path in named]

@@ -6,10 +6,11 @@ from pathlib import Path
 from mmengine.config import Config, ConfigDict
 
 from ptnt_mm.check.before_testing import check_before_testing
+from ptnt_mm.check.evaluation_step import with_tta_pipeline
 from ptnt_mm.checkpoints.read import require_checkpoint
 from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.config import require_keys
-from ptnt_mm.engine.data_files import check_data_files, data_sets
+from ptnt_mm.engine.data_files import check_data_files
 from ptnt_mm.engine.evaluation_outputs import add_drawing, add_dump
 from ptnt_mm.engine.launcher import choose_launcher, is_first_process
 from ptnt_mm.engine.work_dir import create_work_dir
@@ -18,11 +19,11 @@ from ptnt_mm.utils.errors import UserError
 
 def test(
     config: Config,
-    checkpoint: str,
+    checkpoint: Path | str,
     work_dir: Path | str | None = None,
     *,
-    out: Path | None = None,
-    show_dir: Path | None = None,
+    out: Path | str | None = None,
+    show_dir: Path | str | None = None,
     tta: bool = False,
     launcher: str = 'none',
 ) -> dict[str, float]:
@@ -48,16 +49,17 @@ def test(
     choose_launcher(config, launcher)
     create_work_dir(config, work_dir)
     check_data_files(config, ('test',))
-    _use_checkpoint(config, checkpoint)
+    _use_checkpoint(config, str(checkpoint))
     if tta:
         _require_tta(config)
     warnings = check_before_testing(config, tta) if is_first_process(config) else []
     if show_dir is not None:
-        add_drawing(config, show_dir.absolute())
+        add_drawing(config, Path(show_dir).absolute())
     if out is not None:
-        add_dump(config, out)
+        add_dump(config, Path(out))
     if tta:
-        _use_tta(config)
+        config = with_tta_pipeline(config)
+        config.model = ConfigDict(**config.tta_model, module=config.model)
     runner = build_runner(config)
     for line in warnings:
         runner.logger.warning(line)
@@ -76,9 +78,3 @@ def _require_tta(config: Config) -> None:
     for key in ('tta_model', 'tta_pipeline'):
         if key not in config:
             raise UserError(f'--tta needs {key} in the config: see configs/_base_/tta/')
-
-
-def _use_tta(config: Config) -> None:
-    config.model = ConfigDict(**config.tta_model, module=config.model)
-    for data_set in data_sets(config, 'test'):
-        data_set.settings['pipeline'] = config.tta_pipeline

@@ -24,6 +24,7 @@ from ptnt_mm.engine.hooks.remove_earlier_run import RemoveEarlierRunHook
 from ptnt_mm.engine.launcher import choose_launcher, is_first_process, require_same_start
 from ptnt_mm.engine.run_checkpoints import describe_last_checkpoint, require_fresh
 from ptnt_mm.engine.runner import how_to_repeat
+from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.engine.starting_weights import choose_start
 from ptnt_mm.engine.stored_config import changed_settings
 from ptnt_mm.engine.work_dir import create_work_dir, lock_work_dir
@@ -34,9 +35,9 @@ def train(
     config: Config,
     work_dir: Path | str | None = None,
     *,
-    pretrained: str | None = None,
-    load_from: str | None = None,
-    resume: str | None = None,
+    pretrained: Path | str | None = None,
+    load_from: Path | str | None = None,
+    resume: Path | str | None = None,
     overwrite: bool = False,
     amp: bool = False,
     auto_scale_lr: bool = False,
@@ -76,11 +77,16 @@ def train(
         SystemExit: instead of it in all processes but the first, which reports for all of them.
     """
     require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
+    pretrained, load_from, resume = (
+        None if weights is None else str(weights) for weights in (pretrained, load_from, resume)
+    )
     config = copy.deepcopy(config)
     if deterministic:
         training_modes.use_deterministic(config)
     if amp:
         training_modes.use_mixed_precision(config)
+    elif kind_of(config.optim_wrapper) == 'AmpOptimWrapper':
+        training_modes.require_accelerator('mixed precision (AmpOptimWrapper)')
     if sync_bn:
         training_modes.use_sync_bn(config)
     if auto_scale_lr:
@@ -93,8 +99,6 @@ def train(
     work_dir = create_work_dir(config, work_dir)
     is_first = is_first_process(config)
     with lock_work_dir(work_dir) if is_first else nullcontext():
-        if config.optim_wrapper.get('type') == 'AmpOptimWrapper':
-            training_modes.require_accelerator('mixed precision (--amp, AmpOptimWrapper)')
         start = choose_start(config, work_dir, pretrained, resume, seed)
         check_data_files(config, ('train', 'val'))
         # Before anything is built: it may refuse, and sees only what an earlier run left.

@@ -14,9 +14,9 @@ from ptnt_mm.visualize.page import GENERATOR, Question, write_network_page
 
 
 def visualize(
-    networks: Sequence[tuple[Config, str | None]],
-    images: Sequence[Path],
-    out: Path | None = None,
+    networks: Sequence[tuple[Config, Path | str | None]],
+    images: Sequence[Path | str],
+    out: Path | str | None = None,
     *,
     at: tuple[float, float] | None = None,
     box: int | None = None,
@@ -47,16 +47,18 @@ def visualize(
     if find_spec('sklearn') is None:
         raise UserError('ptnt visualize needs scikit-learn: pip install scikit-learn')
     name = Path(networks[0][0].filename or 'model').stem
-    page = (out or Path('work_dirs', 'visualize', name)) / 'index.html'
+    folder = Path('work_dirs', 'visualize', name) if out is None else Path(out)
+    page = folder / 'index.html'
     _check_page(page, overwrite)
     _check_box(box, *networks[0])
     question = Question(at, box, channels)
-    pixels = {file: read_image(file) for file in images}
+    pixels = {file: read_image(file) for file in map(Path, images)}
     for file, image in pixels.items():
         question.check_point(file, image)
+    labels = 'AB' if len(networks) > 1 else ['']
     loaded = {
-        label: load_network(*network, device, score_thr)
-        for label, network in zip('AB' if len(networks) > 1 else [''], networks, strict=True)
+        label: load_network(config, checkpoint and str(checkpoint), device, score_thr)
+        for label, (config, checkpoint) in zip(labels, networks, strict=True)
     }
     write_network_page(page, f'What {name} sees', loaded, pixels, question)
     return page
@@ -69,7 +71,7 @@ def _check_page(page: Path, overwrite: bool) -> None:
         raise UserError(f'{page} exists: choose another --out, or pass --overwrite')
 
 
-def _check_box(box: int | None, config: Config, checkpoint: str | None) -> None:
+def _check_box(box: int | None, config: Config, checkpoint: Path | str | None) -> None:
     """Raise a UserError if the network cannot predict boxes."""
     host = HOSTS.get(scope_of(config))
     if box is not None and (host is None or host.task != 'detection'):

@@ -11,8 +11,9 @@ from mmengine.dataset import Compose
 from mmengine.evaluator import BaseMetric
 from torch import nn
 
-from ptnt_mm.engine.build_errors import explain_build_error
+from ptnt_mm.engine.build_errors import explain_refusal
 from ptnt_mm.engine.settings import dicts_within, kind_of
+from ptnt_mm.utils.text import one_line
 
 NOT_COMPLETED = 'this check could not be completed'
 """The start of the message about an exception in a check itself."""
@@ -52,8 +53,8 @@ def describe(failed: StepError, config: Config) -> tuple[str, str]:
     elif path := _failing_transform(error, failed.where, config):
         where = path
     # Many assertions in the hosts have no message.
-    reason = explain_build_error(error) if str(error).strip() else failing_line(error)
-    reason = reason.strip().splitlines()[0]
+    message = one_line(error) if str(error).strip() else failing_line(error)
+    reason = explain_refusal(error) or message
     by = f'{culprit} fails: ' if culprit else 'fails: '
     kind = '' if isinstance(error, AssertionError | ValueError) else f'{type(error).__name__}: '
     return where, f'{by}{kind}{reason}'

@@ -5,8 +5,10 @@ of the checks reads the config, the annotation files and the names in folders, b
 trains and evaluates it on an image or two; the thorough half opens all images, and the weights.
 """
 
+import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from mmengine.config import Config
 from torch import nn
@@ -32,7 +34,9 @@ from ptnt_mm.check.trial import config_for_trial
 from ptnt_mm.check.tried_steps import TriedSteps, are_evaluated_alike
 from ptnt_mm.check.weights import check_statistics, check_weights_are_there, check_weights_fit
 from ptnt_mm.engine.build import build_model
+from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.hosts import import_host, scope_of
+from ptnt_mm.engine.starting_weights import use_pretrained
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import (
     Finding,
@@ -56,19 +60,27 @@ def check(
     gpus: int = 1,
     thorough: bool = True,
     on_findings: OnFindings = lambda subject, findings: None,
+    pretrained: Path | str | None = None,
 ) -> list[Finding]:
-    """Find what would stop a run or silently spoil its result.
+    """Find what would stop a run or silently spoil its result, as ``ptnt check`` does.
 
     Args:
-        config: The config, with all flags applied.
+        config: A complete config; it is not changed.
         splits: The data loaders to check.
         gpus: The number of processes that will train, one for each GPU.
         thorough: Whether to run the thorough half too.
         on_findings: Called with each subject in turn.
+        pretrained: The backbone's weights that training will start from, as ``ptnt train`` takes
+            them; None for those of the config.
 
     Raises:
-        UserError: if the host library cannot be imported.
+        UserError: if the host library cannot be imported, or the config is not complete or has no
+            backbone for ``pretrained``.
     """
+    require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
+    config = copy.deepcopy(config)
+    if pretrained is not None:
+        use_pretrained(config, str(pretrained))
     inspection = Inspection(config, splits, gpus, thorough, on_findings)
     inspection.check_all()
     return inspection.findings

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 from mmengine.config import Config
 from mmengine.hooks import CheckpointHook
 
+from ptnt_mm.check.schedule import schedulers_of
 from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.findings import Finding, error, warning
 from ptnt_mm.utils.text import first_few, suggest
@@ -37,8 +38,7 @@ def _watched(config: Config) -> Iterator[tuple[str, str, str | None]]:
     for i, settings in enumerate(config.get('custom_hooks') or ()):
         if kind_of(settings) == 'EarlyStoppingHook' and 'monitor' in settings:
             yield f'custom_hooks[{i}].monitor', settings['monitor'], settings.get('rule')
-    schedules = config.get('param_scheduler') or ()
-    for i, settings in enumerate(schedules if isinstance(schedules, list) else [schedules]):
+    for i, settings in enumerate(schedulers_of(config)):
         if kind_of(settings).startswith('ReduceOnPlateau') and 'monitor' in settings:
             yield f'param_scheduler[{i}].monitor', settings['monitor'], settings.get('rule')
 

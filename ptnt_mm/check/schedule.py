@@ -16,6 +16,12 @@ _ADAM_LIMIT = 5e-3
 _LARGE = 512  # images
 
 
+def schedulers_of(config: Config) -> list[dict]:
+    """The settings of the schedulers of parameters; a config may have a list or just one."""
+    found = config.get('param_scheduler') or []
+    return list(found) if isinstance(found, (list, tuple)) else [found]
+
+
 def check_lengths(config: Config, data: Sequence[Data], gpus: int) -> Iterator[Finding]:
     """Compare lengths in iterations with the lengths of an epoch and of training, if known."""
     epochs = (config.get('train_cfg') or {}).get('max_epochs')
@@ -24,8 +30,7 @@ def check_lengths(config: Config, data: Sequence[Data], gpus: int) -> Iterator[F
         return
     batch = _images_and_steps(config)[0] * gpus
     length = -(-images // max(batch, 1))
-    schedules = config.get('param_scheduler') or ()
-    for i, schedule in enumerate(schedules if isinstance(schedules, list) else [schedules]):
+    for i, schedule in enumerate(schedulers_of(config)):
         end = schedule.get('end')
         if not schedule.get('by_epoch', True) and isinstance(end, int) and end > length * epochs:
             what = f'is {end}, but training ends after {epochs} epochs of {length} iterations'

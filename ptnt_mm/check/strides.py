@@ -8,6 +8,7 @@ from torch import nn
 
 from ptnt_mm.check.trial import undisturbed
 from ptnt_mm.utils.findings import Finding, error, note, ok
+from ptnt_mm.utils.text import one_line
 
 _SIDE = 256  # side of the square test image, in pixels
 
@@ -30,8 +31,7 @@ def check_strides(config: Config, model: nn.Module) -> Iterator[Finding]:
         with undisturbed(config), torch.no_grad():
             maps = model.eval().extract_feat(torch.zeros(1, 3, _SIDE, _SIDE))
     except Exception as err:  # a model may need more than an image
-        reason = (str(err).strip().splitlines() or [type(err).__name__])[0]
-        yield note('model', f'strides were not compared: {reason}')
+        yield note('model', f'strides were not compared: {one_line(err)}')
         return
     measured = [_SIDE / max(level.shape[-2:]) for level in maps]
     for where, expected in strides.items():

@@ -2,7 +2,6 @@
 
 import copy
 import io
-import logging
 import random
 import warnings
 from collections.abc import Iterator, Sequence
@@ -20,6 +19,7 @@ from ptnt_mm.check.few_images import SIDE
 from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.engine.settings import dicts_within, kind_of
 from ptnt_mm.utils.numbers import is_number
+from ptnt_mm.utils.quiet_logs import logging_disabled
 
 _MANY_WEIGHTS = 300_000_000
 _REGIONS = 64  # regions for the second stage of a detector
@@ -97,8 +97,6 @@ def sides(config: Config) -> tuple[int, ...]:
 def undisturbed(config: Config) -> Iterator[None]:
     """Build in the config's scope without output, and without changing random generators."""
     states = random.getstate(), np.random.get_state()
-    disabled = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
     hub = MessageHub.get_current_instance()
     absent = {key: value for key, value in _BEGINNING.items() if key not in hub.runtime_info}
     for key, value in absent.items():
@@ -107,6 +105,7 @@ def undisturbed(config: Config) -> Iterator[None]:
         with (
             DefaultScope.overwrite_default_scope(scope_of(config)),
             warnings.catch_warnings(action='ignore'),
+            logging_disabled(),
             redirect_stdout(io.StringIO()),
             torch.random.fork_rng(devices=()),
         ):
@@ -114,6 +113,5 @@ def undisturbed(config: Config) -> Iterator[None]:
     finally:
         for key in absent:
             hub.pop_info(key)
-        logging.disable(disabled)
         random.setstate(states[0])
         np.random.set_state(states[1])

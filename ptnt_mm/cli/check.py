@@ -46,18 +46,19 @@ def new_parser() -> Parser:
 def _run(args: argparse.Namespace) -> int:
     with importing():
         from ptnt_mm.api import check
-        from ptnt_mm.engine.config import require_keys
-        from ptnt_mm.engine.starting_weights import use_pretrained
 
     def show_findings(subject: str, findings: list[Finding]) -> None:
         show('\n'.join((subject, *lines(findings))))
 
     with json_output(args.json, args.overwrite) as write:
         config = config_of(args)
-        require_keys(config, ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper'))
-        if args.pretrained is not None:
-            use_pretrained(config, args.pretrained)
-        found = check(config, gpus=args.gpus, thorough=not args.quick, on_findings=show_findings)
+        found = check(
+            config,
+            gpus=args.gpus,
+            thorough=not args.quick,
+            on_findings=show_findings,
+            pretrained=args.pretrained,
+        )
         print(closing(found))
         write([asdict(finding) for finding in found])
     return int(bool(of_kind(found, Severity.ERROR)))

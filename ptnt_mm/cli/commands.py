@@ -92,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         'ptnt',
         'ptnt COMMAND ...',
-        'Transformer in Transformer for MMDetection and MMSegmentation.',
+        'Transformer in Transformer for MMDetection, MMSegmentation and MMPretrain.',
         'ptnt COMMAND --help shows its flags and an example. Exit status: 0 done, 1 an error, or '
         'errors found, 2 a wrong command line, 130 stopped by Ctrl-C.',
     )

@@ -69,7 +69,7 @@ def _run(args: argparse.Namespace) -> int:
         on_line=show,
     )
     show(f'{file}:\n{file.read_text(encoding="utf-8")}')
-    found = check(read_config(str(file)))
+    found = check(read_config(file))
     wrong = [finding for finding in found if finding.severity in (Severity.ERROR, Severity.WARNING)]
     show('\n'.join(('ptnt check:', *lines(wrong), f'  {closing(found)}')))
     if args.weights is None:

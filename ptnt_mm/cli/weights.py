@@ -13,7 +13,8 @@ from ptnt_mm.utils.tables import new_listing, to_text
 
 _NOTE = """
 top-1 is the percentage on ImageNet-1k that the publisher reports. MB is 4 bytes for each parameter
-of the classifier. SHA-256 has the published digits, - where there are none."""
+of the classifier. SHA-256 has the published digits, - where there are none. Download: direct by
+--pretrained NAME; a page to open in a browser with the password; none was published."""
 
 
 def main(words: list[str] | None = None) -> int:
@@ -33,14 +34,15 @@ def _run(args: argparse.Namespace) -> None:
         from ptnt_mm.models.weights.published import LEADS, PUBLISHED
 
     table = new_listing(
-        'name', 'network', 'top-1', 'MB', 'licence', 'SHA-256', 'readable', 'address'
+        'name', 'network', 'top-1', 'MB', 'licence', 'SHA-256', 'download', 'address'
     )
     for file, network in PUBLISHED.values():
         address = file.url or 'none was published'
-        password = f' (a page, password {file.password})' if file.password else ''
+        password = f' (password {file.password})' if file.password else ''
         about = (file.top_1, file.megabytes, file.licence if file.url else None, file.sha256)
-        readable = 'yes' if file.url else None
-        cells = (file.name, network, *about, readable, address + password)
+        link = 'page' if file.password else 'direct'
+        download = link if file.url else 'none'
+        cells = (file.name, network, *about, download, address + password)
         table.add_row(*('-' if cell is None else str(cell) for cell in cells))
     with json_output(args.json, args.overwrite) as write:
         print(to_text(table))

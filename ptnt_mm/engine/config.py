@@ -32,14 +32,14 @@ PROJECT_CONFIG = 'config.py'
 READ_KEYS = (set(inspect.signature(Runner).parameters) | _TOP_LEVEL) - {'cfg'}
 
 
-def read_config(path: str, options: dict | None = None) -> Config:
+def read_config(path: Path | str, options: dict | None = None) -> Config:
     """Read a config file, a project's or one of this package's by name; apply ``--cfg-options``.
 
     Raises:
         UserError: if there is no such file, if it cannot be executed, if it needs a package that
             is not installed, or if nothing reads an option's first key.
     """
-    file = _find_config(path)
+    file = _find_config(str(path))
     try:
         config = config_from_file(file)
     except ModuleNotFoundError as error:

@@ -6,7 +6,7 @@ from pathlib import Path
 from mmengine.config import Config
 
 from ptnt_mm.engine.data_files import data_sets, evaluators
-from ptnt_mm.engine.hosts import HOSTS
+from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.errors import UserError
 
@@ -21,7 +21,7 @@ def add_drawing(config: Config, folder: Path) -> None:
     there = next(path for path in (folder, *folder.parents) if path.exists())
     if not there.is_dir():
         raise UserError(f'--show-dir {folder}: {there} is a file, not a folder: choose another')
-    host = HOSTS.get(config.get('default_scope'))
+    host = HOSTS.get(scope_of(config))
     if host is not None and host.own_drawing:
         # The folder that the images of all joined data sets are in.
         roots = []
@@ -47,7 +47,7 @@ def add_dump(config: Config, file: Path) -> None:
             f'--out {file}: predictions are written as a pickle, so the name must end in .pkl'
         )
     check_new(file, overwrite=True)
-    host = HOSTS.get(config.get('default_scope'))
+    host = HOSTS.get(scope_of(config))
     config.test_evaluator = [
         *evaluators(config, 'test'),
         dict(type=host.dump if host else 'DumpResults', out_file_path=str(file)),

@@ -16,6 +16,7 @@ from ptnt_mm.engine.run_checkpoints import describe_last_checkpoint
 from ptnt_mm.engine.runner import TRACEBACK
 from ptnt_mm.utils.atomic_files import DISK_ERRORS
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import one_line
 
 _DEAD_WORKER = (
     'a worker of the data loader was killed: most often memory ran out, or /dev/shm is too small '
@@ -92,10 +93,8 @@ def _explain_evaluation(error: BaseException) -> str | None:
             by_epoch = isinstance(runner.train_loop, EpochBasedTrainLoop)
             when = f'epoch {runner.epoch}' if by_epoch else f'iteration {runner.iter}'
             kept, again = describe_last_checkpoint(Path(runner.work_dir))
-            text = str(error).strip().partition('\n')[0]
-            reason = f'{type(error).__name__}: {text}' if text else type(error).__name__
             return (
-                f'the evaluation after {when} failed: {reason}; see the log '
+                f'the evaluation after {when} failed: {one_line(error, named=True)}; see the log '
                 f'file; {kept}. Correct the config, and {again} with --resume'
             )
     return None

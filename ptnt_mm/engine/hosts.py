@@ -59,9 +59,7 @@ def import_host(scope: str) -> None:
     except ModuleNotFoundError as error:
         raise UserError(f'{scope} cannot be imported: {error}. {how_to_install(error)}') from error
     except (ImportError, AssertionError) as error:
-        raise UserError(
-            f'{scope} cannot be imported: {error}. Run python -m ptnt_mm doctor'
-        ) from error
+        raise UserError(f'{scope} cannot be imported: {error}. Run ptnt doctor') from error
 
 
 @contextmanager
@@ -81,5 +79,5 @@ def how_to_install(error: ModuleNotFoundError) -> str:
         more = HOST_PACKAGES[host.package]
         if words & {scope, host.package, *more.split()}:
             install = f'pip install {provider(host.package)}{more}'
-            return f'Install it: {install}; then run python -m ptnt_mm doctor'
-    return 'python -m ptnt_mm doctor shows what is installed'
+            return f'Install it: {install}; then run ptnt doctor'
+    return 'ptnt doctor shows what is installed'

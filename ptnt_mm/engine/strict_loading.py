@@ -26,17 +26,18 @@ def load_strictly(model: nn.Module, filename: str) -> dict:
     """
     require_safe_loading()
     checkpoint = CheckpointLoader.load_checkpoint(filename, 'cpu', logger='silent')
-    require_all_weights(checkpoint, model)
+    require_all_weights(checkpoint, model, filename)
     mmengine_checkpoint._load_checkpoint_to_model(model, checkpoint)
     return checkpoint.get('meta') or {}
 
 
-def require_all_weights(checkpoint: dict, model: nn.Module) -> None:
+def require_all_weights(checkpoint: dict, model: nn.Module, source: str) -> None:
     """Check that a checkpoint has each weight of a model in its shape.
 
     Args:
         checkpoint: Its weights get the names that the model and EMA hooks expect, in place.
         model: Without a wrapper such as DistributedDataParallel.
+        source: The checkpoint's file or address, for errors.
 
     Raises:
         CheckpointError: if a weight is missing, has another shape, or contains NaN or infinity.
@@ -45,17 +46,17 @@ def require_all_weights(checkpoint: dict, model: nn.Module) -> None:
     own = model.state_dict()
     # Older checkpoints lack these counters, and MMEngine does not need them.
     counters = [key for key in own if key.endswith('num_batches_tracked')]
-    _require_fit(checkpoint, own, counters, tables={})
+    _require_fit(checkpoint, source, own, counters, tables={})
 
 
-def require_backbone(checkpoint: dict, model: nn.Module) -> None:
+def require_backbone(checkpoint: dict, model: nn.Module, source: str) -> None:
     """Check as :func:`require_all_weights`, but only the backbone.
 
     Its position tables are converted in place if they belong to a different pretraining size.
     """
     _use_own_names(checkpoint, model)
     own = {key: w for key, w in model.state_dict().items() if key.startswith('backbone.')}
-    _require_fit(checkpoint, own, pretrained.may_lack(model), pretrained.find_tables(model))
+    _require_fit(checkpoint, source, own, pretrained.may_lack(model), pretrained.find_tables(model))
 
 
 def _use_own_names(checkpoint: dict, model: nn.Module) -> None:
@@ -75,18 +76,20 @@ def _use_own_names(checkpoint: dict, model: nn.Module) -> None:
         weights[key.removeprefix('module.')] = weights.pop(key)
 
 
-def _require_fit(checkpoint: dict, own: dict, optional: Collection[str], tables: dict) -> None:
+def _require_fit(
+    checkpoint: dict, source: str, own: dict, optional: Collection[str], tables: dict
+) -> None:
     own = pretrained.only_tensors(own)
     weights = pretrained.only_tensors(checkpoint['state_dict'])
     if not weights:
-        raise CheckpointError('the checkpoint contains no weights')
+        raise CheckpointError(f'{source} contains no weights')
     ready, report = pretrained.adapt(weights, own, optional, tables)
     if problems := report.problems():
         raise CheckpointError(
-            f'the checkpoint does not fit the model: it {" and ".join(problems)}. '
+            f'{source} does not fit the model: it {" and ".join(problems)}. '
             f'{_likely_cause(report, weights, own)}'
         )
-    pretrained.check_finite(ready, 'the checkpoint')
+    pretrained.check_finite(ready, source)
     for key in report.resized:
         weights[key].data = ready[key]
 

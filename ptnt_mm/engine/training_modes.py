@@ -8,6 +8,7 @@ from mmengine.config import Config
 from mmengine.device import get_device
 
 from ptnt_mm.engine.config import require_keys
+from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
 
@@ -81,10 +82,12 @@ def log_to_package(config: Config, package: str) -> None:
         raise UserError(f'--log {package}: {package} is not installed: pip install {package}')
     visualizer = config.get('visualizer') or dict(type='Visualizer', name='visualizer')
     backends = visualizer.get('vis_backends') or [dict(type='LocalVisBackend')]
-    if LOG_BACKENDS[package]['type'] not in [backend['type'] for backend in backends]:
+    if LOG_BACKENDS[package]['type'] not in map(kind_of, backends):
         backends = [*backends, LOG_BACKENDS[package]]
     config.visualizer = dict(visualizer, vis_backends=backends)
-    config.custom_hooks = [*(config.get('custom_hooks') or []), dict(type='DrawValidationHook')]
+    hooks = config.get('custom_hooks') or []
+    if 'DrawValidationHook' not in map(kind_of, hooks):
+        config.custom_hooks = [*hooks, dict(type='DrawValidationHook')]
 
 
 def require_accelerator(mode: str) -> None:

@@ -22,7 +22,8 @@ from ptnt_mm.export.end_to_end import INPUTS, EndToEndModel
 from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.utils.atomic_files import sha256, write_atomically
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import printable
+from ptnt_mm.utils.quiet_logs import logging_disabled
+from ptnt_mm.utils.text import one_line, printable
 
 FORMATS = {'onnx': '.onnx', 'openvino': '.xml', 'torch-export': '.pt2'}
 """Suffixes by format."""
@@ -46,12 +47,8 @@ _COARSEST = 128
 @contextmanager
 def quiet() -> Iterator[None]:
     """Suppress messages of exporters about their internals, which are not actionable."""
-    with warnings.catch_warnings(action='ignore'):
-        logging.disable(logging.WARNING)
-        try:
-            yield
-        finally:
-            logging.disable(logging.NOTSET)
+    with warnings.catch_warnings(action='ignore'), logging_disabled(logging.WARNING):
+        yield
 
 
 def take_graph(network: EndToEndModel, size: tuple[int, int], dynamic: bool) -> ExportedProgram:
@@ -120,7 +117,7 @@ def take_program(
     except UserError:
         raise
     except Exception as error:  # models may contain any operator
-        why = printable(next(filter(None, str(error).splitlines()), type(error).__name__))
+        why = printable(one_line(error))
         advice = 'Try --size H W' if dynamic else 'docs/deploy.md lists what can be exported'
         raise UserError(f'torch cannot export a graph of this model: {why}. {advice}') from error
 

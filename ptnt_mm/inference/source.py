@@ -4,8 +4,6 @@ import traceback
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.progress import Progress
 
 from ptnt_mm.data.image_files import Images, drawn_name, encode_image, find_images, read_image
 from ptnt_mm.inference.predictor import Predictor
@@ -13,6 +11,7 @@ from ptnt_mm.inference.results import Results
 from ptnt_mm.inference.video import VIDEO_SUFFIXES, Movie, Video, Window, open_video
 from ptnt_mm.utils.atomic_files import fitted_name, is_about_the_disk, write_atomically
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.progress import new_bar
 from ptnt_mm.utils.text import printable
 
 
@@ -47,7 +46,7 @@ def process_images(images: Images, predictor: Predictor, results: Results, draws
     Raises:
         UserError: if a picture cannot be written because the disk is full or read-only.
     """
-    with Progress(console=Console(stderr=True)) as bar:
+    with new_bar() as bar:
         for name in bar.track(images.files, description='Images'):
             file = images.root / name
             try:
@@ -75,7 +74,7 @@ def process_video(
     Raises a UserError if it is damaged, or a frame cannot be processed.
     """
     file, frames = results.drawn / fitted_name(f'{Path(video.name).stem}.mp4'), 0
-    with Progress(console=Console(stderr=True)) as bar, Movie(file, video.fps) as movie:
+    with new_bar() as bar, Movie(file, video.fps) as movie:
         for frame in bar.track(video, total=video.announced, description='Frames'):
             try:
                 entry, drawn = _process(frame, predictor, draws or window is not None)

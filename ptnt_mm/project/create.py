@@ -28,15 +28,15 @@ from ptnt_mm.project.write import (
 )
 from ptnt_mm.utils.atomic_files import folder_written_atomically, write_atomically
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import printable
+from ptnt_mm.utils.text import counted, printable
 from ptnt_mm.zoo import copy_bases
 
 PROBLEMS = 'problems.txt'
 
 
 def create_project(
-    data: Path,
-    folder: Path,
+    data: Path | str,
+    folder: Path | str,
     *,
     format: str | None = None,
     task: str | None = None,
@@ -67,6 +67,7 @@ def create_project(
         UserError: if the folder exists or is inside the data, if the format of the labels is not
             supported, if none of them can be used, or if a choice is impossible.
     """
+    data, folder = Path(data), Path(folder)
     _check_place(data, folder)
     options = {
         'format': format,
@@ -158,9 +159,8 @@ def _counted(facts: Facts) -> tuple[str, str]:
     """Descriptions of the images and their objects."""
     uses = dict(train='to train on', val='to validate', test='to test')
     images = ', '.join(f'{count:,} {uses[split]}' for split, count in facts.counts.items())
-    classes = f'{len(facts.classes)} class{"es" if len(facts.classes) > 1 else ""}'
     objects = f'{facts.objects:,} training objects of ' if facts.objects else ''
-    return f'images: {images}', f'{objects}{classes}'
+    return f'images: {images}', f'{objects}{counted(len(facts.classes), "class")}'
 
 
 def _findings(facts: Facts, labels: Labels) -> list[str]:

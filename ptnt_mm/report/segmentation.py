@@ -136,8 +136,8 @@ class SegmentationReport:
         counts, number = [], len(self.names)
         for index in watched(range(len(self.files)), len(self.files), 'Maps'):
             truth, found = self._maps(index)
-            counted = (truth != self.ignored) & (truth < number) & (found < number)
-            places = truth[counted].astype(np.int64) * number + found[counted]
+            valid = (truth != self.ignored) & (truth < number) & (found < number)
+            places = truth[valid].astype(np.int64) * number + found[valid]
             counts.append(np.bincount(places, minlength=number**2).reshape(number, number))
         return counts
 

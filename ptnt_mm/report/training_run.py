@@ -12,12 +12,12 @@ from mmengine.config import Config
 
 from ptnt_mm.engine.config import read_config
 from ptnt_mm.engine.data_files import evaluators
-from ptnt_mm.engine.hosts import HOSTS, import_host
+from ptnt_mm.engine.hosts import HOSTS, import_host, scope_of
 from ptnt_mm.engine.run_checkpoints import best_checkpoint
 from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.scalar_logs import TrainingLog, metrics_of, read_training_log, scalar_files
-from ptnt_mm.utils.text import format_bytes
+from ptnt_mm.utils.text import counted, format_bytes
 
 if TYPE_CHECKING:
     from ptnt_mm.report.detection import DetectionReport
@@ -72,7 +72,7 @@ class TrainingRun:
     @property
     def task(self) -> str | None:
         """'detection' or 'segmentation'; None if its predictions cannot be read here."""
-        host = HOSTS.get(self.config.get('default_scope'))
+        host = HOSTS.get(scope_of(self.config))
         return host.task if host and host.task in ('detection', 'segmentation') else None
 
     def evaluation_config(self) -> Config:
@@ -109,9 +109,9 @@ class TrainingRun:
         done = max([self.log.completed, *saved])
         loop = self.config.get('train_cfg') or {}
         planned = loop.get('max_epochs' if self.log.counts_epochs else 'max_iters')
-        text = f'1 {unit}' if done == 1 else f'{done} {unit}s'
+        text = counted(done, unit)
         if isinstance(planned, int) and planned > done:
-            text = f'{done} of {planned} {unit}s'
+            text = f'{done} of {counted(planned, unit)}'
         begun = self.log.train[-1].get('epoch', done)
         return f'{text}: stopped in epoch {begun}, or still running' if begun > done else text
 

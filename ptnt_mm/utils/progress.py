@@ -22,6 +22,11 @@ def watched(items: Iterable[Item], total: int, title: str) -> Iterable[Item]:
     )
 
 
+def new_bar() -> Progress:
+    """A context with a progress bar, on a terminal only; its console prints lines above it."""
+    return Progress(console=Console(stderr=True), disable=not sys.stderr.isatty())
+
+
 def waiting(title: str) -> Progress:
     """A context that shows how long it takes; for one long step."""
     clock = Progress(

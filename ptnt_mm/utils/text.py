@@ -53,9 +53,23 @@ def misspellings(name: str) -> set[str]:
     return (less | swapped | more) - {name}
 
 
+def one_line(error: BaseException, named: bool = False) -> str:
+    """The first line of an exception's message; the name of its class if it has no message.
+
+    Args:
+        error: The exception.
+        named: Whether to put the name of the class before the message too.
+    """
+    name = type(error).__name__
+    message = str(error).strip().partition('\n')[0].strip()
+    if not message:
+        return name
+    return f'{name}: {message}' if named else message
+
+
 def counted(number: int, noun: str) -> str:
     """A number with its noun in the singular or plural: '1 process', '8 processes'."""
-    ending = 'es' if noun.endswith(('s', 'x', 'ch')) else 's'
+    ending = 'es' if noun.endswith(('s', 'x', 'ch')) and noun != 'epoch' else 's'
     return f'{number} {noun}{"" if number == 1 else ending}'
 
 

@@ -17,6 +17,7 @@ from ptnt_mm.inference.load import load_predictor, move
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.models.weights.pretrained import load_pretrained, pretrained_init
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.quiet_logs import logging_disabled
 from ptnt_mm.visualize.predictions import Prediction, predict
 from ptnt_mm.visualize.recording import Recording, find_trunk, record
 
@@ -105,12 +106,9 @@ def load_network(
     start = pretrained_init(getattr(backbone, 'init_cfg', None))
     if checkpoint is None and start is not None:
         # MMEngine prints a line for each weight of a backbone that is not of this package.
-        logging.disable(logging.INFO if trunk is None else logging.NOTSET)
-        try:
-            with explained_building(name):
-                backbone.init_weights()
-        finally:
-            logging.disable(logging.NOTSET)
+        level = logging.INFO if trunk is None else logging.NOTSET
+        with logging_disabled(level), explained_building(name):
+            backbone.init_weights()
     elif checkpoint is not None and (predictor is None or silence):
         load_pretrained(trunk, checkpoint)
     move(model, device or get_device())

@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from rich.console import Console
-from rich.progress import track
 
 from ptnt_mm.drawing.page import write_page
 from ptnt_mm.drawing.pictures import photograph
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.progress import watched
 from ptnt_mm.visualize.network import Network
 from ptnt_mm.visualize.predictions import Prediction
 from ptnt_mm.visualize.scene import ChosenPlace, RecordedScene
@@ -117,7 +116,7 @@ def write_network_page(
 
 def _figures(scene: RecordedScene, name: str) -> list[dict[str, Any]]:
     """Each section with its rows; sections that apply to no network are omitted."""
-    sections = track(SECTIONS, name, console=Console(stderr=True))
+    sections = watched(SECTIONS, len(SECTIONS), name)
     return [dict(section=section, rows=section.rows(scene)) for section in sections]
 
 

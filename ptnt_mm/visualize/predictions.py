@@ -9,6 +9,7 @@ from ptnt_mm.drawing.panels import Box
 from ptnt_mm.drawing.pictures import class_map, outline
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.utils.colours import as_hex, palette_of
+from ptnt_mm.utils.text import one_line
 
 _MOST_BOXES = 100
 _MOST_COLOURS = 255  # colours of a map
@@ -51,8 +52,7 @@ def predict(predictor: Predictor, task: str, image: np.ndarray) -> Prediction:
         sample = predictor.predict(image)
         return _PREDICTIONS[task](predictor, sample, predictor.describe(sample))
     except Exception as error:  # the post-processing of a host may raise anything
-        reason = (str(error).splitlines() or [''])[0]
-        return Prediction(note=f'The prediction failed: {type(error).__name__}: {reason}')
+        return Prediction(note=f'The prediction failed: {one_line(error, named=True)}')
 
 
 def _boxes(predictor: Predictor, sample: Any, described: dict) -> Prediction:

@@ -64,6 +64,21 @@ def test_pretrained_weights_are_read(demo: Demo, tmp_path: Path, capsys):
     assert 'weights of a different shape' in capsys.readouterr().out
 
 
+def test_the_function_takes_pretrained_weights_too_and_leaves_the_config_alone(demo: Demo):
+    config = demo.config()
+    before = config.pretty_text
+    found = inspection.check(config, thorough=False, pretrained=Path('absent.pth'))
+    assert any('absent.pth' in str(finding) for finding in found)
+    assert config.pretty_text == before
+
+
+def test_the_function_refuses_a_config_that_is_not_complete(demo: Demo):
+    config = demo.config()
+    config.optim_wrapper = None
+    with pytest.raises(UserError, match='lacks optim_wrapper'):
+        inspection.check(config)
+
+
 def test_a_pretrained_file_that_is_missing(demo: Demo, capsys):
     assert _status(demo, '--quick', '--pretrained', 'absent.pth') == 1
     output = capsys.readouterr().out

@@ -328,7 +328,7 @@ def kept_on(storage, place):
         ('meta', 'meta'),
     ],
 )
-def test_where_tensors_go(tmp_path, place, device, zipped):
+def test_map_location_is_followed(tmp_path, place, device, zipped):
     torch.save({'w': TABLE}, tmp_path / 'a.pth', _use_new_zipfile_serialization=zipped)
     assert read_checkpoint(tmp_path / 'a.pth', place)['w'].device.type == device
 
@@ -342,7 +342,7 @@ def test_a_flipped_bit_is_found(tmp_path):
         read_checkpoint(tmp_path / 'a.pth')
 
 
-def test_what_steers_a_terminal_is_not_printed(tmp_path):
+def test_terminal_escapes_are_not_printed(tmp_path):
     path = attacks.write_zip(tmp_path / 'bad.pth', {attacks.ESCAPES: 1})
     escaped = r'\x1b[2J\x00\r\x07\u202e'
     assert first_few(read_checkpoint(path)) == escaped
@@ -362,7 +362,7 @@ def test_forced_unsafe_loading_is_refused(tmp_path, canary, monkeypatch, value):
 
 
 @pytest.mark.parametrize('before', [None, '0'])
-def test_others_read_safely_inside(tmp_path, canary, monkeypatch, before):
+def test_torch_load_is_safe_inside_reading_safely(tmp_path, canary, monkeypatch, before):
     monkeypatch.delenv('TORCH_FORCE_WEIGHTS_ONLY_LOAD', raising=False)
     if before is not None:
         monkeypatch.setenv('TORCH_FORCE_WEIGHTS_ONLY_LOAD', before)
@@ -383,7 +383,7 @@ def test_others_read_safely_inside(tmp_path, canary, monkeypatch, before):
 
 
 @pytest.mark.parametrize('value', ['', '0', 'False', ' off '])
-def test_switched_off_is_fine(monkeypatch, value):
+def test_disabled_unsafe_loading_is_allowed(monkeypatch, value):
     monkeypatch.setenv('TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD', value)
     refuse_forced_unsafe_loading()
 

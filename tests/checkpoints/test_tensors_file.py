@@ -44,7 +44,7 @@ def test_an_honest_file(tmp_path: Path):
         ('F32', [1] * 100_000, 4, 'refused'),
     ],
 )
-def test_a_strange_tensor(tmp_path: Path, dtype, shape, nbytes, message):
+def test_invalid_tensor_is_refused(tmp_path: Path, dtype, shape, nbytes, message):
     path = write(tmp_path / 'bad.safetensors', dtype, shape, nbytes)
     with pytest.raises(CheckpointError, match=rf'bad\.safetensors: .*{message}'):
         read_checkpoint(path)

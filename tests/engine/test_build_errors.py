@@ -1,10 +1,24 @@
 """A constructor that refuses its settings is explained."""
 
+import logging
+from pathlib import Path
+
 import pytest
 from mmengine.registry import MODELS
 from torch import nn
 
-from ptnt_mm.engine.build_errors import explain_build_error, explain_refusal
+from ptnt_mm.api import training
+from ptnt_mm.engine.build import build_runner
+from ptnt_mm.engine.build_errors import (
+    explain_build_error,
+    explain_refusal,
+    explained_late_building,
+)
+from ptnt_mm.engine.failures import failures_explained
+from ptnt_mm.engine.runner import QuietRunner
+from ptnt_mm.utils.errors import UserError
+
+from .toy import ToyModel, quick, toy_config
 
 
 def test_an_absent_class_names_the_nearest():
@@ -51,3 +65,99 @@ def test_a_bug_in_a_constructor_is_no_refusal():
         MODELS.build(dict(type=Buggy))
     assert explain_refusal(caught.value) is None
     assert "unexpected keyword argument 'scale'" in explain_build_error(caught.value)
+
+
+def test_missing_file_of_a_data_set_class_is_named(tmp_path: Path):
+    missing = tmp_path / 'imagelabels.mat'
+
+    class Flowers:
+        def __init__(self):
+            missing.open()
+
+    with pytest.raises(UserError, match=f'^{missing} .*docs/data.md'):
+        QuietRunner.build_dataloader(dict(dataset=dict(type=Flowers), batch_size=1, sampler=None))
+
+
+@pytest.mark.parametrize(
+    ('settings', 'words'),
+    [
+        (dict(num_workers=0, persistent_workers=True), 'persistent_workers option needs num_work'),
+        (dict(num_workers=-1), 'num_workers option should be non-negative'),
+        (dict(batch_size=0), 'batch_size should be a positive integer'),
+    ],
+)
+def test_invalid_data_loader_settings_are_refused(settings: dict, words: str):
+    loader = dict(dataset=[0], batch_size=1, sampler=dict(type='DefaultSampler'))
+    with pytest.raises(UserError, match=f'^the data loader cannot be built: {words}'):
+        QuietRunner.build_dataloader(loader | settings)
+
+
+def test_a_bug_in_a_data_set_keeps_its_traceback():
+    class Buggy:
+        def __init__(self):
+            {}['boxes']
+
+    with pytest.raises(KeyError, match='boxes'):
+        QuietRunner.build_dataloader(dict(dataset=dict(type=Buggy), batch_size=1, sampler=None))
+
+
+@pytest.mark.parametrize(
+    'error',
+    [
+        TypeError("Head.loss() got an unexpected keyword argument 'x'"),
+        ValueError('shapes differ'),
+        KeyError('boxes'),
+    ],
+)
+def test_a_bug_in_a_model_keeps_its_type(tmp_path: Path, monkeypatch, error: Exception):
+    """Building is over: the settings are not to blame."""
+
+    def forward(self, *args, **kwargs):
+        raise error
+
+    monkeypatch.setattr(ToyModel, 'forward', forward)
+    monkeypatch.setattr(training, 'check_before_training', lambda config: [])
+    config = toy_config(tmp_path)
+    config.experiment_name = f'bug_{type(error).__name__}'
+    with pytest.raises(type(error)) as caught:
+        training.train(quick(config))
+    assert caught.value is error
+
+
+def test_invalid_optimizer_settings_are_refused(tmp_path: Path):
+    config = toy_config(tmp_path)
+    config.optim_wrapper.accumulative_counts = 0
+    config.experiment_name = 'refused'
+    runner = build_runner(config)
+    with pytest.raises(UserError, match='^the optimizer cannot be built: .*accumulative_counts'):
+        runner.train()
+
+
+@pytest.mark.parametrize('place', ['train_cfg', 'val_evaluator', 'custom_hooks', 'param_scheduler'])
+def test_unknown_class_is_named_when_training_starts(tmp_path: Path, place: str):
+    wrong = dict(type='NoSuchClass')
+    settings = {
+        'train_cfg': wrong,
+        'val_evaluator': wrong,
+        'param_scheduler': wrong,
+        'custom_hooks': [dict(type='EMAHook', ema_type='NoSuchClass')],
+    }
+    config = quick(toy_config(tmp_path))
+    config.update(
+        val_dataloader=config.train_dataloader, val_cfg={}, val_evaluator=dict(type='ToyMetric')
+    )
+    config[place], config.experiment_name = settings[place], f'unknown_{place}'
+    runner = build_runner(config)
+    logger = logging.getLogger('quiet')
+    with pytest.raises(UserError, match='NoSuchClass'), failures_explained(logger, tmp_path):
+        runner.train()
+
+
+def test_failed_download_of_a_data_set_is_explained(tmp_path: Path):
+    from mmpretrain.datasets import CIFAR10
+
+    folder = tmp_path / 'cifar10'
+    address = 'http://127.0.0.1:9/cifar-10-python.tar.gz'  # nothing answers there
+    words = f'^{address} cannot be downloaded: .* into the folder {folder}/$'
+    with pytest.raises(UserError, match=words), explained_late_building('the data loader'):
+        type('Cifar', (CIFAR10,), dict(url=address))(str(folder))

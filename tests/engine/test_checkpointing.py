@@ -15,7 +15,7 @@ from .toy import evaluated, names, quick, toy_config, toy_iterations, train
 pytestmark = pytest.mark.slow
 
 
-def test_what_is_outdated_goes_after_the_new_one_is_there(tmp_path: Path, monkeypatch):
+def test_outdated_checkpoint_is_removed_after_the_new_one_is_written(tmp_path: Path, monkeypatch):
     seen = []
     write = WholeFileBackend.put
 
@@ -34,7 +34,7 @@ def test_what_is_outdated_goes_after_the_new_one_is_there(tmp_path: Path, monkey
     assert latest_checkpoint(tmp_path) == tmp_path / 'epoch_3.pth'
 
 
-def test_the_former_best_stays_until_the_new_one_is_there(tmp_path: Path, monkeypatch):
+def test_former_best_checkpoint_is_kept_until_the_new_one_is_written(tmp_path: Path, monkeypatch):
     bests = []
     write = WholeFileBackend.put
 
@@ -61,7 +61,7 @@ def test_checkpoints_by_iterations(tmp_path: Path):
     assert (meta['epoch'], meta['iter']) == (0, 12)
 
 
-def test_a_best_metric_that_no_evaluation_gives(tmp_path: Path):
+def test_unknown_best_metric_is_refused(tmp_path: Path):
     config = evaluated(quick(toy_config(tmp_path, 2)), save_best='bbox_mAP', rule='greater')
     config.val_evaluator.name = 'coco/bbox_mAP'
     with pytest.raises(UserError, match=r"save_best: .*'bbox_mAP': did you mean 'coco/bbox_mAP'"):
@@ -70,7 +70,7 @@ def test_a_best_metric_that_no_evaluation_gives(tmp_path: Path):
     assert names(tmp_path) == ['epoch_1.pth']
 
 
-def test_what_a_killed_process_left_half_written_is_removed(tmp_path: Path):
+def test_partial_checkpoint_of_a_killed_process_is_removed(tmp_path: Path):
     half = tmp_path / '.epoch_1.pth.partial-123'
     half.write_bytes(b'half')
     train(toy_config(tmp_path, epochs=1))

@@ -27,7 +27,7 @@ def test_a_missing_file_names_the_nearest_config(tmp_path: Path):
         read_config(str(tmp_path / 'retinanet_ptnt_1x.py'))
 
 
-def test_a_file_that_is_no_config(tmp_path: Path):
+def test_file_that_is_not_a_config_is_refused(tmp_path: Path):
     text = tmp_path / 'README.md'
     text.write_text('# not a config')
     with pytest.raises(UserError, match='README.md is not a valid config'):
@@ -74,11 +74,11 @@ def test_an_absent_host_is_named_with_all_that_it_needs(
 @pytest.mark.parametrize(
     ('missing', 'remedy'),
     [
-        ('mmseg', f'{INSTALL_MMSEG}; then run python -m ptnt_mm'),
-        ('ftfy', f'{INSTALL_MMSEG}; then run python -m ptnt_mm'),
-        ('mmdet', f'{INSTALL_MMDET}; then run python -m ptnt_mm'),
+        ('mmseg', f'{INSTALL_MMSEG}; then run ptnt doctor'),
+        ('ftfy', f'{INSTALL_MMSEG}; then run ptnt doctor'),
+        ('mmdet', f'{INSTALL_MMDET}; then run ptnt doctor'),
         ('pkg_resources', 'pip install "setuptools<81"'),
-        ('mmcv', 'python -m ptnt_mm doctor shows what is installed'),
+        ('mmcv', 'ptnt doctor shows what is installed'),
     ],
 )
 def test_what_to_install_for_a_module(missing: str, remedy: str, monkeypatch):
@@ -123,7 +123,7 @@ def test_what_a_config_lacks_is_named(tmp_path: Path):
         (dict(), ''),
     ],
 )
-def test_what_settings_are_for(settings: dict, name: str):
+def test_type_name_of_settings(settings: dict, name: str):
     assert kind_of(settings) == name
 
 

@@ -110,7 +110,7 @@ def test_workers_that_are_spawned_draw_the_same():
     assert torch.equal(spawned, batches(2))
 
 
-def test_what_hooks_look_for_is_there():
+def test_loader_has_the_attributes_that_hooks_read():
     loader = endless()
     assert loader.dataset.metainfo == {} and loader.dataset.pipeline.transforms
     assert isinstance(loader.batch_sampler.sampler, InfiniteSampler)
@@ -119,7 +119,7 @@ def test_what_hooks_look_for_is_there():
         _ = loader.dataset.no_such
 
 
-def test_what_hooks_set_is_set_inside():
+def test_attributes_set_by_hooks_reach_the_wrapped_data_set():
     loader = endless()
     inside = loader.dataset.dataset
     loader.dataset.pipeline = switched = Compose([])
@@ -215,13 +215,13 @@ def test_a_batch_sampler_of_ones_own():
     assert len(loader) == 5
 
 
-def test_a_batch_sampler_without_a_length():
+def test_batch_sampler_without_a_length_is_refused():
     data = Counted(pipeline=[ToyNoise()])
     with pytest.raises(UserError, match='batch_sampler: Pairs has no length.*add a __len__'):
         EndlessLoader(DataLoader(data, batch_sampler=Pairs()))
 
 
-def test_no_data():
+def test_empty_data_set_is_refused():
     class Empty(Dataset):
         def __len__(self):
             return 0
@@ -231,13 +231,13 @@ def test_no_data():
         EndlessLoader(empty)
 
 
-def test_less_data_than_a_batch():
+def test_data_set_smaller_than_a_batch_is_refused():
     loader = endless(sampler=DefaultSampler, batch_size=20, drop_last=True)
     with pytest.raises(UserError, match='does not fill a batch: lower .*batch_size'):
         next(iter(loader))
 
 
-def test_data_without_batches_of_indices():
+def test_iterable_data_set_is_refused():
     class Stream(IterableDataset):
         def __iter__(self):
             return iter(range(3))

@@ -5,17 +5,16 @@ import io
 import logging
 import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
 import torch
 from mmengine.runner import Runner
+from torch.utils.data import get_worker_info
 
-from ptnt_mm.api import training
 from ptnt_mm.engine.build import build_runner
-from ptnt_mm.engine.build_errors import explained_late_building
 from ptnt_mm.engine.failures import explain_failure, failures_explained
-from ptnt_mm.engine.runner import QuietRunner
 from ptnt_mm.utils.errors import UserError
 
 from .toy import ToyModel, ToyNoise, quick, toy_config, toy_iterations, train
@@ -61,7 +60,7 @@ from .toy import ToyModel, ToyNoise, quick, toy_config, toy_iterations, train
         (RuntimeError('[gloo] Connection closed by peer [127.0.0.1]:3'), 'another process of this'),
     ],
 )
-def test_what_a_user_can_do(tmp_path: Path, monkeypatch, error: Exception, words: str):
+def test_system_failures_are_explained(tmp_path: Path, monkeypatch, error: Exception, words: str):
     monkeypatch.setattr('ptnt_mm.engine.failures.get_world_size', lambda: 2)
     with (
         pytest.raises(UserError, match=words),
@@ -79,7 +78,7 @@ def test_what_a_user_can_do(tmp_path: Path, monkeypatch, error: Exception, words
         OSError(errno.ENOMEM, 'Cannot allocate memory'),
     ],
 )
-def test_what_is_the_programs_own_is_left(tmp_path: Path, error: Exception):
+def test_other_errors_are_not_explained(tmp_path: Path, error: Exception):
     assert explain_failure(error, tmp_path) is None
     with pytest.raises(type(error)), failures_explained(logging.getLogger('quiet'), tmp_path):
         raise error
@@ -91,7 +90,7 @@ def test_the_log_keeps_the_traceback(tmp_path: Path, caplog: pytest.LogCaptureFi
     assert 'What failed:\nTraceback (most recent call last)' in caplog.text
 
 
-def test_data_that_goes_away_in_a_worker(tmp_path: Path, monkeypatch):
+def test_data_removed_during_training_is_explained(tmp_path: Path, monkeypatch):
     """As in validation, whose images are not skipped; torch keeps only the text of the error."""
 
     def gone(self, results: dict) -> dict:
@@ -102,6 +101,20 @@ def test_data_that_goes_away_in_a_worker(tmp_path: Path, monkeypatch):
     with stopped as caught, failures_explained(logging.getLogger('quiet'), tmp_path):
         train(toy_config(tmp_path))
     assert '\n' not in str(caught.value)
+
+
+def test_a_worker_that_dies_is_explained(tmp_path: Path, monkeypatch):
+    def die(self, results):
+        if get_worker_info() is not None and results['sample_idx'] == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return read(self, results)
+
+    read = ToyNoise.__call__
+    monkeypatch.setattr(ToyNoise, '__call__', die)
+    quiet = logging.getLogger('quiet')
+    killed = pytest.raises(UserError, match='a worker of the data loader was killed.*--resume')
+    with killed, failures_explained(quiet, tmp_path):
+        train(toy_config(tmp_path))
 
 
 def stopped_by(work_dir: Path) -> str:
@@ -130,7 +143,7 @@ def in_iteration(monkeypatch, number: int, happens) -> None:
     monkeypatch.setattr(ToyModel, 'train_step', with_fault)
 
 
-def test_a_work_dir_that_is_removed(tmp_path: Path, monkeypatch):
+def test_removed_work_dir_stops_the_run(tmp_path: Path, monkeypatch):
     work_dir = tmp_path / 'run'
     in_iteration(monkeypatch, 6, lambda: shutil.rmtree(work_dir))
     message = stopped_by(work_dir)
@@ -140,7 +153,7 @@ def test_a_work_dir_that_is_removed(tmp_path: Path, monkeypatch):
     assert 'data' not in message.partition('(')[0]
 
 
-def test_a_work_dir_of_which_the_logs_are_removed(tmp_path: Path, monkeypatch):
+def test_removed_logs_stop_the_run(tmp_path: Path, monkeypatch):
     in_iteration(
         monkeypatch, 6, lambda: [shutil.rmtree(logs) for logs in tmp_path.glob('*/vis_data')]
     )
@@ -150,7 +163,7 @@ def test_a_work_dir_of_which_the_logs_are_removed(tmp_path: Path, monkeypatch):
 
 
 @pytest.mark.parametrize('number', [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
-def test_a_disk_that_fills_up_during_a_checkpoint(tmp_path: Path, monkeypatch, number: int):
+def test_full_disk_at_a_checkpoint_is_explained(tmp_path: Path, monkeypatch, number: int):
     """The last good checkpoint is not replaced, and the message names it."""
     fsync = os.fsync
 
@@ -167,7 +180,7 @@ def test_a_disk_that_fills_up_during_a_checkpoint(tmp_path: Path, monkeypatch, n
     assert [file.name for file in tmp_path.glob('*.pth')] == ['iter_4.pth']
 
 
-def test_a_disk_that_is_full_when_a_run_is_built(tmp_path: Path, monkeypatch):
+def test_full_disk_at_the_start_is_explained(tmp_path: Path, monkeypatch):
     def full(self) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -195,99 +208,3 @@ def test_a_log_that_cannot_be_written_prints_no_traceback(tmp_path: Path, capsys
     logger.warning('one more line')
     printed = ''.join(capsys.readouterr())
     assert 'one more line' in printed and 'Traceback' not in printed
-
-
-def test_files_of_data_sets_that_only_their_class_knows(tmp_path: Path):
-    missing = tmp_path / 'imagelabels.mat'
-
-    class Flowers:
-        def __init__(self):
-            missing.open()
-
-    with pytest.raises(UserError, match=f'^{missing} .*docs/data.md'):
-        QuietRunner.build_dataloader(dict(dataset=dict(type=Flowers), batch_size=1, sampler=None))
-
-
-@pytest.mark.parametrize(
-    ('settings', 'words'),
-    [
-        (dict(num_workers=0, persistent_workers=True), 'persistent_workers option needs num_work'),
-        (dict(num_workers=-1), 'num_workers option should be non-negative'),
-        (dict(batch_size=0), 'batch_size should be a positive integer'),
-    ],
-)
-def test_settings_that_the_data_loader_refuses(settings: dict, words: str):
-    loader = dict(dataset=[0], batch_size=1, sampler=dict(type='DefaultSampler'))
-    with pytest.raises(UserError, match=f'^the data loader cannot be built: {words}'):
-        QuietRunner.build_dataloader(loader | settings)
-
-
-def test_a_bug_in_a_data_set_keeps_its_traceback():
-    class Buggy:
-        def __init__(self):
-            {}['boxes']
-
-    with pytest.raises(KeyError, match='boxes'):
-        QuietRunner.build_dataloader(dict(dataset=dict(type=Buggy), batch_size=1, sampler=None))
-
-
-@pytest.mark.parametrize(
-    'error',
-    [
-        TypeError("Head.loss() got an unexpected keyword argument 'x'"),
-        ValueError('shapes differ'),
-        KeyError('boxes'),
-    ],
-)
-def test_a_bug_in_a_model_keeps_its_type(tmp_path: Path, monkeypatch, error: Exception):
-    """Building is over: the settings are not to blame."""
-
-    def forward(self, *args, **kwargs):
-        raise error
-
-    monkeypatch.setattr(ToyModel, 'forward', forward)
-    monkeypatch.setattr(training, 'check_before_training', lambda config: [])
-    config = toy_config(tmp_path)
-    config.experiment_name = f'bug_{type(error).__name__}'
-    with pytest.raises(type(error)) as caught:
-        training.train(quick(config))
-    assert caught.value is error
-
-
-def test_an_optimizer_that_is_refused(tmp_path: Path):
-    config = toy_config(tmp_path)
-    config.optim_wrapper.accumulative_counts = 0
-    config.experiment_name = 'refused'
-    runner = build_runner(config)
-    with pytest.raises(UserError, match='^the optimizer cannot be built: .*accumulative_counts'):
-        runner.train()
-
-
-@pytest.mark.parametrize('place', ['train_cfg', 'val_evaluator', 'custom_hooks', 'param_scheduler'])
-def test_an_unknown_class_that_a_run_builds(tmp_path: Path, place: str):
-    wrong = dict(type='NoSuchClass')
-    settings = {
-        'train_cfg': wrong,
-        'val_evaluator': wrong,
-        'param_scheduler': wrong,
-        'custom_hooks': [dict(type='EMAHook', ema_type='NoSuchClass')],
-    }
-    config = quick(toy_config(tmp_path))
-    config.update(
-        val_dataloader=config.train_dataloader, val_cfg={}, val_evaluator=dict(type='ToyMetric')
-    )
-    config[place], config.experiment_name = settings[place], f'unknown_{place}'
-    runner = build_runner(config)
-    logger = logging.getLogger('quiet')
-    with pytest.raises(UserError, match='NoSuchClass'), failures_explained(logger, tmp_path):
-        runner.train()
-
-
-def test_data_sets_that_cannot_fetch_their_files(tmp_path: Path):
-    from mmpretrain.datasets import CIFAR10
-
-    folder = tmp_path / 'cifar10'
-    address = 'http://127.0.0.1:9/cifar-10-python.tar.gz'  # nothing answers there
-    words = f'^{address} cannot be downloaded: .* into the folder {folder}/$'
-    with pytest.raises(UserError, match=words), explained_late_building('the data loader'):
-        type('Cifar', (CIFAR10,), dict(url=address))(str(folder))

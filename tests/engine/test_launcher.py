@@ -20,8 +20,11 @@ def launched(monkeypatch, rank: int, model: dict) -> Config:
 
 
 @pytest.mark.parametrize('rank', [0, 1])
-def test_sync_bn_becomes_bn_and_the_first_process_reports_it(monkeypatch, caplog, rank: int):
-    sync = dict(type='SyncBN', requires_grad=True)
+@pytest.mark.parametrize('kind', ['SyncBN', 'mmcv.SyncBN', torch.nn.SyncBatchNorm])
+def test_sync_bn_becomes_bn_and_the_first_process_reports_it(
+    monkeypatch, caplog, kind: str | type, rank: int
+):
+    sync = dict(type=kind, requires_grad=True)
     heads = [dict(norm_cfg=dict(sync)), dict(norm_cfg=dict(type='GN'))]
     config = launched(monkeypatch, rank, dict(neck=dict(norm_cfg=dict(sync)), heads=heads))
     assert config.model.neck.norm_cfg == dict(type='BN', requires_grad=True)

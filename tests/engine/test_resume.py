@@ -1,15 +1,20 @@
 """A resumed run takes some settings from its checkpoint, and others from the config."""
 
+import copy
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from mmengine.config import Config
 from mmengine.hooks import Hook
+from mmengine.logging import HistoryBuffer
 from mmengine.registry import HOOKS
 
+from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.utils.errors import UserError
 
+from .detector_runs import changed, make_runner
 from .toy import evaluated, log_of, quick, toy_config, toy_iterations, train
 
 pytestmark = pytest.mark.slow
@@ -183,7 +188,7 @@ STATE = ('optimizer', 'state')
         (('param_schedulers', 0), 'text'),
     ],
 )
-def test_forged_entries_that_cannot_be_continued(tmp_path: Path, run: Path, path, value):
+def test_forged_entries_are_refused(tmp_path: Path, run: Path, path, value):
     with pytest.raises(UserError, match=r'^--resume .*forged.pth: its |: it contains no') as caught:
         rows(by_epochs(tmp_path), forged(tmp_path, run, *path, value=value))
     assert '\n' not in str(caught.value) and len(str(caught.value)) < 500
@@ -208,6 +213,59 @@ def test_forged_settings_are_not_used(tmp_path: Path, run: Path, continued, path
     assert rows(by_epochs(tmp_path), file) == continued
 
 
-def test_a_best_score_that_is_none_is_forgotten(tmp_path: Path, run: Path):
+def test_invalid_best_score_is_ignored(tmp_path: Path, run: Path):
     file = forged(tmp_path, run, 'message_hub', 'runtime_info', 'best_score', value='high')
     assert len(rows(by_epochs(tmp_path), file)) == 6
+
+
+def test_resume_gives_back_all_that_was_saved(tmp_path, trained):
+    path, first = trained
+    runner = make_runner(tmp_path / 'run', epochs=2, resume=True, load_from=str(path))
+    kept = {}
+
+    class Look(type(first.hooks[0]).__mro__[-2]):
+        def before_train(self, runner):
+            kept['weights'] = copy.deepcopy(runner.model.state_dict())
+            kept['log'] = copy.deepcopy(runner.message_hub.log_scalars)
+            kept['momentum'] = copy.deepcopy(runner.optim_wrapper.state_dict()['state'])
+            kept['epoch'] = runner.epoch
+
+    runner.register_hook(Look(), 'VERY_LOW')
+    runner.train()
+    saved = read_checkpoint(path)
+    assert kept['epoch'] == 1 and runner.epoch == 2
+    for key, weight in saved['state_dict'].items():
+        torch.testing.assert_close(kept['weights'][key].cpu(), weight, rtol=0, atol=0)
+    for index, state in saved['optimizer']['state'].items():
+        ours = kept['momentum'][index]['momentum_buffer'].cpu()
+        torch.testing.assert_close(ours, state['momentum_buffer'], rtol=0, atol=0)
+    for name, buffer in saved['message_hub']['log_scalars'].items():
+        assert type(kept['log'][name]) is HistoryBuffer
+        for ours, theirs in zip(kept['log'][name].data, buffer.data, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    before = first.message_hub.get_scalar('train/loss').data[0]
+    np.testing.assert_array_equal(kept['log']['train/loss'].data[0], before)
+
+
+def test_a_checkpoint_may_not_delete_files_elsewhere(tmp_path, trained):
+    victim = tmp_path / 'thesis.txt'
+    victim.write_text('years of work')
+
+    def claim(checkpoint):
+        info = checkpoint['message_hub']['runtime_info']
+        info.update(best_ckpt=str(victim), best_score=-1.0, keep_ckpt_ids=['../../thesis'])
+
+    path = changed(tmp_path / 'bad.pth', trained[0], claim)
+    resumed = dict(epochs=2, resume=True, load_from=str(path))
+    make_runner(tmp_path / 'run', hooks=[dict(type='ResumeHook')], **resumed).train()
+    assert victim.exists()
+    # Without the hook MMEngine deletes it, so the test is meaningful.
+    make_runner(tmp_path / 'unguarded', **resumed).train()
+    assert not victim.exists()
+
+
+def test_own_best_checkpoint_is_replaced_after_resume(tmp_path):
+    work_dir = tmp_path / 'run'
+    make_runner(work_dir).train()
+    make_runner(work_dir, epochs=2, resume=True, load_from=str(work_dir / 'epoch_1.pth')).train()
+    assert [path.name for path in work_dir.glob('best_*')] == ['best_score_epoch_2.pth']

@@ -152,7 +152,7 @@ def test_the_last_good_checkpoint_stays(tmp_path, monkeypatch, toy, iteration, k
 
 
 @pytest.mark.parametrize('checkpoint', [None, dict(type='CheckpointHook', interval=5)])
-def test_a_ruined_result_is_no_success(tmp_path: Path, monkeypatch, checkpoint):
+def test_nonfinite_final_weights_fail_the_run(tmp_path: Path, monkeypatch, checkpoint):
     """Without any checkpoint, and where none is due at the end."""
     config = quick(toy_config(tmp_path, epochs=2))
     config.default_hooks.checkpoint = checkpoint and dict(checkpoint, save_last=False)
@@ -330,7 +330,7 @@ OTHERS = r'^iteration 6: .* in %s\..*epoch_1.pth.*Writes'
         (toy_config, an_entry_of_another_hook('number'), OTHERS % r'mine\.a\[0\]', 'epoch_1.pth'),
     ],
 )
-def test_what_is_not_finite_is_named_and_not_saved(
+def test_nonfinite_entries_are_named_and_not_saved(
     tmp_path: Path, monkeypatch, toy, spoil, message: str, kept: str | None
 ):
     config = quick(toy(tmp_path))
@@ -341,7 +341,7 @@ def test_what_is_not_finite_is_named_and_not_saved(
 
 
 @pytest.mark.parametrize('entry', ['log', 'infinite', 'sparse'])
-def test_other_entries_are_left_alone(tmp_path: Path, entry: str):
+def test_nonfinite_logs_and_best_scores_are_allowed(tmp_path: Path, entry: str):
     """The log keeps NaN of classes that do not occur; the best score is infinite at first."""
     config = quick(toy_config(tmp_path, epochs=2))
     config.custom_hooks += [dict(type='Writes', entry=entry)]

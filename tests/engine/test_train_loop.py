@@ -63,7 +63,7 @@ def test_validation_changes_nothing(tmp_path: Path):
     assert same(train(config), plain)
 
 
-def test_what_was_trained_with_is_not_loaded_again(tmp_path: Path, loaded: list[Tensor]):
+def test_resuming_does_not_load_used_images_again(tmp_path: Path, loaded: list[Tensor]):
     train(toy_iterations(tmp_path))
     whole = list(loaded)
     loaded.clear()
@@ -76,7 +76,7 @@ def test_what_was_trained_with_is_not_loaded_again(tmp_path: Path, loaded: list[
     assert 'resumed epoch: 0, iter: 8' in log and 'Advance dataloader' not in log
 
 
-def test_a_finished_run_is_finished(tmp_path: Path, loaded: list[Tensor]):
+def test_resuming_a_finished_run_trains_no_further(tmp_path: Path, loaded: list[Tensor]):
     weights = train(toy_iterations(tmp_path))
     loaded.clear()
     before = set(multiprocessing.active_children())
@@ -92,7 +92,7 @@ def test_a_finished_run_is_finished(tmp_path: Path, loaded: list[Tensor]):
         (dict(val_interval=6, dynamic_intervals=[(6, 2)]), [6, 8, 10, 12, 14]),
     ],
 )
-def test_validation_when_it_is_due_also_after_resuming(
+def test_validation_interval_is_kept_after_resuming(
     tmp_path: Path, monkeypatch, loop: dict, at: list[int]
 ):
     def config(name: str) -> Config:

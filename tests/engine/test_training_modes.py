@@ -32,7 +32,7 @@ def test_a_backend_is_added_to_those_that_are_there(package: str):
     assert config.visualizer.type == 'DetLocalVisualizer'
     assert [hook.type for hook in config.custom_hooks] == ['Mine', 'DrawValidationHook']
     log_to_package(config, package)
-    assert len(config.visualizer.vis_backends) == 2
+    assert len(config.visualizer.vis_backends) == len(config.custom_hooks) == 2
 
 
 def test_a_config_without_a_visualizer_keeps_its_scalars():
@@ -94,8 +94,18 @@ def test_an_unknown_package_is_named():
         (dict(log='wandbb'), "'wandbb'"),
     ],
 )
-def test_a_mode_from_python_that_is_impossible(tmp_path: Path, mode: dict, words: str):
+def test_invalid_training_modes_are_refused_from_python(tmp_path: Path, mode: dict, words: str):
     needed = ('model', 'train_dataloader', 'train_cfg', 'optim_wrapper')
     config = Config({name: {} for name in needed})
     with pytest.raises(UserError, match=words):
         api.train(config, tmp_path, **mode)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason='needs a machine without a GPU')
+def test_mixed_precision_of_a_config_is_refused_before_anything_is_written(tmp_path: Path):
+    needed = ('model', 'train_dataloader', 'train_cfg')
+    wrapper = dict(type='mmengine.AmpOptimWrapper')
+    config = Config(dict({name: {} for name in needed}, optim_wrapper=wrapper))
+    with pytest.raises(UserError, match='AmpOptimWrapper'):
+        api.train(config, tmp_path / 'run')
+    assert not (tmp_path / 'run').exists()

@@ -134,14 +134,14 @@ def test_checkpoints_that_are_all_damaged_are_not_silently_started_over(tmp_path
 @pytest.mark.parametrize(
     'pointer', [b'\xff\xfe\xff', b'x' * 5000, b'epoch_1.pth\0', b'..', b'/', b'\n' * 10_000]
 )
-def test_a_pointer_that_is_no_path(tmp_path: Path, pointer: bytes):
+def test_invalid_pointer_is_ignored(tmp_path: Path, pointer: bytes):
     intact = _resumable(tmp_path / 'epoch_1.pth')
     (tmp_path / 'last_checkpoint').write_bytes(pointer)
     assert read_latest_checkpoint(tmp_path)[0] == latest_checkpoint(tmp_path) == intact
 
 
 @pytest.mark.parametrize('make', [os.mkfifo, os.mkdir, lambda path: path.symlink_to('/dev/zero')])
-def test_a_pointer_that_is_no_file(tmp_path: Path, make):
+def test_pointer_that_is_not_a_file_is_ignored(tmp_path: Path, make):
     intact = _resumable(tmp_path / 'epoch_1.pth')
     make(tmp_path / 'last_checkpoint')
     assert read_latest_checkpoint(tmp_path)[0] == latest_checkpoint(tmp_path) == intact

@@ -125,6 +125,6 @@ def test_the_checkpoint_of_another_model_is_refused(checkpoint: Path, tmp_path: 
         (dict(device='cuda:99'), "device 'cuda:99' cannot be used here"),
     ],
 )
-def test_what_cannot_be_built(options: dict, message: str, checkpoint: Path):
+def test_invalid_settings_of_a_model_are_refused(options: dict, message: str, checkpoint: Path):
     with pytest.raises(UserError, match=message):
         load(checkpoint, **options)

@@ -64,7 +64,7 @@ def test_files_of_others_are_never_replaced(name: str, tmp_path: Path):
     assert file.read_text() == '[]'
 
 
-def test_a_folder_that_cannot_be(tmp_path: Path):
+def test_unusable_output_folder_is_refused(tmp_path: Path):
     (tmp_path / 'file').touch()
     with pytest.raises(UserError, match='is not a folder'):
         Results(tmp_path / 'file', overwrite=False)

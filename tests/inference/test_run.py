@@ -85,7 +85,7 @@ def test_pictures_keep_their_names(place: Path, capsys: pytest.CaptureFixture):
         )
     printed = capsys.readouterr()
     assert printed.out.startswith('Processed 3 images. Predictions: out/predictions.json  drawn: ')
-    assert 'Skipped, no images: notes.txt' in printed.err
+    assert printed.err == 'Skipped, no images: notes.txt\n', 'no bar without a terminal'
 
 
 def test_a_failure_does_not_stop_the_others(place: Path, capsys: pytest.CaptureFixture):
@@ -135,7 +135,7 @@ def test_results_below_the_images(place: Path, capsys: pytest.CaptureFixture):
     assert (place / 'in' / 'found' / 'drawn' / 'a.png').is_file()
 
 
-def test_names_that_are_no_text(place: Path, capsys: pytest.CaptureFixture):
+def test_file_names_that_are_not_utf8(place: Path, capsys: pytest.CaptureFixture):
     (place / 'in' / 'f\udce4hre.png').write_text('no image')
     assert infer('in', '--out', 'out') == 1
     assert predictions(place / 'out')['failed'][0]['file'] == 'f\udce4hre.png'
@@ -200,7 +200,7 @@ def test_bad_input(words: tuple, message: str, place: Path, capsys: pytest.Captu
     assert sorted(path.name for path in place.iterdir()) == ['in', 'x.pth', 'x.py']
 
 
-def test_a_checkpoint_that_is_none(place: Path, capsys: pytest.CaptureFixture):
+def test_text_file_as_checkpoint_is_refused(place: Path, capsys: pytest.CaptureFixture):
     save(place / 'in' / 'a.png')
     (place / 'x.pth').write_text('these are no weights\n')
     assert infer('in') == 1

@@ -57,7 +57,7 @@ def test_a_movie_that_cannot_be_written(tmp_path: Path):
 
 
 @pytest.mark.parametrize('content', [b'', b'no video', None], ids=['empty', 'text', 'cut off'])
-def test_what_is_no_video_is_named(content: bytes | None, tmp_path: Path):
+def test_unreadable_video_is_named(content: bytes | None, tmp_path: Path):
     file = write_video(tmp_path / 'x.mp4')
     # The index is at the end of the file.
     file.write_bytes(file.read_bytes()[:5000] if content is None else content)
@@ -77,7 +77,7 @@ def test_a_video_that_ends_early_is_named(tmp_path: Path):
         video.check_end(0)
 
 
-def test_no_such_webcam():
+def test_missing_webcam_is_named():
     with pytest.raises(UserError, match='there is no webcam 97'):
         open_video(97)
 
@@ -92,7 +92,7 @@ def test_a_window(key: int, goes_on: bool, monkeypatch: pytest.MonkeyPatch):
     assert len(shown) == 1
 
 
-def test_a_window_without_a_screen(monkeypatch: pytest.MonkeyPatch):
+def test_window_without_a_screen_is_refused(monkeypatch: pytest.MonkeyPatch):
     for name in ('DISPLAY', 'WAYLAND_DISPLAY'):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(UserError, match='--show needs a screen'):

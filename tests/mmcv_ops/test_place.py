@@ -98,7 +98,7 @@ def test_python_prefers_a_compiled_module_to_our_file(mmcv_folder):
 
 
 @pytest.mark.parametrize('action', [place.install, place.remove])
-def test_somebody_elses_file_stays(mmcv_folder, action):
+def test_file_of_another_package_is_kept(mmcv_folder, action):
     foreign = mmcv_folder / '_ext.py'
     foreign.write_text('"""Another stand-in."""\n')
     with pytest.raises(UserError, match='not written by ptnt_mm'):
@@ -118,7 +118,7 @@ def test_missing_packages_and_other_versions_are_reported(mmcv_folder, monkeypat
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason='root may write anywhere')
-def test_a_folder_that_nobody_may_write(mmcv_folder):
+def test_read_only_folder_is_refused(mmcv_folder):
     mmcv_folder.chmod(stat.S_IRUSR | stat.S_IXUSR)
     try:
         with pytest.raises(UserError, match='cannot be written'):

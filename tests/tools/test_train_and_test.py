@@ -125,7 +125,7 @@ def test_the_checkpoint_of_another_model_is_refused(workplace: Workplace, traini
         check=False,
     )  # fmt: skip
     assert done.returncode == 1
-    assert 'error: the checkpoint does not fit the model' in done.stdout
+    assert f'error: {training.checkpoint} does not fit the model' in done.stdout
     assert 'lateral_convs' in done.stdout and 'Traceback' not in done.stdout
 
 

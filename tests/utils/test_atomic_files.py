@@ -46,7 +46,7 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch):
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_what_the_system_refuses_is_a_clear_error(tmp_path: Path):
+def test_unwritable_file_is_refused(tmp_path: Path):
     (tmp_path / 'file').touch()
     with pytest.raises(UserError, match='cannot be written'):
         write_atomically(tmp_path / 'file' / 'below', '')

@@ -39,7 +39,7 @@ def test_a_failure_leaves_the_old_folder(tmp_path: Path):
     assert list(tmp_path.iterdir()) == [folder]
 
 
-def test_what_a_killed_process_of_this_number_left_is_no_part_of_it(tmp_path: Path):
+def test_remains_of_a_killed_process_are_not_included(tmp_path: Path):
     left = tmp_path / f'.folder.partial-{os.getpid()}'
     left.mkdir()
     (left / 'half').touch()

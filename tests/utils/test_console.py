@@ -58,7 +58,7 @@ def test_exit_status(capsys: pytest.CaptureFixture):
     assert capsys.readouterr().err == 'error: fix this\n\nStopped.\n'
 
 
-def test_output_that_is_no_text_is_printed(monkeypatch: pytest.MonkeyPatch):
+def test_output_that_is_not_utf8_is_printed(monkeypatch: pytest.MonkeyPatch):
     printed = io.BytesIO()
     monkeypatch.setattr(sys, 'stdout', io.TextIOWrapper(printed, 'utf-8', write_through=True))
     assert exit_status(lambda: print('f\udce4hre')) == 0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ptnt_mm.utils.text import counted, suggest, unknown_name
+from ptnt_mm.utils.text import counted, one_line, suggest, unknown_name
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,25 @@ def test_what_is_known_is_listed_if_it_is_short(name: str, known: list[str], sai
 
 @pytest.mark.parametrize(
     ('number', 'noun', 'text'),
-    [(1, 'process', '1 process'), (8, 'process', '8 processes'), (0, 'image', '0 images')],
+    [
+        (1, 'process', '1 process'),
+        (8, 'process', '8 processes'),
+        (0, 'image', '0 images'),
+        (2, 'epoch', '2 epochs'),
+    ],
 )
 def test_numbers_have_the_right_form_of_their_noun(number: int, noun: str, text: str):
     assert counted(number, noun) == text
+
+
+@pytest.mark.parametrize(
+    ('error', 'message', 'named'),
+    [
+        (ValueError('first\nsecond'), 'first', 'ValueError: first'),
+        (ValueError('\n  second'), 'second', 'ValueError: second'),
+        (ValueError(), 'ValueError', 'ValueError'),
+        (ValueError('\n'), 'ValueError', 'ValueError'),
+    ],
+)
+def test_an_exception_in_one_line(error: Exception, message: str, named: str):
+    assert one_line(error) == message and one_line(error, named=True) == named

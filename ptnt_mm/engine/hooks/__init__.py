@@ -1,4 +1,4 @@
-"""All hooks. Importing this package registers those that a config can name."""
+"""The hooks that a config can name. Importing this package registers them."""
 
 from ptnt_mm.engine.hooks.checkpoint_guard import CheckpointGuardHook
 from ptnt_mm.engine.hooks.checkpointing import WholeCheckpointHook

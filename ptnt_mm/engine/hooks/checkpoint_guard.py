@@ -29,7 +29,8 @@ class CheckpointGuardHook(Hook):
         model = runner.model  # or a wrapper: DistributedDataParallel, test-time augmentation
         while is_model_wrapper(model) or isinstance(model, BaseTTAModel):
             model = model.module
+        source = str(runner._load_from or 'the checkpoint')
         if isinstance(runner.optim_wrapper, OptimWrapper) and not runner._resume:
-            require_backbone(checkpoint, model)
+            require_backbone(checkpoint, model, source)
         else:
-            require_all_weights(checkpoint, model)
+            require_all_weights(checkpoint, model, source)

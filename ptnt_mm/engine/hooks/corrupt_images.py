@@ -9,6 +9,7 @@ from mmengine.logging import print_log
 
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import one_line
 
 
 @HOOKS.register_module()
@@ -78,7 +79,7 @@ class _Watched:
             if file is None:
                 # Other annotations do not come from separate files.
                 raise
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            reason = one_line(error)
             if file not in self.unreadable:
                 self.unreadable.add(file)
                 what = f'{file} cannot be read and is skipped: {reason}'

@@ -21,6 +21,7 @@ from ptnt_mm.models.weights.pretrained import (
     TRUNK_ROOTS,
     adapt,
     find_state_dict,
+    find_tables,
     may_lack,
     split_prefix,
 )

@@ -52,7 +52,7 @@ def test_a_killed_run_leaves_no_lock(tmp_path: Path, holder):
         assert (tmp_path / '.lock').read_text().startswith(f'process {os.getpid()} on ')
 
 
-def test_the_next_one_may_come_when_the_first_is_done(tmp_path: Path):
+def test_lock_is_released_at_the_end(tmp_path: Path):
     for _ in range(2):
         with lock_work_dir(tmp_path):
             pass

@@ -1,8 +1,6 @@
-"""Skipping corrupt images, and warnings."""
+"""Images and masks that cannot be read are skipped, up to a limit."""
 
 import logging
-import os
-import signal
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,18 +8,16 @@ from types import SimpleNamespace
 import pytest
 from mmengine.config import Config
 from mmengine.dataset import InfiniteSampler, pseudo_collate
-from mmengine.logging import HistoryBuffer
 from mmengine.registry import TRANSFORMS
 from PIL import Image
-from torch.utils.data import DataLoader, get_worker_info
+from torch.utils.data import DataLoader
 
 from ptnt_mm.engine.endless_loader import EndlessLoader
 from ptnt_mm.engine.failures import failures_explained
 from ptnt_mm.engine.hooks.corrupt_images import SkipCorruptImagesHook
-from ptnt_mm.engine.hooks.health import HealthHook
 from ptnt_mm.utils.errors import UserError
 
-from .toy import ToyNoise, log_of, quick, toy_config, toy_iterations, train
+from .toy import ToyNoise, log_of, toy_config, toy_iterations, train
 
 
 def spoil(monkeypatch, rows: set[int]) -> None:
@@ -37,7 +33,7 @@ def spoil(monkeypatch, rows: set[int]) -> None:
 
 
 @pytest.mark.parametrize('workers', [0, 2])
-def test_images_that_cannot_be_read_are_named_and_left_out(tmp_path, monkeypatch, workers):
+def test_corrupt_images_are_named_and_skipped(tmp_path, monkeypatch, workers):
     spoil(monkeypatch, {3, 7})
     config = toy_config(tmp_path, epochs=2)
     config.train_dataloader.update(num_workers=workers, persistent_workers=workers > 0)
@@ -51,7 +47,7 @@ def test_images_that_cannot_be_read_are_named_and_left_out(tmp_path, monkeypatch
 @pytest.mark.parametrize(
     ('toy', 'workers'), [(toy_config, 0), (toy_iterations, 0), (toy_iterations, 2)]
 )
-def test_too_many_of_them_are_an_error(tmp_path: Path, monkeypatch, toy, workers: int):
+def test_exceeded_limit_stops_training(tmp_path: Path, monkeypatch, toy, workers: int):
     spoil(monkeypatch, {3, 7, 9})
     config = toy(tmp_path)
     config.train_dataloader.update(num_workers=workers, persistent_workers=workers > 0)
@@ -97,7 +93,7 @@ def test_an_error_of_every_image_ends_training(tmp_path: Path, monkeypatch, work
 
 
 @pytest.mark.parametrize('limit', [-1, 2.5, '10', None])
-def test_a_limit_that_is_none(limit):
+def test_invalid_limit_is_refused(limit):
     with pytest.raises(UserError, match=r'SkipCorruptImagesHook\(limit=.*: expected the number of'):
         SkipCorruptImagesHook(limit)
 
@@ -134,18 +130,18 @@ def annotated_rows(work_dir: Path, masks: bool) -> Config:
     return config
 
 
-def test_masks_are_read_later_and_left_out_the_same_way(tmp_path: Path):
+def test_corrupt_masks_are_named_and_skipped(tmp_path: Path):
     train(annotated_rows(tmp_path, masks=True))
     assert '3.png cannot be read and is skipped: its header is missing' in log_of(tmp_path)
 
 
-def test_annotations_without_a_file_are_no_images_that_cannot_be_read(tmp_path: Path):
+def test_corrupt_annotations_without_a_file_stop_training(tmp_path: Path):
     with pytest.raises(OSError, match='its header is missing'):
         train(annotated_rows(tmp_path, masks=False))
     assert 'is skipped' not in log_of(tmp_path)
 
 
-def test_mmsegs_images_and_masks(tmp_path: Path, monkeypatch):
+def test_corrupt_mmseg_images_and_masks_are_replaced(tmp_path: Path, monkeypatch):
     """One of each is cut off; both are named and replaced by others."""
     from mmcv.transforms import LoadImageFromFile
     from mmseg import datasets
@@ -174,47 +170,3 @@ def test_mmsegs_images_and_masks(tmp_path: Path, monkeypatch):
             for sample in batch['data_samples']]  # fmt: skip
     assert set(read) <= {'0.png', '3.png'} and len(read) == 4
     assert sorted(text.partition(' ')[0] for text in said) == sorted(map(str, broken))
-
-
-def test_a_worker_that_dies_is_explained(tmp_path: Path, monkeypatch):
-    def die(self, results):
-        if get_worker_info() is not None and results['sample_idx'] == 3:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return read(self, results)
-
-    read = ToyNoise.__call__
-    monkeypatch.setattr(ToyNoise, '__call__', die)
-    quiet = logging.getLogger('quiet')
-    killed = pytest.raises(UserError, match='a worker of the data loader was killed.*--resume')
-    with killed, failures_explained(quiet, tmp_path):
-        train(toy_config(tmp_path))
-
-
-@pytest.mark.parametrize(('loading', 'warnings'), [(0.6, 1), (0.4, 0)])
-def test_loading_above_half_of_the_time_is_warned_of_once(caplog, loading: float, warnings: int):
-    times = dict(time=1.0, data_time=loading)
-    scalars = {f'train/{name}': HistoryBuffer([t] * 50, [1] * 50) for name, t in times.items()}
-    hook, hub = HealthHook(), SimpleNamespace(log_scalars=scalars)
-    for iteration in (48, 49, 99):
-        logger = logging.getLogger('health')
-        hook.after_train_iter(SimpleNamespace(message_hub=hub, logger=logger, iter=iteration), 0)
-    assert [record.message[:22] for record in caplog.records] == [
-        'data loading takes 60%'
-    ] * warnings
-
-
-def test_times_that_nobody_measures_are_no_failure(tmp_path: Path):
-    """MMEngine's hook that measures them may be switched off."""
-    config = quick(toy_iterations(tmp_path, 50))
-    config.default_hooks.update(timer=None, logger=None)
-    config.custom_hooks += [dict(type='HealthHook')]
-    train(config)
-
-
-def test_an_evaluation_that_found_nothing_is_explained_once(caplog):
-    """mmdet logs an error without an explanation."""
-    hook, runner = HealthHook(), SimpleNamespace(logger=logging.getLogger('health'))
-    for metrics in (None, dict(mAP=0.0), {}, {}):
-        hook.after_val_epoch(runner, metrics)
-    (said,) = (record.message for record in caplog.records)
-    assert 'no image has predictions' in said and 'train for longer' in said
