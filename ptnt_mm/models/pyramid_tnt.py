@@ -160,7 +160,7 @@ class PyramidTNT(Backbone):
                 drop_paths[i],
                 pretrain_hw=stage_hw,
                 relative_position=table_class,
-                pegs=new_position(outer_dims[i], stage_hw).new_pegs(arch['depths'][i]),
+                pegs=self.position.new_pegs(outer_dims[i], arch['depths'][i]),
                 options=options,
                 with_cp=with_cp,
             )

@@ -38,8 +38,8 @@ class PositionEncoding:
     def encode(self, table: Tensor | None, hw: Grid, like: Tensor) -> Tensor | None:
         """Values to add to the tokens, (1, n + h*w, C) on the device of ``like``, or None."""
 
-    def new_pegs(self, depth: int) -> dict[int, PEG]:
-        """Generators by the index of the block that they follow; -1 for the input."""
+    def new_pegs(self, dim: int, depth: int) -> dict[int, PEG]:
+        """Generators of width ``dim`` by the index of the block that they follow; -1 for the input."""
         return {}
 
 
@@ -97,7 +97,7 @@ class SinusoidalPosition(PositionEncoding):
         return F.pad(waves, (0, 0, self.class_tokens, 0))
 
 
-class ConditionalPosition(PositionEncoding):
+class PEGPosition(PositionEncoding):
     """A :class:`PEG` after some blocks (arXiv 2102.10882).
 
     Args:
@@ -130,7 +130,7 @@ class ConditionalPosition(PositionEncoding):
             raise ValueError(f'blocks of a PEG are {blocks!r}: expected a list such as (0,)')
         self.blocks, self.kernel_size, self.padding_mode = blocks, kernel_size, padding_mode
 
-    def new_pegs(self, depth: int) -> dict[int, PEG]:
+    def new_pegs(self, dim: int, depth: int) -> dict[int, PEG]:
         """One PEG for each of ``blocks``.
 
         Raises:
@@ -142,7 +142,7 @@ class ConditionalPosition(PositionEncoding):
                 f'{depth - 1}, the last of {depth} blocks'
             )
         return {
-            block: PEG(self.dim, self.kernel_size, self.padding_mode, self.class_tokens)
+            block: PEG(dim, self.kernel_size, self.padding_mode, self.class_tokens)
             for block in self.blocks
         }
 
@@ -152,7 +152,7 @@ POSITIONS: dict[str, type[PositionEncoding]] = {
     'learned_and_relative': LearnedAndRelativePosition,
     'relative': OnlyRelativePosition,
     'sinusoidal': SinusoidalPosition,
-    'peg': ConditionalPosition,
+    'peg': PEGPosition,
     'none': PositionEncoding,
 }
 """Values of a backbone's option ``position``; each backbone supports a subset."""
