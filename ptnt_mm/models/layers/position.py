@@ -39,7 +39,7 @@ class PositionEncoding:
         """Values to add to the tokens, (1, n + h*w, C) on the device of ``like``, or None."""
 
     def new_pegs(self, dim: int, depth: int) -> dict[int, PEG]:
-        """Generators of width ``dim`` by the index of the block that they follow; -1 for the input."""
+        """Generators of a width by the index of the block that they follow; -1 for the input."""
         return {}
 
 
