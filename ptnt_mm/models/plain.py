@@ -110,7 +110,7 @@ class PlainBackbone(Backbone):
         self.register_parameter('outer_pos', self.position.new_table())
         self.pos_drop = nn.Dropout(drop_rate)
         built = self.out_indices[-1] + 1
-        pegs = self.position.new_pegs(built)
+        pegs = self.position.new_pegs(self.dim, built)
         self.peg = pegs.get(-1)
         (rates,) = drop_path_rates(drop_path_rate, (self.depth,))
         self.blocks = nn.ModuleList(

@@ -38,8 +38,13 @@ class PositionEncoding:
     def encode(self, table: Tensor | None, hw: Grid, like: Tensor) -> Tensor | None:
         """Values to add to the tokens, (1, n + h*w, C) on the device of ``like``, or None."""
 
-    def new_pegs(self, depth: int) -> dict[int, PEG]:
-        """Generators by the index of the block that they follow; -1 for the input."""
+    def new_pegs(self, dim: int, depth: int) -> dict[int, PEG]:
+        """Generators for tokens of ``dim`` channels, by the block that they follow.
+
+        Args:
+            dim: Channels of a token; in a pyramid each stage has its own.
+            depth: Number of blocks. They are counted from 0; -1 stands for the input.
+        """
         return {}
 
 
@@ -130,8 +135,8 @@ class ConditionalPosition(PositionEncoding):
             raise ValueError(f'blocks of a PEG are {blocks!r}: expected a list such as (0,)')
         self.blocks, self.kernel_size, self.padding_mode = blocks, kernel_size, padding_mode
 
-    def new_pegs(self, depth: int) -> dict[int, PEG]:
-        """One PEG for each of ``blocks``.
+    def new_pegs(self, dim: int, depth: int) -> dict[int, PEG]:
+        """One PEG for tokens of ``dim`` channels for each of ``blocks``.
 
         Raises:
             ValueError: if a block does not exist.
@@ -142,7 +147,7 @@ class ConditionalPosition(PositionEncoding):
                 f'{depth - 1}, the last of {depth} blocks'
             )
         return {
-            block: PEG(self.dim, self.kernel_size, self.padding_mode, self.class_tokens)
+            block: PEG(dim, self.kernel_size, self.padding_mode, self.class_tokens)
             for block in self.blocks
         }
 
