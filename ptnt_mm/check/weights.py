@@ -6,11 +6,12 @@ from mmengine.config import Config
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.engine.starting_weights import check_start, starting_weights
 from ptnt_mm.models.backbone import Backbone
-from ptnt_mm.models.weights.pretrained import CheckpointError, load_pretrained, pretrained_init
+from ptnt_mm.models.weights.pretrained import load_pretrained, pretrained_init
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
 

@@ -11,8 +11,8 @@ from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.engine.safe_loading import require_safe_loading
 from ptnt_mm.models.weights import pretrained
 from ptnt_mm.models.weights.identity import identify, looks_like
+from ptnt_mm.models.weights.load_report import LoadReport
 from ptnt_mm.models.weights.names import Weights, as_classifier
-from ptnt_mm.models.weights.pretrained import LoadReport
 
 
 def load_strictly(model: nn.Module, filename: str) -> dict:

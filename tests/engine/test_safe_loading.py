@@ -17,11 +17,11 @@ from mmengine.runner.checkpoint import CheckpointLoader, load_checkpoint
 from torch import nn
 
 from ptnt_mm.checkpoints.read import cache_path, read_checkpoint
+from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.engine.safe_loading import make_loading_safe, without_config
 from ptnt_mm.engine.starting_weights import use_pretrained
 from ptnt_mm.engine.strict_loading import load_strictly
 from ptnt_mm.models import PyramidTNT
-from ptnt_mm.models.weights.pretrained import CheckpointError
 
 from .detector_runs import ARCH, changed, make_runner
 

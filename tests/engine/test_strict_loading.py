@@ -9,8 +9,9 @@ from mmengine.runner.checkpoint import CheckpointLoader
 from torch import nn
 
 from ptnt_mm.checkpoints.read import read_checkpoint
+from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.models import TNT, PyramidTNT
-from ptnt_mm.models.weights.pretrained import CheckpointError, load_pretrained
+from ptnt_mm.models.weights.pretrained import load_pretrained
 
 from .detector_runs import ARCH, EMA, TNT_ARCH, Averaged, Detector, changed, make_runner
 

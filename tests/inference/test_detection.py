@@ -10,9 +10,9 @@ from mmengine.structures import InstanceData
 
 import ptnt_mm
 from ptnt_mm.checkpoints.read import read_checkpoint
+from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.inference.load import load_predictor
 from ptnt_mm.inference.predictor import Predictor
-from ptnt_mm.models.weights.pretrained import CheckpointError
 from ptnt_mm.utils.errors import UserError
 
 from .samples import CLASSES, NAME, photograph, save

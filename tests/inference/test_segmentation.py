@@ -15,10 +15,10 @@ from pycocotools import mask as coco
 
 import ptnt_mm
 from configs import models
+from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.inference import segmentation
 from ptnt_mm.inference.load import load_predictor
 from ptnt_mm.inference.predictor import Predictor
-from ptnt_mm.models.weights.pretrained import CheckpointError
 from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.errors import UserError
 

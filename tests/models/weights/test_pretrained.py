@@ -11,6 +11,7 @@ from mmengine.model import PretrainedInit
 from torch import nn
 
 from ptnt_mm.checkpoints.read import cache_path, read_checkpoint
+from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.models import CPVT, TNT, PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.models.layers.relative_position import (
     RELATIVE_POSITIONS,
@@ -21,7 +22,6 @@ from ptnt_mm.models.layers.tables import resize_grid
 from ptnt_mm.models.weights import names
 from ptnt_mm.models.weights.identity import identify, looks_like
 from ptnt_mm.models.weights.pretrained import (
-    CheckpointError,
     adapt,
     find_state_dict,
     find_tables,
