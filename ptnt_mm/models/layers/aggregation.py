@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from ptnt_mm.models.layers.shapes import (
     WORDS,
     Grid,
+    area,
     crop,
     map_to_tokens,
     pad,
@@ -59,6 +60,6 @@ class WordAggregation(nn.Module):
 def _pad_to_even(inner: Tensor, hw: Grid) -> tuple[Tensor, Grid]:
     """Add a row and a column of zero sentences where the grid's side is odd."""
     even = tuple(2 * side for side in reduced(hw, 2))
-    sentences = inner.reshape(-1, hw[0] * hw[1], WORDS * inner.shape[2])
+    sentences = inner.reshape(-1, area(hw), WORDS * inner.shape[2])
     padded = pad(tokens_to_map(sentences, hw), even)
     return map_to_tokens(padded).reshape(-1, WORDS, inner.shape[2]), even

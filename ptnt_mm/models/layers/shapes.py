@@ -132,7 +132,7 @@ class _ContiguousMap(torch.autograd.Function):
 
 def _images(words: Tensor, hw: Grid, side: int = WORD_SIDE) -> int:
     """Number of images that the inner tokens belong to."""
-    outer_tokens = hw[0] * hw[1]
+    outer_tokens = area(hw)
     if words.shape[0] % outer_tokens or words.shape[1] != side**2:
         raise ValueError(
             f'inner tokens {tuple(words.shape)} do not fit a grid of {hw[0]}x{hw[1]} outer tokens '
@@ -142,5 +142,5 @@ def _images(words: Tensor, hw: Grid, side: int = WORD_SIDE) -> int:
 
 
 def _check_grid(length: int, hw: Grid) -> None:
-    if length != hw[0] * hw[1]:
+    if length != area(hw):
         raise ValueError(f'{length} tokens do not fill a grid of {hw[0]}x{hw[1]}')
