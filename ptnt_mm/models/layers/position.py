@@ -102,7 +102,7 @@ class SinusoidalPosition(PositionEncoding):
         return F.pad(waves, (0, 0, self.class_tokens, 0))
 
 
-class ConditionalPosition(PositionEncoding):
+class PEGPosition(PositionEncoding):
     """A :class:`PEG` after some blocks (arXiv 2102.10882).
 
     Args:
@@ -157,7 +157,7 @@ POSITIONS: dict[str, type[PositionEncoding]] = {
     'learned_and_relative': LearnedAndRelativePosition,
     'relative': OnlyRelativePosition,
     'sinusoidal': SinusoidalPosition,
-    'peg': ConditionalPosition,
+    'peg': PEGPosition,
     'none': PositionEncoding,
 }
 """Values of a backbone's option ``position``; each backbone supports a subset."""
