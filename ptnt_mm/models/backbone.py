@@ -140,3 +140,8 @@ class Backbone(BaseModule):
                 f'{name} takes images of at least {side}x{side} pixels, one token, but got '
                 f'{image.shape[2]}x{image.shape[3]}: resize or pad them'
             )
+
+
+def find_trunk(model: nn.Module) -> Backbone | None:
+    """Return the first backbone of this package in a model, or None."""
+    return next((module for module in model.modules() if isinstance(module, Backbone)), None)
