@@ -21,7 +21,7 @@ from torch import nn
 
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import read_config, require_keys
-from ptnt_mm.models.backbone import Backbone
+from ptnt_mm.models.backbone import Backbone, find_trunk
 from ptnt_mm.models.classifier import CLASSIFIERS, build_classifier
 from ptnt_mm.models.layers.stage import Stage
 from ptnt_mm.utils.errors import UserError
@@ -183,23 +183,25 @@ def _own(counts: Mapping[str, Counter[str]]) -> dict[str, Counter[str]]:
 
 def _parts(model: nn.Module, operations: Mapping[str, Counter[str]]) -> Iterator[Part]:
     """Group parameters and operations by part; skip empty parts."""
-    trunk = next((pair for pair in model.named_modules() if isinstance(pair[1], Backbone)), None)
+    trunk = find_trunk(model)
+    names = {module: name for name, module in model.named_modules()}
+    path, cost_parts = ('', ()) if trunk is None else (names[trunk], trunk.cost_parts)
     parameters: Counter[str] = Counter()
     for name, parameter in model.named_parameters():
-        parameters[_part_of(name, trunk)] += parameter.numel()
+        parameters[_part_of(name, path, cost_parts)] += parameter.numel()
     grouped: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for name, counts in operations.items():
-        grouped[_part_of(name, trunk)] += counts
+        grouped[_part_of(name, path, cost_parts)] += counts
     for name in sorted({**grouped, **parameters}, key=lambda name: name == _OTHER):
         if parameters[name] or grouped[name]:
             yield Part(name, parameters[name], grouped[name])
 
 
-def _part_of(name: str, trunk: tuple[str, Backbone] | None) -> str:
-    """The part that a parameter or module belongs to; ``trunk`` is the backbone with its name."""
-    if trunk is not None:
-        prefix = f'{trunk[0]}.' if trunk[0] else ''
-        for pattern, label in trunk[1].cost_parts if f'{name}.'.startswith(prefix) else ():
+def _part_of(name: str, path: str, cost_parts: tuple[tuple[str, str], ...]) -> str:
+    """The part that a parameter or module belongs to; ``path`` is the name of the backbone."""
+    prefix = f'{path}.' if path else ''
+    if f'{name}.'.startswith(prefix):
+        for pattern, label in cost_parts:
             if match := re.match(pattern, name.removeprefix(prefix)):
                 return label.format(*(int(index) + 1 for index in match.groups()))
     return name.partition('.')[0] or _OTHER

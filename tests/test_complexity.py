@@ -304,7 +304,7 @@ def test_a_detector_without_mmdet(tmp_path, monkeypatch):
     config = tmp_path / 'detector.py'
     config.write_text("default_scope = 'mmdet'\nmodel = dict(type='RetinaNet')\n")
     monkeypatch.setitem(sys.modules, 'mmdet', None)
-    with pytest.raises(UserError, match=r'mmdet cannot be imported: .*mmdet.*ptnt_mm doctor'):
+    with pytest.raises(UserError, match=r'mmdet cannot be imported: .*mmdet.*ptnt doctor'):
         build_by_name(str(config))
 
 

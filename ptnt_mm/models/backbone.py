@@ -41,6 +41,16 @@ class Backbone(BaseModule):
     The first match counts. ``{}`` in a label becomes the matched index, counted from 1.
     """
 
+    pretrained_may_lack: tuple[str, ...] = ()
+    """Parameters, buffers or submodules that a pretrained file need not have, such as 'stages.3'.
+
+    They keep the values of the constructor if the file lacks them or has another shape. Any
+    submodule may define this attribute too.
+    """
+
+    pretrained_must_have: tuple[str, ...] = ()
+    """Output norms that a pretrained file must have, because they belong to the trunk."""
+
     class_tokens = 0
     """Outer tokens before the sentences that have no place on the grid."""
 
@@ -130,3 +140,8 @@ class Backbone(BaseModule):
                 f'{name} takes images of at least {side}x{side} pixels, one token, but got '
                 f'{image.shape[2]}x{image.shape[3]}: resize or pad them'
             )
+
+
+def find_trunk(model: nn.Module) -> Backbone | None:
+    """Return the first backbone of this package in a model, or None."""
+    return next((module for module in model.modules() if isinstance(module, Backbone)), None)

@@ -149,7 +149,6 @@ class PyramidTNT(Backbone):
             if i > 0:
                 self.word_merges.append(WordAggregation(inner_dims[i - 1], inner_dims[i]))
                 self.sentence_merges.append(SentenceAggregation(outer_dims[i - 1], outer_dims[i]))
-            stage_hw = tuple(side // 2**i for side in self.pretrain_hw)
             stage = Stage(
                 inner_dims[i],
                 outer_dims[i],
@@ -158,7 +157,7 @@ class PyramidTNT(Backbone):
                 arch['inner_depths'][i],
                 SR_RATIOS[i],
                 drop_paths[i],
-                pretrain_hw=stage_hw,
+                pretrain_hw=tuple(side // 2**i for side in self.pretrain_hw),
                 relative_position=table_class,
                 pegs=self.position.new_pegs(outer_dims[i], arch['depths'][i]),
                 options=options,

@@ -15,11 +15,12 @@ from ptnt_mm.engine.build_errors import explained_building
 from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.inference.load import load_predictor, move
 from ptnt_mm.inference.predictor import Predictor
+from ptnt_mm.models.backbone import find_trunk
 from ptnt_mm.models.weights.pretrained import load_pretrained, pretrained_init
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.quiet_logs import logging_disabled
 from ptnt_mm.visualize.predictions import Prediction, predict
-from ptnt_mm.visualize.recording import Recording, find_trunk, record
+from ptnt_mm.visualize.recording import Recording, record
 
 
 class Network(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ptnt_mm.models.backbone import Backbone
+from ptnt_mm.models.backbone import Backbone, find_trunk
 from ptnt_mm.models.layers.attention import Attention, Bias
 from ptnt_mm.models.layers.biased_attention import attention_weights
 from ptnt_mm.models.layers.block import NestedBlock, OuterBlock
@@ -158,11 +158,6 @@ def record(model: nn.Module, run: Callable, pixels: Tensor, ratio: Size) -> Reco
     maps = [] if trunk is not None else levels.pop(model.backbone)
     blocks = [] if trunk is None else list(_blocks(trunk, calls, ratio))
     return Recording(blocks, maps, sum(levels.values(), []))
-
-
-def find_trunk(model: nn.Module) -> Backbone | None:
-    """Return the first backbone of this package in a model, or None."""
-    return next((module for module in model.modules() if isinstance(module, Backbone)), None)
 
 
 def as_numpy(tensor: Tensor) -> np.ndarray:

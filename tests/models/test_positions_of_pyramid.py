@@ -67,6 +67,15 @@ def test_pegs_follow_blocks_that_every_stage_has(build_micro):
         build_micro(position=dict(type='peg', blocks=(0, 1)))
 
 
+@torch.inference_mode()
+def test_only_the_first_stage_needs_a_width_for_sinusoids(micro_arch):
+    arch = dict(micro_arch, outer_dims=(8, 10, 14, 18), outer_heads=(2, 2, 2, 2))
+    outputs = PyramidTNT(arch, position='sinusoidal').eval()(golden.image(1, 61, 93))
+    assert [output.shape[1] for output in outputs] == [8, 10, 14, 18]
+    with pytest.raises(ValueError, match='the width is 10'):
+        PyramidTNT(dict(arch, outer_dims=(10, 8, 16, 16)), position='sinusoidal')
+
+
 def test_sinusoids_by_hand():
     """Half of the channels for the row, half for the column, sines before cosines."""
     position = SinusoidalPosition(8, (2, 2), class_tokens=1)

@@ -39,7 +39,12 @@ class PositionEncoding:
         """Values to add to the tokens, (1, n + h*w, C) on the device of ``like``, or None."""
 
     def new_pegs(self, dim: int, depth: int) -> dict[int, PEG]:
-        """Generators of a width by the index of the block that they follow; -1 for the input."""
+        """Generators for tokens of ``dim`` channels, by the block that they follow.
+
+        Args:
+            dim: Channels of a token; in a pyramid each stage has its own.
+            depth: Number of blocks. They are counted from 0; -1 stands for the input.
+        """
         return {}
 
 
@@ -131,7 +136,7 @@ class PEGPosition(PositionEncoding):
         self.blocks, self.kernel_size, self.padding_mode = blocks, kernel_size, padding_mode
 
     def new_pegs(self, dim: int, depth: int) -> dict[int, PEG]:
-        """One PEG for each of ``blocks``.
+        """One PEG for tokens of ``dim`` channels for each of ``blocks``.
 
         Raises:
             ValueError: if a block does not exist.

@@ -108,10 +108,9 @@ def split_prefix(
 def may_lack(module: nn.Module) -> frozenset[str]:
     """Keys of a module's weights that a pretrained file need not have.
 
-    These are output norms, a classifier's norm and head, and counters of batches. A module lists
-    additional ones in a class attribute ``pretrained_may_lack``: a tuple of its parameters, buffers
-    or submodules. A backbone whose final norm belongs to its trunk lists it in
-    ``pretrained_must_have``.
+    These are output norms, a classifier's norm and head, and counters of batches. The attributes
+    ``pretrained_may_lack`` and ``pretrained_must_have`` of a module, which :class:`Backbone`
+    describes, change this.
     """
     declared = _declared(module, 'pretrained_may_lack')
     required = _declared(module, 'pretrained_must_have')
