@@ -1,9 +1,12 @@
 """Trace an exception in a tried step back to the wrong setting."""
 
 import linecache
+import os
+import sysconfig
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 
 from mmengine.config import Config
@@ -17,6 +20,10 @@ from ptnt_mm.utils.text import one_line
 
 NOT_COMPLETED = 'this check could not be completed'
 """The start of the message about an exception in a check itself."""
+
+_PACKAGE = str(Path(__file__).parents[1])
+_LIBRARIES = (_PACKAGE, *map(sysconfig.get_path, ('stdlib', 'purelib', 'platlib')))
+"""Folders whose code is not the user's own."""
 
 _CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
 
@@ -45,8 +52,13 @@ def at(where: str) -> Iterator[None]:
 
 
 def describe(failed: StepError, config: Config) -> tuple[str, str]:
-    """The setting that is probably wrong, and its effect in one line."""
+    """The setting that is probably wrong, and its effect in one line.
+
+    With ``PTNT_TRACEBACK=1``, the traceback is printed too.
+    """
     error = failed.__cause__
+    if os.environ.get('PTNT_TRACEBACK') == '1':
+        traceback.print_exception(error)
     where, culprit = failed.where, failing_class(error)
     if failed.where.startswith('model'):
         where, culprit = _failing_part(error, config) or (where, culprit)
@@ -57,7 +69,7 @@ def describe(failed: StepError, config: Config) -> tuple[str, str]:
     reason = explain_refusal(error) or message
     by = f'{culprit} fails: ' if culprit else 'fails: '
     kind = '' if isinstance(error, AssertionError | ValueError) else f'{type(error).__name__}: '
-    return where, f'{by}{kind}{reason}'
+    return where, f'{by}{kind}{reason}{_place_in_own_code(error)}'
 
 
 def describe_bug(error: Exception) -> str:
@@ -75,6 +87,13 @@ def failing_class(error: BaseException) -> str | None:
         if is_part and named and not isinstance(owner, _CONTAINERS):
             found = type(owner).__name__
     return found
+
+
+def _place_in_own_code(error: BaseException) -> str:
+    """The last line of the user's own code in a traceback, as ' (head.py, line 9)', or nothing."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if not f.filename.startswith((*_LIBRARIES, '<'))]
+    return f' ({own[-1].filename}, line {own[-1].lineno})' if own else ''
 
 
 def failing_line(error: BaseException) -> str:

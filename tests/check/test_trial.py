@@ -158,3 +158,20 @@ def test_a_bug_in_the_check_does_not_stop_a_test(demo: Demo, monkeypatch: pytest
     monkeypatch.setattr('ptnt_mm.check.before_testing.read_data', lambda *_: 1 / 0)
     (line,) = check_before_testing(demo.config())
     assert NOT_COMPLETED in line and 'ZeroDivisionError' in line
+
+
+def test_a_bug_in_ones_own_code_has_its_place(demo: Demo, monkeypatch, capfd):
+    config = demo.config()
+    model = build_model(config)
+    data, _ = read_data(config, ('train',))
+
+    def loss(*_, **__):
+        raise IndexError('no such axis')
+
+    monkeypatch.setattr(model.bbox_head, 'loss', loss)
+    monkeypatch.setenv('PTNT_TRACEBACK', '1')
+    with pytest.raises(StepError) as failed:
+        train_once(config, model, data, gpus=1)
+    what = describe(failed.value, config)[1]
+    assert f'no such axis ({__file__}, line {loss.__code__.co_firstlineno + 1})' in what
+    assert 'in loss' in capfd.readouterr().err
