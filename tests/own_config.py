@@ -12,10 +12,11 @@ import sys
 from pathlib import Path
 
 from mmengine.config import Config
+from repository import ROOT
 
 import ptnt_mm
 
-PAGE = Path(__file__).parents[1] / 'docs' / 'own_config.md'
+PAGE = ROOT / 'docs' / 'own_config.md'
 
 # Settings specific to the demo: data, length, rates and log.
 OF_THE_DEMO = (

@@ -7,5 +7,5 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The variables of this process, for another that imports ``ptnt_mm`` from here."""
+    """The environment variables of this process, for another that imports ``ptnt_mm`` from here."""
     return {**os.environ, 'PYTHONPATH': str(ROOT)} | more

@@ -34,8 +34,8 @@ _base_.model.backbone.arch = dict(
 )
 """
 
-# Images of half the size cost a quarter. In training, the third step resizes them; in
-# validation, the third step of a detector and the second of a segmenter.
+# Images of half the size cost a quarter. The third step resizes them in training, the second in
+# validation.
 _HALF = 'dict(type="Resize", scale=(128, 96), keep_ratio=True)'
 
 # The demo's detector, by epochs.

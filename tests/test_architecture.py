@@ -5,7 +5,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-PACKAGE = Path(__file__).parents[1] / 'ptnt_mm'
+from repository import ROOT
+
+PACKAGE = ROOT / 'ptnt_mm'
 
 # Lowest first. A package imports only from lower layers and from itself.
 LAYERS = (

@@ -4,11 +4,11 @@ import json
 import runpy
 import sys
 from math import ceil, prod
-from pathlib import Path
 
 import pytest
 import torch
 from mmengine.model import BaseModel
+from repository import ROOT
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
@@ -18,7 +18,7 @@ from ptnt_mm.utils.errors import UserError
 
 pytestmark = pytest.mark.slow
 
-TOOL = Path(__file__).parents[1] / 'tools' / 'complexity.py'
+TOOL = ROOT / 'tools' / 'complexity.py'
 
 ARCH = dict(
     depths=(1, 3, 1, 2),

@@ -4,7 +4,8 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
+
+from repository import ROOT
 
 
 def _run(code: str) -> dict:
@@ -60,7 +61,7 @@ from mmengine.registry import HOOKS, LOOPS, METRICS, OPTIM_WRAPPER_CONSTRUCTORS
 registries = (HOOKS, LOOPS, METRICS, OPTIM_WRAPPER_CONSTRUCTORS)
 print(json.dumps([name for registry in registries for name in registry.module_dict]))
 """
-    page = (Path(__file__).parents[1] / 'docs' / 'config_reference.md').read_text()
+    page = (ROOT / 'docs' / 'config_reference.md').read_text()
     listed = re.findall(r'autoclass:: ptnt_mm\.engine\.[\w.]+\.(\w+)', page)
     assert len(listed) > 10 and set(listed) <= set(_run(code))
 

@@ -8,7 +8,7 @@ from ptnt_mm.check.coco_annotations import DetectionData
 from ptnt_mm.utils.findings import Finding, Severity, error, ok, report_wrong, warning
 
 _ROUNDING = 1.0  # pixels that a box may extend past its image: annotation tools round
-_MANY = 0.1  # share of boxes leaving their images that is too large to be typos
+_MANY = 0.1  # share of boxes leaving their images that cannot all be typos
 _FEW = 0.01  # share of boxes listed twice that public data sets have too
 _ENOUGH = 20  # boxes needed to determine their unit
 _NEAR_THE_CORNER = 0.7  # share of an image's side: boxes in pixels reach further in some image

@@ -114,6 +114,7 @@ class Data:
         """Whether its class downloads missing files."""
         return 'download' in arguments_of(self.cls).parameters
 
+    @cached_property
     def would_fetch(self) -> bool:
         """Whether files are missing that the host would download; nothing is downloaded."""
         if not self.fetches_files or not self.settings.get('download', True):

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import torch
@@ -110,16 +111,14 @@ class Evaluation:
             path: tuple(step.get('meta_keys') or _default_keys(step, scope_of(self.config)))
             for path, step in _packing(self.config, self.split).items()
         }
-        text = f'{failed.__cause__} {failing_line(failed.__cause__)}'
-        user = failing_class(failed.__cause__) or failed.where
-        for key in _META_KEYS:
-            if repr(key) in text and not any(key in keys for keys in packed.values()):
-                for path in packed:
-                    if self.with_tta:
-                        data_set = f'{self.split}_dataloader.dataset'
-                        path = path.replace(f'{data_set}.pipeline', 'tta_pipeline')
-                    what = f'lacks {key!r}, which {user} needs'
-                    yield error(f'{path}.meta_keys', what, f'add {key!r}')
+        cause = failed.__cause__
+        text, user = f'{cause} {failing_line(cause)}', failing_class(cause) or failed.where
+        known = {key for keys in packed.values() for key in keys}
+        missing = [key for key in _META_KEYS if repr(key) in text and key not in known]
+        for key, path in product(missing, packed):
+            if self.with_tta:
+                path = path.replace(f'{self.split}_dataloader.dataset.pipeline', 'tta_pipeline')
+            yield error(f'{path}.meta_keys', f'lacks {key!r}, which {user} needs', f'add {key!r}')
 
 
 def why_not_evaluated(config: Config, split: str) -> str:

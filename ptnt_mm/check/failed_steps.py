@@ -1,13 +1,11 @@
 """Trace an exception in a tried step back to the wrong setting."""
 
-import linecache
 import os
 import sysconfig
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 from mmengine.config import Config
 from mmengine.dataset import Compose
@@ -16,13 +14,19 @@ from torch import nn
 
 from ptnt_mm.engine.build_errors import explain_refusal
 from ptnt_mm.engine.settings import dicts_within, kind_of
+from ptnt_mm.utils.console import show_traceback
 from ptnt_mm.utils.text import one_line
 
 NOT_COMPLETED = 'this check could not be completed'
 """The start of the message about an exception in a check itself."""
 
-_PACKAGE = str(Path(__file__).parents[1])
-_LIBRARIES = (_PACKAGE, *map(sysconfig.get_path, ('stdlib', 'purelib', 'platlib')))
+_LIBRARIES = tuple(
+    f'{folder}{os.sep}'
+    for folder in (
+        Path(__file__).parents[1],
+        *map(sysconfig.get_path, ('stdlib', 'purelib', 'platlib')),
+    )
+)
 """Folders whose code is not the user's own."""
 
 _CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
@@ -57,8 +61,7 @@ def describe(failed: StepError, config: Config) -> tuple[str, str]:
     With ``PTNT_TRACEBACK=1``, the traceback is printed too.
     """
     error = failed.__cause__
-    if os.environ.get('PTNT_TRACEBACK') == '1':
-        traceback.print_exception(error)
+    show_traceback(error)
     where, culprit = failed.where, failing_class(error)
     if failed.where.startswith('model'):
         where, culprit = _failing_part(error, config) or (where, culprit)
@@ -90,7 +93,7 @@ def failing_class(error: BaseException) -> str | None:
 
 
 def _place_in_own_code(error: BaseException) -> str:
-    """The last line of the user's own code in a traceback, as ' (head.py, line 9)', or nothing."""
+    """The last line of the user's own code in a traceback, as ' (/me/head.py, line 9)', or ''."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [f for f in frames if not f.filename.startswith((*_LIBRARIES, '<'))]
     return f' ({own[-1].filename}, line {own[-1].lineno})' if own else ''
@@ -98,12 +101,8 @@ def _place_in_own_code(error: BaseException) -> str:
 
 def failing_line(error: BaseException) -> str:
     """The line of code that raised an exception; the name of its class if that is unknown."""
-    frames: list[tuple[FrameType, int]] = list(traceback.walk_tb(error.__traceback__))
-    if not frames:
-        return type(error).__name__
-    frame, number = frames[-1]
-    line = linecache.getline(frame.f_code.co_filename, number).strip()
-    return line or type(error).__name__
+    frames = traceback.extract_tb(error.__traceback__)
+    return (frames[-1].line if frames else '') or type(error).__name__
 
 
 def _failing_part(error: BaseException, config: Config) -> tuple[str, str] | None:

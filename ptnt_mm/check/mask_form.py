@@ -14,37 +14,37 @@ from ptnt_mm.utils.decoding import DECODERS, why_unreadable
 from ptnt_mm.utils.findings import Severity
 from ptnt_mm.utils.text import first_few
 
-BROKEN = Fault('masks not readable', Severity.ERROR, 'copy or write them again')
-COLOURED = Fault(
+_BROKEN = Fault('masks not readable', Severity.ERROR, 'copy or write them again')
+_COLOURED = Fault(
     'masks with several channels',
     Severity.ERROR,
     'write the index of the class, not a colour, into an 8-bit PNG of one channel; if all channels '
     'are equal, keep one; for a palette (P), take imdecode_backend out of LoadAnnotations',
 )
-LOSSY = Fault('masks are JPEGs', Severity.ERROR, 'JPEG changes values: draw them again as PNGs')
-STRETCHED = Fault(
+_LOSSY = Fault('masks are JPEGs', Severity.ERROR, 'JPEG changes values: draw them again as PNGs')
+_STRETCHED = Fault(
     'grey masks of fewer than 8 bits',
     Severity.ERROR,
     'decoding stretches 0, 1, 2 to 0, 17, 34 or 0, 85, 170: write 8 bits, or a palette',
 )
-CUT = Fault(
+_CUT = Fault(
     'masks with values that do not fit into 8 bits',
     Severity.ERROR,
     'mmseg keeps their lowest 8 bits silently: 256 becomes 0, 65535 255',
 )
-WIDE = Fault(
+_WIDE = Fault(
     'masks of more than 8 bits',
     Severity.WARNING,
     'their values fit into 8 bits; write them as 8 bits, or other programs may read them '
     'differently',
 )
-OF_OTHER_SIZE = Fault(
+_OF_OTHER_SIZE = Fault(
     'masks not the size of their images',
     Severity.ERROR,
     'draw them on the images as they are, or resize them with nearest-neighbour interpolation',
 )
 
-FAULTS = (BROKEN, COLOURED, LOSSY, STRETCHED, CUT, WIDE, OF_OTHER_SIZE)
+FAULTS = (_BROKEN, _COLOURED, _LOSSY, _STRETCHED, _CUT, _WIDE, _OF_OTHER_SIZE)
 """All faults in the format of a mask, in the order of the report."""
 
 
@@ -69,12 +69,12 @@ def open_mask(image: ImageFile, backend: str) -> tuple[np.ndarray | None, list[t
         if pixels is None:
             raise ValueError('not an image')
     except Exception as err:  # decoders may raise anything
-        return None, [(BROKEN, f'{path} ({why_unreadable(err)})')]
+        return None, [(_BROKEN, f'{path} ({why_unreadable(err)})')]
     changed, faults = [], []
     if is_lossy:
-        changed.append((LOSSY, str(path)))
+        changed.append((_LOSSY, str(path)))
     if 'L;2' in how or 'L;4' in how:
-        changed.append((STRETCHED, str(path)))
+        changed.append((_STRETCHED, str(path)))
     if pixels.shape[2:] == (1,):
         # mmseg drops it, too.
         pixels = pixels[..., 0]
@@ -82,13 +82,13 @@ def open_mask(image: ImageFile, backend: str) -> tuple[np.ndarray | None, list[t
         # mmseg casts like this, whatever the values.
         loaded = pixels.astype(np.uint8)
     if pixels.ndim > 2:
-        changed.append((COLOURED, f'{path} ({mode})'))
+        changed.append((_COLOURED, f'{path} ({mode})'))
     elif (wide := np.unique(pixels[pixels != loaded])[:VALUES]).size:
-        changed.append((CUT, f'{path} ({first_few(map(str, wide.tolist()))})'))
+        changed.append((_CUT, f'{path} ({first_few(map(str, wide.tolist()))})'))
     elif pixels.itemsize > 1:
-        faults.append((WIDE, str(path)))
+        faults.append((_WIDE, str(path)))
     if (image_size := size_as_read(image.path)) not in (None, size):
         sizes = f'{size_text(size)}, its image {size_text(image_size)}'
-        faults.append((OF_OTHER_SIZE, f'{path} is {sizes}'))
+        faults.append((_OF_OTHER_SIZE, f'{path} is {sizes}'))
     counts = None if changed else np.bincount(loaded.ravel(), minlength=VALUES)
     return counts, changed + faults

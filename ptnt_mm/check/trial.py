@@ -68,7 +68,7 @@ def why_not_tried(
     if scope_of(config) not in HOSTS:
         return f'it is tried for models of {", ".join(HOSTS)} only'
     of_split = [data_set for data_set in data if split in data_set.pipelines]
-    if fetched := [data_set for data_set in of_split if data_set.would_fetch()]:
+    if fetched := [data_set for data_set in of_split if data_set.would_fetch]:
         return f'{kind_of(fetched[0].settings)} has not downloaded its files yet'
     if thorough:
         return ''

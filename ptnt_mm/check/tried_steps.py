@@ -24,7 +24,8 @@ class TriedSteps:
         data: The data sets, read as far as possible.
         gpus: The number of processes that will train.
         thorough: Whether to try steps that take long.
-        findings: All findings so far: after an error, nothing is tried.
+        findings: The list of all findings, which grows with each step: after an error, nothing
+            more is tried.
     """
 
     config: Config
@@ -32,7 +33,7 @@ class TriedSteps:
     data: Sequence[Data]
     gpus: int
     thorough: bool
-    findings: Sequence[Finding]
+    findings: list[Finding]
 
     def check_training(self) -> Iterator[Finding]:
         """Take a training step."""

@@ -8,15 +8,12 @@ from matplotlib.figure import Figure
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.colours import PALETTE
 
-Colour = tuple[float, float, float]
-"""RGB in [0, 1], as Matplotlib expects it."""
-
 INK = '#222222'
 FAINT = '#888888'
 _DPI = 120
 
 
-def colour(index: int) -> Colour:
+def colour(index: int) -> tuple[float, float, float]:
     """Return the colour of class or line number `index`, RGB in [0, 1]. Colours repeat."""
     red, green, blue = PALETTE[index % len(PALETTE)]
     return red / 255, green / 255, blue / 255

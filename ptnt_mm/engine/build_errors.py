@@ -36,8 +36,8 @@ def explained_building(what: str) -> Iterator[None]:
 def explained_late_building(what: str) -> Iterator[None]:
     """Convert an exception about settings or missing files to a UserError; leave all others.
 
-    For what MMEngine builds when a run starts. Data sets then read their files with code of their
-    own, and an error in that code needs its traceback.
+    For what MMEngine builds when a run starts. Data sets then read their files, and an error in
+    the code of a data set needs its traceback.
 
     Args:
         what: What is being built, as in :func:`explained_building`.

@@ -138,7 +138,7 @@ def check_results(
         network: The original.
         images: At least one image, (H, W, 3) uint8, RGB; repeated if there are fewer than sizes.
         shape: The largest height and width.
-        canvas: Those of a file with a fixed size, to which images are padded; None for any.
+        canvas: The height and width of a file with a fixed size, or None; images are padded to it.
         tolerance: See :data:`TOLERANCE`.
 
     Raises:

@@ -22,6 +22,7 @@ from ptnt_mm.export.selection import (
     top,
     without_small,
 )
+from ptnt_mm.models.layers.shapes import pad, reduced
 
 INPUTS = ('images', 'sizes')
 
@@ -66,12 +67,8 @@ class EndToEndModel(nn.Module):
         rows = torch.arange(height, device=image.device) < sizes[:, :1]
         columns = torch.arange(width, device=image.device) < sizes[:, 1:]
         image = image * (rows[:, None, :, None] & columns[:, None, None, :])
-        # Not -height % divisor: in an ONNX graph, the remainder of a negative number is negative.
-        bottom, right = (
-            (side + self.divisor - 1) // self.divisor * self.divisor - side
-            for side in (height, width)
-        )
-        return F.pad(image, (0, right, 0, bottom))
+        h, w = reduced((height, width), self.divisor)
+        return pad(image, (h * self.divisor, w * self.divisor))
 
 
 class EndToEndSegmenter(EndToEndModel):

@@ -89,8 +89,7 @@ def create_project(
     try:
         with folder_written_atomically(folder) as building:
             classes = convert(labels, splits, task, tree.root, building / LABELS)
-            asked = dict(asked_size=size, asked_epochs=epochs)
-            facts = gather_facts(task, classes, splits, network, **asked)
+            facts = gather_facts(task, classes, splits, network, size, epochs)
             opening = _opening(data, folder, options, facts, recognised)
             write_config(building, facts, tree.root, opening)
             # The batch size depends on the memory of a step, which is measured with this config.
@@ -137,7 +136,7 @@ def _choose_task(recognised: Recognised, labels: Labels, asked: str | None) -> s
 def _memory(folder: Path) -> StepMemory | None:
     """Memory of a training step with the config in a folder; None if the step fails."""
     try:
-        return measure_memory(read_config(str(folder / PROJECT_CONFIG)))
+        return measure_memory(read_config(folder / PROJECT_CONFIG))
     except Exception:  # the check at the end reports the error
         return None
 

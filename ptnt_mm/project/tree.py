@@ -57,13 +57,13 @@ class Tree:
         """The files with one of these suffixes, in lower case."""
         return [file for file in self.files if file.suffix.lower() in suffixes]
 
-    def containing(self, suffix: str, *patterns: bytes, without: bytes = b'$^') -> list[Path]:
+    def containing(self, suffix: str, *patterns: bytes, without: bytes | None = None) -> list[Path]:
         """The files with a suffix and a certain content; those that cannot be read are skipped.
 
         Args:
             suffix: In lower case, such as '.json'.
             patterns: Regular expressions that must all match somewhere.
-            without: A regular expression that must not match; by default one that never does.
+            without: A regular expression that must not match anywhere, if any.
         """
         key = suffix, patterns, without
         if key not in self._containing:
@@ -74,7 +74,7 @@ class Tree:
                 except OSError:
                     continue
                 is_found = all(re.search(pattern, content) for pattern in patterns)
-                if is_found and not re.search(without, content):
+                if is_found and not (without and re.search(without, content)):
                     self._containing[key].append(file)
         return self._containing[key]
 

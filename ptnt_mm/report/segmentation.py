@@ -47,8 +47,9 @@ class SegmentationReport:
 
         Raises a UserError if either cannot be read, or their sizes differ.
         """
-        files = list(cls.prediction_files(config, evaluator, work_dir).values())
-        report = cls(_data_set(config), files, evaluator.get('ignore_index', IGNORED))
+        data_set = _data_set(config)
+        files = list(_map_files(data_set, work_dir).values())
+        report = cls(data_set, files, evaluator.get('ignore_index', IGNORED))
         # All maps are read now, so that an unreadable one is an error here and not on the page.
         _ = report.confusion
         return report
@@ -56,13 +57,7 @@ class SegmentationReport:
     @staticmethod
     def prediction_files(config: Config, evaluator: dict, work_dir: Path) -> dict[str, Path]:
         """The map of each test image by its name; a UserError if two images share a name."""
-        data_set = _data_set(config)
-        names = [Path(data_set.get_data_info(i)['img_path']).stem for i in range(len(data_set))]
-        if len(set(names)) < len(names):
-            raise UserError(
-                'test images in several folders share names, and mmseg names maps by them'
-            )
-        return {name: work_dir / 'predictions' / f'{name}.png' for name in names}
+        return _map_files(_data_set(config), work_dir)
 
     @property
     def names(self) -> list[str]:
@@ -175,3 +170,10 @@ def _data_set(config: Config) -> Dataset:
         part.settings['pipeline'] = [s for s in part.pipeline if kind_of(s) == 'LoadAnnotations']
     with explained_building('the test data set'), DefaultScope.overwrite_default_scope('mmseg'):
         return DATASETS.build(config.test_dataloader.dataset)
+
+
+def _map_files(data_set: Dataset, work_dir: Path) -> dict[str, Path]:
+    names = [Path(data_set.get_data_info(i)['img_path']).stem for i in range(len(data_set))]
+    if len(set(names)) < len(names):
+        raise UserError('test images in several folders share names, and mmseg names maps by them')
+    return {name: work_dir / 'predictions' / f'{name}.png' for name in names}

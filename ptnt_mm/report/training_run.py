@@ -83,7 +83,7 @@ class TrainingRun:
         return config
 
     def has_predictions(self) -> bool:
-        """Whether all predictions exist, and are newer than the weights, otherwise than the log."""
+        """Whether all predictions exist, and are newer than the weights, or the log without any."""
         kind, evaluator = self._reading(self.config)
         files = kind.prediction_files(self.config, evaluator, self.work_dir).values()
         times = [file.stat().st_mtime if file.is_file() else 0 for file in files]
@@ -181,4 +181,4 @@ def read_run(work_dir: Path, name: str) -> TrainingRun:
     """Read a work dir, or raise a UserError if there is no log or no config."""
     log = read_training_log(work_dir)
     config = scalar_files(work_dir)[-1].with_name('config.py')
-    return TrainingRun(work_dir, name, read_config(str(config)), log)
+    return TrainingRun(work_dir, name, read_config(config), log)

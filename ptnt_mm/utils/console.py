@@ -24,6 +24,12 @@ def show(text: str, stderr: bool = False) -> None:
     console.print(text, markup=False, emoji=False, soft_wrap=True)
 
 
+def show_traceback(error: BaseException) -> None:
+    """Print the traceback of an exception if ``PTNT_TRACEBACK=1`` is set."""
+    if os.environ.get('PTNT_TRACEBACK') == '1':
+        traceback.print_exception(error)
+
+
 def exit_status(command: Callable[[], int | None]) -> int:
     """Run a command; return its exit status: 1 for a user error, 130 for Ctrl-C."""
     if isinstance(sys.stdout, TextIOWrapper):
@@ -32,8 +38,7 @@ def exit_status(command: Callable[[], int | None]) -> int:
     try:
         return command() or 0
     except UserError as error:
-        if os.environ.get('PTNT_TRACEBACK') == '1':  # for those who write a model or a data set
-            traceback.print_exc()
+        show_traceback(error)
         show(f'error: {error}', stderr=True)
         return 1
     except KeyboardInterrupt as stopped:

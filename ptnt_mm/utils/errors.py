@@ -1,4 +1,4 @@
-"""Errors that a user can fix. It needs only Python, because exported files run without torch."""
+"""Errors that a user can fix. This module needs only Python: exported files run without torch."""
 
 
 class UserError(Exception):

@@ -160,5 +160,8 @@ def metrics_in_percent(line: dict[str, Any], keys: Mapping[str, str]) -> dict[st
             as are those that COCO reports as -1 (no objects).
     """
     found = metrics_of(line)
-    scales = {name: 100 if key.startswith('coco/') else 1 for name, key in keys.items()}
-    return {name: round(scales[name] * found[key], 1) for name, key in keys.items() if key in found}
+    return {
+        name: round((100 if key.startswith('coco/') else 1) * found[key], 1)
+        for name, key in keys.items()
+        if key in found
+    }

@@ -59,7 +59,7 @@ class Network(NamedTuple):
             return data['inputs'], (y, x)
         pixels = torch.from_numpy(image.copy()).permute(2, 0, 1)
         preprocessor = getattr(self.model, 'data_preprocessor', None)
-        # All hosts have this attribute.
+        # The preprocessors of all hosts have this attribute.
         if getattr(preprocessor, '_enable_normalize', False):
             data = preprocessor(dict(inputs=[pixels], data_samples=None))
             return data['inputs'], (1.0, 1.0)

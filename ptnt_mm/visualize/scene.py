@@ -24,7 +24,7 @@ class ChosenPlace(NamedTuple):
         return x + width / 2, y + height / 2
 
     def covers(self, hw: Grid, cell: Size) -> np.ndarray:
-        """The places of a map (h, w) whose centres are inside, otherwise the one at the middle."""
+        """The cells of a map (h, w) whose centres are inside; if none are, the middle one."""
         place = _place(self.middle, hw, cell)
         inside = []
         for n, size, first, length, at in zip(

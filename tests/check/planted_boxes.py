@@ -46,8 +46,8 @@ def _everywhere(kind: str, change: Callable[[dict, dict], object]) -> Plant:
     return all_of(_each(kind, change), _each(kind, change, 'val'))
 
 
-def _second(kind: str, split: str = 'train', **changes: object) -> Plant:
-    return lambda demo: demo.edit(split, lambda content: content[kind][1].update(changes))
+def _second(kind: str, **changes: object) -> Plant:
+    return lambda demo: demo.edit('train', lambda content: content[kind][1].update(changes))
 
 
 def _text(change: Callable[[str], bytes]) -> Plant:
@@ -89,9 +89,9 @@ def _val_of(folder: str, make: Callable[[Path, Path], object]) -> Plant:
     return plant
 
 
-def _scaled(entry: dict, image: dict, width: float, height: float) -> None:
+def _in_percent(entry: dict, image: dict) -> None:
     x, y, w, h = entry['bbox']
-    across, down = width / image['width'], height / image['height']
+    across, down = 100 / image['width'], 100 / image['height']
     entry['bbox'] = [x * across, y * down, w * across, h * down]
 
 
@@ -184,7 +184,7 @@ DAMAGED = {
         '58 of 58 objects',
     ),
     'boxes in percent': (
-        _each('annotations', lambda a, i: _scaled(a, i, 100, 100)),
+        _each('annotations', _in_percent),
         WARNING,
         'train',
         '51% of the width',

@@ -1,9 +1,9 @@
 """Faults from real exports are found, and unusual data is not reported."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
+from repository import ROOT
 
 from ptnt_mm.utils.findings import Finding, Severity
 
@@ -79,7 +79,7 @@ def test_the_table_in_the_docs_counts_what_is_planted():
     ]
     for kind, name in zip(DAMAGED, ('Boxes', 'Object masks', 'Class masks'), strict=True):
         rows.append((f'{name} from real exports', DAMAGED[kind], CORRECT[kind]))
-    text = ' '.join((Path(__file__).parents[2] / 'docs' / 'check.md').read_text().split())
+    text = ' '.join((ROOT / 'docs' / 'check.md').read_text().split())
     for name, faults, correct in rows:
         row = f'| {name} | {len(faults)} | {len(correct)} |'
         assert row in text, row

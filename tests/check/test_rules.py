@@ -3,10 +3,10 @@
 import pickle
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from mmengine.config import Config
+from repository import ROOT
 
 from ptnt_mm.check.rule_table import KEYS, RULES
 from ptnt_mm.check.rules import check_rules
@@ -149,7 +149,7 @@ def test_every_rule_has_a_fault(configs: dict[str, bytes]):
 
 
 def test_the_docs_list_every_rule_in_its_order():
-    page = (Path(__file__).parents[2] / 'docs' / 'check_rules.md').read_text()
+    page = (ROOT / 'docs' / 'check_rules.md').read_text()
     rows = re.findall(r'^\| (`.+?) \| (error|warning) \|', page, re.MULTILINE)
     for (setting, severity), rule in zip(rows, RULES, strict=True):
         path = rule.paths if isinstance(rule.paths, str) else rule.paths[0]

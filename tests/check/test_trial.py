@@ -160,7 +160,7 @@ def test_a_bug_in_the_check_does_not_stop_a_test(demo: Demo, monkeypatch: pytest
     assert NOT_COMPLETED in line and 'ZeroDivisionError' in line
 
 
-def test_a_bug_in_ones_own_code_has_its_place(demo: Demo, monkeypatch, capfd):
+def test_a_failure_in_the_users_code_is_reported_with_its_line(demo: Demo, monkeypatch, capfd):
     config = demo.config()
     model = build_model(config)
     data, _ = read_data(config, ('train',))

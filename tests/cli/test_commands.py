@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from repository import ROOT
 
 from ptnt_mm.api import training
 from ptnt_mm.cli import commands, export, train
@@ -15,7 +16,7 @@ from ptnt_mm.cli.commands import COMMANDS, command_line
 from ptnt_mm.engine.training_modes import LOG_BACKENDS
 from ptnt_mm.export.formats import FORMATS
 
-TOOLS = Path(__file__).parents[2] / 'tools'
+TOOLS = ROOT / 'tools'
 
 
 @pytest.fixture

@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from repository import ROOT
 
 from ptnt_mm.deploy.export_info import with_export_info
 
 from .test_export_info import ABOUT
-
-ROOT = Path(__file__).parents[2]
 
 ALONE = f"""
 import sys

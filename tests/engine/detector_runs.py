@@ -4,7 +4,7 @@ import copy
 
 import torch
 from mmengine.config import Config
-from mmengine.evaluator import BaseMetric, Evaluator
+from mmengine.evaluator import Evaluator
 from mmengine.model import BaseModel, BaseTTAModel
 from mmengine.runner import Runner
 from torch import nn
@@ -12,6 +12,8 @@ from torch.utils.data import Dataset
 
 from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.models import PyramidTNT
+
+from .toy import ToyMetric
 
 ARCH = dict(
     depths=(1, 1, 1, 1),
@@ -55,19 +57,6 @@ class Pictures(Dataset):
         return dict(inputs=torch.full((3, 64, 64), float(i)))
 
 
-class Score(BaseMetric):
-    """A metric that improves each time."""
-
-    calls = 0
-
-    def process(self, data_batch, data_samples):
-        self.results.append(0)
-
-    def compute_metrics(self, results):
-        Score.calls += 1
-        return {'score': float(Score.calls)}
-
-
 def make_runner(work_dir, model=None, hooks=(), guard=True, epochs=1, **settings):
     """A runner built by MMEngine from a config, with the tests' data and model."""
     sampler = dict(type='DefaultSampler')
@@ -82,8 +71,8 @@ def make_runner(work_dir, model=None, hooks=(), guard=True, epochs=1, **settings
         train_cfg=dict(by_epoch=True, max_epochs=epochs, val_interval=1),
         val_cfg=dict(),
         test_cfg=dict(),
-        val_evaluator=Evaluator(Score()),
-        test_evaluator=Evaluator(Score()),
+        val_evaluator=Evaluator(ToyMetric()),
+        test_evaluator=Evaluator(ToyMetric()),
         optim_wrapper=dict(optimizer=dict(type='SGD', lr=0.01, momentum=0.9)),
         param_scheduler=dict(type='MultiStepLR', milestones=[5]),
         default_hooks=dict(

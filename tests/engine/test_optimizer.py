@@ -2,19 +2,19 @@
 
 import copy
 import io
-from pathlib import Path
 
 import pytest
 import torch
 from mmengine.config import Config
 from mmengine.optim import OptimWrapper, build_optim_wrapper
+from repository import ROOT
 from torch import nn
 
 from ptnt_mm.models import PyramidTNT, PyramidTNTClassifier
 from ptnt_mm.utils.errors import UserError
 
 RATE, DECAY = 1e-3, 0.05
-SCHEDULE = Path(__file__).parents[2] / 'configs/_base_/schedules/adamw.py'
+SCHEDULE = ROOT / 'configs/_base_/schedules/adamw.py'
 
 
 class Detector(nn.Module):

@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from inference.samples import CLASSES, ROOT, save
+from inference.samples import CLASSES, save
 from mmengine.config import Config
 from PIL import Image
+from repository import ROOT
 
 import ptnt_mm
 from ptnt_mm.api import exporting

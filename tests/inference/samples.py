@@ -1,6 +1,5 @@
 """Images of every kind, and checkpoints as training writes them."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ import torch
 from configs.models import build
 from mmengine.config import Config
 from PIL import Image
+from repository import environment
 
 import ptnt_mm
 
@@ -22,8 +22,6 @@ NAME = 'demo_retinanet_ptnt_ti'
 MAP_CLASSES = ('background', *CLASSES)
 SEGMENTER = 'demo_semantic_fpn_ptnt_ti'
 """Class names in the config of the segmenter's checkpoint."""
-
-ROOT = Path(__file__).parents[2]
 
 
 def photograph(height: int, width: int) -> np.ndarray:
@@ -76,7 +74,7 @@ def run_elsewhere(code: str, folder: Path) -> str:
     done = subprocess.run(
         [sys.executable, '-c', code],
         cwd=folder,
-        env={**os.environ, 'PYTHONPATH': str(ROOT)},
+        env=environment(),
         capture_output=True,
         text=True,
     )

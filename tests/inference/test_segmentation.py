@@ -12,6 +12,7 @@ from mmengine.config import Config
 from mmengine.structures import PixelData
 from PIL import Image
 from pycocotools import mask as coco
+from repository import ROOT
 
 import ptnt_mm
 from configs import models
@@ -22,7 +23,7 @@ from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.errors import UserError
 
-from .samples import MAP_CLASSES, ROOT, SEGMENTER, photograph, save, write_segmenter
+from .samples import MAP_CLASSES, SEGMENTER, photograph, save, write_segmenter
 
 Narrow = Callable[..., Config]
 

@@ -1,11 +1,11 @@
 """Detectors and segmenters of the hosts on our operators: a few of tools/dev/host_configs.py."""
 
 import importlib.util
-from pathlib import Path
 
 import pytest
+from repository import ROOT
 
-FILE = Path(__file__).parents[2] / 'tools' / 'dev' / 'host_configs.py'
+FILE = ROOT / 'tools' / 'dev' / 'host_configs.py'
 
 
 @pytest.fixture(scope='module')

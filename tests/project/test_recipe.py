@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from mmengine.config import Config
 from mmengine.registry import MODELS, DefaultScope
+from repository import ROOT
 
 from ptnt_mm.project.backbones import MeasuredBackbone, find_backbone
 from ptnt_mm.project.facts import Facts, small_objects
@@ -17,7 +18,6 @@ from ptnt_mm.project.step_memory import StepMemory
 from ptnt_mm.project.write import bases, config_text
 from ptnt_mm.zoo import copy_bases
 
-ROOT = Path(__file__).parents[2]
 PYRAMID = MeasuredBackbone(
     name='ptnt_s',
     settings=dict(type='PyramidTNT', arch='small', out_norms=True),

@@ -1,14 +1,11 @@
 """The model zoo: the committed page, and how results change it."""
 
-from pathlib import Path
-
 import yaml
 from mmengine.infer import BaseInferencer
+from repository import ROOT
 
 from reproduction.entries import Figures, list_entries
 from reproduction.zoo_page import metafile, zoo_page
-
-ROOT = Path(__file__).parents[2]
 
 
 def rows(**measured: Figures) -> dict[str, list[str]]:

@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-import runpy
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,8 +18,9 @@ from ptnt_mm.demo.dataset import DemoSpec, make_demo_data
 from ptnt_mm.demo.scenes import CLASSES, compose
 from ptnt_mm.utils.errors import UserError
 
+from .workplace import load_tool
+
 SPEC = DemoSpec(train=8, val=4, seed=0)
-TOOL = Path(__file__).parents[2] / 'tools' / 'make_demo_data.py'
 
 
 @pytest.fixture(scope='module')
@@ -252,7 +252,7 @@ def test_missing_scikit_image_is_named(tmp_path, monkeypatch):
 
 
 def test_command_makes_the_set_and_reports_errors(tmp_path, capsys):
-    main = runpy.run_path(str(TOOL))['main']
+    main = load_tool('make_demo_data').main
     arguments = [str(tmp_path / 'demo'), '--train', '2', '--val', '1', '--seed', '3']
     assert main(arguments) == 0
     assert '2 train and 1 val pictures, seed 3' in capsys.readouterr().out.replace('\n', ' ')

@@ -1,4 +1,4 @@
-"""Write the tables of docs/results.md from docs/results/*.json, one small file for each run.
+r"""Write the tables of docs/results.md from docs/results/*.json, one small file for each run.
 
     python tools/dev/results.py --add bccd/work_dir --name bccd_ptnt_ti --cpu-minutes 9.5 \
         --machine 'AMD EPYC, 1 thread'

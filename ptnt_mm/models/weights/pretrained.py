@@ -54,6 +54,9 @@ class Table(NamedTuple):
     grid_axes: tuple[int, ...]
     """Axes along which the places of a grid are counted."""
 
+    has_class_token: bool = False
+    """Whether a class token may come before the grid: one more place than a square number."""
+
 
 def find_state_dict(checkpoint: Mapping, source: str = 'the checkpoint') -> tuple[Weights, str]:
     """Find the weights in a checkpoint, averaged ones first; return them and their entry's name.
@@ -137,7 +140,7 @@ def find_tables(model: nn.Module) -> dict[str, Table]:
     for key in model.state_dict():
         path, _, name = key.rpartition('.')
         if name == 'outer_pos':
-            tables[key] = Table(resize_learned, dims=3, grid_axes=(1,))
+            tables[key] = Table(resize_learned, dims=3, grid_axes=(1,), has_class_token=True)
         elif name == 'relative_pos' and isinstance(stage := model.get_submodule(path), Stage):
             tables[key] = Table(stage.relative_position.resize, dims=4, grid_axes=(2, 3))
     return tables
@@ -273,7 +276,7 @@ def _resize(tables: Mapping[str, Table], key: str, table: Tensor, target: Tensor
     if table.dim() != kind.dims or target.dim() != kind.dims:
         return None
     class_tokens = 0
-    if kind.resize is resize_learned and side_of_square(table.shape[1]) is None:
+    if kind.has_class_token and side_of_square(table.shape[1]) is None:
         class_tokens = 1
     grids = []
     for axis, (was, now) in enumerate(zip(table.shape, target.shape, strict=True)):

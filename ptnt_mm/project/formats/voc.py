@@ -64,7 +64,7 @@ def _read(tree: Tree) -> Labels:
 
 
 def _files(tree: Tree) -> list[Path]:
-    # CVAT's have <annotations>. A file that is truncated may contain only the beginning.
+    # CVAT's files have <annotations>. A truncated file may contain only its beginning.
     return tree.containing('.xml', rb'<annotation[\s>]')
 
 
