@@ -7,6 +7,7 @@ from pathlib import Path
 from mmengine.config import Config
 
 from ptnt_mm.data.image_files import read_image
+from ptnt_mm.engine.config import PROJECT_CONFIG
 from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.visualize.network import load_network
@@ -30,7 +31,8 @@ def visualize(
     Args:
         networks: One, or two to compare: each a complete config, and a checkpoint or None.
         images: Image files.
-        out: The folder of the page; ``work_dirs/visualize/<config>`` by default.
+        out: The folder of the page; by default ``work_dirs/visualize/``, followed by the name of
+            the config or of the project.
         at: The pixel (x, y) whose attention and similarity are shown; the middle by default.
         box: Instead of a pixel: the number of a detection of the first network, counted from 1.
         channels: Channels to show, counted from 0; by default those that vary most.
@@ -46,7 +48,7 @@ def visualize(
     """
     if find_spec('sklearn') is None:
         raise UserError('ptnt visualize needs scikit-learn: pip install scikit-learn')
-    name = Path(networks[0][0].filename or 'model').stem
+    name = _name_of(networks[0][0])
     folder = Path('work_dirs', 'visualize', name) if out is None else Path(out)
     page = folder / 'index.html'
     _check_page(page, overwrite)
@@ -62,6 +64,12 @@ def visualize(
     }
     write_network_page(page, f'What {name} sees', loaded, pixels, question)
     return page
+
+
+def _name_of(config: Config) -> str:
+    """The name of a config's file, or of the folder of a project."""
+    file = Path(config.filename or 'model').absolute()
+    return file.parent.name if file.name == PROJECT_CONFIG else file.stem
 
 
 def _check_page(page: Path, overwrite: bool) -> None:

@@ -1,11 +1,8 @@
 """Trace an exception in a tried step back to the wrong setting."""
 
-import os
-import sysconfig
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from mmengine.config import Config
 from mmengine.dataset import Compose
@@ -15,19 +12,11 @@ from torch import nn
 from ptnt_mm.engine.build_errors import explain_refusal
 from ptnt_mm.engine.settings import dicts_within, kind_of
 from ptnt_mm.utils.console import show_traceback
+from ptnt_mm.utils.own_code import place_in_own_code
 from ptnt_mm.utils.text import one_line
 
 NOT_COMPLETED = 'this check could not be completed'
 """The start of the message about an exception in a check itself."""
-
-_LIBRARIES = tuple(
-    f'{folder}{os.sep}'
-    for folder in (
-        Path(__file__).parents[1],
-        *map(sysconfig.get_path, ('stdlib', 'purelib', 'platlib')),
-    )
-)
-"""Folders whose code is not the user's own."""
 
 _CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
 
@@ -72,7 +61,7 @@ def describe(failed: StepError, config: Config) -> tuple[str, str]:
     reason = explain_refusal(error) or message
     by = f'{culprit} fails: ' if culprit else 'fails: '
     kind = '' if isinstance(error, AssertionError | ValueError) else f'{type(error).__name__}: '
-    return where, f'{by}{kind}{reason}{_place_in_own_code(error)}'
+    return where, f'{by}{kind}{reason}{place_in_own_code(error)}'
 
 
 def describe_bug(error: Exception) -> str:
@@ -90,13 +79,6 @@ def failing_class(error: BaseException) -> str | None:
         if is_part and named and not isinstance(owner, _CONTAINERS):
             found = type(owner).__name__
     return found
-
-
-def _place_in_own_code(error: BaseException) -> str:
-    """The last line of the user's own code in a traceback, as ' (/me/head.py, line 9)', or ''."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if not f.filename.startswith((*_LIBRARIES, '<'))]
-    return f' ({own[-1].filename}, line {own[-1].lineno})' if own else ''
 
 
 def failing_line(error: BaseException) -> str:

@@ -11,7 +11,8 @@ from ptnt_mm.engine.constructors import arguments_of, registered_names
 from ptnt_mm.engine.data_files import how_to_get
 from ptnt_mm.utils.atomic_files import DISK_ERRORS
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import unknown_name
+from ptnt_mm.utils.own_code import place_in_own_code
+from ptnt_mm.utils.text import one_line, unknown_name
 
 _NOT_REGISTERED = re.compile(r'(\w+) is not in the (.+?) registry')
 _REFUSED = re.compile(r"unexpected keyword argument '(\w+)'")
@@ -52,8 +53,13 @@ def explained_late_building(what: str) -> Iterator[None]:
 
 
 def explain_build_error(error: Exception) -> str:
-    """Explain in one line what a constructor refused; suggest the nearest argument or class."""
-    return explain_refusal(error) or str(error) or type(error).__name__
+    """Explain in one line what a constructor refused; suggest the nearest argument or class.
+
+    An exception in the user's own class is reported with its file and line.
+    """
+    # The message of a KeyError is only the key.
+    message = one_line(error, named=isinstance(error, KeyError))
+    return explain_refusal(error) or f'{message}{place_in_own_code(error)}'
 
 
 def explain_refusal(error: Exception) -> str | None:

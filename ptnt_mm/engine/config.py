@@ -10,7 +10,8 @@ from mmengine.runner import Runner
 
 from ptnt_mm.engine.hosts import how_to_install
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import first_few, suggest, unknown_name
+from ptnt_mm.utils.own_code import place_in_own_code
+from ptnt_mm.utils.text import first_few, one_line, suggest, unknown_name
 from ptnt_mm.zoo import config_from_file, config_names, config_path
 
 # Top-level keys of a config that MMEngine and the hosts read, besides the runner's arguments.
@@ -42,17 +43,8 @@ def read_config(path: Path | str, options: dict | None = None) -> Config:
     file = _find_config(str(path))
     try:
         config = config_from_file(file)
-    except ModuleNotFoundError as error:
-        raise UserError(
-            f'{file} needs a package that is not installed: {error}. {how_to_install(error)}'
-        ) from error
-    except ImportError as error:
-        raise UserError(
-            f'{file}: a module in custom_imports could not be imported: {error}'
-        ) from error
     except Exception as error:  # a config is a program: it may raise anything
-        kind = type(error).__name__
-        raise UserError(f'{file} is not a valid config: {kind}: {error}') from error
+        raise UserError(f'{file} cannot be read: {_explain(error)}') from error
     apply_options(config, options or {})
     return config
 
@@ -104,6 +96,17 @@ def require_keys(config: Config, keys: Iterable[str]) -> None:
     if missing:
         name = config.filename or 'the config'
         raise UserError(f'{name} lacks {", ".join(missing)}: use a complete config')
+
+
+def _explain(error: BaseException) -> str:
+    """Explain in one line why a config cannot be executed, and what to install."""
+    if isinstance(error, ImportError) and error.__cause__:
+        # For custom_imports, MMEngine raises twice more, with sys.path in place of the reason.
+        error = error.__cause__.__context__ or error
+    explained = f'{one_line(error, named=True)}{place_in_own_code(error)}'
+    if isinstance(error, ModuleNotFoundError):
+        explained += f'. {how_to_install(error)}; a module of your own must be on PYTHONPATH'
+    return explained
 
 
 def _find_config(path: str) -> Path:

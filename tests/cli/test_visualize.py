@@ -54,6 +54,18 @@ def test_a_backbone_with_and_without_weights(place: Path, capsys):
     assert 'is not a page of ptnt' in refusal(capsys, 'micro.py', 'photo.png', '--overwrite')
 
 
+def test_pages_of_projects_are_named_after_their_folders(place: Path, monkeypatch, capsys):
+    Path('cards').mkdir()
+    Path('micro.py').rename('cards/config.py')
+    assert run('cards', 'photo.png') == 0
+    monkeypatch.chdir('cards')
+    assert run('config.py', '../photo.png', '--out', 'page') == 0
+    assert capsys.readouterr().out.splitlines()[-1] == 'Page: page/index.html'
+    monkeypatch.chdir(place)
+    for folder in ('work_dirs/visualize/cards', 'cards/page'):
+        assert '<title>What cards sees' in Path(folder, 'index.html').read_text()
+
+
 def test_headings_and_ids_occur_once(place: Path, monkeypatch):
     monkeypatch.setattr(page, 'SECTIONS', SECTIONS[:2])
     Image.fromarray(photograph(64, 64)).save('other.png')

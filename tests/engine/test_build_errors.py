@@ -50,6 +50,7 @@ def test_a_refused_argument_names_the_nearest():
 def test_other_errors_keep_their_words():
     assert explain_build_error(ValueError('as it was')) == 'as it was'
     assert explain_build_error(AssertionError()) == 'AssertionError'
+    assert explain_build_error(KeyError('key')) == "KeyError: 'key'"
 
 
 def test_a_bug_in_a_constructor_is_no_refusal():
@@ -64,7 +65,10 @@ def test_a_bug_in_a_constructor_is_no_refusal():
     with pytest.raises(TypeError) as caught:
         MODELS.build(dict(type=Buggy))
     assert explain_refusal(caught.value) is None
-    assert "unexpected keyword argument 'scale'" in explain_build_error(caught.value)
+    explained = explain_build_error(caught.value)
+    assert "unexpected keyword argument 'scale'" in explained
+    line = Buggy.__init__.__code__.co_firstlineno + 2
+    assert explained.endswith(f'({__file__}, line {line})')
 
 
 def test_missing_file_of_a_data_set_class_is_named(tmp_path: Path):

@@ -30,7 +30,7 @@ def test_a_missing_file_names_the_nearest_config(tmp_path: Path):
 def test_file_that_is_not_a_config_is_refused(tmp_path: Path):
     text = tmp_path / 'README.md'
     text.write_text('# not a config')
-    with pytest.raises(UserError, match='README.md is not a valid config'):
+    with pytest.raises(UserError, match='README.md cannot be read'):
         read_config(str(text))
 
 
@@ -41,18 +41,32 @@ def test_a_name_is_as_good_as_a_path():
 @pytest.mark.parametrize(
     ('text', 'message'),
     [
-        ('model = dict(', 'not a valid config'),
-        ('a = b', 'not a valid config'),
-        ("_base_ = 'no_such_base.py'", 'not a valid config.*no_such_base'),
-        ("_base_ = 'mmnothing::base.py'", 'not a valid config.*package name'),
+        ('model = dict(', 'cannot be read'),
+        ('a = b', r'NameError: .*config.py, line 1\)'),
+        ("_base_ = 'no_such_base.py'", 'cannot be read: .*no_such_base'),
+        ("_base_ = 'mmnothing::base.py'", 'cannot be read: .*package name'),
         ("_base_ = 'mmrotate::_base_/default_runtime.py'", 'mmrotate is not installed'),
-        ('raise RuntimeError("of its own")', 'not a valid config: RuntimeError: of its own'),
-        ("custom_imports = dict(imports=['no_such_module'])", 'no_such_module'),
+        ('raise RuntimeError("of its own")', 'cannot be read: RuntimeError: of its own'),
+        (
+            "custom_imports = dict(imports=['no_such_module'])",
+            "No module named 'no_such_module'.*PYTHONPATH",
+        ),
     ],
 )
 def test_a_broken_config_is_explained(text: str, message: str, tmp_path: Path):
     with pytest.raises(UserError, match=message):
         read_config(_write(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    'line', ['import no_such_package', 'from torch import no_such_name', 'no_such_value', '1 +']
+)
+def test_an_error_in_an_imported_module_names_its_line(line: str, tmp_path: Path, monkeypatch):
+    tmp_path.joinpath('own_failing_module.py').write_text(f'import torch\n{line}\n')
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UserError, match=r'own_failing_module.py, line 2\)') as caught:
+        read_config(_write(tmp_path, "custom_imports = dict(imports=['own_failing_module'])"))
+    assert ('PYTHONPATH' in str(caught.value)) == ('no_such_package' in line)
 
 
 @pytest.mark.parametrize(
