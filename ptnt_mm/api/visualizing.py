@@ -7,7 +7,7 @@ from pathlib import Path
 from mmengine.config import Config
 
 from ptnt_mm.data.image_files import read_image
-from ptnt_mm.engine.config import PROJECT_CONFIG
+from ptnt_mm.engine.config import PROJECT_CONFIG, require_keys
 from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.visualize.network import load_network
@@ -48,6 +48,8 @@ def visualize(
     """
     if find_spec('sklearn') is None:
         raise UserError('ptnt visualize needs scikit-learn: pip install scikit-learn')
+    for config, _ in networks:
+        require_keys(config, ('model',))
     name = _name_of(networks[0][0])
     folder = Path('work_dirs', 'visualize', name) if out is None else Path(out)
     page = folder / 'index.html'

@@ -46,7 +46,10 @@ _SHORT = {'list': 'configs list', 'copy': 'configs copy'}
 def main() -> int:
     """Run the command of the command line; return its exit status."""
     parser, names = _parser(), [*(name for name, *_ in COMMANDS), *_SHORT]
-    if sys.argv[1:] and not sys.argv[1].startswith('-') and sys.argv[1] not in names:
+    if not sys.argv[1:]:
+        parser.print_help(sys.stderr)
+        return 2
+    if not sys.argv[1].startswith('-') and sys.argv[1] not in names:
         parser.error(unknown_name('command', sys.argv[1], names))
     name = parser.parse_args(sys.argv[1:2]).command
     name, *part = _SHORT.get(name, name).split()

@@ -19,7 +19,9 @@ def main(words: list[str] | None = None) -> int:
 def new_parser() -> Parser:
     """Create the argument parser."""
     parser = Parser(__doc__)
-    parser.add_argument('folder', nargs='?', type=Path, default=Path('data/demo'))
+    parser.add_argument(
+        'folder', nargs='?', type=Path, default=Path('data/demo'), help='data/demo by default'
+    )
     parser.add_argument('--train', type=positive, help='training pictures: 240 by default')
     parser.add_argument('--val', type=positive, help='validation pictures: 60 by default')
     parser.add_argument(

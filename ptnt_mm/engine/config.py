@@ -91,7 +91,12 @@ def apply_options(config: Config, options: dict) -> None:
 
 
 def require_keys(config: Config, keys: Iterable[str]) -> None:
-    """Raise a UserError if a key that a command needs is missing from a config, or None."""
+    """Raise a UserError if a key that a command needs is missing from a config, or None.
+
+    Also if it is not a config, but the path of one.
+    """
+    if not isinstance(config, Config):
+        raise UserError(f'{config!r} is not a config: read its file with ptnt_mm.api.read_config')
     missing = [key for key in keys if config.get(key) is None]
     if missing:
         name = config.filename or 'the config'

@@ -42,5 +42,5 @@ def exit_status(command: Callable[[], int | None]) -> int:
         show(f'error: {error}', stderr=True)
         return 1
     except KeyboardInterrupt as stopped:
-        print(f'\nStopped. {stopped}'.rstrip(), file=sys.stderr)
+        print(f'\nStopped: {stopped}' if str(stopped) else '\nStopped.', file=sys.stderr)
         return 130

@@ -34,10 +34,11 @@ def suggest(name: object, known: Iterable[str], wording: str = 'did you mean {!r
 
 
 def unknown_name(what: str, name: object, known: Iterable[str]) -> str:
-    """Message about an unknown name, with the nearest one, or all known ones if they are few."""
+    """Message about an unknown name, with the nearest one, or with the first known ones."""
     known = list(known)
     near = suggest(name, known)
-    listed = f'expected one of {", ".join(known)}' if len(known) <= _LISTED or not near else ''
+    few = len(known) <= _LISTED or not near
+    listed = f'expected one of {first_few(known, _LISTED)}' if few else ''
     return f'unknown {what} {name!r}: {" ".join(filter(None, (near, listed)))}'
 
 

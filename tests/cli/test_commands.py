@@ -77,11 +77,16 @@ def test_each_command_has_an_example(ptnt, capsys, name: str):
     assert usage.startswith(f'usage: ptnt {name} ') and f'ptnt {name}' in rest
 
 
-@pytest.mark.parametrize('words', [(), ('trian',), ('train',), ('configs', 'copy', 'one')])
+@pytest.mark.parametrize('words', [('trian',), ('train',), ('configs', 'copy', 'one')])
 def test_a_wrong_command_line_is_status_2(ptnt, capsys, words: tuple[str, ...]):
     with pytest.raises(SystemExit, match='2'):
         ptnt(*words)
     assert capsys.readouterr().err.startswith('usage: ptnt')
+
+
+def test_without_a_command_the_known_ones_are_listed(ptnt, capsys):
+    assert ptnt() == 2
+    assert 'show what is installed' in capsys.readouterr().err
 
 
 def test_an_unknown_command_names_the_known_ones(ptnt, capsys):

@@ -121,6 +121,11 @@ def test_a_variable_of_the_file_cannot_be_changed_any_more():
         apply_options(Config(dict(max_epochs=20, train_cfg=dict(max_epochs=20))), {'max_epochs': 1})
 
 
+def test_a_path_is_not_a_config():
+    with pytest.raises(UserError, match=r"^'retinanet_ptnt_s_1x' is not a config: .*read_config"):
+        require_keys('retinanet_ptnt_s_1x', ('model',))
+
+
 def test_what_a_config_lacks_is_named(tmp_path: Path):
     config = Config.fromfile(_write(tmp_path, 'model = dict()\ntest_cfg = None\n'))
     with pytest.raises(UserError, match='config.py lacks test_cfg, test_dataloader'):

@@ -31,9 +31,17 @@ def test_a_suggestion_is_worded_for_its_sentence():
             ['small', *map(str, range(20))],
             "unknown arch 'smal': did you mean 'small'?",
         ),
+        (
+            'huge',
+            [*'abcdefghijklmnopqrstuv'],
+            "unknown arch 'huge': expected one of a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, "
+            'q, r, s, t and 2 more',
+        ),
     ],
 )
-def test_what_is_known_is_listed_if_it_is_short(name: str, known: list[str], said: str):
+def test_known_names_are_listed_if_they_are_few_or_none_is_near(
+    name: str, known: list[str], said: str
+):
     assert unknown_name('arch', name, known) == said
 
 
