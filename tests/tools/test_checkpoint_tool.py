@@ -93,6 +93,10 @@ LOST = 'stages.3.blocks.1.outer_norm2.bias'
             lambda: PyramidTNT('tiny', with_se=True).state_dict() | {'stages.0.x': torch.ones(1)},
             dict(arch='tiny, with_se=True', coverage='complete', unused='stages (1)'),
         ),
+        (
+            lambda: PyramidTNT('tiny', norm_cfg=dict(type='GN', num_groups=1)).state_dict(),
+            dict(arch="tiny, norm_cfg={'type': 'GN'", coverage='complete, all 306'),
+        ),
         (lambda: tiny(LOST), dict(coverage=f'1 of 321 missing or of a different shape: {LOST}')),
         (lambda: tiny(inner_pos=NAN), dict(broken='NaN or infinity in inner_pos')),
         (

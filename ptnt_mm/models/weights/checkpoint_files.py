@@ -60,11 +60,8 @@ def describe_checkpoint(file: str) -> Iterator[tuple[str, Any]]:
     report = _compare(trunk, found) if found.arch else None
     if found.arch:
         arch = f'{found.kind} {found.arch}'.removeprefix('PyramidTNT ')
-        if _with_se(trunk):
-            arch = f'{arch}, with_se=True'
-        if _without_relative(trunk, found):
-            arch = f"{arch}, position='learned'"
-        yield 'arch', arch
+        options = [f'{key}={value!r}' for key, value in _options_of_pyramid(trunk, found).items()]
+        yield 'arch', ', '.join([arch, *options])
     else:
         yield 'arch', f'unknown; it looks like {looks_like(trunk)}'
     if found.kind:
@@ -142,13 +139,19 @@ def _own_weights(checkpoint: dict, file: str) -> Weights:
     return {key: weight.clone().contiguous() for key, weight in weights.items()}
 
 
-def _with_se(trunk: Weights) -> bool:
-    return any('.se_layer.' in key for key in trunk)
-
-
-def _without_relative(trunk: Weights, found: Identity) -> bool:
-    """Whether a pyramid lacks relative position tables, as in the detector CFDT."""
-    return found.kind == 'PyramidTNT' and not any(key.endswith('relative_pos') for key in trunk)
+def _options_of_pyramid(trunk: Weights, found: Identity) -> dict[str, Any]:
+    """The options of a PyramidTNT that its weights show; empty for the other networks."""
+    options = {}
+    if found.kind == 'PyramidTNT':
+        if any('.se_layer.' in key for key in trunk):
+            options['with_se'] = True
+        # As in the detector CFDT.
+        if not any(key.endswith('relative_pos') for key in trunk):
+            options['position'] = 'learned'
+        if not any(key.endswith('running_mean') for key in trunk):
+            # Any number of groups has the same weights.
+            options['norm_cfg'] = dict(type='GN', num_groups=1)
+    return options
 
 
 def _compare(trunk: Weights, found: Identity) -> LoadReport:
@@ -159,10 +162,7 @@ def _compare(trunk: Weights, found: Identity) -> LoadReport:
     if found.kind == 'CPVT':
         backbone['position'] = 'learned' if 'outer_pos' in trunk else 'peg'
         backbone['with_cls_token'] = 'cls_token' in trunk
-    elif _with_se(trunk):
-        backbone['with_se'] = True
-    if _without_relative(trunk, found):
-        backbone['position'] = 'learned'
+    backbone.update(_options_of_pyramid(trunk, found))
     with torch.device('meta'):
         model = MODELS.build(backbone)
     return adapt(trunk, model.state_dict(), may_lack(model), find_tables(model))[1]
