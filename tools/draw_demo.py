@@ -20,6 +20,7 @@ from sklearn.metrics import ConfusionMatrixDisplay
 
 import light_start  # noqa: F401
 from ptnt_mm.cli.arguments import Parser, positive
+from ptnt_mm.data.image_files import read_rgb
 from ptnt_mm.utils.errors import UserError
 
 _WIDTH, _GAP = 1100, 6
@@ -63,7 +64,7 @@ def draw_sheet(folder: Path, out: Path, number: int) -> None:
     for file in files[:: max(1, len(files) // number)][:number]:
         if _proportion(rows[-1]) >= _FULL:
             rows.append([])
-        rows[-1].append(Image.open(file).convert('RGB'))
+        rows[-1].append(Image.fromarray(read_rgb(file)))
     heights = [round(_WIDTH / max(_proportion(row), _FULL)) for row in rows]
     sheet = Image.new('RGB', (_WIDTH - _GAP, sum(heights) + _GAP * (len(rows) - 1)), 'white')
     y = 0
@@ -87,6 +88,8 @@ def draw_confusion(predictions: Path, out: Path) -> None:
     if not predictions.is_file():
         raise UserError(f'{predictions} is missing: tools/infer.py --out writes it')
     images = json.loads(predictions.read_text(encoding='utf-8'))['images']
+    if not all('classes' in image for image in images):
+        raise UserError(f'{predictions} has no classes of images: it is not of a classifier')
     truth = [Path(image['file']).parts[0] for image in images]
     found = [image['classes'][0]['label'] for image in images]
     axes = Figure(figsize=(4.6, 4.2), layout='constrained').subplots()

@@ -40,6 +40,18 @@ def test_a_classifiers_confusion(tmp_path: Path, monkeypatch):
     assert [text.get_text() for text in drawn[0].axes[0].texts] == ['1', '1', '0', '2']
 
 
+@pytest.mark.parametrize(
+    ('name', 'content'),
+    [('damaged.png', 'not pixels'), ('predictions.json', '{"images": [{"detections": []}]}')],
+)
+def test_what_cannot_be_drawn_is_named(tmp_path: Path, capsys, name: str, content: str):
+    file = tmp_path / name
+    file.write_text(content)
+    source = file if file.suffix == '.json' else tmp_path
+    assert draw(source, tmp_path / 'sheet.jpg') == 1
+    assert str(file) in capsys.readouterr().err
+
+
 @pytest.mark.parametrize('source', ['pictures', 'predictions.json'])
 def test_nothing_to_draw(tmp_path: Path, capsys, source: str):
     assert draw(tmp_path / source, tmp_path / 'sheet.png') == 1
