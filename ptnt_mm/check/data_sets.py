@@ -78,7 +78,7 @@ class Data:
     @property
     def metainfo(self) -> Mapping:
         """The ``metainfo`` in its settings."""
-        return self.settings.get('metainfo') or {}
+        return self.data_set.metainfo
 
     @property
     def name(self) -> str:
@@ -154,7 +154,7 @@ def find_data_sets(
                 continue
             cls = class_of(settings, scope)
             if not isinstance(cls, type):
-                known = sorted(registered_names('dataset'))
+                known = sorted(registered_names('dataset', scope))
                 what = unknown_name('type', settings.get('type'), known)
                 findings.append(error(split, what))
                 continue

@@ -126,7 +126,7 @@ def _check_value(value: object, path: str, scope: str) -> Iterator[Finding]:
         if value.get('type'):
             classes = classes_named(value['type'], value.get('_scope_', scope))
         if 'type' in value and not classes:
-            yield from _unknown_type(value['type'], path)
+            yield from _unknown_type(value['type'], path, scope)
         # Keys of custom_keys are parts of parameter names.
         if not path.endswith('.custom_keys'):
             yield from _check_arguments(value, path, classes)
@@ -147,16 +147,16 @@ def _check_value(value: object, path: str, scope: str) -> Iterator[Finding]:
             yield error(path, f'is {value!r}, which is not registered: did you mean {meant!r}?')
 
 
-def _unknown_type(kind: object, path: str) -> Iterator[Finding]:
+def _unknown_type(kind: object, path: str, default_scope: str) -> Iterator[Finding]:
     scope, _, name = str(kind).rpartition('.')
     # In a model, types may also be operators or words with a local meaning. Building it shows the
     # others, and missing libraries.
     # Only now, because looking up the type made the host register its classes.
-    registered = registered_names()
-    meant = _meant(name, registered)
+    meant = _meant(name, registered_names())
     is_class = name[:1].isupper() and not path.startswith('model')
     if scope in ('', 'mmengine', *HOSTS, 'ptnt_mm') and (meant or is_class):
-        what = f'unknown type {kind!r}{suggest(name, registered, _MEANT)}'
+        near = suggest(name, registered_names(scope=default_scope), _MEANT)
+        what = f'unknown type {kind!r}{near}'
         advice = 'correct it, or name the package that has it in custom_imports'
         yield error(f'{path}.type', what, advice)
 

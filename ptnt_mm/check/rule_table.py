@@ -135,8 +135,8 @@ RULES = (
          'may be skipped, and others may take their place', 'write test_mode=True',
          scopes=('mmdet',)),
     # Length and schedule
-    Rule(('val_*', 'test_*'), is_alone, ERROR, 'is None, but {found} is set: MMEngine needs all',
-         'set all three, or none'),
+    Rule(('val_*', 'test_*'), is_alone, ERROR, 'is None, unlike {found}: MMEngine needs all three',
+         'set all, or none'),
     Rule(('train_cfg.max_epochs', 'train_cfg.max_iters', 'train_cfg.val_interval'), not_a_count,
          ERROR, 'is {value!r}, expected an integer above 0'),
     Rule('train_cfg.val_interval', evaluates_often, WARNING,

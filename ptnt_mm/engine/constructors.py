@@ -56,17 +56,21 @@ def is_of_family(settings: Mapping, scope: str) -> bool:
     return any(isinstance(cls, type) and issubclass(cls, Backbone) for cls in classes)
 
 
-def registered_names(kind: str | None = None) -> set[str]:
+def registered_names(kind: str | None = None, scope: str | None = None) -> set[str]:
     """The names in MMEngine's registries and their children.
 
     Args:
-        kind: Search only the registry of this name, such as 'dataset' or 'mmdet::model'.
+        kind: Search only the registry of this name, such as 'dataset'.
+        scope: The config's default scope: names of other libraries then begin with theirs, such as
+            'mmdet.CocoMetric', as a config must write them.
     """
     names: set[str] = set()
     for root in _REGISTRIES:
-        if kind is None or root.name == kind.rpartition('::')[2]:
+        if kind is None or root.name == kind:
             for registry in (root, *root.children.values()):
-                names.update(registry.module_dict)
+                is_own = scope is None or registry.scope in (scope, root.scope)
+                prefix = '' if is_own else f'{registry.scope}.'
+                names.update(f'{prefix}{name}' for name in registry.module_dict)
     return names
 
 

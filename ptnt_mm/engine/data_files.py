@@ -43,10 +43,16 @@ class DataSet:
         return dict(img_path=named) if isinstance(named, str) else named
 
     @property
+    def metainfo(self) -> Mapping:
+        """Its ``metainfo``, empty if it is missing or not a dict."""
+        stated = self.settings.get('metainfo')
+        return stated if isinstance(stated, Mapping) else {}
+
+    @property
     def stated_classes(self) -> object:
         """The class names in its settings, of any type, or the lines of the file that they name."""
         # mmpretrain accepts both.
-        own = (self.settings.get('metainfo') or {}).get('classes', self.settings.get('classes'))
+        own = self.metainfo.get('classes', self.settings.get('classes'))
         if isinstance(own, str) and Path(own).is_file():
             return Path(own).read_text(encoding='utf-8').splitlines()
         return own
@@ -121,7 +127,9 @@ def check_data_files(config: Config, splits: tuple[str, ...]) -> None:
 
 def _unwrapped(settings: dict, pipeline: tuple[dict, ...]) -> Iterator[DataSet]:
     """Yield the data set, the one it wraps, or all it joins; its transforms come first."""
-    pipeline = (*(settings.get('pipeline') or ()), *pipeline)
+    own = settings.get('pipeline')
+    # Anything else is an error that ptnt check reports.
+    pipeline = (*own, *pipeline) if isinstance(own, (list, tuple)) else pipeline
     inner = [settings['dataset']] if 'dataset' in settings else settings.get('datasets', ())
     if not inner and settings:
         yield DataSet(settings, pipeline)

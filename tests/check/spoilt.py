@@ -126,19 +126,12 @@ def counted(findings: list[Finding]) -> list[Finding]:
     return [one for one in findings if one.severity in (Severity.ERROR, Severity.WARNING)]
 
 
-def assert_named(findings: list[Finding], words: str, severity: Severity) -> None:
-    """Check that a fault was found: ``words`` in the findings, where … stands for any others."""
-    found = counted(findings)
-    said = '\n'.join(f'{finding}\n{finding.advice}' for finding in found)
-    assert all(part in said for part in words.split(' … ')), said
-    assert severity in [finding.severity for finding in found]
-    assert NOT_COMPLETED not in said
-
-
 def assert_one_names(findings: list[Finding], severity: Severity, where: str, value: str) -> None:
     """Check that a finding about ``where``, or a path that ends like it, names a value."""
     assert any(
-        one.severity is severity and one.where.endswith(where) and value in one.what
+        one.severity is severity
+        and one.where.endswith(where)
+        and value in f'{one.what} {one.advice}'
         for one in findings
     ), findings
     assert not any(NOT_COMPLETED in one.what for one in findings)

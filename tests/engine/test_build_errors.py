@@ -4,7 +4,7 @@ import logging
 from pathlib import Path
 
 import pytest
-from mmengine.registry import MODELS
+from mmengine.registry import MODELS, DefaultScope
 from torch import nn
 
 from ptnt_mm.api import training
@@ -15,6 +15,7 @@ from ptnt_mm.engine.build_errors import (
     explained_late_building,
 )
 from ptnt_mm.engine.failures import failures_explained
+from ptnt_mm.engine.hosts import import_host
 from ptnt_mm.engine.runner import QuietRunner
 from ptnt_mm.utils.errors import UserError
 
@@ -26,6 +27,14 @@ def test_an_absent_class_names_the_nearest():
         MODELS.build(dict(type='PyramidTMT'))
     explained = explain_build_error(caught.value)
     assert explained.startswith("unknown type 'PyramidTMT': did you mean 'PyramidTNT'?")
+
+
+def test_a_class_of_another_library_needs_its_scope():
+    import_host('mmdet')
+    import_host('mmseg')
+    with DefaultScope.overwrite_default_scope('mmseg'), pytest.raises(KeyError) as caught:
+        MODELS.build(dict(type='RetinaHead'))
+    assert "did you mean 'mmdet.RetinaHead'?" in explain_build_error(caught.value)
 
 
 def test_a_refused_argument_names_the_nearest():
