@@ -52,7 +52,8 @@ def export(
         The file.
 
     Raises:
-        UserError: for everything that the user can correct, and if the file's results differ.
+        UserError: for everything that the user can correct, and if the file's results differ; the
+            file is then removed.
     """
     out = Path(out)
     calibrate = None if calibrate is None else Path(calibrate)
@@ -82,7 +83,13 @@ def export(
         run = load_runtime(out, None)
     print(f'Exported in {time.monotonic() - start:.0f} s: {out}, {_megabytes(out)}')
     tolerance = 10 * TOLERANCE if half else TOLERANCE
-    check_results(run, network, test_images(config, 3), shape, size, tolerance)
+    try:
+        check_results(run, network, test_images(config, 3), shape, size, tolerance)
+    except BaseException:
+        # Even after an interruption, every file that is there has passed.
+        for file in _files(out):
+            file.unlink(missing_ok=True)
+        raise
     if evaluate:
         _print_metrics(config, out)
     if calibrate is not None:

@@ -1,9 +1,13 @@
 """In eager mode, a network computes what its host computes; other tests cover the files."""
 
+import copy
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812
+from torchvision.ops import box_iou
 
 from ptnt_mm.deploy.pixels import prepared
 from ptnt_mm.export.comparison import Differences, compare, sizes_to_check
@@ -126,3 +130,69 @@ def test_sizes_that_are_compared_fit_into_the_full_one(full: tuple[int, int]):
 )
 def test_a_difference_or_a_box_too_many_is_noticed(differences: Differences, expected: bool):
     assert differences.within(1e-3) is expected
+
+
+@pytest.fixture(scope='module')
+def detector(micro_arch: dict) -> EndToEndModel:
+    """A network that returns all boxes of four classes that are not suppressed."""
+    config = narrow_config('demo_mask_rcnn_ptnt_ti', micro_arch)
+    config.model.test_cfg.rcnn.max_per_img = 4 * config.model.test_cfg.rpn.max_per_img
+    return build_network(decided_model(config))
+
+
+def suppressing_from(overlap: float, detector: EndToEndModel) -> EndToEndModel:
+    """A copy that removes boxes from this overlap on."""
+    changed = copy.deepcopy(detector)
+    changed.model.roi_head.test_cfg.nms.iou_threshold = overlap
+    return changed
+
+
+@pytest.mark.parametrize(
+    ('lower', 'is_tie'), [(1e-5, True), (0.02, False)], ids=['by rounding', 'by a fault']
+)
+@pytest.mark.parametrize('file_keeps_it', [True, False])
+def test_a_box_on_one_side_only_must_be_a_tie(
+    detector: EndToEndModel, lower: float, is_tie: bool, file_keeps_it: bool
+):
+    """One side removes the box with the largest overlap, and the other keeps it."""
+    inputs, _ = prepared(photograph(128, 160), None, True, [128, 160])
+    found = in_eager_mode(suppressing_from(1.0, detector))(inputs)
+    boxes, labels = (torch.from_numpy(found[name][0]) for name in ('boxes', 'labels'))
+    largest = (box_iou(boxes, boxes) * (labels[:, None] == labels)).triu(1).max().item()
+    # Float32 coordinates do not give exactly the same overlap in both computations.
+    sides = [suppressing_from(largest + by, detector) for by in (1e-5, -lower)]
+    file, host = sides if file_keeps_it else reversed(sides)
+    differences = compare(in_eager_mode(file), host, inputs)
+    assert differences.ties + differences.unmatched > 0
+    assert (differences.unmatched == 0) is is_tie, differences
+
+
+def lose(found: dict, place: int) -> None:
+    found['labels'][0, place] = -1
+
+
+def double(found: dict, place: int) -> None:
+    for values in found.values():
+        values[0, place + 1] = values[0, place]
+
+
+def move(found: dict, place: int) -> None:
+    found['boxes'][0, place] += 5
+
+
+@pytest.mark.parametrize(
+    ('spoil', 'place', 'most'),
+    [(lose, 0, 1), (lose, 0, 80), (lose, 40, 80), (double, 40, 80), (move, 40, 80)],
+)
+def test_one_wrong_box_is_noticed(
+    detector: EndToEndModel, spoil: Callable[[dict, int], None], place: int, most: int
+):
+    detector = copy.deepcopy(detector)
+    detector.model.roi_head.test_cfg.max_per_img = most
+    inputs, _ = prepared(photograph(128, 160), None, True, [128, 160])
+    found = in_eager_mode(detector)(inputs)
+    assert (found['labels'] >= 0).all() and found['labels'].size == most
+    assert compare(lambda _: found, detector, inputs).within(1e-3)
+    spoil(found, place)
+    differences = compare(lambda _: found, detector, inputs)
+    assert differences.unmatched and not differences.within(1e-3), differences
