@@ -8,7 +8,7 @@ import argparse
 import shlex
 from pathlib import Path
 
-from ptnt_mm.cli.arguments import Parser, positive
+from ptnt_mm.cli.arguments import Parser
 from ptnt_mm.cli.importing import importing
 from ptnt_mm.utils.console import show
 from ptnt_mm.utils.findings import Severity, closing, lines, of_kind
@@ -46,9 +46,9 @@ def new_parser() -> Parser:
         "'published' for those of its authors",
     )
     parser.add_argument(
-        '--size', type=positive, metavar='PIXELS', help='the longer side of images in training'
+        '--size', type=int, metavar='PIXELS', help='the longer side of images in training, from 32'
     )
-    parser.add_argument('--epochs', type=positive, help='number of passes through the images')
+    parser.add_argument('--epochs', type=int, help='number of passes through the images')
     return parser
 
 

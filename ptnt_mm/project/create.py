@@ -33,6 +33,8 @@ from ptnt_mm.zoo import copy_bases
 
 PROBLEMS = 'problems.txt'
 
+_LEAST = {'size': 32, 'epochs': 1}  # the recipe makes no side shorter than 32 pixels
+
 
 def create_project(
     data: Path | str,
@@ -41,7 +43,7 @@ def create_project(
     format: str | None = None,
     task: str | None = None,
     backbone: str | None = None,
-    weights: str | None = None,
+    weights: Path | str | None = None,
     size: int | None = None,
     epochs: int | None = None,
     on_line: Callable[[str], None] = lambda line: None,
@@ -56,7 +58,8 @@ def create_project(
             most of the labels.
         backbone: Such as 'ptnt_s' or 'resnet18', or a registered class; 'ptnt_ti' by default.
         weights: A file, an address, a name, or 'published' for those of the backbone's authors.
-        size: The longer side of images in training, in pixels; None to choose it by the data.
+        size: The longer side of images in training, in pixels, from 32; None to choose it by the
+            data.
         epochs: Number of passes through the images; None to choose it by the data.
         on_line: Called with each line about what was found and chosen.
 
@@ -65,7 +68,7 @@ def create_project(
 
     Raises:
         UserError: if the folder exists or is inside the data, if the format of the labels is not
-            supported, if none of them can be used, or if a choice is impossible.
+            supported, if none of them can be used, or if an option is wrong or impossible.
     """
     data, folder = Path(data), Path(folder)
     _check_place(data, folder)
@@ -77,6 +80,7 @@ def create_project(
         'size': size,
         'epochs': epochs,
     }
+    _check_numbers(options)
     tree = Tree(data)
     recognised = recognise(tree, format, task)
     on_line(f'{recognised.format.title}: {recognised.why}')
@@ -84,7 +88,7 @@ def create_project(
         on_line(f'  also found, and not read: {line}')
     labels = read_labels(tree, recognised)
     task = _choose_task(recognised, labels, task)
-    network = find_backbone(backbone or DEFAULT_BACKBONE, weights, HOST_OF[task])
+    network = find_backbone(backbone or DEFAULT_BACKBONE, weights and str(weights), HOST_OF[task])
     splits = split_off(labels)
     try:
         with folder_written_atomically(folder) as building:
@@ -119,6 +123,14 @@ def _check_place(data: Path, folder: Path) -> None:
         raise UserError(f'{folder} is inside {data}, where nothing is written: choose another one')
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise UserError(f'{folder} exists: choose another name, or remove it')
+
+
+def _check_numbers(options: dict[str, Any]) -> None:
+    for name, least in _LEAST.items():
+        value = options[name]
+        # A boolean is an int in Python.
+        if value is not None and (type(value) is not int or value < least):
+            raise UserError(f'--{name} {value!r}: expected an integer from {least}')
 
 
 def _choose_task(recognised: Recognised, labels: Labels, asked: str | None) -> str:

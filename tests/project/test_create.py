@@ -124,6 +124,7 @@ def test_difficult_objects_are_crowds(untried, tmp_path: Path):
         ),
         (dict(backbone='NoSuchNetwork'), 'NoSuchNetwork'),
         (dict(weights='/nowhere.pth'), '/nowhere.pth'),
+        (dict(weights=Path('/nowhere.pth')), '/nowhere.pth'),
         (dict(weights='published'), 'ptnt_ti has none'),
         (dict(weights='ptnt_ti'), 'no direct address: open https://pan.baidu.com'),
         (
@@ -139,6 +140,31 @@ def test_options_that_cannot_be_met(tmp_path: Path, options: dict, words: str):
     with pytest.raises(UserError, match=words):
         create_project(data, tmp_path / 'project', **options)
     assert sorted(path.name for path in tmp_path.iterdir()) == ['data']
+
+
+@pytest.mark.parametrize(
+    ('name', 'value', 'least'),
+    [
+        ('size', -3, 32),
+        ('size', 10, 32),
+        ('size', 320.0, 32),
+        ('size', True, 32),
+        ('epochs', 0, 1),
+        ('epochs', '3', 1),
+    ],
+)
+def test_numbers_are_integers_from_a_least_value(
+    tmp_path: Path, name: str, value: object, least: int
+):
+    with pytest.raises(UserError, match=f'--{name} {value!r}: expected an integer from {least}$'):
+        create_project(made.darknet(tmp_path / 'data'), tmp_path / 'project', **{name: value})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ['data']
+
+
+def test_the_command_refuses_the_same_numbers(tmp_path: Path, capsys):
+    data = made.darknet(tmp_path / 'data')
+    assert new.main([str(data), str(tmp_path / 'project'), '--size', '10']) == 1
+    assert capsys.readouterr().err == 'error: --size 10: expected an integer from 32\n'
 
 
 def test_nothing_is_written_into_the_data_or_over_a_folder(tmp_path: Path):
