@@ -12,8 +12,8 @@ from PIL import Image
 
 from ptnt_mm.check.data_sets import Data, ImageFile
 from ptnt_mm.check.faults import Fault, report_faults
-from ptnt_mm.data.image_files import ON_THEIR_SIDE, orientation_of
-from ptnt_mm.utils.decoding import DECODERS, why_unreadable
+from ptnt_mm.data.image_files import ON_THEIR_SIDE, decoded
+from ptnt_mm.utils.decoding import why_unreadable
 from ptnt_mm.utils.findings import Finding, Severity, note, ok, report_wrong
 from ptnt_mm.utils.many_files import Folders, on_threads
 
@@ -149,7 +149,7 @@ def open_image(image: ImageFile, loader: object) -> tuple[bytes, Fault | None, s
     except OSError as err:
         return b'', _BROKEN, f'{path} ({why_unreadable(err)})'
     digest = hashlib.blake2b(content, digest_size=16).digest()
-    why, stored, orientation = _decoded(content)
+    why, stored, orientation = decoded(io.BytesIO(content))
     size = stored[::-1] if stored and orientation in ON_THEIR_SIDE else stored
     turned = orientation != 1
     # The host may read formats that Pillow does not.
@@ -170,17 +170,3 @@ def open_image(image: ImageFile, loader: object) -> tuple[bytes, Fault | None, s
         return digest, _OF_OTHER_SIZE, evidence
     # With swapped sides, a known size would have shown it.
     return (digest, _TURNED, str(path)) if turned and not sides_are_swapped else (digest, None, '')
-
-
-def _decoded(content: bytes) -> tuple[str, tuple[int, int] | None, int]:
-    """Decode an image with Pillow: why it fails; its (width, height) and orientation as stored."""
-    stored, orientation = None, 1
-    try:
-        with Image.open(io.BytesIO(content), formats=DECODERS) as opened:
-            stored, orientation = opened.size, orientation_of(opened)
-            # For a JPEG, decoding at an eighth of its size detects truncation.
-            opened.draft(None, (1, 1))
-            opened.load()
-    except Exception as err:  # decoders may raise anything
-        return why_unreadable(err), stored, orientation
-    return '', stored, orientation

@@ -3,12 +3,13 @@
 import io
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from PIL import Image
 
 from ptnt_mm.utils.atomic_files import fitted_name
-from ptnt_mm.utils.decoding import DECODERS, FORMATS, read_rgb
+from ptnt_mm.utils.decoding import DECODERS, FORMATS, read_rgb, why_unreadable
 from ptnt_mm.utils.errors import UserError
 
 _ORIENTATION = 0x0112  # EXIF's tag
@@ -85,6 +86,20 @@ def size_as_read(path: Path) -> tuple[int, int] | None:
             return image.size[::-1] if orientation_of(image) in ON_THEIR_SIDE else image.size
     except Exception:  # decoders may raise anything
         return None
+
+
+def decoded(file: Path | BinaryIO) -> tuple[str, tuple[int, int] | None, int]:
+    """Decode an image with Pillow: why it fails; its (width, height) and orientation as stored."""
+    stored, orientation = None, 1
+    try:
+        with Image.open(file, formats=DECODERS) as opened:
+            stored, orientation = opened.size, orientation_of(opened)
+            # For a JPEG, decoding at an eighth of its size detects truncation.
+            opened.draft(None, (1, 1))
+            opened.load()
+    except Exception as err:  # decoders may raise anything
+        return why_unreadable(err), stored, orientation
+    return '', stored, orientation
 
 
 def orientation_of(image: Image.Image) -> int:

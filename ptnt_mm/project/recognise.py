@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ptnt_mm.data.image_files import decoded
 from ptnt_mm.project.formats import (
     class_folders,
     class_masks,
@@ -13,10 +14,11 @@ from ptnt_mm.project.formats import (
     voc,
     yolo,
 )
-from ptnt_mm.project.formats.format import UNREADABLE, Format
+from ptnt_mm.project.formats.format import DAMAGED, UNREADABLE, Format
 from ptnt_mm.project.labels import TASKS, Labels, Problem
 from ptnt_mm.project.tree import Tree
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import printable, unknown_name
 
 FORMATS = tuple(
@@ -88,12 +90,13 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
 
 
 def read_labels(tree: Tree, recognised: Recognised) -> Labels:
-    """Read the labels of a folder; report all images without a label.
+    """Read the labels of a folder; report all images without a label, and skip damaged ones.
 
     Raises:
         UserError: if nothing is usable.
     """
     labels = recognised.format.read(tree)
+    _skip_damaged(labels)
     spoken_of = {image.path for image in labels.images} | labels.aside
     spoken_of |= {problem.file for problem in labels.problems}
     for path in tree.cut_off():
@@ -128,6 +131,16 @@ def summary(labels: Labels) -> list[str]:
             line += f' and {len(others):,} more'
         lines.append(line)
     return lines
+
+
+def _skip_damaged(labels: Labels) -> None:
+    """Skip images whose pixels cannot be decoded, at which an evaluation would stop."""
+    paths = [image.path for image in labels.images]
+    faults = dict(zip(paths, on_threads(decoded, paths, 'Decoding images'), strict=True))
+    for path, (fault, *_) in faults.items():
+        if fault:
+            labels.report(path, DAMAGED, fault)
+    labels.images = [image for image in labels.images if not faults[image.path][0]]
 
 
 def _alike(classes: list[str]) -> list[list[str]]:

@@ -106,6 +106,17 @@ def test_what_is_left_out_is_listed(untried, tmp_path: Path):
     assert any('1 boxes without area: im0.xml' in line for line in lines)
 
 
+def test_truncated_images_are_left_out(untried, tmp_path: Path):
+    data = made.voc_beside(tmp_path / 'data')
+    for name in ('train/im0.png', 'valid/im4.png'):
+        file = data / name
+        file.write_bytes(file.read_bytes()[:-1000])
+    lines: list[str] = []
+    file = create_project(data, tmp_path / 'project', on_line=lines.append)
+    assert any('2 images that cannot be opened: im0.png (' in line for line in lines)
+    assert not of_kind(check(read_config(file)), Severity.ERROR)
+
+
 def test_difficult_objects_are_crowds(untried, tmp_path: Path):
     data = made.voc(tmp_path / 'data')
     for file in (data / 'Annotations').iterdir():
