@@ -75,8 +75,15 @@ def _run(args: argparse.Namespace) -> int:
     if args.weights is None:
         offered = f'--backbone tnt_s --weights {PUBLISHED}'
         show(f'With pretrained weights, fewer images and epochs suffice: {offered} downloads some')
-    show(_next(args.folder))
-    return int(bool(of_kind(found, Severity.ERROR)))
+    errors = of_kind(found, Severity.ERROR)
+    show(_correct_first(args.folder) if errors else _next(args.folder))
+    return int(bool(errors))
+
+
+def _correct_first(folder: Path) -> str:
+    """What to do after errors."""
+    command = f'ptnt check {shlex.quote(str(folder))}'
+    return f'Next: correct the errors above, then check again:\n  {command}'
 
 
 def _next(folder: Path) -> str:

@@ -16,7 +16,7 @@ from ptnt_mm.engine.run_checkpoints import checkpoint_to_use
 from ptnt_mm.engine.work_dir import work_dir_of
 from ptnt_mm.project.create import PROBLEMS, create_project
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.findings import Severity, of_kind
+from ptnt_mm.utils.findings import Severity, error, of_kind
 
 from . import made
 
@@ -207,6 +207,16 @@ def test_the_command_shows_what_it_found_and_what_comes_next(untried, tmp_path: 
     assert 'YOLO' in shown and 'epochs = 3  # as asked' in shown
     assert f'ptnt train {project}' in shown and 'nothing found' in shown
     assert new.main([str(data), str(project)]) == 1
+
+
+def test_errors_come_before_training(untried, tmp_path: Path, capsys, monkeypatch):
+    found = [error('train', '1 of 4 images not readable: a.png')]
+    monkeypatch.setattr('ptnt_mm.check.inspection.check', lambda config: found)
+    data, project = made.darknet(tmp_path / 'data'), tmp_path / 'project'
+    assert new.main([str(data), str(project)]) == 1
+    shown = capsys.readouterr().out
+    assert shown.endswith(f'correct the errors above, then check again:\n  ptnt check {project}\n')
+    assert 'ptnt train' not in shown
 
 
 def test_the_best_checkpoint_is_found_by_the_folder(tmp_path: Path):
