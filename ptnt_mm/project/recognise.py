@@ -1,6 +1,7 @@
 """Recognise the format of the labels in a folder, and read them."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from ptnt_mm.data.image_files import decoded
 from ptnt_mm.project.formats import (
@@ -14,7 +15,7 @@ from ptnt_mm.project.formats import (
     voc,
     yolo,
 )
-from ptnt_mm.project.formats.format import DAMAGED, UNREADABLE, Format
+from ptnt_mm.project.formats.format import DAMAGED, EMPTY, UNREADABLE, Format
 from ptnt_mm.project.labels import TASKS, Labels, Problem
 from ptnt_mm.project.tree import Tree
 from ptnt_mm.utils.errors import UserError
@@ -101,7 +102,7 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
     spoken_of |= {problem.file for problem in labels.problems}
     for path in tree.cut_off():
         if path not in spoken_of:
-            labels.report(path, UNREADABLE, CUT_OFF)
+            labels.report(path, UNREADABLE, _why_cut_off(path))
     for path in tree.images:
         if path not in spoken_of:
             labels.report(path, 'images that no label refers to')
@@ -152,7 +153,12 @@ def _alike(classes: list[str]) -> list[list[str]]:
 
 
 def _cut(tree: Tree) -> str:
-    return ''.join(f'\n{file}: {CUT_OFF}' for file in tree.cut_off()[:5])
+    return ''.join(f'\n{file}: {_why_cut_off(file)}' for file in tree.cut_off()[:5])
+
+
+def _why_cut_off(file: Path) -> str:
+    # A broken link is no file.
+    return EMPTY if file.is_file() and not file.stat().st_size else CUT_OFF
 
 
 def _instead(found: list[tuple[Format, str]]) -> str:

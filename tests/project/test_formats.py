@@ -96,6 +96,27 @@ def test_lists_of_voc_are_splits(tmp_path: Path):
     assert 'im5.xml' in {problem.file.name for problem in labels.problems}
 
 
+def test_listed_label_files_without_labels_are_not_missing(tmp_path: Path):
+    made.voc(tmp_path)
+    lists = tmp_path / 'ImageSets' / 'Main'
+    lists.mkdir(parents=True)
+    (lists / 'trainval.txt').write_text('\n'.join(f'im{i}' for i in range(made.COUNT)))
+    (tmp_path / 'Annotations' / 'im0.xml').write_text('')
+    (tmp_path / 'Annotations' / 'im1.xml').write_text('<html></html>')
+    (tmp_path / 'Annotations' / 'im2.xml').unlink()
+    found = {problem.file.name: problem for problem in read(tmp_path).problems}
+    assert found['im0.xml'].detail == 'it is empty'
+    assert found['im1.xml'].detail == 'it has no <annotation>'
+    assert 'missing' in found['im2.xml'].kind
+
+
+def test_an_empty_label_file_is_called_empty(tmp_path: Path):
+    made.voc(tmp_path)
+    (tmp_path / 'Annotations' / 'im0.xml').write_text('')
+    found = {problem.file.name: problem for problem in read(tmp_path).problems}
+    assert found['im0.xml'].detail == 'it is empty'
+
+
 def test_voc_is_read_within_half_a_pixel_of_labelformat(tmp_path: Path):
     made.voc(tmp_path)
     others = PascalVOCObjectDetectionInput(tmp_path / 'Annotations', ','.join(made.NAMES))

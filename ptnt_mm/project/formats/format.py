@@ -18,6 +18,7 @@ from ptnt_mm.utils.errors import UserError
 MISSING = 'images that were not found'
 DAMAGED = 'images that cannot be opened'
 UNREADABLE = 'label files that cannot be read'
+EMPTY = 'it is empty'
 UNKNOWN_CLASS = 'objects of an unknown class'
 NO_NUMBERS = 'objects without usable coordinates'
 

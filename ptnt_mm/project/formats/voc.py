@@ -10,6 +10,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from ptnt_mm.project.formats.format import (
+    EMPTY,
     UNREADABLE,
     Collector,
     Format,
@@ -55,9 +56,13 @@ def _read(tree: Tree) -> Labels:
         except UserError as error:
             collector.labels.report(file, UNREADABLE, str(error))
     for folder, names in splits.items():
-        for name in names.keys() - found[folder]:
+        for name in sorted(names.keys() - found[folder]):
             file = folder / 'Annotations' / f'{name}.xml'
-            collector.labels.report(file, 'label files that are listed but missing')
+            if file.is_file():
+                why = 'it has no <annotation>' if file.stat().st_size else EMPTY
+                collector.labels.report(file, UNREADABLE, why)
+            else:
+                collector.labels.report(file, 'label files that are listed but missing')
     labels = collector.finish()
     labels.classes.sort()
     return labels
