@@ -13,7 +13,7 @@ from ptnt_mm.project.convert import convert
 from ptnt_mm.project.facts import Facts, gather_facts
 from ptnt_mm.project.labels import TASKS, Labels
 from ptnt_mm.project.recipe import choose_recipe
-from ptnt_mm.project.recognise import Recognised, read_labels, recognise, summary
+from ptnt_mm.project.recognise import Recognised, read_labels, recognise, summary, without_labels
 from ptnt_mm.project.split import split_off
 from ptnt_mm.project.step_memory import StepMemory, free_memory, measure_memory
 from ptnt_mm.project.tree import Tree
@@ -141,7 +141,7 @@ def _choose_task(recognised: Recognised, labels: Labels, asked: str | None) -> s
         return 'instance' if 'instance' in tasks and labels.has_masks() else tasks[0]
     needs_masks = from_objects and asked in ('instance', 'semantic')
     if needs_masks and not any(item.segmentation for i in labels.images for item in i.objects):
-        raise UserError(f'--task {asked}: the labels are only boxes, and have no masks')
+        raise UserError(without_labels(asked, 'the labels are only boxes'))
     return asked
 
 

@@ -77,9 +77,12 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
     fit = [form for form in asked if task is None or task in form.tasks]
     if not fit:
         tasks = ', '.join(asked[0].tasks)
-        raise UserError(f'--task {task}: {asked[0].title} is for {tasks}')
+        raise UserError(without_labels(task, f'{asked[0].title} is for {tasks}'))
     found = [(form, why) for form in FORMATS if (why := form.find(tree))]
     chosen = next(((form, why) for form, why in found if form in fit), None)
+    if chosen is None and task is not None and name is None and found:
+        has = '; '.join(f'{form.title} ({why}) for {", ".join(form.tasks)}' for form, why in found)
+        raise UserError(f'{without_labels(task, f"{tree.root} has only {has}")}{_cut(tree)}')
     if chosen is None:
         looked = '\n'.join(f'    {form.name:<14} {form.looks_for}' for form in fit)
         raise UserError(
@@ -116,6 +119,15 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
             'format'
         )
     return labels
+
+
+def without_labels(task: str, has: str) -> str:
+    """Message about a requested task that has no labels; ``has`` says what there is instead."""
+    holding = ', '.join(form.name for form in FORMATS if task in form.tasks)
+    return (
+        f'--task {task} needs {TASKS[task]}, but {has}. Leave out --task, or add {TASKS[task]} in '
+        f'one of these formats: {holding}. docs/data.md shows each layout'
+    )
 
 
 def summary(labels: Labels) -> list[str]:

@@ -313,3 +313,15 @@ def test_format_and_task_are_checked(tmp_path: Path):
         recognise(tree, task='segment')
     with pytest.raises(UserError, match='--task classification'):
         recognise(tree, name='yolo', task='classification')
+
+
+def test_a_task_without_labels_is_answered_with_what_there_is(tmp_path: Path):
+    tree = Tree(made.voc(tmp_path))
+    with pytest.raises(UserError) as error:
+        recognise(tree, task='instance')
+    said = str(error.value)
+    assert '--task instance needs a mask for each object' in said
+    assert f'{tmp_path} has only Pascal VOC (6 XML files with <annotation>) for detection' in said
+    assert 'Leave out --task' in said and 'labelme' in said
+    with pytest.raises(UserError, match='but Pascal VOC is for detection. Leave out --task'):
+        recognise(tree, name='voc', task='instance')
