@@ -20,7 +20,7 @@ from ptnt_mm.project.labels import TASKS, Labels, Problem
 from ptnt_mm.project.tree import Tree
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.many_files import on_threads
-from ptnt_mm.utils.text import printable, unknown_name
+from ptnt_mm.utils.text import first_few, printable, unknown_name
 
 FORMATS = tuple(
     module.FORMAT
@@ -109,6 +109,9 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
     for path in tree.images:
         if path not in spoken_of:
             labels.report(path, 'images that no label refers to')
+    if tree.results:
+        files = first_few(str(tree.relative(file)) for file in tree.results)
+        labels.notes.append(f'results of ptnt infer, which are not read: {files}')
     for names in _alike(labels.classes):
         labels.notes.append(f'classes that differ only in capitals: {", ".join(names)}')
     if not any(image.objects or image.label or image.mask for image in labels.images):

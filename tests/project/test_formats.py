@@ -1,12 +1,14 @@
 """Every format is recognised, and its objects agree with those of other programs."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 from labelformat.formats.pascalvoc import PascalVOCObjectDetectionInput
 from labelformat.formats.yolov8 import YOLOv8ObjectDetectionInput
 
+from ptnt_mm.inference.results import Results
 from ptnt_mm.project.labels import Labels
 from ptnt_mm.project.recognise import read_labels, recognise
 from ptnt_mm.project.tree import Tree
@@ -325,3 +327,33 @@ def test_a_task_without_labels_is_answered_with_what_there_is(tmp_path: Path):
     assert 'Leave out --task' in said and 'labelme' in said
     with pytest.raises(UserError, match='but Pascal VOC is for detection. Leave out --task'):
         recognise(tree, name='voc', task='instance')
+
+
+@pytest.mark.parametrize(
+    'make',
+    [made.voc, made.coco, made.darknet, made.class_masks, made.class_folders],
+    ids=lambda make: make.__name__,
+)
+def test_results_of_ptnt_infer_are_not_read(tmp_path: Path, make):
+    """Drawn pictures have the names of the images."""
+    before = read(make(tmp_path))
+    results = Results(tmp_path / 'found', overwrite=False)
+    results.prepare()
+    for image in before.images:
+        drawn = results.drawn / image.path.relative_to(tmp_path)
+        drawn.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(image.path, drawn)
+    after = read(tmp_path)
+    assert (after.images, after.classes) == (before.images, before.classes)
+    assert 'results of ptnt infer, which are not read: found/predictions.json' in after.notes
+    with pytest.raises(UserError, match='only results of ptnt infer'):
+        Tree(tmp_path / 'found')
+
+
+def test_images_of_one_name_are_listed(tmp_path: Path):
+    made.voc(tmp_path)
+    shutil.copytree(tmp_path / 'JPEGImages', tmp_path / 'old' / 'JPEGImages')
+    with pytest.raises(
+        UserError, match=r'have this name: JPEGImages/im0\.png, old/JPEGImages/im0\.png'
+    ):
+        read(tmp_path)
