@@ -16,6 +16,7 @@ from ptnt_mm.data.image_files import ON_THEIR_SIDE, decoded
 from ptnt_mm.utils.decoding import why_unreadable
 from ptnt_mm.utils.findings import Finding, Severity, note, ok, report_wrong
 from ptnt_mm.utils.many_files import Folders, on_threads
+from ptnt_mm.utils.text import counted
 
 _BROKEN = Fault('images not readable', Severity.ERROR, 'copy them again, or {remove}')
 _OF_OTHER_SIZE = Fault(
@@ -77,10 +78,10 @@ def check_images_are_there(data: Sequence[Data]) -> Iterator[Finding]:
                 Severity.ERROR, dataset.name, named, len(local), 'images not found', advice
             )
         elif local:
-            yield ok(dataset.name, f'{len(local)} images found')
+            yield ok(dataset.name, f'{counted(len(local), "image")} found')
         if len(local) < len(dataset.images):
             remote = len(dataset.images) - len(local)
-            yield note(dataset.name, f'{remote} images are remote: not checked')
+            yield note(dataset.name, f'{counted(remote, "remote image")} not checked')
         # One file may have several spellings and links.
         names.append([(path, folders.real(path)) for path in local])
     yield from _listed_twice(data, names)
@@ -105,7 +106,7 @@ def check_images_open(data: Sequence[Data]) -> Iterator[Finding]:
         if there and not any(fault for _, fault, _ in opened):
             annotated = all(image.size is not None for image in there)
             size = ', all of the annotated size' if annotated else ''
-            yield ok(dataset.name, f'{len(there)} images open{size}')
+            yield ok(dataset.name, f'{counted(len(there), "image")} read{size}')
         digests.append([])
         for image, (digest, fault, _) in zip(there, opened, strict=True):
             # Several names of one file were reported with the names.

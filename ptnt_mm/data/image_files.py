@@ -11,6 +11,7 @@ from PIL import Image
 from ptnt_mm.utils.atomic_files import fitted_name
 from ptnt_mm.utils.decoding import DECODERS, FORMATS, read_rgb, why_unreadable
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import counted
 
 _ORIENTATION = 0x0112  # EXIF's tag
 ON_THEIR_SIDE = (5, 6, 7, 8)  # its values; 2, 3 and 4 mirror an image or turn it by 180 degrees
@@ -44,8 +45,8 @@ def find_images(folder: Path, without: Path | None = None) -> Images:
         (files if path.suffix.lower() in FORMATS else skipped).append(name)
     if not files:
         raise UserError(
-            f'{folder} contains no images and {len(skipped)} other files: expected files that end '
-            f'in {", ".join(FORMATS)}'
+            f'{folder} contains no images and {counted(len(skipped), "other file")}: expected '
+            f'files that end in {", ".join(FORMATS)}'
         )
     return Images(folder, tuple(files), tuple(skipped))
 

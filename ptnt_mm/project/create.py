@@ -170,7 +170,7 @@ def _counted(facts: Facts) -> tuple[str, str]:
     """Descriptions of the images and their objects."""
     uses = dict(train='to train on', val='to validate', test='to test')
     images = ', '.join(f'{count:,} {uses[split]}' for split, count in facts.counts.items())
-    objects = f'{facts.objects:,} training objects of ' if facts.objects else ''
+    objects = f'{counted(facts.objects, "training object")} of ' if facts.objects else ''
     return f'images: {images}', f'{objects}{counted(len(facts.classes), "class")}'
 
 

@@ -134,17 +134,17 @@ def without_labels(task: str, has: str) -> str:
 
 
 def summary(labels: Labels) -> list[str]:
-    """One line for each kind of problem: how many, and the first with its file."""
+    """One line for each kind of problem: how many, if several, and the first with its file."""
     kinds: dict[str, list[Problem]] = {}
     for problem in labels.problems:
         kinds.setdefault(problem.kind, []).append(problem)
     lines = []
     for kind, (first, *others) in kinds.items():
-        line = f'{len(others) + 1:,} {kind}: {printable(first.file.name)}'
+        line = f'{kind}: {printable(first.file.name)}'
         if first.detail:
             line += f' ({printable(first.detail)})'
         if others:
-            line += f' and {len(others):,} more'
+            line = f'{len(others) + 1:,} {line} and {len(others):,} more'
         lines.append(line)
     return lines
 

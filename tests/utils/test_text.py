@@ -44,6 +44,7 @@ def test_what_is_known_is_listed_if_it_is_short(name: str, known: list[str], sai
         (8, 'process', '8 processes'),
         (0, 'image', '0 images'),
         (2, 'epoch', '2 epochs'),
+        (8000, 'image', '8,000 images'),
     ],
 )
 def test_numbers_have_the_right_form_of_their_noun(number: int, noun: str, text: str):

@@ -23,6 +23,7 @@ from ptnt_mm.project.formats.format import (
 from ptnt_mm.project.labels import LabelledObject, Labels, box_between
 from ptnt_mm.project.tree import Tree
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import counted
 
 _HALF = 0.5
 _LISTS = {'train': 'train', 'val': 'val', 'test': 'test', 'trainval': None}
@@ -34,7 +35,7 @@ def _find(tree: Tree) -> str:
         return ''
     lists = [file.name for sets in image_sets(tree).values() for file in sets.values()]
     listed = f', split by ImageSets/Main/{", ".join(lists)}' if lists else ''
-    return f'{len(files):,} XML files with <annotation>{listed}'
+    return f'{counted(len(files), "XML file")} with <annotation>{listed}'
 
 
 def _read(tree: Tree) -> Labels:
