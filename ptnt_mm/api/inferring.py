@@ -7,8 +7,9 @@ from mmengine.config import Config
 
 from ptnt_mm.checkpoints.read import require_checkpoint
 from ptnt_mm.data.image_files import Images
+from ptnt_mm.data.predictions import FORMAT
 from ptnt_mm.inference.load import load_exported, load_predictor
-from ptnt_mm.inference.results import FORMAT, Results
+from ptnt_mm.inference.results import Results
 from ptnt_mm.inference.source import default_out, find_source, process_images, process_video
 from ptnt_mm.inference.video import Window
 from ptnt_mm.utils.errors import UserError

@@ -6,6 +6,7 @@ import numpy as np
 
 from ptnt_mm.check.coco_annotations import DetectionData
 from ptnt_mm.utils.findings import Finding, Severity, error, ok, report_wrong, warning
+from ptnt_mm.utils.text import counted
 
 _ROUNDING = 1.0  # pixels that a box may extend past its image: annotation tools round
 _MANY = 0.1  # share of boxes leaving their images that cannot all be typos
@@ -25,7 +26,7 @@ def check_boxes(data: list[DetectionData]) -> Iterator[Finding]:
                 *_twice(dataset),
                 *_near_the_corner(dataset),
             ]
-            yield from found or [ok(dataset.name, f'{len(dataset.boxes)} boxes')]
+            yield from found or [ok(dataset.name, counted(len(dataset.boxes), 'box'))]
 
 
 def _other_format(data: DetectionData) -> Iterator[Finding]:

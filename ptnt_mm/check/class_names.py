@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from ptnt_mm.check.coco_annotations import DetectionData
 from ptnt_mm.check.data_sets import Data, as_names, misread_names
 from ptnt_mm.utils.findings import Finding, error, ok, warning
-from ptnt_mm.utils.text import first_few, suggest
+from ptnt_mm.utils.text import counted, first_few, suggest
 
 
 def check_class_names(data: Sequence[Data]) -> Iterator[Finding]:
@@ -14,7 +14,10 @@ def check_class_names(data: Sequence[Data]) -> Iterator[Finding]:
     for dataset in data:
         found = list(faults_of_names(dataset))
         yield from found or [
-            ok(dataset.name, f'{len(dataset.classes)} classes: {first_few(dataset.classes)}')
+            ok(
+                dataset.name,
+                f'{counted(len(dataset.classes), "class")}: {first_few(dataset.classes)}',
+            )
         ]
     if data and names_are_known(data[0]):
         names = data[0].classes

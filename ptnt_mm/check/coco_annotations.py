@@ -17,6 +17,7 @@ from ptnt_mm.engine.build_errors import explain_build_error
 from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, ok
+from ptnt_mm.utils.text import counted
 
 _READING = ('load_data_list', 'parse_data_info', 'filter_data')
 """Methods that a class inherits from CocoDataset if it reads and filters in the same way."""
@@ -117,7 +118,8 @@ def check_annotations(data: list[DetectionData]) -> Iterator[Finding]:
         if not dataset.names_folder:
             advice = "write data_prefix=dict(img='train/'), or img='' if file names are whole paths"
             yield error(dataset.name, 'data_prefix has no folder of images', advice)
-        size = f'{len(dataset.file.images)} images, {len(dataset.file.annotations)} objects'
+        images = counted(len(dataset.file.images), 'image')
+        size = f'{images}, {counted(len(dataset.file.annotations), "object")}'
         for problem in dataset.file.problems:
             yield error(str(dataset.file.path), *problem)
         if not dataset.file.problems:

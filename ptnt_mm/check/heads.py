@@ -8,7 +8,7 @@ from torch import nn
 
 from ptnt_mm.engine.settings import dicts_within, kind_of
 from ptnt_mm.utils.findings import Finding, error, note, ok
-from ptnt_mm.utils.text import first_few
+from ptnt_mm.utils.text import counted, first_few
 
 # A region proposal head has one class, a semantic head those of its maps, a backbone those of its
 # pretraining; mmseg's STDCHead predicts borders between classes.
@@ -29,7 +29,7 @@ def check_classes_of_heads(config: Config, classes: tuple[str, ...]) -> Iterator
         return
     wrong = [(path, count) for path, count in counts if count != len(classes)]
     for path, count in wrong:
-        what = f'is {count}, the data has {len(classes)} classes: {first_few(classes)}'
+        what = f'is {count}, the data has {counted(len(classes), "class")}: {first_few(classes)}'
         yield error(path, what, f'write {len(classes)}')
     if not wrong:
         yield ok('model', f'{len(counts)} x num_classes={len(classes)}')
@@ -46,7 +46,7 @@ def check_built_heads(
         # A segmenter itself repeats the number of its head.
         is_other = not name or path in stated or _is_other(path, type(module).__name__)
         if isinstance(count, int) and not is_other and classes and count != len(classes):
-            what = f'is {count} by default, the data has {len(classes)} classes'
+            what = f'is {count} by default, the data has {counted(len(classes), "class")}'
             yield error(path, what, f'write num_classes={len(classes)}')
 
 

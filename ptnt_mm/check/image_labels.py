@@ -11,7 +11,7 @@ from mmengine.config import Config
 from ptnt_mm.check.data_sets import Data
 from ptnt_mm.check.image_lists import check_list
 from ptnt_mm.utils.findings import Finding, error, ok, warning
-from ptnt_mm.utils.text import first_few
+from ptnt_mm.utils.text import counted, first_few
 
 
 def number_of_classes(config: Config) -> float:
@@ -38,7 +38,7 @@ def check_labels(data: list[Data], config: Config) -> Iterator[Finding]:
         yield from found or check_list(dataset)
         if counts and not found:
             least, most = min(counts.values()), max(counts.values())
-            yield ok(dataset.name, f'{len(counts)} classes of {least} to {most} images')
+            yield ok(dataset.name, f'{counted(len(counts), "class")} of {least} to {most} images')
 
 
 def _faults(data: Data, counts: Counter[int], number: float) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from ptnt_mm.engine.build_errors import explain_build_error
 from ptnt_mm.engine.hosts import scope_of
 from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.findings import Finding, Severity, error, note, ok
-from ptnt_mm.utils.text import first_few
+from ptnt_mm.utils.text import counted, first_few
 
 _LISTS = {
     'mmseg': ('BaseSegDataset', 'images and masks'),
@@ -80,7 +80,7 @@ def check_list(data: Data) -> Iterator[Finding]:
         if there and not any(fault.severity is Severity.ERROR for fault in faults_of_names(data)):
             yield error(data.name, f'the data set cannot be built: {data.refusal}')
     elif data.images:
-        yield ok(data.name, f'{len(data.images)} images')
+        yield ok(data.name, counted(len(data.images), 'image'))
     elif missing := _missing(data):
         # Another check reports those in the config; some classes define theirs.
         for path in sorted({*missing} - {*data.data_set.paths()}):

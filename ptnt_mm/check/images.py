@@ -12,10 +12,11 @@ from PIL import Image
 
 from ptnt_mm.check.data_sets import Data, ImageFile
 from ptnt_mm.check.faults import Fault, report_faults
-from ptnt_mm.data.image_files import ON_THEIR_SIDE, orientation_of
-from ptnt_mm.utils.decoding import DECODERS, why_unreadable
+from ptnt_mm.data.image_files import ON_THEIR_SIDE, decoded
+from ptnt_mm.utils.decoding import why_unreadable
 from ptnt_mm.utils.findings import Finding, Severity, note, ok, report_wrong
 from ptnt_mm.utils.many_files import Folders, on_threads
+from ptnt_mm.utils.text import counted
 
 _BROKEN = Fault('images not readable', Severity.ERROR, 'copy them again, or {remove}')
 _OF_OTHER_SIZE = Fault(
@@ -77,10 +78,10 @@ def check_images_are_there(data: Sequence[Data]) -> Iterator[Finding]:
                 Severity.ERROR, dataset.name, named, len(local), 'images not found', advice
             )
         elif local:
-            yield ok(dataset.name, f'{len(local)} images found')
+            yield ok(dataset.name, f'{counted(len(local), "image")} found')
         if len(local) < len(dataset.images):
             remote = len(dataset.images) - len(local)
-            yield note(dataset.name, f'{remote} images are remote: not checked')
+            yield note(dataset.name, f'{counted(remote, "remote image")} not checked')
         # One file may have several spellings and links.
         names.append([(path, folders.real(path)) for path in local])
     yield from _listed_twice(data, names)
@@ -105,7 +106,7 @@ def check_images_open(data: Sequence[Data]) -> Iterator[Finding]:
         if there and not any(fault for _, fault, _ in opened):
             annotated = all(image.size is not None for image in there)
             size = ', all of the annotated size' if annotated else ''
-            yield ok(dataset.name, f'{len(there)} images open{size}')
+            yield ok(dataset.name, f'{counted(len(there), "image")} read{size}')
         digests.append([])
         for image, (digest, fault, _) in zip(there, opened, strict=True):
             # Several names of one file were reported with the names.
@@ -149,7 +150,7 @@ def open_image(image: ImageFile, loader: object) -> tuple[bytes, Fault | None, s
     except OSError as err:
         return b'', _BROKEN, f'{path} ({why_unreadable(err)})'
     digest = hashlib.blake2b(content, digest_size=16).digest()
-    why, stored, orientation = _decoded(content)
+    why, stored, orientation = decoded(io.BytesIO(content))
     size = stored[::-1] if stored and orientation in ON_THEIR_SIDE else stored
     turned = orientation != 1
     # The host may read formats that Pillow does not.
@@ -170,17 +171,3 @@ def open_image(image: ImageFile, loader: object) -> tuple[bytes, Fault | None, s
         return digest, _OF_OTHER_SIZE, evidence
     # With swapped sides, a known size would have shown it.
     return (digest, _TURNED, str(path)) if turned and not sides_are_swapped else (digest, None, '')
-
-
-def _decoded(content: bytes) -> tuple[str, tuple[int, int] | None, int]:
-    """Decode an image with Pillow: why it fails; its (width, height) and orientation as stored."""
-    stored, orientation = None, 1
-    try:
-        with Image.open(io.BytesIO(content), formats=DECODERS) as opened:
-            stored, orientation = opened.size, orientation_of(opened)
-            # For a JPEG, decoding at an eighth of its size detects truncation.
-            opened.draft(None, (1, 1))
-            opened.load()
-    except Exception as err:  # decoders may raise anything
-        return why_unreadable(err), stored, orientation
-    return '', stored, orientation

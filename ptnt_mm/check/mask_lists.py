@@ -12,7 +12,7 @@ from ptnt_mm.check.image_lists import check_list, endings
 from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.findings import Finding, Severity, error, ok, report_wrong
 from ptnt_mm.utils.many_files import Folders
-from ptnt_mm.utils.text import first_few
+from ptnt_mm.utils.text import counted, first_few
 
 _PREFIXES = "write data_prefix=dict(img_path='images/train', seg_map_path='masks/train')"
 
@@ -77,7 +77,7 @@ def check_pairs(data: list[Data]) -> Iterator[Finding]:
                 Severity.ERROR, dataset.name, named, len(masks), 'masks not found', advice
             )
         else:
-            yield ok(dataset.name, f'{len(masks)} masks found')
+            yield ok(dataset.name, f'{counted(len(masks), "mask")} found')
         if len(missing) < len(masks):
             yield from _without_image(dataset)
 

@@ -13,7 +13,7 @@ from ptnt_mm.data.coco_masks import run_lengths
 from ptnt_mm.engine.data_files import evaluators
 from ptnt_mm.engine.settings import dicts_within, kind_of
 from ptnt_mm.utils.findings import Finding, Severity, error, note, ok
-from ptnt_mm.utils.text import first_few
+from ptnt_mm.utils.text import counted, first_few
 
 # Types that can predict masks without being a mask_head.
 _ALSO_MASKS = ('Detectron2Wrapper', 'RTMDetInsHead', 'RTMDetInsSepBNHead')
@@ -124,7 +124,7 @@ def _masks(data: DetectionData, thorough: bool) -> Iterator[Finding]:
             wrong[fault].append(data.described(annotation) + why)
     if not any(wrong.values()):
         drawn = f', {len(asked[::step])} of them drawn' if step > 1 else ''
-        yield ok(data.name, f'{len(asked)} masks{drawn}')
+        yield ok(data.name, f'{counted(len(asked), "mask")}{drawn}')
     yield from report_faults(data.name, wrong, len(asked))
 
 

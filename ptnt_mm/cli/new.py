@@ -8,7 +8,7 @@ import argparse
 import shlex
 from pathlib import Path
 
-from ptnt_mm.cli.arguments import Parser, positive
+from ptnt_mm.cli.arguments import Parser
 from ptnt_mm.cli.importing import importing
 from ptnt_mm.utils.console import show
 from ptnt_mm.utils.findings import Severity, closing, lines, of_kind
@@ -46,9 +46,9 @@ def new_parser() -> Parser:
         "'published' for those of its authors",
     )
     parser.add_argument(
-        '--size', type=positive, metavar='PIXELS', help='the longer side of images in training'
+        '--size', type=int, metavar='PIXELS', help='the longer side of images in training, from 32'
     )
-    parser.add_argument('--epochs', type=positive, help='number of passes through the images')
+    parser.add_argument('--epochs', type=int, help='number of passes through the images')
     return parser
 
 
@@ -75,8 +75,15 @@ def _run(args: argparse.Namespace) -> int:
     if args.weights is None:
         offered = f'--backbone tnt_s --weights {PUBLISHED}'
         show(f'With pretrained weights, fewer images and epochs suffice: {offered} downloads some')
-    show(_next(args.folder))
-    return int(bool(of_kind(found, Severity.ERROR)))
+    errors = of_kind(found, Severity.ERROR)
+    show(_correct_first(args.folder) if errors else _next(args.folder))
+    return int(bool(errors))
+
+
+def _correct_first(folder: Path) -> str:
+    """What to do after errors."""
+    command = f'ptnt check {shlex.quote(str(folder))}'
+    return f'Next: correct the errors above, then check again:\n  {command}'
 
 
 def _next(folder: Path) -> str:

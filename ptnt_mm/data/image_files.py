@@ -3,13 +3,15 @@
 import io
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from PIL import Image
 
 from ptnt_mm.utils.atomic_files import fitted_name
-from ptnt_mm.utils.decoding import DECODERS, FORMATS, read_rgb
+from ptnt_mm.utils.decoding import DECODERS, FORMATS, read_rgb, why_unreadable
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import counted
 
 _ORIENTATION = 0x0112  # EXIF's tag
 ON_THEIR_SIDE = (5, 6, 7, 8)  # its values; 2, 3 and 4 mirror an image or turn it by 180 degrees
@@ -43,8 +45,8 @@ def find_images(folder: Path, without: Path | None = None) -> Images:
         (files if path.suffix.lower() in FORMATS else skipped).append(name)
     if not files:
         raise UserError(
-            f'{folder} contains no images and {len(skipped)} other files: expected files that end '
-            f'in {", ".join(FORMATS)}'
+            f'{folder} contains no images and {counted(len(skipped), "other file")}: expected '
+            f'files that end in {", ".join(FORMATS)}'
         )
     return Images(folder, tuple(files), tuple(skipped))
 
@@ -85,6 +87,20 @@ def size_as_read(path: Path) -> tuple[int, int] | None:
             return image.size[::-1] if orientation_of(image) in ON_THEIR_SIDE else image.size
     except Exception:  # decoders may raise anything
         return None
+
+
+def decoded(file: Path | BinaryIO) -> tuple[str, tuple[int, int] | None, int]:
+    """Decode an image with Pillow: why it fails; its (width, height) and orientation as stored."""
+    stored, orientation = None, 1
+    try:
+        with Image.open(file, formats=DECODERS) as opened:
+            stored, orientation = opened.size, orientation_of(opened)
+            # For a JPEG, decoding at an eighth of its size detects truncation.
+            opened.draft(None, (1, 1))
+            opened.load()
+    except Exception as err:  # decoders may raise anything
+        return why_unreadable(err), stored, orientation
+    return '', stored, orientation
 
 
 def orientation_of(image: Image.Image) -> int:

@@ -5,11 +5,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from ptnt_mm.data.predictions import DRAWN, FILE, FORMAT, is_predictions
 from ptnt_mm.utils.atomic_files import remove_partials, write_atomically
 from ptnt_mm.utils.errors import UserError
-
-FORMAT = 'ptnt_mm predictions 1'
-"""Raise the number when the keys of the file change their meaning."""
 
 
 class Results:
@@ -31,7 +29,7 @@ class Results:
     """
 
     def __init__(self, folder: Path, overwrite: bool):
-        self.file, self.drawn = folder / 'predictions.json', folder / 'drawn'
+        self.file, self.drawn = folder / FILE, folder / DRAWN
         # As text, which takes less memory: a webcam may run for hours.
         self.found: list[str] = []
         self.failed: list[str] = []
@@ -39,7 +37,7 @@ class Results:
             raise UserError(f'{folder} is not a folder: choose another --out')
         if not self.file.exists() and not self.drawn.exists():
             return
-        if not _is_ours(self.file):
+        if not is_predictions(self.file):
             raise UserError(
                 f'{folder} contains a {self.file.name} or {self.drawn.name} that is not from this '
                 'tool: choose another --out, or move them away'
@@ -81,10 +79,3 @@ class Results:
             lines = ',\n '.join(entries)
             parts.append(f'"{key}": [\n {lines}\n]' if entries else f'"{key}": []')
         write_atomically(self.file, '{\n' + ',\n'.join(parts) + '\n}\n')
-
-
-def _is_ours(file: Path) -> bool:
-    try:
-        return json.loads(file.read_text(encoding='utf-8'))['format'] == FORMAT
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return False

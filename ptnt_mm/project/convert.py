@@ -15,6 +15,7 @@ from ptnt_mm.project.segmentations import area
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.many_files import on_threads
+from ptnt_mm.utils.text import counted, first_few
 
 Splits = Mapping[str, Sequence[LabelledImage]]
 
@@ -92,7 +93,7 @@ def _pixels(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[s
     classes = tuple(labels.classes) if has_masks else (BACKGROUND, *labels.classes)
     if not 1 < len(classes) <= IGNORED or len(set(classes)) < len(classes):
         raise UserError(
-            f'there are {len(classes)} classes: {", ".join(classes[:5])} ...; masks can hold '
+            f'{counted(len(classes), "class")}, {first_few(classes)}: masks can hold '
             f'2 to {IGNORED} of different names'
         )
     if not has_masks:

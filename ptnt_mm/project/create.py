@@ -13,7 +13,7 @@ from ptnt_mm.project.convert import convert
 from ptnt_mm.project.facts import Facts, gather_facts
 from ptnt_mm.project.labels import TASKS, Labels
 from ptnt_mm.project.recipe import choose_recipe
-from ptnt_mm.project.recognise import Recognised, read_labels, recognise, summary
+from ptnt_mm.project.recognise import Recognised, read_labels, recognise, summary, without_labels
 from ptnt_mm.project.split import split_off
 from ptnt_mm.project.step_memory import StepMemory, free_memory, measure_memory
 from ptnt_mm.project.tree import Tree
@@ -33,6 +33,8 @@ from ptnt_mm.zoo import copy_bases
 
 PROBLEMS = 'problems.txt'
 
+_LEAST = {'size': 32, 'epochs': 1}  # the recipe makes no side shorter than 32 pixels
+
 
 def create_project(
     data: Path | str,
@@ -41,7 +43,7 @@ def create_project(
     format: str | None = None,
     task: str | None = None,
     backbone: str | None = None,
-    weights: str | None = None,
+    weights: Path | str | None = None,
     size: int | None = None,
     epochs: int | None = None,
     on_line: Callable[[str], None] = lambda line: None,
@@ -56,7 +58,8 @@ def create_project(
             most of the labels.
         backbone: Such as 'ptnt_s' or 'resnet18', or a registered class; 'ptnt_ti' by default.
         weights: A file, an address, a name, or 'published' for those of the backbone's authors.
-        size: The longer side of images in training, in pixels; None to choose it by the data.
+        size: The longer side of images in training, in pixels, from 32; None to choose it by the
+            data.
         epochs: Number of passes through the images; None to choose it by the data.
         on_line: Called with each line about what was found and chosen.
 
@@ -65,7 +68,7 @@ def create_project(
 
     Raises:
         UserError: if the folder exists or is inside the data, if the format of the labels is not
-            supported, if none of them can be used, or if a choice is impossible.
+            supported, if none of them can be used, or if an option is wrong or impossible.
     """
     data, folder = Path(data), Path(folder)
     _check_place(data, folder)
@@ -77,6 +80,7 @@ def create_project(
         'size': size,
         'epochs': epochs,
     }
+    _check_numbers(options)
     tree = Tree(data)
     recognised = recognise(tree, format, task)
     on_line(f'{recognised.format.title}: {recognised.why}')
@@ -84,7 +88,7 @@ def create_project(
         on_line(f'  also found, and not read: {line}')
     labels = read_labels(tree, recognised)
     task = _choose_task(recognised, labels, task)
-    network = find_backbone(backbone or DEFAULT_BACKBONE, weights, HOST_OF[task])
+    network = find_backbone(backbone or DEFAULT_BACKBONE, weights and str(weights), HOST_OF[task])
     splits = split_off(labels)
     try:
         with folder_written_atomically(folder) as building:
@@ -121,6 +125,14 @@ def _check_place(data: Path, folder: Path) -> None:
         raise UserError(f'{folder} exists: choose another name, or remove it')
 
 
+def _check_numbers(options: dict[str, Any]) -> None:
+    for name, least in _LEAST.items():
+        value = options[name]
+        # A boolean is an int in Python.
+        if value is not None and (type(value) is not int or value < least):
+            raise UserError(f'--{name} {value!r}: expected an integer from {least}')
+
+
 def _choose_task(recognised: Recognised, labels: Labels, asked: str | None) -> str:
     """The requested task, or the most informative one for the labels."""
     tasks = recognised.format.tasks
@@ -129,7 +141,7 @@ def _choose_task(recognised: Recognised, labels: Labels, asked: str | None) -> s
         return 'instance' if 'instance' in tasks and labels.has_masks() else tasks[0]
     needs_masks = from_objects and asked in ('instance', 'semantic')
     if needs_masks and not any(item.segmentation for i in labels.images for item in i.objects):
-        raise UserError(f'--task {asked}: the labels are only boxes, and have no masks')
+        raise UserError(without_labels(asked, 'the labels are only boxes'))
     return asked
 
 
@@ -158,7 +170,7 @@ def _counted(facts: Facts) -> tuple[str, str]:
     """Descriptions of the images and their objects."""
     uses = dict(train='to train on', val='to validate', test='to test')
     images = ', '.join(f'{count:,} {uses[split]}' for split, count in facts.counts.items())
-    objects = f'{facts.objects:,} training objects of ' if facts.objects else ''
+    objects = f'{counted(facts.objects, "training object")} of ' if facts.objects else ''
     return f'images: {images}', f'{objects}{counted(len(facts.classes), "class")}'
 
 

@@ -10,7 +10,7 @@ from math import ceil
 from typing import Any
 
 from ptnt_mm.project.facts import Facts
-from ptnt_mm.utils.text import format_bytes
+from ptnt_mm.utils.text import counted, format_bytes
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def choose_recipe(facts: Facts) -> dict[str, Choice]:
 def width(facts: Facts, _: Recipe) -> Choice:
     """Channels of neck and head."""
     count = facts.counts['train']
-    return Choice(64 if count < 5_000 else 256, f'{count:,} images')
+    return Choice(64 if count < 5_000 else 256, counted(count, 'image'))
 
 
 def model(facts: Facts, recipe: Recipe) -> Choice:
@@ -126,10 +126,10 @@ def augmentation(facts: Facts, recipe: Recipe) -> Choice:
     if facts.task == 'classification':
         count = facts.counts['train']
         kind = 'strong' if count < 1_000 else 'medium' if count < 10_000 else 'mixed'
-        return Choice(kind, f'{count:,} images')
+        return Choice(kind, counted(count, 'image'))
     times = recipe['epochs'].value
     kind = 'strong' if times >= 100 else 'medium' if times >= 30 else 'light'
-    return Choice(kind, f'each image is seen {times} times')
+    return Choice(kind, f'each image is seen {counted(times, "time")}')
 
 
 def effective_batch(facts: Facts, _: Recipe) -> Choice:
@@ -140,7 +140,7 @@ def effective_batch(facts: Facts, _: Recipe) -> Choice:
         batch *= 16
     # At least two steps per epoch.
     batch = min(batch, 2 ** max(count.bit_length() - 2, 1))
-    return Choice(batch, f'{count:,} images')
+    return Choice(batch, counted(count, 'image'))
 
 
 def batch_size(facts: Facts, recipe: Recipe) -> Choice:
@@ -163,7 +163,7 @@ def norm(facts: Facts, recipe: Recipe) -> Choice:
     batch = recipe['batch_size'].value
     if batch >= _ENOUGH_FOR_BATCHNORM or facts.backbone.norm is None:
         return Choice(None)
-    return Choice(facts.backbone.norm, f'{batch} images per step are too few for BatchNorm')
+    return Choice(facts.backbone.norm, f'{counted(batch, "image")} per step, too few for BatchNorm')
 
 
 def accumulation(_: Facts, recipe: Recipe) -> Choice:
@@ -191,7 +191,7 @@ def warm_up(facts: Facts, recipe: Recipe) -> Choice:
     if steps >= 10 * _WARM_UP:
         return Choice(None)
     # MMEngine's warm-up of one iteration never ends: its rate stays at the start factor.
-    return Choice(max(steps // 10, 2), f'a tenth of {steps} iterations')
+    return Choice(max(steps // 10, 2), f'a tenth of {counted(steps, "iteration")}')
 
 
 def lr(facts: Facts, recipe: Recipe) -> Choice:

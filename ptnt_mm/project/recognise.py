@@ -1,7 +1,9 @@
 """Recognise the format of the labels in a folder, and read them."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
+from ptnt_mm.data.image_files import decoded
 from ptnt_mm.project.formats import (
     class_folders,
     class_masks,
@@ -13,11 +15,12 @@ from ptnt_mm.project.formats import (
     voc,
     yolo,
 )
-from ptnt_mm.project.formats.format import UNREADABLE, Format
+from ptnt_mm.project.formats.format import DAMAGED, EMPTY, UNREADABLE, Format
 from ptnt_mm.project.labels import TASKS, Labels, Problem
 from ptnt_mm.project.tree import Tree
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import printable, unknown_name
+from ptnt_mm.utils.many_files import on_threads
+from ptnt_mm.utils.text import first_few, printable, unknown_name
 
 FORMATS = tuple(
     module.FORMAT
@@ -74,9 +77,12 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
     fit = [form for form in asked if task is None or task in form.tasks]
     if not fit:
         tasks = ', '.join(asked[0].tasks)
-        raise UserError(f'--task {task}: {asked[0].title} is for {tasks}')
+        raise UserError(without_labels(task, f'{asked[0].title} is for {tasks}'))
     found = [(form, why) for form in FORMATS if (why := form.find(tree))]
     chosen = next(((form, why) for form, why in found if form in fit), None)
+    if chosen is None and task is not None and name is None and found:
+        has = '; '.join(f'{form.title} ({why}) for {", ".join(form.tasks)}' for form, why in found)
+        raise UserError(f'{without_labels(task, f"{tree.root} has only {has}")}{_cut(tree)}')
     if chosen is None:
         looked = '\n'.join(f'    {form.name:<14} {form.looks_for}' for form in fit)
         raise UserError(
@@ -88,20 +94,24 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
 
 
 def read_labels(tree: Tree, recognised: Recognised) -> Labels:
-    """Read the labels of a folder; report all images without a label.
+    """Read the labels of a folder; report all images without a label, and skip damaged ones.
 
     Raises:
         UserError: if nothing is usable.
     """
     labels = recognised.format.read(tree)
+    _skip_damaged(labels)
     spoken_of = {image.path for image in labels.images} | labels.aside
     spoken_of |= {problem.file for problem in labels.problems}
     for path in tree.cut_off():
         if path not in spoken_of:
-            labels.report(path, UNREADABLE, CUT_OFF)
+            labels.report(path, UNREADABLE, _why_cut_off(path))
     for path in tree.images:
         if path not in spoken_of:
             labels.report(path, 'images that no label refers to')
+    if tree.results:
+        files = first_few(str(tree.relative(file)) for file in tree.results)
+        labels.notes.append(f'results of ptnt infer, which are not read: {files}')
     for names in _alike(labels.classes):
         labels.notes.append(f'classes that differ only in capitals: {", ".join(names)}')
     if not any(image.objects or image.label or image.mask for image in labels.images):
@@ -114,20 +124,39 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
     return labels
 
 
+def without_labels(task: str, has: str) -> str:
+    """Message about a requested task that has no labels; ``has`` says what there is instead."""
+    holding = ', '.join(form.name for form in FORMATS if task in form.tasks)
+    return (
+        f'--task {task} needs {TASKS[task]}, but {has}. Leave out --task, or add {TASKS[task]} in '
+        f'one of these formats: {holding}. docs/data.md shows each layout'
+    )
+
+
 def summary(labels: Labels) -> list[str]:
-    """One line for each kind of problem: how many, and the first with its file."""
+    """One line for each kind of problem: how many, if several, and the first with its file."""
     kinds: dict[str, list[Problem]] = {}
     for problem in labels.problems:
         kinds.setdefault(problem.kind, []).append(problem)
     lines = []
     for kind, (first, *others) in kinds.items():
-        line = f'{len(others) + 1:,} {kind}: {printable(first.file.name)}'
+        line = f'{kind}: {printable(first.file.name)}'
         if first.detail:
             line += f' ({printable(first.detail)})'
         if others:
-            line += f' and {len(others):,} more'
+            line = f'{len(others) + 1:,} {line} and {len(others):,} more'
         lines.append(line)
     return lines
+
+
+def _skip_damaged(labels: Labels) -> None:
+    """Skip images whose pixels cannot be decoded, at which an evaluation would stop."""
+    paths = [image.path for image in labels.images]
+    faults = dict(zip(paths, on_threads(decoded, paths, 'Decoding images'), strict=True))
+    for path, (fault, *_) in faults.items():
+        if fault:
+            labels.report(path, DAMAGED, fault)
+    labels.images = [image for image in labels.images if not faults[image.path][0]]
 
 
 def _alike(classes: list[str]) -> list[list[str]]:
@@ -139,7 +168,12 @@ def _alike(classes: list[str]) -> list[list[str]]:
 
 
 def _cut(tree: Tree) -> str:
-    return ''.join(f'\n{file}: {CUT_OFF}' for file in tree.cut_off()[:5])
+    return ''.join(f'\n{file}: {_why_cut_off(file)}' for file in tree.cut_off()[:5])
+
+
+def _why_cut_off(file: Path) -> str:
+    # A broken link is no file.
+    return EMPTY if file.is_file() and not file.stat().st_size else CUT_OFF
 
 
 def _instead(found: list[tuple[Format, str]]) -> str:

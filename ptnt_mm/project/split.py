@@ -8,6 +8,7 @@ from pathlib import Path
 from ptnt_mm.project.labels import LabelledImage, Labels
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.many_files import on_threads
+from ptnt_mm.utils.text import counted
 
 VAL_SHARE = 0.2
 
@@ -33,7 +34,7 @@ def split_off(labels: Labels) -> dict[str, list[LabelledImage]]:
         images = [replace(image, split=None) for image in images]
         counts = Counter({None: len(images)})
     if counts[None] and counts['train'] and counts['val']:
-        labels.notes.append(f'{counts[None]} images belong to no split: used for training')
+        labels.notes.append(f'{counted(counts[None], "image")} in no split: used for training')
     splits: dict[str, list[LabelledImage]] = {'train': [], 'val': [], 'test': []}
     pool = []
     for image in images:

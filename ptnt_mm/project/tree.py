@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
+from ptnt_mm.data.predictions import DRAWN, FILE, is_predictions
 from ptnt_mm.utils.decoding import FORMATS
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import printable
+from ptnt_mm.utils.text import first_few, printable
 
 _SPLITS = {
     'train': ('train', 'training', 'trainset', 'trn'),
@@ -26,6 +27,9 @@ class Tree:
     Args:
         root: The folder.
 
+    Attributes:
+        results: JSON files of ``ptnt infer``; neither they nor their pictures are listed.
+
     Raises:
         UserError: if it does not exist, is not a folder, or contains no file.
     """
@@ -35,9 +39,11 @@ class Tree:
             what = 'is a file: pass the folder with images and labels'
             raise UserError(f'{root} {what if root.exists() else "does not exist"}')
         self.root = Path(os.path.abspath(root))
+        self.results: list[Path] = []
         self.files = sorted(self._walk())
         if not self.files:
-            raise UserError(f'{root} is empty: expected images and labels')
+            what = 'contains only results of ptnt infer' if self.results else 'is empty'
+            raise UserError(f'{root} {what}: expected images and labels')
         self._containing: dict[tuple, list[Path]] = {}
 
     @cached_property
@@ -152,7 +158,8 @@ class Tree:
         base = re.split(r'[\\/]+', name)[-1].casefold()
         several = self._by_name.get(base) or self._by_stem.get(PurePosixPath(base).stem) or []
         if len(several) > 1:
-            return f'{shown}: {len(several)} images have this name'
+            where = first_few(str(self.relative(image)) for image in several)
+            return f'{shown}: {len(several)} images have this name: {where}'
         path = Path(os.path.normpath(near / name.replace('\\', '/')))
         leaves = not path.is_relative_to(self.root)
         return f'{shown} leads out of {self.root}' if leaves else f'{shown} does not exist'
@@ -175,6 +182,11 @@ class Tree:
                 continue
             seen.add(real)
             names[:] = [name for name in names if not name.startswith(('.', '__MACOSX'))]
+            if FILE in files and is_predictions(Path(folder, FILE)):
+                # The drawn pictures have the names of images, and would be taken for them.
+                self.results.append(Path(folder, FILE))
+                files.remove(FILE)
+                names[:] = [name for name in names if name != DRAWN]
             yield from (Path(folder, name) for name in files if not name.startswith('.'))
 
 

@@ -111,7 +111,7 @@ class TrainingRun:
         planned = loop.get('max_epochs' if self.log.counts_epochs else 'max_iters')
         text = counted(done, unit)
         if isinstance(planned, int) and planned > done:
-            text = f'{done} of {counted(planned, unit)}'
+            text = f'{done:,} of {counted(planned, unit)}'
         begun = self.log.train[-1].get('epoch', done)
         return f'{text}: stopped in epoch {begun}, or still running' if begun > done else text
 

@@ -69,9 +69,9 @@ def one_line(error: BaseException, named: bool = False) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun in the singular or plural: '1 process', '8 processes'."""
+    """A number with its noun in the singular or plural: '1 process', '8,000 processes'."""
     ending = 'es' if noun.endswith(('s', 'x')) else 's'
-    return f'{number} {noun}{"" if number == 1 else ending}'
+    return f'{number:,} {noun}{"" if number == 1 else ending}'
 
 
 def format_bytes(number: int) -> str:

@@ -28,7 +28,7 @@ def test_images_of_a_folder(tmp_path: Path):
     images = find_images(tmp_path, without=tmp_path / 'out')
     assert [name.as_posix() for name in images.files] == ['a/b.png', 'b.JPG']
     assert [name.as_posix() for name in images.skipped] == ['a/notes.txt']
-    with pytest.raises(UserError, match=r'contains no images and 1 other files.*\.webp'):
+    with pytest.raises(UserError, match=r'contains no images and 1 other file:.*\.webp'):
         find_images(tmp_path / 'a', without=tmp_path / 'a' / 'b.png')
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.inference.results import FORMAT, Results
+from ptnt_mm.data.predictions import FORMAT
+from ptnt_mm.inference.results import Results
 from ptnt_mm.utils.errors import UserError
 
 

@@ -129,6 +129,7 @@ _VOC: dict[str, Spoil] = {
     ),
     'image missing': partial(remove, '*.png'),
     'image cut': partial(replace, '*.png', b'\x89PNG\r\n'),
+    'image truncated': partial(cut, '*.png'),
     'label missing': partial(remove, '*.xml'),
     'image turned': partial(turn, '*.png'),
     'two images of a name': partial(copy_as, '*.png', 'other/im0.png'),
@@ -180,6 +181,7 @@ _YOLO: dict[str, Spoil] = {
     'label missing': partial(remove, 'im0.txt'),
     'image missing': partial(remove, '*.png'),
     'image cut': partial(replace, '*.png', b'\x89PNG\r\n'),
+    'image truncated': partial(cut, '*.png'),
     'wrong count of names': partial(rewrite, 'data.yaml', 'nc: 2', 'nc: 9'),
     'unsafe yaml': partial(
         rewrite, 'data.yaml', '$', 'evil: !!python/object/apply:os.system ["touch /tmp/evil"]\n'
@@ -220,6 +222,7 @@ _MASKS: dict[str, Spoil] = {
     'mask of a different size': partial(resize, 'masks/im0.png'),
     'mask is a photograph': partial(copy_as, 'images/*.jpg', 'masks/im0.png'),
     'image missing': partial(remove, 'images/*.jpg'),
+    'image truncated': partial(cut, 'images/*.jpg'),
 }
 
 _OBJECT_MASKS: dict[str, Spoil] = {
@@ -237,6 +240,7 @@ _NUMBERED_MASKS: dict[str, Spoil] = {
 
 _FOLDERS: dict[str, Spoil] = {
     'image cut': partial(replace, '*.png', b'\x89PNG\r\n'),
+    'image truncated': partial(cut, '*.png'),
     'image in no class': partial(copy_as, '*.png', 'loose.png'),
     'empty class': lambda root: (root / 'third').mkdir(),
 }

@@ -16,7 +16,7 @@ from ptnt_mm.engine.run_checkpoints import checkpoint_to_use
 from ptnt_mm.engine.work_dir import work_dir_of
 from ptnt_mm.project.create import PROBLEMS, create_project
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.findings import Severity, of_kind
+from ptnt_mm.utils.findings import Severity, error, of_kind
 
 from . import made
 
@@ -103,7 +103,18 @@ def test_what_is_left_out_is_listed(untried, tmp_path: Path):
     lines: list[str] = []
     create_project(data, tmp_path / 'project', on_line=lines.append)
     assert 'Annotations/im0.xml: boxes' in (tmp_path / 'project' / PROBLEMS).read_text()
-    assert any('1 boxes without area: im0.xml' in line for line in lines)
+    assert '  boxes without area: im0.xml' in [line.partition(' (')[0] for line in lines]
+
+
+def test_truncated_images_are_left_out(untried, tmp_path: Path):
+    data = made.voc_beside(tmp_path / 'data')
+    for name in ('train/im0.png', 'valid/im4.png'):
+        file = data / name
+        file.write_bytes(file.read_bytes()[:-1000])
+    lines: list[str] = []
+    file = create_project(data, tmp_path / 'project', on_line=lines.append)
+    assert any('2 images that cannot be opened: im0.png (' in line for line in lines)
+    assert not of_kind(check(read_config(file)), Severity.ERROR)
 
 
 def test_difficult_objects_are_crowds(untried, tmp_path: Path):
@@ -124,6 +135,7 @@ def test_difficult_objects_are_crowds(untried, tmp_path: Path):
         ),
         (dict(backbone='NoSuchNetwork'), 'NoSuchNetwork'),
         (dict(weights='/nowhere.pth'), '/nowhere.pth'),
+        (dict(weights=Path('/nowhere.pth')), '/nowhere.pth'),
         (dict(weights='published'), 'ptnt_ti has none'),
         (dict(weights='ptnt_ti'), 'no direct address: open https://pan.baidu.com'),
         (
@@ -139,6 +151,31 @@ def test_options_that_cannot_be_met(tmp_path: Path, options: dict, words: str):
     with pytest.raises(UserError, match=words):
         create_project(data, tmp_path / 'project', **options)
     assert sorted(path.name for path in tmp_path.iterdir()) == ['data']
+
+
+@pytest.mark.parametrize(
+    ('name', 'value', 'least'),
+    [
+        ('size', -3, 32),
+        ('size', 10, 32),
+        ('size', 320.0, 32),
+        ('size', True, 32),
+        ('epochs', 0, 1),
+        ('epochs', '3', 1),
+    ],
+)
+def test_numbers_are_integers_from_a_least_value(
+    tmp_path: Path, name: str, value: object, least: int
+):
+    with pytest.raises(UserError, match=f'--{name} {value!r}: expected an integer from {least}$'):
+        create_project(made.darknet(tmp_path / 'data'), tmp_path / 'project', **{name: value})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ['data']
+
+
+def test_the_command_refuses_the_same_numbers(tmp_path: Path, capsys):
+    data = made.darknet(tmp_path / 'data')
+    assert new.main([str(data), str(tmp_path / 'project'), '--size', '10']) == 1
+    assert capsys.readouterr().err == 'error: --size 10: expected an integer from 32\n'
 
 
 def test_nothing_is_written_into_the_data_or_over_a_folder(tmp_path: Path):
@@ -170,6 +207,16 @@ def test_the_command_shows_what_it_found_and_what_comes_next(untried, tmp_path: 
     assert 'YOLO' in shown and 'epochs = 3  # as asked' in shown
     assert f'ptnt train {project}' in shown and 'nothing found' in shown
     assert new.main([str(data), str(project)]) == 1
+
+
+def test_errors_come_before_training(untried, tmp_path: Path, capsys, monkeypatch):
+    found = [error('train', '1 of 4 images not readable: a.png')]
+    monkeypatch.setattr('ptnt_mm.check.inspection.check', lambda config: found)
+    data, project = made.darknet(tmp_path / 'data'), tmp_path / 'project'
+    assert new.main([str(data), str(project)]) == 1
+    shown = capsys.readouterr().out
+    assert shown.endswith(f'correct the errors above, then check again:\n  ptnt check {project}\n')
+    assert 'ptnt train' not in shown
 
 
 def test_the_best_checkpoint_is_found_by_the_folder(tmp_path: Path):

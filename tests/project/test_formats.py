@@ -1,12 +1,14 @@
 """Every format is recognised, and its objects agree with those of other programs."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 from labelformat.formats.pascalvoc import PascalVOCObjectDetectionInput
 from labelformat.formats.yolov8 import YOLOv8ObjectDetectionInput
 
+from ptnt_mm.inference.results import Results
 from ptnt_mm.project.labels import Labels
 from ptnt_mm.project.recognise import read_labels, recognise
 from ptnt_mm.project.tree import Tree
@@ -94,6 +96,27 @@ def test_lists_of_voc_are_splits(tmp_path: Path):
         'im0': 'train', 'im1': 'train', 'im2': 'val', 'im3': 'test', 'im4': 'test',
     }  # fmt: skip
     assert 'im5.xml' in {problem.file.name for problem in labels.problems}
+
+
+def test_listed_label_files_without_labels_are_not_missing(tmp_path: Path):
+    made.voc(tmp_path)
+    lists = tmp_path / 'ImageSets' / 'Main'
+    lists.mkdir(parents=True)
+    (lists / 'trainval.txt').write_text('\n'.join(f'im{i}' for i in range(made.COUNT)))
+    (tmp_path / 'Annotations' / 'im0.xml').write_text('')
+    (tmp_path / 'Annotations' / 'im1.xml').write_text('<html></html>')
+    (tmp_path / 'Annotations' / 'im2.xml').unlink()
+    found = {problem.file.name: problem for problem in read(tmp_path).problems}
+    assert found['im0.xml'].detail == 'it is empty'
+    assert found['im1.xml'].detail == 'it has no <annotation>'
+    assert 'missing' in found['im2.xml'].kind
+
+
+def test_an_empty_label_file_is_called_empty(tmp_path: Path):
+    made.voc(tmp_path)
+    (tmp_path / 'Annotations' / 'im0.xml').write_text('')
+    found = {problem.file.name: problem for problem in read(tmp_path).problems}
+    assert found['im0.xml'].detail == 'it is empty'
 
 
 def test_voc_is_read_within_half_a_pixel_of_labelformat(tmp_path: Path):
@@ -292,3 +315,45 @@ def test_format_and_task_are_checked(tmp_path: Path):
         recognise(tree, task='segment')
     with pytest.raises(UserError, match='--task classification'):
         recognise(tree, name='yolo', task='classification')
+
+
+def test_a_task_without_labels_is_answered_with_what_there_is(tmp_path: Path):
+    tree = Tree(made.voc(tmp_path))
+    with pytest.raises(UserError) as error:
+        recognise(tree, task='instance')
+    said = str(error.value)
+    assert '--task instance needs a mask for each object' in said
+    assert f'{tmp_path} has only Pascal VOC (6 XML files with <annotation>) for detection' in said
+    assert 'Leave out --task' in said and 'labelme' in said
+    with pytest.raises(UserError, match='but Pascal VOC is for detection. Leave out --task'):
+        recognise(tree, name='voc', task='instance')
+
+
+@pytest.mark.parametrize(
+    'make',
+    [made.voc, made.coco, made.darknet, made.class_masks, made.class_folders],
+    ids=lambda make: make.__name__,
+)
+def test_results_of_ptnt_infer_are_not_read(tmp_path: Path, make):
+    """Drawn pictures have the names of the images."""
+    before = read(make(tmp_path))
+    results = Results(tmp_path / 'found', overwrite=False)
+    results.prepare()
+    for image in before.images:
+        drawn = results.drawn / image.path.relative_to(tmp_path)
+        drawn.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(image.path, drawn)
+    after = read(tmp_path)
+    assert (after.images, after.classes) == (before.images, before.classes)
+    assert 'results of ptnt infer, which are not read: found/predictions.json' in after.notes
+    with pytest.raises(UserError, match='only results of ptnt infer'):
+        Tree(tmp_path / 'found')
+
+
+def test_images_of_one_name_are_listed(tmp_path: Path):
+    made.voc(tmp_path)
+    shutil.copytree(tmp_path / 'JPEGImages', tmp_path / 'old' / 'JPEGImages')
+    with pytest.raises(
+        UserError, match=r'have this name: JPEGImages/im0\.png, old/JPEGImages/im0\.png'
+    ):
+        read(tmp_path)

@@ -52,6 +52,7 @@ def test_known_names_are_listed_if_they_are_few_or_none_is_near(
         (8, 'process', '8 processes'),
         (0, 'image', '0 images'),
         (2, 'epoch', '2 epochs'),
+        (8000, 'image', '8,000 images'),
     ],
 )
 def test_numbers_have_the_right_form_of_their_noun(number: int, noun: str, text: str):

@@ -11,7 +11,7 @@ from ptnt_mm.project.formats.voc import image_sets, splits_of
 from ptnt_mm.project.labels import Labels
 from ptnt_mm.project.tree import Tree
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import first_few
+from ptnt_mm.utils.text import counted, first_few
 
 
 def _find(tree: Tree) -> str:
@@ -20,7 +20,7 @@ def _find(tree: Tree) -> str:
         return ''
     image, mask = next(iter(pairs.items()))
     example = f'{tree.relative(image)} and {tree.relative(mask)}'
-    return f'{len(pairs):,} pairs of image and mask, such as {example}'
+    return f'{counted(len(pairs), "pair")} of image and mask, such as {example}'
 
 
 def _read(tree: Tree) -> Labels:

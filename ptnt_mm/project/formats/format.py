@@ -16,7 +16,9 @@ from ptnt_mm.utils.decoding import DECODERS
 from ptnt_mm.utils.errors import UserError
 
 MISSING = 'images that were not found'
+DAMAGED = 'images that cannot be opened'
 UNREADABLE = 'label files that cannot be read'
+EMPTY = 'it is empty'
 UNKNOWN_CLASS = 'objects of an unknown class'
 NO_NUMBERS = 'objects without usable coordinates'
 
@@ -82,7 +84,7 @@ class Collector:
         split = split or self.tree.split_of(path)
         size = size_as_read(path)
         if size is None:
-            self.labels.report(path, 'images that cannot be opened', f'named by {file.name}')
+            self.labels.report(path, DAMAGED, f'named by {file.name}')
             return None
         if stated and all(stated) and stated != size:
             self.labels.report(

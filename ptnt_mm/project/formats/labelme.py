@@ -22,7 +22,7 @@ from ptnt_mm.project.labels import LabelledObject, Labels, box_around
 from ptnt_mm.project.segmentations import ellipse, from_pixels
 from ptnt_mm.project.tree import Tree
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import printable
+from ptnt_mm.utils.text import counted, printable
 
 _BACKGROUND = ('_background_', '__background__')
 _IGNORED = ('__ignore__', '_ignore_')
@@ -30,7 +30,7 @@ _IGNORED = ('__ignore__', '_ignore_')
 
 def _find(tree: Tree) -> str:
     files = _files(tree)
-    return f'{len(files):,} JSON files with "shapes" and "imagePath"' if files else ''
+    return f'{counted(len(files), "JSON file")} with "shapes" and "imagePath"' if files else ''
 
 
 def _read(tree: Tree) -> Labels:

@@ -12,6 +12,7 @@ from ptnt_mm.project.formats.mask_values import different_values, read_values
 from ptnt_mm.project.labels import LabelledObject, Labels
 from ptnt_mm.project.segmentations import from_pixels
 from ptnt_mm.project.tree import Tree
+from ptnt_mm.utils.text import counted
 
 _CLASS = 'object'
 
@@ -21,11 +22,11 @@ def _find(tree: Tree) -> str:
     if not pairs:
         return ''
     if has_large_numbers(pairs):
-        return f'{len(pairs):,} masks with numbers above 255'
+        return f'{counted(len(pairs), "mask")} with numbers above 255'
     # Two values are background and one class; colours and palettes number no objects.
     if not any(map(_has_several_values, islice(pairs.values(), 20))):
         return ''
-    return f'{len(pairs):,} masks, if each number is one object'
+    return f'{counted(len(pairs), "mask")}, if each number is one object'
 
 
 def _has_several_values(mask: Path) -> bool:

@@ -12,6 +12,7 @@ from ptnt_mm.project.segmentations import from_pixels
 from ptnt_mm.project.tree import Tree
 from ptnt_mm.utils.decoding import DECODERS, why_unreadable
 from ptnt_mm.utils.many_files import on_threads
+from ptnt_mm.utils.text import counted
 
 _MASKS = ('masks', 'mask', 'instances', 'labels')
 _CLASS = 'object'
@@ -23,7 +24,8 @@ def _find(tree: Tree) -> str:
     # One mask for each image would be a class mask.
     if total <= len(masks):
         return ''
-    return f'{len(masks):,} images with a folder of masks each, {total:,} masks'
+    images = counted(len(masks), 'image')
+    return f'{images} with a folder of masks each, {counted(total, "mask")}'
 
 
 def _read(tree: Tree) -> Labels:

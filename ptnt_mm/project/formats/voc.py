@@ -10,6 +10,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from ptnt_mm.project.formats.format import (
+    EMPTY,
     UNREADABLE,
     Collector,
     Format,
@@ -22,6 +23,7 @@ from ptnt_mm.project.formats.format import (
 from ptnt_mm.project.labels import LabelledObject, Labels, box_between
 from ptnt_mm.project.tree import Tree
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.text import counted
 
 _HALF = 0.5
 _LISTS = {'train': 'train', 'val': 'val', 'test': 'test', 'trainval': None}
@@ -33,7 +35,7 @@ def _find(tree: Tree) -> str:
         return ''
     lists = [file.name for sets in image_sets(tree).values() for file in sets.values()]
     listed = f', split by ImageSets/Main/{", ".join(lists)}' if lists else ''
-    return f'{len(files):,} XML files with <annotation>{listed}'
+    return f'{counted(len(files), "XML file")} with <annotation>{listed}'
 
 
 def _read(tree: Tree) -> Labels:
@@ -55,9 +57,13 @@ def _read(tree: Tree) -> Labels:
         except UserError as error:
             collector.labels.report(file, UNREADABLE, str(error))
     for folder, names in splits.items():
-        for name in names.keys() - found[folder]:
+        for name in sorted(names.keys() - found[folder]):
             file = folder / 'Annotations' / f'{name}.xml'
-            collector.labels.report(file, 'label files that are listed but missing')
+            if file.is_file():
+                why = 'it has no <annotation>' if file.stat().st_size else EMPTY
+                collector.labels.report(file, UNREADABLE, why)
+            else:
+                collector.labels.report(file, 'label files that are listed but missing')
     labels = collector.finish()
     labels.classes.sort()
     return labels

@@ -21,7 +21,7 @@ from ptnt_mm.project.labels import LabelledImage, LabelledObject, Labels, box_ar
 from ptnt_mm.project.tree import Tree
 from ptnt_mm.utils.decoding import FORMATS
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import first_few
+from ptnt_mm.utils.text import counted, first_few
 
 _NAME_LISTS = ('classes.txt', 'obj.names', 'labels.txt')
 _LINE = re.compile(r'\s*\d+(\s+[-+.\deE]+){4,}\s*')
@@ -33,7 +33,8 @@ def _find(tree: Tree) -> str:
     if settings := _settings(tree):
         return f'{tree.relative(settings[0])} with the names of classes'
     labelled = [image for image in tree.images if _looks_like_labels(_label_file(image))]
-    return f'{len(labelled):,} images with a text file of numbers each' if labelled else ''
+    images = counted(len(labelled), 'image')
+    return f'{images} with a text file of numbers each' if labelled else ''
 
 
 def _read(tree: Tree) -> Labels:
@@ -62,7 +63,8 @@ def _read(tree: Tree) -> Labels:
         collector.add(source, image, _objects(labels, source, lines, image, names, keypoints))
     if without:
         labels.notes.append(
-            f'{without:,} images have no label file: treated as images without objects, as in YOLO'
+            f'{counted(without, "image")} without a label file: treated as images without objects, '
+            'as in YOLO'
         )
     if not names:
         labels.notes.append('there are no class names: write them to classes.txt, one per line')
@@ -106,7 +108,7 @@ def _names(tree: Tree, content: Mapping, labels: Labels) -> dict[int, str]:
         labels.add_class(name)
     count = content.get('nc')
     if isinstance(count, int) and known and count != len(known):
-        labels.notes.append(f'nc is {count}, but there are {len(known)} names: the names are used')
+        labels.notes.append(f'nc is {count}, but names lists {len(known)}: the names are used')
     return known
 
 
