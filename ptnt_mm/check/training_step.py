@@ -12,6 +12,8 @@ from ptnt_mm.check.data_sets import Data
 from ptnt_mm.check.failed_steps import StepError, at, describe
 from ptnt_mm.check.few_images import collate_of, few_images, shrunk
 from ptnt_mm.check.trial import WHOLE, sides, undisturbed
+from ptnt_mm.engine.settings import kind_of
+from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.findings import Finding, error, note, ok
 
 _WHERE = 'a training step'
@@ -43,6 +45,9 @@ def train_once(config: Config, model: nn.Module, data: Sequence[Data], gpus: int
     with undisturbed(config):
         with at('train_dataloader.dataset'):
             data_set = few_images(config, 'train', data)
+            for settings in config.get('custom_hooks') or ():
+                if kind_of(settings) == 'SkipCorruptImagesHook':
+                    HOOKS.build(settings).watch(data_set)
             samples = [data_set[i] for i in range(min(2, len(data_set)))]
             batch = config.train_dataloader.get('batch_size', 1) * gpus
             # There may be a single image.

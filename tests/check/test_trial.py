@@ -66,6 +66,17 @@ def test_an_image_shrinks_and_all_that_is_known_of_it():
     assert sample['data_samples'].img_shape == (800, 1333)
 
 
+def test_an_unreadable_image_is_skipped_as_in_training(masks: MaskDemo, micro_arch: dict):
+    config = _micro(masks, micro_arch).config()
+    data, _ = read_data(config, ('train',))
+    model = build_model(config)
+    Path(data[0].few[0]['img_path']).write_text('no picture')
+    train_once(config, model, data, gpus=1)
+    config.custom_hooks = []
+    with pytest.raises(StepError):
+        train_once(config, model, data, gpus=1)
+
+
 def test_batch_norm_gets_two_images_where_training_has_two(masks: MaskDemo, micro_arch: dict):
     config = _micro(masks, micro_arch).config()
     model = build_model(config)

@@ -45,8 +45,12 @@ class SkipCorruptImagesHook(Hook):
 
     def before_train_epoch(self, runner: Any) -> None:
         """Wrap the steps that read files, before workers get copies of them."""
-        for data_set in _with_pipelines(runner.train_dataloader.dataset):
-            steps = data_set.pipeline.transforms
+        self.watch(runner.train_dataloader.dataset)
+
+    def watch(self, data_set: Any) -> None:
+        """Wrap the steps of a data set that read files; MMEngine then replaces unreadable ones."""
+        for part in _with_pipelines(data_set):
+            steps = part.pipeline.transforms
             for number, step in enumerate(steps):
                 # The first step, under any name, and those that read masks.
                 reads = number == 0 or type(step).__name__.startswith('Load')
