@@ -62,7 +62,11 @@ def one_line(error: BaseException, named: bool = False) -> str:
         named: Whether to put the name of the class before the message too.
     """
     name = type(error).__name__
-    message = str(error).strip().partition('\n')[0].strip()
+    message, _, traceback = str(error).strip().partition('\n')
+    if ' in DataLoader worker process ' in message:
+        # torch makes the worker's traceback the message; its last line has the name, too.
+        return traceback.rpartition('\n')[2]
+    message = message.strip()
     if not message:
         return name
     return f'{name}: {message}' if named else message

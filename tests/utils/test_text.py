@@ -1,6 +1,7 @@
 """Messages suggest the name nearest to an unknown one."""
 
 import pytest
+from torch._utils import ExceptionWrapper
 
 from ptnt_mm.utils.text import counted, one_line, suggest, unknown_name
 
@@ -70,3 +71,13 @@ def test_numbers_have_the_right_form_of_their_noun(number: int, noun: str, text:
 )
 def test_an_exception_in_one_line(error: Exception, message: str, named: str):
     assert one_line(error) == message and one_line(error, named=True) == named
+
+
+def test_an_exception_of_a_worker_in_one_line():
+    try:
+        raise ValueError('bad image')
+    except ValueError:
+        wrapper = ExceptionWrapper(where='in DataLoader worker process 0')
+    with pytest.raises(ValueError) as caught:
+        wrapper.reraise()
+    assert one_line(caught.value, named=True) == 'ValueError: bad image'
