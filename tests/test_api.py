@@ -11,7 +11,7 @@ from ptnt_mm.utils.errors import UserError
 
 
 def _testable() -> Config:
-    """A config that ``api.test`` takes until it builds the model."""
+    """A config that is complete until its model is built."""
     return Config(dict(model={}, test_dataloader={}, test_cfg={}, test_evaluator=[]))
 
 
@@ -29,7 +29,9 @@ def _testable() -> Config:
         ),
         (lambda path: api.export(Config(), path('file'), path('a.txt')), 'a.txt'),
         (
-            lambda path: api.visualize([(Config(), path('file'))], [path('absent.png')], path('w')),
+            lambda path: api.visualize(
+                [(_testable(), path('file'))], [path('absent.png')], path('w')
+            ),
             'absent.png',
         ),
         (lambda path: api.create_project(path('in'), path('in/new')), 'in/new'),
