@@ -83,7 +83,9 @@ def choose_start(
 
 
 def use_pretrained(config: Config, path: str) -> None:
-    """Start the backbone from weights, and freeze the statistics of its stem, if it has any.
+    """Start the backbone from weights, and freeze the BatchNorm of a PyramidTNT's stem.
+
+    A ``norm_cfg`` or a ``norm_eval`` in the config takes precedence.
 
     Args:
         config: Changed in place.
@@ -97,7 +99,7 @@ def use_pretrained(config: Config, path: str) -> None:
         raise UserError(f"--pretrained: the config's model {config.model.type} has no backbone")
     backbone.init_cfg = dict(type='Pretrained', checkpoint=path)
     if _has_batch_norm(config):
-        _freeze_stem(backbone)
+        _freeze_batch_norm(backbone)
 
 
 def _use_resume(config: Config, file: str, content: dict) -> tuple[dict, ConfigDict]:
@@ -116,9 +118,9 @@ def _use_resume(config: Config, file: str, content: dict) -> tuple[dict, ConfigD
     if backbone is not None:
         backbone.init_cfg = None
         began_frozen = flat_settings(stored).get('model.backbone.norm_eval') == 'True'
-        if began_frozen and not backbone.get('norm_eval'):
+        if began_frozen:
             # The run was started with --pretrained.
-            _freeze_stem(backbone)
+            _freeze_batch_norm(backbone)
     return without_config(content), stored
 
 
@@ -161,14 +163,21 @@ def starting_weights(config: Config) -> str | None:
 
 
 def _has_batch_norm(config: Config) -> bool:
-    """Whether the backbone has BatchNorm to freeze: its class takes ``norm_eval``."""
-    classes = classes_named(config.model.backbone.get('type'), scope_of(config))
-    return all('norm_eval' in arguments_of(cls).parameters for cls in classes)
+    """Whether the backbone is the one of the family with BatchNorm: its class takes norm_eval."""
+    backbone, scope = config.model.backbone, scope_of(config)
+    return is_of_family(backbone, scope) and all(
+        'norm_eval' in arguments_of(cls).parameters
+        for cls in classes_named(backbone.get('type'), scope)
+    )
 
 
-def _freeze_stem(backbone: dict) -> None:
-    """Keep the statistics of the pretraining: a batch of 2 images is too small for them."""
+def _freeze_batch_norm(backbone: dict) -> None:
+    """Keep the statistics of the pretraining: a batch of 2 images is too small for new ones.
+
+    Except where the config decides otherwise: with SyncBN, which sees all batches, with GroupNorm,
+    which has no statistics, and with ``norm_eval`` or ``requires_grad``.
+    """
     norm_cfg = backbone.get('norm_cfg') or dict(type='BN')
-    if 'BN' in str(norm_cfg.get('type')):  # GroupNorm has no statistics
-        backbone.norm_cfg = dict(norm_cfg, requires_grad=False)
+    if norm_cfg.get('type') == 'BN' and backbone.get('norm_eval', True):
+        backbone.norm_cfg = dict(requires_grad=False) | norm_cfg
         backbone.norm_eval = True

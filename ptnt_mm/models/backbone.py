@@ -48,9 +48,6 @@ class Backbone(BaseModule):
     submodule may define this attribute too.
     """
 
-    pretrained_must_have: tuple[str, ...] = ()
-    """Output norms that a pretrained file must have, because they belong to the trunk."""
-
     class_tokens = 0
     """Outer tokens before the sentences that have no place on the grid."""
 

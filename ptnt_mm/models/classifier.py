@@ -44,6 +44,8 @@ class PyramidTNTClassifier(PyramidTNT):
         init_cfg: ``dict(type='Pretrained', checkpoint=...)`` loads weights, or raises.
     """
 
+    pretrained_may_lack = ('norm', 'head')
+
     def __init__(
         self,
         arch: str | dict,
@@ -90,6 +92,8 @@ class PlainClassifier(BaseModule):
     Raises:
         ValueError: for any other backbone, or one that ends before its last block.
     """
+
+    pretrained_may_lack = ('head',)
 
     def __init__(self, backbone: dict, num_classes: int = 1000):
         super().__init__()

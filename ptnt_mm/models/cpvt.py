@@ -9,6 +9,7 @@ from ptnt_mm.models.archs import CPVT_ARCHS
 from ptnt_mm.models.arguments import check_heads, choose, read_arch
 from ptnt_mm.models.layers.attention import OUTER_ATTENTIONS
 from ptnt_mm.models.layers.block import BlockOptions, OuterBlock
+from ptnt_mm.models.layers.peg import PEG
 from ptnt_mm.models.layers.shapes import Grid
 from ptnt_mm.models.layers.stem import PatchStem
 from ptnt_mm.models.plain import PlainBackbone
@@ -94,6 +95,9 @@ class CPVT(PlainBackbone):
         )
         new_block = partial(OuterBlock, arch['dim'], arch['heads'], sr_ratio=1, options=options)
         self._build_blocks(new_block, position, drop_rate, drop_path_rate)
+        for module in self.modules():
+            if isinstance(module, PEG):
+                module.pretrained_may_lack = ()  # published weights have it
 
     def embed(self, image: Tensor) -> tuple[None, Tensor, Grid]:
         """(B, 3, H, W) -> None for the words, outer (B, N, C), hw (H/16, W/16)."""

@@ -56,8 +56,6 @@ class PlainBackbone(Backbone):
         (r'', 'stem'),
     )
 
-    pretrained_must_have = ('norm',)
-
     def __init__(
         self,
         arch: Mapping[str, int],

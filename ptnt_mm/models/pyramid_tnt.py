@@ -22,7 +22,7 @@ from ptnt_mm.models.layers.aggregation import SentenceAggregation, WordAggregati
 from ptnt_mm.models.layers.attention import OUTER_ATTENTIONS
 from ptnt_mm.models.layers.block import BlockOptions
 from ptnt_mm.models.layers.drop import drop_path_rates
-from ptnt_mm.models.layers.norm import is_batch_norm
+from ptnt_mm.models.layers.norm import OutputNorm, is_batch_norm
 from ptnt_mm.models.layers.position import POSITIONS
 from ptnt_mm.models.layers.relative_position import RELATIVE_POSITIONS, NoRelativePosition
 from ptnt_mm.models.layers.shapes import WORDS, Grid, tokens_to_contiguous_map
@@ -167,7 +167,7 @@ class PyramidTNT(Backbone):
         self.out_norms = out_norms
         if out_norms:
             for i in self.out_indices:
-                self.add_module(f'norm{i}', nn.LayerNorm(outer_dims[i]))
+                self.add_module(f'norm{i}', OutputNorm(outer_dims[i]))
 
         self._draw_and_freeze()
 

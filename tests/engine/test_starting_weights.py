@@ -32,23 +32,41 @@ def _checkpoint(folder: Path, meta: object) -> str:
 
 
 def test_pretrained_weights_keep_the_statistics_of_the_stem():
-    config = _config(norm_cfg=dict(type='SyncBN'))
+    config = _config()
     use_pretrained(config, '~/weights.pth')
     backbone = config.model.backbone
     assert backbone.init_cfg == dict(type='Pretrained', checkpoint='~/weights.pth')
-    assert backbone.norm_cfg == dict(type='SyncBN', requires_grad=False) and backbone.norm_eval
+    assert backbone.norm_cfg == dict(type='BN', requires_grad=False) and backbone.norm_eval
+
+
+@pytest.mark.parametrize(
+    'chosen',
+    [
+        dict(norm_eval=False),
+        dict(norm_cfg=dict(type='SyncBN')),
+        dict(norm_cfg=dict(type='GN', num_groups=1)),
+        dict(norm_cfg=dict(type='BN', requires_grad=True), norm_eval=True),
+    ],
+    ids=str,
+)
+def test_the_config_decides_about_its_norms(chosen: dict):
+    config = _config(**chosen)
+    use_pretrained(config, 'weights.pth')
+    found = {key: config.model.backbone.get(key) for key in ('norm_cfg', 'norm_eval')}
+    assert found == dict(norm_cfg=None, norm_eval=None) | chosen
+
+
+def test_the_norms_of_other_backbones_are_left_alone():
+    settings = dict(type='mmdet.ResNet', depth=50, norm_cfg=dict(type='BN', requires_grad=True))
+    config = Config(dict(default_scope='mmdet', model=dict(backbone=dict(settings))))
+    use_pretrained(config, 'weights.pth')
+    assert config.model.backbone.pop('init_cfg').checkpoint == 'weights.pth'
+    assert config.model.backbone == settings
 
 
 def test_a_checkpoint_without_a_type_is_pretrained():
     config = _config(init_cfg=dict(checkpoint='https://host/pvt_v2_b0.pth'))
     assert starting_weights(config) == 'https://host/pvt_v2_b0.pth'
-
-
-def test_group_norm_has_no_statistics_to_keep():
-    norm_cfg = dict(type='GN', num_groups=1)
-    config = _config(norm_cfg=norm_cfg)
-    use_pretrained(config, 'weights.pth')
-    assert config.model.backbone.norm_cfg == norm_cfg and 'norm_eval' not in config.model.backbone
 
 
 @pytest.mark.parametrize('kind', ['TNT', 'CPVT'])

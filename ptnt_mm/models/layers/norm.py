@@ -65,6 +65,12 @@ class WordNorm(nn.LayerNorm):
         super().__init__(dim)
 
 
+class OutputNorm(nn.LayerNorm):
+    """Normalise the tokens of a map that a backbone returns (ours): no published file has it."""
+
+    pretrained_may_lack = ('weight', 'bias')
+
+
 class MapNorm(nn.LayerNorm):
     """Normalise the channels of each place of a map."""
 

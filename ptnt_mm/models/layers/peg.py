@@ -20,7 +20,7 @@ class PEG(nn.Module):
         class_tokens: Leading tokens that are not on the map. They pass through unchanged.
     """
 
-    pretrained_may_lack = ('conv',)
+    pretrained_may_lack = ('conv',)  # published weights of TNT and PyramidTNT have none
 
     def __init__(
         self, dim: int, kernel_size: int = 3, padding_mode: str = 'zeros', class_tokens: int = 0

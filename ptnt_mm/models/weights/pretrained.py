@@ -39,9 +39,6 @@ _ENTRIES = ('state_dict_ema', 'state_dict', 'model_ema', 'model')
 
 _WRAPPERS = re.compile(r'((module|backbone|model)\.)*')
 
-# The output norms are ours, and a classifier's norm and head are not part of the trunk.
-_NOT_TRUNK = re.compile(r'(backbone\.)?(norm[0-3]?|head)\.|.*num_batches_tracked$')
-
 
 class Table(NamedTuple):
     """A kind of position table."""
@@ -111,26 +108,18 @@ def split_prefix(
 def may_lack(module: nn.Module) -> frozenset[str]:
     """Keys of a module's weights that a pretrained file need not have.
 
-    These are output norms, a classifier's norm and head, and counters of batches. The attributes
-    ``pretrained_may_lack`` and ``pretrained_must_have`` of a module, which :class:`Backbone`
-    describes, change this.
+    These are the counters of batches, and what the module and its parts list in
+    ``pretrained_may_lack``, see :class:`Backbone`.
     """
-    declared = _declared(module, 'pretrained_may_lack')
-    required = _declared(module, 'pretrained_must_have')
+    listed = tuple(
+        f'{path}.{name}.'.lstrip('.')
+        for path, part in module.named_modules()
+        for name in getattr(part, 'pretrained_may_lack', ())
+    )
     return frozenset(
         key
         for key in module.state_dict()
-        if f'{key}.'.startswith(declared)
-        or (_NOT_TRUNK.match(key) and not key.startswith(required))
-    )
-
-
-def _declared(module: nn.Module, attribute: str) -> tuple[str, ...]:
-    """Prefixes of the keys that submodules list in a class attribute."""
-    return tuple(
-        f'{path}.{name}.'.lstrip('.')
-        for path, part in module.named_modules()
-        for name in getattr(part, attribute, ())
+        if key.endswith('num_batches_tracked') or f'{key}.'.startswith(listed)
     )
 
 

@@ -366,6 +366,22 @@ def test_a_part_may_bring_weights_that_the_file_lacks(tiny, monkeypatch):
         load_pretrained(model, tiny)
 
 
+@pytest.mark.parametrize(('kind', 'arch'), [(PyramidTNT, 'tiny'), (TNT, 'small')])
+def test_pegs_are_new_where_no_published_file_has_them(kind, arch):
+    weights = kind(arch, position='peg').state_dict()
+    pegs = [key for key in weights if 'peg.' in key]
+    model = kind(arch, position='peg')
+    without = {key: w for key, w in weights.items() if key not in pegs}
+    assert pegs and load_pretrained(model, without).new == pegs
+
+
+def test_a_cpvt_needs_its_peg():
+    weights = CPVT('tiny').state_dict()
+    del weights['blocks.0.peg.conv.weight']
+    with pytest.raises(CheckpointError, match='lacks 1 weights: blocks.0.peg.conv.weight'):
+        load_pretrained(CPVT('tiny'), weights)
+
+
 def test_a_backbone_may_replace_weights_of_the_file(tiny):
     class Mine(PyramidTNT):
         pretrained_may_lack = ('inner_pos', 'stages.3', 'stages.2.relative_p')
