@@ -74,7 +74,7 @@ def infer(
     if predictor.classes is None:
         print(_NO_NAMES, file=sys.stderr)
     if isinstance(images, Images) and images.skipped:
-        print(f'Skipped, no images: {first_few(map(str, images.skipped))}', file=sys.stderr)
+        print(f'Skipped, not images: {first_few(map(str, images.skipped))}', file=sys.stderr)
     results.prepare()
     finished = False
     try:

@@ -73,8 +73,9 @@ def _refused_or_ignored(data: DetectionData) -> Iterator[Finding]:
             if out and entry.get(key, 0) and entry[key] not in (1, True)
         ]
         if odd:
-            what = f'mmdet {what_mmdet_does} {len(odd)} of {len(annotations)} objects for their'
-            yield error(data.name, f'{what} {key}: {first_few(odd)}', 'write 0 or 1, as numbers')
+            what = f'mmdet {what_mmdet_does} {len(odd)} of {len(annotations)} objects because of'
+            what = f'{what} their {key}: {first_few(odd)}'
+            yield error(data.name, what, 'write 0 or 1, as numbers')
     loaded, ignored = data.is_loaded.sum(), data.is_ignored.sum()
     if ignored > _MANY * loaded:
         what = f'{ignored} of {loaded} objects are crowds, which mmdet ignores'

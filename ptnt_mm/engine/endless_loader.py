@@ -154,7 +154,7 @@ class EndlessLoader(DataLoader):
     def __init__(self, loader: DataLoader):
         if loader.batch_sampler is None or isinstance(loader.dataset, IterableDataset):
             raise UserError(
-                'iteration-based training needs a data set with indices, and their batches: set '
+                'iteration-based training needs a data set that can be indexed, and a sampler: set '
                 'train_dataloader.sampler and train_dataloader.batch_size'
             )
         if len(loader.dataset) == 0:

@@ -78,7 +78,7 @@ def explain_failure(error: BaseException, work_dir: Path) -> str | None:
     if type(error).__name__ == 'OutOfMemoryError' or 'CUDA out of memory' in text:
         return _NO_GPU_MEMORY
     if get_world_size() > 1 and re.search(
-        r'Connection (closed|reset) by peer|Connection reset|gloo.*timeout', text, re.I
+        r'Connection (closed by peer|reset)|gloo.*timeout', text, re.I
     ):
         return _OTHER_PROCESS
     # Hooks and initialisers build things too.

@@ -75,8 +75,8 @@ def choose_start(
         if config.get('load_from'):
             raise UserError(
                 f'--pretrained {pretrained}: the whole model starts from {config.load_from}, which '
-                'contains the backbone too: leave --pretrained or --load-from (load_from in the '
-                'config) out'
+                'contains the backbone too: use either --pretrained or --load-from (load_from in '
+                'the config), not both'
             )
         use_pretrained(config, pretrained)
     return Start(check_start(config), checkpoint, stored)

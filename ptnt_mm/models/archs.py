@@ -61,9 +61,6 @@ _TIMM = 'https://huggingface.co/timm'
 _TIMM_FILE = 'resolve/main/model.safetensors'
 _OPENMMLAB = 'https://download.openmmlab.com/mmclassification/v0'
 
-PATCH = 8
-"""Side length of a first-stage outer token, in pixels."""
-
 NUM_STAGES = 4
 
 ARCHS = {
@@ -121,9 +118,6 @@ position tables are stored for that size.
 
 SR_RATIOS = (4, 2, 1, 1)
 """Side length, in tokens, of the windows over which each stage averages its outer keys."""
-
-PLAIN_PATCH = 16
-"""Side length of an outer token of TNT and of CPVT, in pixels."""
 
 TNT_ARCHS = {
     'small': dict(

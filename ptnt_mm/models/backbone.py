@@ -6,7 +6,7 @@ from mmengine.model import BaseModule
 from torch import Tensor, nn
 
 from ptnt_mm.models.feature_info import FeatureInfo
-from ptnt_mm.models.layers.init import init_weights
+from ptnt_mm.models.layers.init import draw_weights
 from ptnt_mm.models.layers.position import PositionEncoding
 from ptnt_mm.models.layers.shapes import pad, reduced
 from ptnt_mm.models.layers.tables import keep_first
@@ -106,7 +106,7 @@ class Backbone(BaseModule):
 
     def _draw_and_freeze(self) -> None:
         """Draw all weights, and freeze those that ``frozen_stages`` names."""
-        self.apply(init_weights)
+        self.apply(draw_weights)
         tables = list(self.parameters(recurse=False))
         for table in tables:
             nn.init.trunc_normal_(table, std=0.02)

@@ -4,7 +4,7 @@ from mmengine.model import BaseModule
 from torch import Tensor, nn
 
 from ptnt_mm.models.archs import FAMILY, full_names
-from ptnt_mm.models.layers.init import init_weights
+from ptnt_mm.models.layers.init import draw_weights
 from ptnt_mm.models.plain import PlainBackbone
 from ptnt_mm.models.pyramid_tnt import PyramidTNT
 from ptnt_mm.registry import MODELS
@@ -69,7 +69,7 @@ class PyramidTNTClassifier(PyramidTNT):
         )
         self.norm = nn.LayerNorm(self.out_channels[0])
         self.head = nn.Linear(self.out_channels[0], num_classes)
-        self.head.apply(init_weights)
+        self.head.apply(draw_weights)
 
     def forward(self, image: Tensor) -> Tensor:
         """(B, 3, H, W) -> logits (B, num_classes)."""
@@ -101,7 +101,7 @@ class PlainClassifier(BaseModule):
         if not isinstance(self.backbone, PlainBackbone) or self.backbone.norm is None:
             raise ValueError(f'backbone is {backbone}: expected TNT or CPVT with its last block')
         fc = nn.Linear(self.backbone.out_channels[-1], num_classes)
-        self.head = nn.ModuleDict(dict(fc=fc)).apply(init_weights)
+        self.head = nn.ModuleDict(dict(fc=fc)).apply(draw_weights)
 
     def forward(self, image: Tensor) -> Tensor:
         """(B, 3, H, W) -> logits (B, num_classes)."""

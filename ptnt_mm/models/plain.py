@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from ptnt_mm.models.archs import PLAIN_PATCH
 from ptnt_mm.models.arguments import (
     check_out_indices,
     check_pretrain_img_size,
@@ -18,7 +17,7 @@ from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.models.feature_info import FeatureInfo
 from ptnt_mm.models.layers.block import OuterBlock, run_block
 from ptnt_mm.models.layers.drop import drop_path_rates
-from ptnt_mm.models.layers.shapes import Grid, tokens_to_contiguous_map
+from ptnt_mm.models.layers.shapes import PLAIN_PATCH, Grid, tokens_to_contiguous_map
 
 _POSITIONS = ('learned', 'sinusoidal', 'peg', 'none')
 """The supported encodings; relative tables have no entry for a class token."""

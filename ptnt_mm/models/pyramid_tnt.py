@@ -6,7 +6,7 @@ from itertools import accumulate
 import torch
 from torch import Tensor, nn
 
-from ptnt_mm.models.archs import ARCHS, NUM_STAGES, PATCH, SR_RATIOS
+from ptnt_mm.models.archs import ARCHS, NUM_STAGES, SR_RATIOS
 from ptnt_mm.models.arguments import (
     check_heads,
     check_out_indices,
@@ -24,8 +24,8 @@ from ptnt_mm.models.layers.block import BlockOptions
 from ptnt_mm.models.layers.drop import drop_path_rates
 from ptnt_mm.models.layers.norm import OutputNorm, is_batch_norm
 from ptnt_mm.models.layers.position import POSITIONS
-from ptnt_mm.models.layers.relative_position import RELATIVE_POSITIONS, NoRelativePosition
-from ptnt_mm.models.layers.shapes import WORDS, Grid, tokens_to_contiguous_map
+from ptnt_mm.models.layers.relative_position import RELATIVE_POSITIONS, RelativePosition
+from ptnt_mm.models.layers.shapes import PATCH, WORDS, Grid, tokens_to_contiguous_map
 from ptnt_mm.models.layers.stage import Stage
 from ptnt_mm.models.layers.stem import Stem
 from ptnt_mm.models.layers.tables import keep_first
@@ -140,7 +140,7 @@ class PyramidTNT(Backbone):
         )
         table_class = choose('relative_position', relative_position, RELATIVE_POSITIONS)
         if not self.position.relative:
-            table_class = NoRelativePosition
+            table_class = RelativePosition
         drop_paths = drop_path_rates(drop_path_rate, arch['depths'])
         self.word_merges = nn.ModuleList()
         self.sentence_merges = nn.ModuleList()

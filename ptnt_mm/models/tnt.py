@@ -6,12 +6,12 @@ from functools import partial
 
 from torch import Tensor, nn
 
-from ptnt_mm.models.archs import LEGACY_TNT_ARCHS, PLAIN_PATCH, TNT_ARCHS
+from ptnt_mm.models.archs import LEGACY_TNT_ARCHS, TNT_ARCHS
 from ptnt_mm.models.arguments import check_heads, choose, choose_position, read_arch
 from ptnt_mm.models.layers.attention import OUTER_ATTENTIONS
 from ptnt_mm.models.layers.block import BlockOptions, NestedBlock, legacy_link, published_link
 from ptnt_mm.models.layers.norm import WordNorm
-from ptnt_mm.models.layers.shapes import Grid
+from ptnt_mm.models.layers.shapes import PLAIN_PATCH, Grid
 from ptnt_mm.models.layers.stem import LegacyWordStem, WordStem
 from ptnt_mm.models.plain import PlainBackbone
 from ptnt_mm.registry import MODELS

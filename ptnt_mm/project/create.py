@@ -120,7 +120,9 @@ def write_config(folder: Path, facts: Facts, data: Path, opening: list[str]) -> 
 
 def _check_place(data: Path, folder: Path) -> None:
     if Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(data)):
-        raise UserError(f'{folder} is inside {data}, where nothing is written: choose another one')
+        raise UserError(
+            f'{folder} is inside {data}, where ptnt new writes nothing: choose another folder'
+        )
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise UserError(f'{folder} exists: choose another name, or remove it')
 

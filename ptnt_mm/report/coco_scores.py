@@ -18,7 +18,7 @@ _TWELVE = (
     *('AR small', 'AR medium', 'AR large'),
 )
 
-_FIGURES = {
+_METRICS = {
     'AP': (slice(None), 0),
     'AP50': (0, 0),
     'AP75': (5, 0),
@@ -54,9 +54,9 @@ class CocoScores:
         truth, precision = self.evaluation.cocoGt, self.evaluation.eval['precision'][..., -1]
         for index, (category, name) in enumerate(self.classes.items()):
             objects = len(truth.getAnnIds(catIds=[category], iscrowd=False))
-            places = {figure: precision[iou, :, index, a] for figure, (iou, a) in _FIGURES.items()}
-            figures = {figure: _known(values.mean()) for figure, values in places.items()}
-            yield dict(Class=name, objects=objects, **figures)
+            places = {metric: precision[iou, :, index, a] for metric, (iou, a) in _METRICS.items()}
+            metrics = {metric: _known(values.mean()) for metric, values in places.items()}
+            yield dict(Class=name, objects=objects, **metrics)
 
     def curves(self) -> Iterator[dict[str, object]]:
         """Points of precision over recall at an IoU of 0.50, for all classes together and for each.

@@ -19,7 +19,7 @@ from ptnt_mm.report.tables import (
     SCORE,
     SHARE,
     Cell,
-    FigureTable,
+    MetricTable,
     difference,
     table_of_classes,
 )
@@ -133,33 +133,33 @@ def _tables(
     detectors: Mapping[str, Any],
     comparable: Mapping[str, Any],
     segmenters: Mapping[str, Any],
-) -> dict[str, FigureTable]:
+) -> dict[str, MetricTable]:
     """The tables of results, by their place on the page."""
     tables = {}
     if detectors:
         numbers = {run: report.numbers() for run, report in detectors.items()}
-        figures = next(iter(next(iter(numbers.values())).values()))
-        tables['twelve'] = FigureTable(names, list(figures))
+        metrics = next(iter(next(iter(numbers.values())).values()))
+        tables['twelve'] = MetricTable(names, list(metrics))
         for kind in ('boxes', 'masks'):
             tables['twelve'].add(kind, SCORE, {r: n[kind] for r, n in numbers.items() if kind in n})
         rows = {run: list(report.of_classes()) for run, report in comparable.items()}
         tables['classes'] = table_of_classes(
-            names, rows, lambda figure: COUNT if figure == 'objects' else SCORE
+            names, rows, lambda metric: COUNT if metric == 'objects' else SCORE
         )
         splits = {run: report.split for run, report in comparable.items()}
         counts = {
             run: {kind: split.counts[kind] for kind in ERRORS} for run, split in splits.items()
         }
-        tables['kinds'] = FigureTable(names, list(ERRORS))
+        tables['kinds'] = MetricTable(names, list(ERRORS))
         tables['kinds'].add('AP', COST, {run: split.costs for run, split in splits.items()})
         tables['kinds'].add('number', ERROR_COUNT, counts)
     if segmenters:
         summaries = {run: report.summary for run, report in segmenters.items()}
-        tables['means'] = FigureTable(names, list(next(iter(summaries.values()))))
+        tables['means'] = MetricTable(names, list(next(iter(summaries.values()))))
         tables['means'].add('all classes', PERCENT, summaries)
         rows = {run: list(report.of_classes()) for run, report in segmenters.items()}
         tables['regions'] = table_of_classes(
-            names, rows, lambda figure: SHARE if figure == 'pixels' else PERCENT
+            names, rows, lambda metric: SHARE if metric == 'pixels' else PERCENT
         )
     return tables
 
@@ -217,10 +217,10 @@ def _charts_of_detectors(reports: Mapping[str, Any], colours: Mapping[str, str])
     )
 
 
-def _bars_of_classes(reports: Mapping[str, Any], figure: str, colours: Mapping[str, str]) -> Spec:
+def _bars_of_classes(reports: Mapping[str, Any], metric: str, colours: Mapping[str, str]) -> Spec:
     rows = [dict(row, name=run) for run in reports for row in reports[run].of_classes()]
-    rows.sort(key=lambda row: -(row[figure] or 0))
-    return bar_chart(rows, figure, 'Class', colours)
+    rows.sort(key=lambda row: -(row[metric] or 0))
+    return bar_chart(rows, metric, 'Class', colours)
 
 
 def _most_confused(names: Sequence[str], counts: np.ndarray) -> dict[str, Any]:

@@ -47,13 +47,13 @@ class Column(NamedTuple):
 
     heading: str
     run: str
-    figure: str  # name of the metric; the reader chooses which are shown
+    metric: str  # name of the metric; the reader chooses which are shown
     has_bar: bool
     cells: list[Cell]
 
 
 @dataclass
-class FigureTable:
+class MetricTable:
     """Metrics of runs by their row."""
 
     runs: Sequence[str]  # all runs of the page: headings omit the name of a single one
@@ -61,9 +61,9 @@ class FigureTable:
     columns: list[Column] = field(default_factory=list)
 
     @property
-    def figures(self) -> list[str]:
+    def metrics(self) -> list[str]:
         """The metrics that have columns."""
-        return list(dict.fromkeys(column.figure for column in self.columns))
+        return list(dict.fromkeys(column.metric for column in self.columns))
 
     @property
     def compares(self) -> bool:
@@ -71,24 +71,24 @@ class FigureTable:
         return len({column.run for column in self.columns if column.run}) > 1
 
     def add(
-        self, figure: str, unit: Unit, values: Mapping[str, Mapping[str, float | None]]
+        self, metric: str, unit: Unit, values: Mapping[str, Mapping[str, float | None]]
     ) -> None:
         """Add a metric: for each run a column and, after the first, one of differences.
 
         Args:
-            figure: Its name.
+            metric: Its name.
             unit: Its unit.
             values: By run and by row; a row may be missing.
         """
         baseline = None
         for run, of_rows in values.items():
             own = [of_rows.get(row) for row in self.rows]
-            heading = f'{run}: {figure}' if len(self.runs) > 1 else figure
+            heading = f'{run}: {metric}' if len(self.runs) > 1 else metric
             cells = [Cell(value, unit.text(value)) for value in own]
-            self.columns.append(Column(heading, run, figure, unit.has_bar, cells))
+            self.columns.append(Column(heading, run, metric, unit.has_bar, cells))
             if baseline is not None:
                 cells = [difference(unit, *pair) for pair in zip(own, baseline, strict=True)]
-                self.columns.append(Column('difference', run, figure, False, cells))
+                self.columns.append(Column('difference', run, metric, False, cells))
             else:
                 baseline = own
 
@@ -102,27 +102,27 @@ def difference(unit: Unit, value: float | None, first: float | None) -> Cell:
 
 def table_of_classes(
     runs: Sequence[str], rows: Mapping[str, Sequence[Mapping]], unit_of: Callable[[str], Unit]
-) -> FigureTable:
+) -> MetricTable:
     """Merge tables of classes, whose first key is the class: one row for each class of any run.
 
     A metric without a direction, such as the number of objects, is shown once if equal in all runs.
     """
     by_class = {run: {row['Class']: row for row in of_run} for run, of_run in rows.items()}
-    table = FigureTable(
+    table = MetricTable(
         runs, list(dict.fromkeys(name for found in by_class.values() for name in found))
     )
-    for figure in next(iter(rows.values()))[0]:
-        if figure == 'Class':
+    for metric in next(iter(rows.values()))[0]:
+        if metric == 'Class':
             continue
         values = {
-            run: {name: row[figure] for name, row in found.items()}
+            run: {name: row[metric] for name, row in found.items()}
             for run, found in by_class.items()
         }
-        unit = unit_of(figure)
+        unit = unit_of(metric)
         alike = len({tuple(found.items()) for found in values.values()}) == 1
         if unit.more_is_better is None and alike:
             cells = [Cell(x, unit.text(x)) for x in next(iter(values.values())).values()]
-            table.columns.append(Column(figure, '', '', False, cells))
+            table.columns.append(Column(metric, '', '', False, cells))
         else:
-            table.add(figure, unit, values)
+            table.add(metric, unit, values)
     return table

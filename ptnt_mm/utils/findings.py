@@ -23,7 +23,7 @@ class Finding:
 
     Attributes:
         severity: How bad it is.
-        where: Its subject: a split, a key of the config.
+        where: Its subject: a key of the config, a split, a file, or words such as 'Learning rate'.
         what: The value that was found, and what was expected.
         advice: What to do.
     """

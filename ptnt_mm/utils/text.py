@@ -43,15 +43,24 @@ def unknown_name(what: str, name: object, known: Iterable[str]) -> str:
 
 
 def misspellings(name: str) -> set[str]:
-    """All words that differ from a name by one letter more or less, or two letters swapped.
+    """All words made from a name by one more, one fewer or one other letter, or by swapping two.
 
     Numbers are never misspelt: conv1 and conv2 are two things.
     """
+    letters = f'{ascii_letters}_'
     halves = [(name[:i], name[i:]) for i in range(len(name) + 1)]
-    less = {a + b[1:] for a, b in halves if b and not b[0].isdigit()}
+    fewer = {a + b[1:] for a, b in halves if b and not b[0].isdigit()}
     swapped = {a + b[1] + b[0] + b[2:] for a, b in halves if len(b) > 1 and not b[:2].isdigit()}
-    more = {a + letter + b for a, b in halves for letter in f'{ascii_letters}_'}
-    return (less | swapped | more) - {name}
+    more = {a + letter + b for a, b in halves for letter in letters}
+    # Not only by its case: 'conv' is a word of some models, and no misspelt class 'Conv'.
+    other = {
+        a + letter + b[1:]
+        for a, b in halves
+        if b[:1].isalpha()
+        for letter in letters
+        if letter.casefold() != b[0].casefold()
+    }
+    return (fewer | swapped | more | other) - {name}
 
 
 def one_line(error: BaseException, named: bool = False) -> str:

@@ -180,7 +180,7 @@ def test_the_command_refuses_the_same_numbers(tmp_path: Path, capsys):
 
 def test_nothing_is_written_into_the_data_or_over_a_folder(tmp_path: Path):
     data = made.darknet(tmp_path / 'data')
-    with pytest.raises(UserError, match='where nothing is written'):
+    with pytest.raises(UserError, match='where ptnt new writes nothing'):
         create_project(data, data / 'project')
     (tmp_path / 'project').mkdir()
     (tmp_path / 'project' / 'mine.txt').touch()

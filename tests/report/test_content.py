@@ -68,7 +68,7 @@ def test_ap_of_boxes_is_not_compared_with_that_of_masks(runs: list[TrainingRun])
     reports = {run.name: run.read_report() for run in runs}
     page = content.page_content(runs, reports, {})
     assert page['compared'] == {'bbox'}
-    ap = [c for c in page['tables']['classes'].columns if c.figure == 'AP']
+    ap = [c for c in page['tables']['classes'].columns if c.metric == 'AP']
     assert [column.heading for column in ap] == ['boxes: AP', 'masks: AP', 'difference']
     assert ap[0].cells == ap[1].cells, 'both have the same boxes'
     twelve = page['tables']['twelve'].columns

@@ -7,7 +7,7 @@ from ptnt_mm.report.tables import (
     COUNT,
     PERCENT,
     SCORE,
-    FigureTable,
+    MetricTable,
     difference,
     table_of_classes,
 )
@@ -31,7 +31,7 @@ def test_differences_have_a_sign_and_a_direction(unit, value, first, text: str, 
 
 
 def test_differences_are_to_the_first_run():
-    table = FigureTable(['a', 'b', 'c'], ['AP'])
+    table = MetricTable(['a', 'b', 'c'], ['AP'])
     table.add('boxes', SCORE, {run: dict(AP=ap) for run, ap in dict(a=0.1, b=0.2, c=0.4).items()})
     assert [column.heading for column in table.columns] == [
         'a: boxes', 'b: boxes', 'difference', 'c: boxes', 'difference',
@@ -47,7 +47,7 @@ def test_classes_of_all_runs_share_a_table():
         'a': [dict(Class='ball', objects=3, AP=0.1), dict(Class='cup', objects=1, AP=None)],
         'b': [dict(Class='cup', objects=1, AP=0.2), dict(Class='saucer', objects=2, AP=0.3)],
     }
-    units = lambda figure: COUNT if figure == 'objects' else SCORE  # noqa: E731
+    units = lambda metric: COUNT if metric == 'objects' else SCORE  # noqa: E731
     table = table_of_classes(['a', 'b'], rows, units)
     assert table.rows == ['ball', 'cup', 'saucer']
     cells = {column.heading: [c.text for c in column.cells] for column in table.columns}

@@ -48,7 +48,7 @@ for (const menu of document.querySelectorAll('select[data-table]')) {
   const table = document.getElementById(menu.dataset.table);
   const choose = () => {
     for (const { dataset, cellIndex } of table.tHead.rows[0].cells) {
-      const hidden = Boolean(dataset.figure) && dataset.figure !== menu.value;
+      const hidden = Boolean(dataset.metric) && dataset.metric !== menu.value;
       for (const row of table.rows) row.cells[cellIndex].hidden = hidden;
     }
   };

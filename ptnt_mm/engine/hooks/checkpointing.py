@@ -57,9 +57,9 @@ class WholeCheckpointHook(CheckpointHook):
         self._remove_outdated()
 
     def _save_best_checkpoint(self, runner: Any, metrics: dict) -> None:
-        for name in {*(self.save_best or ())} - {'auto', *metrics}:
+        if unknown := sorted({*(self.save_best or ())} - {'auto', *metrics}):
             where = 'default_hooks.checkpoint.save_best'
-            raise UserError(f'{where}: {unknown_name("metric", name, metrics)}')
+            raise UserError(f'{where}: {unknown_name("metric", unknown[0], metrics)}')
         super()._save_best_checkpoint(runner, metrics)
         self._remove_outdated()
 

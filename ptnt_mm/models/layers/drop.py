@@ -1,5 +1,7 @@
 """Stochastic depth (arXiv 1603.09382)."""
 
+from itertools import islice
+
 import torch
 from torch import Tensor, nn
 
@@ -40,6 +42,5 @@ def drop_path_rates(rate: float, depths: tuple[int, ...]) -> list[list[float]]:
     if not isinstance(rate, int | float) or not 0 <= rate < 1:
         raise ValueError(f'drop_path_rate is {rate!r}: expected at least 0 and below 1')
     total = sum(depths)
-    rates = [rate * block / max(total - 1, 1) for block in range(total)]
-    starts = [sum(depths[:stage]) for stage in range(len(depths))]
-    return [rates[start : start + depth] for start, depth in zip(starts, depths, strict=True)]
+    rates = (rate * block / max(total - 1, 1) for block in range(total))
+    return [list(islice(rates, depth)) for depth in depths]

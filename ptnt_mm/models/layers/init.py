@@ -5,7 +5,7 @@ import math
 from torch import nn
 
 
-def init_weights(module: nn.Module) -> None:
+def draw_weights(module: nn.Module) -> None:
     """Draw one layer's weights as the authors' classification code does; for ``Module.apply``.
 
     Linear: truncated normal 0.02. Convolution: normal with variance 2 / fan out. Biases 0. Norms

@@ -7,7 +7,7 @@ product to its logits, or fold them into queries and keys. They hold no weights:
 table.
 """
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -44,34 +44,13 @@ class Factors(NamedTuple):
         return self.queries.unflatten(-1, (self.rows.shape[1], self.columns.shape[1]))
 
 
-class RelativePosition(Protocol):
-    """Turns a table into the bias between N queries and M keys; grids (h, w) in tokens."""
+class RelativePosition:
+    """Base class: attention without a position table, as the detector CFDT was released.
 
-    def new_table(self, heads: int) -> nn.Parameter | None:
-        """Draw a table (1, heads, N_pre, M_pre), or None for attention without one."""
-
-    def factors(self, table: Tensor | None, query_hw: Grid, key_hw: Grid) -> Factors | None:
-        """(1, heads, N_pre, M_pre) -> Q R, and K's rows (h, h_pre) and columns."""
-
-    def resize(
-        self,
-        table: Tensor,
-        from_query_hw: Grid,
-        to_query_hw: Grid,
-        from_key_hw: Grid,
-        to_key_hw: Grid,
-    ) -> Tensor:
-        """Convert a table to other pretraining grids: (1, heads, N, M) -> (1, heads, N', M')."""
-
-
-class GridRelativePosition:
-    """Bicubic over the grid of the queries and over the grid of the keys (ours).
-
-    The table's rows and columns are treated as places on a grid, so neighbours stay neighbours. On
-    the pretraining grid it is the identity.
+    A subclass turns a table into the bias between N queries and M keys.
 
     Args:
-        query_hw: Grid of the queries that the table was learned for.
+        query_hw: Grid (h, w) of the queries that the table was learned for, in tokens.
         key_hw: Grid of the keys that the table was learned for.
     """
 
@@ -79,14 +58,11 @@ class GridRelativePosition:
         self.query_hw = query_hw
         self.key_hw = key_hw
 
-    def new_table(self, heads: int) -> nn.Parameter:
-        """Draw a table (1, heads, N_pre, M_pre) from N(0, 1), as published."""
-        return nn.Parameter(torch.randn(1, heads, area(self.query_hw), area(self.key_hw)))
+    def new_table(self, heads: int) -> nn.Parameter | None:
+        """Draw a table (1, heads, N_pre, M_pre), or None for attention without one."""
 
-    def factors(self, table: Tensor, query_hw: Grid, key_hw: Grid) -> Factors:
-        """(1, heads, N_pre, M_pre) -> Q R, and K's rows (h, h_pre) and columns."""
-        queries = resize_grid(table, self.query_hw, query_hw)
-        return Factors(queries, *axis_weights(self.key_hw, key_hw, table))
+    def factors(self, table: Tensor | None, query_hw: Grid, key_hw: Grid) -> Factors | None:
+        """(1, heads, N_pre, M_pre) -> Q R, and K's rows (h, h_pre) and columns; or None."""
 
     @classmethod
     def resize(
@@ -101,15 +77,28 @@ class GridRelativePosition:
         return cls(from_query_hw, from_key_hw).factors(table, to_query_hw, to_key_hw).bias()
 
 
+class GridRelativePosition(RelativePosition):
+    """Bicubic over the grid of the queries and over the grid of the keys (ours).
+
+    The table's rows and columns are treated as places on a grid, so neighbours stay neighbours. On
+    the pretraining grid it is the identity.
+    """
+
+    def new_table(self, heads: int) -> nn.Parameter:
+        """Draw a table (1, heads, N_pre, M_pre) from N(0, 1), as published."""
+        return nn.Parameter(torch.randn(1, heads, area(self.query_hw), area(self.key_hw)))
+
+    def factors(self, table: Tensor, query_hw: Grid, key_hw: Grid) -> Factors:
+        """(1, heads, N_pre, M_pre) -> Q R, and K's rows (h, h_pre) and columns."""
+        queries = resize_grid(table, self.query_hw, query_hw)
+        return Factors(queries, *axis_weights(self.key_hw, key_hw, table))
+
+
 class FlatRelativePosition(GridRelativePosition):
     """Bicubic over the (N_pre, M_pre) matrix as if it were an image: each grid is one column.
 
     The same authors' other code does this (the detector CFDT and Vision GNN). It mixes the end of
     one grid row with the start of the next, so use it only for weights that were trained with it.
-
-    Args:
-        query_hw: Grid of the queries that the table was learned for.
-        key_hw: Grid of the keys that the table was learned for.
     """
 
     def __init__(self, query_hw: Grid, key_hw: Grid):
@@ -120,26 +109,8 @@ class FlatRelativePosition(GridRelativePosition):
         return super().factors(table, (area(query_hw), 1), (area(key_hw), 1))
 
 
-class NoRelativePosition:
-    """Attention without a position table, as the detector CFDT was released.
-
-    Args:
-        query_hw: Not used.
-        key_hw: Not used.
-    """
-
-    def __init__(self, query_hw: Grid, key_hw: Grid):
-        pass
-
-    def new_table(self, heads: int) -> None:
-        """No table."""
-
-    def factors(self, table: None, query_hw: Grid, key_hw: Grid) -> None:
-        """No factors."""
-
-
 RELATIVE_POSITIONS: dict[str, type[RelativePosition]] = {
     'grid': GridRelativePosition,
     'flat': FlatRelativePosition,
-    'none': NoRelativePosition,
+    'none': RelativePosition,
 }

@@ -16,6 +16,12 @@ from torch.nn import functional as F  # noqa: N812
 Grid = tuple[int, int]
 """Height and width of a grid, in tokens."""
 
+PATCH = 8
+"""Side of an outer token in PyramidTNT's first stage, in pixels."""
+
+PLAIN_PATCH = 16
+"""Side of an outer token in TNT and CPVT, in pixels."""
+
 WORD_SIDE = 4
 """Inner tokens along one side of an outer token, in PyramidTNT."""
 
@@ -83,12 +89,12 @@ def map_to_tokens(feature: Tensor) -> Tensor:
     return feature.permute(0, 2, 3, 1).flatten(1, 2)
 
 
-def words_to_map(words: Tensor, hw: Grid, side: int = WORD_SIDE) -> Tensor:
+def words_to_map(inner: Tensor, hw: Grid, side: int = WORD_SIDE) -> Tensor:
     """(B*h*w, side*side, c) -> (B, c, side*h, side*w): all inner tokens of an image on one grid."""
     h, w = hw
-    channels = words.shape[2]
-    batch = _images(words, hw, side)
-    grid = words.reshape(batch, h, w, side, side, channels)
+    channels = inner.shape[2]
+    batch = _batch_size(inner, hw, side)
+    grid = inner.reshape(batch, h, w, side, side, channels)
     return grid.permute(0, 5, 1, 3, 2, 4).reshape(batch, channels, h * side, w * side)
 
 
@@ -102,7 +108,7 @@ def map_to_words(feature: Tensor, side: int = WORD_SIDE) -> Tensor:
     return grid.transpose(2, 3).reshape(batch * h * w, side * side, channels)
 
 
-def words_to_quads(words: Tensor, hw: Grid) -> Tensor:
+def words_to_quads(inner: Tensor, hw: Grid) -> Tensor:
     """(B*h*w, 16, c) -> (B*(h/2)*(w/2), c, 8, 8): the words of 2 x 2 neighbours on one map.
 
     In channels-last order; ``h`` and ``w`` must be even.
@@ -110,8 +116,8 @@ def words_to_quads(words: Tensor, hw: Grid) -> Tensor:
     h, w = hw
     if h % 2 or w % 2:
         raise ValueError(f'a grid of {h}x{w} outer tokens does not divide into 2x2 neighbours')
-    channels = words.shape[2]
-    grid = words.reshape(_images(words, hw), h // 2, 2, w // 2, 2, WORD_SIDE, WORD_SIDE, channels)
+    batch, channels = _batch_size(inner, hw), inner.shape[2]
+    grid = inner.reshape(batch, h // 2, 2, w // 2, 2, WORD_SIDE, WORD_SIDE, channels)
     quads = grid.permute(0, 1, 3, 2, 5, 4, 6, 7)
     return quads.reshape(-1, 2 * WORD_SIDE, 2 * WORD_SIDE, channels).permute(0, 3, 1, 2)
 
@@ -130,15 +136,15 @@ class _ContiguousMap(torch.autograd.Function):
         return map_to_tokens(grad).contiguous(), None
 
 
-def _images(words: Tensor, hw: Grid, side: int = WORD_SIDE) -> int:
+def _batch_size(inner: Tensor, hw: Grid, side: int = WORD_SIDE) -> int:
     """Number of images that the inner tokens belong to."""
     outer_tokens = area(hw)
-    if words.shape[0] % outer_tokens or words.shape[1] != side**2:
+    if inner.shape[0] % outer_tokens or inner.shape[1] != side**2:
         raise ValueError(
-            f'inner tokens {tuple(words.shape)} do not fit a grid of {hw[0]}x{hw[1]} outer tokens '
+            f'inner tokens {tuple(inner.shape)} do not fit a grid of {hw[0]}x{hw[1]} outer tokens '
             f'with {side**2} inner tokens each'
         )
-    return words.shape[0] // outer_tokens
+    return inner.shape[0] // outer_tokens
 
 
 def _check_grid(length: int, hw: Grid) -> None:

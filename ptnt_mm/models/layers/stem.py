@@ -3,9 +3,10 @@
 import torch
 from torch import Tensor, nn
 
-from ptnt_mm.models.archs import PATCH, PLAIN_PATCH
 from ptnt_mm.models.layers.norm import build_norm
 from ptnt_mm.models.layers.shapes import (
+    PATCH,
+    PLAIN_PATCH,
     Grid,
     crop,
     map_to_tokens,

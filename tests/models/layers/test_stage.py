@@ -7,7 +7,7 @@ from ptnt_mm.models.layers.block import BlockOptions, NestedBlock
 from ptnt_mm.models.layers.relative_position import (
     FlatRelativePosition,
     GridRelativePosition,
-    NoRelativePosition,
+    RelativePosition,
 )
 from ptnt_mm.models.layers.stage import Stage
 
@@ -71,7 +71,7 @@ def test_the_first_blocks_are_nested():
 
 @pytest.mark.parametrize('attention', ATTENTIONS)
 def test_without_a_position_there_is_no_table(attention):
-    stage = build(attention, position=NoRelativePosition)
+    stage = build(attention, position=RelativePosition)
     assert not [name for name, _ in stage.named_parameters() if 'pos' in name]
     inner, outer = tokens((3, 5))
     assert stage(inner, outer, (3, 5))[1].shape == outer.shape
@@ -82,7 +82,7 @@ def test_the_position_matters_and_each_class_in_its_way(hw):
     inner, outer = tokens(hw)
     grid, flat, none = (
         build(position=position)(inner, outer, hw)[1]
-        for position in (GridRelativePosition, FlatRelativePosition, NoRelativePosition)
+        for position in (GridRelativePosition, FlatRelativePosition, RelativePosition)
     )
     assert not torch.allclose(grid, none, atol=1e-3)
     assert torch.allclose(grid, flat, atol=1e-5) == (hw == (8, 8))
