@@ -27,7 +27,7 @@ from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.engine.optimizer import IDLE, CheckedOptimWrapperConstructor, idle_custom_keys
 from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.findings import Finding, error, ok
-from ptnt_mm.utils.text import misspellings, suggest
+from ptnt_mm.utils.text import misspellings, suggest, with_another_letter
 
 _IMPLIED: dict[str, tuple[Callable, ...]] = {
     'train_dataloader': (DataLoader,),
@@ -177,7 +177,7 @@ def _check_arguments(
             yield from _wrong_value(where, value, parameters)
         elif key in ('type', '_scope_', *_TAKEN_OUT) or not str(key).isidentifier():
             continue
-        elif taken and misspellings(key) & (names | _TAKEN_OUT):
+        elif taken and _near(key) & (names | _TAKEN_OUT):
             yield _no_argument(where, classes, names | _TAKEN_OUT)
         elif is_complete:
             yield _no_argument(where, classes, names)
@@ -195,8 +195,13 @@ def _meant(name: str, known: set[str] | frozenset[str]) -> str | None:
     if name in known:
         return None
     # Prefer the longer word: clases means classes, and not cases.
-    near = sorted(word for word in misspellings(name) & known if len(word) >= _SHORTEST)
+    near = sorted(word for word in _near(name) & known if len(word) >= _SHORTEST)
     return max(near, key=len, default=None)
+
+
+def _near(name: str) -> set[str]:
+    """All words that a name may stand for; values have fewer, see :func:`_wrong_value`."""
+    return misspellings(name) | with_another_letter(name)
 
 
 def _wrong_value(

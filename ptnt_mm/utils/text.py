@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from string import ascii_letters
 
 _LISTED = 20  # maximum number of known names to list
+_LETTERS = f'{ascii_letters}_'
 
 
 def printable(text: str, limit: int = 200) -> str:
@@ -43,24 +44,33 @@ def unknown_name(what: str, name: object, known: Iterable[str]) -> str:
 
 
 def misspellings(name: str) -> set[str]:
-    """All words made from a name by one more, one fewer or one other letter, or by swapping two.
+    """All words made from a name by adding or removing one letter, or by swapping two.
 
     Numbers are never misspelt: conv1 and conv2 are two things.
     """
-    letters = f'{ascii_letters}_'
-    halves = [(name[:i], name[i:]) for i in range(len(name) + 1)]
+    halves = _halves(name)
     fewer = {a + b[1:] for a, b in halves if b and not b[0].isdigit()}
     swapped = {a + b[1] + b[0] + b[2:] for a, b in halves if len(b) > 1 and not b[:2].isdigit()}
-    more = {a + letter + b for a, b in halves for letter in letters}
-    # Not only by its case: 'conv' is a word of some models, and no misspelt class 'Conv'.
-    other = {
+    more = {a + letter + b for a, b in halves for letter in _LETTERS}
+    return (fewer | swapped | more) - {name}
+
+
+def with_another_letter(name: str) -> set[str]:
+    """All words made from a name by replacing one letter, not only its case.
+
+    Often these are different words: 'micro' and 'macro', 'conv' and 'Conv'.
+    """
+    return {
         a + letter + b[1:]
-        for a, b in halves
+        for a, b in _halves(name)
         if b[:1].isalpha()
-        for letter in letters
+        for letter in _LETTERS
         if letter.casefold() != b[0].casefold()
     }
-    return (fewer | swapped | more | other) - {name}
+
+
+def _halves(name: str) -> list[tuple[str, str]]:
+    return [(name[:i], name[i:]) for i in range(len(name) + 1)]
 
 
 def one_line(error: BaseException, named: bool = False) -> str:

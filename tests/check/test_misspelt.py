@@ -42,6 +42,7 @@ def _errors(config: Config) -> list[str]:
         ('train_dataloader.dataset.pipeline.3.type', 'RandomFilp', "did you mean 'RandomFlip'?"),
         ('model.bbox_head.feat_chanels', 64, 'is not an argument of RetinaHead'),
         ('model.test_cfg.scor_thr', 0.5, "did you mean 'score_thr'?"),
+        ('model.test_cfg.scote_thr', 0.5, "did you mean 'score_thr'?"),
     ],
 )
 def test_a_finding_names_the_place_and_the_nearest(demo: Demo, path: str, value, words: str):

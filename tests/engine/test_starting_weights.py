@@ -272,7 +272,7 @@ def test_pretrained_weights_that_would_not_be_used(tmp_path: Path):
     config = _config()
     config.load_from = 'whole.pth'
     with pytest.raises(
-        UserError, match='--pretrained some.pth: the whole model starts from .*leave'
+        UserError, match='--pretrained some.pth: the whole model starts from .*--load-from'
     ):
         choose_start(config, tmp_path, pretrained='some.pth')
 
