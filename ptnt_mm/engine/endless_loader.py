@@ -7,16 +7,14 @@ workers nor their history matters.
 """
 
 import inspect
-import random
 from collections.abc import Iterable, Iterator
 from itertools import count, islice
 from typing import Any, NamedTuple
 
-import numpy as np
-import torch
 from mmengine.dist import get_rank
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
+from ptnt_mm.engine.seeding import SAMPLES, seed_cpu
 from ptnt_mm.utils.errors import UserError
 
 # Arguments of a data loader, besides its data set and its batches. Workers live as long as the
@@ -25,23 +23,6 @@ _LOADING = inspect.signature(DataLoader).parameters.keys() - {
     *('dataset', 'batch_sampler', 'batch_size', 'sampler', 'shuffle', 'drop_last'),
     'persistent_workers',
 }
-# Besides those for epochs and for iterations; see RepeatableHook.
-_SAMPLES = 2
-
-
-def seed_all(*numbers: int) -> None:
-    """Seed every generator of this process with a key that identifies these numbers."""
-    torch.manual_seed(_seed_cpu(*numbers))
-
-
-def _seed_cpu(*numbers: int) -> int:
-    """Seed the CPU generators only; return the seed for those of accelerators."""
-    words = np.random.SeedSequence(numbers).generate_state(4)
-    random.seed(int(words[0]))
-    np.random.seed(words[1])
-    seed = int(words[2]) << 32 | int(words[3])
-    torch.default_generator.manual_seed(seed)
-    return seed
 
 
 class Place(NamedTuple):
@@ -80,7 +61,7 @@ class SeededDataset(Dataset):
         """Return the sample at a place; it depends only on the seeds and the place."""
         # Samples are made on the CPU: `torch.manual_seed` formats a stack trace for each kind of
         # accelerator, which takes longer than many transforms.
-        _seed_cpu(*self.seeds, _SAMPLES, place.batch, place.position)
+        seed_cpu(*self.seeds, SAMPLES, place.batch, place.position)
         return self.dataset[place.index]
 
     def __len__(self) -> int:

@@ -52,11 +52,3 @@ class RepeatableIterBasedTrainLoop(IterBasedTrainLoop):
         self.runner.call_hook('after_train_epoch')
         self.runner.call_hook('after_train')
         return self.runner.model
-
-
-def describe_iteration(runner: Any) -> str:
-    """The current iteration, in words, counted from 1."""
-    iteration = f'iteration {runner.iter + 1}'
-    if isinstance(runner.train_loop, IterBasedTrainLoop):
-        return iteration
-    return f'epoch {runner.epoch + 1}, {iteration}'

@@ -243,5 +243,5 @@ def test_iterable_data_set_is_refused():
             return iter(range(3))
 
     for data, size in ((Stream(), None), (Stream(), 2), (range(3), None)):
-        with pytest.raises(UserError, match='needs a data set with indices'):
+        with pytest.raises(UserError, match='train_dataloader.sampler'):
             EndlessLoader(DataLoader(data, batch_size=size))

@@ -9,7 +9,7 @@ import torch
 from mmengine.dist import get_rank
 from mmengine.hooks import Hook
 
-from ptnt_mm.engine.endless_loader import seed_all
+from ptnt_mm.engine.seeding import EPOCHS, ITERATIONS, seed_all
 from ptnt_mm.registry import HOOKS
 
 
@@ -36,11 +36,11 @@ class RepeatableHook(Hook):
         """Seed the data of the epoch."""
         # Ends the workers that `persistent_workers` kept from the epoch before.
         runner.train_dataloader._iterator = None
-        seed_all(runner.seed, get_rank(), 0, runner.epoch)
+        seed_all(runner.seed, get_rank(), EPOCHS, runner.epoch)
 
     def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
         """Seed the random choices of the model: dropped paths, sampled anchors."""
-        seed_all(runner.seed, get_rank(), 1, runner.iter)
+        seed_all(runner.seed, get_rank(), ITERATIONS, runner.iter)
 
     def after_train(self, runner: Any) -> None:
         """End the last workers: at process exit, each would take five seconds."""

@@ -11,10 +11,10 @@ from mmengine.dist import all_gather_object
 from mmengine.hooks import EMAHook, Hook
 from mmengine.model import is_model_wrapper
 from mmengine.optim import OptimWrapper
+from mmengine.runner import IterBasedTrainLoop
 from torch import Tensor
 
 from ptnt_mm.engine.run_checkpoints import describe_last_checkpoint
-from ptnt_mm.engine.train_loop import describe_iteration
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import first_few
@@ -68,7 +68,7 @@ class StopAtNaNHook(Hook):
                 if not torch.as_tensor(rate).isfinite().all():
                     kept, _ = describe_last_checkpoint(Path(runner.work_dir))
                     raise UserError(
-                        f'{describe_iteration(runner)}: {name} is {float(rate)}; {kept}. '
+                        f'{_iteration(runner)}: {name} is {float(rate)}; {kept}. '
                         f'{_CHECK_THE_SCHEDULE}'
                     )
 
@@ -84,7 +84,7 @@ class StopAtNaNHook(Hook):
         bad = [f'{name} is {value}' for name, value in losses.items() if not math.isfinite(value)]
         if bad:
             raise UserError(
-                f'{describe_iteration(runner)}: {", ".join(bad)}. '
+                f'{_iteration(runner)}: {", ".join(bad)}. '
                 f'The batch was {", ".join(_images(data_batch)) or "without names"}. Check these '
                 'images and their annotations (ptnt check reads them all); then '
                 f'{_SMALLER_STEPS}'
@@ -190,3 +190,11 @@ def _images(data_batch: Any) -> list[str]:
     if not isinstance(samples, (list, tuple)):  # several branches, as in semi-supervised training
         return []
     return [sample.get('img_path', '?') for sample in samples if hasattr(sample, 'get')]
+
+
+def _iteration(runner: Any) -> str:
+    """The current iteration, in words, counted from 1."""
+    iteration = f'iteration {runner.iter + 1}'
+    if isinstance(runner.train_loop, IterBasedTrainLoop):
+        return iteration
+    return f'epoch {runner.epoch + 1}, {iteration}'
