@@ -147,9 +147,9 @@ def test_images_are_to_be_scaled_as_for_the_authors_weights(scale: dict, where: 
     ('key', 'value', 'words'),
     [
         (
-            'model.bbox_head.stacked_convz',
+            'model.bbox_head.stacked_conzz',
             3,
-            "the model cannot be built: RetinaHead: unknown argument 'stacked_convz': did you mean "
+            "the model cannot be built: RetinaHead: unknown argument 'stacked_conzz': did you mean "
             "'stacked_convs'?",
         ),
         (
