@@ -6,7 +6,7 @@ from pathlib import Path
 from mmengine.config import Config, ConfigDict
 
 from ptnt_mm.check.before_testing import check_before_testing
-from ptnt_mm.check.evaluation_step import with_tta_pipeline
+from ptnt_mm.check.trial.evaluation_step import with_tta_pipeline
 from ptnt_mm.checkpoints.read import require_checkpoint
 from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.config import require_keys

@@ -17,7 +17,6 @@ from ptnt_mm.check import evaluators, mask_lists, mask_settings
 from ptnt_mm.check.boxes import check_boxes
 from ptnt_mm.check.class_names import check_class_names, names_for_heads
 from ptnt_mm.check.data_sets import Data, check_files
-from ptnt_mm.check.failed_steps import describe_bug
 from ptnt_mm.check.filtered_objects import check_filtering
 from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads
 from ptnt_mm.check.images import check_images_are_there, check_images_open
@@ -30,8 +29,9 @@ from ptnt_mm.check.rule_table import KEYS, RULES
 from ptnt_mm.check.rules import check_rules
 from ptnt_mm.check.schedule import check_batch, check_learning_rate, check_lengths
 from ptnt_mm.check.strides import check_strides
-from ptnt_mm.check.trial import config_for_trial
-from ptnt_mm.check.tried_steps import TriedSteps, are_evaluated_alike
+from ptnt_mm.check.trial.failed_steps import describe_bug
+from ptnt_mm.check.trial.setup import config_for_trial
+from ptnt_mm.check.trial.steps import TriedSteps, are_evaluated_alike
 from ptnt_mm.check.weights import check_statistics, check_weights_are_there, check_weights_fit
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import require_keys

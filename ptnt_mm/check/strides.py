@@ -6,7 +6,7 @@ import torch
 from mmengine.config import Config
 from torch import nn
 
-from ptnt_mm.check.trial import undisturbed
+from ptnt_mm.check.trial.setup import undisturbed
 from ptnt_mm.utils.findings import Finding, error, note, ok
 from ptnt_mm.utils.text import one_line
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from ptnt_mm.check import inspection
-from ptnt_mm.check.failed_steps import NOT_COMPLETED
 from ptnt_mm.check.inspection import check_before_training
+from ptnt_mm.check.trial.failed_steps import NOT_COMPLETED
 from ptnt_mm.cli.check import main
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.utils.errors import UserError

@@ -5,7 +5,7 @@ import json
 import cv2
 import pytest
 
-from ptnt_mm.check.failed_steps import NOT_COMPLETED
+from ptnt_mm.check.trial.failed_steps import NOT_COMPLETED
 from ptnt_mm.utils.findings import Severity
 
 from .spoilt import (

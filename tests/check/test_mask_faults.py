@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ptnt_mm.check.failed_steps import NOT_COMPLETED
+from ptnt_mm.check.trial.failed_steps import NOT_COMPLETED
 from ptnt_mm.utils.findings import Severity
 
 from .spoilt import (

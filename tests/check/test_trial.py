@@ -10,12 +10,12 @@ import torch
 from mmengine.structures import BaseDataElement, InstanceData, PixelData
 
 from ptnt_mm.check.before_testing import check_before_testing
-from ptnt_mm.check.evaluation_step import Evaluation
-from ptnt_mm.check.failed_steps import NOT_COMPLETED, StepError, at, describe
-from ptnt_mm.check.few_images import shrunk
 from ptnt_mm.check.reading import read_data
-from ptnt_mm.check.training_step import train_once
-from ptnt_mm.check.trial import config_for_trial
+from ptnt_mm.check.trial.evaluation_step import Evaluation
+from ptnt_mm.check.trial.failed_steps import NOT_COMPLETED, StepError, at, describe
+from ptnt_mm.check.trial.few_images import shrunk
+from ptnt_mm.check.trial.setup import config_for_trial
+from ptnt_mm.check.trial.training_step import train_once
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity

@@ -12,10 +12,10 @@ from mmengine.registry import MODELS
 from torch import Tensor, nn
 
 from ptnt_mm.check.data_sets import Data, evenly_spread
-from ptnt_mm.check.failed_steps import StepError, at, describe, failing_class, failing_line
-from ptnt_mm.check.few_images import collate_of, few_images, shrunk
-from ptnt_mm.check.one_image_metrics import left_out, measure_one_image
-from ptnt_mm.check.trial import sides, undisturbed
+from ptnt_mm.check.trial.failed_steps import StepError, at, describe, failing_class, failing_line
+from ptnt_mm.check.trial.few_images import collate_of, few_images, shrunk
+from ptnt_mm.check.trial.one_image_metrics import left_out, measure_one_image
+from ptnt_mm.check.trial.setup import sides, undisturbed
 from ptnt_mm.engine.constructors import arguments_of, classes_named
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.engine.hosts import scope_of

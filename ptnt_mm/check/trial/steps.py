@@ -7,10 +7,10 @@ from mmengine.config import Config
 from torch import nn
 
 from ptnt_mm.check.data_sets import Data
-from ptnt_mm.check.evaluation_step import Evaluation, why_not_evaluated, with_tta_pipeline
-from ptnt_mm.check.monitored import check_monitored
-from ptnt_mm.check.training_step import check_training_step
-from ptnt_mm.check.trial import why_not_tried
+from ptnt_mm.check.trial.evaluation_step import Evaluation, why_not_evaluated, with_tta_pipeline
+from ptnt_mm.check.trial.monitored import check_monitored
+from ptnt_mm.check.trial.setup import why_not_tried
+from ptnt_mm.check.trial.training_step import check_training_step
 from ptnt_mm.utils.findings import Finding, Severity, as_warning, note, of_kind
 from ptnt_mm.utils.progress import waiting
 

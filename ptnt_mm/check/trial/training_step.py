@@ -9,9 +9,9 @@ from mmengine.model import BaseModel
 from torch import nn
 
 from ptnt_mm.check.data_sets import Data
-from ptnt_mm.check.failed_steps import StepError, at, describe
-from ptnt_mm.check.few_images import collate_of, few_images, shrunk
-from ptnt_mm.check.trial import WHOLE, sides, undisturbed
+from ptnt_mm.check.trial.failed_steps import StepError, at, describe
+from ptnt_mm.check.trial.few_images import collate_of, few_images, shrunk
+from ptnt_mm.check.trial.setup import WHOLE, sides, undisturbed
 from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.findings import Finding, error, note, ok
