@@ -33,8 +33,9 @@ def test_an_honest_file(tmp_path: Path):
 @pytest.mark.parametrize(
     ('dtype', 'shape', 'nbytes', 'message'),
     [
-        ('F4', [2], 1, 'float4'),
-        ('C64', [2], 16, 'complex64'),
+        # Older versions of safetensors do not know these.
+        ('F4', [2], 1, r'float4|damaged'),
+        ('C64', [2], 16, r'complex64|damaged'),
         ('F6_E2M3', [4], 3, 'damaged'),
         ('NEW', [4], 3, 'damaged'),
         ('F32', [2**40, 2**40], 16, 'damaged'),
@@ -46,7 +47,7 @@ def test_an_honest_file(tmp_path: Path):
 )
 def test_invalid_tensor_is_refused(tmp_path: Path, dtype, shape, nbytes, message):
     path = write(tmp_path / 'bad.safetensors', dtype, shape, nbytes)
-    with pytest.raises(CheckpointError, match=rf'bad\.safetensors: .*{message}'):
+    with pytest.raises(CheckpointError, match=rf'bad\.safetensors: .*({message})'):
         read_checkpoint(path)
 
 

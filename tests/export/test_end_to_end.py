@@ -182,7 +182,7 @@ def move(found: dict, place: int) -> None:
 
 @pytest.mark.parametrize(
     ('spoil', 'place', 'most'),
-    [(lose, 0, 1), (lose, 0, 80), (lose, 40, 80), (double, 40, 80), (move, 40, 80)],
+    [(lose, 0, 1), (lose, 0, 40), (lose, 20, 40), (double, 20, 40), (move, 20, 40)],
 )
 def test_one_wrong_box_is_noticed(
     detector: EndToEndModel, spoil: Callable[[dict, int], None], place: int, most: int

@@ -6,10 +6,12 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import pytest
+import torch
 from IPython.core.interactiveshell import InteractiveShell
 from PIL import Image, ImageDraw
 from traitlets.config import Config
 
+from ptnt_mm.export.formats import OLDEST_TORCH
 from ptnt_mm.utils.errors import UserError
 
 from .workplace import ROOT, load_tool
@@ -111,6 +113,7 @@ def test_the_notebook_is_that_of_the_page():
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # eight commands
+@pytest.mark.skipif(torch.__version__ < OLDEST_TORCH, reason='torch is too old to export')
 @pytest.mark.usefixtures('_jupyter')
 def test_the_notebook_runs(tmp_path: Path):
     """Prints lines like those on the page, with other numbers."""
