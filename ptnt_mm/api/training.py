@@ -115,7 +115,7 @@ def train(
                 f'--resume: {work_dir} has no checkpoint yet: starting from iteration 1'
             )
         for line in changed_settings(start.stored, runner.cfg):
-            warnings.append(f'Since the checkpoint {line}')
+            warnings.append(f'Changed since the checkpoint: {line}')
         for line in warnings:
             runner.logger.warning(line)
         _log_opening(runner.logger, config, start.weights, command)

@@ -37,6 +37,7 @@ from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.hosts import import_host, scope_of
 from ptnt_mm.engine.starting_weights import use_pretrained
+from ptnt_mm.models.backbone import Backbone
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import (
     Finding,
@@ -103,6 +104,9 @@ def check_before_training(config: Config) -> list[str]:
         inspection.check_data()
         inspection.run('mean and std', check_normalisation(config))
         inspection.run('length', check_lengths(config, inspection.data, inspection.gpus))
+        # This package's backbones refuse weights themselves; of others, MMEngine only warns.
+        if not isinstance(getattr(inspection.model, 'backbone', None), Backbone):
+            inspection.run('weights', check_weights_fit(config, inspection.model))
         inspection.check_steps()
     if inspection.errors:
         listed = '\n'.join(lines(inspection.errors))

@@ -33,7 +33,8 @@ def check_lengths(config: Config, data: Sequence[Data], gpus: int) -> Iterator[F
     for i, schedule in enumerate(schedulers_of(config)):
         end = schedule.get('end')
         if not schedule.get('by_epoch', True) and isinstance(end, int) and end > length * epochs:
-            what = f'is {end}, but training ends after {epochs} epochs of {length} iterations'
+            run = f'{counted(epochs, "epoch")} of {length} iterations'
+            what = f'is {end}, but training ends after {run}'
             yield warning(f'param_scheduler[{i}].end', what, 'lower it, or train for longer')
     interval = ((config.get('default_hooks') or {}).get('logger') or {}).get('interval', 10)
     if isinstance(interval, int) and interval > length:

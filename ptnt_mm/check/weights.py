@@ -3,15 +3,24 @@
 from collections.abc import Iterator
 
 from mmengine.config import Config
+from mmengine.model import BaseModule
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.engine.starting_weights import check_start, starting_weights
 from ptnt_mm.models.backbone import Backbone
-from ptnt_mm.models.weights.pretrained import load_pretrained, pretrained_init
+from ptnt_mm.models.weights.load_report import LoadReport
+from ptnt_mm.models.weights.pretrained import (
+    adapt,
+    find_state_dict,
+    load_pretrained,
+    may_lack,
+    pretrained_init,
+)
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
 
@@ -45,17 +54,39 @@ def check_weights_fit(config: Config, model: nn.Module) -> Iterator[Finding]:
         return
     if '://' in weights:
         yield note('Weights', f'{weights} is an address: it was not downloaded')
-    elif not isinstance(getattr(model, 'backbone', None), Backbone):
-        yield note('Weights', f'{weights} is for a different backbone: it was not checked')
-    else:
-        init = None if config.get('load_from') else pretrained_init(model.backbone.init_cfg)
-        prefix = init and init.get('prefix')
-        try:
-            report = load_pretrained(model.backbone, weights, prefix, logger='silent')
-        except CheckpointError as err:
-            yield error('Weights', str(err), 'ptnt checkpoint inspect shows the content of a file')
+        return
+    backbone = getattr(model, 'backbone', None)
+    init = None if config.get('load_from') else pretrained_init(getattr(backbone, 'init_cfg', None))
+    prefix = init and init.get('prefix')
+    try:
+        if isinstance(backbone, Backbone):
+            report = load_pretrained(backbone, weights, prefix, logger='silent')
+        elif init and type(backbone).init_weights is BaseModule.init_weights:
+            report = _compare(backbone, weights, prefix)
+        else:
+            yield note('Weights', f'{weights} is for a different backbone: it was not checked')
             return
-        yield ok('Weights', f'{len(report.loaded)} weights of the backbone fit')
+    except CheckpointError as err:
+        yield error('Weights', str(err), 'ptnt checkpoint inspect shows the content of a file')
+        return
+    yield ok('Weights', f'{len(report.loaded)} weights of the backbone fit')
+
+
+def _compare(backbone: nn.Module, file: str, prefix: str | None) -> LoadReport:
+    """Find what MMEngine would copy into a backbone of a host; it only warns about the rest."""
+    weights, _ = find_state_dict(read_checkpoint(file, 'meta'), file)
+    start = f'{prefix.rstrip(".")}.' if prefix else ''
+    named = {
+        key.removeprefix('module.').removeprefix(start): weight
+        for key, weight in weights.items()
+        if key.removeprefix('module.').startswith(start)
+    }
+    _, report = adapt(named, backbone.state_dict(), may_lack(backbone), tables={})
+    if problems := report.problems():
+        raise CheckpointError(
+            f'{file} does not fit {type(backbone).__name__}: it {" and ".join(problems)}'
+        )
+    return report
 
 
 def check_statistics(config: Config, model: nn.Module) -> Iterator[Finding]:

@@ -25,7 +25,10 @@ def new_parser() -> Parser:
     parser = Parser(__doc__)
     add_config(parser)
     parser.add_argument(
-        'files', nargs='+', metavar='[CHECKPOINT] IMAGE', help='a training checkpoint, and images'
+        'files',
+        nargs='+',
+        metavar='[CHECKPOINT] IMAGE',
+        help='a training checkpoint, by default the best one in the work dir, and images',
     )
     parser.add_argument(
         '--versus',
@@ -72,14 +75,20 @@ def _point(text: str) -> tuple[float, float]:
 def _run(args: argparse.Namespace) -> None:
     with importing():
         from ptnt_mm.api.visualizing import visualize
+        from ptnt_mm.engine.run_checkpoints import best_checkpoint
+        from ptnt_mm.engine.work_dir import find_work_dir
         from ptnt_mm.utils.decoding import FORMATS
 
     checkpoint, images = None, args.files
     if Path(images[0]).suffix.lower() not in FORMATS:
         checkpoint, *images = images
     if not images:
-        raise UserError(f'{checkpoint} is not an image: add an image after it')
+        what = 'a folder: name its images' if Path(checkpoint).is_dir() else 'not an image: add one'
+        raise UserError(f'{checkpoint} is {what}')
     config = config_of(args)
+    if checkpoint is None:
+        checkpoint = best_checkpoint(find_work_dir(config))
+        print(f'Checkpoint: {checkpoint or "none; the page states the weights"}')
     page = visualize(
         [(config, checkpoint), *_others(args.versus or [], config)],
         [*map(Path, images)],

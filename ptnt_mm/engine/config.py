@@ -1,6 +1,7 @@
 """Read a config, with errors that a user can act on."""
 
 import inspect
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -109,6 +110,9 @@ def _explain(error: BaseException) -> str:
         # For custom_imports, MMEngine raises twice more, with sys.path in place of the reason.
         error = error.__cause__.__context__ or error
     explained = f'{one_line(error, named=True)}{place_in_own_code(error)}'
+    if isinstance(error, SyntaxError) and os.path.isfile(error.filename or ''):
+        # Its own words name only the last part of the path.
+        explained = f'SyntaxError: {error.msg} ({error.filename}, line {error.lineno})'
     if isinstance(error, ModuleNotFoundError):
         explained += f'. {how_to_install(error)}; a module of your own must be on PYTHONPATH'
     return explained

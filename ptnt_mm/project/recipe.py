@@ -90,7 +90,9 @@ def size(facts: Facts, _: Recipe) -> Choice:
         )
         below = f'{facts.small * long:.0f} pixels, here {facts.small * side:.0f}'
         because += f'; {facts.smaller} below {below}'
-    return Choice((side, max(_near_32(side * short / long), 32)), because)
+    # Rounded up, the other side does not limit what was asked for.
+    rounded = ceil(side * short / long / 32) * 32 if facts.asked_size else None
+    return Choice((side, rounded or _near_32(side * short / long)), because)
 
 
 def crop(facts: Facts, recipe: Recipe) -> Choice:
@@ -111,7 +113,7 @@ def anchors(facts: Facts, recipe: Recipe) -> Choice:
         anchor //= 2
     if anchor == _ANCHOR:
         return Choice(None)
-    return Choice(anchor, f'{facts.smaller} below {pixels:.0f} pixels')
+    return Choice(anchor, f'{facts.smaller} below {counted(round(pixels), "pixel")}')
 
 
 def max_per_img(facts: Facts, _: Recipe) -> Choice:

@@ -6,6 +6,7 @@ from string import ascii_letters
 
 _LISTED = 20  # maximum number of known names to list
 _LETTERS = f'{ascii_letters}_'
+_LOOKS_LIKE = {'0': 'o', '1': 'l'}
 
 
 def printable(text: str, limit: int = 200) -> str:
@@ -58,9 +59,11 @@ def misspellings(name: str) -> set[str]:
 def with_another_letter(name: str) -> set[str]:
     """All words made from a name by replacing one letter, not only its case.
 
-    Often these are different words: 'micro' and 'macro', 'conv' and 'Conv'.
+    Often these are different words: 'micro' and 'macro', 'conv' and 'Conv'. Of numbers, only those
+    are replaced that look like letters.
     """
-    return {
+    read = {a + _LOOKS_LIKE[b[0]] + b[1:] for a, b in _halves(name) if b[:1] in _LOOKS_LIKE}
+    return read | {
         a + letter + b[1:]
         for a, b in _halves(name)
         if b[:1].isalpha()

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 from mmengine.config import Config
+from mmengine.model import BaseModule
 from torch import nn
 
 import ptnt_mm
@@ -111,6 +112,35 @@ def test_weights_of_tnt_are_looked_into(tmp_path: Path):
     config = _model(backbone=dict(type='TNT', arch=arch))
     use_pretrained(config, str(tmp_path / 'weights.pth'))
     assert [one.severity for one in check_weights_fit(config, model)] == [Severity.OK]
+
+
+class _HostsBackbone(BaseModule):
+    """A backbone whose weights MMEngine copies by name."""
+
+    def __init__(self, init_cfg: dict):
+        super().__init__(init_cfg)
+        self.layers = nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4))
+
+
+@pytest.mark.parametrize('prefix', [None, 'backbone.'])
+@pytest.mark.parametrize(
+    ('spoil', 'words'),
+    [
+        (lambda weights: weights.pop('layers.1.num_batches_tracked'), ''),
+        (lambda weights: weights.update({'fc.weight': torch.ones(1)}), ''),
+        (lambda weights: weights.pop('layers.0.weight'), 'lacks 1 weights: layers.0.weight'),
+        (lambda weights: weights.update({'layers.0.bias': torch.ones(9)}), 'different shape'),
+    ],
+)
+def test_weights_of_a_hosts_backbone_fit(tmp_path: Path, prefix: str, spoil, words: str):
+    file = tmp_path / 'weights.pth'
+    init = dict(type='Pretrained', checkpoint=str(file), prefix=prefix)
+    model = nn.ModuleDict({'backbone': _HostsBackbone(init)})
+    weights = model.backbone.state_dict()
+    spoil(weights)
+    torch.save({f'module.{prefix or ""}{key}': w for key, w in weights.items()}, file)
+    (finding,) = check_weights_fit(_model(backbone=dict(type='Any', init_cfg=init)), model)
+    assert finding.severity is (ERROR if words else Severity.OK) and words in finding.what
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """``ptnt visualize``, as a user runs it."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,18 @@ def test_a_backbone_with_and_without_weights(place: Path, capsys):
     assert 'is not a page of ptnt' in refusal(capsys, 'micro.py', 'photo.png', '--overwrite')
 
 
+def test_the_best_checkpoint_of_the_work_dir_is_used(place: Path, capsys):
+    work_dir = Path('work_dirs/micro')
+    work_dir.mkdir(parents=True)
+    shutil.copy('micro.pth', work_dir / 'epoch_3.pth')
+    assert run('micro.py', 'photo.png') == 0
+    assert capsys.readouterr().out.startswith('Checkpoint: work_dirs/micro/epoch_3.pth\n')
+    assert (
+        '<dd>work_dirs/micro/epoch_3.pth</dd>'
+        in Path('work_dirs/visualize/micro/index.html').read_text()
+    )
+
+
 def test_pages_of_projects_are_named_after_their_folders(place: Path, monkeypatch, capsys):
     Path('cards').mkdir()
     Path('micro.py').rename('cards/config.py')
@@ -101,7 +114,7 @@ def test_the_chosen_point_is_named_and_outlined(place: Path):
 
 
 def test_refusals(place: Path, capsys, monkeypatch):
-    assert 'add an image after it' in refusal(capsys, 'micro.py', 'micro.pth')
+    assert 'not an image: add one' in refusal(capsys, 'micro.py', 'micro.pth')
     assert 'missing.png' in refusal(capsys, 'micro.py', 'missing.png')
     words = ('micro.py', 'photo.png', '--versus', 'a', 'b', 'c')
     assert '--versus takes a checkpoint, a config' in refusal(capsys, *words)

@@ -71,6 +71,8 @@ def chosen(**changes):
         (dict(task='classification', small=None), 224),
         (dict(task='classification', small=None, size=(40, 28)), 64),
         (dict(asked_size=800), (800, 608)),
+        # The other side never makes images smaller than asked.
+        (dict(asked_size=96), (96, 96)),
     ],
 )
 def test_size_follows_objects_and_images(changes: dict, size):

@@ -14,6 +14,7 @@ from torch import nn, optim
 
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.numbers import is_number
 from ptnt_mm.utils.text import first_few
 
 # State of a schedule that waits for a plateau of a metric.
@@ -178,10 +179,7 @@ def _use_config(runner: Any, checkpoint: dict) -> None:
             'depends on metrics cannot be stepped to where training continues: restore them, '
             f'{_START_ANEW}'
         )
-    new, old = (
-        first_few(dict.fromkeys(f'{group.get("lr")!s:.8}' for group in state['param_groups']))
-        for state in (now, before)
-    )
+    new, old = _rates(now), _rates(before)
     runner.logger.warning(
         "The optimizer's settings or its schedule differ from the checkpoint's. The config's "
         f'are used: the learning rate continues at {new}; the checkpoint had {old}'
@@ -211,3 +209,8 @@ def _step(schedulers: list, epochs: int, iterations: int) -> None:
             for scheduler in schedulers if epochs else ():
                 if scheduler.by_epoch:
                     scheduler.step()
+
+
+def _rates(state: dict) -> str:
+    rates = (group.get('lr') for group in state['param_groups'])
+    return first_few(dict.fromkeys(f'{r:.6g}' if is_number(r) else str(r) for r in rates))
