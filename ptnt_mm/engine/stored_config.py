@@ -52,7 +52,7 @@ def changed_settings(stored: ConfigDict, config: Config) -> Iterator[str]:
     before, now = flat_settings(stored), flat_settings(stored_config(config.pretty_text))
     for key in sorted(before.keys() | now.keys()):
         if before.get(key) != now.get(key) and not key.startswith(_PER_START_KEYS):
-            line = f'{key} from {before.get(key, "not set")} to {now.get(key, "not set")}'
+            line = f'{key}, from {before.get(key, "nothing")} to {now.get(key, "nothing")}'
             yield printable(line, 1000)
 
 

@@ -168,7 +168,7 @@ def test_a_change_cannot_steer_a_terminal(tmp_path: Path):
     stored = "x = {'\\x1b[2J': 1}"
     start = choose_start(config, tmp_path, resume=_checkpoint(tmp_path, dict(cfg=stored)))
     lines = list(changed_settings(start.stored, config))
-    assert any('[2J was 1' in line for line in lines) and all(map(str.isprintable, lines))
+    assert any('[2J, from 1' in line for line in lines) and all(map(str.isprintable, lines))
 
 
 @pytest.mark.parametrize('meta', [None, 'text', [1]])
@@ -228,9 +228,9 @@ def test_changed_settings_are_named(tmp_path: Path):
     file = _checkpoint(tmp_path, dict(cfg=before.pretty_text))
     stored = choose_start(now, tmp_path, resume=file).stored
     assert list(changed_settings(stored, now)) == [
-        'gone was not set, is 1',
-        'model.backbone.drop_path_rate was 0.1, is 0.2',
-        'steps was [8, 11], is [8, 10]',
+        'gone, from nothing to 1',
+        'model.backbone.drop_path_rate, from 0.1 to 0.2',
+        'steps, from [8, 11] to [8, 10]',
     ]
     assert not list(changed_settings(stored, before))
     assert not list(changed_settings(ConfigDict(), now))
