@@ -13,12 +13,8 @@ def check_class_names(data: Sequence[Data]) -> Iterator[Finding]:
     """Check the class names of each data set, and compare them with those of the first."""
     for dataset in data:
         found = list(faults_of_names(dataset))
-        yield from found or [
-            ok(
-                dataset.name,
-                f'{counted(len(dataset.classes), "class")}: {first_few(dataset.classes)}',
-            )
-        ]
+        classes = counted(len(dataset.classes), 'class')
+        yield from found or [ok(dataset.name, f'{classes}: {first_few(dataset.classes)}')]
     if data and names_are_known(data[0]):
         names = data[0].classes
         for other in data[1:]:

@@ -73,8 +73,8 @@ def _refused_or_ignored(data: DetectionData) -> Iterator[Finding]:
             if out and entry.get(key, 0) and entry[key] not in (1, True)
         ]
         if odd:
-            what = f'mmdet {what_mmdet_does} {len(odd)} of {len(annotations)} objects because of'
-            what = f'{what} their {key}: {first_few(odd)}'
+            objects = f'{len(odd)} of {len(annotations)} objects'
+            what = f'mmdet {what_mmdet_does} {objects} because of their {key}: {first_few(odd)}'
             yield error(data.name, what, 'write 0 or 1, as numbers')
     loaded, ignored = data.is_loaded.sum(), data.is_ignored.sum()
     if ignored > _MANY * loaded:

@@ -20,6 +20,7 @@ from ptnt_mm.models.weights.pretrained import (
     load_pretrained,
     may_lack,
     pretrained_init,
+    split_prefix,
 )
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, ok, warning
@@ -75,12 +76,9 @@ def check_weights_fit(config: Config, model: nn.Module) -> Iterator[Finding]:
 def _compare(backbone: nn.Module, file: str, prefix: str | None) -> LoadReport:
     """Find what MMEngine would copy into a backbone of a host; it only warns about the rest."""
     weights, _ = find_state_dict(read_checkpoint(file, 'meta'), file)
-    start = f'{prefix.rstrip(".")}.' if prefix else ''
-    named = {
-        key.removeprefix('module.').removeprefix(start): weight
-        for key, weight in weights.items()
-        if key.removeprefix('module.').startswith(start)
-    }
+    bare = {key.removeprefix('module.'): weight for key, weight in weights.items()}
+    # MMEngine looks for no other prefix than the given one.
+    named, _ = split_prefix(bare, prefix=f'{prefix.rstrip(".")}.' if prefix else '')
     _, report = adapt(named, backbone.state_dict(), may_lack(backbone), tables={})
     if problems := report.problems():
         raise CheckpointError(

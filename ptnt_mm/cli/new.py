@@ -81,7 +81,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _correct_first(folder: Path) -> str:
-    """What to do after errors."""
+    """The next step after errors."""
     command = f'ptnt check {shlex.quote(str(folder))}'
     return f'Next: correct the errors above, then check again:\n  {command}'
 

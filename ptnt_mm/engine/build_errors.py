@@ -70,7 +70,7 @@ def explain_refusal(error: Exception) -> str | None:
     absent, refused = _NOT_REGISTERED.search(str(error)), _REFUSED.search(str(error))
     if absent:
         scope, _, kind = absent[2].rpartition('::')
-        return unknown_name('type', absent[1], sorted(registered_names(kind, scope or None)))
+        return unknown_name('type', absent[1], sorted(registered_names(kind, scope)))
     if refused and (cls := _class_that_got(refused[1], error)) is not None:
         known = arguments_of(cls).parameters
         return f'{cls.__name__}: {unknown_name("argument", refused[1], known)}'

@@ -1,7 +1,6 @@
 """Read a config, with errors that a user can act on."""
 
 import inspect
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -110,7 +109,7 @@ def _explain(error: BaseException) -> str:
         # For custom_imports, MMEngine raises twice more, with sys.path in place of the reason.
         error = error.__cause__.__context__ or error
     explained = f'{one_line(error, named=True)}{place_in_own_code(error)}'
-    if isinstance(error, SyntaxError) and os.path.isfile(error.filename or ''):
+    if isinstance(error, SyntaxError) and Path(error.filename or '').is_file():
         # Its own words name only the last part of the path.
         explained = f'SyntaxError: {error.msg} ({error.filename}, line {error.lineno})'
     if isinstance(error, ModuleNotFoundError):

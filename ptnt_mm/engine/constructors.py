@@ -56,7 +56,7 @@ def is_of_family(settings: Mapping, scope: str) -> bool:
     return any(isinstance(cls, type) and issubclass(cls, Backbone) for cls in classes)
 
 
-def registered_names(kind: str | None = None, scope: str | None = None) -> set[str]:
+def registered_names(kind: str = '', scope: str = '') -> set[str]:
     """The names in MMEngine's registries and their children.
 
     Args:
@@ -66,10 +66,10 @@ def registered_names(kind: str | None = None, scope: str | None = None) -> set[s
     """
     names: set[str] = set()
     for root in _REGISTRIES:
-        if kind is None or root.name == kind:
+        if kind in ('', root.name):
             for registry in (root, *root.children.values()):
-                is_own = scope is None or registry.scope in (scope, root.scope)
-                prefix = '' if is_own else f'{registry.scope}.'
+                is_own = registry.scope in (scope, root.scope)
+                prefix = '' if is_own or not scope else f'{registry.scope}.'
                 names.update(f'{prefix}{name}' for name in registry.module_dict)
     return names
 

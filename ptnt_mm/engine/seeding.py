@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 EPOCHS, ITERATIONS, SAMPLES = range(3)
-"""What is seeded: the data of an epoch, the model in an iteration, a sample of a stream.
+"""Purposes of random numbers: the data of an epoch, the model in an iteration, one sample.
 
-Part of each key, so that epoch 3 and iteration 3 draw different numbers.
+They are part of the key, so that epoch 3 and iteration 3 draw different numbers.
 """
 
 

@@ -90,9 +90,10 @@ def size(facts: Facts, _: Recipe) -> Choice:
         )
         below = f'{facts.small * long:.0f} pixels, here {facts.small * side:.0f}'
         because += f'; {facts.smaller} below {below}'
+    other = side * short / long
     # Rounded up, the other side does not limit what was asked for.
-    rounded = ceil(side * short / long / 32) * 32 if facts.asked_size else None
-    return Choice((side, rounded or _near_32(side * short / long)), because)
+    other = ceil(other / 32) * 32 if facts.asked_size else _near_32(other)
+    return Choice((side, other), because)
 
 
 def crop(facts: Facts, recipe: Recipe) -> Choice:

@@ -1,1 +1,1 @@
-"""A training step and the evaluation of an image or two, tried before a run."""
+"""Try a training step, and the evaluation of an image or two, before a run begins."""
