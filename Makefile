@@ -89,7 +89,7 @@ test: setup
 
 # The networks, and what reads files and settings: nothing that imports a host, compiles or trains.
 FAST = tests/test_architecture.py tests/test_links.py tests/checkpoints tests/cli tests/data tests/deploy tests/engine \
-	tests/models tests/utils tests/drawing
+	tests/labels tests/models tests/utils tests/drawing
 test-fast: setup
 	@OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive .venv/bin/python -m pytest -q -n 2 --dist worksteal -m 'not slow' $(FAST)
 

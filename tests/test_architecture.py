@@ -13,6 +13,7 @@ PACKAGE = ROOT / 'ptnt_mm'
 LAYERS = (
     ('utils', 'version', 'registry'),
     ('mmcv_ops', 'checkpoints', 'data', 'demo', 'deploy', 'zoo'),
+    ('labels',),
     ('doctor', 'drawing', 'models'),
     ('engine',),
     ('check', 'complexity', 'inference', 'project', 'report', 'side_effects'),

@@ -12,9 +12,9 @@ import numpy as np
 from mmengine.config import Config
 
 from ptnt_mm.check.data_sets import Data, ImageFile, evenly_spread, find_data_sets, misread_names
-from ptnt_mm.data.coco_file import CocoFile, read_coco
 from ptnt_mm.engine.build_errors import explain_build_error
 from ptnt_mm.engine.settings import kind_of
+from ptnt_mm.labels.coco import CocoFile, read_coco
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, ok
 from ptnt_mm.utils.text import counted

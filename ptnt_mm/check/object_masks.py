@@ -9,9 +9,9 @@ from pycocotools import mask as coco
 
 from ptnt_mm.check.coco_annotations import DetectionData
 from ptnt_mm.check.faults import Fault, report_faults
-from ptnt_mm.data.coco_masks import run_lengths
 from ptnt_mm.engine.data_files import evaluators
 from ptnt_mm.engine.settings import dicts_within, kind_of
+from ptnt_mm.labels.masks import run_lengths
 from ptnt_mm.utils.findings import Finding, Severity, error, note, ok
 from ptnt_mm.utils.text import counted, first_few
 

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from PIL import Image
 
-from ptnt_mm.data.class_masks import IGNORED
+from ptnt_mm.labels.class_masks import IGNORED
 
 _SIDE = 480
 """The longer side of a picture, in pixels: enough for a column of the page."""

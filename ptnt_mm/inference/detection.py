@@ -11,8 +11,8 @@ from mmengine.config import Config
 from mmengine.structures import InstanceData
 from torch import nn
 
-from ptnt_mm.data.coco_masks import encode_mask
 from ptnt_mm.inference.predictor import Predictor, array_pipeline, fill_sample
+from ptnt_mm.labels.masks import encode_mask
 
 _SCORE_THR = 0.3
 """The default score threshold."""

@@ -10,9 +10,9 @@ from mmseg.models.utils import resize
 from mmseg.structures import SegDataSample
 from torch import Tensor, nn
 
-from ptnt_mm.data.coco_masks import encode_mask
 from ptnt_mm.drawing.class_drawings import paint_map
 from ptnt_mm.inference.predictor import Predictor, array_pipeline, fill_sample
+from ptnt_mm.labels.masks import encode_mask
 from ptnt_mm.utils.errors import UserError
 
 _LOGITS_AT_ONCE = 2**26

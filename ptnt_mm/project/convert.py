@@ -7,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ptnt_mm.data.class_masks import IGNORED, save_mask, write_names
-from ptnt_mm.data.coco_masks import BACKGROUND, draw_mask
-from ptnt_mm.project.formats.mask_values import read_values
-from ptnt_mm.project.labels import LabelledImage, Labels
-from ptnt_mm.project.segmentations import area
+from ptnt_mm.labels.class_masks import IGNORED, save_mask, write_names
+from ptnt_mm.labels.formats.mask_values import read_values
+from ptnt_mm.labels.masks import BACKGROUND, area, draw_mask
+from ptnt_mm.labels.model import LabelledImage, Labels
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.many_files import on_threads

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from ptnt_mm.engine.config import PROJECT_CONFIG, read_config
+from ptnt_mm.labels.model import TASKS, Labels
+from ptnt_mm.labels.recognise import Recognised, read_labels, recognise, summary, without_labels
+from ptnt_mm.labels.tree import Tree
 from ptnt_mm.project.backbones import DEFAULT_BACKBONE, find_backbone
 from ptnt_mm.project.convert import convert
 from ptnt_mm.project.facts import Facts, gather_facts
-from ptnt_mm.project.labels import TASKS, Labels
 from ptnt_mm.project.recipe import choose_recipe
-from ptnt_mm.project.recognise import Recognised, read_labels, recognise, summary, without_labels
 from ptnt_mm.project.split import split_off
 from ptnt_mm.project.step_memory import StepMemory, free_memory, measure_memory
-from ptnt_mm.project.tree import Tree
 from ptnt_mm.project.write import (
     CLASSES,
     HOST_OF,

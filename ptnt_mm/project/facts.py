@@ -8,8 +8,8 @@ from statistics import median
 
 import numpy as np
 
+from ptnt_mm.labels.model import LabelledImage
 from ptnt_mm.project.backbones import MeasuredBackbone
-from ptnt_mm.project.labels import LabelledImage
 from ptnt_mm.project.step_memory import StepMemory
 
 _ENOUGH = 10  # objects of a class, to count

@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from ptnt_mm.project.labels import LabelledImage, Labels
+from ptnt_mm.labels.model import LabelledImage, Labels
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import counted

@@ -9,7 +9,7 @@ from pathlib import Path
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
-from ptnt_mm.data.coco_file import read_json
+from ptnt_mm.labels.coco import read_json
 from ptnt_mm.utils.errors import UserError
 
 _TWELVE = (

@@ -9,9 +9,9 @@ from labelformat.formats.pascalvoc import PascalVOCObjectDetectionInput
 from labelformat.formats.yolov8 import YOLOv8ObjectDetectionInput
 
 from ptnt_mm.inference.results import Results
-from ptnt_mm.project.labels import Labels
-from ptnt_mm.project.recognise import read_labels, recognise
-from ptnt_mm.project.tree import Tree
+from ptnt_mm.labels.model import Labels
+from ptnt_mm.labels.recognise import read_labels, recognise
+from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.errors import UserError
 
 from . import made

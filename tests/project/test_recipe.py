@@ -10,9 +10,9 @@ from mmengine.config import Config
 from mmengine.registry import MODELS, DefaultScope
 from repository import ROOT
 
+from ptnt_mm.labels.model import LabelledImage, LabelledObject
 from ptnt_mm.project.backbones import MeasuredBackbone, find_backbone
 from ptnt_mm.project.facts import Facts, small_objects
-from ptnt_mm.project.labels import LabelledImage, LabelledObject
 from ptnt_mm.project.recipe import RULES, choose_recipe
 from ptnt_mm.project.step_memory import StepMemory
 from ptnt_mm.project.write import bases, config_text

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ptnt_mm.project.recognise import read_labels, recognise
+from ptnt_mm.labels.recognise import read_labels, recognise
+from ptnt_mm.labels.tree import Tree
 from ptnt_mm.project.split import split_off
-from ptnt_mm.project.tree import Tree
 from ptnt_mm.utils.errors import UserError
 
 from . import made

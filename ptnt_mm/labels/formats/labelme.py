@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from ptnt_mm.data.coco_file import read_json
-from ptnt_mm.project.formats.format import (
+from ptnt_mm.labels.coco import read_json
+from ptnt_mm.labels.formats.format import (
     NO_NUMBERS,
     UNREADABLE,
     Collector,
     Format,
     whole_number,
 )
-from ptnt_mm.project.labels import LabelledObject, Labels, box_around
-from ptnt_mm.project.segmentations import ellipse, from_pixels
-from ptnt_mm.project.tree import Tree
+from ptnt_mm.labels.masks import ellipse, from_pixels
+from ptnt_mm.labels.model import LabelledObject, Labels, box_around
+from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, printable
 

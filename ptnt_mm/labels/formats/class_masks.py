@@ -3,13 +3,13 @@
 from dataclasses import replace
 from pathlib import Path
 
-from ptnt_mm.data.class_masks import IGNORED
-from ptnt_mm.project.formats.format import Collector, Format
-from ptnt_mm.project.formats.mask_pairs import find_pairs, has_large_numbers, read_pairs
-from ptnt_mm.project.formats.mask_values import Table, different_values, read_table, shown_value
-from ptnt_mm.project.formats.voc import image_sets, splits_of
-from ptnt_mm.project.labels import Labels
-from ptnt_mm.project.tree import Tree
+from ptnt_mm.labels.class_masks import IGNORED
+from ptnt_mm.labels.formats.format import Collector, Format
+from ptnt_mm.labels.formats.mask_pairs import find_pairs, has_large_numbers, read_pairs
+from ptnt_mm.labels.formats.mask_values import Table, different_values, read_table, shown_value
+from ptnt_mm.labels.formats.voc import image_sets, splits_of
+from ptnt_mm.labels.model import Labels
+from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few
 

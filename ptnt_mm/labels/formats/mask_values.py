@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from ptnt_mm.data.class_masks import IGNORED, NAMES
-from ptnt_mm.project.formats.format import number, read_text
-from ptnt_mm.project.tree import Tree
+from ptnt_mm.labels.class_masks import IGNORED, NAMES
+from ptnt_mm.labels.formats.format import number, read_text
+from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.decoding import DECODERS
 from ptnt_mm.utils.errors import UserError
 

@@ -9,9 +9,9 @@ from xml.parsers import expat
 from PIL import Image
 
 from ptnt_mm.data.image_files import size_as_read
-from ptnt_mm.project.labels import LabelledImage, LabelledObject, Labels, fitted
-from ptnt_mm.project.segmentations import checked
-from ptnt_mm.project.tree import Tree
+from ptnt_mm.labels.masks import checked
+from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels, fitted
+from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.decoding import DECODERS
 from ptnt_mm.utils.errors import UserError
 

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from ptnt_mm.project.formats.format import (
+from ptnt_mm.labels.formats.format import (
     NO_NUMBERS,
     UNREADABLE,
     Collector,
@@ -16,9 +16,9 @@ from ptnt_mm.project.formats.format import (
     read_xml,
     whole_number,
 )
-from ptnt_mm.project.labels import LabelledObject, Labels, box_around, box_between
-from ptnt_mm.project.segmentations import ellipse, from_pixels, rotated
-from ptnt_mm.project.tree import Tree, split_named
+from ptnt_mm.labels.masks import ellipse, from_pixels, rotated
+from ptnt_mm.labels.model import LabelledObject, Labels, box_around, box_between
+from ptnt_mm.labels.tree import Tree, split_named
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import first_few
 

@@ -4,9 +4,9 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from ptnt_mm.project.formats.format import Collector, Format
-from ptnt_mm.project.labels import Labels
-from ptnt_mm.project.tree import Tree, split_named
+from ptnt_mm.labels.formats.format import Collector, Format
+from ptnt_mm.labels.model import Labels
+from ptnt_mm.labels.tree import Tree, split_named
 
 _NO_CLASSES = {
     *('images', 'image', 'imgs', 'img', 'jpegimages', 'pictures', 'photos', 'data'),

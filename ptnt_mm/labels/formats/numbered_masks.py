@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ptnt_mm.project.formats.format import Collector, Format
-from ptnt_mm.project.formats.mask_pairs import find_pairs, has_large_numbers, read_pairs
-from ptnt_mm.project.formats.mask_values import different_values, read_values
-from ptnt_mm.project.labels import LabelledObject, Labels
-from ptnt_mm.project.segmentations import from_pixels
-from ptnt_mm.project.tree import Tree
+from ptnt_mm.labels.formats.format import Collector, Format
+from ptnt_mm.labels.formats.mask_pairs import find_pairs, has_large_numbers, read_pairs
+from ptnt_mm.labels.formats.mask_values import different_values, read_values
+from ptnt_mm.labels.masks import from_pixels
+from ptnt_mm.labels.model import LabelledObject, Labels
+from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.text import counted
 
 _CLASS = 'object'

@@ -10,11 +10,11 @@ from typing import TypeVar
 import numpy as np
 from PIL import Image
 
-from ptnt_mm.data.class_masks import IGNORED
-from ptnt_mm.project.formats.format import Collector
-from ptnt_mm.project.formats.mask_values import read_values
-from ptnt_mm.project.labels import LabelledImage, Labels
-from ptnt_mm.project.tree import Tree
+from ptnt_mm.labels.class_masks import IGNORED
+from ptnt_mm.labels.formats.format import Collector
+from ptnt_mm.labels.formats.mask_values import read_values
+from ptnt_mm.labels.model import LabelledImage, Labels
+from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.decoding import DECODERS, why_unreadable
 from ptnt_mm.utils.many_files import on_threads
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from ptnt_mm.project.formats.format import Collector, Format
-from ptnt_mm.project.labels import LabelledImage, LabelledObject, Labels
-from ptnt_mm.project.segmentations import from_pixels
-from ptnt_mm.project.tree import Tree
+from ptnt_mm.labels.formats.format import Collector, Format
+from ptnt_mm.labels.masks import from_pixels
+from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels
+from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.decoding import DECODERS, why_unreadable
 from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import counted

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from ptnt_mm.project.formats.format import (
+from ptnt_mm.labels.formats.format import (
     EMPTY,
     UNREADABLE,
     Collector,
@@ -20,8 +20,8 @@ from ptnt_mm.project.formats.format import (
     text_of,
     whole_number,
 )
-from ptnt_mm.project.labels import LabelledObject, Labels, box_between
-from ptnt_mm.project.tree import Tree
+from ptnt_mm.labels.model import LabelledObject, Labels, box_between
+from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ptnt_mm.data.image_files import decoded
-from ptnt_mm.project.formats import (
+from ptnt_mm.labels.formats import (
     class_folders,
     class_masks,
     coco,
@@ -15,9 +15,9 @@ from ptnt_mm.project.formats import (
     voc,
     yolo,
 )
-from ptnt_mm.project.formats.format import DAMAGED, EMPTY, UNREADABLE, Format
-from ptnt_mm.project.labels import TASKS, Labels, Problem
-from ptnt_mm.project.tree import Tree
+from ptnt_mm.labels.formats.format import DAMAGED, EMPTY, UNREADABLE, Format
+from ptnt_mm.labels.model import TASKS, Labels, Problem
+from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import first_few, printable, unknown_name

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from ptnt_mm.project.formats.format import (
+from ptnt_mm.labels.formats.format import (
     MISSING,
     NO_NUMBERS,
     UNKNOWN_CLASS,
@@ -17,8 +17,8 @@ from ptnt_mm.project.formats.format import (
     number,
     read_text,
 )
-from ptnt_mm.project.labels import LabelledImage, LabelledObject, Labels, box_around
-from ptnt_mm.project.tree import Tree
+from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels, box_around
+from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.decoding import FORMATS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pycocotools import mask as coco
 
-from ptnt_mm.data.coco_masks import draw_mask, run_lengths
+from ptnt_mm.labels.masks import draw_mask, run_lengths
 from ptnt_mm.utils.errors import UserError
 
 IMAGE = dict(id=1, file_name='a.jpg', height=6, width=8)

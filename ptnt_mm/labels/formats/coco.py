@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ptnt_mm.data.coco_file import read_json
-from ptnt_mm.project.formats.format import (
+from ptnt_mm.labels.coco import read_json
+from ptnt_mm.labels.formats.format import (
     UNKNOWN_CLASS,
     UNREADABLE,
     Collector,
@@ -13,9 +13,9 @@ from ptnt_mm.project.formats.format import (
     number,
     whole_number,
 )
-from ptnt_mm.project.labels import LabelledImage, LabelledObject, Labels
-from ptnt_mm.project.segmentations import box_of, checked
-from ptnt_mm.project.tree import Tree, split_in
+from ptnt_mm.labels.masks import box_of, checked
+from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels
+from ptnt_mm.labels.tree import Tree, split_in
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import first_few
 
