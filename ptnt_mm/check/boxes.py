@@ -5,82 +5,61 @@ from collections.abc import Iterator
 import numpy as np
 
 from ptnt_mm.check.coco_annotations import DetectionData
-from ptnt_mm.utils.findings import Finding, Severity, error, ok, report_wrong, warning
+from ptnt_mm.labels.boxes import (
+    CORNER_AND_SIZE,
+    DROPPED,
+    RULES,
+    advice_of,
+    fault_of_each,
+    find_cause,
+)
+from ptnt_mm.utils.findings import Finding, Severity, ok, report_wrong, warning
 from ptnt_mm.utils.text import counted
 
-_ROUNDING = 1.0  # pixels that a box may extend past its image: annotation tools round
-_MANY = 0.1  # share of boxes leaving their images that cannot all be typos
+_MANY = 0.1  # share of boxes listed again that cannot all be typos
 _FEW = 0.01  # share of boxes listed twice that public data sets have too
 _ENOUGH = 20  # boxes needed to determine their unit
 _NEAR_THE_CORNER = 0.7  # share of an image's side: boxes in pixels reach further in some image
 
-_FORMAT = 'COCO has [x, y, width, height] in pixels: convert them'
+_FORMAT = f'COCO has {CORNER_AND_SIZE.text} in pixels: convert them'
 
 
 def check_boxes(data: list[DetectionData]) -> Iterator[Finding]:
     """Check every box of every data set."""
     for dataset in data:
         if dataset.file is not None and dataset.file.annotations:
-            found = [*_other_format(dataset)] or [
+            found = [*_all_wrong(dataset)] or [
                 *_each(dataset),
                 *_twice(dataset),
                 *_near_the_corner(dataset),
             ]
-            yield from found or [ok(dataset.name, counted(len(dataset.boxes), 'box'))]
+            yield from found or [ok(dataset.name, counted(len(dataset.boxes.values), 'box'))]
 
 
-def _other_format(data: DetectionData) -> Iterator[Finding]:
-    """Find boxes that are not [x, y, width, height] in pixels, judged by all together."""
-    boxes, sizes = data.boxes, data.sizes
-    if not np.isfinite(boxes).all() or not boxes.any():
-        return
-    if (boxes >= 0).all() and boxes.max() <= 1:
-        what = f'all {len(boxes)} boxes are between 0 and 1, as fractions of the image'
-        yield error(data.name, what, _FORMAT)
-        return
-    leaving = (boxes[:, :2] + boxes[:, 2:] > sizes + _ROUNDING).any(axis=1)
-    as_corners = (boxes[:, 2:] > boxes[:, :2]).all() and (boxes[:, 2:] <= sizes + _ROUNDING).all()
-    if as_corners and leaving.mean() >= _MANY:
-        what = 'boxes not inside their images, and all would be as [x1, y1, x2, y2]'
-        yield from _report_boxes(Severity.ERROR, data, leaving, what, _FORMAT)
+def _all_wrong(data: DetectionData) -> Iterator[Finding]:
+    """Find a single cause for which all boxes are wrong."""
+    if (cause := find_cause(data.boxes, CORNER_AND_SIZE)) is not None:
+        yield from _report_boxes(Severity.ERROR, data, cause.chosen, cause.what, cause.advice)
 
 
 def _each(data: DetectionData) -> Iterator[Finding]:
-    """Faults of single boxes; only the first of each box is reported."""
-    boxes, sizes = data.boxes, data.sizes
+    """Faults of single boxes; one that mmdet drops is reported once."""
+    first = fault_of_each(data.boxes)
+    for i, rule in enumerate(RULES):
+        chosen, advice = first == i, advice_of(rule, (first == i).mean())
+        yield from _report_boxes(rule.fault.severity, data, chosen, rule.fault.what, advice)
     area = np.array([annotation['area'] for annotation in data.file.annotations], float)
-    with np.errstate(invalid='ignore'):
-        first, last = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]
-        beyond = (first < -_ROUNDING).any(axis=1) | (last > sizes + _ROUNDING).any(axis=1)
-        outside = ~(np.minimum(last, sizes) > np.maximum(first, 0)).all(axis=1)
-        pixels = boxes[:, 2] * boxes[:, 3]
-        other_area = ~((area < 1.5 * pixels + 4) & (area > 0.001 * pixels))
-    not_finite = ~np.isfinite(boxes).all(axis=1)
-    negative, thin = ((boxes[:, 2:] < side).any(axis=1) for side in (0, 1))
-    dropped = 'mmdet drops them silently'
-    background = f'{dropped}, and the object is background'
-    many = 'they may be [x1, y1, x2, y2] or [centre x, centre y, width, height], or belong to '
-    clipped = many + 'images of a different size' if beyond.mean() >= _MANY else 'mmdet clips them'
-    no_area = f'{dropped}: area is width x height, or that of the mask'
+    pixels = data.boxes.values[:, 2:].prod(axis=1)
+    no_area = f'{DROPPED}: area is width x height, or that of the mask'
     # Training only needs areas above 0.
-    other_area &= not data.trains
+    other_area = ~((area < 1.5 * pixels + 4) & (area > 0.001 * pixels)) & (not data.trains)
     sizes_of = 'the precision of small, medium and large objects depends on them'
     rules = (
-        (not_finite, Severity.ERROR, 'boxes not finite', 'the loss would be NaN'),
-        (negative, Severity.ERROR, 'boxes of negative size', f'{_FORMAT}; {dropped}'),
-        (thin, Severity.WARNING, 'boxes less than 1 pixel wide or high', background),
-        (
-            outside,
-            Severity.ERROR,
-            'boxes outside of their images',
-            f'{dropped}; are these the right images?',
-        ),
         (area <= 0, Severity.ERROR, 'areas of 0 or less', no_area),
         (_is_lost(data), Severity.ERROR, 'objects', 'mmdet drops them for another reason'),
-        (beyond, Severity.WARNING, 'boxes partly outside their images', clipped),
         (other_area, Severity.WARNING, 'areas that do not match the boxes in pixels', sizes_of),
     )
-    left = np.ones(len(boxes), bool)
+    left = np.array([rule.is_kept for rule in RULES] + [True])[first]
     for holds, severity, what, advice in rules:
         yield from _report_boxes(severity, data, left & holds, what, advice)
         left &= ~holds
@@ -89,7 +68,7 @@ def _each(data: DetectionData) -> Iterator[Finding]:
 def _is_lost(data: DetectionData) -> np.ndarray:
     """Whether mmdet skips each object although its class is used, (N,)."""
     if data.built is None:
-        return np.zeros(len(data.boxes), bool)
+        return np.zeros(len(data.boxes.values), bool)
     asked = [
         entry['category_id'] in data.labels
         and not entry.get('ignore')
@@ -120,11 +99,11 @@ def _twice(data: DetectionData) -> Iterator[Finding]:
 
 def _near_the_corner(data: DetectionData) -> Iterator[Finding]:
     """Report boxes in a different unit: all boxes of all images are near the upper left corner."""
-    last = data.boxes[:, :2] + data.boxes[:, 2:]
+    last, sizes = data.boxes.corners[:, 2:], data.boxes.sizes
     if len(last) < _ENOUGH or not np.isfinite(last).all():
         return
-    reach = (last / data.sizes).max(axis=0)
-    as_per_cent = last.max() <= 100 and np.median(data.sizes) > 110
+    reach = (last / sizes).max(axis=0)
+    as_per_cent = last.max() <= 100 and np.median(sizes) > 110
     if as_per_cent or (reach < _NEAR_THE_CORNER).all():
         across, down = (f'{part:.0%}' for part in reach)
         what = f'no box reaches beyond {across} of the width or {down} of the height of its image'

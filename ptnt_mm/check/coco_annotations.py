@@ -14,6 +14,7 @@ from mmengine.config import Config
 from ptnt_mm.check.data_sets import Data, ImageFile, evenly_spread, find_data_sets, misread_names
 from ptnt_mm.engine.build_errors import explain_build_error
 from ptnt_mm.engine.settings import kind_of
+from ptnt_mm.labels.boxes import Boxes
 from ptnt_mm.labels.coco import CocoFile, read_coco
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Finding, error, note, ok
@@ -58,17 +59,12 @@ class DetectionData(Data):
         return 'img' in (self.settings.get('data_prefix') or {})
 
     @cached_property
-    def boxes(self) -> np.ndarray:
-        """The boxes of the file, (N, 4) as x, y, width, height in pixels."""
+    def boxes(self) -> Boxes:
+        """The boxes of the file."""
         boxes = [annotation['bbox'] for annotation in self.file.annotations]
-        return np.array(boxes, float).reshape(-1, 4)
-
-    @cached_property
-    def sizes(self) -> np.ndarray:
-        """The size of each object's image, (N, 2) as width, height in pixels."""
         sizes = {key: (image['width'], image['height']) for key, image in self.file.images.items()}
         found = [sizes[annotation['image_id']] for annotation in self.file.annotations]
-        return np.array(found, float).reshape(-1, 2)
+        return Boxes(np.array(boxes, float).reshape(-1, 4), np.array(found, float).reshape(-1, 2))
 
     @cached_property
     def is_loaded(self) -> np.ndarray:

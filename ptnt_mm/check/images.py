@@ -11,10 +11,9 @@ from pathlib import Path
 from PIL import Image
 
 from ptnt_mm.check.data_sets import Data, ImageFile
-from ptnt_mm.check.faults import Fault, report_faults
 from ptnt_mm.data.image_files import ON_THEIR_SIDE, decoded
 from ptnt_mm.utils.decoding import why_unreadable
-from ptnt_mm.utils.findings import Finding, Severity, note, ok, report_wrong
+from ptnt_mm.utils.findings import Fault, Finding, Severity, note, ok, report_faults, report_wrong
 from ptnt_mm.utils.many_files import Folders, on_threads
 from ptnt_mm.utils.text import counted
 

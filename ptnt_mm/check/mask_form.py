@@ -6,12 +6,11 @@ import numpy as np
 from PIL import Image
 
 from ptnt_mm.check.data_sets import ImageFile
-from ptnt_mm.check.faults import Fault
 from ptnt_mm.check.images import size_text
 from ptnt_mm.data.image_files import size_as_read
 from ptnt_mm.labels.class_masks import VALUES
 from ptnt_mm.utils.decoding import DECODERS, why_unreadable
-from ptnt_mm.utils.findings import Severity
+from ptnt_mm.utils.findings import Fault, Severity
 from ptnt_mm.utils.text import first_few
 
 _BROKEN = Fault('masks not readable', Severity.ERROR, 'copy or write them again')

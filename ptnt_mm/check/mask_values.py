@@ -9,12 +9,20 @@ from mmengine.config import Config
 from PIL import Image
 
 from ptnt_mm.check.data_sets import Data, misread_names
-from ptnt_mm.check.faults import Fault, report_faults
 from ptnt_mm.check.mask_form import FAULTS, open_mask
 from ptnt_mm.check.mask_lists import loading_of
 from ptnt_mm.check.mask_settings import ignored_label
 from ptnt_mm.labels.class_masks import VALUES, label_of_each_value
-from ptnt_mm.utils.findings import Finding, Severity, error, ok, report_wrong, warning
+from ptnt_mm.utils.findings import (
+    Fault,
+    Finding,
+    Severity,
+    error,
+    ok,
+    report_faults,
+    report_wrong,
+    warning,
+)
 from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import first_few
 

@@ -2,45 +2,23 @@
 
 from collections.abc import Iterator, Mapping
 
-import numpy as np
 from mmengine.config import Config
 from mmengine.registry import TRANSFORMS, DefaultScope
-from pycocotools import mask as coco
 
 from ptnt_mm.check.coco_annotations import DetectionData
-from ptnt_mm.check.faults import Fault, report_faults
 from ptnt_mm.engine.data_files import evaluators
 from ptnt_mm.engine.settings import dicts_within, kind_of
-from ptnt_mm.labels.masks import run_lengths
-from ptnt_mm.utils.findings import Finding, Severity, error, note, ok
+from ptnt_mm.labels.masks import BROKEN, FAULTS, fault_of_drawing, fault_of_form
+from ptnt_mm.utils.findings import Fault, Finding, error, note, ok, report_faults
 from ptnt_mm.utils.text import counted, first_few
 
 # Types that can predict masks without being a mask_head.
 _ALSO_MASKS = ('Detectron2Wrapper', 'RTMDetInsHead', 'RTMDetInsSepBNHead')
 
 _OF_BOXES = ('BoxInstMaskHead',)  # mask heads that learn only from boxes
-_CORNERS = 3  # the fewest points of a polygon
-_ROUNDING = 3  # pixels that a mask's side may differ from its box's, however small both are
 
 # Masks that the quick half draws of a data set, evenly spread; the thorough half draws all.
 _SAMPLE = 5_000
-
-_MISSING = Fault('objects without a mask', Severity.ERROR, 'training or evaluation fails on them')
-_TOO_SHORT = Fault(
-    f'objects with polygons of fewer than {_CORNERS} points',
-    Severity.WARNING,
-    'mmdet drops such polygons, and ignores objects that have no other',
-)
-_OF_OTHER_SIZE = Fault(
-    'masks not the size of their images', Severity.ERROR, 'write size as [height, width]'
-)
-_BROKEN = Fault('masks that cannot be drawn', Severity.ERROR, 'mmdet fails on them, or draws noise')
-_EMPTY = Fault('masks without a pixel', Severity.ERROR, 'COCO has polygons in pixels: convert them')
-_ELSEWHERE = Fault(
-    'masks not where their boxes are',
-    Severity.WARNING,
-    'are they of the same object, in pixels, and x before y?',
-)
 
 
 def check_object_masks(
@@ -109,17 +87,17 @@ def _masks(data: DetectionData, thorough: bool) -> Iterator[Finding]:
     asked = [a for a in entries if a['category_id'] in labels and not a.get('ignore')]
     step = 1 if thorough else len(asked) // _SAMPLE + 1
     loading = _loading(data)
-    faults = (_MISSING, _TOO_SHORT, _OF_OTHER_SIZE, _BROKEN, _EMPTY, _ELSEWHERE)
-    wrong = {fault: [] for fault in faults}
+    wrong: dict[Fault, list[str]] = {fault: [] for fault in FAULTS}
     for i, annotation in enumerate(asked):
         image = data.file.images[annotation['image_id']]
-        size, why = [image['height'], image['width']], ''
-        fault = _fault_of_form(annotation.get('segmentation'), size)
+        mask, size, why = annotation.get('segmentation'), (image['width'], image['height']), ''
+        fault = fault_of_form(mask, size)
         if fault is None and i % step == 0:
             try:
-                fault = _fault_of_drawing(annotation, size, loading)
+                _require_loadable(mask, loading)
+                fault = fault_of_drawing(mask, size, annotation['bbox'])
             except Exception as err:  # an annotation may contain anything
-                fault, why = _BROKEN, f' ({err})'
+                fault, why = BROKEN, f' ({err})'
         if fault is not None:
             wrong[fault].append(data.described(annotation) + why)
     if not any(wrong.values()):
@@ -128,30 +106,13 @@ def _masks(data: DetectionData, thorough: bool) -> Iterator[Finding]:
     yield from report_faults(data.name, wrong, len(asked))
 
 
-def _fault_of_form(mask: object, size: list) -> Fault | None:
-    """The fault of a mask before it is drawn; None without one."""
-    if not mask:
-        return _MISSING
-    if isinstance(mask, dict):
-        return None if mask.get('size') == size else _OF_OTHER_SIZE
-    too_short = isinstance(mask, list) and any(
-        not isinstance(polygon, list) or len(polygon) % 2 or len(polygon) < 2 * _CORNERS
-        for polygon in mask
-    )
-    return _TOO_SHORT if too_short else None
-
-
-def _fault_of_drawing(annotation: dict, size: list, loading: object) -> Fault | None:
-    """The fault of a mask as mmdet draws it; None without one."""
+def _require_loadable(mask: Mapping | list, loading: object) -> None:
+    """Let mmdet load a mask; raises an exception of any kind if it cannot, or ignores it."""
     if loading is not None:
-        instance = dict(mask=annotation['segmentation'], ignore_flag=0)
+        instance = dict(mask=mask, ignore_flag=0)
         loading._process_masks(dict(instances=[instance]))
         if instance['ignore_flag']:
             raise ValueError('mmdet ignores it')
-    mask = run_lengths(annotation['segmentation'], *map(int, size))
-    if not coco.area(mask):
-        return _EMPTY
-    return _ELSEWHERE if _is_elsewhere(coco.toBbox(mask), annotation['bbox'], size) else None
 
 
 def _loading(data: DetectionData) -> object:
@@ -161,12 +122,3 @@ def _loading(data: DetectionData) -> object:
             with DefaultScope.overwrite_default_scope('mmdet'):
                 return TRANSFORMS.build(dict(step))
     return None
-
-
-def _is_elsewhere(drawn: np.ndarray, box: list, size: list) -> bool:
-    """Whether the IoU of two boxes, x, y, width, height, is below one half."""
-    corners = np.array([drawn, box], float).reshape(2, 2, 2).cumsum(axis=1)
-    corners = corners.clip(0, size[::-1])  # as mmdet clips boxes
-    inside = np.concatenate([corners[:, 0], np.diff(corners, axis=1)[:, 0]], axis=1)
-    shared = coco.iou(inside[:1], inside[1:], [0]).item()
-    return shared < 1 / 2 and np.ptp(corners, axis=0).max() > _ROUNDING

@@ -11,6 +11,9 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.numbers import is_number
 from ptnt_mm.utils.text import first_few
 
+JOINED = 'if files were joined, keep them apart, or renumber the ids of one'
+"""Advice about ids that are used twice."""
+
 _KINDS = ('images', 'annotations', 'categories')
 
 
@@ -59,8 +62,7 @@ def read_coco(path: Path, needed: tuple[str, ...] = _KINDS) -> CocoFile:
         repeated = [f'{number} ({count} times)' for number, count in counts.items() if count > 1]
         if repeated:
             what = f'ids of several {kind}: {first_few(repeated)}'
-            advice = 'the later one replaces the earlier: renumber them'
-            problems.append((what, advice))
+            problems.append((what, f'the later one replaces the earlier: {JOINED}'))
     images = {image['id']: image for image in entries['images']}
     categories = {category['id'] for category in entries['categories']}
     problems += _strangers(entries['annotations'], 'image_id', images.keys())
@@ -81,6 +83,21 @@ def read_json(path: Path) -> Any:
         raise UserError(f'{path} cannot be read: {err.strerror}') from err
     except (ValueError, RecursionError) as err:
         raise UserError(f'{path} is not JSON, or is truncated: {err}') from err
+
+
+def shifted_ids(used: set, known: set) -> str:
+    """Say that ids count from another number than the categories do; empty if they do not.
+
+    Args:
+        used: Ids of categories that annotations have.
+        known: Ids of the categories.
+    """
+    if not all(isinstance(value, int) for value in used | known):
+        return ''
+    for step in (1, -1):
+        if len(known) > 1 and used == {value + step for value in known}:
+            return f'annotations count categories from {min(used)}, the list from {min(known)}'
+    return ''
 
 
 def _lists(path: Path, needed: tuple[str, ...]) -> dict[str, list]:
@@ -167,7 +184,10 @@ def _strangers(
     values = dict.fromkeys(repr(entry[key]) for entry in lost)
     what = f'{len(lost)} of {len(annotations)} annotations whose {key} is not in the file'
     as_text = {str(value) for value in known}
-    if all(str(entry[key]) in as_text for entry in lost):
+    used = {entry[key] for entry in annotations}
+    if key == 'category_id' and (shift := shifted_ids(used, known)):
+        advice = f'{shift}: all objects have the class of a neighbour'
+    elif all(str(entry[key]) in as_text for entry in lost):
         advice = 'the same ids exist with a different type: write all as numbers, not as text'
     else:
         advice = 'their boxes are lost: add what is missing, or remove them'

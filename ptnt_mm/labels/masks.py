@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -10,6 +11,7 @@ from pycocotools import mask as coco
 from ptnt_mm.labels.class_masks import IGNORED
 from ptnt_mm.labels.model import Box, LabelledObject, Segmentation, box_around
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.findings import Fault, Severity
 
 BACKGROUND = 'background'  # the class with the index 0
 
@@ -17,6 +19,27 @@ FAR = 10
 """Limit for the distance of a polygon outside its image, in sides of the image."""
 
 _SIDES = 36  # of the polygon for an ellipse
+_CORNERS = 3  # the fewest points of a polygon
+_ROUNDING = 3  # pixels that a mask's side may differ from its box's, however small both are
+
+MISSING = Fault('objects without a mask', Severity.ERROR, 'training or evaluation fails on them')
+TOO_SHORT = Fault(
+    f'objects with polygons of fewer than {_CORNERS} points',
+    Severity.WARNING,
+    'mmdet drops such polygons, and ignores objects that have no other',
+)
+OF_OTHER_SIZE = Fault(
+    'masks not the size of their images', Severity.ERROR, 'write size as [height, width]'
+)
+BROKEN = Fault('masks that cannot be drawn', Severity.ERROR, 'mmdet fails on them, or draws noise')
+EMPTY = Fault('masks without a pixel', Severity.ERROR, 'COCO has polygons in pixels: convert them')
+ELSEWHERE = Fault(
+    'masks not where their boxes are',
+    Severity.WARNING,
+    'are they of the same object, in pixels, and x before y?',
+)
+FAULTS = (MISSING, TOO_SHORT, OF_OTHER_SIZE, BROKEN, EMPTY, ELSEWHERE)
+"""What can be wrong with the mask of an object; the first that holds is reported."""
 
 
 def draw_mask(
@@ -114,33 +137,69 @@ def _pixels_of(counts: str | bytes) -> int:
     return int(numbers[0] + numbers[1::2].cumsum().sum() + numbers[2::2].cumsum().sum())
 
 
-def checked(value: object, size: tuple[int, int]) -> tuple[Segmentation | None, str]:
-    """The polygons or run lengths of an object that can be drawn.
+def usable(
+    value: object, size: tuple[int, int], box: Box | None = None
+) -> tuple[Segmentation | None, Fault | None, str]:
+    """The part of a mask in a label file that can be drawn.
 
     Args:
-        value: The value in a label file; it may be anything.
+        value: The value in the file; it may be anything.
         size: (width, height) of the image in pixels.
+        box: The box next to it in the file, if there is one.
 
     Returns:
-        The segmentation, or None without one; and the fault, empty without one.
+        Polygons or run lengths, None without any; the fault, if any; and details of it.
     """
     if not value or isinstance(value, RunLengths):
-        return value or None, ''
-    width, height = size
+        return value or None, None, ''
+    fault = fault_of_form(value, size)
+    if fault is OF_OTHER_SIZE:
+        return None, fault, ''
     try:
-        if isinstance(value, Mapping):
-            run_lengths(value, height, width)
-            return dict(value), ''
-        polygons = [list(map(float, polygon)) for polygon in value]
-        drawn = [polygon for polygon in polygons if len(polygon) >= 6 and len(polygon) % 2 == 0]
-        if not drawn:
-            return None, 'polygons of fewer than three points'
-        farthest = max(max(map(abs, polygon)) for polygon in drawn)
-        if not all(map(math.isfinite, chain(*drawn))) or farthest > FAR * max(size):
-            return None, 'a polygon that is not finite, or is far outside the image'
+        if isinstance(value, list):
+            value = [list(map(float, polygon)) for polygon in value if _is_polygon(polygon)]
+            if not value:
+                return None, fault, ''
+        drawn = fault_of_drawing(value, size, box)
+        return None if drawn is EMPTY else value, fault or drawn, ''
     except Exception as error:  # label files may contain anything; pycocotools raises many kinds
-        return None, str(error) or type(error).__name__
-    return drawn, '' if len(drawn) == len(polygons) else 'a polygon of fewer than three points'
+        return None, BROKEN, str(error) or type(error).__name__
+
+
+def fault_of_form(mask: object, size: tuple[int, int]) -> Fault | None:
+    """The fault of a mask before it is drawn, for an image of (width, height); None without one."""
+    if not mask:
+        return MISSING
+    if isinstance(mask, Mapping):
+        return None if mask.get('size') == [size[1], size[0]] else OF_OTHER_SIZE
+    return TOO_SHORT if isinstance(mask, list) and not all(map(_is_polygon, mask)) else None
+
+
+def fault_of_drawing(
+    mask: Mapping | list, size: tuple[int, int], box: Box | None = None
+) -> Fault | None:
+    """The fault of a drawn mask, for an image of (width, height); None without one.
+
+    Raises:
+        Exception: of any kind, if it cannot be drawn.
+    """
+    drawn = run_lengths(mask, int(size[1]), int(size[0]))
+    if not coco.area(drawn):
+        return EMPTY
+    return ELSEWHERE if box and _is_elsewhere(coco.toBbox(drawn), box, size) else None
+
+
+def _is_polygon(points: object) -> bool:
+    return isinstance(points, list) and len(points) % 2 == 0 and len(points) >= 2 * _CORNERS
+
+
+def _is_elsewhere(drawn: np.ndarray, box: Box, size: tuple[int, int]) -> bool:
+    """Whether the IoU of two boxes, x, y, width, height, is below one half."""
+    corners = np.array([drawn, box], float).reshape(2, 2, 2).cumsum(axis=1)
+    corners = corners.clip(0, size)  # as mmdet clips boxes
+    inside = np.concatenate([corners[:, 0], np.diff(corners, axis=1)[:, 0]], axis=1)
+    shared = coco.iou(inside[:1], inside[1:], [0]).item()
+    return shared < 1 / 2 and np.ptp(corners, axis=0).max() > _ROUNDING
 
 
 def box_of(mask: Segmentation) -> Box:
@@ -164,6 +223,15 @@ def rotated(
     cos, sin = math.cos(angle), math.sin(angle)
     points = ((x + dx * cos - dy * sin, y + dx * sin + dy * cos) for dx, dy in offsets)
     return list(chain(*points))
+
+
+def with_rectangle(item: LabelledObject) -> LabelledObject:
+    """The object, with the rectangle of its box as its mask if it has none."""
+    if item.segmentation is not None:
+        return item
+    x, y, width, height = item.box
+    right, bottom = x + width, y + height
+    return replace(item, segmentation=[[x, y, right, y, right, bottom, x, bottom]])
 
 
 class RunLengths(dict):

@@ -4,10 +4,12 @@ Boxes are x, y, width and height in pixels, from the upper left corner of the im
 load it. Segmentations are those of COCO: polygons, or run lengths.
 """
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from ptnt_mm.utils.text import first_few
 
 Box = tuple[float, float, float, float]
 Segmentation = list[list[float]] | dict
@@ -27,13 +29,15 @@ class Problem:
 
     Attributes:
         file: Its location: a label file or an image.
-        kind: A fixed text for problems of one kind, such as 'boxes without area'.
+        kind: A fixed text for problems of one kind, such as 'boxes of negative size'.
         detail: The exact finding.
+        label: The class of the object; empty for problems of whole files.
     """
 
     file: Path
     kind: str
     detail: str = ''
+    label: str = ''
 
 
 @dataclass(frozen=True)
@@ -88,9 +92,9 @@ class Labels:
     aside: set[Path] = field(default_factory=set)
     mask_indices: dict[int, int] = field(default_factory=dict)
 
-    def report(self, file: Path, kind: str, detail: str = '') -> None:
+    def report(self, file: Path, kind: str, detail: str = '', label: str = '') -> None:
         """Add a problem."""
-        self.problems.append(Problem(file, kind, detail))
+        self.problems.append(Problem(file, kind, detail, label))
 
     def add_class(self, name: str) -> str:
         """Add a class unless it exists; return its name without surrounding spaces."""
@@ -105,6 +109,12 @@ class Labels:
         return sum(item.segmentation is not None for item in objects) > len(objects) / 2
 
 
+def counted_classes(names: Iterable[str]) -> str:
+    """How often each class occurs: '64 door, 6 window'."""
+    counts = Counter(names).most_common()
+    return first_few(f'{count:,} {name}' for name, count in counts)
+
+
 def box_around(points: Sequence[float]) -> Box:
     """The box around the points x, y, x, y, ..."""
     left, top = min(points[::2]), min(points[1::2])
@@ -114,31 +124,3 @@ def box_around(points: Sequence[float]) -> Box:
 def box_between(left: float, top: float, right: float, bottom: float) -> Box:
     """The box between two corners; its area is 0 if they are swapped."""
     return left, top, right - left, bottom - top
-
-
-def fitted(item: LabelledObject, size: tuple[int, int]) -> tuple[LabelledObject | None, str]:
-    """Clip an object to its image, as every host does.
-
-    Args:
-        item: The object.
-        size: (width, height) of its image in pixels.
-
-    Returns:
-        The object, or None if nothing usable remains; and the fault, empty without one. One pixel
-        outside is not a fault, as tools count from 0 or from 1.
-    """
-    x, y, width, height = item.box
-    if not all(map(math.isfinite, item.box)):
-        return None, 'boxes that are not finite'
-    if width <= 0 or height <= 0:
-        return None, 'boxes without area'
-    left, top = max(x, 0.0), max(y, 0.0)
-    right, bottom = min(x + width, size[0]), min(y + height, size[1])
-    if right <= left or bottom <= top:
-        return None, 'boxes outside the image'
-    if right - left < 1 or bottom - top < 1:
-        return None, 'boxes of less than a pixel'
-    outside = max(left - x, top - y, x + width - right, y + height - bottom)
-    box = box_between(left, top, right, bottom)
-    fault = 'boxes cut off at the border of the image' if outside > 1 else ''
-    return replace(item, box=box), fault

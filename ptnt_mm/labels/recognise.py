@@ -16,7 +16,7 @@ from ptnt_mm.labels.formats import (
     yolo,
 )
 from ptnt_mm.labels.formats.format import DAMAGED, EMPTY, UNREADABLE, Format
-from ptnt_mm.labels.model import TASKS, Labels, Problem
+from ptnt_mm.labels.model import TASKS, Labels, Problem, counted_classes
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.many_files import on_threads
@@ -134,17 +134,19 @@ def without_labels(task: str, has: str) -> str:
 
 
 def summary(labels: Labels) -> list[str]:
-    """One line for each kind of problem: how many, if several, and the first with its file."""
+    """One line for each kind of problem: its number, its classes, and the first with its file."""
     kinds: dict[str, list[Problem]] = {}
     for problem in labels.problems:
         kinds.setdefault(problem.kind, []).append(problem)
     lines = []
-    for kind, (first, *others) in kinds.items():
-        line = f'{kind}: {printable(first.file.name)}'
+    for kind, problems in kinds.items():
+        first = problems[0]
+        classes = counted_classes(problem.label for problem in problems if problem.label)
+        line = f'{kind}{f" ({classes})" if classes else ""}: {printable(first.file.name)}'
         if first.detail:
             line += f' ({printable(first.detail)})'
-        if others:
-            line = f'{len(others) + 1:,} {line} and {len(others):,} more'
+        if len(problems) > 1:
+            line = f'{len(problems):,} {line} and {len(problems) - 1:,} more'
         lines.append(line)
     return lines
 

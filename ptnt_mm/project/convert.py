@@ -9,8 +9,8 @@ import numpy as np
 
 from ptnt_mm.labels.class_masks import IGNORED, save_mask, write_names
 from ptnt_mm.labels.formats.mask_values import read_values
-from ptnt_mm.labels.masks import BACKGROUND, area, draw_mask
-from ptnt_mm.labels.model import LabelledImage, Labels
+from ptnt_mm.labels.masks import BACKGROUND, area, draw_mask, with_rectangle
+from ptnt_mm.labels.model import LabelledImage, Labels, counted_classes
 from ptnt_mm.utils.atomic_files import write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.many_files import on_threads
@@ -45,19 +45,29 @@ def _boxes(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[st
 
 
 def _objects(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[str, ...]:
-    for split, images in splits.items():
-        masked = [_with_masks(labels, image) for image in images]
-        _write_coco(folder / f'{split}.json', labels.classes, masked, root, True)
+    for split, images in _with_masks(labels, splits).items():
+        _write_coco(folder / f'{split}.json', labels.classes, images, root, True)
     return tuple(labels.classes)
 
 
-def _with_masks(labels: Labels, image: LabelledImage) -> LabelledImage:
-    """The image without objects that have only a box; these are reported as problems."""
-    kept = tuple(item for item in image.objects if item.segmentation is not None)
-    for item in image.objects:
-        if item.segmentation is None:
-            labels.report(image.path, 'objects that have a box and no mask', item.label)
-    return replace(image, objects=kept)
+def _with_masks(labels: Labels, splits: Splits) -> Splits:
+    """The images with a mask for each object: the rectangle of those that have only a box.
+
+    Without it, such an object would be learned as background.
+    """
+    every = [item for images in splits.values() for image in images for item in image.objects]
+    boxes = [item.label for item in every if item.segmentation is None]
+    if boxes:
+        labels.notes.append(
+            f'{counted(len(boxes), "object")} with only a box, whose rectangle is the mask: '
+            f'{counted_classes(boxes)}'
+        )
+    return {
+        split: [
+            replace(image, objects=tuple(map(with_rectangle, image.objects))) for image in images
+        ]
+        for split, images in splits.items()
+    }
 
 
 def _write_coco(
@@ -96,10 +106,7 @@ def _pixels(labels: Labels, splits: Splits, root: Path, folder: Path) -> tuple[s
             f'2 to {IGNORED} of different names'
         )
     if not has_masks:
-        splits = {
-            split: [_with_masks(labels, image) for image in images]
-            for split, images in splits.items()
-        }
+        splits = _with_masks(labels, splits)
     indices = {name: index for index, name in enumerate(classes)}
 
     def write(image: LabelledImage) -> None:

@@ -1,6 +1,6 @@
 """Findings of checks, and how they are printed."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -61,6 +61,33 @@ def report_wrong(
     if wrong := list(wrong):
         listed = f'{len(wrong)} of {total} {what}: {first_few(wrong)}'
         yield Finding(severity, where, listed, advice)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A kind of fault that many images, masks or objects can have.
+
+    Attributes:
+        what: What is wrong, with the plural of its subject: 'images not readable'.
+        severity: How bad it is.
+        advice: What to do.
+    """
+
+    what: str
+    severity: Severity
+    advice: str
+
+
+def report_faults(where: str, wrong: Mapping[Fault, list[str]], total: int) -> Iterator[Finding]:
+    """Report each kind of fault that occurs.
+
+    Args:
+        where: The subject, such as a split.
+        wrong: Descriptions of the faulty items by kind, in the order of the report.
+        total: The number of all items.
+    """
+    for fault, items in wrong.items():
+        yield from report_wrong(fault.severity, where, items, total, fault.what, fault.advice)
 
 
 def of_kind(findings: Iterable[Finding], severity: Severity) -> list[Finding]:

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ptnt_mm.labels.coco import read_json
+from ptnt_mm.labels.boxes import CORNER_AND_SIZE
+from ptnt_mm.labels.coco import JOINED, read_json, shifted_ids
 from ptnt_mm.labels.formats.format import (
     UNKNOWN_CLASS,
     UNREADABLE,
@@ -13,13 +14,14 @@ from ptnt_mm.labels.formats.format import (
     number,
     whole_number,
 )
-from ptnt_mm.labels.masks import box_of, checked
+from ptnt_mm.labels.masks import box_of, usable
 from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels
 from ptnt_mm.labels.tree import Tree, split_in
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import first_few
 
 _KEYS = (b'"images"', b'"annotations"', b'"categories"')
+_FEW = 0.05  # share of image ids that may be used twice by mistake
 _PANOPTIC = b'"segments_info"'
 
 
@@ -29,7 +31,7 @@ def _find(tree: Tree) -> str:
 
 
 def _read(tree: Tree) -> Labels:
-    collector = Collector(tree)
+    collector = Collector(tree, CORNER_AND_SIZE)
     groups: set[str] = set()
     for file in _files(tree):
         try:
@@ -57,37 +59,76 @@ def _files(tree: Tree) -> list[Path]:
 def _add(collector: Collector, file: Path, images: list, annotations: list, categories: list):
     """Add the content of a file."""
     tree, labels = collector.tree, collector.labels
-    names = {}
-    for category in categories:
-        if isinstance(category, dict) and str(category.get('name') or '').strip():
-            names[_key(category.get('id'))] = labels.add_class(str(category['name']))
-        else:
-            labels.report(file, 'categories without a name', str(category)[:80])
+    names = _names(labels, file, categories)
     split = split_in(file.stem) or tree.split_of(file)
     known: dict[str, LabelledImage | None] = {}
-    for entry in images:
-        name = entry.get('file_name') if isinstance(entry, dict) else None
-        if not isinstance(name, str) or not name:
-            labels.report(file, 'images without a file_name', str(entry)[:80])
-            continue
-        key = _key(entry.get('id'))
-        if key in known:
-            labels.report(file, 'ids of several images', f'{entry.get("id")}: {name}')
-            continue
-        stated = tuple(whole_number(entry.get(side)) for side in ('width', 'height'))
+    for key, entries in _by_id(labels, file, images).items():
+        name, stated = entries[0]['file_name'], _size(entries[0])
         path = tree.find_image(name, file.parent, split)
         known[key] = collector.image(file, path, split, stated, name)
-    entries: dict[str, list[dict]] = {}
+    found: dict[str, list[dict]] = {}
     for entry in annotations:
         key = _key(entry.get('image_id')) if isinstance(entry, dict) else None
         if key in known:
-            entries.setdefault(key, []).append(entry)
+            found.setdefault(key, []).append(entry)
         else:
             detail = f'annotation {entry.get("id")}: image {key}' if key else str(entry)[:80]
             labels.report(file, 'annotations of an unknown image', detail)
-    for key, found in entries.items():
+    used = {_number(entry.get('category_id')) for entries in found.values() for entry in entries}
+    if shift := shifted_ids(used, set(map(_number, names))):
+        raise UserError(f'{file}: {shift}: all objects would have the class of a neighbour')
+    for key, entries in found.items():
         if (image := known[key]) is not None:
-            collector.add(file, image, _objects(labels, file, image, found, names))
+            collector.add(file, image, _objects(labels, file, image, entries, names))
+
+
+def _names(labels: Labels, file: Path, categories: list) -> dict[str, str]:
+    """The names of the classes by their ids."""
+    names: dict[str, str] = {}
+    for category in categories:
+        if not isinstance(category, dict) or not str(category.get('name') or '').strip():
+            labels.report(file, 'categories without a name', str(category)[:80])
+            continue
+        key, name = _key(category.get('id')), labels.add_class(str(category['name']))
+        if names.setdefault(key, name) != name:
+            raise UserError(
+                f'{file}: the category id {key} is both {names[key]!r} and {name!r}: {JOINED}'
+            )
+    return names
+
+
+def _by_id(labels: Labels, file: Path, images: list) -> dict[str, list[dict]]:
+    """The images of a file by their ids, without those whose id belongs to a different image, too.
+
+    Raises:
+        UserError: if these are many, as after two files were joined.
+    """
+    by_id: dict[str, list[dict]] = {}
+    for entry in images:
+        name = entry.get('file_name') if isinstance(entry, dict) else None
+        if isinstance(name, str) and name:
+            by_id.setdefault(_key(entry.get('id')), []).append(entry)
+        else:
+            labels.report(file, 'images without a file_name', str(entry)[:80])
+    shared = {
+        key: list(dict.fromkeys(entry['file_name'] for entry in entries))
+        for key, entries in by_id.items()
+        if len({entry['file_name'] for entry in entries}) > 1
+    }
+    listed = [f'{key} is {" and ".join(names[:2])}' for key, names in shared.items()]
+    if len(shared) > _FEW * len(by_id):
+        raise UserError(
+            f'{file}: {len(shared)} of {len(by_id)} image ids belong to several images: '
+            f'{first_few(listed, 3)}. Nothing shows which of them an object is in: {JOINED}'
+        )
+    for key, text in zip(shared, listed, strict=True):
+        del by_id[key]
+        labels.report(file, 'ids of several images, which are skipped', text)
+    return by_id
+
+
+def _size(entry: dict) -> tuple[int, int]:
+    return whole_number(entry.get('width')), whole_number(entry.get('height'))
 
 
 def _objects(
@@ -98,15 +139,15 @@ def _objects(
         label = names.get(_key(entry.get('category_id')))
         if label is None:
             detail = f'{entry.get("category_id")!r} in {image.path.name}'
-            labels.report(file, UNKNOWN_CLASS, detail)
+            labels.report(file, UNKNOWN_CLASS, detail, f'category {entry.get("category_id")}')
             continue
         mask, box = entry.get('segmentation') or None, entry.get('bbox')
         if isinstance(box, list) and len(box) == 4:
             box = tuple(map(number, box))
-        elif (drawn := checked(mask, image.size)[0]) is not None:
+        elif (drawn := usable(mask, image.size)[0]) is not None:
             box = box_of(drawn)
         else:
-            labels.report(file, 'objects without a box', f'{label} in {image.path.name}')
+            labels.report(file, 'objects without a box', f'{label} in {image.path.name}', label)
             continue
         yield LabelledObject(label, box, mask, bool(entry.get('iscrowd') or entry.get('ignore')))
 
@@ -123,6 +164,12 @@ def _drop_groups(labels: Labels, groups: set[str]) -> None:
 def _key(value: object) -> str:
     """An id, which tables may have converted to 1.0 or '1'."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _number(value: object) -> int | str:
+    """An id as a number, if it is one."""
+    key = _key(value)
+    return int(key) if key.lstrip('-').isdecimal() else key
 
 
 FORMAT = Format(

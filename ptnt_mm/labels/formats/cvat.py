@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from ptnt_mm.labels.formats.format import (
+    NO_AREA,
     NO_NUMBERS,
     UNREADABLE,
     Collector,
@@ -73,12 +74,12 @@ def _objects(
         shape = _SHAPES.get(element.tag)
         if shape is None or not label:
             what = f'{element.tag} in {name}' if label else f'{element.tag} without label in {name}'
-            labels.report(file, 'shapes that are neither boxes nor areas', what)
+            labels.report(file, NO_AREA, what, label)
             continue
         try:
             yield shape(label, element, size)
         except (ValueError, TypeError, OverflowError) as error:
-            labels.report(file, NO_NUMBERS, f'{label} in {name}: {error}')
+            labels.report(file, NO_NUMBERS, f'{label} in {name}: {error}', label)
 
 
 def _box(label: str, element: Element, _: tuple[int, int]) -> LabelledObject:

@@ -1,19 +1,31 @@
 """Base classes of label formats and their readers."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from xml.etree import ElementTree
 from xml.parsers import expat
 
+import numpy as np
 from PIL import Image
 
 from ptnt_mm.data.image_files import size_as_read
-from ptnt_mm.labels.masks import checked
-from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels, fitted
+from ptnt_mm.labels.boxes import (
+    CORNER_AND_SIZE,
+    CORNERS,
+    RULES,
+    Boxes,
+    BoxForm,
+    advice_of,
+    fault_of_each,
+    find_cause,
+)
+from ptnt_mm.labels.masks import usable
+from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels, box_between
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.decoding import DECODERS
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.findings import Severity, report_wrong
 
 MISSING = 'images that were not found'
 DAMAGED = 'images that cannot be opened'
@@ -21,6 +33,9 @@ UNREADABLE = 'label files that cannot be read'
 EMPTY = 'it is empty'
 UNKNOWN_CLASS = 'objects of an unknown class'
 NO_NUMBERS = 'objects without usable coordinates'
+NO_AREA = 'shapes that are neither boxes nor areas'
+
+_ENOUGH = 5  # boxes from which a cause can be told
 
 
 @dataclass(frozen=True)
@@ -44,18 +59,39 @@ class Format:
     read: Callable[[Tree], Labels]
 
 
+@dataclass(frozen=True)
+class _Written:
+    """An object as its file has it."""
+
+    file: Path
+    image: Path
+    item: LabelledObject
+
+
 class Collector:
     """Collects the labels of a data set; reports whatever does not fit, and continues.
+
+    Objects are examined by :meth:`finish`, all together and before any is clipped: many boxes that
+    do not fit into their images have one cause.
+
+    Args:
+        tree: The folder.
+        form: The form in which the format has boxes.
+        in_pixels: Whether its boxes are in pixels, and not shares of the image.
 
     Attributes:
         tree: The folder.
         labels: The collected labels; images are added by :meth:`finish`.
     """
 
-    def __init__(self, tree: Tree):
+    def __init__(self, tree: Tree, form: BoxForm = CORNERS, in_pixels: bool = True):
         self.tree = tree
         self.labels = Labels()
+        self._form, self._in_pixels = form, in_pixels
+        # Only COCO states boxes next to masks; elsewhere they are made from them.
+        self._states_boxes = form is CORNER_AND_SIZE
         self._images: dict[Path, LabelledImage] = {}
+        self._written: list[_Written] = []
         self._emptied: set[Path] = set()
 
     def image(
@@ -100,30 +136,20 @@ class Collector:
         return self._images[path]
 
     def add(self, file: Path, image: LabelledImage, objects: Iterable[LabelledObject]) -> None:
-        """Add objects to an image, clipped to it and without duplicates.
+        """Add objects to an image, as they are written.
 
         ``objects`` may be an iterator that reports objects as it skips them: an image that loses
         all its objects is skipped, because training would take it for background.
         """
-        kept = list(self._images[image.path].objects)
         problems = len(self.labels.problems)
         for item in objects:
-            mask, fault = checked(item.segmentation, image.size)
-            if fault:
-                detail = f'{fault}: {item.label} in {image.path.name}'
-                self.labels.report(file, 'masks that cannot be drawn', detail)
+            stated = item.box if self._states_boxes else None
+            mask, fault, why = usable(item.segmentation, image.size, stated)
+            if fault is not None:
+                detail = f'{item.label} in {image.path.name}{f": {why}" if why else ""}'
+                self.labels.report(file, fault.what, detail, item.label)
                 item = replace(item, segmentation=mask)
-            whole, fault = fitted(item, image.size)
-            if fault:
-                self.labels.report(
-                    file, fault, f'{item.label} {_numbers(item.box)} in {image.size}'
-                )
-            if whole in kept:
-                self.labels.report(file, 'duplicate objects', item.label)
-            elif whole is not None:
-                self.labels.add_class(whole.label)
-                kept.append(whole)
-        self._images[image.path] = replace(image, objects=tuple(kept))
+            self._written.append(_Written(file, image.path, item))
         if len(self.labels.problems) > problems:
             self._emptied.add(image.path)
 
@@ -136,13 +162,84 @@ class Collector:
         del self._images[image.path]
 
     def finish(self) -> Labels:
-        """The labels, with all images but those that lost all their objects."""
-        for path in sorted(self._emptied & self._images.keys()):
-            if not self._images[path].objects:
+        """The labels, with all images but those that lost all their objects.
+
+        Objects are clipped to their images, as by every host, and without duplicates.
+
+        Raises:
+            UserError: if all boxes are wrong for one cause.
+        """
+        self._written = [one for one in self._written if one.image in self._images]
+        boxes = self._boxes(self._written)
+        for group in self._groups():
+            self._refuse_wrong_boxes(Boxes(boxes.values[group], boxes.sizes[group]), group)
+        kept: dict[Path, list[LabelledObject]] = {path: [] for path in self._images}
+        faults = fault_of_each(boxes)
+        self._doubt_clipped(faults)
+        rows = zip(self._written, faults.tolist(), boxes.inside, strict=True)
+        for one, fault, corners in rows:
+            self._keep(one, fault, corners, kept[one.image])
+        for path, objects in kept.items():
+            if path in self._emptied and not objects:
                 self.labels.report(path, 'images skipped, as none of their objects can be used')
-                del self._images[path]
-        self.labels.images = list(self._images.values())
+            else:
+                self.labels.images.append(replace(self._images[path], objects=tuple(objects)))
         return self.labels
+
+    def _boxes(self, written: list[_Written]) -> Boxes:
+        values = [one.item.box for one in written]
+        sizes = [self._images[one.image].size for one in written]
+        return Boxes(np.array(values, float).reshape(-1, 4), np.array(sizes, float).reshape(-1, 2))
+
+    def _groups(self) -> Iterator[np.ndarray]:
+        """The boxes of each file that labels several images, by index; and all others."""
+        images: dict[Path, set[Path]] = {}
+        for one in self._written:
+            images.setdefault(one.file, set()).add(one.image)
+        groups: dict[Path | None, list[int]] = {}
+        for i, one in enumerate(self._written):
+            if one.item.segmentation is None or self._states_boxes:
+                groups.setdefault(one.file if len(images[one.file]) > 1 else None, []).append(i)
+        yield from map(np.array, groups.values())
+
+    def _refuse_wrong_boxes(self, boxes: Boxes, group: np.ndarray) -> None:
+        if (
+            len(group) < _ENOUGH
+            or (cause := find_cause(boxes, self._form, self._in_pixels)) is None
+        ):
+            return
+        chosen = [self._written[i] for i in group[cause.chosen]]
+        named = (_shown(one, self._images[one.image].size) for one in chosen)
+        file = self.tree.relative(chosen[0].file)
+        (found,) = report_wrong(
+            Severity.ERROR, str(file), named, len(group), cause.what, cause.advice
+        )
+        raise UserError(f'{found}\n{found.advice}')
+
+    def _doubt_clipped(self, faults: np.ndarray) -> None:
+        """Say if an implausible share of the boxes has to be clipped."""
+        for i, rule in enumerate(RULES):
+            share = float((faults == i).mean()) if len(faults) else 0.0
+            if rule.is_kept and (advice := advice_of(rule, share)) != rule.fault.advice:
+                self.labels.notes.append(f'{share:.0%} of the {rule.fault.what}: {advice}')
+
+    def _keep(
+        self, one: _Written, fault: int, corners: np.ndarray, kept: list[LabelledObject]
+    ) -> None:
+        """Report the fault of an object, and add it to those of its image if it can be used."""
+        size = self._images[one.image].size
+        if fault < len(RULES):
+            rule = RULES[fault]
+            self.labels.report(one.file, rule.fault.what, _shown(one, size), one.item.label)
+            if not rule.is_kept:
+                self._emptied.add(one.image)
+                return
+        item = replace(one.item, box=box_between(*corners.tolist()))
+        if item in kept:
+            self.labels.report(one.file, 'duplicate objects', _shown(one, size), item.label)
+            return
+        self.labels.add_class(item.label)
+        kept.append(item)
 
 
 def read_text(file: Path) -> str:
@@ -187,7 +284,7 @@ def text_of(element: ElementTree.Element, path: str) -> str:
 
 
 def number(text: object) -> float:
-    """Parse a number of a label file; NaN if invalid, which :func:`fitted` reports."""
+    """Parse a number of a label file; NaN if invalid, which is a fault of its box."""
     try:
         return float(text)
     except (TypeError, ValueError):
@@ -208,5 +305,6 @@ def _why_other(path: Path, stated: tuple[int, int], size: tuple[int, int]) -> st
     return text
 
 
-def _numbers(box: tuple[float, ...]) -> str:
-    return '[' + ', '.join(f'{value:g}' for value in box) + ']'
+def _shown(one: _Written, size: tuple[int, int]) -> str:
+    numbers = ', '.join(f'{value:g}' for value in one.item.box)
+    return f'{one.item.label} [{numbers}] in {one.image.name} ({size[0]}x{size[1]})'

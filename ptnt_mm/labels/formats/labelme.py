@@ -12,6 +12,7 @@ from PIL import Image
 
 from ptnt_mm.labels.coco import read_json
 from ptnt_mm.labels.formats.format import (
+    NO_AREA,
     NO_NUMBERS,
     UNREADABLE,
     Collector,
@@ -77,12 +78,12 @@ def _objects(
             points = [(float(x), float(y)) for x, y in shape.get('points') or []]
             one = _object(label.strip(), kind, points, shape, size)
         except Exception as error:  # shapes may contain anything, including embedded images
-            labels.report(file, NO_NUMBERS, f'shape {i}, {label}: {error}')
+            labels.report(file, NO_NUMBERS, f'shape {i}, {label}: {error}', label)
             continue
         if one is None:
-            labels.report(file, 'shapes that are neither boxes nor areas', f'{kind} of {label}')
+            labels.report(file, NO_AREA, f'{kind} of {label}', label)
         elif label in _IGNORED:
-            labels.report(file, f'objects labelled {label}')
+            labels.report(file, f'objects labelled {label}', label=label)
         else:
             yield shape.get('group_id'), one
 

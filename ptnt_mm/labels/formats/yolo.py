@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from ptnt_mm.labels.boxes import CENTRE_AND_SIZE
 from ptnt_mm.labels.formats.format import (
     MISSING,
     NO_NUMBERS,
@@ -38,7 +39,7 @@ def _find(tree: Tree) -> str:
 
 
 def _read(tree: Tree) -> Labels:
-    collector = Collector(tree)
+    collector = Collector(tree, CENTRE_AND_SIZE, in_pixels=False)
     labels = collector.labels
     file, content = _settings(tree) or (None, {})
     names, keypoints = _names(tree, content, labels), 'kpt_shape' in content
@@ -66,6 +67,8 @@ def _read(tree: Tree) -> Labels:
             f'{counted(without, "image")} without a label file: treated as images without objects, '
             'as in YOLO'
         )
+    if keypoints:
+        labels.notes.append('keypoints are not used, only the boxes around them')
     if not names:
         labels.notes.append('there are no class names: write them to classes.txt, one per line')
     _report_strays(tree, collector, {_label_file(path) for path, _ in images})
@@ -186,30 +189,30 @@ def _objects(
         words = line.split()
         if not words:
             continue
-        values = [number(word) for word in words]
+        values, shown = [number(word) for word in words], f'line {place}: {line[:80]}'
+        index = values[0]
+        label = names.get(index, f'class {words[0]}')
         if any(value != value for value in values) or len(values) < 5:
-            labels.report(file, NO_NUMBERS, f'line {place}: {line[:80]}')
+            labels.report(file, NO_NUMBERS, shown, label)
+            continue
+        if not index.is_integer() or index < 0 or (names and index not in names):
+            known = (
+                f'the classes are {first_few(names.values())}' if names else 'it is not an index'
+            )
+            labels.report(file, UNKNOWN_CLASS, f'line {place}: {words[0]}; {known}', label)
             continue
         # Labels written by a detector have a score after each box.
         coordinates = values[1:5] if keypoints or len(values) == 6 else values[1:]
         if max(coordinates) > _FAR:
             what = 'objects in pixels, where YOLO has fractions of the image'
-            labels.report(file, what, f'line {place}: {line[:80]}')
+            labels.report(file, what, shown, label)
             continue
         if len(values) == 6 and not keypoints:
             labels.report(file, 'boxes with a sixth number, which is ignored', f'line {place}')
         if len(coordinates) % 2:
-            labels.report(file, NO_NUMBERS, f'line {place} has {len(values)} numbers')
+            labels.report(file, NO_NUMBERS, f'line {place} has {len(values)} numbers', label)
             continue
-        index = values[0]
-        if not index.is_integer() or index < 0 or (names and index not in names):
-            known = (
-                f'the classes are {first_few(names.values())}' if names else 'it is not an index'
-            )
-            labels.report(file, UNKNOWN_CLASS, f'line {place}: {words[0]}; {known}')
-            continue
-        label = names.get(int(index), f'class {int(index)}')
-        yield _object(label, coordinates, *image.size)
+        yield _object(names.get(index, f'class {int(index)}'), coordinates, *image.size)
 
 
 def _object(label: str, values: list[float], width: int, height: int) -> LabelledObject:

@@ -1,0 +1,280 @@
+"""Boxes: rules for each of them, and what all together show about how they were written.
+
+Both are for boxes as a file has them. Boxes that were clipped before always look correct.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ptnt_mm.utils.findings import Fault, Severity
+
+_ROUNDING = 1.0  # pixels that a box may extend past its image: annotation tools round
+_MISFITS = 0.05  # share of boxes not inside their images that points to corners
+_MANY = 0.1  # the same share for other causes, which are easier to mistake
+_MOST = 0.3  # share of boxes not inside their images that shows that they are not theirs
+_NEARLY_ALL = 0.98  # share of boxes that another form has to explain; the rest may be typos
+_FAR = 0.15  # share of a box's side outside the image that is more than a careless annotation
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Boxes as they are written, and the sizes of their images.
+
+    Attributes:
+        values: (N, 4) as x, y, width, height in pixels.
+        sizes: (N, 2) as width, height of each box's image in pixels.
+    """
+
+    values: np.ndarray
+    sizes: np.ndarray
+
+    @cached_property
+    def corners(self) -> np.ndarray:
+        """(N, 4) as left, top, right, bottom in pixels."""
+        with np.errstate(invalid='ignore'):  # infinity
+            return np.hstack([self.values[:, :2], self.values[:, :2] + self.values[:, 2:]])
+
+    @cached_property
+    def is_finite(self) -> np.ndarray:
+        """(N,)."""
+        return np.isfinite(self.values).all(axis=1)
+
+    @cached_property
+    def is_beyond(self) -> np.ndarray:
+        """Whether each reaches past its image by more than a rounding, (N,)."""
+        return ~_inside(self.corners, self.sizes)
+
+    @cached_property
+    def inside(self) -> np.ndarray:
+        """The parts inside the images, (N, 4) as left, top, right, bottom; they may be empty."""
+        return np.clip(self.corners, 0, np.tile(self.sizes, 2))
+
+    @cached_property
+    def least_inside(self) -> np.ndarray:
+        """The shorter side of each part inside an image, (N,); 0 or less if it is empty."""
+        first = np.maximum(self.corners[:, :2], 0)
+        return (np.minimum(self.corners[:, 2:], self.sizes) - first).min(axis=1)
+
+
+@dataclass(frozen=True)
+class BoxRule:
+    """A fault that a box can have.
+
+    Attributes:
+        fault: Its description, severity and advice.
+        is_kept: Whether ``ptnt new`` keeps such a box, clipped to its image.
+        holds: Whether each box has it, (N,).
+    """
+
+    fault: Fault
+    is_kept: bool
+    holds: Callable[[Boxes], np.ndarray]
+
+
+DROPPED = 'mmdet drops them silently'
+_BACKGROUND = f'{DROPPED}, and the object is background'
+
+RULES = (
+    BoxRule(
+        Fault('boxes not finite', Severity.ERROR, 'the loss would be NaN'),
+        False,
+        lambda boxes: ~boxes.is_finite,
+    ),
+    BoxRule(
+        Fault(
+            'boxes of negative size',
+            Severity.ERROR,
+            f'their corners are exchanged, or they are written in another form; {DROPPED}',
+        ),
+        False,
+        lambda boxes: (boxes.values[:, 2:] < 0).any(axis=1),
+    ),
+    BoxRule(
+        Fault('boxes less than 1 pixel wide or high', Severity.WARNING, _BACKGROUND),
+        False,
+        lambda boxes: (boxes.values[:, 2:] < 1).any(axis=1),
+    ),
+    BoxRule(
+        Fault(
+            'boxes outside of their images',
+            Severity.ERROR,
+            f'{DROPPED}; are these the right images?',
+        ),
+        False,
+        lambda boxes: boxes.least_inside <= 0,
+    ),
+    BoxRule(
+        Fault(
+            'boxes with less than 1 pixel inside their images',
+            Severity.WARNING,
+            'nothing of the object can be seen: correct or remove them',
+        ),
+        False,
+        lambda boxes: boxes.least_inside < 1,
+    ),
+    BoxRule(
+        Fault('boxes partly outside their images', Severity.WARNING, 'they are clipped'),
+        True,
+        lambda boxes: boxes.is_beyond,
+    ),
+)
+"""The first rule that holds for a box is its fault; a box without one is kept."""
+
+
+def advice_of(rule: BoxRule, share: float) -> str:
+    """Advice about a share of all boxes for which a rule holds."""
+    if rule.is_kept and share >= _MANY:
+        return 'they are clipped; are they of these images, in this size?'
+    return rule.fault.advice
+
+
+def fault_of_each(boxes: Boxes) -> np.ndarray:
+    """The index of each box's rule in ``RULES``, (N,); ``len(RULES)`` without a fault."""
+    with np.errstate(invalid='ignore'):  # boxes that are not finite have the first rule
+        held = np.array([rule.holds(boxes) for rule in RULES] + [np.ones(len(boxes.values), bool)])
+    return held.argmax(axis=0)
+
+
+@dataclass(frozen=True)
+class BoxForm:
+    """A way to write a box in four numbers.
+
+    Attributes:
+        text: The four numbers by name.
+        exchanged: The same with y before x.
+        read: Written numbers (N, 4) -> left, top, right, bottom (N, 4).
+        write: The reverse.
+    """
+
+    text: str
+    exchanged: str
+    read: Callable[[np.ndarray], np.ndarray]
+    write: Callable[[np.ndarray], np.ndarray]
+
+
+def _from_centres(boxes: np.ndarray) -> np.ndarray:
+    return np.hstack([boxes[:, :2] - boxes[:, 2:] / 2, boxes[:, :2] + boxes[:, 2:] / 2])
+
+
+def _as_centres(corners: np.ndarray) -> np.ndarray:
+    first, last = corners[:, :2], corners[:, 2:]
+    return np.hstack([(first + last) / 2, last - first])
+
+
+CORNER_AND_SIZE = BoxForm(
+    '[x, y, width, height]',
+    '[y, x, height, width]',
+    lambda boxes: np.hstack([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]]),
+    lambda corners: np.hstack([corners[:, :2], corners[:, 2:] - corners[:, :2]]),
+)
+"""COCO."""
+
+CORNERS = BoxForm(
+    '[x1, y1, x2, y2]', '[y1, x1, y2, x2]', lambda boxes: boxes, lambda corners: corners
+)
+"""Pascal VOC and most others."""
+
+CENTRE_AND_SIZE = BoxForm(
+    '[centre x, centre y, width, height]',
+    '[centre y, centre x, height, width]',
+    _from_centres,
+    _as_centres,
+)
+"""YOLO."""
+
+_FORMS = (CORNERS, CORNER_AND_SIZE, CENTRE_AND_SIZE)
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why many boxes are wrong at once.
+
+    Attributes:
+        what: The finding, with the plural of its subject: 'boxes not inside their images, ...'.
+        advice: What to do.
+        chosen: The boxes that show it, (N,) bool.
+    """
+
+    what: str
+    advice: str
+    chosen: np.ndarray
+
+
+def find_cause(boxes: Boxes, form: BoxForm, in_pixels: bool = True) -> Cause | None:
+    """Find a single cause for which all boxes are wrong; None without one.
+
+    Args:
+        boxes: All boxes that were written by one program, before any was clipped or dropped.
+        form: The form in which they were read.
+        in_pixels: Whether the file has pixels, and not shares of the image.
+    """
+    # One typo more or less does not matter here.
+    finite = Boxes(boxes.values[boxes.is_finite], boxes.sizes[boxes.is_finite])
+    if not finite.values.any():
+        return None
+    what, is_wrong = _cause(finite, form, in_pixels)
+    if not what:
+        return None
+    chosen = boxes.is_finite.copy()
+    chosen[chosen] = is_wrong
+    unit = 'pixels' if in_pixels else 'shares of the width and height'
+    advice = f'expected {form.text} in {unit}, of the images as they are: convert the boxes'
+    return Cause(what, advice, chosen)
+
+
+def _cause(boxes: Boxes, form: BoxForm, in_pixels: bool) -> tuple[str, np.ndarray]:
+    """The finding, empty without one, and the boxes that show it, (N,) bool."""
+    written = form.write(boxes.corners)
+    if in_pixels and written.min() >= 0 and written.max() <= 1:
+        return 'boxes between 0 and 1, as shares of the image', np.ones(len(written), bool)
+    misfits = boxes.is_beyond | (boxes.values[:, 2:] <= 0).any(axis=1)
+    share = misfits.mean()
+    if share < _MISFITS or misfits.sum() < 2 or _outside_share(boxes, misfits) < _FAR:
+        return '', misfits
+    if other := _other_form(written, boxes.sizes, form, in_pixels, share):
+        return f'boxes not inside their images, and all would be as {other}', misfits
+    if share < _MOST:
+        return '', misfits
+    reach = np.quantile(boxes.corners[:, 2:] / boxes.sizes, 0.99, axis=0)
+    across, down = (f'{part:.0%}' for part in reach)
+    what = f'they reach to {across} of the width and {down} of the height'
+    return f'boxes not inside their images, as if of others or of a different size: {what}', misfits
+
+
+def _other_form(
+    written: np.ndarray, sizes: np.ndarray, form: BoxForm, in_pixels: bool, share: float
+) -> str:
+    """The form in which nearly all boxes fit into their images; empty without one."""
+    for other in _FORMS:
+        enough = share >= _MANY or other is CORNERS
+        if other is not form and enough and _fit(other.read(written), sizes):
+            return other.text
+    # Shares of the width and of the height fit into every image, in either order.
+    if in_pixels and share >= _MANY:
+        for other in (form, *_FORMS):
+            if _fit(other.read(written[:, [1, 0, 3, 2]]), sizes):
+                return other.exchanged
+    return ''
+
+
+def _outside_share(boxes: Boxes, misfits: np.ndarray) -> float:
+    """The typical share of a side that is outside, of the boxes that do not fit."""
+    corners, sizes = boxes.corners[misfits], boxes.sizes[misfits]
+    sides = np.abs(corners[:, 2:] - corners[:, :2]).clip(min=1)
+    outside = np.maximum(-corners[:, :2], corners[:, 2:] - sizes) / sides
+    is_inverted = (corners[:, 2:] <= corners[:, :2]).any(axis=1)
+    return float(np.median(np.where(is_inverted, 1.0, outside.max(axis=1))))
+
+
+def _inside(corners: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    first, last = corners[:, :2], corners[:, 2:]
+    return ((first >= -_ROUNDING) & (last <= sizes + _ROUNDING)).all(axis=1)
+
+
+def _fit(corners: np.ndarray, sizes: np.ndarray) -> bool:
+    """Whether nearly all boxes have an area and are inside their images."""
+    has_area = (corners[:, 2:] > corners[:, :2]).all(axis=1)
+    return bool((has_area & _inside(corners, sizes)).mean() >= _NEARLY_ALL)
