@@ -6,16 +6,18 @@ Both are for boxes as a file has them. Boxes that were clipped before always loo
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 
 import numpy as np
 
 from ptnt_mm.utils.findings import Fault, Severity
 
 _ROUNDING = 1.0  # pixels that a box may extend past its image: annotation tools round
-_MISFITS = 0.05  # share of boxes not inside their images that points to corners
+_SOME = 0.05  # share of boxes not inside their images from which corners are told
 _MANY = 0.1  # the same share for other causes, which are easier to mistake
 _MOST = 0.3  # share of boxes not inside their images that shows that they are not theirs
-_NEARLY_ALL = 0.98  # share of boxes that another form has to explain; the rest may be typos
+_SURE = 7  # such boxes that another form explains: too many for a coincidence, whatever their share
+_LEFT = 0.1  # share of these boxes that another form may leave unexplained: they may be typos
 _FAR = 0.15  # share of a box's side outside the image that is more than a careless annotation
 
 
@@ -232,10 +234,14 @@ def _cause(boxes: Boxes, form: BoxForm, in_pixels: bool) -> tuple[str, np.ndarra
         return 'boxes between 0 and 1, as shares of the image', np.ones(len(written), bool)
     misfits = boxes.is_beyond | (boxes.values[:, 2:] <= 0).any(axis=1)
     share = misfits.mean()
-    if share < _MISFITS or misfits.sum() < 2 or _outside_share(boxes, misfits) < _FAR:
+    if misfits.sum() < 2 or _outside_share(boxes, misfits) < _FAR:
         return '', misfits
     if other := _other_form(written, boxes.sizes, form, in_pixels, share):
         return f'boxes not inside their images, and all would be as {other}', misfits
+    # As after two files were joined.
+    are_many = share >= _MANY and misfits.sum() >= _SURE
+    if are_many and not _misfit(CORNERS.read(written[misfits]), boxes.sizes[misfits]):
+        return f'boxes not inside their images, and these would be as {CORNERS.text}', misfits
     if share < _MOST:
         return '', misfits
     reach = np.quantile(boxes.corners[:, 2:] / boxes.sizes, 0.99, axis=0)
@@ -248,16 +254,15 @@ def _other_form(
     written: np.ndarray, sizes: np.ndarray, form: BoxForm, in_pixels: bool, share: float
 ) -> str:
     """The form in which nearly all boxes fit into their images; empty without one."""
-    for other in _FORMS:
-        enough = share >= _MANY or other is CORNERS
-        if other is not form and enough and _fit(other.read(written), sizes):
-            return other.text
+    is_sure = share >= _MANY or share * len(sizes) >= _SURE
+    others = [(_misfit(one.read(written), sizes), one.text) for one in _FORMS if one is not form]
     # Shares of the width and of the height fit into every image, in either order.
-    if in_pixels and share >= _MANY:
-        for other in (form, *_FORMS):
-            if _fit(other.read(written[:, [1, 0, 3, 2]]), sizes):
-                return other.exchanged
-    return ''
+    if in_pixels:
+        turned = written[:, [1, 0, 3, 2]]
+        others += [(_misfit(one.read(turned), sizes), one.exchanged) for one in (form, *_FORMS)]
+    left, text = min(others, key=itemgetter(0))
+    enough = is_sure or (text == CORNERS.text and share >= _SOME)
+    return text if enough and left <= share * _LEFT else ''
 
 
 def _outside_share(boxes: Boxes, misfits: np.ndarray) -> float:
@@ -274,7 +279,7 @@ def _inside(corners: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return ((first >= -_ROUNDING) & (last <= sizes + _ROUNDING)).all(axis=1)
 
 
-def _fit(corners: np.ndarray, sizes: np.ndarray) -> bool:
-    """Whether nearly all boxes have an area and are inside their images."""
+def _misfit(corners: np.ndarray, sizes: np.ndarray) -> float:
+    """The share of boxes that have no area, or are not inside their images."""
     has_area = (corners[:, 2:] > corners[:, :2]).all(axis=1)
-    return bool((has_area & _inside(corners, sizes)).mean() >= _NEARLY_ALL)
+    return float(1 - (has_area & _inside(corners, sizes)).mean())

@@ -5,12 +5,14 @@ and supervision subtract 1 from all coordinates; torchvision, globox and labelfo
 Here half a pixel is subtracted, so the error is at most half a pixel.
 """
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from ptnt_mm.labels.formats.format import (
     EMPTY,
+    NO_NUMBERS,
     UNREADABLE,
     Collector,
     Format,
@@ -126,6 +128,10 @@ def _objects(labels: Labels, file: Path, root: Element) -> Iterator[LabelledObje
         corners = [number(text_of(element, f'bndbox/{key}')) for key in _CORNERS]
         if not label:
             labels.report(file, 'objects without a class')
+            continue
+        if not all(map(math.isfinite, corners)):
+            parts = ', '.join(part.tag for part in element)
+            labels.report(file, NO_NUMBERS, f'bndbox of {label}; it has {parts}', label)
             continue
         box = box_between(*(value - _HALF for value in corners))
         yield LabelledObject(label, box, ignored=text_of(element, 'difficult') == '1')
