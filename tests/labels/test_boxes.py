@@ -225,3 +225,11 @@ def test_masks_have_the_rules_of_ptnt_check(tmp_path: Path, mask: object, what: 
     content['annotations'][0] |= dict(bbox=[40, 20, 30, 30], segmentation=mask)
     (line,) = summary(read(tmp_path, content))
     assert line.startswith(f'{what} (1 car): labels.json')
+
+
+def test_a_box_of_zeros_is_that_around_the_mask(tmp_path: Path):
+    content = coco(tmp_path)
+    polygon = [[30, 10, 50, 10, 50, 30]]
+    content['annotations'][0] |= dict(bbox=[0, 0, 0, 0], segmentation=polygon)
+    labels = read(tmp_path, content)
+    assert not labels.problems and (30, 10, 20, 20) in {o.box for o in labels.images[0].objects}

@@ -142,7 +142,8 @@ def _objects(
             labels.report(file, UNKNOWN_CLASS, detail, f'category {entry.get("category_id")}')
             continue
         mask, box = entry.get('segmentation') or None, entry.get('bbox')
-        if isinstance(box, list) and len(box) == 4:
+        # Some programs write zeros, and only the mask is true.
+        if isinstance(box, list) and len(box) == 4 and (any(box) or mask is None):
             box = tuple(map(number, box))
         elif (drawn := usable(mask, image.size)[0]) is not None:
             box = box_of(drawn)
