@@ -210,9 +210,10 @@ class Collector:
             return
         chosen = [self._written[i] for i in group[cause.chosen]]
         named = (_shown(one, self._images[one.image].size) for one in chosen)
-        file = self.tree.relative(chosen[0].file)
+        files = {one.file for one in chosen}
+        where = self.tree.relative(files.pop()) if len(files) == 1 else self.tree.root
         (found,) = report_wrong(
-            Severity.ERROR, str(file), named, len(group), cause.what, cause.advice
+            Severity.ERROR, str(where), named, len(group), cause.what, cause.advice
         )
         raise UserError(f'{found}\n{found.advice}')
 
