@@ -109,3 +109,11 @@ def test_keypoints_are_said_to_be_left_out(tmp_path: Path):
     labels = read_labels(tree, recognise(tree))
     assert {len(image.objects) for image in labels.images} == {2} and not labels.has_masks()
     assert any('keypoints' in note for note in labels.notes)
+
+
+def test_tags_of_cvat_are_no_classes_of_objects(tmp_path: Path):
+    file = made.cvat_shapes(tmp_path) / 'annotations.xml'
+    tag = '<label><name>night</name><type>tag</type></label>'
+    file.write_text(file.read_text().replace('<labels>', f'<labels>{tag}'))
+    tree = Tree(tmp_path)
+    assert read_labels(tree, recognise(tree)).classes == list(made.NAMES)

@@ -89,13 +89,14 @@ def test_lists_of_voc_are_splits(tmp_path: Path):
     made.voc(tmp_path)
     lists = tmp_path / 'ImageSets' / 'Main'
     lists.mkdir(parents=True)
-    for name, numbers in dict(train='01', val='2', trainval='012', test='34').items():
+    for name, numbers in dict(train='01', val='2', trainval='0124', test='13').items():
         (lists / f'{name}.txt').write_text('\n'.join(f'im{i}' for i in numbers))
     labels = read(tmp_path)
     assert {image.path.stem: image.split for image in labels.images} == {
-        'im0': 'train', 'im1': 'train', 'im2': 'val', 'im3': 'test', 'im4': 'test',
+        'im0': 'train', 'im1': 'test', 'im2': 'val', 'im3': 'test', 'im4': None,
     }  # fmt: skip
-    assert 'im5.xml' in {problem.file.name for problem in labels.problems}
+    found = {problem.file.name: problem.detail.split(';')[0] for problem in labels.problems}
+    assert found['train.txt'] == 'im1 is in train and test' and 'im5.xml' in found
 
 
 def test_listed_label_files_without_labels_are_not_missing(tmp_path: Path):

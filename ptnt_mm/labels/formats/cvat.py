@@ -38,8 +38,9 @@ def _read(tree: Tree) -> Labels:
             collector.labels.report(file, UNREADABLE, str(error))
             continue
         for label in root.findall('meta//labels/label'):
-            # The points of a skeleton have names too, but are not classes.
-            if label.findtext('name') and not label.findtext('parent'):
+            # The points of a skeleton have names too, and so have tags of whole images.
+            is_class = not label.findtext('parent') and label.findtext('type') != 'tag'
+            if label.findtext('name') and is_class:
                 collector.labels.add_class(label.findtext('name'))
         if root.find('track') is not None:
             what = 'tracks of a video: export it as "CVAT for images"'

@@ -28,7 +28,8 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted
 
 _HALF = 0.5
-_LISTS = {'train': 'train', 'val': 'val', 'test': 'test', 'trainval': None}
+_LISTS = {'val': 'val', 'test': 'test', 'train': 'train', 'trainval': None}
+"""The lists of splits; the first with an image counts, so what is tested is not trained on."""
 
 
 def _find(tree: Tree) -> str:
@@ -77,28 +78,28 @@ def _files(tree: Tree) -> list[Path]:
 
 
 def image_sets(tree: Tree, kind: str = 'Main') -> dict[Path, dict[str, Path]]:
-    """The lists of each folder with ImageSets/Main: those of splits, or that of both."""
+    """The lists of each folder with ImageSets/Main, by the names of the lists."""
     sets: dict[Path, dict[str, Path]] = {}
     for file in tree.with_suffix('.txt'):
         if file.parts[-3:-1] == ('ImageSets', kind) and file.stem in _LISTS:
             sets.setdefault(file.parents[2], {})[file.stem] = file
-    for files in sets.values():
-        if 'train' in files and 'val' in files:
-            files.pop('trainval', None)
     return sets
 
 
 def splits_of(files: dict[str, Path], labels: Labels) -> dict[str, str | None]:
-    """The split of each name in the lists."""
+    """The split of each name in the lists; None if it is only in trainval."""
     splits: dict[str, str | None] = {}
-    for name, file in files.items():
+    for name in (name for name in _LISTS if name in files):
         try:
-            lines = read_text(file).splitlines()
+            lines = read_text(files[name]).splitlines()
         except UserError as error:
-            labels.report(file, UNREADABLE, str(error))
+            labels.report(files[name], UNREADABLE, str(error))
             continue
-        for line in filter(None, map(str.strip, lines)):
-            splits.setdefault(line.split()[0], _LISTS[name])
+        for word in dict.fromkeys(line.split()[0] for line in lines if line.strip()):
+            split = splits.setdefault(word, _LISTS[name])
+            if _LISTS[name] not in (None, split):
+                detail = f'{word} is in {name} and {split}; {split} is kept'
+                labels.report(files[name], 'images in several lists', detail)
     return splits
 
 
