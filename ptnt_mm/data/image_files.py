@@ -104,5 +104,6 @@ def decoded(file: Path | BinaryIO) -> tuple[str, tuple[int, int] | None, int]:
 
 
 def orientation_of(image: Image.Image) -> int:
-    """The EXIF orientation, 1 to 8; 1 is upright."""
-    return image.getexif().get(_ORIENTATION, 1)
+    """The EXIF orientation, 1 to 8; 1 is upright, as is an image with any other value or none."""
+    value = image.getexif().get(_ORIENTATION)
+    return value if value in range(1, 9) else 1
