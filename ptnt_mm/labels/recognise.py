@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ptnt_mm.data.image_files import decoded
+from ptnt_mm.labels.foreign import Seen, foreign_labels
 from ptnt_mm.labels.formats import (
     class_folders,
     class_masks,
@@ -87,10 +88,17 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
         looked = '\n'.join(f'    {form.name:<14} {form.looks_for}' for form in fit)
         raise UserError(
             f'{tree.root} contains no labels in a supported format. It has {tree.overview()}. '
-            f'Looked for:\n{looked}{_instead(found)}{_cut(tree)}\ndocs/data.md shows each layout'
+            f'Looked for:\n{looked}{_instead(found)}{_foreign(tree)}{_cut(tree)}\n'
+            'docs/data.md shows each layout'
         )
-    others = tuple(f'{form.title} ({why})' for form, why in found if form is not chosen[0])
-    return Recognised(*chosen, others)
+    others = [f'{form.title} ({why})' for form, why in found if form is not chosen[0]]
+    if chosen[0] is class_folders.FORMAT:
+        # Pictures of any data set are in folders; labels in files are the clearer sign.
+        seen = [item for item in foreign_labels(tree) if item.format.has_objects]
+        if name is None and task is None:
+            _refuse_folders(tree, chosen[1], seen)
+        others += [item.line(tree) for item in seen]
+    return Recognised(*chosen, tuple(others))
 
 
 def read_labels(tree: Tree, recognised: Recognised) -> Labels:
@@ -119,7 +127,7 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
         raise UserError(
             f'{tree.root} was recognised as {recognised.format.title} ({recognised.why}), but '
             f'nothing in it can be used:\n{listed or "    no objects"}\n--format chooses another '
-            'format'
+            f'format{_foreign(tree)}'
         )
     return labels
 
@@ -165,6 +173,22 @@ def _alike(classes: list[str]) -> list[list[str]]:
     for name in classes:
         groups.setdefault(name.casefold(), []).append(name)
     return [names for names in groups.values() if len(names) > 1]
+
+
+def _refuse_folders(tree: Tree, why: str, seen: list[Seen]) -> None:
+    """Refuse to read folders as classes if files contain labels; tables may accompany folders."""
+    lines = [f'\n    {item.line(tree)}' for item in seen if not item.format.is_table]
+    if lines:
+        raise UserError(
+            f'{tree.root} has labels in a format that is not read:{"".join(lines)}\n--format '
+            f'folders ignores them, and reads {why} as classes'
+        )
+
+
+def _foreign(tree: Tree) -> str:
+    """The formats that are not read, a line each."""
+    lines = ''.join(f'\n    {item.line(tree)}' for item in foreign_labels(tree))
+    return f'\nSeen, but not read:{lines}' if lines else ''
 
 
 def _cut(tree: Tree) -> str:
