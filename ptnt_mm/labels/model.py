@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+
 Box = tuple[float, float, float, float]
 Segmentation = list[list[float]] | dict
 
@@ -79,6 +81,8 @@ class Labels:
         aside: Image files that are not training images, such as masks.
         mask_indices: The index of the class of each value in a mask, read by
             ``formats.mask_values.read_values``. Other values are ignored.
+        looks: A small picture of each image, in which copies look the same, by
+            ``labels.copies.look``.
     """
 
     classes: list[str] = field(default_factory=list)
@@ -87,6 +91,7 @@ class Labels:
     notes: list[str] = field(default_factory=list)
     aside: set[Path] = field(default_factory=set)
     mask_indices: dict[int, int] = field(default_factory=dict)
+    looks: dict[Path, np.ndarray] = field(default_factory=dict)
 
     def report(self, file: Path, kind: str, detail: str = '') -> None:
         """Add a problem."""

@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from PIL import Image
+
 from ptnt_mm.data.image_files import decoded
+from ptnt_mm.labels.copies import look
 from ptnt_mm.labels.foreign import Seen, foreign_labels
 from ptnt_mm.labels.formats import (
     class_folders,
@@ -159,12 +162,19 @@ def summary(labels: Labels) -> list[str]:
 
 def _skip_damaged(labels: Labels) -> None:
     """Skip images whose pixels cannot be decoded, at which an evaluation would stop."""
+
+    def fault_of(path: Path) -> str:
+        def keep(image: Image.Image) -> None:
+            labels.looks[path] = look(image)
+
+        return decoded(path, keep)[0]
+
     paths = [image.path for image in labels.images]
-    faults = dict(zip(paths, on_threads(decoded, paths, 'Decoding images'), strict=True))
-    for path, (fault, *_) in faults.items():
+    faults = dict(zip(paths, on_threads(fault_of, paths, 'Decoding images'), strict=True))
+    for path, fault in faults.items():
         if fault:
             labels.report(path, DAMAGED, fault)
-    labels.images = [image for image in labels.images if not faults[image.path][0]]
+    labels.images = [image for image in labels.images if not faults[image.path]]
 
 
 def _alike(classes: list[str]) -> list[list[str]]:
