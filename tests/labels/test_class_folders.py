@@ -50,6 +50,10 @@ LAYOUTS = {
                  ['cat', 'dog'], 0),
     'magnifications': ({'benign/40X': 3, 'benign/100X': 3, 'malignant/40X': 3, 'malignant/100X': 3},
                        ['benign', 'malignant'], 0),
+    'days': ({'cat/2024-01-05': 3, 'cat/2024-01-06': 3, 'dog/2024-01-06': 3, 'dog/2024-02-01': 3},
+             ['cat', 'dog'], 0),
+    'takes': ({'cat/1': 3, 'cat/2': 3, 'dog/3': 3, 'dog/4': 3, 'emu/5': 3, 'emu/6': 3},
+              ['cat', 'dog', 'emu'], 0),
     'names that repeat in part': (
         {'potato/healthy': 3, 'potato/scab': 3, 'potato/wilt': 3,
          'tomato/healthy': 3, 'tomato/mold': 3, 'tomato/spot': 3},

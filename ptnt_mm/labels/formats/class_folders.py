@@ -277,29 +277,30 @@ def _named(tree: Tree, groups: Mapping[Folder, list[Folder]]) -> _Level:
     names = {parent: {folder[-1] for folder in group} for parent, group in groups.items()}
     together = set().union(*names.values())
     classes = {folder: folder[-1] for group in groups.values() for folder in group}
-    if len(classes) == len(together):
-        depths = {len(parent) for parent in groups}
-        if len(depths) > 1:
-            return _Level({}, fault=_ambiguous(tree, groups))
-        around = first_few('/'.join(parent) for parent in sorted(groups))
-        notes = (f'classes are the folders inside {around}',) if len(groups) > 1 else ()
-        return _Level(classes, notes)
-    if all(len(of_parent) * 3 > len(together) * 2 for of_parent in names.values()):
-        parents = {parent: parent[-1] for parent in sorted(groups) if parent}
-        outer, inner = first_few(parents.values()), first_few(sorted(together))
-        if _is_numbered(parents.values()) and not _is_numbered(together):
-            return _Level(classes, (f'{outer} contain the same classes, {inner}: joined',))
-        if _is_numbered(together) and not _is_numbered(parents.values()):
-            return _Level(parents, (f'{inner} are in each of the classes, {outer}: joined',))
+    if len(groups) < 2:
+        return _Level(classes)
+    if len({len(parent) for parent in groups}) > 1:
         return _Level({}, fault=_ambiguous(tree, groups))
+    parents = {parent: parent[-1] for parent in sorted(groups)}
+    outer, inner = first_few(parents.values()), first_few(sorted(together))
+    is_same = all(len(of_parent) * 3 > len(together) * 2 for of_parent in names.values())
+    if is_same and _is_numbered(parents.values()) and not _is_numbered(together):
+        return _Level(classes, (f'{outer} contain the same classes, {inner}: joined',))
+    # Ten digits in two folders may be ten classes; 40X and 100X, or 17 and 18, are parts of one.
+    if _is_numbered(together, with_a_word=is_same) and not _is_numbered(parents.values(), False):
+        return _Level(parents, (f'{inner} are parts of the classes, {outer}: joined',))
+    if is_same:
+        return _Level({}, fault=_ambiguous(tree, groups))
+    if len(classes) == len(together):
+        return _Level(classes, (f'classes are the folders inside {outer}',))
     note = 'several folders have classes of the same name: the names contain both folders'
     return _Level({folder: '/'.join(folder[-2:]) for folder in classes}, (note,))
 
 
-def _is_numbered(names: Iterable[str]) -> bool:
-    """Whether names differ only in numbers beside a word, as session1 and session2 do."""
+def _is_numbered(names: Iterable[str], with_a_word: bool = True) -> bool:
+    """Whether names differ only in numbers, and have a word beside them, as session1 has."""
     rests = {re.sub(r'\d+', '', name).casefold() for name in names}
-    return len(rests) == 1 and bool(next(iter(rests)).strip('_-. '))
+    return len(rests) == 1 and (not with_a_word or bool(next(iter(rests)).strip('_-. ')))
 
 
 def _ambiguous(tree: Tree, groups: Mapping[Folder, list[Folder]]) -> str:
