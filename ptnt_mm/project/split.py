@@ -121,8 +121,10 @@ class _Pool:
         equal = copies(paths, self.digests)
         alone = copies(paths, self.digests, similar)
         tries = [(alone, '')]
-        if (seen := sequences(paths, looks, similar, alone, by_names=False)) is not None:
-            blocks = in_blocks(paths, seen, alone, max(1, self.target // 2))
+        size = self.target // 2
+        seen = sequences(paths, looks, similar, alone, by_names=False)
+        if seen is not None and size > 1:
+            blocks = in_blocks(paths, seen, alone, size)
             tries.insert(0, (blocks, 'similar neighbours by name stay together in blocks'))
         if (larger := sequences(paths, looks, similar, alone)) is not None:
             tries.insert(0, (larger, 'tiles of one image, and frames of one video, stay together'))
