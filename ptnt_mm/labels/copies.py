@@ -170,10 +170,11 @@ def crossing(
     found = {path: of_digest[digests[path]] for path in other if digests[path] in of_digest}
     trained = set(train)
     paths = [*train, *other]
-    for group in _by_key(_changed_names(paths)):
+    for group in _by_key((*_place(path), _base(path)) for path in paths):
         inside = [paths[i] for i in group if paths[i] in trained][:_ROWS]
         for path in {paths[i] for i in group} - trained:
-            for copy in inside:
+            # Images of the same name may be numbered from 0 in each split.
+            for copy in (copy for copy in inside if copy.stem != path.stem):
                 if _likeness(looks.get(path), looks.get(copy)) > _TURNED:
                     found.setdefault(path, copy)
     if train and other and len(paths) <= MOST_COMPARED:

@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -195,7 +195,7 @@ class _Draw:
             id(group): Counter(c for i in group for c in classes_of(pool.images[i]))
             for group in groups
         }
-        self._images = sum(self._classes.values(), Counter())
+        self._images = _total(self._classes.values())
         self._in_groups = Counter(c for classes in self._classes.values() for c in classes)
         self._left = self._in_groups.copy()
         self._drawn: Counter[str] = Counter()
@@ -225,7 +225,7 @@ class _Draw:
             if self._size + len(group) <= self._target and self._may(group):
                 classes = self._classes[id(group)]
                 is_even = all(
-                    self._drawn[c] + n < self._images[c] * self._share + 1
+                    self._drawn[c] + n <= self._images[c] * self._share + 0.5
                     for c, n in classes.items()
                 )
                 if is_even or not proportional:
@@ -241,10 +241,13 @@ class _Draw:
             # All are copies of one image.
             self.chosen = self.chosen or [self._rest[0][:1]]
             return
-        group = min(allowed, key=len)
-        beyond = abs(self._size + len(group) - self._target)
-        if not self.chosen or beyond < self._target - self._size:
-            self._take(group)
+        beyond = {id(group): abs(self._size + len(group) - self._target) for group in allowed}
+        nearest = min(beyond.values())
+        if not self.chosen or nearest < self._target - self._size:
+            near = (group for group in allowed if beyond[id(group)] == nearest)
+            self._take(
+                max(near, key=lambda g: sum(not self._drawn[c] for c in self._classes[id(g)]))
+            )
 
     def _may(self, group: list[int]) -> bool:
         """Whether all classes of a group remain in training without it."""
@@ -260,6 +263,13 @@ class _Draw:
     def _drop_chosen(self) -> None:
         chosen = {id(group) for group in self.chosen}
         self._rest = [group for group in self._rest if id(group) not in chosen]
+
+
+def _total(counters: Iterable[Counter[str]]) -> Counter[str]:
+    total = Counter()
+    for counter in counters:
+        total.update(counter)
+    return total
 
 
 def _digests(images: Sequence[LabelledImage]) -> dict[Path, bytes]:
@@ -293,10 +303,8 @@ def _note_classes(
     labels: Labels, splits: Mapping[str, Sequence[LabelledImage]], is_given: bool
 ) -> None:
     """Note how often each class occurs in each split, and the classes that one of them lacks."""
-    numbers = {
-        split: sum(map(classes_of, images), Counter()) for split, images in splits.items() if images
-    }
-    total = sum(numbers.values(), Counter())
+    numbers = {split: _total(map(classes_of, images)) for split, images in splits.items() if images}
+    total = _total(numbers.values())
     if not total:
         return
     what = 'images' if any(image.label is not None for image in labels.images) else 'objects'

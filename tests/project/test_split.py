@@ -217,6 +217,13 @@ def test_rare_classes_are_on_both_sides(tmp_path: Path):
     assert '1 of 4 classes missing in val: c3' in notes
 
 
+def test_a_class_of_two_videos_is_on_both_sides(tmp_path: Path):
+    names = [f'clip{c}_{k:03}.jpg' for c in range(4) for k in range(10)]
+    found, _ = split(boxes(tmp_path, names, classes=lambda i: [0, 1] if i < 20 else [0]))
+    assert len(found['val']) == 10
+    assert {path.name[4] for path in found['val']} < {'0', '1'}
+
+
 def test_classes_of_images_are_in_proportion(tmp_path: Path):
     for k, (name, count) in enumerate(dict(a=100, b=50, c=4).items()):
         for i in range(count):
@@ -261,11 +268,13 @@ def test_copies_across_a_given_split_are_noted(tmp_path: Path):
     save(photograph(1, (60, 40)), tmp_path / 'val' / 'b' / 'smaller.png')
     shutil.copy(tmp_path / 'train' / 'a' / '0.jpg', tmp_path / 'val' / 'a' / 'same.jpg')
     save(photograph(50), tmp_path / 'train' / 'a' / 'x_jpg.rf.1a.jpg')
+    save(photograph(60), tmp_path / 'train' / 'a' / 'y.jpg')
+    save(photograph(60).rotate(180), tmp_path / 'val' / 'a' / 'y_rot180.jpg')
     turned = photograph(50).transpose(Image.Transpose.FLIP_LEFT_RIGHT)
     save(turned, tmp_path / 'val' / 'a' / 'x_jpg.rf.2b.jpg')
     found, notes = split(tmp_path, 0.5)
-    assert len(found['val']) == 7  # as given
-    assert any('warning: 3 of 7 images in val are copies' in note for note in notes)
+    assert len(found['val']) == 8  # as given
+    assert any('warning: 4 of 8 images in val are copies' in note for note in notes)
     assert any('val_share 0.5 is not used' in note for note in notes)
 
 
