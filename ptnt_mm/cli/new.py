@@ -49,6 +49,13 @@ def new_parser() -> Parser:
         '--size', type=int, metavar='PIXELS', help='the longer side of images in training, from 32'
     )
     parser.add_argument('--epochs', type=int, help='number of passes through the images')
+    parser.add_argument(
+        '--val-share',
+        type=float,
+        metavar='SHARE',
+        help='the share of the images to validate with, 0.2 by default, if the data has no '
+        'validation split',
+    )
     return parser
 
 
@@ -66,6 +73,7 @@ def _run(args: argparse.Namespace) -> int:
         weights=args.weights,
         size=args.size,
         epochs=args.epochs,
+        val_share=args.val_share,
         on_line=show,
     )
     show(f'{file}:\n{file.read_text(encoding="utf-8")}')

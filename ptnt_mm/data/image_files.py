@@ -1,6 +1,7 @@
 """Find, read and encode image files; read their size and orientation without decoding."""
 
 import io
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -89,20 +90,27 @@ def size_as_read(path: Path) -> tuple[int, int] | None:
         return None
 
 
-def decoded(file: Path | BinaryIO) -> tuple[str, tuple[int, int] | None, int]:
-    """Decode an image with Pillow: why it fails; its (width, height) and orientation as stored."""
+def decoded(
+    file: Path | BinaryIO, use: Callable[[Image.Image], None] = lambda image: None
+) -> tuple[str, tuple[int, int] | None, int]:
+    """Decode an image with Pillow: why it fails; its (width, height) and orientation as stored.
+
+    ``use`` is called with the pixels; a JPEG may be decoded at an eighth of its size.
+    """
     stored, orientation = None, 1
     try:
         with Image.open(file, formats=DECODERS) as opened:
             stored, orientation = opened.size, orientation_of(opened)
             # For a JPEG, decoding at an eighth of its size detects truncation.
-            opened.draft(None, (1, 1))
+            opened.draft(None, (32, 32))
             opened.load()
+            use(opened)
     except Exception as err:  # decoders may raise anything
         return why_unreadable(err), stored, orientation
     return '', stored, orientation
 
 
 def orientation_of(image: Image.Image) -> int:
-    """The EXIF orientation, 1 to 8; 1 is upright."""
-    return image.getexif().get(_ORIENTATION, 1)
+    """The EXIF orientation, 1 to 8; 1 is upright, as is an image with any other value or none."""
+    value = image.getexif().get(_ORIENTATION)
+    return value if value in range(1, 9) else 1

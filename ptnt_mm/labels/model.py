@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from ptnt_mm.utils.text import first_few
 
 Box = tuple[float, float, float, float]
@@ -83,6 +85,8 @@ class Labels:
         aside: Image files that are not training images, such as masks.
         mask_indices: The index of the class of each value in a mask, read by
             ``formats.mask_values.read_values``. Other values are ignored.
+        looks: A small picture of each image, in which copies look the same, by
+            ``labels.copies.look``.
     """
 
     classes: list[str] = field(default_factory=list)
@@ -91,6 +95,7 @@ class Labels:
     notes: list[str] = field(default_factory=list)
     aside: set[Path] = field(default_factory=set)
     mask_indices: dict[int, int] = field(default_factory=dict)
+    looks: dict[Path, np.ndarray] = field(default_factory=dict)
 
     def report(self, file: Path, kind: str, detail: str = '', label: str = '') -> None:
         """Add a problem."""

@@ -3,7 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from PIL import Image
+
 from ptnt_mm.data.image_files import decoded
+from ptnt_mm.labels.copies import look
+from ptnt_mm.labels.foreign import Seen, foreign_labels
 from ptnt_mm.labels.formats import (
     class_folders,
     class_masks,
@@ -87,10 +91,17 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
         looked = '\n'.join(f'    {form.name:<14} {form.looks_for}' for form in fit)
         raise UserError(
             f'{tree.root} contains no labels in a supported format. It has {tree.overview()}. '
-            f'Looked for:\n{looked}{_instead(found)}{_cut(tree)}\ndocs/data.md shows each layout'
+            f'Looked for:\n{looked}{_instead(found)}{_foreign(tree)}{_cut(tree)}\n'
+            'docs/data.md shows each layout'
         )
-    others = tuple(f'{form.title} ({why})' for form, why in found if form is not chosen[0])
-    return Recognised(*chosen, others)
+    others = [f'{form.title} ({why})' for form, why in found if form is not chosen[0]]
+    if chosen[0] is class_folders.FORMAT:
+        # Pictures of any data set are in folders; labels in files are the clearer sign.
+        seen = [item for item in foreign_labels(tree) if item.format.has_objects]
+        if name is None and task is None:
+            _refuse_folders(tree, chosen[1], seen)
+        others += [item.line(tree) for item in seen]
+    return Recognised(*chosen, tuple(others))
 
 
 def read_labels(tree: Tree, recognised: Recognised) -> Labels:
@@ -119,7 +130,7 @@ def read_labels(tree: Tree, recognised: Recognised) -> Labels:
         raise UserError(
             f'{tree.root} was recognised as {recognised.format.title} ({recognised.why}), but '
             f'nothing in it can be used:\n{listed or "    no objects"}\n--format chooses another '
-            'format'
+            f'format{_foreign(tree)}'
         )
     return labels
 
@@ -153,12 +164,19 @@ def summary(labels: Labels) -> list[str]:
 
 def _skip_damaged(labels: Labels) -> None:
     """Skip images whose pixels cannot be decoded, at which an evaluation would stop."""
+
+    def fault_of(path: Path) -> str:
+        def keep(image: Image.Image) -> None:
+            labels.looks[path] = look(image)
+
+        return decoded(path, keep)[0]
+
     paths = [image.path for image in labels.images]
-    faults = dict(zip(paths, on_threads(decoded, paths, 'Decoding images'), strict=True))
-    for path, (fault, *_) in faults.items():
+    faults = dict(zip(paths, on_threads(fault_of, paths, 'Decoding images'), strict=True))
+    for path, fault in faults.items():
         if fault:
             labels.report(path, DAMAGED, fault)
-    labels.images = [image for image in labels.images if not faults[image.path][0]]
+    labels.images = [image for image in labels.images if not faults[image.path]]
 
 
 def _alike(classes: list[str]) -> list[list[str]]:
@@ -167,6 +185,22 @@ def _alike(classes: list[str]) -> list[list[str]]:
     for name in classes:
         groups.setdefault(name.casefold(), []).append(name)
     return [names for names in groups.values() if len(names) > 1]
+
+
+def _refuse_folders(tree: Tree, why: str, seen: list[Seen]) -> None:
+    """Refuse to read folders as classes if files contain labels; tables may accompany folders."""
+    lines = [f'\n    {item.line(tree)}' for item in seen if not item.format.is_table]
+    if lines:
+        raise UserError(
+            f'{tree.root} has labels in a format that is not read:{"".join(lines)}\n--format '
+            f'folders ignores them, and reads {why} as classes'
+        )
+
+
+def _foreign(tree: Tree) -> str:
+    """The formats that are not read, a line each."""
+    lines = ''.join(f'\n    {item.line(tree)}' for item in foreign_labels(tree))
+    return f'\nSeen, but not read:{lines}' if lines else ''
 
 
 def _cut(tree: Tree) -> str:

@@ -46,6 +46,7 @@ def create_project(
     weights: Path | str | None = None,
     size: int | None = None,
     epochs: int | None = None,
+    val_share: float | None = None,
     on_line: Callable[[str], None] = lambda line: None,
 ) -> Path:
     """Create a project, a folder with a config and labels, from a folder of labelled images.
@@ -61,6 +62,8 @@ def create_project(
         size: The longer side of images in training, in pixels, from 32; None to choose it by the
             data.
         epochs: Number of passes through the images; None to choose it by the data.
+        val_share: The share of the images to validate with if the data has no validation split,
+            between 0 and 1; None for 0.2.
         on_line: Called with each line about what was found and chosen.
 
     Returns:
@@ -79,6 +82,7 @@ def create_project(
         'weights': weights,
         'size': size,
         'epochs': epochs,
+        'val_share': val_share,
     }
     _check_numbers(options)
     tree = Tree(data)
@@ -89,7 +93,7 @@ def create_project(
     labels = read_labels(tree, recognised)
     task = _choose_task(recognised, labels, task)
     network = find_backbone(backbone or DEFAULT_BACKBONE, weights and str(weights), HOST_OF[task])
-    splits = split_off(labels)
+    splits = split_off(labels, val_share)
     try:
         with folder_written_atomically(folder) as building:
             classes = convert(labels, splits, task, tree.root, building / LABELS)
@@ -133,6 +137,9 @@ def _check_numbers(options: dict[str, Any]) -> None:
         # A boolean is an int in Python.
         if value is not None and (type(value) is not int or value < least):
             raise UserError(f'--{name} {value!r}: expected an integer from {least}')
+    share = options['val_share']
+    if share is not None and not (isinstance(share, float) and 0 < share < 1):
+        raise UserError(f'--val-share {share!r}: expected a number between 0 and 1, such as 0.2')
 
 
 def _choose_task(recognised: Recognised, labels: Labels, asked: str | None) -> str:
@@ -161,7 +168,7 @@ def _opening(
     words = ['ptnt', 'new', str(data), str(folder)]
     for name, value in options.items():
         if value is not None:
-            words += [f'--{name}', str(value)]
+            words += [f'--{name.replace("_", "-")}', str(value)]
     return [
         f'Written by `{shlex.join(words)}`; docs/data.md lists the rules.',
         f'{recognised.format.title}: {", ".join(_counted(facts))}.',

@@ -1,26 +1,46 @@
 """Split images into training, validation and test sets."""
 
 import hashlib
+import math
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ptnt_mm.labels.copies import (
+    MOST_COMPARED,
+    Groups,
+    Looks,
+    alike,
+    copies,
+    crossing,
+    in_blocks,
+    sequences,
+    stacked,
+)
 from ptnt_mm.labels.model import LabelledImage, Labels
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.many_files import on_threads
-from ptnt_mm.utils.text import counted
+from ptnt_mm.utils.text import counted, first_few
 
 VAL_SHARE = 0.2
 
+_SHOWN = 6  # classes whose numbers are all listed
 
-def split_off(labels: Labels) -> dict[str, list[LabelledImage]]:
+
+def split_off(labels: Labels, share: float | None = None) -> dict[str, list[LabelledImage]]:
     """The images of each split: those of the data set, or a share by their content.
 
-    The hash of an image's bytes decides, so adding images does not move others, and copies of an
-    image stay together.
+    The hash of an image's bytes decides, so the split is the same on every machine, and adding
+    images moves few others. Copies of an image, its tiles, and frames of a video stay together.
+
+    Args:
+        labels: The images. Notes are added.
+        share: The share of the images to validate with, if the data set has no such split; 0.2 if
+            None.
 
     Returns:
-        'train' and 'val', and 'test' if the data set has it. Notes are added to the labels.
+        'train' and 'val', and 'test' if the data set has it.
 
     Raises:
         UserError: if there are fewer than two images to train on and to validate with.
@@ -35,6 +55,8 @@ def split_off(labels: Labels) -> dict[str, list[LabelledImage]]:
         counts = Counter({None: len(images)})
     if counts[None] and counts['train'] and counts['val']:
         labels.notes.append(f'{counted(counts[None], "image")} in no split: used for training')
+    if counts['val'] and share is not None:
+        labels.notes.append(f'the data set has a validation split: val_share {share:g} is not used')
     splits: dict[str, list[LabelledImage]] = {'train': [], 'val': [], 'test': []}
     pool = []
     for image in images:
@@ -44,15 +66,17 @@ def split_off(labels: Labels) -> dict[str, list[LabelledImage]]:
             splits['train'].append(image)
         else:
             pool.append(image)
+    digests = _digests(images)
     if pool:
         if len(pool) < 2:
             raise UserError(f'{pool[0].path} is the only image to train on: expected two or more')
-        train, val = _by_content(pool)
+        drawn = _Pool(pool, [digests[image.path] for image in pool], labels.looks, share)
+        train, val, note = drawn.split()
         splits['train'] += train
         splits['val'] += val
-        labels.notes.append(
-            f'no validation split: {len(val)} of {len(pool)} images split off by their content'
-        )
+        labels.notes.append(note)
+    _note_copies(labels, splits, digests, drawn_from={image.path for image in pool})
+    _note_classes(labels, splits, is_given=not pool)
     return {
         split: [replace(image, split=split) for image in images]
         for split, images in splits.items()
@@ -60,29 +84,242 @@ def split_off(labels: Labels) -> dict[str, list[LabelledImage]]:
     }
 
 
-def _by_content(images: list[LabelledImage]) -> tuple[list[LabelledImage], list[LabelledImage]]:
-    """Split images for training and validation; if possible, each class is in both."""
-    found = on_threads(_share, [image.path for image in images], 'Hashing images')
-    shares = dict(zip((image.path for image in images), found, strict=True))
-    groups: dict[str | None, list[LabelledImage]] = {}
-    for image in images:
-        groups.setdefault(image.label, []).append(image)
-    limits = {label: _limit({shares[i.path] for i in group}) for label, group in groups.items()}
-    train = [image for image in images if shares[image.path] >= limits[image.label]]
-    val = [image for image in images if shares[image.path] < limits[image.label]]
-    # All are copies of one image, or there is one of each class.
-    return (train, val) if val else (images[1:], images[:1])
+def classes_of(image: LabelledImage) -> Counter[str]:
+    """The objects of each class in an image, or the class of the image."""
+    if image.label is not None:
+        return Counter([image.label])
+    return Counter(item.label for item in image.objects)
 
 
-def _limit(shares: set[float]) -> float:
-    """The share for validation; for very few images, one that leaves some on both sides."""
-    different = sorted(shares)
-    if len(different) < 2:
-        return 0.0
-    return VAL_SHARE if different[0] < VAL_SHARE <= different[-1] else different[1]
+@dataclass(frozen=True)
+class _Pool:
+    """Images to split.
+
+    Attributes:
+        images: The images.
+        digests: The hash of each.
+        looks: Small pictures of images.
+        share: The share to validate with, if it was asked for.
+    """
+
+    images: Sequence[LabelledImage]
+    digests: Sequence[bytes]
+    looks: Looks
+    share: float | None
+
+    @property
+    def target(self) -> int:
+        """The number of images to validate with."""
+        number = round(len(self.images) * (self.share or VAL_SHARE))
+        return min(max(number, 1), len(self.images) - 1)
+
+    def split(self) -> tuple[list[LabelledImage], list[LabelledImage], str]:
+        """The images to train on, those to validate with, and a note."""
+        paths = [image.path for image in self.images]
+        looks = stacked(paths, self.looks)
+        similar = alike(looks)
+        equal = copies(paths, self.digests)
+        alone = copies(paths, self.digests, similar)
+        tries = [(alone, '')]
+        size = self.target // 2
+        seen = sequences(paths, looks, similar, alone, by_names=False)
+        if seen is not None and size > 1:
+            blocks = in_blocks(paths, seen, alone, size)
+            tries.insert(0, (blocks, 'similar neighbours by name stay together in blocks'))
+        if (larger := sequences(paths, looks, similar, alone)) is not None:
+            tries.insert(0, (larger, 'tiles of one image, and frames of one video, stay together'))
+        val, notes = self._draw(equal), []
+        together = [group for group in alone if len(group) > 1]
+        for groups, what in tries:
+            drawn = self._draw(groups)
+            if (groups is alone or self._is_usable(drawn, groups)) and not self._loses(drawn, val):
+                val = drawn
+                if together:
+                    number = sum(map(len, together))
+                    notes.append(f'copies stay together, {number} images of {len(together)}')
+                notes += [what] if what else []
+                break
+        else:
+            notes.append('copies are on both sides, as a class has no others')
+        if len(paths) > MOST_COMPARED:
+            notes.append('so many images are compared by bytes and names only')
+        first = (
+            f'no validation split: {len(val)} of {len(paths)} images ({len(val) / len(paths):.0%}) '
+            'split off by their content'
+        )
+        train = [image for i, image in enumerate(self.images) if i not in val]
+        return train, [self.images[i] for i in sorted(val)], '; '.join([first, *notes])
+
+    def _draw(self, groups: Groups) -> set[int]:
+        """Draw groups to validate with, in the order of their hashes."""
+        draw = _Draw(self, sorted(groups, key=lambda g: min(self.digests[i] for i in g)))
+        draw.cover()
+        draw.fill(proportional=True)
+        draw.fill(proportional=False)
+        draw.approach()
+        return {i for group in draw.chosen for i in group}
+
+    def _is_usable(self, val: set[int], groups: Groups) -> bool:
+        """Whether the number is near what was asked for, and no group is most of the set."""
+        is_near = 0.5 * self.target <= len(val) <= max(1.75 * self.target, 2)
+        return is_near and max(map(len, groups)) * 2 <= len(self.images)
+
+    def _loses(self, val: set[int], other: set[int]) -> bool:
+        """Whether a draw has far fewer classes on both sides than another one."""
+        there, before = self._on_both_sides(val), self._on_both_sides(other)
+        is_whole = any(image.label is not None for image in self.images)
+        lost = len(before - there)
+        return lost > 0 if is_whole else lost * 2 > len(before)
+
+    def _on_both_sides(self, val: set[int]) -> set[str]:
+        sides = [set(), set()]
+        for i, image in enumerate(self.images):
+            sides[i in val] |= classes_of(image).keys()
+        return sides[0] & sides[1]
 
 
-def _share(path: Path) -> float:
-    """A number from 0 to 1 that depends only on the content of a file."""
-    digest = hashlib.sha256(path.read_bytes()).digest()
-    return int.from_bytes(digest[:8]) / 2**64
+class _Draw:
+    """Groups that are drawn for validation so that each class stays on both sides.
+
+    Attributes:
+        chosen: The groups drawn so far.
+    """
+
+    def __init__(self, pool: _Pool, groups: Groups):
+        self.chosen: Groups = []
+        self._rest = groups
+        self._target = pool.target
+        self._share = pool.target / len(pool.images)
+        # The number of images of each class, as rare objects are often in one image together.
+        self._classes = {
+            id(group): Counter(c for i in group for c in classes_of(pool.images[i]))
+            for group in groups
+        }
+        self._images = _total(self._classes.values())
+        self._in_groups = Counter(c for classes in self._classes.values() for c in classes)
+        self._left = self._in_groups.copy()
+        self._drawn: Counter[str] = Counter()
+        self._size = 0
+        self._limit = max(self._target, math.ceil(len(pool.images) / 3))
+
+    def cover(self) -> None:
+        """Draw a group with each class that is in two or more, the rarest first."""
+        coverable = [c for c, count in self._in_groups.items() if count > 1]
+        is_small = len(coverable) <= self._limit
+        most = max(self._target, len(coverable)) if is_small else self._target
+        by_class: dict[str, Groups] = {c: [] for c in coverable}
+        for group in self._rest:
+            for c in self._classes[id(group)]:
+                if c in by_class:
+                    by_class[c].append(group)
+        for c in sorted(coverable, key=lambda c: (self._in_groups[c], c)):
+            if not self._drawn[c]:
+                fit = (g for g in by_class[c] if self._may(g) and self._size + len(g) <= most)
+                if (group := next(fit, None)) is not None:
+                    self._take(group)
+        self._drop_chosen()
+
+    def fill(self, proportional: bool) -> None:
+        """Draw groups until the number is reached; each class in proportion, if possible."""
+        for group in self._rest:
+            if self._size + len(group) <= self._target and self._may(group):
+                classes = self._classes[id(group)]
+                is_even = all(
+                    self._drawn[c] + n <= self._images[c] * self._share + 0.5
+                    for c, n in classes.items()
+                )
+                if is_even or not proportional:
+                    self._take(group)
+        self._drop_chosen()
+
+    def approach(self) -> None:
+        """Draw one more group if this is nearer to the number, or if there is none yet."""
+        allowed = [group for group in self._rest if self._may(group)]
+        if not self.chosen and not allowed:
+            allowed = self._rest
+        if not allowed or (len(self._rest) == 1 and not self.chosen):
+            # All are copies of one image.
+            self.chosen = self.chosen or [self._rest[0][:1]]
+            return
+        beyond = {id(group): abs(self._size + len(group) - self._target) for group in allowed}
+        nearest = min(beyond.values())
+        if not self.chosen or nearest < self._target - self._size:
+            near = (group for group in allowed if beyond[id(group)] == nearest)
+            self._take(
+                max(near, key=lambda g: sum(not self._drawn[c] for c in self._classes[id(g)]))
+            )
+
+    def _may(self, group: list[int]) -> bool:
+        """Whether all classes of a group remain in training without it."""
+        return all(self._left[c] > 1 for c in self._classes[id(group)])
+
+    def _take(self, group: list[int]) -> None:
+        self.chosen.append(group)
+        self._size += len(group)
+        for c, number in self._classes[id(group)].items():
+            self._drawn[c] += number
+            self._left[c] -= 1
+
+    def _drop_chosen(self) -> None:
+        chosen = {id(group) for group in self.chosen}
+        self._rest = [group for group in self._rest if id(group) not in chosen]
+
+
+def _total(counters: Iterable[Counter[str]]) -> Counter[str]:
+    total = Counter()
+    for counter in counters:
+        total.update(counter)
+    return total
+
+
+def _digests(images: Sequence[LabelledImage]) -> dict[Path, bytes]:
+    """A hash of the bytes of each image."""
+    paths = [image.path for image in images]
+    found = on_threads(
+        lambda path: hashlib.sha256(path.read_bytes()).digest(), paths, 'Hashing images'
+    )
+    return dict(zip(paths, found, strict=True))
+
+
+def _note_copies(
+    labels: Labels,
+    splits: Mapping[str, Sequence[LabelledImage]],
+    digests: Mapping[Path, bytes],
+    drawn_from: set[Path],
+) -> None:
+    """Note images of given splits that are copies of images to train on."""
+    for split in ('val', 'test'):
+        given = [image.path for image in splits[split] if image.path not in drawn_from]
+        train = [image.path for image in splits['train']]
+        if found := crossing(train, given, digests, labels.looks):
+            listed = first_few((f'{a.name} of {b.name}' for a, b in sorted(found.items())), 2)
+            labels.notes.append(
+                f'warning: {len(found)} of {counted(len(given), "image")} in {split} are copies of '
+                f'images to train on: {listed}'
+            )
+
+
+def _note_classes(
+    labels: Labels, splits: Mapping[str, Sequence[LabelledImage]], is_given: bool
+) -> None:
+    """Note how often each class occurs in each split, and the classes that one of them lacks."""
+    numbers = {split: _total(map(classes_of, images)) for split, images in splits.items() if images}
+    total = _total(numbers.values())
+    if not total:
+        return
+    what = 'images' if any(image.label is not None for image in labels.images) else 'objects'
+    ranked = sorted(total, key=lambda c: (total[c], c))
+    is_short = len(ranked) <= _SHOWN
+    shown = [c for c in labels.classes if c in total] if is_short else ranked[:3]
+    listed = ', '.join(
+        f'{c} {"/".join(f"{of_split[c]:,}" for of_split in numbers.values())}' for c in shown
+    )
+    rarest = '' if is_short else 'rarest: '
+    labels.notes.append(f'{what} in {"/".join(numbers)}: {rarest}{listed}')
+    for split, other in (('val', 'train'), ('train', 'val')):
+        lost = [c for c in ranked if numbers[other][c] and not numbers[split][c]]
+        if lost:
+            # ptnt check warns about objects.
+            warning = 'warning: ' if is_given and what == 'images' else ''
+            missing = f'{len(lost)} of {counted(len(ranked), "class")} missing in {split}'
+            labels.notes.append(f'{warning}{missing}: {first_few(lost)}')

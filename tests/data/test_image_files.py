@@ -8,7 +8,14 @@ import pytest
 from inference.samples import photograph
 from PIL import Image
 
-from ptnt_mm.data.image_files import drawn_name, encode_image, find_images, read_image
+from ptnt_mm.data.image_files import (
+    decoded,
+    drawn_name,
+    encode_image,
+    find_images,
+    read_image,
+    size_as_read,
+)
 from ptnt_mm.utils.errors import UserError
 
 PIXELS = photograph(12, 20)
@@ -18,6 +25,20 @@ def test_pixels_are_those_that_opencv_reads(tmp_path: Path):
     file = tmp_path / 'x.png'
     Image.fromarray(PIXELS).save(file)
     np.testing.assert_array_equal(read_image(file), cv2.imread(str(file)))
+
+
+@pytest.mark.parametrize('orientation', [0, 9, 255, 65535, 3, 6])
+def test_an_orientation_that_exif_does_not_define_is_upright(tmp_path: Path, orientation: int):
+    """As for OpenCV; cameras and editors write 0."""
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    file = tmp_path / 'x.jpg'
+    Image.fromarray(PIXELS).save(file, exif=exif)
+    valid = orientation in (3, 6)
+    assert decoded(file) == ('', (20, 12), orientation if valid else 1)
+    height, width = cv2.imread(str(file)).shape[:2]
+    assert size_as_read(file) == (width, height)
+    assert read_image(file).shape[:2] == (height, width)
 
 
 def test_images_of_a_folder(tmp_path: Path):

@@ -1,7 +1,9 @@
 """YOLO from v5 to v26, and darknet: a text file per image, names in data.yaml or next to it."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +29,35 @@ from ptnt_mm.utils.text import counted, first_few
 _NAME_LISTS = ('classes.txt', 'obj.names', 'labels.txt')
 _LINE = re.compile(r'\s*\d+(\s+[-+.\deE]+){4,}\s*')
 _SPLITS = ('train', 'val', 'test')
+_LABELS_OF = {'images': 'labels', 'Images': 'Labels', 'IMAGES': 'LABELS'}
 _FAR = 2  # sides of the image; coordinates beyond are not fractions
 
 
+class _Homes:
+    """The folders that hold labelled images: pictures elsewhere are not read.
+
+    An image without a label file is one without objects, but only in a folder that also has
+    labelled images, or below an ``images`` next to ``labels``. The plots of ``runs`` are neither.
+    """
+
+    def __init__(self, tree: Tree):
+        self._folders: set[Path] = set()
+        self._with_all_below: set[Path] = set()
+        for image in tree.images:
+            source = _label_file(image)
+            is_beside = source.parent == image.parent
+            homes = self._folders if is_beside else self._with_all_below
+            home = image.parent if is_beside else _images_folder(image)
+            if home not in homes and (_is_empty(source) or _looks_like_labels(source)):
+                homes.add(home)
+        self.images = [image for image in tree.images if self._holds(image)]
+
+    def _holds(self, image: Path) -> bool:
+        return image.parent in self._folders or not self._with_all_below.isdisjoint(image.parents)
+
+
 def _find(tree: Tree) -> str:
-    if settings := _settings(tree):
+    if settings := _settings(tree, _Homes(tree)):
         return f'{tree.relative(settings[0])} with the names of classes'
     labelled = [image for image in tree.images if _looks_like_labels(_label_file(image))]
     images = counted(len(labelled), 'image')
@@ -41,19 +67,21 @@ def _find(tree: Tree) -> str:
 def _read(tree: Tree) -> Labels:
     collector = Collector(tree, CENTRE_AND_SIZE, in_pixels=False)
     labels = collector.labels
-    file, content = _settings(tree) or (None, {})
+    homes = _Homes(tree)
+    file, content = _settings(tree, homes) or (None, {})
     names, keypoints = _names(tree, content, labels), 'kpt_shape' in content
-    images = _listed(tree, file, content, labels) if file else []
+    images = _listed(tree, homes, file, content, labels) if file else []
     if not images:
-        images = [(image, None) for image in tree.images]
-    without = 0
+        images = [(image, None) for image in homes.images]
+    used, without = Counter(), Counter()
     for path, split in images:
         source = _label_file(path)
         image = collector.image(source, path, split)
         if image is None:
             continue
+        used[image.split] += 1
         if not source.is_file():
-            without += 1
+            without[image.split] += 1
             continue
         try:
             lines = read_text(source).splitlines()
@@ -62,30 +90,50 @@ def _read(tree: Tree) -> Labels:
             collector.drop(image)
             continue
         collector.add(source, image, _objects(labels, source, lines, image, names, keypoints))
-    if without:
-        labels.notes.append(
-            f'{counted(without, "image")} without a label file: treated as images without objects, '
-            'as in YOLO'
-        )
+    _note_background(labels, used, without)
     if keypoints:
         labels.notes.append('keypoints are not used, only the boxes around them')
     if not names:
         labels.notes.append('there are no class names: write them to classes.txt, one per line')
-    _report_strays(tree, collector, {_label_file(path) for path, _ in images})
+    _report_strays(tree, collector, {path: _label_file(path) for path, _ in images})
     return collector.finish()
 
 
-def _settings(tree: Tree) -> tuple[Path, dict] | None:
-    """The file of settings nearest to the top, and its content."""
-    files = tree.with_suffix('.yaml', '.yml')
-    for file in sorted(files, key=lambda file: (len(file.parts), file.name != 'data.yaml')):
+def _note_background(labels: Labels, used: Counter, without: Counter) -> None:
+    """Note images without a label file; in a usual data set, they are few."""
+    for split, count in without.items():
+        if count * 2 > used[split]:
+            share = f'{count:,} of {counted(used[split], "image")} ({count / used[split]:.0%})'
+            labels.notes.append(
+                f'warning: {f"{split}: " if split else ""}{share} have no label file, and count as '
+                'images without objects: add their labels, or move them out of the folder'
+            )
+            return
+    if total := without.total():
+        labels.notes.append(
+            f'{counted(total, "image")} without a label file: treated as images without objects, '
+            'as in YOLO'
+        )
+
+
+def _settings(tree: Tree, homes: _Homes) -> tuple[Path, dict] | None:
+    """The file of settings, and its content.
+
+    A clone has others, such as those of models and of public data sets: the file whose folders are
+    found is preferred, then the one nearest to the top.
+    """
+    found = []
+    for file in tree.with_suffix('.yaml', '.yml'):
         try:
             content = yaml.safe_load(read_text(file))
         except (UserError, yaml.YAMLError, ValueError, RecursionError):
             continue
         if isinstance(content, dict) and isinstance(content.get('names'), (list, dict)):
-            return file, content
-    return None
+            places = [split for split, _, place in _places(tree, homes, file, content) if place]
+            if homes.images or any(content.get(split) for split in _SPLITS):
+                order = -len(set(places)), len(file.parts), file.name != 'data.yaml'
+                found.append((order, file, content))
+    return min(found, key=itemgetter(0))[1:] if found else None
 
 
 def _names(tree: Tree, content: Mapping, labels: Labels) -> dict[int, str]:
@@ -116,30 +164,54 @@ def _names(tree: Tree, content: Mapping, labels: Labels) -> dict[int, str]:
 
 
 def _listed(
-    tree: Tree, file: Path, content: Mapping[str, Any], labels: Labels
+    tree: Tree, homes: _Homes, file: Path, content: Mapping[str, Any], labels: Labels
 ) -> list[tuple[Path, str]]:
     """The images of the splits in the settings, without duplicates."""
     found: dict[Path, str] = {}
-    for split in _SPLITS:
-        value = content.get(split) or (content.get('valid') if split == 'val' else None)
-        names = value if isinstance(value, list) else [value]
-        for name in (name for name in names if isinstance(name, str)):
-            place = _place(tree, file, content, name)
-            if place is None:
-                labels.report(file, 'folders or lists that were not found', f'{split}: {name}')
-            elif place.is_dir():
-                images = (image for image in tree.images if image.is_relative_to(place))
-                found = {image: split for image in images} | found
-            else:
-                found = {image: split for image in _of_list(tree, place, labels)} | found
+    missing = {split for split in ('train', 'val') if not _names_of(content, split)}
+    for split, name, place in _places(tree, homes, file, content):
+        if place is None:
+            labels.report(file, 'folders or lists that were not found', f'{split}: {name}')
+            missing.add(split)
+        elif place.is_dir():
+            inside = [image for image in homes.images if image.is_relative_to(place)]
+            # All of a test split may be without labels.
+            inside = inside or [image for image in tree.images if image.is_relative_to(place)]
+            found = {image: split for image in inside} | found
+        else:
+            found = {image: split for image in _of_list(tree, place, labels, split)} | found
+    if found:
+        by_folder = {image: tree.split_of(image) for image in homes.images}
+        found |= {i: split for i, split in by_folder.items() if split in missing and i not in found}
     return list(found.items())
 
 
-def _place(tree: Tree, file: Path, content: Mapping[str, Any], name: str) -> Path | None:
+def _places(
+    tree: Tree, homes: _Homes, file: Path, content: Mapping[str, Any]
+) -> Iterator[tuple[str, str, Path | None]]:
+    """The splits in the settings: split, path as written, and the folder or list, if found."""
+    for split in _SPLITS:
+        for name in _names_of(content, split):
+            yield split, name, _place(tree, homes, file, content, name, split)
+
+
+def _names_of(content: Mapping[str, Any], split: str) -> list[str]:
+    value = content.get(split) or (content.get('valid') if split == 'val' else None)
+    return [name for name in (value if isinstance(value, list) else [value]) if _is_name(name)]
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and bool(name.strip())
+
+
+def _place(
+    tree: Tree, homes: _Homes, file: Path, content: Mapping[str, Any], name: str, split: str
+) -> Path | None:
     """A folder or list in the settings, inside the data.
 
     Paths are relative to ``path``, if it exists, otherwise to the settings' folder. Roboflow writes
-    '../train/images' for a folder next to its settings.
+    '../train/images' for a folder next to its settings. For paths of another machine, the last
+    parts decide, as for images.
     """
     root = content.get('path') if isinstance(content.get('path'), str) else ''
     inside = re.sub(r'^(\.\.?/)+', '', name.replace('\\', '/'))
@@ -147,10 +219,28 @@ def _place(tree: Tree, file: Path, content: Mapping[str, Any], name: str) -> Pat
         for path in (folder / name, folder / inside):
             if tree.holds(path):
                 return Path(path.resolve() if path.is_symlink() else path)
+    return _with_tail(tree, homes, re.split(r'[\\/]+', f'{root}/{name}'), split)
+
+
+def _with_tail(tree: Tree, homes: _Homes, parts: list[str], split: str) -> Path | None:
+    """The folder of labelled images, or the list, whose path ends like another path."""
+    wanted = [part.casefold() for part in parts if part not in ('', '.', '..')]
+    if wanted and wanted[-1].endswith('.txt'):
+        known = set(tree.with_suffix('.txt'))
+    else:
+        known = {folder for image in homes.images for folder in image.parents}
+        known = {folder for folder in known if folder.is_relative_to(tree.root)}
+    for first in range(len(wanted)):
+        tail = wanted[first:]
+        fit = [p for p in known if [part.casefold() for part in p.parts[-len(tail) :]] == tail]
+        if len(fit) > 1:
+            fit = [path for path in fit if tree.split_of(path / 'image') == split]
+        if fit:
+            return fit[0] if len(fit) == 1 else None
     return None
 
 
-def _of_list(tree: Tree, file: Path, labels: Labels) -> Iterator[Path]:
+def _of_list(tree: Tree, file: Path, labels: Labels, split: str) -> Iterator[Path]:
     """The images that a text file lists, one on each line."""
     try:
         lines = read_text(file).splitlines()
@@ -158,7 +248,7 @@ def _of_list(tree: Tree, file: Path, labels: Labels) -> Iterator[Path]:
         labels.report(file, UNREADABLE, str(error))
         return
     for name in filter(None, map(str.strip, lines)):
-        path = tree.find_image(name, file.parent)
+        path = tree.find_image(name, file.parent, split)
         if path is None:
             labels.report(file, MISSING, tree.why_not_found(name, file.parent))
         else:
@@ -168,12 +258,17 @@ def _of_list(tree: Tree, file: Path, labels: Labels) -> Iterator[Path]:
 def _label_file(image: Path) -> Path:
     """The text file of an image: in labels instead of the last images, or next to it."""
     beside = image.with_suffix('.txt')
-    parts = list(image.parts)
-    for i in reversed(range(len(parts) - 1)):
-        if parts[i] == 'images':
-            other = Path(*parts[:i], 'labels', *parts[i + 1 :]).with_suffix('.txt')
-            return beside if beside.is_file() and not other.is_file() else other
-    return beside
+    folder = _images_folder(image)
+    if folder is None:
+        return beside
+    labels = folder.with_name(_LABELS_OF[folder.name])
+    other = (labels / image.relative_to(folder)).with_suffix('.txt')
+    return beside if beside.is_file() and not other.is_file() else other
+
+
+def _images_folder(image: Path) -> Path | None:
+    """The last ``images`` above an image."""
+    return next((folder for folder in image.parents if folder.name in _LABELS_OF), None)
 
 
 def _objects(
@@ -231,13 +326,28 @@ def _looks_like_labels(file: Path) -> bool:
     return bool(lines) and bool(_LINE.fullmatch(lines[0]))
 
 
-def _report_strays(tree: Tree, collector: Collector, known: set[Path]) -> None:
+def _is_empty(file: Path) -> bool:
+    return file.is_file() and not file.stat().st_size
+
+
+def _report_strays(tree: Tree, collector: Collector, known: Mapping[Path, Path]) -> None:
     """Report label files without an image."""
+    sources = set(known.values())
     stems = {image.with_suffix('') for image in tree.images}
+    used = {image.stem for image in known}
+    strays: dict[Path, list[Path]] = {}
     for file in tree.with_suffix('.txt'):
         parts = [part if part != 'labels' else 'images' for part in file.parts]
         has_image = file.with_suffix('') in stems or Path(*parts).with_suffix('') in stems
-        if file not in known and not has_image and _looks_like_labels(file):
+        if file not in sources and not has_image and _looks_like_labels(file):
+            strays.setdefault(file.parent, []).append(file)
+    for folder, files in strays.items():
+        if all(file.stem in used for file in files):
+            # Predictions, or a copy: one line for all.
+            detail = counted(len(files), 'file')
+            collector.labels.report(folder, 'label files in a folder without images', detail)
+            continue
+        for file in files:
             suffixes = '/'.join(sorted(FORMATS))
             collector.labels.report(file, MISSING, f'no {file.stem} with {suffixes}')
 

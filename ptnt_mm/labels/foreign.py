@@ -1,0 +1,244 @@
+"""Name labels in formats that are not read, with a way to convert them."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ptnt_mm.labels.tree import Tree
+from ptnt_mm.utils.decoding import FORMATS
+from ptnt_mm.utils.text import first_few
+
+_HEAD = 2**16  # bytes of a file that are searched
+_TRIED = 30  # files of a suffix that are opened: a folder has thousands of text files
+_IMAGE = rf'[^\s"\'<>,;:/\\|=]+(?:{"|".join(map(re.escape, FORMATS))})'
+_NUMBER = r'"?\s*-?\d+(?:\.\d+)?\s*"?'
+_BY_HAND = 'or convert it to one of the formats above with a few lines of Python'
+_ROBOFLOW = 'upload the images and these files to roboflow.com and export COCO'
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A format that is not read.
+
+    Attributes:
+        name: Its usual name.
+        suffixes: Suffixes of its files, in lower case.
+        patterns: Regular expressions that must all match near the beginning of a file.
+        advice: How to convert it.
+        is_table: Whether it may accompany class folders, as tables of boxes do.
+        has_objects: Whether it has labels of objects, which class folders have not.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    patterns: tuple[str, ...]
+    advice: str
+    is_table: bool = False
+    has_objects: bool = True
+
+
+_TABLES = ('.csv', '.tsv')
+_DATUM = 'datum convert -i FOLDER -if {} -f coco_instances -o OUT (pip install datumaro)'
+
+KNOWN = (
+    Foreign(
+        'VIA (VGG Image Annotator) JSON',
+        ('.json',),
+        (r'"shape_attributes"|"_via_img_metadata"|__VIA_|"vid"\s*:[^}]*"xy"\s*:',),
+        f'export it from VIA as COCO (Annotation > Export Annotations), or {_ROBOFLOW}',
+    ),
+    Foreign(
+        'VIA (VGG Image Annotator) CSV',
+        _TABLES,
+        (r'region_shape_attributes|(?i:CSV_HEADER\s*=\s*metadata_id)',),
+        'open the project in VIA and export COCO (Annotation > Export Annotations)',
+    ),
+    Foreign(
+        'Open Images CSV boxes',
+        _TABLES,
+        (r'\A[^\n]*\bImageID\b', r'\A[^\n]*\bXMin\b'),
+        'globox convert FILE.csv OUT.json --format openimage --img_folder IMAGES --save_fmt coco '
+        '(pip install globox)',
+        True,
+    ),
+    Foreign(
+        'AutoML CSV boxes',
+        _TABLES,
+        (r'(?m)^(TRAIN|TRAINING|VALIDATION|VALIDATE|TEST|UNASSIGNED),[^,\n]+,[^,\n]*,[\d.]+,',),
+        f'{_ROBOFLOW}, {_BY_HAND}',
+        True,
+    ),
+    Foreign(
+        'CSV boxes',
+        _TABLES,
+        (
+            rf'(?im)\A[^\n]*\b(x_?min|x_?1|xtl|bbox\w*|x_?cent(er|re)|left)\b'
+            rf'|^[^\n]*{_IMAGE}"?[,;\t](?:[^\n]*[,;\t])?(?:{_NUMBER}[,;\t]){{3}}{_NUMBER}',
+        ),
+        f'{_ROBOFLOW}, {_BY_HAND}',
+        True,
+    ),
+    Foreign(
+        'CSV with classes of images',
+        _TABLES,
+        (rf'(?im)^[^\n]*{_IMAGE}"?[,;\t]\s*\S',),
+        'move the images into a folder for each class',
+        has_objects=False,
+    ),
+    Foreign(
+        'Create ML JSON',
+        ('.json',),
+        (r'"coordinates"\s*:\s*\{', r'"label"', r'"annotations?"'),
+        'sv.DetectionDataset.from_createml(...).as_coco(...) (pip install supervision)',
+    ),
+    Foreign(
+        'Supervisely JSON',
+        ('.json',),
+        (r'"classTitle"|"geometryType"', r'"size"|"classes"'),
+        'export COCO from Supervisely',
+    ),
+    Foreign(
+        'BDD100K JSON',
+        ('.json',),
+        (r'"labels"', r'"box2d"|"poly2d"|"rle"'),
+        'python -m bdd100k.label.to_coco -m det -i FILE.json -o OUT.json (from bdd100k)',
+    ),
+    Foreign(
+        'Labelbox JSON',
+        ('.json', '.ndjson'),
+        (r'"data_row"|"Labeled Data"|"DataRow ID"',),
+        'labelformat convert --task object-detection --input-format labelbox --input-file '
+        'FILE.ndjson --category-names a,b --output-format coco --output-file OUT.json, for boxes '
+        '(pip install labelformat)',
+    ),
+    Foreign(
+        'Label Studio JSON',
+        ('.json',),
+        (r'"result"', r'"from_name"|"rectanglelabels"|"polygonlabels"|"brushlabels"'),
+        'export COCO or YOLO from Label Studio',
+    ),
+    Foreign(
+        'VoTT JSON', ('.json', '.vott'), (r'"asset"|"assets"', r'"regions"|"visitedFrames"'),
+        _DATUM.format('vott_json'),
+    ),
+    Foreign(
+        'Cityscapes JSON polygons',
+        ('.json',),
+        (r'"imgHeight"', r'"polygon"'),
+        'csCreateTrainIdLabelImgs, which writes class masks (pip install cityscapesscripts)',
+    ),
+    Foreign(
+        'Datumaro JSON', ('.json',), (r'"items"', r'"categories"', r'"infos?"'),
+        _DATUM.format('datumaro'),
+    ),
+    Foreign(
+        'LabelMe XML of the web version',
+        ('.xml',),
+        (r'<annotation', r'<polygon>|<pt>'),
+        _DATUM.format('label_me'),
+    ),
+    Foreign(
+        'KITTI text',
+        ('.txt',),
+        (r'(?m)^[A-Za-z]\S*(?:[ \t]+-?\d[\d.eE+-]*){14,15}\s*$',),
+        'labelformat convert --task object-detection --input-format kitti --input-folder LABELS '
+        '--category-names a,b --images-rel-path ../IMAGES --output-format coco --output-file '
+        'OUT.json (pip install labelformat)',
+    ),
+    Foreign(
+        'DOTA text (rotated boxes)',
+        ('.txt',),
+        (r'(?m)^\s*(?:-?\d+(?:\.\d+)?\s+){8}[A-Za-z]\S*(?:\s+\d)?\s*$',),
+        _DATUM.format('dota'),
+    ),
+    Foreign(
+        'WIDER FACE text',
+        ('.txt',),
+        (rf'(?im)^\S*{_IMAGE}\s*\n\d+\s*\n(?:-?\d+ ){{3,}}',),
+        _DATUM.format('wider_face'),
+    ),
+    Foreign(
+        'MOT or VisDrone text',
+        ('.txt',),
+        (r'\A(?:\s*-?\d+(?:\.\d+)?\s*,){5,9}\s*(?:-?\d+(?:\.\d+)?)?\s*(?:\n|\Z)',),
+        f'for MOT, {_DATUM.format("mot_seq")}; for others convert it to one of the formats above',
+    ),
+    Foreign(
+        'lists of images with boxes',
+        ('.txt',),
+        (rf'(?im)^[^\n]*{_IMAGE}"?[,; \t](?:[^\n]*[,; \t])?(?:{_NUMBER}[,; \t]){{3}}{_NUMBER}',),
+        'convert it to one of the formats above with a few lines of Python',
+        True,
+    ),
+    Foreign(
+        'TFRecord', ('.tfrecord', '.tfrecords', '.record'), (), _DATUM.format('tf_detection_api')
+    ),
+    Foreign(
+        'a table of images and labels',
+        ('.parquet', '.arrow', '.h5', '.hdf5', '.npz', '.mat', '.lmdb'),
+        (),
+        'write its images to files, and its labels in one of the formats above',
+        has_objects=False,
+    ),
+)  # fmt: skip
+"""Formats with the clearest signs first."""
+
+_UNKNOWN = Foreign(
+    'unknown labels that name images',
+    ('.json', '.jsonl', '.ndjson', '.xml', '.txt', '.csv', '.tsv', '.manifest', '.yaml'),
+    (),
+    'convert them to one of the formats above',
+    has_objects=False,
+)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Files of a format that is not read."""
+
+    format: Foreign
+    files: tuple[Path, ...]
+
+    def line(self, tree: Tree) -> str:
+        """The name of the format, with its files and the advice."""
+        files = first_few((str(tree.relative(file)) for file in self.files), 2)
+        return f'{self.format.name} ({files}). To convert: {self.format.advice}'
+
+
+def foreign_labels(tree: Tree) -> list[Seen]:
+    """The formats that were seen in a folder and cannot be read."""
+    seen: dict[Foreign, list[Path]] = {}
+    names = {image.name.casefold() for image in tree.images}
+    for file, head in _heads(tree):
+        form = next((form for form in KNOWN if _matches(form, file, head)), None)
+        if form is None and _names_images(file, head, names):
+            form = _UNKNOWN
+        if form is not None:
+            seen.setdefault(form, []).append(file)
+    # What names images without a known form is of interest only where nothing else is.
+    known = {form: files for form, files in seen.items() if form is not _UNKNOWN}
+    return [Seen(form, tuple(files)) for form, files in (known or seen).items()]
+
+
+def _heads(tree: Tree) -> Iterator[tuple[Path, str]]:
+    """The files that may hold labels, each with the text at its beginning."""
+    suffixes = {suffix for form in (*KNOWN, _UNKNOWN) for suffix in form.suffixes}
+    for suffix in sorted(suffixes):
+        for file in tree.with_suffix(suffix)[:_TRIED]:
+            try:
+                with file.open('rb') as stream:
+                    yield file, stream.read(_HEAD).decode('utf-8-sig', 'replace')
+            except OSError:
+                continue
+
+
+def _matches(form: Foreign, file: Path, head: str) -> bool:
+    is_suffix = file.suffix.lower() in form.suffixes
+    return is_suffix and all(re.search(pattern, head) for pattern in form.patterns)
+
+
+def _names_images(file: Path, head: str, names: set[str]) -> bool:
+    """Whether a file names two images or more of the folder."""
+    found = {name.casefold() for name in re.findall(_IMAGE, head, re.IGNORECASE)}
+    return file.suffix.lower() in _UNKNOWN.suffixes and len(found & names) > 1
