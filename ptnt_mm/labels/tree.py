@@ -18,6 +18,11 @@ _SPLITS = {
     'test': ('test', 'testing', 'testset', 'tst'),
 }
 _USUAL = ('images', 'jpegimages')
+_NO_IMAGES = re.compile(
+    r'(.*(mask|label|annotation|segmentation|overlay|visual|trimap).*|gt|runs|results?|predict.*)'
+)
+"""Folders of pictures that may have the names of images."""
+
 _SPLIT_OF = {word: split for split, words in _SPLITS.items() for word in words}
 
 
@@ -129,7 +134,14 @@ class Tree:
                 return path
         stem = PurePosixPath(parts[-1]).stem.casefold()
         known = self._by_name.get(parts[-1].casefold()) or self._by_stem.get(stem) or []
+        known = [image for image in known if not self._is_aside(image, parts, near)]
         return self._nearest(known, [part for part in parts if part != '..'], near, split)
+
+    def _is_aside(self, image: Path, parts: list[str], near: Path) -> bool:
+        """Whether an image is in a folder of masks or results that the label file does not name."""
+        named = {part.casefold() for part in (*parts, *near.parts)}
+        folders = {folder.casefold() for folder in self.folders(image)} - named
+        return any(map(_NO_IMAGES.fullmatch, folders))
 
     def _nearest(
         self, images: list[Path], parts: list[str], near: Path, split: str | None
