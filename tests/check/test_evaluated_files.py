@@ -11,6 +11,7 @@ from mmengine.config import Config, ConfigDict
 from ptnt_mm.check.before_testing import check_before_testing
 from ptnt_mm.check.inspection import check
 from ptnt_mm.demo.dataset import DemoSpec, make_demo_data
+from ptnt_mm.engine.hosts import import_host
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity
 
@@ -52,6 +53,7 @@ def files(made: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pat
         ('shifted', shifted),
         ('as text', as_text),
         ('merged', _merged(first, shifted)),
+        ('copy', first),
         ('incomplete', incomplete),
     ):
         found[key] = other / 'annotations' / f'{key.replace(" ", "_")}.json'
@@ -104,6 +106,23 @@ def in_parts(config: Config, files: dict[str, Path]) -> None:
     config.val_dataloader.dataset = ConfigDict(type='ConcatDataset', datasets=parts)
 
 
+def not_read(measured: str) -> Change:
+    """A data set that is read in its own way, as mmdet's panoptic one; the metric has a file."""
+
+    def change(config: Config, files: dict[str, Path]) -> None:
+        import_host('mmdet')
+        from mmdet.datasets import CocoDataset
+
+        def parse_data_info(self, info: dict) -> dict:
+            return CocoDataset.parse_data_info(self, info)
+
+        cls = type('Panoptic', (CocoDataset,), dict(parse_data_info=parse_data_info))
+        config.val_dataloader.dataset.type = cls
+        config.val_evaluator.ann_file = str(files[measured])
+
+    return change
+
+
 METRIC, DATA = 'val_evaluator', 'val_dataloader.dataset'
 
 FAULTS: dict[str, tuple[Change, str, tuple[str, ...]]] = {
@@ -126,6 +145,7 @@ FAULTS: dict[str, tuple[Change, str, tuple[str, ...]]] = {
         f'{METRIC}.ann_file',
         ('incomplete', 'shifted'),
     ),
+    'other images, not read': (not_read('second'), f'{METRIC}.ann_file', ('first', 'second')),
     'one file twice': (joined('first', 'first'), METRIC, ('first',)),
     'repeated': (wrapped(lambda config, files: None, 2), DATA, ()),
     'a metric too few': (separate('second', 'first'), METRIC, ()),
@@ -143,6 +163,7 @@ CORRECT: dict[str, Change] = {
     'merged, inside a wrapper': wrapped(joined('shifted', 'merged'), 1),
     'each by itself': separate('second', 'first', 'second'),
     'parts of one file': in_parts,
+    'two files of the same images': not_read('copy'),
 }
 
 
