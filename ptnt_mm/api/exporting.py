@@ -7,6 +7,7 @@ from pathlib import Path
 
 from mmengine.config import Config
 
+from ptnt_mm.check.before_testing import check_before_testing
 from ptnt_mm.checkpoints.read import require_checkpoint
 from ptnt_mm.deploy.pixels import prepared, target_size
 from ptnt_mm.deploy.runtimes import load_runtime
@@ -65,6 +66,7 @@ def export(
     require_checkpoint(checkpoint)
     if evaluate:
         check_data_files(config, ('test',))
+        check_before_testing(config)
     if calibrate is not None:
         next(images_of(calibrate))
     network, about = load_end_to_end(config, checkpoint, size)

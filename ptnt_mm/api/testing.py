@@ -12,6 +12,7 @@ from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.data_files import check_data_files
 from ptnt_mm.engine.evaluation_outputs import add_drawing, add_dump
+from ptnt_mm.engine.failures import failed_test_explained
 from ptnt_mm.engine.launcher import choose_launcher, is_first_process
 from ptnt_mm.engine.work_dir import create_work_dir
 from ptnt_mm.utils.errors import UserError
@@ -63,7 +64,8 @@ def test(
     runner = build_runner(config)
     for line in warnings:
         runner.logger.warning(line)
-    return runner.test()
+    with failed_test_explained(runner.logger):
+        return runner.test()
 
 
 def _use_checkpoint(config: Config, checkpoint: str) -> None:

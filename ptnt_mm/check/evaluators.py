@@ -1,15 +1,15 @@
 """Evaluators: registered in the host, and consistent with their data sets."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from mmengine.config import Config
 
 from ptnt_mm.check.coco_annotations import DetectionData
 from ptnt_mm.check.data_sets import Data
+from ptnt_mm.check.evaluated_files import check_evaluated_files
 from ptnt_mm.check.image_labels import number_of_classes
 from ptnt_mm.check.mask_lists import has_masks
-from ptnt_mm.engine.data_files import data_sets, evaluators, local_path
+from ptnt_mm.engine.data_files import data_sets, evaluators
 from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.findings import Finding, Severity, error, ok, report_wrong, warning
 from ptnt_mm.utils.text import first_few, unknown_name
@@ -20,18 +20,7 @@ _METRICS = ('mIoU', 'mDice', 'mFscore')  # the metrics of mmseg's IoUMetric
 def check_evaluators_of_objects(data: list[DetectionData], config: Config) -> Iterator[Finding]:
     """Compare the annotations of a detector's evaluators with those of its data sets."""
     for split in ('val', 'test'):
-        of_split = [
-            dataset for dataset in data if split in dataset.pipelines and dataset.file is not None
-        ]
-        metrics = [
-            evaluator
-            for evaluator in evaluators(config, split)
-            if kind_of(evaluator).startswith('Coco')
-        ]
-        paths = [local_path(metric.get('ann_file')) for metric in metrics]
-        if len(of_split) == 1 and any(paths):
-            found = [fault for path in paths if path for fault in _files(split, of_split[0], path)]
-            yield from found or [ok(split, f'measured on {of_split[0].file.path}')]
+        yield from check_evaluated_files(data, config, split)
     for dataset in data:
         if dataset.file is not None and not dataset.trains:
             yield from _for_pycocotools(dataset)
@@ -83,17 +72,6 @@ def _of_splits(config: Config, splits: tuple[str, ...]) -> Iterator[tuple[str, l
     for split in splits:
         if split != 'train' and list(data_sets(config, split)):
             yield split, evaluators(config, split)
-
-
-def _files(split: str, data: DetectionData, file: Path) -> Iterator[Finding]:
-    if file.resolve() != data.file.path.resolve():
-        what = f'{split}_evaluator.ann_file is {file}, the data set reads {data.file.path}'
-        advice = 'predictions would be measured against other images: use the same file for both'
-        yield error(split, what, advice)
-    elif data.built is not None and len(data.used) < data.total:
-        what = f'{len(data.used)} of the {data.total} images of {file} are loaded'
-        advice = 'the others count as images in which nothing was found: use a file of these only'
-        yield warning(split, what, advice)
 
 
 def _for_pycocotools(data: DetectionData) -> Iterator[Finding]:

@@ -32,7 +32,12 @@ from ptnt_mm.check.strides import check_strides
 from ptnt_mm.check.trial.failed_steps import describe_bug
 from ptnt_mm.check.trial.setup import config_for_trial
 from ptnt_mm.check.trial.steps import TriedSteps, are_evaluated_alike
-from ptnt_mm.check.weights import check_statistics, check_weights_are_there, check_weights_fit
+from ptnt_mm.check.weights import (
+    check_statistics,
+    check_stored_names,
+    check_weights_are_there,
+    check_weights_fit,
+)
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.hosts import import_host, scope_of
@@ -172,7 +177,10 @@ class Inspection:
         model = self.model
         fit = () if model is None else check_weights_fit(config, model)
         statistics = () if model is None else check_statistics(config, model)
-        self.run('weights', check_weights_are_there(config), statistics, thorough=fit)
+        names = (
+            () if model is None else check_stored_names(config, model, names_for_heads(self.data))
+        )
+        self.run('weights', check_weights_are_there(config), statistics, names, thorough=fit)
         self.run('mean and std', check_normalisation(config))
         self.check_steps()
 

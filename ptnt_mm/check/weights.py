@@ -9,6 +9,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.checkpoints.refusal import CheckpointError
+from ptnt_mm.engine.class_names import compare_class_names
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.engine.starting_weights import check_start, starting_weights
@@ -71,6 +72,25 @@ def check_weights_fit(config: Config, model: nn.Module) -> Iterator[Finding]:
         yield error('Weights', str(err), 'ptnt checkpoint inspect shows the content of a file')
         return
     yield ok('Weights', f'{len(report.loaded)} weights of the backbone fit')
+
+
+def check_stored_names(
+    config: Config, model: nn.Module, names: tuple[str, ...]
+) -> Iterator[Finding]:
+    """Compare the class names in the file of a whole model with those of the training data."""
+    weights = config.get('load_from')
+    # Other checks report what cannot be read.
+    if not weights or '://' in weights or not names:
+        return
+    try:
+        meta = read_checkpoint(weights, 'meta').get('meta') or {}
+    except CheckpointError:
+        return
+    try:
+        if different := compare_class_names(meta, dict(classes=names), model, weights):
+            yield warning('load_from', different)
+    except UserError as err:
+        yield error('load_from', str(err))
 
 
 def _compare(backbone: nn.Module, file: str, prefix: str | None) -> LoadReport:

@@ -7,6 +7,7 @@ from pathlib import Path
 from mmengine.config import Config
 from mmengine.registry import DATASETS
 
+from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.errors import UserError
 
 _PUBLIC_DATA = {
@@ -83,13 +84,38 @@ def class_of(settings: Mapping, scope: str) -> type | None:
 def data_sets(config: Config, split: str) -> Iterator[DataSet]:
     """The data sets of a split, 'train', 'val' or 'test': one, or all that are joined."""
     loader = config.get(f'{split}_dataloader') or {}
-    yield from _unwrapped(loader.get('dataset') or {}, ())
+    yield from unwrapped(loader.get('dataset') or {})
+
+
+def unwrapped(settings: dict, pipeline: tuple[dict, ...] = ()) -> Iterator[DataSet]:
+    """Yield the data set itself, the one it wraps, or all that it joins.
+
+    Args:
+        settings: Settings of a data set or a wrapper.
+        pipeline: The transforms of wrappers around it, which come after its own.
+    """
+    own = settings.get('pipeline')
+    # Anything else is an error that ptnt check reports.
+    pipeline = (*own, *pipeline) if isinstance(own, (list, tuple)) else pipeline
+    inner = [settings['dataset']] if 'dataset' in settings else settings.get('datasets', ())
+    if not inner and settings:
+        yield DataSet(settings, pipeline)
+    for part in inner:
+        yield from unwrapped(part, pipeline)
 
 
 def evaluators(config: Config, split: str) -> list[dict]:
-    """The evaluators of a split."""
+    """The metrics of a split, also those inside an evaluator such as MultiDatasetsEvaluator."""
     found = config.get(f'{split}_evaluator') or []
+    found = found.get('metrics', found) if isinstance(found, Mapping) else found
     return list(found) if isinstance(found, (list, tuple)) else [found]
+
+
+def separate_evaluator(config: Config, split: str) -> Mapping | None:
+    """The evaluator of a split that combines metrics in its own way; None for MMEngine's."""
+    found = config.get(f'{split}_evaluator')
+    is_own = isinstance(found, Mapping) and 'metrics' in found
+    return found if is_own and kind_of(found) not in ('', 'Evaluator') else None
 
 
 def expected_files(config: Config, split: str) -> list[Path]:
@@ -123,15 +149,3 @@ def check_data_files(config: Config, splits: tuple[str, ...]) -> None:
         f'{missing[0]} does not exist. The config expects, relative to {Path.cwd()}:\n{layout}\n'
         f'{how_to_get(missing[0])}'
     )
-
-
-def _unwrapped(settings: dict, pipeline: tuple[dict, ...]) -> Iterator[DataSet]:
-    """Yield the data set, the one it wraps, or all it joins; its transforms come first."""
-    own = settings.get('pipeline')
-    # Anything else is an error that ptnt check reports.
-    pipeline = (*own, *pipeline) if isinstance(own, (list, tuple)) else pipeline
-    inner = [settings['dataset']] if 'dataset' in settings else settings.get('datasets', ())
-    if not inner and settings:
-        yield DataSet(settings, pipeline)
-    for part in inner:
-        yield from _unwrapped(part, pipeline)

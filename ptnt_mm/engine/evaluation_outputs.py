@@ -5,8 +5,9 @@ from pathlib import Path
 
 from mmengine.config import Config
 
-from ptnt_mm.engine.data_files import data_sets, evaluators
+from ptnt_mm.engine.data_files import data_sets, evaluators, separate_evaluator
 from ptnt_mm.engine.hosts import HOSTS, scope_of
+from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.errors import UserError
 
@@ -45,6 +46,11 @@ def add_dump(config: Config, file: Path) -> None:
     if file.suffix not in ('.pkl', '.pickle'):
         raise UserError(
             f'--out {file}: predictions are written as a pickle, so the name must end in .pkl'
+        )
+    if (separate := separate_evaluator(config, 'test')) is not None:
+        raise UserError(
+            f'--out {file}: {kind_of(separate)} measures parts of the predictions, and cannot '
+            'write all of them: omit --out'
         )
     check_new(file, overwrite=True)
     host = HOSTS.get(scope_of(config))

@@ -16,6 +16,7 @@ from ptnt_mm.engine.run_checkpoints import describe_last_checkpoint
 from ptnt_mm.engine.runner import TRACEBACK
 from ptnt_mm.utils.atomic_files import DISK_ERRORS
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.own_code import place_in_own_code
 from ptnt_mm.utils.text import one_line
 
 _DEAD_WORKER = (
@@ -61,6 +62,21 @@ def failures_explained(logger: logging.Logger, work_dir: Path) -> Iterator[None]
         if explanation is None:
             raise
         raise UserError(explanation) from error
+
+
+@contextmanager
+def failed_test_explained(logger: logging.Logger) -> Iterator[None]:
+    """Log the traceback of an error that stops a test, and raise a UserError with one line."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:  # data sets, models and metrics may raise anything
+        logger.error(f'{TRACEBACK}\n{traceback.format_exc()}')
+        reason = explain_refusal(error) or one_line(error, named=True)
+        raise UserError(
+            f'the evaluation failed: {reason}{place_in_own_code(error)}; see the log file'
+        ) from error
 
 
 def explain_failure(error: BaseException, work_dir: Path) -> str | None:

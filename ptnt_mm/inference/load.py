@@ -1,5 +1,6 @@
 """Load a predictor: a config's model with its weights, or an exported file."""
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,19 @@ from torch import nn
 from ptnt_mm.deploy import Deployed
 from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.build_errors import explained_building
-from ptnt_mm.engine.class_names import find_classes
+from ptnt_mm.engine.class_names import (
+    compare_class_names,
+    find_classes,
+    metainfo_of_test_data,
+)
 from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.hosts import HOSTS, import_host, scope_of
 from ptnt_mm.engine.strict_loading import load_strictly
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.errors import UserError
+
+_logger = logging.getLogger(__name__)
 
 
 def load_predictor(
@@ -61,13 +68,17 @@ def load_model(config: Config, checkpoint: str | None) -> tuple[nn.Module, dict[
         The model, and the names and colours of its classes, see ``find_classes``.
 
     Raises:
-        UserError: if the model cannot be built, or the checkpoint does not fit it.
+        UserError: if the model cannot be built, or the checkpoint does not fit it or has the
+            classes of the config in another order.
     """
     name = config.filename or 'the config'
     model = revert_sync_batchnorm(build_model(config, name)).eval()
     init_default_scope(scope_of(config))
     with explained_building(name):
         meta = load_strictly(model, checkpoint) if checkpoint else {}
+        data = metainfo_of_test_data(config)
+        if different := compare_class_names(meta, data, model, str(checkpoint)):
+            _logger.warning(different)
         return model, find_classes(meta, config, model)
 
 

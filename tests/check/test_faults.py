@@ -229,8 +229,8 @@ ERRORS = {
     # Evaluation
     "another evaluator's file": (
         lambda demo: demo.options.update({'val_evaluator.ann_file': str(demo.file('train'))}),
-        'val',
         'val_evaluator.ann_file',
+        'instances_train.json',
     ),
     'masks measured without a head': (
         settings({'val_evaluator.metric': ['bbox', 'segm']}),

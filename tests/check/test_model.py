@@ -12,7 +12,7 @@ import ptnt_mm
 from ptnt_mm.check.heads import check_built_heads, check_classes_of_heads
 from ptnt_mm.check.inspection import check
 from ptnt_mm.check.normalisation import check_normalisation
-from ptnt_mm.check.weights import check_statistics, check_weights_fit
+from ptnt_mm.check.weights import check_statistics, check_stored_names, check_weights_fit
 from ptnt_mm.engine.starting_weights import use_pretrained
 from ptnt_mm.models import TNT, PyramidTNT
 from ptnt_mm.utils.findings import Severity
@@ -92,6 +92,20 @@ def test_weights_that_fit(micro_arch: dict, tmp_path: Path):
     config = _model(backbone=dict(type='PyramidTNT', arch=micro_arch))
     use_pretrained(config, str(tmp_path / 'weights.pth'))
     assert [one.severity for one in check_weights_fit(config, model)] == [Severity.OK]
+
+
+@pytest.mark.parametrize(
+    ('stored', 'severities'),
+    [(NAMES, []), (NAMES[::-1], [ERROR]), (('ball', 'mug'), [WARNING]), (('mug',), [])],
+)
+def test_class_names_of_a_whole_model_are_compared(tmp_path: Path, stored, severities):
+    file = tmp_path / 'epoch_1.pth'
+    torch.save(dict(state_dict={}, meta=dict(dataset_meta=dict(classes=stored))), file)
+    config = _model()
+    config.load_from = str(file)
+    found = list(check_stored_names(config, nn.Module(), NAMES))
+    assert [finding.severity for finding in found] == severities
+    assert all(finding.where == 'load_from' for finding in found)
 
 
 def test_weights_with_a_prefix_fit(micro_arch: dict, tmp_path: Path):

@@ -4,20 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from demo.crops import make_crops
 from ptnt_mm.check.inspection import check
 from ptnt_mm.utils.findings import Finding
 
 from .planted_evaluation import CORRECT, FAULTS, Change
 from .settings_demo import config_on_demo
 from .spoilt import assert_one_names, counted
-
-
-@pytest.fixture(scope='session')
-def crops(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp('crops') / 'crops'
-    make_crops(made, folder)
-    return folder
 
 
 @pytest.fixture

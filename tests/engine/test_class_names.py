@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import pytest
 from mmengine.config import Config
 from torch import nn
 
-from ptnt_mm.engine.class_names import find_classes
+from ptnt_mm.engine.class_names import compare_class_names, find_classes
 from ptnt_mm.utils.colours import PALETTE, class_colours
+from ptnt_mm.utils.errors import UserError
 
 PAIR = ('cat', 'dog')
 
@@ -73,3 +75,76 @@ def test_colours_go_on_in_other_shades():
     many = class_colours(21)
     assert many[:7] == list(PALETTE) and len(set(many)) == 21
     assert sum(many[7]) < sum(many[0])
+
+
+def compare(meta: dict, classes: object, *heads: int) -> str | None:
+    model = nn.Sequential(*map(Head, heads))
+    return compare_class_names(meta, dict(classes=classes), model, 'epoch_1.pth')
+
+
+THREE = ('cat', 'dog', 'bird')
+LONG = [f'kind {i}' for i in range(80)]
+
+
+@pytest.mark.parametrize(
+    ('stored', 'classes'),
+    [
+        (THREE, ('dog', 'cat', 'bird')),
+        (list(THREE), ['Bird', 'cat', 'DOG ']),
+        (('A', 'a', 'b'), ('a', 'A', 'b')),
+        (('grade+', 'grade-', 'grade_'), ('grade+', 'grade_', 'grade-')),
+        (('crane', 'crane', 'bird'), ('crane', 'bird', 'crane')),
+    ],
+)
+def test_the_same_names_in_another_order_are_refused(stored, classes):
+    for meta in (dict(dataset_meta=dict(classes=stored)), dict(CLASSES=stored)):
+        with pytest.raises(UserError) as refused:
+            compare(meta, classes, 1, 3)
+        for order in (stored, classes):
+            assert ', '.join(order).strip() in str(refused.value)
+
+
+def test_a_long_order_is_shown_from_its_first_difference():
+    swapped = [*LONG[:50], LONG[51], LONG[50], *LONG[52:]]
+    with pytest.raises(UserError, match='kind 50, kind 51, .*kind 51, kind 50, ') as refused:
+        compare(dict(dataset_meta=dict(classes=LONG)), swapped, 80)
+    assert 'kind 49' not in str(refused.value)
+
+
+def test_other_names_are_listed():
+    said = compare(dict(dataset_meta=dict(classes=THREE)), ('cat', 'wolf', 'bird'), 3)
+    assert "1: 'dog', now 'wolf'" in said and 'bird' not in said
+
+
+@pytest.mark.parametrize(
+    ('meta', 'classes', 'heads'),
+    [
+        (dict(dataset_meta=dict(classes=THREE)), list(THREE), (3,)),
+        (
+            dict(dataset_meta=dict(classes=('Traffic light', 'cat'))),
+            ('traffic_light', 'Cat '),
+            (2,),
+        ),
+        ({}, THREE, (3,)),
+        (dict(dataset_meta=None, epoch=3), THREE, (3,)),
+        (dict(dataset_meta=dict(palette=[(1, 2, 3)])), THREE, (3,)),
+        (dict(dataset_meta=dict(classes=None)), THREE, (3,)),
+        (dict(dataset_meta=dict(classes='cat')), THREE, (3,)),
+        (dict(dataset_meta=[dict(classes=THREE[::-1])]), THREE, (3,)),
+        (dict(dataset_meta=dict(classes=THREE)), None, (3,)),
+        # Fine-tuning replaces the head.
+        (dict(dataset_meta=dict(classes=LONG)), THREE, (3,)),
+        # The head has a class for anything, or for each word of a text.
+        (dict(dataset_meta=dict(classes=THREE)), THREE[::-1], (1,)),
+        (dict(dataset_meta=dict(classes=THREE)), THREE[::-1], (256,)),
+    ],
+)
+def test_what_cannot_be_compared_is_quiet(meta: dict, classes: object, heads: tuple[int, ...]):
+    assert compare(meta, classes, *heads) is None
+
+
+def test_names_that_a_model_reads_as_text_may_have_any_order():
+    model = Head(3)
+    model.language_model = nn.Identity()
+    meta = dict(dataset_meta=dict(classes=THREE))
+    assert compare_class_names(meta, dict(classes=THREE[::-1]), model, 'epoch_1.pth') is None

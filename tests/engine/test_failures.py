@@ -14,7 +14,11 @@ from mmengine.runner import Runner
 from torch.utils.data import get_worker_info
 
 from ptnt_mm.engine.build import build_runner
-from ptnt_mm.engine.failures import explain_failure, failures_explained
+from ptnt_mm.engine.failures import (
+    explain_failure,
+    failed_test_explained,
+    failures_explained,
+)
 from ptnt_mm.utils.errors import UserError
 
 from .toy import ToyModel, ToyNoise, quick, toy_config, toy_iterations, train
@@ -67,6 +71,15 @@ def test_system_failures_are_explained(tmp_path: Path, monkeypatch, error: Excep
         failures_explained(logging.getLogger('quiet'), tmp_path),
     ):
         raise error
+
+
+def test_a_failed_test_ends_in_one_line(caplog: pytest.LogCaptureFixture):
+    with pytest.raises(UserError) as said, failed_test_explained(logging.getLogger()):
+        raise AssertionError('Results do not correspond to current coco set\nmore')
+    assert 'Results do not correspond' in str(said.value) and '\n' not in str(said.value)
+    assert 'Traceback' in caplog.text
+    with pytest.raises(UserError, match=r'^clear$'), failed_test_explained(logging.getLogger()):
+        raise UserError('clear')
 
 
 @pytest.mark.parametrize(

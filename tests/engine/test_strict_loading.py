@@ -12,6 +12,7 @@ from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.models import TNT, PyramidTNT
 from ptnt_mm.models.weights.pretrained import load_pretrained
+from ptnt_mm.utils.errors import UserError
 
 from .detector_runs import ARCH, EMA, TNT_ARCH, Averaged, Detector, changed, make_runner
 
@@ -34,6 +35,18 @@ def test_test_with_tta_loads_all_weights(tmp_path, trained):
     bad = Averaged(Detector(num_classes=9))
     with pytest.raises(CheckpointError, match='number of classes'):
         make_runner(tmp_path / 'bad', model=bad, load_from=str(trained[0])).load_or_resume()
+
+
+@pytest.mark.parametrize('resume', [False, True])
+def test_classes_in_another_order_are_refused(tmp_path, trained, resume):
+    def reverse(checkpoint):
+        checkpoint['meta']['dataset_meta'] = dict(classes=('dog', 'cat'))
+
+    path = changed(tmp_path / 'reversed.pth', trained[0], reverse)
+    for start in ('train', 'test'):
+        runner = make_runner(tmp_path / start, load_from=str(path), resume=resume, epochs=2)
+        with pytest.raises(UserError, match='dog, cat; data: cat, dog'):
+            getattr(runner, start)()
 
 
 def unchanged(checkpoint):

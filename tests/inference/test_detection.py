@@ -112,6 +112,16 @@ def test_the_checkpoint_of_another_model_is_refused(checkpoint: Path, tmp_path: 
         load(tmp_path / 'part.pth')
 
 
+def test_classes_in_another_order_are_refused_and_others_are_named(
+    checkpoint: Path, caplog: pytest.LogCaptureFixture
+):
+    key = 'test_dataloader.dataset.metainfo.classes'
+    with pytest.raises(UserError, match=', '.join(CLASSES[::-1])):
+        load(checkpoint, **{key: CLASSES[::-1]})
+    load(checkpoint, **{key: ('bowl', *CLASSES[1:])})
+    assert "'bowl'" in caplog.text
+
+
 @pytest.mark.parametrize(
     ('options', 'message'),
     [

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from ptnt_mm.check.data_sets import Data, evenly_spread
 from ptnt_mm.check.trial.failed_steps import StepError, at, describe, failing_class, failing_line
-from ptnt_mm.check.trial.few_images import collate_of, few_images, shrunk
+from ptnt_mm.check.trial.few_images import collate_of, load_few, shrunk
 from ptnt_mm.check.trial.one_image_metrics import left_out, measure_one_image
 from ptnt_mm.check.trial.setup import sides, undisturbed
 from ptnt_mm.engine.constructors import arguments_of, classes_named
@@ -81,8 +81,7 @@ class Evaluation:
         config, split = self.config, self.split
         collate = collate_of(config, split)
         with at(f'{split}_dataloader.dataset'):
-            data_set = few_images(config, split, self.data)
-            samples = self._chosen(data_set)
+            metainfo, samples = load_few(config, split, self.data, self._chosen)
         with at(f'{split}_dataloader'):
             batch = collate(samples)
             if len(set(map(_size, samples))) == 1:
@@ -93,7 +92,7 @@ class Evaluation:
                 model = MODELS.build(dict(config.tta_model, module=model)).eval()
             predicted = model.test_step(batch)
         with at(f'{split}_evaluator'):
-            return measure_one_image(config, split, data_set.metainfo, self.data, batch, predicted)
+            return measure_one_image(config, split, metainfo, self.data, batch, predicted)
 
     def _chosen(self, data_set: Any) -> list[dict]:
         if self.with_tta or self.config[f'{self.split}_dataloader'].get('batch_size', 1) == 1:

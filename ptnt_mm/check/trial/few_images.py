@@ -1,37 +1,61 @@
 """A few images of a data set, loaded by the config's pipeline, and shrunk."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from mmengine.config import Config
-from mmengine.dataset import Compose
+from mmengine.dataset import BaseDataset, Compose
 from mmengine.registry import DATASETS, FUNCTIONS
 from mmengine.structures import BaseDataElement
 from torch import Tensor
 from torch.nn.functional import interpolate
 
 from ptnt_mm.check.data_sets import Data, identity
+from ptnt_mm.engine.data_files import data_sets
 
 SIDE = 256  # pixels that a side keeps, plus its remainder
 _STEP = 64  # models that restrict sizes require multiples of a divisor of this
 
 
-def few_images(config: Config, split: str, data: Sequence[Data]) -> Any:
-    """The data set of a split, wrappers included, with a few of its images.
+Samples = tuple[Mapping, list[dict]]
+
+
+def load_few(
+    config: Config, split: str, data: Sequence[Data], choose: Callable[[Any], list[dict]]
+) -> Samples:
+    """Load a few samples of a split.
+
+    The host builds the data set as in training, with all wrappers, but the data sets inside list
+    only a few images. A wrapper may need more of them, such as those that its settings choose by
+    number: if it fails, the whole data set is built.
 
     Args:
         config: A config whose host library is imported.
         split: 'train', 'val' or 'test'.
-        data: The data sets that were already read. Others are read as in training.
+        data: The data sets that were already read. If one was not, the whole data set is built.
+        choose: Loads the samples from a data set.
+
+    Returns:
+        The metainfo of the data set, and its samples. Exceptions of the whole data set propagate.
     """
     settings = config[f'{split}_dataloader'].dataset
+    inner = [dataset.settings for dataset in data_sets(config, split)]
     read = {identity(dataset.settings, dataset.trains): dataset for dataset in data if dataset.few}
-    try:
-        return _small(settings, split, read)
-    except KeyError:
-        return DATASETS.build(copy.deepcopy(settings))
+    few = {id(part): read.get(identity(part, split == 'train')) for part in inner}
+    if all(few.values()):
+        try:
+            return _chosen(_with_few(settings, few), choose)
+        except Exception:  # wrappers may raise anything
+            if settings is inner[0]:
+                raise
+    return _chosen(settings, choose)
+
+
+def spread_over(data_set: Any) -> list[dict]:
+    """The first and the last sample: joined data sets may be of two kinds, as labelled and not."""
+    return [data_set[i] for i in sorted({0, len(data_set) - 1})]
 
 
 def collate_of(config: Config, split: str) -> Callable[[list], Any]:
@@ -80,18 +104,35 @@ def shrunk(sample: dict, side: int = SIDE, with_truth: bool = False) -> dict:
     return dict(sample, inputs=smaller, data_samples=annotated)
 
 
-def _small(settings: dict, split: str, read: dict[str, Data]) -> Any:
-    """Return the data set; raise a KeyError if one that it joins or wraps was not read."""
-    if 'datasets' in settings:
-        parts = [_small(part, split, read) for part in settings['datasets']]
-        return DATASETS.build(dict(settings, datasets=parts))
-    if 'dataset' in settings:
-        return DATASETS.build(dict(settings, dataset=_small(settings['dataset'], split, read)))
-    data = read[identity(settings, split == 'train')]
-    small = copy.copy(data.built)
-    small.data_list = copy.deepcopy(data.few)
-    small.pipeline = Compose(settings.get('pipeline') or [])
-    return small
+def _with_few(settings: Any, few: dict[int, Data]) -> Any:
+    """Settings in which functions that return a few images replace the innermost data sets."""
+    if isinstance(settings, (list, tuple)):
+        return [_with_few(part, few) for part in settings]
+    if not isinstance(settings, Mapping):
+        return settings
+    if id(settings) not in few:
+        return {key: _with_few(value, few) for key, value in settings.items()}
+
+    # Wrappers that refuse other built wrappers build this like any other settings.
+    def build(pipeline: Sequence = (), **_: Any) -> Any:
+        data = few[id(settings)]
+        small = copy.copy(data.built)
+        small.data_list = copy.deepcopy(data.few)
+        small.pipeline = Compose(pipeline or [])
+        return small
+
+    return dict(settings, type=build)
+
+
+def _chosen(settings: Mapping, choose: Callable[[Any], list[dict]]) -> Samples:
+    try:
+        data_set = DATASETS.build(copy.deepcopy(settings))
+        return data_set.metainfo, choose(data_set)
+    finally:
+        # MMEngine copies data sets, as for KFoldDataset, with a memo that it never empties. Its
+        # keys are ids, which later objects get again: their copies would be of earlier ones.
+        for memo in BaseDataset._copy_without_annotation.__defaults__ or ():
+            memo.clear()
 
 
 def _resize(annotated: BaseDataElement, size: tuple[int, int], scales: tuple[float, float]) -> None:

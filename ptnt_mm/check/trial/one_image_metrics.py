@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ptnt_mm.check.coco_annotations import DetectionData, index
 from ptnt_mm.check.data_sets import Data
-from ptnt_mm.engine.data_files import evaluators, local_path
+from ptnt_mm.engine.data_files import evaluators, local_path, separate_evaluator
 from ptnt_mm.engine.settings import kind_of
 
 # They write files, download something, or need more than one image.
@@ -30,6 +30,8 @@ _FILES = ('outfile_prefix', 'output_dir', 'out_dir', 'out_file_path')
 
 def left_out(config: Config, split: str) -> list[str]:
     """The kinds of evaluators that are not tried."""
+    if (separate := separate_evaluator(config, split)) is not None:
+        return [kind_of(separate)]
     return [
         kind_of(evaluator) for evaluator in evaluators(config, split) if not _is_tried(evaluator)
     ]
@@ -55,6 +57,8 @@ def measure_one_image(
             some metrics stop early otherwise.
     """
     found: dict[str, Any] = {}
+    if separate_evaluator(config, split) is not None:
+        return found
     samples = [_with_an_object(sample).to_dict() for sample in predicted]
     for settings in filter(_is_tried, evaluators(config, split)):
         metric = _build(settings, split, data, {sample.get('img_id') for sample in samples})
@@ -76,25 +80,34 @@ def _is_tried(settings: dict) -> bool:
 
 def _build(settings: dict, split: str, data: Sequence[Data], ids: set) -> BaseMetric:
     settings = {key: value for key, value in settings.items() if key not in _FILES}
-    file = local_path(settings.get('ann_file'))
-    if kind_of(settings) == 'CocoMetric' and file is not None:
-        for dataset in data:
-            if isinstance(dataset, DetectionData) and dataset.few and split in dataset.pipelines:
-                metric = METRICS.build(dict(settings, ann_file=None))
-                metric._coco_api = _annotations_of(ids, dataset, settings.get('sort_categories'))
-                return metric
+    if kind_of(settings) == 'CocoMetric' and local_path(settings.get('ann_file')) is not None:
+        read = [
+            dataset
+            for dataset in data
+            if isinstance(dataset, DetectionData) and dataset.few and split in dataset.pipelines
+        ]
+        if read:
+            metric = METRICS.build(dict(settings, ann_file=None))
+            metric._coco_api = _annotations_of(ids, read, settings.get('sort_categories'))
+            return metric
     return METRICS.build(settings)
 
 
-def _annotations_of(ids: set, data: DetectionData, is_sorted: bool | None) -> Any:
+def _annotations_of(ids: set, data: Sequence[DetectionData], is_sorted: bool | None) -> Any:
     """The annotations of some images, as pycocotools has them."""
-    images = {key: image for key, image in data.file.images.items() if key in ids}
-    annotations = [entry for entry in data.file.annotations if entry['image_id'] in ids]
-    categories = data.file.categories
+    first = data[0].file
+    images, annotations = {}, []
+    for file in (dataset.file for dataset in data):
+        images |= {key: image for key, image in file.images.items() if key in ids}
+        annotations += [entry for entry in file.annotations if entry['image_id'] in ids]
+    if len(data) > 1:
+        # Their ids may be the same in several files.
+        annotations = [dict(entry, id=i) for i, entry in enumerate(annotations, start=1)]
+    categories = first.categories
     if is_sorted:
         categories = sorted(categories, key=lambda category: category['id'])
-    few = replace(data.file, images=images, annotations=annotations, categories=categories)
-    return index(type(data.built).COCOAPI, few, str(data.file.path))
+    few = replace(first, images=images, annotations=annotations, categories=categories)
+    return index(type(data[0].built).COCOAPI, few, str(first.path))
 
 
 def _with_an_object(predicted: BaseDataElement) -> BaseDataElement:

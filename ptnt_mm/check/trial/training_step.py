@@ -3,6 +3,8 @@
 import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from typing import Any
 
 from mmengine.config import Config
 from mmengine.model import BaseModel
@@ -10,7 +12,7 @@ from torch import nn
 
 from ptnt_mm.check.data_sets import Data
 from ptnt_mm.check.trial.failed_steps import StepError, at, describe
-from ptnt_mm.check.trial.few_images import collate_of, few_images, shrunk
+from ptnt_mm.check.trial.few_images import collate_of, load_few, shrunk, spread_over
 from ptnt_mm.check.trial.setup import WHOLE, sides, undisturbed
 from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.registry import HOOKS
@@ -44,11 +46,7 @@ def train_once(config: Config, model: nn.Module, data: Sequence[Data], gpus: int
     """
     with undisturbed(config):
         with at('train_dataloader.dataset'):
-            data_set = few_images(config, 'train', data)
-            for settings in config.get('custom_hooks') or ():
-                if kind_of(settings) == 'SkipCorruptImagesHook':
-                    HOOKS.build(settings).watch(data_set)
-            samples = [data_set[i] for i in range(min(2, len(data_set)))]
+            _, samples = load_few(config, 'train', data, partial(_load, config))
             batch = config.train_dataloader.get('batch_size', 1) * gpus
             # There may be a single image.
             samples = (samples * 2)[: max(min(batch, 2), 1)]
@@ -60,6 +58,14 @@ def train_once(config: Config, model: nn.Module, data: Sequence[Data], gpus: int
                 # Some models accept only the original size.
                 if side == WHOLE:
                     raise
+
+
+def _load(config: Config, data_set: Any) -> list[dict]:
+    """Load samples as training does, which may skip files that cannot be read."""
+    for settings in config.get('custom_hooks') or ():
+        if kind_of(settings) == 'SkipCorruptImagesHook':
+            HOOKS.build(settings).watch(data_set)
+    return spread_over(data_set)
 
 
 def _loss(config: Config, model: nn.Module, samples: list[dict], side: int) -> None:

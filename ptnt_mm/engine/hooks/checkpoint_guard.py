@@ -5,7 +5,9 @@ from typing import Any
 from mmengine.hooks import Hook
 from mmengine.model import BaseTTAModel, is_model_wrapper
 from mmengine.optim import OptimWrapper
+from mmengine.runner import BaseLoop
 
+from ptnt_mm.engine.class_names import compare_class_names
 from ptnt_mm.engine.safe_loading import without_config
 from ptnt_mm.engine.strict_loading import require_all_weights, require_backbone
 from ptnt_mm.registry import HOOKS
@@ -17,14 +19,15 @@ class CheckpointGuardHook(Hook):
 
     To resume and to test, every weight of the model must be in the checkpoint with its shape. To
     fine-tune from one (``load_from``), the backbone's must; position tables of another pretraining
-    size are converted, and heads and necks may differ.
+    size are converted, and heads and necks may differ. Class names must not be those of the data in
+    another order.
     """
 
     # EMAHook (NORMAL) copies from the checkpoint: the check comes first.
     priority = 'HIGH'
 
     def after_load_checkpoint(self, runner: Any, checkpoint: dict) -> None:
-        """Raise a CheckpointError unless the loaded weights can be copied into the model."""
+        """Raise a UserError unless the loaded weights can be copied into the model."""
         checkpoint.update(without_config(checkpoint))
         model = runner.model  # or a wrapper: DistributedDataParallel, test-time augmentation
         while is_model_wrapper(model) or isinstance(model, BaseTTAModel):
@@ -34,3 +37,10 @@ class CheckpointGuardHook(Hook):
             require_backbone(checkpoint, model, source)
         else:
             require_all_weights(checkpoint, model, source)
+        loops = (runner._train_loop, runner._test_loop, runner._val_loop)
+        loop = next((loop for loop in loops if isinstance(loop, BaseLoop)), None)
+        if loop is not None:
+            data = getattr(loop.dataloader.dataset, 'metainfo', None)
+            meta = checkpoint.get('meta') or {}
+            if different := compare_class_names(meta, data, model, source):
+                runner.logger.warning(different)
