@@ -31,12 +31,15 @@ FORMATS = tuple(
         cvat,
         labelme,
         object_masks,
-        class_masks,
         numbered_masks,
+        class_masks,
         class_folders,
     )
 )
 """Formats with the clearest signs first; class folders match when nothing else does."""
+
+_FILES_OF = {numbered_masks.FORMAT.name: class_masks.FORMAT}
+"""Formats without a sign of their own, and those whose files they may be if they are asked for."""
 
 CUT_OFF = 'it is truncated, or is not JSON or XML'
 
@@ -79,6 +82,8 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
         tasks = ', '.join(asked[0].tasks)
         raise UserError(without_labels(task, f'{asked[0].title} is for {tasks}'))
     found = [(form, why) for form in FORMATS if (why := form.find(tree))]
+    if name in _FILES_OF and name not in [form.name for form, _ in found]:
+        found += [(form, why) for form in asked if (why := _FILES_OF[name].find(tree))]
     chosen = next(((form, why) for form, why in found if form in fit), None)
     if chosen is None and task is not None and name is None and found:
         has = '; '.join(f'{form.title} ({why}) for {", ".join(form.tasks)}' for form, why in found)

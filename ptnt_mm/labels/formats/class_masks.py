@@ -1,22 +1,39 @@
 """Class masks: indices, palettes, colours with a table, or black and white."""
 
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ptnt_mm.labels.class_masks import IGNORED
+from ptnt_mm.labels.class_masks import IGNORED, voc_colour
 from ptnt_mm.labels.formats.format import Collector, Format
-from ptnt_mm.labels.formats.mask_pairs import find_pairs, has_large_numbers, read_pairs
-from ptnt_mm.labels.formats.mask_values import Table, different_values, read_table, shown_value
+from ptnt_mm.labels.formats.mask_pairs import find_pairs, has_large_numbers, read_pairs, spread
+from ptnt_mm.labels.formats.mask_values import (
+    Table,
+    colour_value,
+    count_values,
+    is_of_palette,
+    read_table,
+    read_values,
+    shown_value,
+    without_palette,
+    without_soft_edges,
+)
 from ptnt_mm.labels.formats.voc import image_sets, splits_of
+from ptnt_mm.labels.masks import BACKGROUND
 from ptnt_mm.labels.model import Labels
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few
 
+_UNKNOWN = 0.1  # share of the pixels without a class that is said aloud
+_IGNORED = 0.5
+_VALUES = 20  # in one mask, on average; more are hardly classes
+
 
 def _find(tree: Tree) -> str:
-    pairs, _ = find_pairs(tree)
-    if not pairs or has_large_numbers(pairs):
+    pairs = find_pairs(tree).masks
+    if not pairs or has_large_numbers(list(pairs.values())):
         return ''
     image, mask = next(iter(pairs.items()))
     example = f'{tree.relative(image)} and {tree.relative(mask)}'
@@ -29,25 +46,86 @@ def _read(tree: Tree) -> Labels:
     splits: dict[str, str | None] = {}
     for files in image_sets(tree, 'Segmentation').values():
         splits |= splits_of(files, labels)
-    values: dict[Path, frozenset[int]] = {}
-    for image, mask, found in read_pairs(collector, different_values, splits):
-        values[mask] = found
+    counts: dict[Path, Counter[int]] = {}
+    for image, mask, found in read_pairs(collector, count_values, splits):
+        counts[mask] = found
         collector.set(replace(image, mask=mask))
-    known = set().union(*values.values())
-    labels.classes, labels.mask_indices = _classes(tree, known, read_table(tree), labels)
-    for mask, read in values.items():
-        if unknown := sorted(read - labels.mask_indices.keys() - {IGNORED}):
+    table = read_table(tree)
+    plain = _plain_values(set().union(*counts.values()), table)
+    total: Counter[int] = Counter()
+    for found in counts.values():
+        for value, count in found.items():
+            total[plain[value]] += count
+    edges = _soft_edges(counts, total, table, labels)
+    named = _classes(tree, total, edges, table, plain, labels)
+    labels.classes, index_of = named
+    labels.mask_indices = index_of | {
+        value: index_of[known] for value, known in plain.items() if known in index_of
+    }
+    known = index_of.keys() | edges | {IGNORED}
+    for mask, found in counts.items():
+        if unknown := sorted({plain[value] for value in found} - known):
             shown = first_few(map(shown_value, unknown))
             labels.report(mask, 'masks with values of no class, which are ignored', shown)
+    labels.notes += _ignored_shares(total, index_of, table)
+    if not table.names and not table.colours:
+        labels.notes += _too_many(tree, counts, total, labels.classes)
     return collector.finish()
 
 
+def _plain_values(values: set[int], table: Table) -> dict[int, int]:
+    """The index or the colour that counts, for each value; they differ only for palettes.
+
+    Programs that choose a palette for each file give one colour different indices.
+    """
+    colours_of = defaultdict(set)
+    for value in filter(is_of_palette, values):
+        colours_of[without_palette(value, False)].add(without_palette(value, True))
+    colours = set().union(*colours_of.values())
+    has_others = any(value > IGNORED and not is_of_palette(value) for value in values)
+    differ = max(map(len, colours_of.values()), default=0) > 1
+    by_colour = (
+        has_others
+        or (differ and len(colours) <= len(colours_of))
+        or (bool(colours) and colours <= table.colours.keys() | {IGNORED})
+    )
+    return {value: without_palette(value, by_colour) for value in values}
+
+
+def _soft_edges(
+    counts: Mapping[Path, Counter[int]], total: Counter[int], table: Table, labels: Labels
+) -> set[int]:
+    """The grey values that are only in soft edges between others."""
+    are_greys = all(value <= IGNORED for found in counts.values() for value in found)
+    if not are_greys or total.keys() <= table.names.keys() | {IGNORED}:
+        return set()
+    # Those with the most values show soft edges best.
+    masks = sorted(counts, key=lambda mask: -len(counts[mask]))[:20] + spread([*counts], 20)
+    areas = without_soft_edges(map(read_values, dict.fromkeys(masks))) if len(total) > 4 else None
+    if areas is None:
+        return set()
+    edges = total.keys() - areas
+    share = sum(total[value] for value in edges) / total.total()
+    labels.notes.append(
+        f'the masks have {len(total)} values, but areas only of '
+        f'{", ".join(map(str, sorted(areas)))}: the others, {share:.1%} of the pixels, are soft '
+        f'edges{" and are ignored" if len(areas) > 2 else ""}'
+    )
+    return edges
+
+
 def _classes(
-    tree: Tree, values: set[int], table: Table, labels: Labels
+    tree: Tree,
+    total: Counter[int],
+    edges: set[int],
+    table: Table,
+    plain: Mapping[int, int],
+    labels: Labels,
 ) -> tuple[list[str], dict[int, int]]:
     """The names of the classes, and the index of each value in the masks."""
-    colours = sorted(value for value in values if value > IGNORED)
-    if colours and not table.colours:
+    values = total.keys() - edges
+    colours = [value for value, _ in total.most_common() if value > IGNORED]
+    if colours and not table.colours and not all(map(is_of_palette, plain)):
         raise UserError(
             f'the masks in {tree.root} have colours or numbers above 255 '
             f'({first_few(map(shown_value, colours))}), and no table gives their classes: write '
@@ -57,13 +135,12 @@ def _classes(
     if table.colours and (colours or values <= table.colours.keys() or not are_indices):
         names = list(dict.fromkeys(table.colours.values()))
         return names, {value: names.index(name) for value, name in table.colours.items()}
+    if edges and len(values) == 2:
+        dark, light = sorted(values)
+        indices = {value: int(2 * value > dark + light) for value in range(IGNORED + 1)}
+        return _two_names(table), indices
     if values <= {0, 255}:
-        names = list(table.names.values())
-        if len(names) == 1:
-            names = ['background', *names]
-        elif len(names) != 2:
-            names = ['background', 'object']
-        return names, {0: 0, 255: 1}
+        return _two_names(table), {0: 0, 255: 1}
     if table.names:
         last = max(table.names)
         names = [table.names.get(i, f'class {i}') for i in range(last + 1)]
@@ -72,18 +149,78 @@ def _classes(
     # A few values far apart are shades of grey, chosen to be visible.
     if indices[-1] >= 2 * len(indices) + 20:
         indices = sorted(values)
-        shades = ', '.join(map(str, indices))
-        labels.notes.append(f'the values {shades} are read as the classes 0 to {len(indices) - 1}')
+        shown = ', '.join(map(shown_value, indices))
+        labels.notes.append(f'the values {shown} are read as the classes 0 to {len(indices) - 1}')
     elif indices[0] == 0:
         indices = list(range(indices[-1] + 1))
-    names = ['background' if value == 0 else f'class {value}' for value in indices]
+    names = [f'class {shown_value(value)}' for value in indices]
+    # 0 may also be a class, such as sky, unless it is opposed to a single other value.
+    if indices[0] == 0 and (len(indices) == 2 or _has_palette_of_voc(plain)):
+        names[0] = BACKGROUND
     return names, {value: index for index, value in enumerate(indices)}
+
+
+def _two_names(table: Table) -> list[str]:
+    """The names for black and white."""
+    names = list(table.names.values())
+    if len(names) == 1:
+        return [BACKGROUND, *names]
+    return names if len(names) == 2 else [BACKGROUND, 'object']
+
+
+def _has_palette_of_voc(plain: Mapping[int, int]) -> bool:
+    """Whether all masks have the colours of Pascal VOC, whose first class is the background."""
+    return all(
+        is_of_palette(value)
+        and without_palette(value, True) == colour_value(*voc_colour(without_palette(value, False)))
+        for value in plain
+        if without_palette(value, False) != IGNORED
+    )
+
+
+def _ignored_shares(total: Counter[int], index_of: Mapping[int, int], table: Table) -> list[str]:
+    """Remarks about frequent values without a class."""
+    notes = []
+    for rank, (value, count) in enumerate(total.most_common(5)):
+        share = count / total.total()
+        if value in index_of:
+            continue
+        if value == IGNORED and share > _IGNORED:
+            notes.append(f'{share:.0%} of the pixels have the value 255, which is ignored')
+        elif value != IGNORED and (rank == 0 or share > _UNKNOWN) and table.file:
+            kind = 'colour' if table.colours else 'value'
+            notes.append(
+                f'{share:.0%} of the pixels have the {kind} {shown_value(value)}, which '
+                f'{table.file.name} lacks: they are ignored, in training and in scores; add it '
+                'there if it is a class, such as background'
+            )
+    return notes
+
+
+def _too_many(
+    tree: Tree, counts: Mapping[Path, Counter[int]], total: Counter[int], classes: list[str]
+) -> list[str]:
+    """A remark about more values than there may be classes."""
+    each = sum(map(len, counts.values())) / max(1, len(counts))
+    used = len(total.keys() - {IGNORED})
+    if used <= 10 or (each <= _VALUES and used <= len(counts)):
+        return []
+    frequent = ', '.join(
+        f'{shown_value(value)} ({count / total.total():.1%})'
+        for value, count in total.most_common(5)
+    )
+    return [
+        f'{counted(len(classes), "class")} are many for {counted(len(counts), "mask")} with '
+        f'{each:.0f} values each; most frequent: {frequent}. If they are classes, write their '
+        f'names into {tree.root / "classes.txt"}, a line each; if each number is one object, use '
+        '--format numbered-masks'
+    ]
 
 
 FORMAT = Format(
     'class-masks',
     'Class masks',
-    'masks named like the images, in masks/, labels/, SegmentationClass/ or as NAME_mask.png',
+    'masks named like the images, in a folder of their own or as NAME_mask.png',
     ('semantic',),
     _find,
     _read,

@@ -1,35 +1,95 @@
-"""Find and read the mask of each image: a file with a similar name, or in a parallel folder."""
+"""Find and read the mask of each image: what their names have in common, and what they show."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TypeVar
 
+import cv2
 import numpy as np
 from PIL import Image
 
 from ptnt_mm.labels.class_masks import IGNORED
 from ptnt_mm.labels.formats.format import Collector
-from ptnt_mm.labels.formats.mask_values import read_values
-from ptnt_mm.labels.model import LabelledImage, Labels
+from ptnt_mm.labels.formats.mask_values import (
+    MASK_DECODERS,
+    colours_of,
+    is_coloured,
+    read_thinned,
+    read_values,
+)
+from ptnt_mm.labels.formats.paired_names import Name, Relation, Words, name_of, relations
+from ptnt_mm.labels.model import LabelledImage
 from ptnt_mm.labels.tree import Tree
-from ptnt_mm.utils.decoding import DECODERS, why_unreadable
+from ptnt_mm.utils.decoding import why_unreadable
 from ptnt_mm.utils.many_files import on_threads
+from ptnt_mm.utils.text import counted
 
 Content = TypeVar('Content')
 
-_WORDS = {
-    *('mask', 'masks', 'label', 'labels', 'annot', 'annots', 'annotation', 'annotations', 'gt'),
-    *('groundtruth', 'truth', 'seg', 'segs', 'segmentation', 'segmentations', 'segmentationclass'),
-    *('segmentationclassraw', 'gtfine', 'trimaps', 'trainannot', 'valannot', 'testannot'),
-}
-_IMAGE_WORDS = {'images', 'image', 'imgs', 'img', 'jpegimages', 'leftimg8bit', 'pictures', 'input'}
-_OF_OBJECTS = 'segmentationobject'
-_ENDING = re.compile(
-    r'(_gtfine_label(train)?ids|_leftimg8bit|[_-](masks?|seg|segmentation|labels?|gt|l|trimap))$'
+_MASK = re.compile(
+    r'(masks?|labels?|annots?|annotations?|gt|ground|truth|groundtruth|segs?|segment.*|trimaps?'
+    r'|manual|labelids|labeltrainids|gtfine)'
 )
+_IMAGE = re.compile(r'(images?|imgs?|pictures?|photos?|input|rgb|jpegimages|pngimages|leftimg8bit)')
+_PAINTED = re.compile(r'(vis|viz|visual.*|overlays?|overlaid|blend.*|preview|painted|drawn)')
+_OF_OBJECTS = re.compile(r'(.*object|instances?|inst|instanceids|panoptic)')
+
+_SAMPLE = 6  # pairs that are looked at for each relation
+_SIDE = 512  # pixels of the longer side that are looked at
+_FLAT, _PHOTOGRAPH = 0.3, 0.8  # share of neighbouring pixels that differ
+
+
+@dataclass
+class Pairs:
+    """The images and masks of a folder.
+
+    Attributes:
+        masks: The mask of each image.
+        aside: All masks, and pictures with labels painted on.
+        unused: Masks without an image.
+        painted: An example for each group of pictures with labels painted on, and its number.
+    """
+
+    masks: dict[Path, Path] = field(default_factory=dict)
+    aside: set[Path] = field(default_factory=set)
+    unused: list[Path] = field(default_factory=list)
+    painted: dict[Path, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _View:
+    """A relation of images and their masks.
+
+    Attributes:
+        relation: The images come first.
+        score: How well the names and the contents agree with that.
+        is_painted: Whether a name speaks of labels that are painted on the image.
+        kind: 0 for masks of classes, 1 for colours, 2 for objects, 3 for masks that are all equal,
+            such as that of the circle that a lens shows.
+        is_flat: Whether the images are flat, too, as drawings and segments are.
+        detail: The contrast of neighbouring pixels in the images, which paint reduces.
+    """
+
+    relation: Relation
+    score: int
+    is_painted: bool
+    kind: int
+    is_flat: bool
+    detail: float
+
+    def rank(self) -> tuple:
+        """Sorts the best first."""
+        relation = self.relation
+        size = len(relation.first | relation.second)
+        # Cityscapes has two masks of classes; that for training comes first.
+        for_training = any('train' in word for word in relation.second)
+        order = -self.score, self.kind, not for_training, -len(relation.pairs)
+        words = sorted(relation.first), sorted(relation.second)
+        return self.is_painted, *order, self.is_flat, -round(self.detail, 1), size, words
 
 
 def read_pairs(
@@ -51,7 +111,7 @@ def read_pairs(
     labels = collector.labels
     pairs = [
         (image, mask)
-        for path, mask in _set_masks_aside(collector.tree, labels).items()
+        for path, mask in _set_masks_aside(collector).items()
         if (image := collector.image(mask, path, (splits or {}).get(path.stem))) is not None
     ]
 
@@ -76,70 +136,261 @@ def read_pairs(
             yield image, mask, content
 
 
-def has_large_numbers(pairs: dict[Path, Path]) -> bool:
+def has_large_numbers(masks: Sequence[Path]) -> bool:
     """Whether masks have numbers above 255, as object numbers may be, and classes never are."""
-    for mask in islice(pairs.values(), 20):
-        with suppress(Exception), Image.open(mask, formats=DECODERS) as stored:  # of any kind
+    for mask in spread(masks, 20):
+        with suppress(Exception), Image.open(mask, formats=MASK_DECODERS) as stored:  # of any kind
             if stored.mode.startswith('I') and stored.getextrema()[1] > IGNORED:
                 return True
     return False
 
 
-def _set_masks_aside(tree: Tree, labels: Labels) -> dict[Path, Path]:
+def spread(items: Sequence[Content], most: int) -> list[Content]:
+    """Some of the items, evenly spread."""
+    return list(items[:: max(1, -(-len(items) // most))])
+
+
+def _set_masks_aside(collector: Collector) -> dict[Path, Path]:
     """The mask of each image; masks are not images, and those without an image are reported."""
-    pairs, labels.aside = find_pairs(tree)
-    stems = {_stem(image) for image in tree.images if image not in labels.aside}
-    for mask in sorted(labels.aside - set(pairs.values())):
-        # Cityscapes has several masks for an image.
-        if not any(_stem(mask).startswith(stem) for stem in stems):
-            labels.report(mask, 'masks without an image')
+    labels, pairs = collector.labels, find_pairs(collector.tree)
+    labels.aside = set(pairs.aside)
+    for picture, count in pairs.painted.items():
+        pictures = counted(count, 'picture')
+        example = collector.tree.relative(picture)
+        labels.notes.append(f'{pictures} with labels painted on are not read, such as {example}')
+    for mask in pairs.unused:
+        labels.report(mask, 'masks without an image')
+    return pairs.masks
+
+
+@lru_cache(maxsize=1)  # several formats look for pairs in one folder
+def find_pairs(tree: Tree) -> Pairs:
+    """The mask of each image: never one of another split, and each mask for one image."""
+    files = sorted({*tree.images, *tree.with_suffix('.gif')})
+    names = {file: name_of(file, tree.folders(file)) for file in files}
+    pictures = _Pictures()
+    pairs = Pairs()
+    views: list[_View] = []
+    for reduce in (None, None, None, partial(_known_folders, tree)):
+        used = pairs.masks.keys() | pairs.aside
+        rest = [file for file in files if file not in used]
+        name = names.get if reduce is None else reduce
+        found = relations(list(map(name, rest)))
+        judged = filter(None, (_judge(relation, pictures) for relation in found))
+        new = [view for view in sorted(judged, key=_View.rank) if _take(view, pairs)]
+        views += new
+        if not new and reduce is None and not views:
+            return pairs
+    _set_painted_aside(names, pairs, pictures)
+    _set_unused_aside(names, views, pairs)
     return pairs
 
 
-def find_pairs(tree: Tree) -> tuple[dict[Path, Path], set[Path]]:
-    """The mask of each image, and all files that are masks."""
-    masks = {file for file in tree.images if _is_mask(tree, file)}
-    by_key: dict[tuple, list[Path]] = {}
-    by_stem: dict[str, list[Path]] = {}
-    # Cityscapes has several masks for an image; those for training come first.
-    for mask in sorted(masks, key=lambda file: (-file.stem.count('TrainIds'), str(file))):
-        if _OF_OBJECTS not in str(mask.parent).casefold():
-            by_key.setdefault(_key(tree, mask), []).append(mask)
-            by_stem.setdefault(_stem(mask), []).append(mask)
-    pairs = {}
-    for image in tree.images:
-        if image in masks:
+def _known_folders(tree: Tree, file: Path) -> Name:
+    """The name of a file with only those folders above it whose kind is known."""
+    known = re.compile(f'{_MASK.pattern}|{_IMAGE.pattern}|<.*')
+    folders = tree.folders(file)
+    return name_of(file, [name for name in folders if _any(known, name_of(Path(), [name]).kinds)])
+
+
+def _set_painted_aside(names: dict[Path, Name], pairs: Pairs, pictures: '_Pictures') -> None:
+    """Set pictures aside that are images with labels painted on."""
+    known = [name for file, name in names.items() if file in pairs.masks or file not in pairs.aside]
+    for relation in relations(known) if len(known) > len(pairs.masks) else ():
+        for turned in (relation, relation.turned()):
+            found = [
+                (image, other)
+                for image, other in turned.pairs
+                if image in pairs.masks and other not in pairs.masks and other not in pairs.aside
+            ]
+            if found and _is_painted(turned.second, found, pairs, pictures):
+                pairs.aside |= {other for _, other in found}
+                example = min(other for _, other in found)
+                pairs.painted[example] = len(found)
+
+
+def _is_painted(
+    words: Words, found: Sequence[tuple[Path, Path]], pairs: Pairs, pictures: '_Pictures'
+) -> bool:
+    """Whether other pictures of images show their labels."""
+    if _any(_PAINTED, words):
+        return True
+    return pictures.are_painted(
+        [(image, other, pairs.masks[image]) for image, other in spread(found, _SAMPLE)]
+    )
+
+
+def _set_unused_aside(names: dict[Path, Name], views: Sequence[_View], pairs: Pairs) -> None:
+    """Set the other files aside that have the names of masks."""
+    folders = {mask.parent for mask in pairs.masks.values()}
+    for file, name in names.items():
+        if file in pairs.masks or file in pairs.aside:
             continue
-        same = by_stem.get(_stem(image), [])
-        mask = by_key.get(_key(tree, image)) or (same if len(same) == 1 else None)
-        if mask:
-            pairs[image] = mask[0]
-    return pairs, masks
+        for view in views:
+            words = view.relation.second
+            is_named = words <= name.kinds and not view.relation.first & name.kinds
+            # Words name a mask anywhere, a suffix only where masks are.
+            if is_named and (file.parent in folders or len(words - {file.suffix.lower()}) > 0):
+                pairs.unused.append(file)
+                break
+    pairs.aside |= set(pairs.unused)
 
 
-def _is_mask(tree: Tree, file: Path) -> bool:
-    folders = [part.casefold() for part in tree.folders(file)]
-    words = {word for folder in folders for word in (folder, *re.split(r'[_\- ]+', folder))}
-    return bool(words & _WORDS) or _OF_OBJECTS in words or bool(_mask_ending(file))
+def _judge(relation: Relation, pictures: '_Pictures') -> _View | None:
+    """Which of two groups are the masks of the other; None if none are."""
+    sample = spread(relation.pairs, _SAMPLE)
+    contrast = pictures.contrast(sample)
+    score = contrast + _hint(relation.second) - _hint(relation.first)
+    if score < 0:
+        relation, sample = relation.turned(), [pair[::-1] for pair in sample]
+        score, contrast = -score, -contrast
+    is_named = _any(_MASK, relation.second) and not _any(_MASK, relation.first)
+    is_painted = _any(_PAINTED, relation.second)
+    if contrast < 0 or not (contrast or (is_named and not is_painted)):
+        return None
+    masks = [mask for _, mask in sample]
+    if pictures.roughness(masks) > _PHOTOGRAPH or not (is_named or pictures.are_aligned(sample)):
+        return None
+    if pictures.are_constant(masks):
+        kind = 3
+    else:
+        kind = 2 if _any(_OF_OBJECTS, relation.second) else int(pictures.are_coloured(masks))
+    is_painted |= _any(_PAINTED, relation.first)
+    is_flat = pictures.roughness([image for image, _ in sample]) < _FLAT
+    return _View(relation, score, is_painted, kind, is_flat, pictures.detail(sample))
 
 
-def _mask_ending(file: Path) -> str:
-    ending = _ENDING.search(file.stem.casefold())
-    return ending[0] if ending and ending[0] != '_leftimg8bit' else ''
+def _hint(words: Words) -> int:
+    """Above 0 for words of masks, below 0 for words of images."""
+    return 2 * _any(_MASK, words) - _any(_IMAGE, words)
 
 
-def _stem(file: Path) -> str:
-    return _ENDING.sub('', file.stem.casefold())
+def _any(pattern: re.Pattern, words: Words) -> bool:
+    return any(map(pattern.fullmatch, words))
 
 
-def _key(tree: Tree, file: Path) -> tuple[str, ...]:
-    """The key that an image and its mask share: folders without their kind, and the name."""
-    folders = [part.casefold() for part in tree.folders(file)]
-    kept = (_without_kind(folder) for folder in folders)
-    return (*filter(None, kept), _stem(file))
+def _take(view: _View, pairs: Pairs) -> bool:
+    """Use the pairs of a view whose files have no partner; whether it fits to the views before."""
+    fits = [
+        (image, mask)
+        for image, mask in view.relation.pairs
+        if image not in pairs.aside and mask not in pairs.masks
+    ]
+    if 2 * len(fits) < len(view.relation.pairs):
+        return False
+    for image, mask in fits:
+        if mask not in pairs.aside:
+            pairs.masks.setdefault(image, mask)
+            pairs.aside.add(mask)
+    return True
 
 
-def _without_kind(folder: str) -> str:
-    """train_labels -> train, images -> nothing."""
-    words = (word.removesuffix('annot') for word in re.split(r'[_\- ]+', folder))
-    return '_'.join(word for word in words if word and word not in _WORDS | _IMAGE_WORDS)
+class _Pictures:
+    """The pixels of some files, each read once, at most 512 x 512."""
+
+    def __init__(self):
+        self._read = lru_cache(maxsize=256)(lambda file: read_thinned(file, _SIDE))
+
+    def roughness(self, files: Sequence[Path]) -> float:
+        """The mean share of neighbouring pixels that differ; 1 if no file can be read."""
+        shares = [
+            (np.diff(pixels, axis=1) != 0).mean()
+            for pixels in map(self._read, files)
+            if pixels is not None and pixels.shape[1] > 1
+        ]
+        return float(np.mean(shares)) if shares else 1.0
+
+    def contrast(self, pairs: Sequence[tuple[Path, Path]]) -> int:
+        """1 if the second pictures are flat and the first are not, -1 the other way round, or 0."""
+        first, second = (self.roughness([pair[i] for pair in pairs]) for i in (0, 1))
+        if second < min(_FLAT, first / 3):
+            return 1
+        return -int(first < min(_FLAT, second / 3))
+
+    def are_coloured(self, masks: Sequence[Path]) -> bool:
+        """Whether masks have colours, without a palette."""
+        read = [pixels for mask in masks if (pixels := self._read(mask)) is not None]
+        return any(is_coloured(pixels) for pixels in read)
+
+    def are_constant(self, masks: Sequence[Path]) -> bool:
+        """Whether masks are nearly equal, but not empty."""
+        read = [pixels for mask in masks if (pixels := self._read(mask)) is not None]
+        if len(read) < 3 or len({pixels.shape for pixels in read}) > 1:
+            return False
+        areas = [pixels != pixels[0, 0] for pixels in read]
+        return np.all(areas, axis=0).sum() > 0.9 * np.any(areas, axis=0).sum()
+
+    def are_aligned(self, pairs: Sequence[tuple[Path, Path]]) -> bool:
+        """Whether images have edges where their masks have them, and not where others have."""
+        read = self._of_one_size(pairs)
+        own, others = [], []
+        for i, (image, mask) in enumerate(read):
+            other = next((m for _, m in (*read[i + 1 :], *read[:i]) if m.shape == mask.shape), None)
+            own.append(_fit(image, mask))
+            others.append(1.0 if other is None else max(1.0, _fit(image, other)))
+        own, others = np.array(own), np.array(others)
+        return len(read) == len(pairs) and np.mean(own) > 1.1 and np.mean(own > others) > 0.8
+
+    def detail(self, pairs: Sequence[tuple[Path, Path]]) -> float:
+        """The mean difference of neighbouring pixels in images, but for the edges of masks."""
+        found = []
+        for image, mask in self._of_one_size(pairs):
+            inside = ~cv2.dilate(_edges(mask).astype(np.uint8), np.ones((5, 5))).astype(bool)
+            if inside.any():
+                found.append(_steps(image)[inside].mean())
+        return float(np.mean(found)) if found else 0.0
+
+    def are_painted(self, triples: Sequence[tuple[Path, Path, Path]]) -> bool:
+        """Whether other pictures are images in which the classes of masks are coloured.
+
+        They have the same details. Either they differ only where there are objects, or their
+        colours depend on the class more than those of the images.
+        """
+        found = []
+        for files in triples:
+            image, other, mask = map(self._read, files)
+            if any(pixels is None or pixels.shape != mask.shape for pixels in (image, other, mask)):
+                return False
+            if np.corrcoef(_steps(image).ravel(), _steps(other).ravel())[0, 1] < 0.5:
+                return False
+            areas = mask != np.bincount(np.unique(mask, return_inverse=True)[1].ravel()).argmax()
+            change = np.abs(colours_of(image) - colours_of(other)).mean(-1)
+            inside, outside = (change[area].mean() if area.any() else 0 for area in (areas, ~areas))
+            explained = [_explained(pixels, mask) for pixels in (image, other)]
+            found.append(inside > 5 + 3 * outside or explained[1] > explained[0] + 0.1)
+        return np.mean(found) > 0.5 if found else False
+
+    def _of_one_size(
+        self, pairs: Sequence[tuple[Path, Path]]
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The pixels of the pairs that have the same size."""
+        read = [(self._read(first), self._read(second)) for first, second in pairs]
+        known = [(a, b) for a, b in read if a is not None and b is not None]
+        return [(a, b) for a, b in known if a.shape == b.shape]
+
+
+def _steps(pixels: np.ndarray) -> np.ndarray:
+    """The difference of each pixel from the one before it, (H, W - 1)."""
+    return np.abs(np.diff(colours_of(pixels).mean(-1), axis=1))
+
+
+def _edges(mask: np.ndarray) -> np.ndarray:
+    """Where neighbouring pixels have different values, (H, W - 1) bool."""
+    return np.diff(mask, axis=1) != 0
+
+
+def _fit(image: np.ndarray, mask: np.ndarray) -> float:
+    """How much larger the steps in an image are at the edges of a mask; 1 without edges."""
+    steps, edges = _steps(image), _edges(mask)
+    return float(steps[edges].mean() / steps.mean()) if edges.any() and steps.any() else 1.0
+
+
+def _explained(image: np.ndarray, mask: np.ndarray) -> float:
+    """The share of the variance of an image's hues that is between the classes of its mask."""
+    colours = colours_of(image).reshape(-1, 3)
+    hues = colours - colours.mean(-1, keepdims=True)
+    hues -= hues.mean(0)
+    places = np.unique(mask, return_inverse=True)[1].ravel()
+    counts = np.bincount(places)
+    between = sum((np.bincount(places, hue) ** 2 / counts).sum() for hue in hues.T)
+    return float(between / (hues**2).sum()) if hues.any() else 0.0
