@@ -1,7 +1,7 @@
 """Class masks: indices, palettes, colours with a table, or black and white."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from ptnt_mm.utils.text import counted, first_few
 
 _UNKNOWN = 0.1  # share of the pixels without a class that is said aloud
 _IGNORED = 0.5
+_RARE, _MIXED = 0.03, 8  # share of a value, and number of such values, where colours are mixed
 _VALUES = 20  # in one mask, on average; more are hardly classes
 
 
@@ -57,18 +58,17 @@ def _read(tree: Tree) -> Labels:
         for value, count in found.items():
             total[plain[value]] += count
     edges = _soft_edges(counts, total, table, labels)
-    named = _classes(tree, total, edges, table, plain, labels)
-    labels.classes, index_of = named
+    labels.classes, index_of = _classes(tree, total, edges, table, plain, labels)
     labels.mask_indices = index_of | {
         value: index_of[known] for value, known in plain.items() if known in index_of
     }
-    known = index_of.keys() | edges | {IGNORED}
-    for mask, found in counts.items():
-        if unknown := sorted({plain[value] for value in found} - known):
-            shown = first_few(map(shown_value, unknown))
-            labels.report(mask, 'masks with values of no class, which are ignored', shown)
+    plain_counts = {
+        mask: Counter({plain[value]: count for value, count in found.items()})
+        for mask, found in counts.items()
+    }
+    _report_unknown(plain_counts, index_of.keys() | edges | {IGNORED}, labels)
     labels.notes += _ignored_shares(total, index_of, table)
-    if not table.names and not table.colours:
+    if not (table.names or table.colours or edges):
         labels.notes += _too_many(tree, counts, total, labels.classes)
     return collector.finish()
 
@@ -84,10 +84,13 @@ def _plain_values(values: set[int], table: Table) -> dict[int, int]:
     colours = set().union(*colours_of.values())
     has_others = any(value > IGNORED and not is_of_palette(value) for value in values)
     differ = max(map(len, colours_of.values()), default=0) > 1
+    in_table = len(colours & table.colours.keys())
+    is_inverse = colours == {0, 255} and 255 in colours_of[min(colours_of)]
     by_colour = (
         has_others
+        or is_inverse
         or (differ and len(colours) <= len(colours_of))
-        or (bool(colours) and colours <= table.colours.keys() | {IGNORED})
+        or in_table > len(colours_of.keys() & table.names.keys()) // 2
     )
     return {value: without_palette(value, by_colour) for value in values}
 
@@ -142,6 +145,9 @@ def _classes(
     if values <= {0, 255}:
         return _two_names(table), {0: 0, 255: 1}
     if table.names:
+        table = _fitted_names(table, values, labels)
+        if values <= table.names.keys() and not are_indices:
+            return list(table.names.values()), {v: i for i, v in enumerate(table.names)}
         last = max(table.names)
         names = [table.names.get(i, f'class {i}') for i in range(last + 1)]
         return names, {i: i for i in range(last + 1) if i != IGNORED}
@@ -149,15 +155,33 @@ def _classes(
     # A few values far apart are shades of grey, chosen to be visible.
     if indices[-1] >= 2 * len(indices) + 20:
         indices = sorted(values)
-        shown = ', '.join(map(shown_value, indices))
+        shown = '; '.join(map(shown_value, indices[:20])) + ('; ...' if len(indices) > 20 else '')
         labels.notes.append(f'the values {shown} are read as the classes 0 to {len(indices) - 1}')
     elif indices[0] == 0:
         indices = list(range(indices[-1] + 1))
     names = [f'class {shown_value(value)}' for value in indices]
-    # 0 may also be a class, such as sky, unless it is opposed to a single other value.
-    if indices[0] == 0 and (len(indices) == 2 or _has_palette_of_voc(plain)):
+    if indices[0] == 0 and _is_background(len(indices), plain):
         names[0] = BACKGROUND
     return names, {value: index for index, value in enumerate(indices)}
+
+
+def _fitted_names(table: Table, values: set[int], labels: Labels) -> Table:
+    """A list of names for values that it does not fit: shades of grey, or one name too few."""
+    indices = sorted(values - {IGNORED})
+    names = list(table.names.values())
+    is_list = not table.colours and list(table.names) == list(range(len(names)))
+    if not is_list or values <= table.names.keys() | {IGNORED}:
+        return table
+    if indices[-1] == len(names) and indices[0] == 0:
+        labels.notes.append(
+            f'{table.file.name} has {len(names)} names for the values 0 to {len(names)}: 0 is read '
+            f'as {BACKGROUND}'
+        )
+        return replace(table, names=dict(enumerate([BACKGROUND, *names])))
+    for shades in (sorted(values), indices):
+        if len(shades) == len(names):
+            return replace(table, names=dict(zip(shades, names, strict=True)))
+    return table
 
 
 def _two_names(table: Table) -> list[str]:
@@ -168,14 +192,41 @@ def _two_names(table: Table) -> list[str]:
     return names if len(names) == 2 else [BACKGROUND, 'object']
 
 
-def _has_palette_of_voc(plain: Mapping[int, int]) -> bool:
-    """Whether all masks have the colours of Pascal VOC, whose first class is the background."""
-    return all(
-        is_of_palette(value)
-        and without_palette(value, True) == colour_value(*voc_colour(without_palette(value, False)))
-        for value in plain
-        if without_palette(value, False) != IGNORED
-    )
+def _is_background(count: int, plain: Mapping[int, int]) -> bool:
+    """Whether 0 is the background: it may also be a class, such as sky.
+
+    It is, if it is opposed to a single other class, or is the black of Pascal VOC's palette.
+    """
+    palette = {value for value in plain if is_of_palette(value)}
+    colours = {without_palette(value, True) for value in palette if plain[value] != IGNORED}
+    is_black = all(without_palette(value, True) == 0 for value in palette if plain[value] == 0)
+    if count == 2:
+        return is_black
+    voc = {colour_value(*voc_colour(index)) for index in range(IGNORED)}
+    return is_black and len(palette) == len(plain) and colours <= voc
+
+
+def _report_unknown(
+    counts: Mapping[Path, Counter[int]], known: Collection[int], labels: Labels
+) -> None:
+    """Report masks with values of no class; those of soft edges are counted."""
+    edges = 0
+    for mask, found in counts.items():
+        unknown = [value for value, _ in found.most_common() if value not in known]
+        rare = [value for value in unknown if found[value] < _RARE * found.total()]
+        # Where colours are mixed, many occur in a few pixels each.
+        if len(rare) > _MIXED:
+            edges += sum(found[value] for value in rare)
+            unknown = [value for value in unknown if value not in set(rare)]
+        if unknown:
+            shown = first_few(map(shown_value, unknown))
+            labels.report(mask, 'masks with values of no class, which are ignored', shown)
+    if edges:
+        share = edges / sum(found.total() for found in counts.values())
+        labels.notes.append(
+            f'{share:.1%} of the pixels are soft edges, with values between those of classes, and '
+            'are ignored'
+        )
 
 
 def _ignored_shares(total: Counter[int], index_of: Mapping[int, int], table: Table) -> list[str]:
@@ -188,11 +239,15 @@ def _ignored_shares(total: Counter[int], index_of: Mapping[int, int], table: Tab
         if value == IGNORED and share > _IGNORED:
             notes.append(f'{share:.0%} of the pixels have the value 255, which is ignored')
         elif value != IGNORED and (rank == 0 or share > _UNKNOWN) and table.file:
-            kind = 'colour' if table.colours else 'value'
+            rgb = shown_value(value) if value > IGNORED else f'{value},{value},{value}'
+            line = f'NAME:{rgb}::' if table.names else f'NAME,{rgb}'
+            what, advice = f'value {value}', 'name it there'
+            if table.colours:
+                what, advice = f'colour {rgb}', f'add a line such as {line} there'
             notes.append(
-                f'{share:.0%} of the pixels have the {kind} {shown_value(value)}, which '
-                f'{table.file.name} lacks: they are ignored, in training and in scores; add it '
-                'there if it is a class, such as background'
+                f'{share:.0%} of the pixels have the {what}, which {table.file.name} lacks: they '
+                f'are ignored, in training and in scores; if it is a class, such as background, '
+                f'{advice}'
             )
     return notes
 

@@ -89,7 +89,7 @@ class _View:
         for_training = any('train' in word for word in relation.second)
         order = -self.score, self.kind, not for_training, -len(relation.pairs)
         words = sorted(relation.first), sorted(relation.second)
-        return self.is_painted, *order, self.is_flat, -round(self.detail, 1), size, words
+        return self.is_painted, *order, self.is_flat, -self.detail, size, words
 
 
 def read_pairs(
@@ -171,16 +171,15 @@ def find_pairs(tree: Tree) -> Pairs:
     pictures = _Pictures()
     pairs = Pairs()
     views: list[_View] = []
-    for reduce in (None, None, None, partial(_known_folders, tree)):
-        used = pairs.masks.keys() | pairs.aside
-        rest = [file for file in files if file not in used]
-        name = names.get if reduce is None else reduce
-        found = relations(list(map(name, rest)))
-        judged = filter(None, (_judge(relation, pictures) for relation in found))
-        new = [view for view in sorted(judged, key=_View.rank) if _take(view, pairs)]
-        views += new
-        if not new and reduce is None and not views:
-            return pairs
+    for name in (names.get, partial(_known_folders, tree)):
+        while True:
+            used = pairs.masks.keys() | pairs.aside
+            found = relations([name(file) for file in files if file not in used])
+            judged = filter(None, (_judge(relation, pictures) for relation in found))
+            new = [view for view in sorted(judged, key=_View.rank) if _take(view, pairs)]
+            views += new
+            if not new:
+                break
     _set_painted_aside(names, pairs, pictures)
     _set_unused_aside(names, views, pairs)
     return pairs
@@ -278,10 +277,12 @@ def _take(view: _View, pairs: Pairs) -> bool:
     ]
     if 2 * len(fits) < len(view.relation.pairs):
         return False
+    # Other masks of the same images have other values: the rest of them would not fit.
+    is_other = 2 * sum(image in pairs.masks for image, _ in fits) > len(fits)
     for image, mask in fits:
-        if mask not in pairs.aside:
+        if mask not in pairs.aside and not is_other:
             pairs.masks.setdefault(image, mask)
-            pairs.aside.add(mask)
+    pairs.aside.update(mask for _, mask in fits)
     return True
 
 
