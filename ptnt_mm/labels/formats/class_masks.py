@@ -1,7 +1,7 @@
 """Class masks: indices, palettes, colours with a table, or black and white."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,7 +52,7 @@ def _read(tree: Tree) -> Labels:
         counts[mask] = found
         collector.set(replace(image, mask=mask))
     table = read_table(tree)
-    plain = _plain_values(set().union(*counts.values()), table)
+    plain = _plain_values(list(map(set, counts.values())), table)
     total: Counter[int] = Counter()
     for found in counts.values():
         for value, count in found.items():
@@ -73,11 +73,9 @@ def _read(tree: Tree) -> Labels:
     return collector.finish()
 
 
-def _plain_values(values: set[int], table: Table) -> dict[int, int]:
-    """The index or the colour that counts, for each value; they differ only for palettes.
-
-    Programs that choose a palette for each file give one colour different indices.
-    """
+def _plain_values(masks: Sequence[set[int]], table: Table) -> dict[int, int]:
+    """The index or the colour that counts, for each value in masks; they differ for palettes."""
+    values = set().union(*masks)
     colours_of = defaultdict(set)
     for value in filter(is_of_palette, values):
         colours_of[without_palette(value, False)].add(without_palette(value, True))
@@ -89,10 +87,23 @@ def _plain_values(values: set[int], table: Table) -> dict[int, int]:
     by_colour = (
         has_others
         or is_inverse
-        or (differ and len(colours) <= len(colours_of))
+        or (differ and _colours_recur(masks))
         or in_table > len(colours_of.keys() & table.names.keys()) // 2
     )
     return {value: without_palette(value, by_colour) for value in values}
+
+
+def _colours_recur(masks: Sequence[set[int]]) -> bool:
+    """Whether the colours of palettes recur in several masks, although their indices differ.
+
+    Programs that choose a palette for each file give a colour different indices; others give the
+    indices any colours. The most frequent colour, of the background, shows neither.
+    """
+    colours = Counter(
+        without_palette(value, True) for values in masks for value in filter(is_of_palette, values)
+    )
+    counts = sorted(colours.values())[:-1]
+    return sum(count for count in counts if count > 1) > sum(counts) / 2
 
 
 def _soft_edges(
@@ -155,7 +166,7 @@ def _classes(
     # A few values far apart are shades of grey, chosen to be visible.
     if indices[-1] >= 2 * len(indices) + 20:
         indices = sorted(values)
-        shown = '; '.join(map(shown_value, indices[:20])) + ('; ...' if len(indices) > 20 else '')
+        shown = '; '.join(map(shown_value, indices[:10])) + ('; ...' if len(indices) > 10 else '')
         labels.notes.append(f'the values {shown} are read as the classes 0 to {len(indices) - 1}')
     elif indices[0] == 0:
         indices = list(range(indices[-1] + 1))

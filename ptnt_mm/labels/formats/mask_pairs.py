@@ -336,7 +336,7 @@ class _Pictures:
         """The mean difference of neighbouring pixels in images, but for the edges of masks."""
         found = []
         for image, mask in self._of_one_size(pairs):
-            inside = ~cv2.dilate(_edges(mask).astype(np.uint8), np.ones((5, 5))).astype(bool)
+            inside = ~_near_edges(mask)
             if inside.any():
                 found.append(_steps(image)[inside].mean())
         return float(np.mean(found)) if found else 0.0
@@ -352,9 +352,12 @@ class _Pictures:
             image, other, mask = map(self._read, files)
             if any(pixels is None or pixels.shape != mask.shape for pixels in (image, other, mask)):
                 return False
-            if np.corrcoef(_steps(image).ravel(), _steps(other).ravel())[0, 1] < 0.5:
+            inside = ~_near_edges(mask)
+            steps = [_steps(pixels)[inside] for pixels in (image, other)]
+            if not all(step.any() for step in steps) or np.corrcoef(*steps)[0, 1] < 0.5:
                 return False
-            areas = mask != np.bincount(np.unique(mask, return_inverse=True)[1].ravel()).argmax()
+            ground = np.bincount(np.unique(mask, return_inverse=True)[1].ravel()).argmax()
+            areas = _dilated(mask != np.unique(mask)[ground])
             change = np.abs(colours_of(image) - colours_of(other)).mean(-1)
             inside, outside = (change[area].mean() if area.any() else 0 for area in (areas, ~areas))
             explained = [_explained(pixels, mask) for pixels in (image, other)]
@@ -378,6 +381,15 @@ def _steps(pixels: np.ndarray) -> np.ndarray:
 def _edges(mask: np.ndarray) -> np.ndarray:
     """Where neighbouring pixels have different values, (H, W - 1) bool."""
     return np.diff(mask, axis=1) != 0
+
+
+def _near_edges(mask: np.ndarray) -> np.ndarray:
+    """Where an edge of a mask is at most two pixels away, (H, W - 1) bool."""
+    return _dilated(_edges(mask))
+
+
+def _dilated(area: np.ndarray) -> np.ndarray:
+    return cv2.dilate(area.astype(np.uint8), np.ones((5, 5))).astype(bool)
 
 
 def _fit(image: np.ndarray, mask: np.ndarray) -> float:
