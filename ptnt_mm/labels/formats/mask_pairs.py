@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -171,10 +171,13 @@ def find_pairs(tree: Tree) -> Pairs:
     pictures = _Pictures()
     pairs = Pairs()
     views: list[_View] = []
-    for name in (names.get, partial(_known_folders, tree)):
+    readings = [names.__getitem__]
+    if _has_masks(tree, files):
+        readings.append(partial(_known_folders, tree))
+    for reading in readings:
         while True:
             used = pairs.masks.keys() | pairs.aside
-            found = relations([name(file) for file in files if file not in used])
+            found = relations([reading(file) for file in files if file not in used])
             judged = filter(None, (_judge(relation, pictures) for relation in found))
             new = [view for view in sorted(judged, key=_View.rank) if _take(view, pairs)]
             views += new
@@ -187,9 +190,19 @@ def find_pairs(tree: Tree) -> Pairs:
 
 def _known_folders(tree: Tree, file: Path) -> Name:
     """The name of a file with only those folders above it whose kind is known."""
-    known = re.compile(f'{_MASK.pattern}|{_IMAGE.pattern}|<.*')
-    folders = tree.folders(file)
-    return name_of(file, [name for name in folders if _any(known, name_of(Path(), [name]).kinds)])
+    return name_of(file, list(filter(_is_known, tree.folders(file))))
+
+
+@cache
+def _is_known(folder: str) -> bool:
+    words = name_of(Path(), [folder]).kinds
+    return _any(re.compile(f'{_MASK.pattern}|{_IMAGE.pattern}|<.*'), words)
+
+
+def _has_masks(tree: Tree, files: Sequence[Path]) -> bool:
+    """Whether a folder speaks of masks."""
+    folders = {folder for file in files for folder in tree.folders(file)}
+    return any(_any(_MASK, name_of(Path(), [folder]).kinds) for folder in folders)
 
 
 def _set_painted_aside(names: dict[Path, Name], pairs: Pairs, pictures: '_Pictures') -> None:

@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from ptnt_mm.labels.tree import split_named
@@ -67,15 +68,15 @@ class Relation:
 def name_of(file: Path, folders: Sequence[str]) -> Name:
     """The words in the name of a file and in those of the folders above it."""
     stem = _words(file.stem)
-    above = [word for folder in folders for word in _words(folder)]
-    splits = list(map(split_named, above))
+    above = [entry for folder in folders for entry in _folder_words(folder)]
+    splits = [split for _, split in above]
     # In the name of a file, train may be a part of another word, as in labelTrainIds.
-    are_splits = {word.casefold() for word in _RUN.findall(file.stem) if split_named(word)}
+    runs = set(_RUN.findall(file.stem.casefold())) & set(stem)
+    are_splits = {word for word in runs if word.isalpha() and split_named(word)}
     splits += [split_named(word) for word in stem if word in are_splits]
     words = [f'<{split}>' for split in dict.fromkeys(filter(None, splits))]
-    above = [word for word in above if not split_named(word)]
     # aachen/aachen_000019 is the same as aachen_000019; numbers may be those of series.
-    words += [word for word in above if word.isdigit() or word not in stem]
+    words += [w for w, split in above if not split and (w.isdigit() or w not in stem)]
     words += [word for word in stem if word not in are_splits]
     return Name(file, tuple(words), frozenset((*words, file.suffix.lower())))
 
@@ -92,6 +93,12 @@ def relations(names: Sequence[Name]) -> list[Relation]:
         (relation for relation in found if len(relation.pairs) > 1),
         key=lambda relation: (-len(relation.pairs), len(relation.first | relation.second)),
     )
+
+
+@cache
+def _folder_words(folder: str) -> list[tuple[str, str | None]]:
+    """The words in the name of a folder, and the splits that they name."""
+    return [(word, split_named(word)) for word in _words(folder)]
 
 
 def _words(text: str) -> list[str]:
