@@ -60,6 +60,9 @@ def found_in(root: Path) -> dict[str, str]:
         ('stare-images/im000{}.ppm', 'labels-ah/im000{}.ah.ppm'),
         ('aufnahmen/teil_{}_foto.jpg', 'zeichnungen/teil_{}_flaeche.png'),
         ('raw/{}.pgm', 'annotated/{}.pgm'),
+        ('cell_0{}_ch00.tif', 'cell_0{}_roi.tif'),
+        ('images/{}.png', '1st_manual/{}_manual1.gif'),
+        ('sample{}Image.png', 'sample{}Mask.png'),
         ('p{}.jpg', 'p{}.png'),
         ('img/p{}.jpg', 'gt/p{}.jpg.png'),
         ('im{}/image.png', 'im{}/mask.png'),
@@ -111,6 +114,14 @@ def test_a_mask_is_for_one_image(tmp_path: Path):
     drawn.put(drawn.photograph(1), tmp_path / 'more' / '1.jpg')
     assert found_in(tmp_path) == pairs
     assert {p.file.name for p in read(tmp_path).problems} == {'0.png', '1.jpg'}
+
+
+def test_turned_copies_do_not_get_the_masks(tmp_path: Path):
+    pairs = draw_pairs(tmp_path, 'images/{}.jpg', 'masks/{}.png')
+    for i in range(COUNT):
+        turned = drawn.photograph(i).transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+        drawn.put(turned, tmp_path / 'images_aug' / f'{i}_flip.jpg')
+    assert found_in(tmp_path) == pairs
 
 
 @pytest.mark.parametrize(

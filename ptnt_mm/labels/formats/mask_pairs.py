@@ -21,7 +21,14 @@ from ptnt_mm.labels.formats.mask_values import (
     read_thinned,
     read_values,
 )
-from ptnt_mm.labels.formats.paired_names import Name, Relation, Words, name_of, relations
+from ptnt_mm.labels.formats.paired_names import (
+    Name,
+    Relation,
+    Words,
+    constant_words,
+    name_of,
+    relations,
+)
 from ptnt_mm.labels.model import LabelledImage
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.decoding import why_unreadable
@@ -70,6 +77,8 @@ class _View:
         is_painted: Whether a name speaks of labels that are painted on the image.
         kind: 0 for masks of classes, 1 for colours, 2 for objects, 3 for masks that are all equal,
             such as that of the circle that a lens shows.
+        is_aligned: Whether the edges of masks are those of the images, which they are not in turned
+            copies.
         is_flat: Whether the images are flat, too, as drawings and segments are.
         detail: The contrast of neighbouring pixels in the images, which paint reduces.
     """
@@ -78,6 +87,7 @@ class _View:
     score: int
     is_painted: bool
     kind: int
+    is_aligned: bool
     is_flat: bool
     detail: float
 
@@ -89,7 +99,8 @@ class _View:
         for_training = any('train' in word for word in relation.second)
         order = -self.score, self.kind, not for_training, -len(relation.pairs)
         words = sorted(relation.first), sorted(relation.second)
-        return self.is_painted, *order, self.is_flat, -self.detail, size, words
+        looks = not self.is_aligned, self.is_flat, -self.detail
+        return self.is_painted, *order, *looks, size, words
 
 
 def read_pairs(
@@ -167,13 +178,14 @@ def _set_masks_aside(collector: Collector) -> dict[Path, Path]:
 def find_pairs(tree: Tree) -> Pairs:
     """The mask of each image: never one of another split, and each mask for one image."""
     files = sorted({*tree.images, *tree.with_suffix('.gif')})
-    names = {file: name_of(file, tree.folders(file)) for file in files}
+    constant = constant_words([(file.stem, *tree.folders(file)) for file in files])
+    names = {file: name_of(file, tree.folders(file), constant) for file in files}
     pictures = _Pictures()
     pairs = Pairs()
     views: list[_View] = []
     readings = [names.__getitem__]
     if _has_masks(tree, files):
-        readings.append(partial(_known_folders, tree))
+        readings.append(partial(_known_folders, tree, constant))
     for reading in readings:
         while True:
             used = pairs.masks.keys() | pairs.aside
@@ -188,9 +200,9 @@ def find_pairs(tree: Tree) -> Pairs:
     return pairs
 
 
-def _known_folders(tree: Tree, file: Path) -> Name:
+def _known_folders(tree: Tree, constant: Words, file: Path) -> Name:
     """The name of a file with only those folders above it whose kind is known."""
-    return name_of(file, list(filter(_is_known, tree.folders(file))))
+    return name_of(file, list(filter(_is_known, tree.folders(file))), constant)
 
 
 @cache
@@ -261,7 +273,8 @@ def _judge(relation: Relation, pictures: '_Pictures') -> _View | None:
     if contrast < 0 or not (contrast or (is_named and not is_painted)):
         return None
     masks = [mask for _, mask in sample]
-    if pictures.roughness(masks) > _PHOTOGRAPH or not (is_named or pictures.are_aligned(sample)):
+    is_aligned = pictures.are_aligned(sample)
+    if pictures.roughness(masks) > _PHOTOGRAPH or not (is_named or is_aligned):
         return None
     if pictures.are_constant(masks):
         kind = 3
@@ -269,7 +282,8 @@ def _judge(relation: Relation, pictures: '_Pictures') -> _View | None:
         kind = 2 if _any(_OF_OBJECTS, relation.second) else int(pictures.are_coloured(masks))
     is_painted |= _any(_PAINTED, relation.first)
     is_flat = pictures.roughness([image for image, _ in sample]) < _FLAT
-    return _View(relation, score, is_painted, kind, is_flat, pictures.detail(sample))
+    detail = pictures.detail(sample)
+    return _View(relation, score, is_painted, kind, is_aligned, is_flat, detail)
 
 
 def _hint(words: Words) -> int:

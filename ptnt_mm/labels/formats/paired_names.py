@@ -10,17 +10,19 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
+from itertools import chain
 from pathlib import Path
 
 from ptnt_mm.labels.tree import split_named
 
 _SAMPLE = 300  # files whose names are compared with others
 _NEAR = 500  # other files that each is compared with
+_FEW = 5  # files; a word that as many have may name their kind
 _MOST = 32  # differences that are tried
 
 _RUN = re.compile(r'[^\W_]+')
-_CAMEL = re.compile(r'(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])')
+_CAMEL = re.compile(r'(?<=[a-z])(?=[A-Z])|(?<=[A-Z\d])(?=[A-Z][a-z])')
 _ANNOT = re.compile(r'(?<=train)(?=annot)|(?<=val)(?=annot)|(?<=test)(?=annot)')
 _NUMBERED = re.compile(r'(\D+)(\d+)|(\d+)(\D+)')
 
@@ -65,10 +67,16 @@ class Relation:
         return Relation(self.second, self.first, tuple((b, a) for a, b in self.pairs))
 
 
-def name_of(file: Path, folders: Sequence[str]) -> Name:
-    """The words in the name of a file and in those of the folders above it."""
-    stem = _words(file.stem)
-    above = [entry for folder in folders for entry in _folder_words(folder)]
+def name_of(file: Path, folders: Sequence[str], constant: Words = frozenset()) -> Name:
+    """The words in the name of a file and in those of the folders above it.
+
+    Args:
+        file: The file.
+        folders: The names of the folders.
+        constant: Words with numbers that name a kind of file, as :func:`constant_words` finds them.
+    """
+    stem = _words(file.stem, constant)
+    above = [entry for folder in folders for entry in _folder_words(folder, constant)]
     splits = [split for _, split in above]
     # In the name of a file, train may be a part of another word, as in labelTrainIds.
     runs = set(_RUN.findall(file.stem.casefold())) & set(stem)
@@ -79,6 +87,17 @@ def name_of(file: Path, folders: Sequence[str]) -> Name:
     words += [w for w, split in above if not split and (w.isdigit() or w not in stem)]
     words += [word for word in stem if word not in are_splits]
     return Name(file, tuple(words), frozenset((*words, file.suffix.lower())))
+
+
+def constant_words(paths: Sequence[Sequence[str]]) -> Words:
+    """Words with numbers that many files share: the 1 of manual1 does not name a picture.
+
+    Args:
+        paths: For each file, its name without suffix and those of the folders above it.
+    """
+    counts = Counter(run for path in paths for run in set(chain(*map(_runs, path))))
+    least = max(_FEW, len(paths) / 8)
+    return frozenset(run for run, count in counts.items() if count >= least and not run.isalpha())
 
 
 def relations(names: Sequence[Name]) -> list[Relation]:
@@ -96,18 +115,23 @@ def relations(names: Sequence[Name]) -> list[Relation]:
 
 
 @cache
-def _folder_words(folder: str) -> list[tuple[str, str | None]]:
+def _folder_words(folder: str, constant: Words) -> list[tuple[str, str | None]]:
     """The words in the name of a folder, and the splits that they name."""
-    return [(word, split_named(word)) for word in _words(folder)]
+    return [(word, split_named(word)) for word in _words(folder, constant)]
 
 
-def _words(text: str) -> list[str]:
+def _words(text: str, constant: Words) -> list[str]:
     """SegmentationClass -> segmentation, class; trainannot -> train, annot; im01 -> im, 01."""
     words = []
-    for run in _RUN.findall(_ANNOT.sub(' ', _CAMEL.sub(' ', text))):
-        parts = _NUMBERED.fullmatch(run.casefold())
-        words += filter(None, parts.groups()) if parts else [run.casefold()]
+    for run in _runs(text):
+        parts = None if run in constant else _NUMBERED.fullmatch(run)
+        words += filter(None, parts.groups()) if parts else [run]
     return words
+
+
+@lru_cache(maxsize=10000)  # mostly of folders
+def _runs(text: str) -> list[str]:
+    return _RUN.findall(_ANNOT.sub(' ', _CAMEL.sub(' ', text)).casefold())
 
 
 def _is_split(word: str) -> bool:
