@@ -8,19 +8,12 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TypeVar
 
-import cv2
 import numpy as np
 from PIL import Image
 
 from ptnt_mm.labels.class_masks import IGNORED
 from ptnt_mm.labels.formats.format import Collector
-from ptnt_mm.labels.formats.mask_values import (
-    MASK_DECODERS,
-    colours_of,
-    is_coloured,
-    read_thinned,
-    read_values,
-)
+from ptnt_mm.labels.formats.mask_values import MASK_DECODERS, read_values
 from ptnt_mm.labels.formats.paired_names import (
     Name,
     Relation,
@@ -29,6 +22,7 @@ from ptnt_mm.labels.formats.paired_names import (
     name_of,
     relations,
 )
+from ptnt_mm.labels.formats.paired_pictures import FLAT, PHOTOGRAPH, Pictures
 from ptnt_mm.labels.model import LabelledImage
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.decoding import why_unreadable
@@ -46,8 +40,6 @@ _PAINTED = re.compile(r'(vis|viz|visual.*|overlays?|overlaid|blend.*|preview|pai
 _OF_OBJECTS = re.compile(r'(.*object|instances?|inst|instanceids|panoptic)')
 
 _SAMPLE = 6  # pairs that are looked at for each relation
-_SIDE = 512  # pixels of the longer side that are looked at
-_FLAT, _PHOTOGRAPH = 0.3, 0.8  # share of neighbouring pixels that differ
 
 
 @dataclass
@@ -180,7 +172,7 @@ def find_pairs(tree: Tree) -> Pairs:
     files = sorted({*tree.images, *tree.with_suffix('.gif')})
     constant = constant_words([(file.stem, *tree.folders(file)) for file in files])
     names = {file: name_of(file, tree.folders(file), constant) for file in files}
-    pictures = _Pictures()
+    pictures = Pictures()
     pairs = Pairs()
     views: list[_View] = []
     readings = [names.__getitem__]
@@ -217,7 +209,7 @@ def _has_masks(tree: Tree, files: Sequence[Path]) -> bool:
     return any(_any(_MASK, name_of(Path(), [folder]).kinds) for folder in folders)
 
 
-def _set_painted_aside(names: dict[Path, Name], pairs: Pairs, pictures: '_Pictures') -> None:
+def _set_painted_aside(names: dict[Path, Name], pairs: Pairs, pictures: Pictures) -> None:
     """Set pictures aside that are images with labels painted on."""
     known = [name for file, name in names.items() if file in pairs.masks or file not in pairs.aside]
     for relation in relations(known) if len(known) > len(pairs.masks) else ():
@@ -234,7 +226,7 @@ def _set_painted_aside(names: dict[Path, Name], pairs: Pairs, pictures: '_Pictur
 
 
 def _is_painted(
-    words: Words, found: Sequence[tuple[Path, Path]], pairs: Pairs, pictures: '_Pictures'
+    words: Words, found: Sequence[tuple[Path, Path]], pairs: Pairs, pictures: Pictures
 ) -> bool:
     """Whether other pictures of images show their labels."""
     if _any(_PAINTED, words):
@@ -260,7 +252,7 @@ def _set_unused_aside(names: dict[Path, Name], views: Sequence[_View], pairs: Pa
     pairs.aside |= set(pairs.unused)
 
 
-def _judge(relation: Relation, pictures: '_Pictures') -> _View | None:
+def _judge(relation: Relation, pictures: Pictures) -> _View | None:
     """Which of two groups are the masks of the other; None if none are."""
     sample = spread(relation.pairs, _SAMPLE)
     contrast = pictures.contrast(sample)
@@ -274,14 +266,14 @@ def _judge(relation: Relation, pictures: '_Pictures') -> _View | None:
         return None
     masks = [mask for _, mask in sample]
     is_aligned = pictures.are_aligned(sample)
-    if pictures.roughness(masks) > _PHOTOGRAPH or not (is_named or is_aligned):
+    if pictures.roughness(masks) > PHOTOGRAPH or not (is_named or is_aligned):
         return None
     if pictures.are_constant(masks):
         kind = 3
     else:
         kind = 2 if _any(_OF_OBJECTS, relation.second) else int(pictures.are_coloured(masks))
     is_painted |= _any(_PAINTED, relation.first)
-    is_flat = pictures.roughness([image for image, _ in sample]) < _FLAT
+    is_flat = pictures.roughness([image for image, _ in sample]) < FLAT
     detail = pictures.detail(sample)
     return _View(relation, score, is_painted, kind, is_aligned, is_flat, detail)
 
@@ -311,126 +303,3 @@ def _take(view: _View, pairs: Pairs) -> bool:
             pairs.masks.setdefault(image, mask)
     pairs.aside.update(mask for _, mask in fits)
     return True
-
-
-class _Pictures:
-    """The pixels of some files, each read once, at most 512 x 512."""
-
-    def __init__(self):
-        self._read = lru_cache(maxsize=256)(lambda file: read_thinned(file, _SIDE))
-
-    def roughness(self, files: Sequence[Path]) -> float:
-        """The mean share of neighbouring pixels that differ; 1 if no file can be read."""
-        shares = [
-            (np.diff(pixels, axis=1) != 0).mean()
-            for pixels in map(self._read, files)
-            if pixels is not None and pixels.shape[1] > 1
-        ]
-        return float(np.mean(shares)) if shares else 1.0
-
-    def contrast(self, pairs: Sequence[tuple[Path, Path]]) -> int:
-        """1 if the second pictures are flat and the first are not, -1 the other way round, or 0."""
-        first, second = (self.roughness([pair[i] for pair in pairs]) for i in (0, 1))
-        if second < min(_FLAT, first / 3):
-            return 1
-        return -int(first < min(_FLAT, second / 3))
-
-    def are_coloured(self, masks: Sequence[Path]) -> bool:
-        """Whether masks have colours, without a palette."""
-        read = [pixels for mask in masks if (pixels := self._read(mask)) is not None]
-        return any(is_coloured(pixels) for pixels in read)
-
-    def are_constant(self, masks: Sequence[Path]) -> bool:
-        """Whether masks are nearly equal, but not empty."""
-        read = [pixels for mask in masks if (pixels := self._read(mask)) is not None]
-        if len(read) < 3 or len({pixels.shape for pixels in read}) > 1:
-            return False
-        areas = [pixels != pixels[0, 0] for pixels in read]
-        return np.all(areas, axis=0).sum() > 0.9 * np.any(areas, axis=0).sum()
-
-    def are_aligned(self, pairs: Sequence[tuple[Path, Path]]) -> bool:
-        """Whether images have edges where their masks have them, and not where others have."""
-        read = self._of_one_size(pairs)
-        own, others = [], []
-        for i, (image, mask) in enumerate(read):
-            other = next((m for _, m in (*read[i + 1 :], *read[:i]) if m.shape == mask.shape), None)
-            own.append(_fit(image, mask))
-            others.append(1.0 if other is None else max(1.0, _fit(image, other)))
-        own, others = np.array(own), np.array(others)
-        return len(read) == len(pairs) and np.mean(own) > 1.1 and np.mean(own > others) > 0.8
-
-    def detail(self, pairs: Sequence[tuple[Path, Path]]) -> float:
-        """The mean difference of neighbouring pixels in images, but for the edges of masks."""
-        found = []
-        for image, mask in self._of_one_size(pairs):
-            inside = ~_near_edges(mask)
-            if inside.any():
-                found.append(_steps(image)[inside].mean())
-        return float(np.mean(found)) if found else 0.0
-
-    def are_painted(self, triples: Sequence[tuple[Path, Path, Path]]) -> bool:
-        """Whether other pictures are images in which the classes of masks are coloured.
-
-        They have the same details. Either they differ only where there are objects, or their
-        colours depend on the class more than those of the images.
-        """
-        found = []
-        for files in triples:
-            image, other, mask = map(self._read, files)
-            if any(pixels is None or pixels.shape != mask.shape for pixels in (image, other, mask)):
-                return False
-            inside = ~_near_edges(mask)
-            steps = [_steps(pixels)[inside] for pixels in (image, other)]
-            if not all(step.any() for step in steps) or np.corrcoef(*steps)[0, 1] < 0.5:
-                return False
-            ground = np.bincount(np.unique(mask, return_inverse=True)[1].ravel()).argmax()
-            areas = _dilated(mask != np.unique(mask)[ground])
-            change = np.abs(colours_of(image) - colours_of(other)).mean(-1)
-            inside, outside = (change[area].mean() if area.any() else 0 for area in (areas, ~areas))
-            explained = [_explained(pixels, mask) for pixels in (image, other)]
-            found.append(inside > 5 + 3 * outside or explained[1] > explained[0] + 0.1)
-        return np.mean(found) > 0.5 if found else False
-
-    def _of_one_size(
-        self, pairs: Sequence[tuple[Path, Path]]
-    ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The pixels of the pairs that have the same size."""
-        read = [(self._read(first), self._read(second)) for first, second in pairs]
-        known = [(a, b) for a, b in read if a is not None and b is not None]
-        return [(a, b) for a, b in known if a.shape == b.shape]
-
-
-def _steps(pixels: np.ndarray) -> np.ndarray:
-    """The difference of each pixel from the one before it, (H, W - 1)."""
-    return np.abs(np.diff(colours_of(pixels).mean(-1), axis=1))
-
-
-def _edges(mask: np.ndarray) -> np.ndarray:
-    """Where neighbouring pixels have different values, (H, W - 1) bool."""
-    return np.diff(mask, axis=1) != 0
-
-
-def _near_edges(mask: np.ndarray) -> np.ndarray:
-    """Where an edge of a mask is at most two pixels away, (H, W - 1) bool."""
-    return _dilated(_edges(mask))
-
-
-def _dilated(area: np.ndarray) -> np.ndarray:
-    return cv2.dilate(area.astype(np.uint8), np.ones((5, 5))).astype(bool)
-
-
-def _fit(image: np.ndarray, mask: np.ndarray) -> float:
-    """How much larger the steps in an image are at the edges of a mask; 1 without edges."""
-    steps, edges = _steps(image), _edges(mask)
-    return float(steps[edges].mean() / steps.mean()) if edges.any() and steps.any() else 1.0
-
-
-def _explained(image: np.ndarray, mask: np.ndarray) -> float:
-    """The share of the variance of an image's hues that is between the classes of its mask."""
-    colours = colours_of(image).reshape(-1, 3)
-    hues = colours - colours.mean(-1, keepdims=True)
-    hues -= hues.mean(0)
-    places = np.unique(mask, return_inverse=True)[1].ravel()
-    counts = np.bincount(places)
-    between = sum((np.bincount(places, hue) ** 2 / counts).sum() for hue in hues.T)
-    return float(between / (hues**2).sum()) if hues.any() else 0.0
