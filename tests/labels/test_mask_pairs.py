@@ -108,6 +108,13 @@ def test_a_mask_without_its_image_is_not_given_to_another_split(tmp_path: Path):
     assert 'masks without an image' in {p.kind for p in read(tmp_path).problems}
 
 
+def test_most_masks_may_be_empty(tmp_path: Path):
+    pairs = draw_pairs(tmp_path, 'a{}.png', 'a{}_zz.png', range(30))
+    for i in set(range(30)) - {4, 9, 14, 19, 24}:
+        drawn.put(Image.new('L', drawn.SIZE), tmp_path / f'a{i}_zz.png')
+    assert found_in(tmp_path) == pairs
+
+
 def test_a_mask_is_for_one_image(tmp_path: Path):
     pairs = draw_pairs(tmp_path, 'images/{}.jpg', 'masks/{}.png')
     drawn.put(drawn.photograph(0), tmp_path / 'images' / '0.png')

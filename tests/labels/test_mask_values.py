@@ -248,6 +248,7 @@ def test_numbers_that_differ_in_each_mask_are_objects(
     # The other way to read them is there if it is asked for, but not spoken of without a reason.
     assert any('Class masks' in line for line in found.others) == is_numbered
     assert not any('umbered' in line for line in found.others)
+    assert recognise(tree, task='instance').format.name == 'numbered-masks'
     assert read(tree).mask_indices
     if not is_numbered:
         assert all(image.objects for image in read(tree, 'numbered-masks').images)

@@ -265,7 +265,8 @@ def _judge(relation: Relation, pictures: Pictures) -> _View | None:
     if contrast < 0 or not (contrast or (is_named and not is_painted)):
         return None
     masks = [mask for _, mask in sample]
-    is_aligned = pictures.are_aligned(sample)
+    # Without a word that tells, the pixels have to; many masks may be empty.
+    is_aligned = pictures.are_aligned(sample if is_named else spread(relation.pairs, 4 * _SAMPLE))
     if pictures.roughness(masks) > PHOTOGRAPH or not (is_named or is_aligned):
         return None
     if pictures.are_constant(masks):

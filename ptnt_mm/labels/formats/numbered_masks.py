@@ -8,7 +8,7 @@ import numpy as np
 
 from ptnt_mm.labels.formats.format import Collector, Format
 from ptnt_mm.labels.formats.mask_pairs import find_pairs, has_large_numbers, read_pairs, spread
-from ptnt_mm.labels.formats.mask_values import indices_of, read_table, read_values
+from ptnt_mm.labels.formats.mask_values import count_values, indices_of, read_table, read_values
 from ptnt_mm.labels.masks import from_pixels
 from ptnt_mm.labels.model import LabelledObject, Labels
 from ptnt_mm.labels.tree import Tree
@@ -31,6 +31,22 @@ def _find(tree: Tree) -> str:
         f'{counted(len(masks), "mask")} with the numbers 1 to N, of one area each, and another N '
         'in each; --format class-masks reads the numbers as classes'
     )
+
+
+def find_any(tree: Tree) -> str:
+    """Search for masks with any numbers; they may also be classes."""
+    masks = list(find_pairs(tree).masks.values())
+    # Two values are background and one class.
+    if not any(map(_has_several_values, spread(masks, _SAMPLE))):
+        return ''
+    return f'{counted(len(masks), "mask")}, if each number is one object'
+
+
+def _has_several_values(mask: Path) -> bool:
+    try:
+        return len(count_values(read_values(mask))) > 2
+    except Exception:  # decoders may raise anything
+        return False
 
 
 def _are_numbered(masks: list[Path]) -> bool:

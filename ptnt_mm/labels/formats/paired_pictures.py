@@ -23,13 +23,13 @@ class Pictures:
         self._read = lru_cache(maxsize=256)(lambda file: read_thinned(file, _SIDE))
 
     def roughness(self, files: Sequence[Path]) -> float:
-        """The mean share of neighbouring pixels that differ; 1 if no file can be read."""
+        """The mean share of neighbouring pixels that differ; 0.5, for neither, without pixels."""
         shares = [
             (np.diff(pixels, axis=1) != 0).mean()
             for pixels in map(self._read, files)
             if pixels is not None and pixels.shape[1] > 1
         ]
-        return float(np.mean(shares)) if shares else 1.0
+        return float(np.mean(shares)) if shares else 0.5
 
     def contrast(self, pairs: Sequence[tuple[Path, Path]]) -> int:
         """1 if the second pictures are flat and the first are not, -1 the other way round, or 0."""
@@ -54,13 +54,17 @@ class Pictures:
     def are_aligned(self, pairs: Sequence[tuple[Path, Path]]) -> bool:
         """Whether images have edges where their masks have them, and not where others have."""
         read = self._of_one_size(pairs)
+        if not read or len(read) < len(pairs):
+            return False
+        with_edges = [(image, mask) for image, mask in read if _edges(mask).any()]
         own, others = [], []
-        for i, (image, mask) in enumerate(read):
-            other = next((m for _, m in (*read[i + 1 :], *read[:i]) if m.shape == mask.shape), None)
+        for i, (image, mask) in enumerate(with_edges):
+            rest = (*with_edges[i + 1 :], *with_edges[:i])
+            other = next((m for _, m in rest if m.shape == mask.shape), None)
             own.append(_fit(image, mask))
             others.append(1.0 if other is None else max(1.0, _fit(image, other)))
-        own, others = np.array(own), np.array(others)
-        return len(read) == len(pairs) and np.mean(own) > 1.1 and np.mean(own > others) > 0.8
+        is_better = np.array(own) > np.array(others)
+        return bool(own) and np.mean(own) > 1.1 and is_better.mean() > 0.8
 
     def detail(self, pairs: Sequence[tuple[Path, Path]]) -> float:
         """The mean difference of neighbouring pixels in images, but for the edges of masks."""
