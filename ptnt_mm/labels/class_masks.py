@@ -57,3 +57,13 @@ def _palette(count: int) -> list[int]:
     colours = [(0, 0, 0), *(PALETTE[i % len(PALETTE)] for i in range(count - 1))]
     unused = [(255, 255, 255) for _ in range(count, IGNORED + 1)]
     return [channel for colour in (*colours, *unused) for channel in colour]
+
+
+def voc_colour(index: int) -> tuple[int, int, int]:
+    """The colour of an index in the palette of Pascal VOC: (0, 0, 0), (128, 0, 0), ..."""
+    # The bits of the index go to the channels in turn, the lowest first, as their highest ones.
+    red, green, blue = (
+        sum((index >> 3 * place + channel & 1) << 7 - place for place in range(3))
+        for channel in range(3)
+    )
+    return red, green, blue

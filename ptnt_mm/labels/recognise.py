@@ -35,12 +35,15 @@ FORMATS = tuple(
         cvat,
         labelme,
         object_masks,
-        class_masks,
         numbered_masks,
+        class_masks,
         class_folders,
     )
 )
 """Formats with the clearest signs first; class folders match when nothing else does."""
+
+_IF_ASKED = {numbered_masks.FORMAT.name: numbered_masks.find_any}
+"""Searches with fewer signs, for a format or a task that is asked for."""
 
 CUT_OFF = 'it is truncated, or is not JSON or XML'
 
@@ -83,6 +86,9 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
         tasks = ', '.join(asked[0].tasks)
         raise UserError(without_labels(task, f'{asked[0].title} is for {tasks}'))
     found = [(form, why) for form in FORMATS if (why := form.find(tree))]
+    if (name or task) and not any(form in fit for form, _ in found):
+        asked_for = [(form, _IF_ASKED[form.name](tree)) for form in fit if form.name in _IF_ASKED]
+        found += [(form, why) for form, why in asked_for if why]
     chosen = next(((form, why) for form, why in found if form in fit), None)
     if chosen is None and task is not None and name is None and found:
         has = '; '.join(f'{form.title} ({why}) for {", ".join(form.tasks)}' for form, why in found)

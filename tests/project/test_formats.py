@@ -151,7 +151,8 @@ def test_polygons_and_masks_are_kept(tmp_path: Path):
 
 def test_small_numbers_are_classes_unless_objects_are_asked_for(tmp_path: Path):
     tree = Tree(made.class_masks(tmp_path))
-    assert any('if each number is one object' in line for line in recognise(tree).others)
+    found = recognise(tree)
+    assert found.format.name == 'class-masks' and not found.others
     labels = read_labels(tree, recognise(tree, 'numbered-masks'))
     assert labels.has_masks() and {len(image.objects) for image in labels.images} == {2}
 
@@ -187,7 +188,7 @@ def test_colours_without_a_table_are_explained(tmp_path: Path):
     [
         ((0, 255, 255), ['background', 'object'], {0: 0, 255: 1}),
         ((0, 1, 255), ['background', 'class 1'], {0: 0, 1: 1}),
-        ((0, 128, 255), ['background', 'class 128', 'class 255'], {0: 0, 128: 1, 255: 2}),
+        ((0, 128, 255), ['class 0', 'class 128', 'class 255'], {0: 0, 128: 1, 255: 2}),
         ((1, 2, 3), ['class 1', 'class 2', 'class 3'], {1: 0, 2: 1, 3: 2}),
     ],
 )

@@ -1,9 +1,10 @@
-"""Find and read the mask of each image: a file with a similar name, or in a parallel folder."""
+"""Find and read the mask of each image: what their names have in common, and what they show."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
+from dataclasses import dataclass, field
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,24 +13,86 @@ from PIL import Image
 
 from ptnt_mm.labels.class_masks import IGNORED
 from ptnt_mm.labels.formats.format import Collector
-from ptnt_mm.labels.formats.mask_values import read_values
-from ptnt_mm.labels.model import LabelledImage, Labels
+from ptnt_mm.labels.formats.mask_values import MASK_DECODERS, read_values
+from ptnt_mm.labels.formats.paired_names import (
+    Name,
+    Relation,
+    Words,
+    constant_words,
+    name_of,
+    relations,
+)
+from ptnt_mm.labels.formats.paired_pictures import FLAT, PHOTOGRAPH, Pictures
+from ptnt_mm.labels.model import LabelledImage
 from ptnt_mm.labels.tree import Tree
-from ptnt_mm.utils.decoding import DECODERS, why_unreadable
+from ptnt_mm.utils.decoding import why_unreadable
 from ptnt_mm.utils.many_files import on_threads
+from ptnt_mm.utils.text import counted
 
 Content = TypeVar('Content')
 
-_WORDS = {
-    *('mask', 'masks', 'label', 'labels', 'annot', 'annots', 'annotation', 'annotations', 'gt'),
-    *('groundtruth', 'truth', 'seg', 'segs', 'segmentation', 'segmentations', 'segmentationclass'),
-    *('segmentationclassraw', 'gtfine', 'trimaps', 'trainannot', 'valannot', 'testannot'),
-}
-_IMAGE_WORDS = {'images', 'image', 'imgs', 'img', 'jpegimages', 'leftimg8bit', 'pictures', 'input'}
-_OF_OBJECTS = 'segmentationobject'
-_ENDING = re.compile(
-    r'(_gtfine_label(train)?ids|_leftimg8bit|[_-](masks?|seg|segmentation|labels?|gt|l|trimap))$'
+_MASK = re.compile(
+    r'(masks?|labels?|annots?|annotations?|gt|ground|truth|groundtruth|segs?|segment.*|trimaps?'
+    r'|manual|labelids|labeltrainids|gtfine)'
 )
+_IMAGE = re.compile(r'(images?|imgs?|pictures?|photos?|input|rgb|jpegimages|pngimages|leftimg8bit)')
+_PAINTED = re.compile(r'(vis|viz|visual.*|overlays?|overlaid|blend.*|preview|painted|drawn)')
+_OF_OBJECTS = re.compile(r'(.*object|instances?|inst|instanceids|panoptic)')
+
+_SAMPLE = 6  # pairs that are looked at for each relation
+
+
+@dataclass
+class Pairs:
+    """The images and masks of a folder.
+
+    Attributes:
+        masks: The mask of each image.
+        aside: All masks, and pictures with labels painted on.
+        unused: Masks without an image.
+        painted: An example for each group of pictures with labels painted on, and its number.
+    """
+
+    masks: dict[Path, Path] = field(default_factory=dict)
+    aside: set[Path] = field(default_factory=set)
+    unused: list[Path] = field(default_factory=list)
+    painted: dict[Path, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _View:
+    """A relation of images and their masks.
+
+    Attributes:
+        relation: The images come first.
+        score: How well the names and the contents agree with that.
+        is_painted: Whether a name speaks of labels that are painted on the image.
+        kind: 0 for masks of classes, 1 for colours, 2 for objects, 3 for masks that are all equal,
+            such as that of the circle that a lens shows.
+        is_aligned: Whether the edges of masks are those of the images, which they are not in turned
+            copies.
+        is_flat: Whether the images are flat, too, as drawings and segments are.
+        detail: The contrast of neighbouring pixels in the images, which paint reduces.
+    """
+
+    relation: Relation
+    score: int
+    is_painted: bool
+    kind: int
+    is_aligned: bool
+    is_flat: bool
+    detail: float
+
+    def rank(self) -> tuple:
+        """Sorts the best first."""
+        relation = self.relation
+        size = len(relation.first | relation.second)
+        # Cityscapes has two masks of classes; that for training comes first.
+        for_training = any('train' in word for word in relation.second)
+        order = -self.score, self.kind, not for_training, -len(relation.pairs)
+        words = sorted(relation.first), sorted(relation.second)
+        looks = not self.is_aligned, self.is_flat, -self.detail
+        return self.is_painted, *order, *looks, size, words
 
 
 def read_pairs(
@@ -51,7 +114,7 @@ def read_pairs(
     labels = collector.labels
     pairs = [
         (image, mask)
-        for path, mask in _set_masks_aside(collector.tree, labels).items()
+        for path, mask in _set_masks_aside(collector).items()
         if (image := collector.image(mask, path, (splits or {}).get(path.stem))) is not None
     ]
 
@@ -76,70 +139,168 @@ def read_pairs(
             yield image, mask, content
 
 
-def has_large_numbers(pairs: dict[Path, Path]) -> bool:
+def has_large_numbers(masks: Sequence[Path]) -> bool:
     """Whether masks have numbers above 255, as object numbers may be, and classes never are."""
-    for mask in islice(pairs.values(), 20):
-        with suppress(Exception), Image.open(mask, formats=DECODERS) as stored:  # of any kind
+    for mask in spread(masks, 20):
+        with suppress(Exception), Image.open(mask, formats=MASK_DECODERS) as stored:  # of any kind
             if stored.mode.startswith('I') and stored.getextrema()[1] > IGNORED:
                 return True
     return False
 
 
-def _set_masks_aside(tree: Tree, labels: Labels) -> dict[Path, Path]:
+def spread(items: Sequence[Content], most: int) -> list[Content]:
+    """Some of the items, evenly spread."""
+    return list(items[:: max(1, -(-len(items) // most))])
+
+
+def _set_masks_aside(collector: Collector) -> dict[Path, Path]:
     """The mask of each image; masks are not images, and those without an image are reported."""
-    pairs, labels.aside = find_pairs(tree)
-    stems = {_stem(image) for image in tree.images if image not in labels.aside}
-    for mask in sorted(labels.aside - set(pairs.values())):
-        # Cityscapes has several masks for an image.
-        if not any(_stem(mask).startswith(stem) for stem in stems):
-            labels.report(mask, 'masks without an image')
+    labels, pairs = collector.labels, find_pairs(collector.tree)
+    labels.aside = set(pairs.aside)
+    for picture, count in pairs.painted.items():
+        pictures = counted(count, 'picture')
+        example = collector.tree.relative(picture)
+        labels.notes.append(f'{pictures} with labels painted on are not read, such as {example}')
+    for mask in pairs.unused:
+        labels.report(mask, 'masks without an image')
+    return pairs.masks
+
+
+@lru_cache(maxsize=1)  # several formats look for pairs in one folder
+def find_pairs(tree: Tree) -> Pairs:
+    """The mask of each image: never one of another split, and each mask for one image."""
+    files = sorted({*tree.images, *tree.with_suffix('.gif')})
+    constant = constant_words([(file.stem, *tree.folders(file)) for file in files])
+    names = {file: name_of(file, tree.folders(file), constant) for file in files}
+    pictures = Pictures()
+    pairs = Pairs()
+    views: list[_View] = []
+    readings = [names.__getitem__]
+    if _has_masks(tree, files):
+        readings.append(partial(_known_folders, tree, constant))
+    for reading in readings:
+        while True:
+            used = pairs.masks.keys() | pairs.aside
+            found = relations([reading(file) for file in files if file not in used])
+            judged = filter(None, (_judge(relation, pictures) for relation in found))
+            new = [view for view in sorted(judged, key=_View.rank) if _take(view, pairs)]
+            views += new
+            if not new:
+                break
+    _set_painted_aside(names, pairs, pictures)
+    _set_unused_aside(names, views, pairs)
     return pairs
 
 
-def find_pairs(tree: Tree) -> tuple[dict[Path, Path], set[Path]]:
-    """The mask of each image, and all files that are masks."""
-    masks = {file for file in tree.images if _is_mask(tree, file)}
-    by_key: dict[tuple, list[Path]] = {}
-    by_stem: dict[str, list[Path]] = {}
-    # Cityscapes has several masks for an image; those for training come first.
-    for mask in sorted(masks, key=lambda file: (-file.stem.count('TrainIds'), str(file))):
-        if _OF_OBJECTS not in str(mask.parent).casefold():
-            by_key.setdefault(_key(tree, mask), []).append(mask)
-            by_stem.setdefault(_stem(mask), []).append(mask)
-    pairs = {}
-    for image in tree.images:
-        if image in masks:
+def _known_folders(tree: Tree, constant: Words, file: Path) -> Name:
+    """The name of a file with only those folders above it whose kind is known."""
+    return name_of(file, list(filter(_is_known, tree.folders(file))), constant)
+
+
+@cache
+def _is_known(folder: str) -> bool:
+    words = name_of(Path(), [folder]).kinds
+    return _any(re.compile(f'{_MASK.pattern}|{_IMAGE.pattern}|<.*'), words)
+
+
+def _has_masks(tree: Tree, files: Sequence[Path]) -> bool:
+    """Whether a folder speaks of masks."""
+    folders = {folder for file in files for folder in tree.folders(file)}
+    return any(_any(_MASK, name_of(Path(), [folder]).kinds) for folder in folders)
+
+
+def _set_painted_aside(names: dict[Path, Name], pairs: Pairs, pictures: Pictures) -> None:
+    """Set pictures aside that are images with labels painted on."""
+    known = [name for file, name in names.items() if file in pairs.masks or file not in pairs.aside]
+    for relation in relations(known) if len(known) > len(pairs.masks) else ():
+        for turned in (relation, relation.turned()):
+            found = [
+                (image, other)
+                for image, other in turned.pairs
+                if image in pairs.masks and other not in pairs.masks and other not in pairs.aside
+            ]
+            if found and _is_painted(turned.second, found, pairs, pictures):
+                pairs.aside |= {other for _, other in found}
+                example = min(other for _, other in found)
+                pairs.painted[example] = len(found)
+
+
+def _is_painted(
+    words: Words, found: Sequence[tuple[Path, Path]], pairs: Pairs, pictures: Pictures
+) -> bool:
+    """Whether other pictures of images show their labels."""
+    if _any(_PAINTED, words):
+        return True
+    return pictures.are_painted(
+        [(image, other, pairs.masks[image]) for image, other in spread(found, _SAMPLE)]
+    )
+
+
+def _set_unused_aside(names: dict[Path, Name], views: Sequence[_View], pairs: Pairs) -> None:
+    """Set the other files aside that have the names of masks."""
+    folders = {mask.parent for mask in pairs.masks.values()}
+    for file, name in names.items():
+        if file in pairs.masks or file in pairs.aside:
             continue
-        same = by_stem.get(_stem(image), [])
-        mask = by_key.get(_key(tree, image)) or (same if len(same) == 1 else None)
-        if mask:
-            pairs[image] = mask[0]
-    return pairs, masks
+        for view in views:
+            words = view.relation.second
+            is_named = words <= name.kinds and not view.relation.first & name.kinds
+            # Words name a mask anywhere, a suffix only where masks are.
+            if is_named and (file.parent in folders or len(words - {file.suffix.lower()}) > 0):
+                pairs.unused.append(file)
+                break
+    pairs.aside |= set(pairs.unused)
 
 
-def _is_mask(tree: Tree, file: Path) -> bool:
-    folders = [part.casefold() for part in tree.folders(file)]
-    words = {word for folder in folders for word in (folder, *re.split(r'[_\- ]+', folder))}
-    return bool(words & _WORDS) or _OF_OBJECTS in words or bool(_mask_ending(file))
+def _judge(relation: Relation, pictures: Pictures) -> _View | None:
+    """Which of two groups are the masks of the other; None if none are."""
+    sample = spread(relation.pairs, _SAMPLE)
+    contrast = pictures.contrast(sample)
+    score = contrast + _hint(relation.second) - _hint(relation.first)
+    if score < 0:
+        relation, sample = relation.turned(), [pair[::-1] for pair in sample]
+        score, contrast = -score, -contrast
+    is_named = _any(_MASK, relation.second) and not _any(_MASK, relation.first)
+    is_painted = _any(_PAINTED, relation.second)
+    if contrast < 0 or not (contrast or (is_named and not is_painted)):
+        return None
+    masks = [mask for _, mask in sample]
+    # Without a word that tells, the pixels have to; many masks may be empty.
+    is_aligned = pictures.are_aligned(sample if is_named else spread(relation.pairs, 4 * _SAMPLE))
+    if pictures.roughness(masks) > PHOTOGRAPH or not (is_named or is_aligned):
+        return None
+    if pictures.are_constant(masks):
+        kind = 3
+    else:
+        kind = 2 if _any(_OF_OBJECTS, relation.second) else int(pictures.are_coloured(masks))
+    is_painted |= _any(_PAINTED, relation.first)
+    is_flat = pictures.roughness([image for image, _ in sample]) < FLAT
+    detail = pictures.detail(sample)
+    return _View(relation, score, is_painted, kind, is_aligned, is_flat, detail)
 
 
-def _mask_ending(file: Path) -> str:
-    ending = _ENDING.search(file.stem.casefold())
-    return ending[0] if ending and ending[0] != '_leftimg8bit' else ''
+def _hint(words: Words) -> int:
+    """Above 0 for words of masks, below 0 for words of images."""
+    return 2 * _any(_MASK, words) - _any(_IMAGE, words)
 
 
-def _stem(file: Path) -> str:
-    return _ENDING.sub('', file.stem.casefold())
+def _any(pattern: re.Pattern, words: Words) -> bool:
+    return any(map(pattern.fullmatch, words))
 
 
-def _key(tree: Tree, file: Path) -> tuple[str, ...]:
-    """The key that an image and its mask share: folders without their kind, and the name."""
-    folders = [part.casefold() for part in tree.folders(file)]
-    kept = (_without_kind(folder) for folder in folders)
-    return (*filter(None, kept), _stem(file))
-
-
-def _without_kind(folder: str) -> str:
-    """train_labels -> train, images -> nothing."""
-    words = (word.removesuffix('annot') for word in re.split(r'[_\- ]+', folder))
-    return '_'.join(word for word in words if word and word not in _WORDS | _IMAGE_WORDS)
+def _take(view: _View, pairs: Pairs) -> bool:
+    """Use the pairs of a view whose files have no partner; whether it fits to the views before."""
+    fits = [
+        (image, mask)
+        for image, mask in view.relation.pairs
+        if image not in pairs.aside and mask not in pairs.masks
+    ]
+    if 2 * len(fits) < len(view.relation.pairs):
+        return False
+    # Other masks of the same images have other values: the rest of them would not fit.
+    is_other = 2 * sum(image in pairs.masks for image, _ in fits) > len(fits)
+    for image, mask in fits:
+        if mask not in pairs.aside and not is_other:
+            pairs.masks.setdefault(image, mask)
+    pairs.aside.update(mask for _, mask in fits)
+    return True

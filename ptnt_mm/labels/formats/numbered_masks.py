@@ -1,39 +1,74 @@
 """Numbered object masks: 0 is the background, and each other value is one object."""
 
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
+import cv2
 import numpy as np
 
 from ptnt_mm.labels.formats.format import Collector, Format
-from ptnt_mm.labels.formats.mask_pairs import find_pairs, has_large_numbers, read_pairs
-from ptnt_mm.labels.formats.mask_values import different_values, read_values
+from ptnt_mm.labels.formats.mask_pairs import find_pairs, has_large_numbers, read_pairs, spread
+from ptnt_mm.labels.formats.mask_values import count_values, indices_of, read_table, read_values
 from ptnt_mm.labels.masks import from_pixels
 from ptnt_mm.labels.model import LabelledObject, Labels
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.text import counted
 
 _CLASS = 'object'
+_SAMPLE = 30  # masks whose numbers are looked at
+_FEW = 3  # objects in each image; as few numbers may be those of nested classes
 
 
 def _find(tree: Tree) -> str:
-    pairs, _ = find_pairs(tree)
-    if not pairs:
+    masks = list(find_pairs(tree).masks.values())
+    if not masks:
         return ''
-    if has_large_numbers(pairs):
-        return f'{counted(len(pairs), "mask")} with numbers above 255'
-    # Two values are background and one class; colours and palettes number no objects.
-    if not any(map(_has_several_values, islice(pairs.values(), 20))):
+    if has_large_numbers(masks):
+        return f'{counted(len(masks), "mask")} with numbers above 255'
+    if read_table(tree).names or not _are_numbered(spread(masks, _SAMPLE)):
         return ''
-    return f'{counted(len(pairs), "mask")}, if each number is one object'
+    return (
+        f'{counted(len(masks), "mask")} with the numbers 1 to N, of one area each, and another N '
+        'in each; --format class-masks reads the numbers as classes'
+    )
+
+
+def find_any(tree: Tree) -> str:
+    """Search for masks with any numbers; they may also be classes."""
+    masks = list(find_pairs(tree).masks.values())
+    # Two values are background and one class.
+    if not any(map(_has_several_values, spread(masks, _SAMPLE))):
+        return ''
+    return f'{counted(len(masks), "mask")}, if each number is one object'
 
 
 def _has_several_values(mask: Path) -> bool:
     try:
-        return len(different_values(read_values(mask))) > 2
+        return len(count_values(read_values(mask))) > 2
     except Exception:  # decoders may raise anything
         return False
+
+
+def _are_numbered(masks: list[Path]) -> bool:
+    """Whether the numbers in each mask are 1 to N, with a different N, and of one area each."""
+    highest = []
+    areas = numbers = others = 0
+    for mask in masks:
+        try:
+            pixels = indices_of(read_values(mask))
+        except Exception:  # decoders may raise anything
+            continue
+        values = np.unique(pixels[pixels > 0])
+        if not len(values):
+            continue
+        others += values[-1] != len(values)
+        highest.append(len(values))
+        numbers += len(values)
+        areas += sum(
+            cv2.connectedComponents((pixels == value).astype(np.uint8))[0] - 1 for value in values
+        )
+    has_many = max(highest, default=0) > _FEW and len(set(highest)) > 1
+    return has_many and areas <= 1.1 * numbers and others <= 0.1 * len(highest)
 
 
 def _read(tree: Tree) -> Labels:
@@ -44,8 +79,9 @@ def _read(tree: Tree) -> Labels:
     return collector.finish()
 
 
-def _objects(numbers: np.ndarray) -> Iterator[LabelledObject]:
+def _objects(pixels: np.ndarray) -> Iterator[LabelledObject]:
     """The object of each number above 0."""
+    numbers = indices_of(pixels)
     for value in np.unique(numbers[numbers > 0]):
         mask, box = from_pixels(numbers == value)
         yield LabelledObject(_CLASS, box, mask)

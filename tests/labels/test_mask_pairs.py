@@ -1,0 +1,210 @@
+"""Images and masks are paired by what their names have in common."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+
+from ptnt_mm.labels.formats.mask_pairs import find_pairs
+from ptnt_mm.labels.model import Labels
+from ptnt_mm.labels.recognise import read_labels, recognise
+from ptnt_mm.labels.tree import Tree
+
+from . import drawn
+
+COUNT = 6
+
+
+def read(root: Path) -> Labels:
+    tree = Tree(root)
+    return read_labels(tree, recognise(tree))
+
+
+def draw_pairs(root: Path, image: str, mask: str, numbers: range = range(COUNT)) -> dict[str, str]:
+    """Draw pairs with names of two patterns; returns them."""
+    pairs = {}
+    for i in numbers:
+        pairs[image.format(i)] = mask.format(i)
+        drawn.put(drawn.photograph(i), root / image.format(i))
+        drawn.put(drawn.black_and_white(i), root / mask.format(i))
+    return pairs
+
+
+def draw_photographs(root: Path, name: str, count: int = 4) -> None:
+    for i in range(count):
+        drawn.put(drawn.photograph(50 + i), root / name.format(i))
+
+
+def found_in(root: Path) -> dict[str, str]:
+    return {
+        str(image.relative_to(root)): str(mask.relative_to(root))
+        for image, mask in find_pairs(Tree(root)).masks.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ('image', 'mask'),
+    [
+        ('cells{}.png', 'cells{}_cp_masks.png'),
+        ('images/00{}_image.png', 'masks/00{}_mask.png'),
+        ('{}_sat.jpg', '{}_mask.png'),
+        ('x/{}_sat.jpg', 'x/{}_gt.png'),
+        ('{}.jpg', '{}_label.png'),
+        ('ISIC_000{}.jpg', 'ISIC_000{}_segmentation.png'),
+        ('img_000{}.jpg', 'mask_000{}.png'),
+        ('image ({}).png', 'label ({}).png'),
+        ('benign/benign ({}).png', 'benign/benign ({})_mask.png'),
+        ('im000{}.png', 'im000{}_ah.png'),
+        ('stare-images/im000{}.ppm', 'labels-ah/im000{}.ah.ppm'),
+        ('aufnahmen/teil_{}_foto.jpg', 'zeichnungen/teil_{}_flaeche.png'),
+        ('raw/{}.pgm', 'annotated/{}.pgm'),
+        ('cell_0{}_ch00.tif', 'cell_0{}_roi.tif'),
+        ('images/{}.png', '1st_manual/{}_manual1.gif'),
+        ('sample{}Image.png', 'sample{}Mask.png'),
+        ('p{}.jpg', 'p{}.png'),
+        ('img/p{}.jpg', 'gt/p{}.jpg.png'),
+        ('im{}/image.png', 'im{}/mask.png'),
+        ('a{}f/images/a{}f.png', 'a{}f/masks/a{}f.png'),
+        ('segmentation/images/{}.png', 'segmentation/masks/{}.png'),
+        ('images/site{0}/x{0}.png', 'masks/x{}.png'),
+        ('Images/IMG_{}.JPG', 'Masks/img_{}_Mask.PNG'),
+        ('train/7c_0{}.jpg', 'train_masks/7c_0{}_mask.gif'),
+        ('PNGImages/FudanPed0{}.png', 'PedMasks/FudanPed0{}_mask.png'),
+        ('imagesTr/case_0{}_0000.png', 'labelsTr/case_0{}.png'),
+        ('train/0006R0_f{}.png', 'trainannot/0006R0_f{}.png'),
+        (
+            'leftImg8bit/train/ulm/ulm_0{}_19_leftImg8bit.png',
+            'gtFine/train/ulm/ulm_0{}_19_gtFine_labelIds.png',
+        ),
+    ],
+)
+def test_names_that_differ_in_the_same_words_are_pairs(tmp_path: Path, image: str, mask: str):
+    pairs = draw_pairs(tmp_path, image.replace('{}', '{0}'), mask.replace('{}', '{0}'))
+    labels = read(tmp_path)
+    assert {
+        str(entry.path.relative_to(tmp_path)): str(entry.mask.relative_to(tmp_path))
+        for entry in labels.images
+    } == pairs
+    assert (labels.problems, labels.notes) == ([], [])
+
+
+@pytest.mark.parametrize('other', ['test/{}.png', 'testing/images/{}.png', 'unseen/{}.png'])
+@pytest.mark.parametrize('mask', ['train/label/{}.png', 'train/masks/{}_mask.png'])
+def test_masks_of_images_in_training_are_not_given_to_others(tmp_path: Path, mask: str, other: str):
+    pairs = draw_pairs(tmp_path, 'train/image/{}.png', mask)
+    draw_photographs(tmp_path, other, COUNT)
+    assert found_in(tmp_path) == pairs
+    assert len(read(tmp_path).problems) == COUNT
+
+
+def test_a_mask_without_its_image_is_not_given_to_another_split(tmp_path: Path):
+    pairs = draw_pairs(tmp_path, 'train/image/{}.png', 'train/label/{}.png')
+    (tmp_path / 'train/image/3.png').unlink()
+    draw_photographs(tmp_path, 'val/{}.png', COUNT)
+    pairs.pop('train/image/3.png')
+    assert found_in(tmp_path) == pairs
+    assert 'masks without an image' in {p.kind for p in read(tmp_path).problems}
+
+
+def test_most_masks_may_be_empty(tmp_path: Path):
+    pairs = draw_pairs(tmp_path, 'a{}.png', 'a{}_zz.png', range(30))
+    for i in set(range(30)) - {4, 9, 14, 19, 24}:
+        drawn.put(Image.new('L', drawn.SIZE), tmp_path / f'a{i}_zz.png')
+    assert found_in(tmp_path) == pairs
+
+
+def test_a_mask_is_for_one_image(tmp_path: Path):
+    pairs = draw_pairs(tmp_path, 'images/{}.jpg', 'masks/{}.png')
+    drawn.put(drawn.photograph(0), tmp_path / 'images' / '0.png')
+    drawn.put(drawn.photograph(1), tmp_path / 'more' / '1.jpg')
+    assert found_in(tmp_path) == pairs
+    assert {p.file.name for p in read(tmp_path).problems} == {'0.png', '1.jpg'}
+
+
+def test_turned_copies_do_not_get_the_masks(tmp_path: Path):
+    pairs = draw_pairs(tmp_path, 'images/{}.jpg', 'masks/{}.png')
+    for i in range(COUNT):
+        turned = drawn.photograph(i).transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+        drawn.put(turned, tmp_path / 'images_aug' / f'{i}_flip.jpg')
+    assert found_in(tmp_path) == pairs
+
+
+@pytest.mark.parametrize(
+    ('mask', 'others'),
+    [
+        ('g/0{}_gtFine_labelTrainIds.png', ['g/0{}_gtFine_labelIds.png', 'g/0{}_gtFine_color.png']),
+        ('g/0{}_gtFine_labelIds.png', ['g/0{}_gtFine_instanceIds.png', 'g/0{}_gtFine_color.png']),
+        ('SegmentationClass/0{}.png', ['SegmentationObject/0{}.png']),
+        ('masks_machine/0{}.png', ['masks_human_color/0{}.png']),
+        ('1st_manual/0{}_manual1.gif', ['mask/0{}_lens_mask.gif']),
+        ('gt/0{}_segmentation.png', ['img/0{}_superpixels.png']),
+    ],
+)
+def test_one_of_several_masks_is_used(tmp_path: Path, mask: str, others: list[str]):
+    pairs = draw_pairs(tmp_path, 'img/0{}.jpg', mask)
+    lens = Image.new('1', drawn.SIZE)
+    ImageDraw.Draw(lens).ellipse((5, 2, 75, 60), fill=1)
+    for i in range(COUNT):
+        colours = drawn.COLOURS[drawn.indices(i)]
+        segments = np.random.default_rng(i).integers(0, 255, (8, 10, 3), np.uint8)
+        segments = Image.fromarray(segments.repeat(8, 0).repeat(8, 1))
+        for other in others:
+            picture = Image.fromarray(colours) if 'color' in other else drawn.black_and_white(i)
+            picture = lens if 'lens' in other else segments if 'super' in other else picture
+            drawn.put(picture, tmp_path / other.format(i))
+    assert found_in(tmp_path) == pairs
+
+
+def _blended(i: int) -> Image.Image:
+    colours = Image.fromarray(drawn.COLOURS[drawn.indices(i)])
+    return Image.blend(drawn.photograph(i), colours, 0.5)
+
+
+def _tinted(i: int) -> Image.Image:
+    picture = drawn.photograph(i)
+    picture.paste(_blended(i), mask=drawn.black_and_white(i))
+    return picture
+
+
+@pytest.mark.parametrize('paint', [_blended, _tinted])
+@pytest.mark.parametrize(
+    ('image', 'mask', 'painted'),
+    [
+        ('JPEGImages/{}.jpg', 'SegmentationClass/{}.png', 'SegmentationClassVisualization/{}.jpg'),
+        ('{}.jpg', '{}_label.png', '{}_label_viz.png'),
+        ('pictures/{}.jpg', 'masks/{}.png', 'overlays/{}.jpg'),
+        ('a/{}.png', 'masks/{}.png', 'b/{}.png'),
+        ('z/{}.png', 'y/{}.png', 'x/{}.png'),
+    ],
+)
+def test_pictures_with_labels_painted_on_are_not_images(
+    tmp_path: Path, paint: Callable, image: str, mask: str, painted: str
+):
+    pairs = draw_pairs(tmp_path, image, mask)
+    for i in range(COUNT):
+        drawn.put(paint(i), tmp_path / painted.format(i))
+    assert found_in(tmp_path) == pairs
+    labels = read(tmp_path)
+    assert not labels.problems
+    assert [note.split()[0] for note in labels.notes] == [str(COUNT)]
+
+
+@pytest.mark.parametrize('other', ['label_defect', 'sketches'])
+def test_folders_of_classes_are_not_pairs(tmp_path: Path, other: str):
+    """The pictures have the same numbers, and those of one class may even be flat."""
+    for i in range(COUNT):
+        drawn.put(drawn.photograph(i), tmp_path / 'cats' / f'{i}.png')
+        picture = drawn.photograph if other == 'label_defect' else drawn.black_and_white
+        drawn.put(picture(40 + i), tmp_path / other / f'{i}.png')
+    assert recognise(Tree(tmp_path)).format.name == 'folders'
+    assert not found_in(tmp_path)
+
+
+def test_names_of_the_converter_of_labelme_are_read(tmp_path: Path):
+    draw_pairs(tmp_path, 'JPEGImages/{}.jpg', 'SegmentationClass/{}.png')
+    for file in (tmp_path / 'SegmentationClass').iterdir():
+        drawn.put(drawn.with_palette(drawn.indices(int(file.stem))), file)
+    (tmp_path / 'class_names.txt').write_text('_background_\ncoin\nring\n')
+    assert read(tmp_path).classes == ['_background_', 'coin', 'ring']
