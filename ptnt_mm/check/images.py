@@ -8,11 +8,13 @@ from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 from PIL import Image
 
 from ptnt_mm.check.data_sets import Data, ImageFile
 from ptnt_mm.check.faults import Fault, report_faults
 from ptnt_mm.data.image_files import ON_THEIR_SIDE, decoded
+from ptnt_mm.data.pixel_values import FEW_LEVELS, choose_range, measure_values
 from ptnt_mm.utils.decoding import why_unreadable
 from ptnt_mm.utils.findings import Finding, Severity, note, ok, report_wrong
 from ptnt_mm.utils.many_files import Folders, on_threads
@@ -30,6 +32,13 @@ _TURNED = Fault(
     'their size does not show whether they were annotated like this: check a few, or save them '
     'upright and without EXIF data',
 )
+_OF_FEW_LEVELS = Fault(
+    'images that lose most of their grey levels when loaded',
+    Severity.WARNING,
+    "load them with dict(type='LoadImageInRange', value_range=(low, high)) in all pipelines; "
+    'ptnt new chooses such a range',
+)
+_COMMON = 0.1  # share of images: a few dark ones are usual where 16 bits are used in full
 
 _LISTED_TWICE = Fault(
     'images listed more than once',
@@ -97,8 +106,10 @@ def check_images_open(data: Sequence[Data]) -> Iterator[Finding]:
         load = partial(open_image, loader=dataset.image_loader)
         with warnings.catch_warnings(action='ignore', category=Image.DecompressionBombWarning):
             opened = list(on_threads(load, there, f'Opening {dataset.name} images'))
-        for fault in (_BROKEN, _OF_OTHER_SIZE, _TURNED):
+        for fault in (_BROKEN, _OF_OTHER_SIZE, _TURNED, _OF_FEW_LEVELS):
             wrong = [evidence for _, kind, evidence in opened if kind is fault]
+            if fault is _OF_FEW_LEVELS and len(wrong) < _COMMON * len(there):
+                continue
             advice = fault.advice.format(remove=_advice(dataset)[1])
             yield from report_wrong(
                 fault.severity, dataset.name, wrong, len(there), fault.what, advice
@@ -170,4 +181,25 @@ def open_image(image: ImageFile, loader: object) -> tuple[bytes, Fault | None, s
         evidence = f'{path} is {size_text(size)}{how}, annotated {size_text(image.size)}'
         return digest, _OF_OTHER_SIZE, evidence
     # With swapped sides, a known size would have shown it.
-    return (digest, _TURNED, str(path)) if turned and not sides_are_swapped else (digest, None, '')
+    if turned and not sides_are_swapped:
+        return digest, _TURNED, str(path)
+    if loader is not None and (lost := _lost_levels(content, pixels)):
+        return digest, _OF_FEW_LEVELS, f'{path} ({lost})'
+    return digest, None, ''
+
+
+def _lost_levels(content: bytes, loaded: np.ndarray) -> str:
+    """The values of an image file of which few grey levels are left; empty if enough are."""
+    try:
+        values = measure_values(content)
+    except Exception:  # of a format that only the host reads
+        return ''
+    if values is None:
+        return ''
+    left = len(np.unique(loaded))
+    if left > FEW_LEVELS or values.levels < 2 * left or choose_range([values]) is None:
+        return ''
+    return (
+        f'{values.depth}, values from {values.lowest:g} to {values.highest:g}: {left} of 256 grey '
+        'levels are left'
+    )

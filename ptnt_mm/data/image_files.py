@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image
 
 from ptnt_mm.utils.atomic_files import fitted_name
-from ptnt_mm.utils.decoding import DECODERS, FORMATS, read_rgb, why_unreadable
+from ptnt_mm.utils.decoding import DECODERS, FORMATS, Range, read_rgb, why_garbled, why_unreadable
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted
 
@@ -51,13 +51,13 @@ def find_images(folder: Path, without: Path | None = None) -> Images:
     return Images(folder, tuple(files), tuple(skipped))
 
 
-def read_image(file: Path) -> np.ndarray:
-    """Read an image as OpenCV orders its channels, (H, W, 3) uint8, BGR.
+def read_image(file: Path, value_range: Range | None = None) -> np.ndarray:
+    """Read an image as :func:`read_rgb` does, but (H, W, 3) uint8, BGR, as in OpenCV.
 
     Raises:
         UserError: as :func:`read_rgb`.
     """
-    return read_rgb(file)[..., ::-1].copy()
+    return read_rgb(file, value_range)[..., ::-1].copy()
 
 
 def drawn_name(name: Path) -> Path:
@@ -98,9 +98,9 @@ def decoded(file: Path | BinaryIO) -> tuple[str, tuple[int, int] | None, int]:
             # For a JPEG, decoding at an eighth of its size detects truncation.
             opened.draft(None, (1, 1))
             opened.load()
+            return why_garbled(opened), stored, orientation
     except Exception as err:  # decoders may raise anything
         return why_unreadable(err), stored, orientation
-    return '', stored, orientation
 
 
 def orientation_of(image: Image.Image) -> int:

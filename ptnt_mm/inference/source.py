@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ptnt_mm.data.image_files import Images, drawn_name, encode_image, find_images, read_image
-from ptnt_mm.inference.predictor import Predictor
+from ptnt_mm.data.image_files import Images, drawn_name, encode_image, find_images
+from ptnt_mm.inference.predictor import Image, Predictor
 from ptnt_mm.inference.results import Results
 from ptnt_mm.inference.video import VIDEO_SUFFIXES, Movie, Video, Window, open_video
 from ptnt_mm.utils.atomic_files import fitted_name, is_about_the_disk, write_atomically
@@ -50,7 +50,7 @@ def process_images(images: Images, predictor: Predictor, results: Results, draws
         for name in bar.track(images.files, description='Images'):
             file = images.root / name
             try:
-                entry, drawn = _process(read_image(file), predictor, draws)
+                entry, drawn = _process(file, predictor, draws)
                 if drawn is not None:
                     picture = encode_image(drawn, drawn_name(name).suffix)
                     write_atomically(results.drawn / drawn_name(name), picture)
@@ -89,14 +89,13 @@ def process_video(
     video.check_end(frames)
 
 
-def _process(
-    image: np.ndarray, predictor: Predictor, draws: bool
-) -> tuple[dict, np.ndarray | None]:
-    """Predict for an image, (H, W, 3) uint8, BGR; return JSON values and a picture."""
-    sample = predictor.predict(image)
-    height, width = image.shape[:2]
+def _process(image: Image, predictor: Predictor, draws: bool) -> tuple[dict, np.ndarray | None]:
+    """Predict for a file or a frame; return JSON values and a picture."""
+    loaded = predictor.load(image)
+    sample = predictor.predict(loaded)
+    height, width = loaded.size
     entry = dict(width=width, height=height, **predictor.describe(sample))
-    return entry, predictor.draw(image, sample) if draws else None
+    return entry, predictor.draw(loaded.picture(), sample) if draws else None
 
 
 def _reason(error: Exception, file: Path | None = None) -> str:

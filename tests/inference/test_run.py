@@ -14,6 +14,7 @@ from PIL import Image
 from ptnt_mm.api import inferring
 from ptnt_mm.cli import infer as infer_command
 from ptnt_mm.data.image_files import read_image
+from ptnt_mm.inference.loading import LoadedImage, PixelLoader
 from ptnt_mm.inference.video import open_video
 
 from .samples import photograph
@@ -27,9 +28,13 @@ class Same:
     score_thr = 0.3
     images = 0
 
-    def predict(self, image: np.ndarray) -> str:
+    def load(self, image: Path | np.ndarray) -> LoadedImage:
+        loader = PixelLoader()
+        return loader.file(image) if isinstance(image, Path) else loader.array(image)
+
+    def predict(self, image: LoadedImage) -> str:
         self.images += 1
-        if image.shape[1] > 1000:
+        if image.size[1] > 1000:
             raise RuntimeError('too\nwide')
         if self.images == 4:
             raise KeyboardInterrupt
@@ -318,7 +323,7 @@ def test_the_folder_of_a_killed_run_can_be_used_again(place: Path, monkeypatch, 
 
 
 def test_a_failure_without_a_text_names_its_line(place: Path, capsys, monkeypatch):
-    def fail(self: Same, image: np.ndarray) -> str:
+    def fail(self: Same, image: LoadedImage) -> str:
         raise KeyError
 
     monkeypatch.setattr(Same, 'predict', fail)

@@ -7,8 +7,8 @@ from typing import Any
 
 from mmengine.hooks import Hook
 
-from ptnt_mm.data.image_files import read_image
 from ptnt_mm.drawing.class_drawings import write_labels
+from ptnt_mm.engine.load_in_range import read_picture
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
 
@@ -44,7 +44,7 @@ class DrawValidationHook(Hook):
         for sample in samples[: self._images - self._drawn]:
             self._drawn += 1
             try:
-                image = read_image(Path(sample.img_path))
+                image = read_picture(Path(sample.img_path), runner.cfg, 'val')
             except UserError:
                 # It refuses some files that the hosts can read, which must not stop a run.
                 continue
