@@ -130,9 +130,10 @@ def choose_range(images: Sequence[PixelValues]) -> Range | None:
         usual = (0, 2 ** max(int(high).bit_length(), 8) - 1)
     if low >= usual[0] and high <= usual[1] and (high - low) * 4 >= usual[1] - usual[0]:
         return usual
-    # Two digits of the width.
+    # Two digits of the width; 0.1 in float32 is not rounded up to 0.11.
     unit = 10.0 ** (math.floor(math.log10(high - low)) - 1)
-    ends = math.floor(low / unit) * unit, math.ceil(high / unit) * unit
+    low, high = round(low / unit, 4), round(high / unit, 4)
+    ends = math.floor(low) * unit, math.ceil(high) * unit
     return tuple(float(f'{x:.6g}') for x in ends) if is_float else tuple(map(round, ends))
 
 

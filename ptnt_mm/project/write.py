@@ -85,8 +85,8 @@ def _pipelines(facts: Facts, recipe: Recipe) -> Iterator[str]:
     if facts.value_range is not None:
         text = literal(facts.value_range)
         yield f"load_image = dict(type='LoadImageInRange', value_range={text})  # become 0 to 255"
-        for split in ('train', 'val'):
-            yield f'_base_.{split}_dataloader.dataset.pipeline[0] = load_image'
+        steps = [f'_base_.{split}_dataloader.dataset.pipeline[0]' for split in ('train', 'val')]
+        yield f'{" = ".join(steps)} = load_image'
     place = f'_base_.train_dataloader.dataset.pipeline[{loaded}:{loaded}]'
     yield f'{place} = [{comment(choice.because)}'
     for step in _steps(facts, choice.value):

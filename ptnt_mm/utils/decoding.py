@@ -107,9 +107,8 @@ def read_values(content: bytes) -> np.ndarray:
         values = _grey_values(content)
     else:
         packed = np.frombuffer(content, np.uint8)
-        values = cv2.imdecode(packed, cv2.IMREAD_ANYDEPTH | cv2.IMREAD_COLOR)
-        if values is None:  # OpenCV makes no colours of grey floats and grey 32-bit integers
-            values = cv2.imdecode(packed, cv2.IMREAD_UNCHANGED)
+        # Not IMREAD_COLOR, which refuses grey floats and grey integers of 32 bits.
+        values = cv2.imdecode(packed, cv2.IMREAD_ANYDEPTH | cv2.IMREAD_ANYCOLOR)
     if values is None:
         raise ValueError('OpenCV cannot decode it')
     return np.dstack([values] * 3) if values.ndim == 2 else values[..., :3]
