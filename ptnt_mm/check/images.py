@@ -14,7 +14,7 @@ from PIL import Image
 from ptnt_mm.check.data_sets import Data, ImageFile
 from ptnt_mm.check.faults import Fault, report_faults
 from ptnt_mm.data.image_files import ON_THEIR_SIDE, decoded
-from ptnt_mm.data.pixel_values import FEW_LEVELS, choose_range, measure_values
+from ptnt_mm.data.pixel_values import FEW_LEVELS, choose_range, measure_values, oddity
 from ptnt_mm.utils.decoding import why_unreadable
 from ptnt_mm.utils.findings import Finding, Severity, note, ok, report_wrong
 from ptnt_mm.utils.many_files import Folders, on_threads
@@ -38,6 +38,17 @@ _OF_FEW_LEVELS = Fault(
     "load them with dict(type='LoadImageInRange', value_range=(low, high)) in all pipelines; "
     'ptnt new chooses such a range',
 )
+_OUT_OF_RANGE = Fault(
+    'images with values outside the range that they are loaded in',
+    Severity.WARNING,
+    'change value_range of LoadImageInRange in all pipelines',
+)
+_DROPPED = Fault(
+    'images that are not loaded completely',
+    Severity.WARNING,
+    'save what the model needs as 8-bit images of three channels',
+)
+_IF_COMMON = (_OF_FEW_LEVELS, _OUT_OF_RANGE)
 _COMMON = 0.1  # share of images: a few dark ones are usual where 16 bits are used in full
 
 _LISTED_TWICE = Fault(
@@ -106,9 +117,9 @@ def check_images_open(data: Sequence[Data]) -> Iterator[Finding]:
         load = partial(open_image, loader=dataset.image_loader)
         with warnings.catch_warnings(action='ignore', category=Image.DecompressionBombWarning):
             opened = list(on_threads(load, there, f'Opening {dataset.name} images'))
-        for fault in (_BROKEN, _OF_OTHER_SIZE, _TURNED, _OF_FEW_LEVELS):
+        for fault in (_BROKEN, _OF_OTHER_SIZE, _TURNED, _DROPPED, *_IF_COMMON):
             wrong = [evidence for _, kind, evidence in opened if kind is fault]
-            if fault is _OF_FEW_LEVELS and len(wrong) < _COMMON * len(there):
+            if fault in _IF_COMMON and len(wrong) < _COMMON * len(there):
                 continue
             advice = fault.advice.format(remove=_advice(dataset)[1])
             yield from report_wrong(
@@ -183,23 +194,33 @@ def open_image(image: ImageFile, loader: object) -> tuple[bytes, Fault | None, s
     # With swapped sides, a known size would have shown it.
     if turned and not sides_are_swapped:
         return digest, _TURNED, str(path)
-    if loader is not None and (lost := _lost_levels(content, pixels)):
-        return digest, _OF_FEW_LEVELS, f'{path} ({lost})'
+    if loader is not None:
+        fault, evidence = _pixel_fault(content, loader, pixels)
+        return digest, fault, f'{path} ({evidence})'
     return digest, None, ''
 
 
-def _lost_levels(content: bytes, loaded: np.ndarray) -> str:
-    """The values of an image file of which few grey levels are left; empty if enough are."""
+def _pixel_fault(content: bytes, loader: object, loaded: np.ndarray) -> tuple[Fault | None, str]:
+    """What a loader loses of an image file, and the evidence.
+
+    Args:
+        content: The file.
+        loader: The host's transform.
+        loaded: Its pixels, (H, W, C) or (H, W).
+    """
+    if getattr(loader, 'color_type', 'color') != 'color':
+        return None, ''
     try:
-        values = measure_values(content)
+        values, dropped = measure_values(content), oddity(content)
     except Exception:  # of a format that only the host reads
-        return ''
-    if values is None:
-        return ''
-    left = len(np.unique(loaded))
-    if left > FEW_LEVELS or values.levels < 2 * left or choose_range([values]) is None:
-        return ''
-    return (
-        f'{values.depth}, values from {values.lowest:g} to {values.highest:g}: {left} of 256 grey '
-        'levels are left'
-    )
+        return None, ''
+    if values is not None:
+        found = f'{values.depth}, values from {values.lowest:g} to {values.highest:g}'
+        low, high = getattr(loader, 'value_range', (values.low, values.high))
+        margin = (high - low) / 10
+        if values.low < low - margin or values.high > high + margin:
+            return _OUT_OF_RANGE, f'{found}, loaded from {low:g} to {high:g}'
+        left = len(np.unique(loaded))
+        if left <= FEW_LEVELS and values.levels >= 2 * left and choose_range([values]) is not None:
+            return _OF_FEW_LEVELS, f'{found}: {left} of 256 grey levels are left'
+    return (None, '') if dropped is None else (_DROPPED, ': '.join(dropped))

@@ -13,9 +13,10 @@ from ptnt_mm.utils.decoding import DECODERS, Range, bits_of, read_values
 FEW_LEVELS = 64
 """Of 256 grey levels. The values of 14 bits in 16 leave this many."""
 
-_MORE_CHANNELS = 'images of which the first three channels are used'
-_DARKENED = 'TIFF images that are loaded darker where they are transparent, black without alpha'
-_ONLY_ALPHA = 'images whose content is only in their transparency, which is not loaded'
+_PAGES = 'several pages, of which only the first is used'
+_MORE_CHANNELS = 'more than three channels, of which only the first three are used'
+_DARKENED = 'transparency that makes them darker when loaded, as TIFFs'
+_ONLY_ALPHA = 'nothing but transparency, which is not loaded'
 
 _PAGE_KIND, _SAMPLES, _EXTRA = 254, 277, 338  # TIFF's tags
 
@@ -88,7 +89,9 @@ def measure_values(content: bytes) -> PixelValues | None:
 
 
 def oddity(content: bytes) -> tuple[str, str] | None:
-    """What the hosts' loading drops or changes in an intact image file: a kind, and a detail.
+    """What the hosts' loading drops or changes in an intact image file, and a detail.
+
+    It completes 'images with ...'.
 
     Alpha is dropped in every format but TIFF, where colours are multiplied by it.
     """
@@ -96,7 +99,7 @@ def oddity(content: bytes) -> tuple[str, str] | None:
         if image.format == 'TIFF':
             pages = _pages(image)
             if pages > 1:
-                return 'images with several pages, of which the first is used', f'{pages} pages'
+                return _PAGES, f'{pages} pages'
             samples, extra = image.tag_v2.get(_SAMPLES, 1), image.tag_v2.get(_EXTRA, ())
             if samples > 3 and extra and not set(extra) & {1, 2}:
                 return _MORE_CHANNELS, f'{samples} channels'

@@ -112,8 +112,12 @@ class ConfigLoader:
         self._step = None
         if self._kind.startswith('Load') and self._kind not in _OF_ARRAYS:
             self._settings = dict(steps[0])
-            settings = {name: value for name, value in self._settings.items() if name != 'type'}
-            self._loading = f'{self._kind}({", ".join(f"{k}={v!r}" for k, v in settings.items())})'
+            shown = (
+                f'{name}={value!r}'
+                for name, value in self._settings.items()
+                if name != 'type' and value is not None
+            )
+            self._loading = f'{self._kind}({", ".join(shown)})'
             self._step, steps = Compose([self._settings]), steps[1:]
         self._is_rgb = self._step is None and scope_of(config) == 'mmpretrain'
         self.rest = Compose([step for step in steps if not _loads_annotations(step)])

@@ -49,7 +49,8 @@ def _examine(path: Path) -> tuple[PixelValues | None, tuple[str, str] | None]:
     """The values of an image of more than 8 bits; and a problem, its kind and detail."""
     try:
         content = path.read_bytes()
-        return measure_values(content), oddity(content)
+        found = oddity(content)
+        return measure_values(content), found and (f'images with {found[0]}', found[1])
     except Exception as error:  # decoders may raise anything
         return None, (DAMAGED, why_unreadable(error))
 

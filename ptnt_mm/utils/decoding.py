@@ -162,15 +162,20 @@ def require_pixels(image: Any, order: str, other: str = '') -> np.ndarray:
     Raises:
         UserError: if it is not. The message names its type and shape.
     """
-    shape, kind = getattr(image, 'shape', None), getattr(image, 'dtype', None)
-    if isinstance(image, np.ndarray):
-        if kind == np.uint8 and len(shape) == 3 and shape[2] == 3 and image.size:
-            return image
-        got = f'{kind} {shape}'
-    else:
-        got = type(image).__name__
-        got += f' of {kind} {tuple(shape)}' if shape is not None else ''
+    is_array = isinstance(image, np.ndarray) and image.dtype == np.uint8 and image.ndim == 3
+    if is_array and image.shape[2] == 3 and image.size:
+        return image
+    got = type_and_shape(image)
     raise UserError(f'expected {other}an array (H, W, 3) uint8, {order}, got {got}{_how(image)}')
+
+
+def type_and_shape(value: Any) -> str:
+    """The type of anything; of an array also its dtype and shape: 'float32 (60, 90, 3)'."""
+    shape, kind = getattr(value, 'shape', None), getattr(value, 'dtype', None)
+    if isinstance(value, np.ndarray):
+        return f'{kind} {shape}'
+    name = type(value).__name__
+    return name if shape is None else f'{name} of {kind} {tuple(shape)}'
 
 
 def why_unreadable(err: Exception) -> str:

@@ -47,6 +47,20 @@ def test_full_range_and_a_few_dark_images_are_usual(demo: Demo):
     assert not warned(demo)
 
 
+def test_values_outside_the_range(demo: Demo):
+    deepen(demo, 64)
+    demo.set(**{'pipeline.0.type': 'LoadImageInRange', 'pipeline.0.value_range': [0, 4095]})
+    found = [str(f) for f in demo.findings('images') if f.severity is Severity.WARNING]
+    assert len(found) == 1 and 'train: 16 of 16' in found[0] and 'loaded from 0 to 4095' in found[0]
+
+
+def test_pages_that_are_not_loaded(demo: Demo):
+    pages = [Image.fromarray(np.full((192, 256), value, np.uint8)) for value in (9, 99)]
+    pages[0].save(demo.image('train', 3), 'TIFF', save_all=True, append_images=pages[1:])
+    found = [str(f) for f in demo.findings('images') if f.severity is Severity.WARNING]
+    assert len(found) == 1 and 'train: 1 of 16' in found[0] and '2 pages' in found[0]
+
+
 def test_planes_of_16_bits_are_an_error(demo: Demo):
     """OpenCV and Pillow mix up their pixels."""
     import tifffile

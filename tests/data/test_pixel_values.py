@@ -90,9 +90,15 @@ ALPHA = PIXELS[..., 1:2]
     ('content', 'kind'),
     [
         (as_tiff(np.stack([PIXELS[..., 0]] * 3), photometric='minisblack'), 'several pages'),
-        (as_tiff(np.dstack([PIXELS, ALPHA]), extrasamples=['unspecified']), 'three channels'),
-        (as_tiff(np.dstack([PIXELS, ALPHA * 0]), extrasamples=['unassalpha']), 'transparent'),
-        (as_png(np.dstack([PIXELS * 0, ALPHA])), 'only in their transparency'),
+        (
+            as_tiff(np.dstack([PIXELS, ALPHA]), extrasamples=['unspecified']),
+            'more than three channels',
+        ),
+        (
+            as_tiff(np.dstack([PIXELS, ALPHA * 0]), extrasamples=['unassalpha']),
+            'transparency that makes',
+        ),
+        (as_png(np.dstack([PIXELS * 0, ALPHA])), 'nothing but transparency'),
         (as_tiff(np.dstack([PIXELS, ALPHA * 0 + 255]), extrasamples=['unassalpha']), None),
         (as_png(np.dstack([PIXELS, ALPHA])), None),
         (as_png(PIXELS[..., 0]), None),

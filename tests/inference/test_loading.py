@@ -13,6 +13,7 @@ from mmengine.config import Config
 from PIL import Image
 
 import ptnt_mm
+from ptnt_mm import api
 from ptnt_mm.inference.load import load_predictor
 from ptnt_mm.inference.loading import LoadedImage
 from ptnt_mm.inference.predictor import Predictor
@@ -207,6 +208,14 @@ def test_other_arrays_are_refused(predictor: Predictor, method: str, image: obje
     with pytest.raises(UserError) as raised:
         getattr(predictor, method)(image)
     assert named in str(raised.value) and '(H, W, 3) uint8, BGR' in str(raised.value)
+
+
+def test_arrays_for_whole_commands_are_refused(tmp_path: Path):
+    config = ptnt_mm.get_config(NAME)
+    with pytest.raises(UserError, match=r'uint8 \(60, 90, 3\)'):
+        api.infer(config, 'x.pth', PIXELS, tmp_path / 'out')
+    with pytest.raises(UserError, match=r'uint8 \(60, 90, 3\)'):
+        api.visualize([(config, None)], [PIXELS], tmp_path / 'out')
 
 
 @pytest.mark.parametrize(
