@@ -14,7 +14,7 @@ from PIL import Image
 from ptnt_mm.check.data_sets import Data, ImageFile
 from ptnt_mm.check.faults import Fault, report_faults
 from ptnt_mm.data.image_files import ON_THEIR_SIDE, decoded
-from ptnt_mm.data.pixel_values import FEW_LEVELS, choose_range, measure_values, oddity
+from ptnt_mm.data.pixel_values import COMMON, few_levels, measure_values, oddity
 from ptnt_mm.utils.decoding import why_unreadable
 from ptnt_mm.utils.findings import Finding, Severity, note, ok, report_wrong
 from ptnt_mm.utils.many_files import Folders, on_threads
@@ -49,7 +49,6 @@ _DROPPED = Fault(
     'save what the model needs as 8-bit images of three channels',
 )
 _IF_COMMON = (_OF_FEW_LEVELS, _OUT_OF_RANGE)
-_COMMON = 0.1  # share of images: a few dark ones are usual where 16 bits are used in full
 
 _LISTED_TWICE = Fault(
     'images listed more than once',
@@ -119,7 +118,7 @@ def check_images_open(data: Sequence[Data]) -> Iterator[Finding]:
             opened = list(on_threads(load, there, f'Opening {dataset.name} images'))
         for fault in (_BROKEN, _OF_OTHER_SIZE, _TURNED, _DROPPED, *_IF_COMMON):
             wrong = [evidence for _, kind, evidence in opened if kind is fault]
-            if fault in _IF_COMMON and len(wrong) < _COMMON * len(there):
+            if fault in _IF_COMMON and len(wrong) < COMMON * len(there):
                 continue
             advice = fault.advice.format(remove=_advice(dataset)[1])
             yield from report_wrong(
@@ -215,12 +214,10 @@ def _pixel_fault(content: bytes, loader: object, loaded: np.ndarray) -> tuple[Fa
     except Exception:  # of a format that only the host reads
         return None, ''
     if values is not None:
-        found = f'{values.depth}, values from {values.lowest:g} to {values.highest:g}'
         low, high = getattr(loader, 'value_range', (values.low, values.high))
         margin = (high - low) / 10
         if values.low < low - margin or values.high > high + margin:
-            return _OUT_OF_RANGE, f'{found}, loaded from {low:g} to {high:g}'
-        left = len(np.unique(loaded))
-        if left <= FEW_LEVELS and values.levels >= 2 * left and choose_range([values]) is not None:
-            return _OF_FEW_LEVELS, f'{found}: {left} of 256 grey levels are left'
+            return _OUT_OF_RANGE, f'{values}, loaded from {low:g} to {high:g}'
+        if few := few_levels(values, loaded):
+            return _OF_FEW_LEVELS, few
     return (None, '') if dropped is None else (_DROPPED, ': '.join(dropped))

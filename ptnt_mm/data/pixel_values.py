@@ -22,6 +22,9 @@ _PAGE_KIND, _SAMPLES, _EXTRA = 254, 277, 338  # TIFF's tags
 
 _SAMPLE = 2**20  # values of an image that are counted
 _TAIL = 0.001  # share of the darkest and of the brightest values that may be cut off
+COMMON = 0.1
+"""Share of the images with few levels that is reported: a few dark ones are usual."""
+
 _ODD_IMAGES = 0.05  # share of the images that may be brighter than the range
 
 
@@ -44,6 +47,10 @@ class PixelValues:
     low: float
     high: float
     levels: int
+
+    def __str__(self) -> str:
+        """The type and the values, such as '16-bit, values from 0 to 1600'."""
+        return f'{self.depth}, values from {self.lowest:g} to {self.highest:g}'
 
     @property
     def depth(self) -> str:
@@ -86,6 +93,19 @@ def measure_values(content: bytes) -> PixelValues | None:
         high.item(),
         len(np.unique(some)),
     )
+
+
+def few_levels(values: PixelValues, loaded: np.ndarray) -> str:
+    """Describe the values of an image of which loading leaves few grey levels, else ''.
+
+    Args:
+        values: Those of its file.
+        loaded: Its pixels as loaded, (H, W, C) or (H, W).
+    """
+    left = len(np.unique(loaded))
+    if left > FEW_LEVELS or values.levels < 2 * left or choose_range([values]) is None:
+        return ''
+    return f'{values}: {left} of 256 grey levels are left'
 
 
 def oddity(content: bytes) -> tuple[str, str] | None:

@@ -29,6 +29,8 @@ class Same:
     images = 0
 
     def load(self, image: Path | np.ndarray) -> LoadedImage:
+        if isinstance(image, LoadedImage):
+            return image
         loader = PixelLoader()
         return loader.file(image) if isinstance(image, Path) else loader.array(image)
 
@@ -120,6 +122,22 @@ def test_ctrl_c_keeps_what_was_found(place: Path, capsys: pytest.CaptureFixture)
     printed = capsys.readouterr()
     assert 'Processed 3 images. Predictions: work_dirs/infer/in/predictions.json' in printed.out
     assert printed.err.endswith('Stopped.\n')
+
+
+def test_few_grey_levels_are_reported(place: Path, monkeypatch, capsys: pytest.CaptureFixture):
+    monkeypatch.setattr(Same, 'images', -99)
+    values = photograph(60, 90)[..., 0].astype(np.uint16)
+    for name, factor in (('dim', 16), ('full', 257)):
+        for number in range(2):
+            file = place / name / f'{number}.png'
+            file.parent.mkdir(exist_ok=True)
+            Image.fromarray(values * factor).save(file)
+        assert infer(name, '--out', f'out_{name}') == 0
+        said = capsys.readouterr().err
+        if name == 'dim':
+            assert '2 images: 0.png (16-bit, values from 0 to 4080: 17 of 256' in said
+        else:
+            assert 'GREY LEVELS' not in said
 
 
 def test_a_single_image_without_drawing(place: Path):
