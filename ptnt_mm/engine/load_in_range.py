@@ -81,13 +81,13 @@ def stated_range(config: Config, split: str = 'test') -> Range | None:
     return None
 
 
-def read_picture(file: Path, config: Config, split: str = 'test') -> np.ndarray:
-    """Read an image to draw on, (H, W, 3) uint8, BGR, in the range that a config states.
+def read_picture(file: Path, config: Config) -> np.ndarray:
+    """Read an image to draw on, (H, W, 3) uint8, BGR, in the range that a config tests with.
 
     Raises:
         UserError: as :func:`~ptnt_mm.utils.decoding.read_rgb`.
     """
-    return read_image(file, stated_range(config, split))
+    return read_image(file, stated_range(config))
 
 
 def _is_pair(value: Any) -> bool:
