@@ -77,7 +77,7 @@ def stated_range(config: Config, split: str = 'test') -> Range | None:
     for data_set in data_sets(config, split):
         for step in data_set.pipeline:
             if kind_of(step) == 'LoadImageInRange':
-                return tuple(step['value_range'])
+                return LoadImageInRange(step.get('value_range')).value_range
     return None
 
 
