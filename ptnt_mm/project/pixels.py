@@ -40,11 +40,6 @@ def examine_pixels(labels: Labels) -> Range | None:
     return value_range
 
 
-def described(value_range: Range) -> str:
-    """A range as text, such as '0 to 4095'."""
-    return f'{value_range[0]:g} to {value_range[1]:g}'
-
-
 def _examine(path: Path) -> tuple[PixelValues | None, tuple[str, str] | None]:
     """The values of an image of more than 8 bits; and a problem, its kind and detail."""
     try:
@@ -56,17 +51,17 @@ def _examine(path: Path) -> tuple[PixelValues | None, tuple[str, str] | None]:
 
 
 def _note(deep: list[PixelValues], total: int, value_range: Range) -> str:
-    kept = min(values.levels_of_hosts for values in deep)
-    lost = (
-        f'mmcv leaves {kept} of 256 grey levels'
-        if kept
-        else 'mmcv cannot load them'
-        if all(values.type != 'int16' for values in deep)
-        else 'mmcv garbles negative values'
-    )
+    kept = [values.levels_of_hosts for values in deep]
+    if all(kept):
+        lost = f'mmcv leaves at most {max(kept)} of 256 grey levels'
+    elif any(values.type == 'int16' for values in deep):
+        lost = 'mmcv garbles negative values'
+    else:
+        lost = 'mmcv cannot load them'
     lowest, highest = min(v.lowest for v in deep), max(v.highest for v in deep)
+    low, high = value_range
     return (
         f'{len(deep):,} of {total:,} images have {first_few(sorted({v.depth for v in deep}))} '
         f'pixels with values from {lowest:g} to {highest:g}: {lost}. The config loads '
-        f'{described(value_range)} as 256 grey levels; change value_range there for other images'
+        f'{low:g} to {high:g} as 256 grey levels; change value_range there for other images'
     )
