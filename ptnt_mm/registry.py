@@ -4,6 +4,13 @@ They are MMEngine's root registries, the parents of those of mmdet, mmseg, mmpre
 class registered here once is found from all of them.
 """
 
-from mmengine.registry import HOOKS, LOOPS, METRICS, MODELS, OPTIM_WRAPPER_CONSTRUCTORS
+from mmengine.registry import (
+    HOOKS,
+    LOOPS,
+    METRICS,
+    MODELS,
+    OPTIM_WRAPPER_CONSTRUCTORS,
+    TRANSFORMS,
+)
 
-__all__ = ['HOOKS', 'LOOPS', 'METRICS', 'MODELS', 'OPTIM_WRAPPER_CONSTRUCTORS']
+__all__ = ['HOOKS', 'LOOPS', 'METRICS', 'MODELS', 'OPTIM_WRAPPER_CONSTRUCTORS', 'TRANSFORMS']

@@ -57,8 +57,8 @@ def test_importing_registers_every_class_of_the_reference():
 import json
 import re
 import ptnt_mm
-from mmengine.registry import HOOKS, LOOPS, METRICS, OPTIM_WRAPPER_CONSTRUCTORS
-registries = (HOOKS, LOOPS, METRICS, OPTIM_WRAPPER_CONSTRUCTORS)
+from mmengine.registry import HOOKS, LOOPS, METRICS, OPTIM_WRAPPER_CONSTRUCTORS, TRANSFORMS
+registries = (HOOKS, LOOPS, METRICS, OPTIM_WRAPPER_CONSTRUCTORS, TRANSFORMS)
 print(json.dumps([name for registry in registries for name in registry.module_dict]))
 """
     page = (ROOT / 'docs' / 'config_reference.md').read_text()

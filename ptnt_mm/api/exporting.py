@@ -12,6 +12,7 @@ from ptnt_mm.checkpoints.read import require_checkpoint
 from ptnt_mm.deploy.pixels import prepared, target_size
 from ptnt_mm.deploy.runtimes import load_runtime
 from ptnt_mm.engine.data_files import check_data_files
+from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.export.comparison import TOLERANCE, check_results
 from ptnt_mm.export.evaluation import evaluate_file, images_of, test_images
 from ptnt_mm.export.formats import as_arrays, halved, take_program, write_onnx, write_program
@@ -68,7 +69,7 @@ def export(
         check_data_files(config, ('test',))
         check_before_testing(config)
     if calibrate is not None:
-        next(images_of(calibrate))
+        next(images_of(calibrate, stated_range(config)))
     network, about = load_end_to_end(config, checkpoint, size)
     if evaluate and network.task == 'features':
         raise UserError('--evaluate needs boxes or a map, and this file has none: omit it')
@@ -95,7 +96,7 @@ def export(
     if evaluate:
         _print_metrics(config, out)
     if calibrate is not None:
-        images = islice(images_of(calibrate), _CALIBRATION)
+        images = islice(images_of(calibrate, stated_range(config)), _CALIBRATION)
         inputs = (prepared(image, about.scale, about.keep_ratio, size)[0] for image in images)
         write_onnx(out, quantised(body, inputs), replace(about, precision='int8'))
         print(f'Quantised to 8 bits: {out}, {_megabytes(out)}')

@@ -12,6 +12,7 @@ from ptnt_mm.inference.load import load_exported, load_predictor
 from ptnt_mm.inference.results import Results
 from ptnt_mm.inference.source import default_out, find_source, process_images, process_video
 from ptnt_mm.inference.video import Window
+from ptnt_mm.utils.decoding import type_and_shape
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few
 
@@ -54,6 +55,12 @@ def infer(
     Raises:
         UserError: for everything that the user can fix, at the end if an image failed.
     """
+    if not isinstance(source, (str, Path, int)):
+        raise UserError(
+            f'expected a file, a folder or the number of a webcam as source, got '
+            f'{type_and_shape(source)}: ptnt_mm.inference.load.load_predictor(...).predict takes '
+            'arrays'
+        )
     checkpoint, source = str(checkpoint), str(source)
     if score_thr is not None and not 0 <= score_thr <= 1:
         raise UserError(f'--score-thr {score_thr}: expected a value from 0 to 1')

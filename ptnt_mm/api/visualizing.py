@@ -6,9 +6,10 @@ from pathlib import Path
 
 from mmengine.config import Config
 
-from ptnt_mm.data.image_files import read_image
 from ptnt_mm.engine.config import PROJECT_CONFIG, require_keys
 from ptnt_mm.engine.hosts import HOSTS, scope_of
+from ptnt_mm.engine.load_in_range import read_picture
+from ptnt_mm.utils.decoding import type_and_shape
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.visualize.network import load_network
 from ptnt_mm.visualize.page import GENERATOR, Question, write_network_page
@@ -46,6 +47,9 @@ def visualize(
     Raises:
         UserError: for everything that the user can correct.
     """
+    for image in images:
+        if not isinstance(image, (str, Path)):
+            raise UserError(f'expected image files, got {type_and_shape(image)}')
     if find_spec('sklearn') is None:
         raise UserError('ptnt visualize needs scikit-learn: pip install scikit-learn')
     for config, _ in networks:
@@ -56,7 +60,7 @@ def visualize(
     _check_page(page, overwrite)
     _check_box(box, *networks[0])
     question = Question(at, box, channels)
-    pixels = {file: read_image(file) for file in map(Path, images)}
+    pixels = {file: read_picture(file, networks[0][0]) for file in map(Path, images)}
     for file, image in pixels.items():
         question.check_point(file, image)
     labels = 'AB' if len(networks) > 1 else ['']

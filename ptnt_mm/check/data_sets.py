@@ -103,7 +103,8 @@ class Data:
     def image_loader(self) -> object:
         """The host's transform that loads its images; None if unknown."""
         for step in self.data_set.pipeline:
-            if kind_of(step) == 'LoadImageFromFile' and not step.get('backend_args'):
+            reads = kind_of(step) in ('LoadImageFromFile', 'LoadImageInRange')
+            if reads and not step.get('backend_args'):
                 # Another check reports invalid settings.
                 with DefaultScope.overwrite_default_scope(self.scope), suppress(Exception):
                     return TRANSFORMS.build(dict(step))

@@ -8,10 +8,12 @@ from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 from PIL import Image
 
 from ptnt_mm.check.data_sets import Data, ImageFile
 from ptnt_mm.data.image_files import ON_THEIR_SIDE, decoded
+from ptnt_mm.data.pixel_values import COMMON, few_levels, measure_values, oddity
 from ptnt_mm.utils.decoding import why_unreadable
 from ptnt_mm.utils.findings import Fault, Finding, Severity, note, ok, report_faults, report_wrong
 from ptnt_mm.utils.many_files import Folders, on_threads
@@ -29,6 +31,23 @@ _TURNED = Fault(
     'their size does not show whether they were annotated like this: check a few, or save them '
     'upright and without EXIF data',
 )
+_OF_FEW_LEVELS = Fault(
+    'images that lose most of their grey levels when loaded',
+    Severity.WARNING,
+    "load them with dict(type='LoadImageInRange', value_range=(low, high)) in all pipelines; "
+    'ptnt new chooses such a range',
+)
+_OUT_OF_RANGE = Fault(
+    'images with values outside the range that they are loaded in',
+    Severity.WARNING,
+    'change value_range of LoadImageInRange in all pipelines',
+)
+_DROPPED = Fault(
+    'images that are not loaded completely',
+    Severity.WARNING,
+    'save what the model needs as 8-bit images of three channels',
+)
+_IF_COMMON = (_OF_FEW_LEVELS, _OUT_OF_RANGE)
 
 _LISTED_TWICE = Fault(
     'images listed more than once',
@@ -96,8 +115,10 @@ def check_images_open(data: Sequence[Data]) -> Iterator[Finding]:
         load = partial(open_image, loader=dataset.image_loader)
         with warnings.catch_warnings(action='ignore', category=Image.DecompressionBombWarning):
             opened = list(on_threads(load, there, f'Opening {dataset.name} images'))
-        for fault in (_BROKEN, _OF_OTHER_SIZE, _TURNED):
+        for fault in (_BROKEN, _OF_OTHER_SIZE, _TURNED, _DROPPED, *_IF_COMMON):
             wrong = [evidence for _, kind, evidence in opened if kind is fault]
+            if fault in _IF_COMMON and len(wrong) < COMMON * len(there):
+                continue
             advice = fault.advice.format(remove=_advice(dataset)[1])
             yield from report_wrong(
                 fault.severity, dataset.name, wrong, len(there), fault.what, advice
@@ -169,4 +190,33 @@ def open_image(image: ImageFile, loader: object) -> tuple[bytes, Fault | None, s
         evidence = f'{path} is {size_text(size)}{how}, annotated {size_text(image.size)}'
         return digest, _OF_OTHER_SIZE, evidence
     # With swapped sides, a known size would have shown it.
-    return (digest, _TURNED, str(path)) if turned and not sides_are_swapped else (digest, None, '')
+    if turned and not sides_are_swapped:
+        return digest, _TURNED, str(path)
+    if loader is not None:
+        fault, evidence = _pixel_fault(content, loader, pixels)
+        return digest, fault, f'{path} ({evidence})'
+    return digest, None, ''
+
+
+def _pixel_fault(content: bytes, loader: object, loaded: np.ndarray) -> tuple[Fault | None, str]:
+    """What a loader loses of an image file, and the evidence.
+
+    Args:
+        content: The file.
+        loader: The host's transform.
+        loaded: Its pixels, (H, W, C) or (H, W).
+    """
+    if getattr(loader, 'color_type', 'color') != 'color':
+        return None, ''
+    try:
+        values, dropped = measure_values(content), oddity(content)
+    except Exception:  # of a format that only the host reads
+        return None, ''
+    if values is not None:
+        low, high = getattr(loader, 'value_range', (values.low, values.high))
+        margin = (high - low) / 10
+        if values.low < low - margin or values.high > high + margin:
+            return _OUT_OF_RANGE, f'{values}, loaded from {low:g} to {high:g}'
+        if few := few_levels(values, loaded):
+            return _OF_FEW_LEVELS, few
+    return (None, '') if dropped is None else (_DROPPED, ': '.join(dropped))

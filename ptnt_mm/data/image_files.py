@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 from ptnt_mm.utils.atomic_files import fitted_name
-from ptnt_mm.utils.decoding import DECODERS, FORMATS, read_rgb, why_unreadable
+from ptnt_mm.utils.decoding import DECODERS, FORMATS, Range, read_rgb, why_garbled, why_unreadable
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted
 
@@ -52,13 +52,13 @@ def find_images(folder: Path, without: Path | None = None) -> Images:
     return Images(folder, tuple(files), tuple(skipped))
 
 
-def read_image(file: Path) -> np.ndarray:
-    """Read an image as OpenCV orders its channels, (H, W, 3) uint8, BGR.
+def read_image(file: Path, value_range: Range | None = None) -> np.ndarray:
+    """Read an image as :func:`read_rgb` does, but (H, W, 3) uint8, BGR, as in OpenCV.
 
     Raises:
         UserError: as :func:`read_rgb`.
     """
-    return read_rgb(file)[..., ::-1].copy()
+    return read_rgb(file, value_range)[..., ::-1].copy()
 
 
 def drawn_name(name: Path) -> Path:
@@ -105,9 +105,9 @@ def decoded(
             opened.draft(None, (32, 32))
             opened.load()
             use(opened)
+            return why_garbled(opened), stored, orientation
     except Exception as err:  # decoders may raise anything
         return why_unreadable(err), stored, orientation
-    return '', stored, orientation
 
 
 def orientation_of(image: Image.Image) -> int:

@@ -79,8 +79,8 @@ class Deployed:
         """
         if isinstance(image, (list, tuple)):
             return [self(item) for item in image]
-        image = to_rgb(image)
         about = self.about
+        image = to_rgb(image, about.value_range)
         inputs, size = prepared(image, about.scale, about.keep_ratio, about.size)
         outputs = self._run(inputs)
         self._check(outputs)

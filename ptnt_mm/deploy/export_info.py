@@ -55,10 +55,15 @@ class ExportInfo:
     weights_sha256: str = ''  # of the .bin next to an .xml
     sha256: str = ''  # of the file without its last line, and of this without this field
     length: int = 0  # bytes of the file without its last line
+    # The values of images of more than 8 bits that become black and white; None scales 16 bits.
+    value_range: list[float] | None = None
 
     def text(self) -> bytes:
         """One line of JSON, without two hyphens in a row, which would end an XML comment."""
-        fields = json.dumps(asdict(self))[1:].replace('--', '-\\u002d')
+        fields = asdict(self)
+        if self.value_range is None:  # as files from before this field
+            del fields['value_range']
+        fields = json.dumps(fields)[1:].replace('--', '-\\u002d')
         return _START + b', ' + fields.encode()
 
 
@@ -95,6 +100,15 @@ def _is_scale(value: Any) -> bool:
     return value is None or _is_pair(value, _LONGEST, int, float)
 
 
+def _is_range(value: Any) -> bool:
+    return value is None or (
+        isinstance(value, list)
+        and len(value) == 2
+        and all(_is_number(x, -(2.0**64), 2.0**64, int, float) for x in value)
+        and value[0] < value[1]
+    )
+
+
 def _are_thresholds(value: Any) -> bool:
     return isinstance(value, dict) and all(
         _is_number(x, -_LONGEST, _LONGEST, int, float) for x in value.values()
@@ -118,6 +132,7 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     'weights_sha256': (_is_hash, '64 hexadecimal digits, or nothing'),
     'sha256': (_is_hash, '64 hexadecimal digits, or nothing'),
+    'value_range': (_is_range, 'null, or two numbers, the lower one first'),
     'length': (lambda value: _is_number(value, 0, 2**63, int), 'a number of bytes'),
 }
 """A check of the value of each field, and a description of valid values."""

@@ -7,22 +7,20 @@ import numpy as np
 from PIL import Image
 
 from ptnt_mm.deploy.export_info import MOST_PIXELS
-from ptnt_mm.utils.decoding import read_rgb
+from ptnt_mm.utils.decoding import Range, pillow_rgb, read_rgb, require_pixels
 from ptnt_mm.utils.errors import UserError
 
 
-def to_rgb(image: Any) -> np.ndarray:
-    """Convert a path, a Pillow image or an array to (H, W, 3) uint8, RGB, or raise a UserError."""
+def to_rgb(image: Any, value_range: Range | None = None) -> np.ndarray:
+    """Convert a path, a Pillow image or an array to (H, W, 3) uint8, RGB, or raise a UserError.
+
+    ``value_range`` is for files and Pillow images of more than 8 bits, see :func:`read_rgb`.
+    """
     if isinstance(image, (str, Path)):
-        return read_rgb(image)
+        return read_rgb(image, value_range)
     if isinstance(image, Image.Image):
-        return np.asarray(image.convert('RGB'))
-    got = type(image).__name__
-    if isinstance(image, np.ndarray):
-        if image.dtype == np.uint8 and image.ndim == 3 and image.shape[2] == 3 and image.size:
-            return image
-        got = f'{image.dtype} {image.shape}'
-    raise UserError(f'expected a path, a Pillow image or an RGB array (H, W, 3) uint8, got {got}')
+        return pillow_rgb(image, value_range)
+    return require_pixels(image, 'RGB', 'a path, a Pillow image or ')
 
 
 def target_size(

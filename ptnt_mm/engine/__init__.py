@@ -3,6 +3,6 @@
 Importing this package registers every class of it that a config can name.
 """
 
-from ptnt_mm.engine import dump_maps, hooks, optimizer, train_loop
+from ptnt_mm.engine import dump_maps, hooks, load_in_range, optimizer, train_loop
 
-__all__ = ['dump_maps', 'hooks', 'optimizer', 'train_loop']
+__all__ = ['dump_maps', 'hooks', 'load_in_range', 'optimizer', 'train_loop']

@@ -7,6 +7,7 @@ from mmengine.config import Config
 
 from ptnt_mm.engine.data_files import data_sets, evaluators, separate_evaluator
 from ptnt_mm.engine.hosts import HOSTS, scope_of
+from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.errors import UserError
@@ -17,7 +18,7 @@ def add_drawing(config: Config, folder: Path) -> None:
 
     Raises:
         UserError: if the folder cannot be created, or if the host's hook draws, and the config
-            lacks it or its visualizer.
+            lacks it or its visualizer, or loads images in a range.
     """
     there = next(path for path in (folder, *folder.parents) if path.exists())
     if not there.is_dir():
@@ -32,6 +33,11 @@ def add_drawing(config: Config, folder: Path) -> None:
         hook = dict(type='DrawPredictionsHook', folder=str(folder), root=os.path.commonpath(roots))
         config.custom_hooks = [*(config.get('custom_hooks') or []), hook]
         return
+    if stated_range(config) is not None:
+        raise UserError(
+            "--show-dir draws with the host's hook, which reads images without the range of "
+            'LoadImageInRange, nearly black: ptnt infer draws them'
+        )
     hook = (config.get('default_hooks') or {}).get('visualization')
     if hook is None:
         raise UserError("--show-dir needs default_hooks.visualization, the host's drawing hook")

@@ -10,13 +10,15 @@ import numpy as np
 from mmengine.config import Config
 from mmengine.model import BaseModel
 
-from ptnt_mm.data.image_files import find_images, read_image
+from ptnt_mm.data.image_files import find_images
 from ptnt_mm.deploy import Deployed
 from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.data_files import data_sets
+from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.inference.predictor import fill_sample
 from ptnt_mm.registry import MODELS
+from ptnt_mm.utils.decoding import Range, read_rgb
 from ptnt_mm.utils.errors import UserError
 
 
@@ -40,13 +42,35 @@ def resizing(config: Config) -> tuple[list[int] | None, bool]:
     return scale, keep_ratio
 
 
-def images_of(folder: Path) -> Iterator[np.ndarray]:
-    """The images of a folder, (H, W, 3) uint8, RGB; raises a UserError if there are none."""
+def check_loading(config: Config) -> None:
+    """Raise a UserError if the test pipeline loads images in a way that files do not have.
+
+    Values in float32 are allowed: they are resized without rounding to 8 bits.
+    """
+    step = next(iter(next(data_sets(config, 'test')).pipeline), {})
+    kind = kind_of(step)
+    if kind not in ('LoadImageFromFile', 'LoadImageInRange'):
+        raise UserError(
+            f'the test pipeline begins with {kind}: exported files support only LoadImageFromFile '
+            'and LoadImageInRange'
+        )
+    for setting, usual in (('color_type', 'color'), ('imdecode_backend', 'cv2')):
+        if (value := step.get(setting, usual)) != usual:
+            raise UserError(
+                f'the test pipeline loads with {setting}={value!r}: exported files read images as '
+                f'with {setting}={usual!r}. Use a config without that setting'
+            )
+
+
+def images_of(folder: Path, value_range: Range | None) -> Iterator[np.ndarray]:
+    """The images of a folder, (H, W, 3) uint8, RGB; raises a UserError if there are none.
+
+    ``value_range`` is that of :func:`~ptnt_mm.utils.decoding.read_rgb`.
+    """
     if not folder.is_dir():
         raise UserError(f'there is no folder {folder}')
     found = find_images(folder)
-    images = (read_image(found.root / name) for name in found.files)
-    return (np.ascontiguousarray(image[..., ::-1]) for image in images)
+    return (read_rgb(found.root / name, value_range) for name in found.files)
 
 
 def test_images(config: Config, number: int) -> list[np.ndarray]:
@@ -54,7 +78,7 @@ def test_images(config: Config, number: int) -> list[np.ndarray]:
     for data_set in data_sets(config, 'test'):
         for path in data_set.paths():
             if path.is_dir():
-                return list(islice(images_of(path), number))
+                return list(islice(images_of(path, stated_range(config)), number))
     return [pattern(seed) for seed in range(number)]
 
 

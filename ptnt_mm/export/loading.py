@@ -8,8 +8,9 @@ from ptnt_mm.checkpoints.read import local_file
 from ptnt_mm.deploy.export_info import ExportInfo
 from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.hosts import HOSTS, scope_of
+from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.export.end_to_end import EndToEndModel
-from ptnt_mm.export.evaluation import resizing
+from ptnt_mm.export.evaluation import check_loading, resizing
 from ptnt_mm.export.supported_models import build_network
 from ptnt_mm.inference.load import load_model
 from ptnt_mm.utils.atomic_files import sha256
@@ -42,7 +43,9 @@ def load_end_to_end(
         UserError: if the test pipeline is not supported, the model cannot be built, or the
             checkpoint does not fit it.
     """
+    check_loading(config)
     scale, keep_ratio = resizing(config)
+    value_range = stated_range(config)
     model, dataset_meta = load_model(config, str(checkpoint))
     classes = dataset_meta['classes']
     network = build_network(model)
@@ -60,5 +63,6 @@ def load_end_to_end(
         checkpoint=local_file(checkpoint).name,
         checkpoint_sha256=sha256(local_file(checkpoint)),
         version=__version__,
+        value_range=None if value_range is None else list(value_range),
     )
     return network, about

@@ -7,7 +7,8 @@ from mmpretrain.structures import DataSample
 from torch import nn
 
 from ptnt_mm.drawing.class_drawings import best_classes, write_labels
-from ptnt_mm.inference.predictor import Predictor, array_pipeline, reads_files
+from ptnt_mm.inference.loading import ConfigLoader
+from ptnt_mm.inference.predictor import Image, Predictor
 
 
 class Classifier(Predictor):
@@ -16,24 +17,17 @@ class Classifier(Predictor):
     def __init__(
         self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
     ):
-        super().__init__(model, dataset_meta, score_thr or 0.0)
-        # mmpretrain has no transform for images in memory.
-        self.pipeline = array_pipeline(config, loader=None)
-        self._takes_rgb = not reads_files(config)
+        super().__init__(model, dataset_meta, score_thr or 0.0, ConfigLoader(config))
 
-    def prepare(self, image: np.ndarray) -> dict:
+    def prepare(self, image: Image) -> dict:
         """The network's input for the whole image: the test pipeline would crop it."""
-        pixels = torch.from_numpy(self._ordered(image)).permute(2, 0, 1)
+        pixels = torch.from_numpy(np.atleast_3d(self.load(image).pixels)).permute(2, 0, 1)
         with torch.no_grad():
             return self.model.data_preprocessor(dict(inputs=[pixels], data_samples=[DataSample()]))
 
-    def predict(self, image: np.ndarray) -> DataSample:
-        """Classify the image: ``pred_score``, (classes,)."""
-        return self.run(self._ordered(image))
-
-    def _ordered(self, image: np.ndarray) -> np.ndarray:
-        """The image with its channels in the order of the data set's images."""
-        return np.ascontiguousarray(image[..., ::-1] if self._takes_rgb else image)
+    def predict(self, image: Image) -> DataSample:
+        """Classify an image: ``pred_score``, (classes,)."""
+        return self.run(image)
 
     def describe(self, sample: DataSample) -> dict:
         """List the best classes, the best first, with their indices."""

@@ -11,7 +11,8 @@ from mmengine.config import Config
 from mmengine.structures import InstanceData
 from torch import nn
 
-from ptnt_mm.inference.predictor import Predictor, array_pipeline, fill_sample
+from ptnt_mm.inference.loading import ConfigLoader
+from ptnt_mm.inference.predictor import Image, Predictor, fill_sample
 from ptnt_mm.labels.masks import encode_mask
 
 _SCORE_THR = 0.3
@@ -25,9 +26,9 @@ _PIXELS = 1000
 class _Detector(Predictor):
     """Conversion and drawing of predicted boxes and masks."""
 
-    def __init__(self, model: Any, dataset_meta: dict, score_thr: float | None):
+    def __init__(self, model: Any, dataset_meta: dict, score_thr: float | None, loader: Any = None):
         score_thr = _SCORE_THR if score_thr is None else score_thr
-        super().__init__(model, dataset_meta, score_thr)
+        super().__init__(model, dataset_meta, score_thr, loader)
         self._visualizer = DetLocalVisualizer()
         self._visualizer.dataset_meta = dataset_meta
 
@@ -85,10 +86,9 @@ class Detector(_Detector):
     def __init__(
         self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
     ):
-        super().__init__(model, dataset_meta, score_thr)
-        self.pipeline = array_pipeline(config, 'mmdet.LoadImageFromNDArray')
+        super().__init__(model, dataset_meta, score_thr, ConfigLoader(config))
 
-    def predict(self, image: np.ndarray) -> DetDataSample:
+    def predict(self, image: Image) -> DetDataSample:
         """Detect objects, the best first; boxes and masks refer to the original image."""
         sample = self.run(image)
         sample.pred_instances = self._best(sample.pred_instances)
@@ -98,8 +98,8 @@ class Detector(_Detector):
 class ExportedDetector(_Detector):
     """An exported detector; its model is a ``Deployed``."""
 
-    def predict(self, image: np.ndarray) -> DetDataSample:
+    def predict(self, image: Image) -> DetDataSample:
         """Detect objects, the best first; boxes and masks refer to the original image."""
-        sample = fill_sample(DetDataSample(), self.model(image[..., ::-1]))
+        sample = fill_sample(DetDataSample(), self.model(self.load(image).pixels[..., ::-1]))
         sample.pred_instances = self._best(sample.pred_instances)
         return sample

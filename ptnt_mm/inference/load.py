@@ -21,6 +21,7 @@ from ptnt_mm.engine.class_names import (
 from ptnt_mm.engine.config import require_keys
 from ptnt_mm.engine.hosts import HOSTS, import_host, scope_of
 from ptnt_mm.engine.strict_loading import load_strictly
+from ptnt_mm.inference.loading import PixelLoader
 from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.utils.colours import class_colours
 from ptnt_mm.utils.errors import UserError
@@ -99,7 +100,7 @@ def load_exported(file: Path, score_thr: float | None = None) -> Predictor:
     meta = dict(classes=None, palette='random')
     if names is not None:
         meta = dict(classes=tuple(names), palette=class_colours(len(names)))
-    return exported_class(deployed, meta, score_thr)
+    return exported_class(deployed, meta, score_thr, PixelLoader(deployed.about.value_range))
 
 
 def _predictors(task: str) -> tuple[type[Predictor], type[Predictor] | None]:

@@ -1,20 +1,20 @@
 """Base class of the predictors of all hosts."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from mmcv.transforms import Compose
-from mmengine.config import Config
 from mmengine.dataset import pseudo_collate
 from mmengine.structures import InstanceData, PixelData
 
 from ptnt_mm.deploy import Detections
 from ptnt_mm.drawing.class_drawings import class_name
-from ptnt_mm.engine.data_files import data_sets
-from ptnt_mm.engine.settings import kind_of
+from ptnt_mm.inference.loading import ConfigLoader, LoadedImage, PixelLoader
+
+Image = str | Path | np.ndarray | LoadedImage
+"""A file, an array (H, W, 3) uint8 in BGR, or an image that a predictor has loaded."""
 
 
 class Predictor(ABC):
@@ -24,6 +24,7 @@ class Predictor(ABC):
         model: A model with weights, on its device; a ``Deployed`` for an exported file.
         dataset_meta: The names and colours of its classes, see ``find_classes``.
         score_thr: The lowest score of a prediction; None for the host's default.
+        loader: Loads its images; None for uint8 pixels.
 
     Attributes:
         classes: Their names, or None.
@@ -31,41 +32,58 @@ class Predictor(ABC):
         score_thr: The value in use; None for tasks without scores.
     """
 
-    pipeline: Callable[[dict], dict]  # gets an image as ``img``; depends on the host
-
-    def __init__(self, model: Any, dataset_meta: dict, score_thr: float | None):
+    def __init__(
+        self,
+        model: Any,
+        dataset_meta: dict,
+        score_thr: float | None,
+        loader: PixelLoader | ConfigLoader | None = None,
+    ):
         self.classes = dataset_meta['classes']
         self.dataset_meta = dataset_meta
         self.score_thr = score_thr
         self.model = model
+        self._loader = loader or PixelLoader()
 
     def name(self, label: int) -> str:
         """The name of a class, or its number without one."""
         return class_name(self.classes, label)
 
-    def prepare(self, image: np.ndarray) -> dict:
-        """The network's input for an image, (H, W, 3) uint8, BGR.
+    def load(self, image: Image) -> LoadedImage:
+        """Load an image as the test pipeline does; a loaded one is returned unchanged.
+
+        Args:
+            image: A file, or an array (H, W, 3) uint8, BGR.
+
+        Raises:
+            UserError: if a file cannot be read, or an array has another type or shape.
+        """
+        if isinstance(image, LoadedImage):
+            return image
+        is_file = isinstance(image, (str, Path))
+        return self._loader.file(Path(image)) if is_file else self._loader.array(image)
+
+    def prepare(self, image: Image) -> dict:
+        """The network's input for an image, see :meth:`load`.
 
         Returns:
-            ``inputs`` (1, 3, h, w) on the model's device, and a list with one of ``data_samples``.
+            ``inputs`` (1, C, h, w) on the model's device, and a list with one of ``data_samples``.
         """
         with torch.no_grad():
             return self.model.data_preprocessor(self._batch(image))
 
-    def run(self, image: np.ndarray) -> Any:
-        """The model's sample for an image, (H, W, 3) uint8, BGR, on the CPU."""
+    def run(self, image: Image) -> Any:
+        """The model's sample for an image, see :meth:`load`, on the CPU."""
         with torch.no_grad():
             (sample,) = self.model.test_step(self._batch(image))
         return sample.cpu()
 
-    def _batch(self, image: np.ndarray) -> dict:
-        size = image.shape[:2]
-        data = dict(img=image, img_id=0, img_shape=size, ori_shape=size)
-        return pseudo_collate([self.pipeline(data)])
+    def _batch(self, image: Image) -> dict:
+        return pseudo_collate([self._loader.rest(dict(self.load(image).entries))])
 
     @abstractmethod
-    def predict(self, image: np.ndarray) -> Any:
-        """Predict for an image, (H, W, 3) uint8, BGR; return the host's sample, on the CPU."""
+    def predict(self, image: Image) -> Any:
+        """Predict for an image, see :meth:`load`; return the host's sample, on the CPU."""
 
     @abstractmethod
     def describe(self, sample: Any) -> dict:
@@ -74,26 +92,6 @@ class Predictor(ABC):
     @abstractmethod
     def draw(self, image: np.ndarray, sample: Any) -> np.ndarray:
         """Draw a sample on its image; both (H, W, 3) uint8, BGR."""
-
-
-def array_pipeline(config: Config, loader: str | None) -> Compose:
-    """The test pipeline of a config for an image as ``img``, and without annotations.
-
-    Args:
-        config: A config with a test data set.
-        loader: The host's transform that takes such an image where others load a file; None if it
-            has none.
-    """
-    steps = [s for s in next(data_sets(config, 'test')).pipeline if kind_of(s) != 'LoadAnnotations']
-    if reads_files(config):
-        steps[:1] = [] if loader is None else [dict(steps[0], type=loader)]
-    return Compose(steps)
-
-
-def reads_files(config: Config) -> bool:
-    """Whether the test pipeline loads image files; that of CIFAR's data set gets RGB arrays."""
-    steps = next(data_sets(config, 'test')).pipeline
-    return bool(steps) and kind_of(steps[0]).startswith('Load')
 
 
 def fill_sample(sample: Any, found: Detections | np.ndarray) -> Any:

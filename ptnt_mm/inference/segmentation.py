@@ -11,7 +11,8 @@ from mmseg.structures import SegDataSample
 from torch import Tensor, nn
 
 from ptnt_mm.drawing.class_drawings import paint_map
-from ptnt_mm.inference.predictor import Predictor, array_pipeline, fill_sample
+from ptnt_mm.inference.loading import ConfigLoader
+from ptnt_mm.inference.predictor import Image, Predictor, fill_sample
 from ptnt_mm.labels.masks import encode_mask
 from ptnt_mm.utils.errors import UserError
 
@@ -23,8 +24,8 @@ classes would take 14 GB."""
 class _Segmenter(Predictor):
     """Conversion and drawing of a class map."""
 
-    def __init__(self, model: Any, dataset_meta: dict, score_thr: float | None):
-        super().__init__(model, dataset_meta, score_thr)
+    def __init__(self, model: Any, dataset_meta: dict, score_thr: float | None, loader: Any = None):
+        super().__init__(model, dataset_meta, score_thr, loader)
         if score_thr is not None:
             raise UserError(
                 f'--score-thr {score_thr}: a segmenter assigns a class to every pixel and has no '
@@ -63,11 +64,11 @@ class Segmenter(_Segmenter):
     def __init__(
         self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
     ):
-        super().__init__(model, dataset_meta, score_thr)
-        self.pipeline = array_pipeline(config, 'mmseg.LoadImageFromNDArray')
+        super().__init__(model, dataset_meta, score_thr, ConfigLoader(config))
 
-    def predict(self, image: np.ndarray) -> SegDataSample:
+    def predict(self, image: Image) -> SegDataSample:
         """Classify each pixel of the original image: ``pred_sem_seg``, (1, H, W)."""
+        image = self.load(image)
         data = self.prepare(image)
         with torch.no_grad():
             (sample,) = data['data_samples']
@@ -76,7 +77,7 @@ class Segmenter(_Segmenter):
             left, right, top, bottom = sample.metainfo.get('img_padding_size', (0, 0, 0, 0))
             height, width = logits.shape[2:]
             logits = logits[:, :, top : height - bottom, left : width - right]
-            labels = self._labels(logits, image.shape[:2])
+            labels = self._labels(logits, image.size)
         sample.pred_sem_seg = PixelData(data=labels[None].cpu())
         return sample
 
@@ -108,6 +109,6 @@ class Segmenter(_Segmenter):
 class ExportedSegmenter(_Segmenter):
     """An exported segmenter; its model is a ``Deployed``."""
 
-    def predict(self, image: np.ndarray) -> SegDataSample:
+    def predict(self, image: Image) -> SegDataSample:
         """Classify each pixel of the original image: ``pred_sem_seg``, (1, H, W)."""
-        return fill_sample(SegDataSample(), self.model(image[..., ::-1]))
+        return fill_sample(SegDataSample(), self.model(self.load(image).pixels[..., ::-1]))

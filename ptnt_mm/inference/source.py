@@ -1,18 +1,26 @@
 """Run a predictor on a source: an image, a folder, a video or a webcam."""
 
+import sys
 import traceback
 from pathlib import Path
 
 import numpy as np
 
-from ptnt_mm.data.image_files import Images, drawn_name, encode_image, find_images, read_image
-from ptnt_mm.inference.predictor import Predictor
+from ptnt_mm.data.image_files import Images, drawn_name, encode_image, find_images
+from ptnt_mm.data.pixel_values import COMMON, few_levels, measure_values
+from ptnt_mm.inference.loading import LoadedImage
+from ptnt_mm.inference.predictor import Image, Predictor
 from ptnt_mm.inference.results import Results
 from ptnt_mm.inference.video import VIDEO_SUFFIXES, Movie, Video, Window, open_video
 from ptnt_mm.utils.atomic_files import fitted_name, is_about_the_disk, write_atomically
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import new_bar
-from ptnt_mm.utils.text import printable
+from ptnt_mm.utils.text import counted, printable
+
+_KEEPS_LEVELS = (
+    'train a model with LoadImageInRange, as ptnt new writes it for such images, or scale them as '
+    'in training'
+)
 
 
 def default_out(text: str) -> Path:
@@ -46,11 +54,15 @@ def process_images(images: Images, predictor: Predictor, results: Results, draws
     Raises:
         UserError: if a picture cannot be written because the disk is full or read-only.
     """
+    dim: list[str] = []
     with new_bar() as bar:
         for name in bar.track(images.files, description='Images'):
             file = images.root / name
             try:
-                entry, drawn = _process(read_image(file), predictor, draws)
+                loaded = predictor.load(file)
+                if few := _few_levels(file, loaded):
+                    dim.append(f'{printable(str(name), 300)} ({few})')
+                entry, drawn = _process(loaded, predictor, draws)
                 if drawn is not None:
                     picture = encode_image(drawn, drawn_name(name).suffix)
                     write_atomically(results.drawn / drawn_name(name), picture)
@@ -64,6 +76,9 @@ def process_images(images: Images, predictor: Predictor, results: Results, draws
                 bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
                 continue
             results.add(file=name.as_posix(), **entry)
+    if len(dim) > COMMON * len(images.files):
+        what = counted(len(dim), 'image')
+        print(f'FEW GREY LEVELS in {what}: {dim[0]}; {_KEEPS_LEVELS}', file=sys.stderr)
 
 
 def process_video(
@@ -89,14 +104,22 @@ def process_video(
     video.check_end(frames)
 
 
-def _process(
-    image: np.ndarray, predictor: Predictor, draws: bool
-) -> tuple[dict, np.ndarray | None]:
-    """Predict for an image, (H, W, 3) uint8, BGR; return JSON values and a picture."""
-    sample = predictor.predict(image)
-    height, width = image.shape[:2]
+def _process(image: Image, predictor: Predictor, draws: bool) -> tuple[dict, np.ndarray | None]:
+    """Predict for a file or a frame; return JSON values and a picture."""
+    loaded = predictor.load(image)
+    sample = predictor.predict(loaded)
+    height, width = loaded.size
     entry = dict(width=width, height=height, **predictor.describe(sample))
-    return entry, predictor.draw(image, sample) if draws else None
+    return entry, predictor.draw(loaded.picture(), sample) if draws else None
+
+
+def _few_levels(file: Path, loaded: LoadedImage) -> str:
+    """Describe the values of a file of which loading left few grey levels, else ''."""
+    try:
+        values = measure_values(file.read_bytes())
+    except Exception:  # of a format that only the config's loader reads
+        return ''
+    return '' if values is None else few_levels(values, loaded.pixels)
 
 
 def _reason(error: Exception, file: Path | None = None) -> str:

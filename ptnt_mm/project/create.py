@@ -14,6 +14,7 @@ from ptnt_mm.labels.tree import Tree
 from ptnt_mm.project.backbones import DEFAULT_BACKBONE, find_backbone
 from ptnt_mm.project.convert import convert
 from ptnt_mm.project.facts import Facts, gather_facts
+from ptnt_mm.project.pixels import examine_pixels
 from ptnt_mm.project.recipe import choose_recipe
 from ptnt_mm.project.split import split_off
 from ptnt_mm.project.step_memory import StepMemory, free_memory, measure_memory
@@ -91,13 +92,14 @@ def create_project(
     for line in recognised.others:
         on_line(f'  also found, and not read: {line}')
     labels = read_labels(tree, recognised)
+    value_range = examine_pixels(labels)
     task = _choose_task(recognised, labels, task)
     network = find_backbone(backbone or DEFAULT_BACKBONE, weights and str(weights), HOST_OF[task])
     splits = split_off(labels, val_share)
     try:
         with folder_written_atomically(folder) as building:
             classes = convert(labels, splits, task, tree.root, building / LABELS)
-            facts = gather_facts(task, classes, splits, network, size, epochs)
+            facts = gather_facts(task, classes, splits, network, size, epochs, value_range)
             opening = _opening(data, folder, options, facts, recognised)
             write_config(building, facts, tree.root, opening)
             # The batch size depends on the memory of a step, which is measured with this config.

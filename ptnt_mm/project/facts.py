@@ -11,6 +11,7 @@ import numpy as np
 from ptnt_mm.labels.model import LabelledImage
 from ptnt_mm.project.backbones import MeasuredBackbone
 from ptnt_mm.project.step_memory import StepMemory
+from ptnt_mm.utils.decoding import Range
 
 _ENOUGH = 10  # objects of a class, to count
 
@@ -33,6 +34,8 @@ class Facts:
         free: The device that trains, and its free memory in bytes, if that is known.
         asked_size: The requested longer side of images in pixels, if any.
         asked_epochs: The requested number of epochs, if any.
+        value_range: The values that images of more than 8 bits are loaded in; None for the hosts'
+            loading.
     """
 
     task: str
@@ -48,6 +51,7 @@ class Facts:
     free: tuple[str, int | None] = ('the machine', None)
     asked_size: int | None = None
     asked_epochs: int | None = None
+    value_range: Range | None = None
 
 
 def gather_facts(
@@ -57,8 +61,9 @@ def gather_facts(
     backbone: MeasuredBackbone,
     asked_size: int | None = None,
     asked_epochs: int | None = None,
+    value_range: Range | None = None,
 ) -> Facts:
-    """The facts that the labels show, and what was requested; no memory is measured."""
+    """The facts that the labels and pixels show, and what was requested; no memory is measured."""
     train = splits['train']
     numbers = [len(image.objects) for image in train]
     small, smaller = small_objects(train)
@@ -74,6 +79,7 @@ def gather_facts(
         backbone=backbone,
         asked_size=asked_size,
         asked_epochs=asked_epochs,
+        value_range=value_range,
     )
 
 

@@ -82,6 +82,11 @@ def _figures(recipe: Recipe) -> Iterator[str]:
 
 def _pipelines(facts: Facts, recipe: Recipe) -> Iterator[str]:
     loaded, choice = _LOADED[facts.task], recipe['augmentation']
+    if facts.value_range is not None:
+        text = literal(facts.value_range)
+        yield f"load_image = dict(type='LoadImageInRange', value_range={text})  # become 0 to 255"
+        steps = [f'_base_.{split}_dataloader.dataset.pipeline[0]' for split in ('train', 'val')]
+        yield f'{" = ".join(steps)} = load_image'
     place = f'_base_.train_dataloader.dataset.pipeline[{loaded}:{loaded}]'
     yield f'{place} = [{comment(choice.because)}'
     for step in _steps(facts, choice.value):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ptnt_mm.drawing.charts import bar_chart, choice_chart, line_colours, training_chart
+from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.engine.settings import flat_settings
 from ptnt_mm.report.detection_errors import ERRORS
 from ptnt_mm.report.gallery import collect_gallery
@@ -83,7 +84,7 @@ def page_content(
         confusion=_most_confused,
         charts=charts,
         galleries=[
-            collect_gallery(kind, colours, size) if kind else None
+            collect_gallery(kind, colours, size, stated_range(runs[0].config)) if kind else None
             for kind in (detectors, segmenters)
         ],
     )

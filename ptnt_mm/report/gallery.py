@@ -9,7 +9,7 @@ from typing import Any
 
 from ptnt_mm.drawing.pictures import photograph
 from ptnt_mm.utils.colours import as_hex
-from ptnt_mm.utils.decoding import read_rgb
+from ptnt_mm.utils.decoding import Range, read_rgb
 from ptnt_mm.utils.errors import UserError
 
 _MOST_IMAGES = 48
@@ -28,9 +28,15 @@ class RankedImage:
 
 
 def collect_gallery(
-    reports: Mapping[str, Any], colours: Mapping[str, str], size: int
+    reports: Mapping[str, Any],
+    colours: Mapping[str, str],
+    size: int,
+    value_range: Range | None = None,
 ) -> dict[str, Any]:
-    """Collect the worst images of all runs with their predictions, in at most ``size`` bytes."""
+    """Collect the worst images of all runs with their predictions, in at most ``size`` bytes.
+
+    Images are read in ``value_range``, see :func:`~ptnt_mm.utils.decoding.read_rgb`.
+    """
     of_runs = {run: {image.file: image for image in reports[run].images()} for run in reports}
     ranked = [sorted(found.values(), key=lambda image: -image.cost) for found in of_runs.values()]
     # The worst of each run, then the second of each, and so on.
@@ -40,7 +46,7 @@ def collect_gallery(
     for file, name in list(names.items())[:_MOST_IMAGES]:
         seen = {run: found[file] for run, found in of_runs.items() if file in found}
         try:
-            picture = photograph(read_rgb(file))
+            picture = photograph(read_rgb(file, value_range))
         except UserError as error:
             # Its numbers are shown without a picture.
             run, worst = next(iter(seen.items()))

@@ -1,9 +1,9 @@
 """A network to visualise: a detector, a segmenter, a classifier or only a backbone."""
 
 import logging
+from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from mmengine.config import Config
 from mmengine.device import get_device
@@ -14,7 +14,8 @@ from ptnt_mm.engine.build import build_model
 from ptnt_mm.engine.build_errors import explained_building
 from ptnt_mm.engine.hosts import HOSTS, scope_of
 from ptnt_mm.inference.load import load_predictor, move
-from ptnt_mm.inference.predictor import Predictor
+from ptnt_mm.inference.loading import PixelLoader
+from ptnt_mm.inference.predictor import Image, Predictor
 from ptnt_mm.models.backbone import find_trunk
 from ptnt_mm.models.weights.pretrained import load_pretrained, pretrained_init
 from ptnt_mm.utils.errors import UserError
@@ -32,17 +33,17 @@ class Network(NamedTuple):
     predictor: Predictor | None
     silence: str = ''  # why there are no predictions
 
-    def predict(self, image: np.ndarray) -> Prediction:
-        """Predict boxes, a map or classes for an image (H, W, 3) uint8, BGR."""
+    def predict(self, image: Image) -> Prediction:
+        """Predict boxes, a map or classes for a file, or an array (H, W, 3) uint8, BGR."""
         if self.silence:
             return Prediction(note=self.silence)
         return predict(self.predictor, self.task, image)
 
-    def record(self, image: np.ndarray) -> Recording:
-        """Run on an image (H, W, 3) uint8, BGR, and record maps and attention.
+    def record(self, image: Image) -> Recording:
+        """Run on a file, or an array (H, W, 3) uint8, BGR, and record maps and attention.
 
         Raises:
-            UserError: if the network cannot run on an image of this size.
+            UserError: if the image cannot be read, or the network cannot run on one of this size.
         """
         pixels, ratio = self._inputs(image)
         run = getattr(self.model, 'extract_feat', self.model)
@@ -51,13 +52,15 @@ class Network(NamedTuple):
         except ValueError as error:
             raise UserError(f'the network cannot run on this image: {error}') from error
 
-    def _inputs(self, image: np.ndarray) -> tuple[Tensor, tuple[float, float]]:
+    def _inputs(self, image: Image) -> tuple[Tensor, tuple[float, float]]:
         """The network's input (1, 3, h, w), and its pixels for each pixel of the image (y, x)."""
         if self.predictor is not None:
             data = self.predictor.prepare(image)
             x, y = data['data_samples'][0].metainfo.get('scale_factor', (1.0, 1.0))
             return data['inputs'], (y, x)
-        pixels = torch.from_numpy(image.copy()).permute(2, 0, 1)
+        loader, is_file = PixelLoader(), isinstance(image, (str, Path))
+        loaded = loader.file(Path(image)) if is_file else loader.array(image)
+        pixels = torch.from_numpy(loaded.pixels.copy()).permute(2, 0, 1)
         preprocessor = getattr(self.model, 'data_preprocessor', None)
         # The preprocessors of all hosts have this attribute.
         if getattr(preprocessor, '_enable_normalize', False):

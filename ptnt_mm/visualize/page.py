@@ -75,7 +75,7 @@ def write_network_page(
         page: The file to write.
         title: Its title.
         networks: Networks by their names in headings; '' for the only one.
-        images: Images by their files, (H, W, 3) uint8, BGR.
+        images: Pictures by their files, (H, W, 3) uint8, BGR; networks load the files themselves.
         question: The point or box, and the channels, to show.
 
     Raises:
@@ -83,8 +83,8 @@ def write_network_page(
     """
     # The boxes of all images first, because figures take longer.
     predictions = {
-        file: {label: network.predict(image) for label, network in networks.items()}
-        for file, image in images.items()
+        file: {label: network.predict(file) for label, network in networks.items()}
+        for file in images
     }
     choices = {
         file: question.choice(file, images[file], next(iter(of_image.values())))
@@ -92,7 +92,7 @@ def write_network_page(
     }
     entries = []
     for file, image in images.items():
-        recordings = {label: network.record(image) for label, network in networks.items()}
+        recordings = {label: network.record(file) for label, network in networks.items()}
         scene = RecordedScene(recordings, choices[file], question.channels)
         _check_channels(scene)
         entries.append(

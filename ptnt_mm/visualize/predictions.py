@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ptnt_mm.drawing.panels import Box
 from ptnt_mm.drawing.pictures import class_map, outline
-from ptnt_mm.inference.predictor import Predictor
+from ptnt_mm.inference.predictor import Image, Predictor
 from ptnt_mm.utils.colours import as_hex, palette_of
 from ptnt_mm.utils.text import one_line
 
@@ -43,8 +41,8 @@ class Prediction(NamedTuple):
     note: str = ''
 
 
-def predict(predictor: Predictor, task: str, image: np.ndarray) -> Prediction:
-    """Run a model on an image (H, W, 3) uint8, BGR.
+def predict(predictor: Predictor, task: str, image: Image) -> Prediction:
+    """Run a model on a file, or an array (H, W, 3) uint8, BGR.
 
     A model that cannot predict is shown nevertheless, with the reason as a note.
     """

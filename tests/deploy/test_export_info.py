@@ -124,6 +124,10 @@ IMPOSSIBLE = {
     'version': NOT_TEXT,
     'precision': ('float64', '', *NOT_TEXT),
     'weights_sha256': ('x', *NOT_TEXT),
+    'value_range': (
+        [5, 5], [9, 1], [0], [0, 1, 2], ['0', 9], [True, 9], [None, 9], [0, math.nan],
+        [0, math.inf], [0, HUGE], 9, '0 9', {}, DEEP,
+    ),
 }  # fmt: skip
 
 
@@ -141,6 +145,8 @@ def test_impossible_values_are_refused(tmp_path: Path, field: str):
     [
         dict(size=None, scale=None, classes=None, thresholds={}),
         dict(size=[8192, 8192], scale=[2**20, 800], classes=[], precision='int8'),
+        dict(value_range=[0, 4095]),
+        dict(value_range=[-1000.5, 0.0]),
         dict(size=[1, 1], scale=[1333.5, 800], thresholds=dict(mask=-1, score=0, boxes=100)),
         dict(task='features', keep_ratio=False, config='', checkpoint='\x1b[2J', version=''),
     ],

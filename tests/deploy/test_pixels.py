@@ -66,13 +66,25 @@ def test_files_of_16_bits_are_those_of_training(tmp_path: Path):
     assert (to_rgb(tmp_path / 'grey.png') == 117).all()
 
 
+def test_pillow_images_of_more_than_8_bits():
+    grey = IMAGE[..., 0].astype(np.uint16)
+    expected = np.dstack([IMAGE[..., 0]] * 3)
+    np.testing.assert_array_equal(to_rgb(Image.fromarray(grey * 257)), expected)
+    np.testing.assert_array_equal(to_rgb(Image.fromarray(grey * 16), (0, 4095)), expected)
+    floats = Image.fromarray(IMAGE[..., 0] / np.float32(255))
+    np.testing.assert_array_equal(to_rgb(floats, (0, 1)), expected)
+
+
 @pytest.mark.parametrize(
     ('image', 'message'),
     [
         (IMAGE / 255, r'got float64 \(60, 80, 3\)'),
         (IMAGE[..., 0], r'got uint8 \(60, 80\)'),
         (IMAGE[:0], r'got uint8 \(0, 80, 3\)'),
-        (torch.from_numpy(IMAGE), 'got Tensor'),
+        (np.dstack([IMAGE, IMAGE[..., 0]]), r'got uint8 \(60, 80, 4\)'),
+        (IMAGE.astype(np.uint16), r'got uint16 \(60, 80, 3\)'),
+        (Image.fromarray(IMAGE[..., 0] / np.float32(255)), 'mode F: it has pixels of float32'),
+        (torch.from_numpy(IMAGE), r'got Tensor of torch.uint8 \(60, 80, 3\)'),
         (None, 'got NoneType'),
         ('no.png', r'no\.png cannot be read: No such file'),
     ],

@@ -57,6 +57,13 @@ def test_what_the_hosts_hook_needs(missing: str, message: str):
         add_drawing(config, Path('/shown'))
 
 
+def test_the_hosts_hook_does_not_know_ranges():
+    steps = [dict(type='LoadImageInRange', value_range=(0, 4095))]
+    config = config_of('mmdet', test_dataloader=dict(dataset=dict(type='X', pipeline=steps)))
+    with pytest.raises(UserError, match='LoadImageInRange'):
+        add_drawing(config, Path('/shown'))
+
+
 def data_set(root: str, prefix: str) -> dict:
     return dict(type='BaseSegDataset', data_root=root, data_prefix=dict(img_path=prefix))
 

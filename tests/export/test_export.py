@@ -28,6 +28,7 @@ from ptnt_mm.export import options
 from ptnt_mm.export.comparison import compare
 from ptnt_mm.export.evaluation import DeployedModel
 from ptnt_mm.export.formats import OLDEST_TORCH, take_graph, to_onnx, write_program
+from ptnt_mm.export.loading import load_end_to_end
 from ptnt_mm.export.supported_models import build_network
 from ptnt_mm.utils.errors import UserError
 
@@ -319,6 +320,21 @@ def test_steps_that_change_images_otherwise_are_refused(folder: Path, config: Co
     config.test_dataloader.dataset.pipeline.insert(1, dict(type='RandomCrop', crop_size=(9, 9)))
     with pytest.raises(UserError, match='the test pipeline has RandomCrop'):
         export(config, str(folder / 'x.pth'), folder / 'y.onnx')
+
+
+@pytest.mark.parametrize(
+    ('loader', 'named'),
+    [
+        (dict(imdecode_backend='tifffile'), "imdecode_backend='tifffile'"),
+        (dict(color_type='grayscale'), "color_type='grayscale'"),
+        (dict(type='LoadImageFromNDArray'), 'LoadImageFromNDArray'),
+    ],
+)
+def test_loaders_of_other_pixels_are_refused(config: Config, loader: dict, named: str):
+    config = Config(config.to_dict())
+    config.test_dataloader.dataset.pipeline[0].update(loader)
+    with pytest.raises(UserError, match=named):
+        load_end_to_end(config, 'x.pth', None)
 
 
 def test_layers_that_pool_into_fixed_grids_take_any_size(tmp_path: Path):

@@ -14,6 +14,7 @@ from PIL import Image
 from ptnt_mm.api import inferring
 from ptnt_mm.cli import infer as infer_command
 from ptnt_mm.data.image_files import read_image
+from ptnt_mm.inference.loading import LoadedImage, PixelLoader
 from ptnt_mm.inference.video import open_video
 
 from .samples import photograph
@@ -27,9 +28,15 @@ class Same:
     score_thr = 0.3
     images = 0
 
-    def predict(self, image: np.ndarray) -> str:
+    def load(self, image: Path | np.ndarray) -> LoadedImage:
+        if isinstance(image, LoadedImage):
+            return image
+        loader = PixelLoader()
+        return loader.file(image) if isinstance(image, Path) else loader.array(image)
+
+    def predict(self, image: LoadedImage) -> str:
         self.images += 1
-        if image.shape[1] > 1000:
+        if image.size[1] > 1000:
             raise RuntimeError('too\nwide')
         if self.images == 4:
             raise KeyboardInterrupt
@@ -115,6 +122,22 @@ def test_ctrl_c_keeps_what_was_found(place: Path, capsys: pytest.CaptureFixture)
     printed = capsys.readouterr()
     assert 'Processed 3 images. Predictions: work_dirs/infer/in/predictions.json' in printed.out
     assert printed.err.endswith('Stopped.\n')
+
+
+def test_few_grey_levels_are_reported(place: Path, monkeypatch, capsys: pytest.CaptureFixture):
+    monkeypatch.setattr(Same, 'images', -99)
+    values = photograph(60, 90)[..., 0].astype(np.uint16)
+    for name, factor in (('dim', 16), ('full', 257)):
+        for number in range(2):
+            file = place / name / f'{number}.png'
+            file.parent.mkdir(exist_ok=True)
+            Image.fromarray(values * factor).save(file)
+        assert infer(name, '--out', f'out_{name}') == 0
+        said = capsys.readouterr().err
+        if name == 'dim':
+            assert '2 images: 0.png (16-bit, values from 0 to 4080: 17 of 256' in said
+        else:
+            assert 'GREY LEVELS' not in said
 
 
 def test_a_single_image_without_drawing(place: Path):
@@ -318,7 +341,7 @@ def test_the_folder_of_a_killed_run_can_be_used_again(place: Path, monkeypatch, 
 
 
 def test_a_failure_without_a_text_names_its_line(place: Path, capsys, monkeypatch):
-    def fail(self: Same, image: np.ndarray) -> str:
+    def fail(self: Same, image: LoadedImage) -> str:
         raise KeyError
 
     monkeypatch.setattr(Same, 'predict', fail)

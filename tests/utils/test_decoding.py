@@ -53,6 +53,41 @@ def test_pixels_are_those_that_the_hosts_load(suffix: str, tmp_path: Path):
     np.testing.assert_array_equal(read_rgb(file), cv2.imread(str(file))[..., ::-1])
 
 
+def without_adobe(file: Path) -> None:
+    """Remove the marker after which readers invert the inks."""
+    content = file.read_bytes()
+    start = content.find(b'\xff\xee')
+    length = int.from_bytes(content[start + 2 : start + 4], 'big')
+    file.write_bytes(content[:start] + content[start + 2 + length :])
+
+
+@pytest.mark.parametrize(
+    ('image', 'name', 'options'),
+    [
+        (Image.fromarray(PIXELS).convert('CMYK'), 'inks.jpg', {}),
+        (Image.fromarray(PIXELS).convert('CMYK'), 'inks_not_inverted.jpg', {}),
+        (Image.fromarray(PIXELS).convert('CMYK'), 'inks.tif', {}),
+        (Image.fromarray(PIXELS).convert('YCbCr'), 'luma.jpg', {}),
+        (Image.fromarray(PIXELS).convert('P'), 'palette.png', dict(transparency=3)),
+        (Image.fromarray(PIXELS).convert('P'), 'palette.tif', {}),
+        (Image.fromarray(GREY > 99), 'one_bit.tif', dict(compression='group4')),
+        (np.dstack([PIXELS, GREY]), 'alpha.tif', {}),
+        (np.dstack([GREY, GREY[::-1]]), 'grey_alpha.tif', {}),
+        (PIXELS, 'lzw.tif', dict(compression='tiff_lzw')),
+        (PIXELS, 'deflate.tif', dict(compression='tiff_deflate')),
+        (PIXELS, 'jpeg.tif', dict(compression='jpeg')),
+    ],
+    ids=lambda value: value if isinstance(value, str) else '',
+)
+def test_rare_kinds_have_the_pixels_that_the_hosts_load(
+    image: np.ndarray | Image.Image, name: str, options: dict, tmp_path: Path
+):
+    file = saved(image, tmp_path / name, **options)
+    if 'not_inverted' in name:
+        without_adobe(file)
+    np.testing.assert_array_equal(read_rgb(file), cv2.imread(str(file))[..., ::-1])
+
+
 def test_photographs_stand_upright(tmp_path: Path):
     exif = Image.Exif()
     exif[0x0112] = 6  # rotated by 90 degrees

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from mmengine.hooks import Hook
 
-from ptnt_mm.data.image_files import encode_image, read_image
+from ptnt_mm.data.image_files import encode_image
 from ptnt_mm.drawing.class_drawings import paint_map, write_labels
 from ptnt_mm.engine.class_names import count_classes, find_classes
+from ptnt_mm.engine.load_in_range import read_picture
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.atomic_files import fitted_name, write_atomically
 from ptnt_mm.utils.errors import UserError
@@ -36,6 +37,7 @@ class DrawPredictionsHook(Hook):
     def before_test(self, runner: Any) -> None:
         """Find the names and colours of the classes."""
         meta = getattr(runner.test_dataloader.dataset, 'metainfo', {})
+        self._config = runner.cfg
         self._known = find_classes(meta, runner.cfg, runner.model)
         self._number = count_classes(runner.model) or len(self._known['classes'] or ())
 
@@ -55,7 +57,7 @@ class DrawPredictionsHook(Hook):
                 )
             file = Path(os.path.abspath(sample.img_path))
             try:
-                picture = self._picture(sample, read_image(file))
+                picture = self._picture(sample, read_picture(file, self._config))
             except UserError as error:
                 raise UserError(f'--show-dir: {error}') from error
             name = file.relative_to(self._root if file.is_relative_to(self._root) else file.anchor)

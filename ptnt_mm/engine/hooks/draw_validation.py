@@ -9,7 +9,9 @@ from mmengine.hooks import Hook
 
 from ptnt_mm.data.image_files import read_image
 from ptnt_mm.drawing.class_drawings import write_labels
+from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.registry import HOOKS
+from ptnt_mm.utils.decoding import Range
 from ptnt_mm.utils.errors import UserError
 
 
@@ -26,6 +28,11 @@ class DrawValidationHook(Hook):
     def __init__(self, images: int = 4):
         self._images = images
         self._drawn = 0
+        self._value_range: Range | None = None
+
+    def before_run(self, runner: Any) -> None:
+        """Find the range that images are loaded in."""
+        self._value_range = stated_range(runner.cfg, 'val')
 
     def before_val_epoch(self, runner: Any) -> None:
         """Begin with the first image again."""
@@ -44,7 +51,7 @@ class DrawValidationHook(Hook):
         for sample in samples[: self._images - self._drawn]:
             self._drawn += 1
             try:
-                image = read_image(Path(sample.img_path))
+                image = read_image(Path(sample.img_path), self._value_range)
             except UserError:
                 # It refuses some files that the hosts can read, which must not stop a run.
                 continue

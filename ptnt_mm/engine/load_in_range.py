@@ -1,0 +1,98 @@
+"""Load images of more than 8 bits with a stated range of values."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mmengine import fileio
+from mmengine.config import Config
+
+from ptnt_mm.data.image_files import read_image
+from ptnt_mm.engine.data_files import data_sets
+from ptnt_mm.engine.settings import kind_of
+from ptnt_mm.registry import TRANSFORMS
+from ptnt_mm.utils.decoding import Range, read_values, scaled
+from ptnt_mm.utils.errors import UserError
+
+
+@TRANSFORMS.register_module()
+class LoadImageInRange:
+    """Load an image file, and scale a range of its values to 8 bits.
+
+    The hosts' ``LoadImageFromFile`` keeps the upper 8 of 16 bits: of values below 4096, 16 grey
+    levels are left. Files of 8 bits are loaded as there.
+
+    Args:
+        value_range: The values that become 0 and 255, see :func:`~ptnt_mm.utils.decoding.scaled`.
+        to_float32: Whether to return float32 instead of uint8.
+        backend_args: The storage that files are read from, as in the hosts; None for the disk.
+
+    Raises:
+        UserError: if the range is not two finite numbers, the lower one first.
+    """
+
+    def __init__(
+        self,
+        value_range: Sequence[float],
+        to_float32: bool = False,
+        backend_args: Mapping | None = None,
+    ):
+        low, high = value_range if _is_pair(value_range) else (0, 0)
+        if not low < high:
+            raise UserError(
+                f'LoadImageInRange(value_range={value_range!r}): expected two finite numbers, the '
+                'lower one first, such as (0, 4095) for 12 bits'
+            )
+        self.value_range = (low, high)
+        self.to_float32 = to_float32
+        self.backend_args = backend_args and dict(backend_args)
+
+    def __call__(self, results: dict) -> dict:
+        """Load ``img_path``; the hosts' pipelines call this."""
+        return self.transform(results)
+
+    def transform(self, results: dict) -> dict:
+        """Add ``img``, (H, W, 3) uint8 or float32, BGR, and its shapes (H, W).
+
+        Raises a ValueError if the file cannot be decoded.
+        """
+        path = results['img_path']
+        content = fileio.get(path, backend_args=self.backend_args)
+        image = scaled(read_values(content), self.value_range)
+        results['img'] = image.astype(np.float32) if self.to_float32 else image
+        results['img_shape'] = results['ori_shape'] = image.shape[:2]
+        return results
+
+    def __repr__(self) -> str:
+        return (
+            f'LoadImageInRange(value_range={self.value_range}, to_float32={self.to_float32}, '
+            f'backend_args={self.backend_args})'
+        )
+
+
+def stated_range(config: Config, split: str = 'test') -> Range | None:
+    """The range that a config loads the images of a split in; None for the hosts' loading."""
+    for data_set in data_sets(config, split):
+        for step in data_set.pipeline:
+            if kind_of(step) == 'LoadImageInRange':
+                return LoadImageInRange(step.get('value_range')).value_range
+    return None
+
+
+def read_picture(file: Path, config: Config) -> np.ndarray:
+    """Read an image to draw on, (H, W, 3) uint8, BGR, in the range that a config tests with.
+
+    Raises:
+        UserError: as :func:`~ptnt_mm.utils.decoding.read_rgb`.
+    """
+    return read_image(file, stated_range(config))
+
+
+def _is_pair(value: Any) -> bool:
+    return (
+        isinstance(value, (list, tuple))
+        and len(value) == 2
+        and all(isinstance(x, (int, float)) and math.isfinite(x) for x in value)
+    )
