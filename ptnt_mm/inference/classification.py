@@ -6,12 +6,15 @@ from mmengine.config import Config
 from mmpretrain.structures import DataSample
 from torch import nn
 
-from ptnt_mm.drawing.class_drawings import best_classes, write_labels
+from ptnt_mm.drawing.class_drawings import predicts_several, shown_classes, write_labels
 from ptnt_mm.inference.predictor import Predictor, array_pipeline, reads_files
 
 
 class Classifier(Predictor):
-    """A classifier: the best five classes of an image, each with its probability."""
+    """A classifier: the best five classes of an image, each with its probability.
+
+    With a multi-label head, all the classes that the head predicts.
+    """
 
     def __init__(
         self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
@@ -20,6 +23,7 @@ class Classifier(Predictor):
         # mmpretrain has no transform for images in memory.
         self.pipeline = array_pipeline(config, loader=None)
         self._takes_rgb = not reads_files(config)
+        self._several = predicts_several(model)
 
     def prepare(self, image: np.ndarray) -> dict:
         """The network's input for the whole image: the test pipeline would crop it."""
@@ -36,10 +40,12 @@ class Classifier(Predictor):
         return np.ascontiguousarray(image[..., ::-1] if self._takes_rgb else image)
 
     def describe(self, sample: DataSample) -> dict:
-        """List the best classes, the best first, with their indices."""
-        best = best_classes(sample.pred_score, self.score_thr)
-        return dict(classes=[dict(label=self.name(i), index=i, score=round(s, 4)) for i, s in best])
+        """List the predicted classes, the best first, with their indices."""
+        shown = shown_classes(sample, self.score_thr, self._several)
+        return dict(
+            classes=[dict(label=self.name(i), index=i, score=round(s, 4)) for i, s in shown]
+        )
 
     def draw(self, image: np.ndarray, sample: DataSample) -> np.ndarray:
-        """Write the best classes with their probabilities in percent; small images grow."""
-        return write_labels(image, sample, self.classes, self.score_thr)
+        """Write the predicted classes with probabilities in percent; small images grow."""
+        return write_labels(image, sample, self.classes, self.score_thr, self._several)

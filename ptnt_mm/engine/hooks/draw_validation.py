@@ -8,7 +8,7 @@ from typing import Any
 from mmengine.hooks import Hook
 
 from ptnt_mm.data.image_files import read_image
-from ptnt_mm.drawing.class_drawings import write_labels
+from ptnt_mm.drawing.class_drawings import predicts_several, write_labels
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.errors import UserError
 
@@ -53,8 +53,9 @@ class DrawValidationHook(Hook):
             if hasattr(sample, 'pred_score'):
                 # No host has a visualizer whose add_datasample draws classes.
                 names = (runner.visualizer.dataset_meta or {}).get('classes')
-                drawn = write_labels(image, sample, names)[..., ::-1].copy()
-                runner.visualizer.add_image(name, drawn, runner.iter)
+                several = predicts_several(getattr(runner, 'model', None))
+                drawn = write_labels(image, sample, names, several=several)
+                runner.visualizer.add_image(name, drawn[..., ::-1].copy(), runner.iter)
                 continue
             with warnings.catch_warnings():
                 # For boxes that touch the border.
