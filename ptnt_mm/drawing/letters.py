@@ -5,14 +5,14 @@ from functools import cache
 from PIL import ImageFont
 
 SMALLEST_LETTERS = 10
-"""In pixels; smaller ones cannot be read."""
+"""In pixels; smaller ones are hard to read."""
 
 _LETTERS_PER_SIDE = 40
 
 
-def letter_size(size: tuple[int, int]) -> int:
+def letter_size(size: tuple[int, int], smallest: int = SMALLEST_LETTERS) -> int:
     """The height of letters on a picture of a size (width, height), all in pixels."""
-    return max(SMALLEST_LETTERS, max(size) // _LETTERS_PER_SIDE)
+    return max(smallest, max(size) // _LETTERS_PER_SIDE)
 
 
 @cache

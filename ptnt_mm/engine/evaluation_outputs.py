@@ -7,8 +7,14 @@ from mmengine.config import Config
 
 from ptnt_mm.engine.data_files import data_sets, evaluators
 from ptnt_mm.engine.hosts import HOSTS, scope_of
+from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.errors import UserError
+
+_OF_MMDET = 'DetLocalVisualizer'
+_OURS = 'ptnt_mm.drawing.object_visualizer.ObjectVisualizer'
+_UNCHANGED = {'type', 'name', 'vis_backends', 'save_dir'}
+"""Settings of mmdet's visualizer besides those of its lines and letters."""
 
 
 def add_drawing(config: Config, folder: Path) -> None:
@@ -36,6 +42,8 @@ def add_drawing(config: Config, folder: Path) -> None:
         raise UserError("--show-dir needs default_hooks.visualization, the host's drawing hook")
     if config.get('visualizer') is None:
         raise UserError("--show-dir needs visualizer, which the host's drawing hook draws with")
+    if config.visualizer.keys() <= _UNCHANGED and kind_of(config.visualizer) == _OF_MMDET:
+        config.visualizer.type = _OURS
     hook.draw = True
     hook.test_out_dir = str(folder)
 
