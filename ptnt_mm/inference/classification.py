@@ -25,6 +25,12 @@ class Classifier(Predictor):
         self._takes_rgb = not reads_files(config)
         self._several = predicts_several(model)
 
+    @property
+    def limit(self) -> str:
+        """The setting, with its value, below which scores are too low."""
+        thr = getattr(self.model.head, 'thr', None) if self._several else None
+        return super().limit if thr is None or self.score_thr > thr else f'model.head.thr={thr}'
+
     def prepare(self, image: np.ndarray) -> dict:
         """The network's input for the whole image: the test pipeline would crop it."""
         pixels = torch.from_numpy(self._ordered(image)).permute(2, 0, 1)
@@ -42,6 +48,8 @@ class Classifier(Predictor):
     def describe(self, sample: DataSample) -> dict:
         """List the predicted classes, the best first, with their indices."""
         shown = shown_classes(sample, self.score_thr, self._several)
+        if not shown:
+            self.leave_out(sample.pred_score)
         return dict(
             classes=[dict(label=self.name(i), index=i, score=round(s, 4)) for i, s in shown]
         )

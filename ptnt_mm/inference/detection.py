@@ -25,6 +25,7 @@ class _Detector(Predictor):
         super().__init__(model, dataset_meta, score_thr)
 
     def _best(self, found: InstanceData) -> InstanceData:
+        self.leave_out(found.scores[found.scores < self.score_thr])
         found = found[found.scores >= self.score_thr]
         return found[found.scores.argsort(descending=True, stable=True)]
 
