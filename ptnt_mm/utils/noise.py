@@ -213,11 +213,12 @@ def _library(file: str) -> str:
         return ''
     if file.startswith('<frozen '):  # the import system
         return 'importlib'
-    folders = [Path(sysconfig.get_path(name)) for name in ('purelib', 'platlib', 'stdlib')]
+    for i, part in enumerate(path.parts[:-1]):
+        if part in ('site-packages', 'dist-packages'):
+            return path.parts[i + 1]
     for name in _HOSTS:
-        if origin := getattr(sys.modules.get(name), '__file__', None):
-            folders.append(Path(origin).parents[1])
-    for folder in folders:
-        if path.is_relative_to(folder):
-            return path.relative_to(folder).parts[0].removesuffix('.py')
-    return ''
+        origin = getattr(sys.modules.get(name), '__file__', None)
+        if origin and path.is_relative_to(Path(origin).parent):
+            return name
+    stdlib = Path(sysconfig.get_path('stdlib'))
+    return path.relative_to(stdlib).parts[0] if path.is_relative_to(stdlib) else ''
