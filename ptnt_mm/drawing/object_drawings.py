@@ -45,8 +45,8 @@ def draw_objects(image: np.ndarray, objects: Any, dataset_meta: Mapping[str, Any
     labels = objects.labels.tolist()
     palette = palette_of(dataset_meta, max(labels) + 1)
     colours = [tuple(map(int, palette[label])) for label in labels]
-    # OpenCV draws into contiguous arrays only.
-    drawn = np.ascontiguousarray(image[..., ::-1])
+    # OpenCV draws in place, and into contiguous arrays only.
+    drawn = image[..., ::-1].copy()
     line = max(1, round(max(image.shape) / _LINES_PER_SIDE))
     masks, boxes = _masks(objects), _boxes(objects)
     for mask, colour in zip(masks, colours, strict=len(masks) > 0):

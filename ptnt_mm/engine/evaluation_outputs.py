@@ -13,8 +13,8 @@ from ptnt_mm.utils.errors import UserError
 
 _OF_MMDET = 'DetLocalVisualizer'
 _OURS = 'ptnt_mm.drawing.object_visualizer.ObjectVisualizer'
-_UNCHANGED = {'type', 'name', 'vis_backends', 'save_dir'}
-"""Settings of mmdet's visualizer besides those of its lines and letters."""
+_UNCHANGED = {'type', '_scope_', 'name', 'vis_backends', 'save_dir'}
+"""Settings of mmdet's visualizer besides those of its lines and letters. MMEngine adds a scope."""
 
 
 def add_drawing(config: Config, folder: Path) -> None:

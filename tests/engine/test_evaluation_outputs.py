@@ -54,7 +54,7 @@ def test_detectors_are_drawn_by_the_hosts_hook():
     ('visualizer', 'is_ours'),
     [
         (dict(type='DetLocalVisualizer', name='v', vis_backends=[]), True),
-        (dict(type='mmdet.DetLocalVisualizer'), True),
+        (dict(type='mmdet.DetLocalVisualizer', _scope_='mmdet'), True),
         (dict(type='DetLocalVisualizer', line_width=9), False),
         (dict(type='TheirVisualizer'), False),
     ],
@@ -66,7 +66,7 @@ def test_pictures_of_detectors_grow_with_the_image(visualizer: dict, is_ours: bo
     assert (config.visualizer.type != visualizer['type']) == is_ours
     if not is_ours:
         return
-    built = VISUALIZERS.build(dict(type=config.visualizer.type, name='of this test'))
+    built = VISUALIZERS.build(dict(config.visualizer, name=f'of {visualizer}'))
     built.dataset_meta = dict(classes=('a',), palette=[(9, 200, 9)])
     sample = DetDataSample(
         pred_instances=InstanceData(
@@ -77,8 +77,9 @@ def test_pictures_of_detectors_grow_with_the_image(visualizer: dict, is_ours: bo
     )
     image = np.full((2000, 3000, 3), 100, np.uint8)
     built.add_datasample('x', image, sample)
-    line = (built.get_image() == (9, 200, 9)).all(axis=-1)[1000, :1000]
-    assert line.sum() > 8, 'a line of mmdet has 4 pixels'
+    lines = (built.get_image() == (9, 200, 9)).all(axis=-1)[1000]
+    assert lines[3000:4000].sum() > 8, 'a line of mmdet has 4 pixels'
+    assert not lines[:3000].any(), 'the truth has no object'
 
 
 @pytest.mark.parametrize(
