@@ -1,6 +1,8 @@
 """Detect, segment or classify on images, a video or a webcam, for ``ptnt infer``."""
 
 import sys
+from collections.abc import Iterator
+from math import floor
 from pathlib import Path
 
 from mmengine.config import Config
@@ -9,6 +11,7 @@ from ptnt_mm.checkpoints.read import require_checkpoint
 from ptnt_mm.data.image_files import Images
 from ptnt_mm.data.predictions import FORMAT
 from ptnt_mm.inference.load import load_exported, load_predictor
+from ptnt_mm.inference.predictor import Predictor
 from ptnt_mm.inference.results import Results
 from ptnt_mm.inference.source import default_out, find_source, process_images, process_video
 from ptnt_mm.inference.video import Window
@@ -20,6 +23,8 @@ _NO_NAMES = (
     'NO CLASS NAMES: neither the checkpoint nor the config has a name for each class of the model; '
     'they are called "class 0", "class 1" and so on'
 )
+
+_NOUNS = dict(detections='object', classes='class')
 
 
 def infer(
@@ -100,15 +105,35 @@ def infer(
             score_thr=predictor.score_thr,
             classes=predictor.classes,
         )
-        print(_closing(results))
+        print(_closing(results, predictor))
     if results.failed:
         failed, found = len(results.failed), len(results.found)
         raise UserError(f'{failed} of {failed + found} images failed')
     return results.file
 
 
-def _closing(results: Results) -> str:
-    """A summary with the paths of the results."""
+def _closing(results: Results, predictor: Predictor) -> str:
+    """A summary with the paths of the results, and with what was found."""
     images = counted(len(results.found), 'image')
     drawn = f'  drawn: {results.drawn}' if results.drawn.exists() else ''
-    return f'Processed {images}. Predictions: {results.file}{drawn}'
+    paths = f'Processed {images}. Predictions: {results.file}{drawn}'
+    return '\n'.join((paths, *_found(results, predictor)))
+
+
+def _found(results: Results, predictor: Predictor) -> Iterator[str]:
+    """How many objects there are; without any, how close the best score came to the limit."""
+    for kind, counts in results.counts.items():
+        noun = _NOUNS[kind]
+        without, images = counts.count(0), counted(len(counts), 'image')
+        if kind == 'detections' and any(counts):
+            with_any = len(counts) - without
+            yield f'Found {counted(sum(counts), noun)} in {with_any} of {images}'
+        elif without and predictor.highest_below is None:
+            yield f'Found no {noun} in {without} of {images}, with whatever score'
+        elif without:
+            # Rounded down: it must not seem to reach the limit.
+            highest = floor(1000 * predictor.highest_below) / 1000
+            yield (
+                f'Found no {noun} in {without} of {images}: the highest score there is {highest}, '
+                f'below {predictor.limit}'
+            )

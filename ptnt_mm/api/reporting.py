@@ -1,8 +1,11 @@
 """Write one page about training runs, for ``ptnt report``."""
 
+import os
 import traceback
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ptnt_mm.api.testing import test
@@ -22,7 +25,7 @@ def report(
     """Write a page as ``ptnt report`` does.
 
     Predictions in a work dir are used if they are newer than its last checkpoint. Otherwise that
-    checkpoint is evaluated first, and its predictions are kept there.
+    checkpoint is evaluated first, in a temporary folder: nothing but the page is written.
 
     Args:
         work_dirs: The work dirs of the runs, or folders of projects: one, or several to compare.
@@ -54,17 +57,13 @@ def report(
     if len(set(names)) < len(names):
         names = list(map(str, named))
     runs = [read_run(work_dir, name) for work_dir, name in zip(work_dirs, names, strict=True)]
-    reports, notes = {}, {}
-    for run in runs:
-        try:
-            reports[run.name] = _report(run)
-            split = reports[run.name].test_split
-            print(f'{run.work_dir}: evaluated on the test split: {split}')
-        except UserError as error:
-            # Curves and config are worth a page too.
-            notes[run.name] = f'No scores and no images: {error}'
-            print(f'{run.work_dir}: {notes[run.name]}')
-    content = page_content(runs, reports, notes)
+    if not os.access(page.absolute().parent, os.W_OK) and page.parent.is_dir():
+        # Before an evaluation, which may take long.
+        raise UserError(f'{page.parent} cannot be written to: choose another file with --out')
+    with TemporaryDirectory(prefix='ptnt_report_') as scratch:
+        reports, notes = _reports(runs, Path(scratch))
+        # The galleries read the predictions again.
+        content = page_content(runs, reports, notes)
     for gallery in filter(None, content['galleries']):
         faults = [image['fault'] for image in gallery['images'] if 'fault' in image]
         if faults:
@@ -78,19 +77,38 @@ def report(
     return page
 
 
-def _report(run: TrainingRun) -> Any:
-    if not run.has_predictions():
-        if run.checkpoint is None:
-            raise UserError('there are neither predictions nor a checkpoint')
-        _evaluate(run)
-    if not run.has_predictions():
+def _reports(runs: Sequence[TrainingRun], scratch: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """The evaluated predictions of runs, and why there are none, both by the names of the runs."""
+    reports, notes = {}, {}
+    for number, run in enumerate(runs):
+        try:
+            reports[run.name] = _report(run, scratch / str(number))
+            split = f'{run.split} split: {reports[run.name].test_split}'
+            print(f'{run.work_dir}: evaluated on the {split}')
+        except UserError as error:
+            # Curves and config are worth a page too.
+            notes[run.name] = f'No scores and no images: {error}'
+            print(f'{run.work_dir}: {notes[run.name]}')
+    return reports, notes
+
+
+def _report(run: TrainingRun, scratch: Path) -> Any:
+    if run.has_predictions():
+        return run.read_report()
+    if run.checkpoint is None:
+        raise UserError('there are neither predictions nor a checkpoint')
+    evaluated = replace(run, predictions=scratch)
+    _evaluate(evaluated)
+    if not evaluated.has_predictions():
         raise UserError('the evaluation has no predictions for any image')
-    return run.read_report()
+    return evaluated.read_report()
 
 
 def _evaluate(run: TrainingRun) -> None:
+    """Evaluate the checkpoint of a run and write its predictions, and all logs next to them."""
+    print(f'{run.work_dir}: evaluating {run.checkpoint.name}, as it has no newer predictions')
     try:
-        test(run.evaluation_config(), str(run.checkpoint), run.work_dir / 'test')
+        test(run.evaluation_config(), str(run.checkpoint), run.predictions / 'test')
     except UserError:
         raise
     except Exception as error:  # a damaged image can make a host raise anything

@@ -3,26 +3,17 @@
 import argparse
 import os
 import sys
-import warnings
 from collections.abc import Callable, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ptnt_mm.utils.console import exit_status
+from ptnt_mm.utils.noise import silence_libraries
 from ptnt_mm.utils.text import unknown_name
 
 if TYPE_CHECKING:
     from mmengine.config import Config
-
-# Beginnings of warnings that the hosts emit in normal use: MMEngine about its imports, mmseg about
-# its losses and a hook that draws on request.
-_OF_HOSTS = (
-    'pkg_resources is deprecated',
-    '``build_loss`` would be deprecated',
-    'Default ``avg_non_ignore`` is False',
-    'The draw is False',
-)
 
 _OF_OTHER_TOOLS = ('--gpus', '--gpu-ids', '--gpu-id', '--device')
 _GPUS = (
@@ -72,8 +63,7 @@ class Parser(argparse.ArgumentParser):
             The exit status: 0 or what the command returns, 1 for a user error.
         """
         args = self.parse_args(words)
-        for beginning in _OF_HOSTS:
-            warnings.filterwarnings('ignore', beginning, UserWarning)
+        silence_libraries()
         if 'local_rank' in args:
             # torch.distributed.launch passes it as an argument, torchrun by the environment.
             os.environ.setdefault('LOCAL_RANK', str(args.local_rank))

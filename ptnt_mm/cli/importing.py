@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ptnt_mm.utils.imports import without_garbage_collection
+from ptnt_mm.utils.noise import silence_imported
 
 
 @contextmanager
 def importing() -> Iterator[None]:
     """Run ``ptnt_mm/__init__.py`` if the script ``ptnt`` postponed it, then the block's imports.
+
+    What a user cannot act on is silenced, see `ptnt_mm.utils.noise`.
 
     Ctrl-C ends the process at once: nothing has begun, and some libraries swallow a
     KeyboardInterrupt. A missing library ends it with one line.
@@ -23,6 +26,7 @@ def importing() -> Iterator[None]:
             if not hasattr(package, '__version__'):
                 package.__spec__.loader.exec_module(package)
             yield
+            silence_imported()
     except ImportError as error:
         sys.exit(f'error: {error}. ptnt doctor shows what to install')
     finally:

@@ -7,18 +7,16 @@ from typing import Any
 import cv2
 import numpy as np
 import torch
-from PIL import Image, ImageDraw, ImageFont
-from torch import Tensor
+from mmengine.model import is_model_wrapper
+from PIL import Image, ImageDraw
 
+from ptnt_mm.drawing.letters import SMALLEST_LETTERS, font_of, letter_size
 from ptnt_mm.utils.colours import palette_of
 
 _BEST = 5  # classes listed for a classifier, as for the top-5 accuracy of papers
 
 _PLACES = 512
 """Maps are reduced to this many pixels on the longer side to find places for names."""
-
-_LETTERS_PER_SIDE = 40
-_SMALLEST_LETTERS = 10
 
 _SMALLEST_SIDE = 256  # pixels of an image that lines are written on
 
@@ -28,31 +26,65 @@ def class_name(classes: Sequence[str] | None, label: int) -> str:
     return classes[label] if label < len(classes or ()) else f'class {label}'
 
 
-def best_classes(scores: Tensor, score_thr: float = 0.0) -> list[tuple[int, float]]:
-    """The five best of scores (classes,) that are high enough: indices and scores, best first."""
-    best = scores.cpu().sort(descending=True, stable=True)
-    found = zip(best.indices[:_BEST].tolist(), best.values[:_BEST].tolist(), strict=True)
-    return [(index, score) for index, score in found if score >= score_thr]
+def predicts_several(model: Any) -> bool:
+    """Whether a classifier's head predicts any number of classes: it is multi-label."""
+    if is_model_wrapper(model):
+        model = model.module
+    head = getattr(model, 'head', None)
+    if head is None:
+        return False
+    from mmpretrain.models.heads import MultiLabelClsHead
+
+    return isinstance(head, MultiLabelClsHead)
+
+
+def shown_classes(
+    sample: Any, score_thr: float = 0.0, several: bool = False
+) -> list[tuple[int, float]]:
+    """The classes to show of a classified image: indices and scores, the best first.
+
+    They are the best five; for a multi-label head exactly those that it predicted, perhaps none.
+
+    Args:
+        sample: A sample of mmpretrain with ``pred_score``, (classes,), and ``pred_label``.
+        score_thr: The lowest score.
+        several: Whether the head :func:`predicts_several`. A sample with none or two, say, is from
+            such a head in any case.
+    """
+    scores = sample.pred_score.cpu()
+    order = scores.argsort(descending=True, stable=True).tolist()
+    predicted = sample.get('pred_label')
+    if predicted is not None and (several or len(predicted) != 1):
+        predicted = set(predicted.tolist())
+        shown = [index for index in order if index in predicted]
+    else:
+        shown = order[:_BEST]
+    return [(i, score) for i in shown if (score := float(scores[i])) >= score_thr]
 
 
 def write_labels(
-    image: np.ndarray, sample: Any, names: Sequence[str] | None, score_thr: float = 0.0
+    image: np.ndarray,
+    sample: Any,
+    names: Sequence[str] | None,
+    score_thr: float = 0.0,
+    several: bool = False,
 ) -> np.ndarray:
-    """Write a classified image's true classes on it, then the best five with their probabilities.
+    """Write a classified image's true classes on it, then the predicted ones with probabilities.
 
     Args:
         image: (h, w, 3) uint8, BGR.
-        sample: A sample of mmpretrain with ``pred_score``, (classes,), and optionally ``gt_label``.
+        sample: As for :func:`shown_classes`; optionally with ``gt_label``.
         names: Names of the classes.
         score_thr: The lowest score that is drawn.
+        several: As for :func:`shown_classes`.
 
     Returns:
         (H, W, 3) uint8, BGR; small images grow.
     """
     true = sample.get('gt_label', torch.tensor([])).tolist()
     lines = [f'truth: {class_name(names, label)}' for label in true]
-    best = best_classes(sample.pred_score, score_thr)
-    lines += [f'{class_name(names, index)} {100 * score:.1f} %' for index, score in best]
+    shown = shown_classes(sample, score_thr, several)
+    lines += [f'{class_name(names, index)} {100 * score:.1f} %' for index, score in shown]
     return write_lines(image, lines)
 
 
@@ -96,7 +128,7 @@ def draw_names(
     # mmseg's visualizer sorts the coordinates of all pixels as a Python list, which takes minutes
     # and many GB for a photograph.
     picture = Image.fromarray(np.ascontiguousarray(image[..., ::-1]))
-    pen, font = _pen(picture)
+    pen, font = ImageDraw.Draw(picture), font_of(letter_size(picture.size))
     for label, (x, y) in _places(labels, font.size, len(colours)):
         text, colour = name(label), colours[label]
         dark = colour @ (0.299, 0.587, 0.114) < 128
@@ -110,27 +142,48 @@ def draw_names(
 
 
 def write_lines(image: np.ndarray, lines: Sequence[str]) -> np.ndarray:
-    """Write lines of text on an image, perhaps enlarged: (h, w, 3) -> (H, W, 3), uint8, BGR."""
+    """Write lines of text on an image, perhaps enlarged: (h, w, 3) -> (H, W, 3), uint8, BGR.
+
+    Where they have no room, they become smaller and stand in columns; the last line counts those
+    that are still left out.
+    """
     picture = Image.fromarray(np.ascontiguousarray(image[..., ::-1]))
     factor = max(1, -(-_SMALLEST_SIDE // min(picture.size)))
     picture = picture.resize((picture.width * factor, picture.height * factor))
-    pen, font = _pen(picture)
-    margin, height = font.size // 2, font.size * 3 // 2
-    for i, line in enumerate(lines):
-        right = pen.textlength(line, font) + 2 * margin
-        pen.rectangle((0, i * height, right, (i + 1) * height), 'black')
-        pen.text((margin, (i + 0.5) * height), line, 'white', font, anchor='lm')
+    size = letter_size(picture.size)
+    columns, left_out = _columns(lines, size, picture.size)
+    while left_out and size > SMALLEST_LETTERS:
+        size = max(SMALLEST_LETTERS, size * 3 // 4)
+        columns, left_out = _columns(lines, size, picture.size)
+    if left_out:
+        columns[-1][1][-1] = f'and {left_out + 1} more'
+    pen, font, height = ImageDraw.Draw(picture), font_of(size), size * 3 // 2
+    for left, column in columns:
+        for i, line in enumerate(column):
+            right = left + font.getlength(line) + 2 * (size // 2)
+            pen.rectangle((left, i * height, right, (i + 1) * height), 'black')
+            middle = left + size // 2, (i + 0.5) * height
+            pen.text(middle, line, 'white', font, anchor='lm')
     return np.asarray(picture)[..., ::-1]
 
 
-def _pen(picture: Image.Image) -> tuple[ImageDraw.ImageDraw, ImageFont.FreeTypeFont]:
-    """Writes on a picture, with a font size relative to that of the picture."""
-    # Importing matplotlib takes longer than the rest of ptnt_mm.
-    from matplotlib.font_manager import findfont
+def _columns(
+    lines: Sequence[str], size: int, room: tuple[int, int]
+) -> tuple[list[tuple[float, list[str]]], int]:
+    """Arrange lines in columns, each with its left side, and count those without room.
 
-    letters = max(_SMALLEST_LETTERS, max(picture.size) // _LETTERS_PER_SIDE)
-    # Of the fonts that come with matplotlib, this one covers the most alphabets.
-    return ImageDraw.Draw(picture), ImageFont.truetype(findfont('DejaVu Sans'), letters)
+    ``size`` is that of letters and ``room`` the width and height, all in pixels.
+    """
+    rows = max(1, room[1] // (size * 3 // 2))
+    columns, left = [], 0
+    for first in range(0, len(lines), rows):
+        column = list(lines[first : first + rows])
+        width = max(map(font_of(size).getlength, column)) + size
+        if columns and left + width > room[0]:
+            return columns, len(lines) - first
+        columns.append((left, column))
+        left += width
+    return columns, 0
 
 
 def _places(labels: np.ndarray, letters: int, number: int) -> list[tuple[int, tuple[int, int]]]:

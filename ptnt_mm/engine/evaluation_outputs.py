@@ -12,6 +12,11 @@ from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.errors import UserError
 
+_OF_MMDET = 'DetLocalVisualizer'
+_OURS = 'ptnt_mm.drawing.object_visualizer.ObjectVisualizer'
+_UNCHANGED = {'type', '_scope_', 'name', 'vis_backends', 'save_dir'}
+"""Settings of mmdet's visualizer besides those of its lines and letters. MMEngine adds a scope."""
+
 
 def add_drawing(config: Config, folder: Path) -> None:
     """Let the evaluation draw ground truth next to predictions, for every image.
@@ -43,6 +48,8 @@ def add_drawing(config: Config, folder: Path) -> None:
         raise UserError("--show-dir needs default_hooks.visualization, the host's drawing hook")
     if config.get('visualizer') is None:
         raise UserError("--show-dir needs visualizer, which the host's drawing hook draws with")
+    if config.visualizer.keys() <= _UNCHANGED and kind_of(config.visualizer) == _OF_MMDET:
+        config.visualizer.type = _OURS
     hook.draw = True
     hook.test_out_dir = str(folder)
 

@@ -6,18 +6,28 @@ from mmengine.config import Config
 from mmpretrain.structures import DataSample
 from torch import nn
 
-from ptnt_mm.drawing.class_drawings import best_classes, write_labels
+from ptnt_mm.drawing.class_drawings import predicts_several, shown_classes, write_labels
 from ptnt_mm.inference.loading import ConfigLoader
 from ptnt_mm.inference.predictor import Image, Predictor
 
 
 class Classifier(Predictor):
-    """A classifier: the best five classes of an image, each with its probability."""
+    """A classifier: the best five classes of an image, each with its probability.
+
+    With a multi-label head, all the classes that the head predicts.
+    """
 
     def __init__(
         self, model: nn.Module, config: Config, dataset_meta: dict, score_thr: float | None
     ):
         super().__init__(model, dataset_meta, score_thr or 0.0, ConfigLoader(config))
+        self._several = predicts_several(model)
+
+    @property
+    def limit(self) -> str:
+        """The setting, with its value, below which scores are too low."""
+        thr = getattr(self.model.head, 'thr', None) if self._several else None
+        return super().limit if thr is None or self.score_thr > thr else f'model.head.thr={thr}'
 
     def prepare(self, image: Image) -> dict:
         """The network's input for the whole image: the test pipeline would crop it."""
@@ -30,10 +40,14 @@ class Classifier(Predictor):
         return self.run(image)
 
     def describe(self, sample: DataSample) -> dict:
-        """List the best classes, the best first, with their indices."""
-        best = best_classes(sample.pred_score, self.score_thr)
-        return dict(classes=[dict(label=self.name(i), index=i, score=round(s, 4)) for i, s in best])
+        """List the predicted classes, the best first, with their indices."""
+        shown = shown_classes(sample, self.score_thr, self._several)
+        if not shown:
+            self.leave_out(sample.pred_score)
+        return dict(
+            classes=[dict(label=self.name(i), index=i, score=round(s, 4)) for i, s in shown]
+        )
 
     def draw(self, image: np.ndarray, sample: DataSample) -> np.ndarray:
-        """Write the best classes with their probabilities in percent; small images grow."""
-        return write_labels(image, sample, self.classes, self.score_thr)
+        """Write the predicted classes with probabilities in percent; small images grow."""
+        return write_labels(image, sample, self.classes, self.score_thr, self._several)

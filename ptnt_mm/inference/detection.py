@@ -1,26 +1,21 @@
 """Detectors of mmdet."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 from mmdet.structures import DetDataSample
 from mmdet.structures.mask import mask2bbox
-from mmdet.visualization import DetLocalVisualizer
 from mmengine.config import Config
 from mmengine.structures import InstanceData
 from torch import nn
 
+from ptnt_mm.drawing.object_drawings import draw_objects
 from ptnt_mm.inference.loading import ConfigLoader
 from ptnt_mm.inference.predictor import Image, Predictor, fill_sample
 from ptnt_mm.labels.masks import encode_mask
 
 _SCORE_THR = 0.3
 """The default score threshold."""
-
-_DPI = 100
-_PIXELS = 1000
-"""The longer side of an image for which mmdet's lines and letters suit this resolution."""
 
 
 class _Detector(Predictor):
@@ -29,10 +24,9 @@ class _Detector(Predictor):
     def __init__(self, model: Any, dataset_meta: dict, score_thr: float | None, loader: Any = None):
         score_thr = _SCORE_THR if score_thr is None else score_thr
         super().__init__(model, dataset_meta, score_thr, loader)
-        self._visualizer = DetLocalVisualizer()
-        self._visualizer.dataset_meta = dataset_meta
 
     def _best(self, found: InstanceData) -> InstanceData:
+        self.leave_out(found.scores[found.scores < self.score_thr])
         found = found[found.scores >= self.score_thr]
         return found[found.scores.argsort(descending=True, stable=True)]
 
@@ -59,25 +53,7 @@ class _Detector(Predictor):
 
     def draw(self, image: np.ndarray, sample: DetDataSample) -> np.ndarray:
         """Draw boxes, masks, names and scores in percent, the best on top."""
-        found = sample.pred_instances
-        if len(found) == 0:
-            return image
-        # Lines and letters are measured in points: more dots per inch let them grow with an image.
-        dpi = _DPI * max(1, max(image.shape) / _PIXELS)
-        self._visualizer.dpi = dpi
-        self._visualizer.fig_save.set_dpi(dpi)
-        with warnings.catch_warnings():
-            # The warning appears for every box that touches the border, and is not actionable.
-            warnings.filterwarnings('ignore', '.*out of bounds', UserWarning)
-            # Low scores were removed before.
-            self._visualizer.add_datasample(
-                '',
-                image[..., ::-1],
-                DetDataSample(pred_instances=found[found.scores.argsort()]),
-                draw_gt=False,
-                pred_score_thr=-1,
-            )
-        return self._visualizer.get_image()[..., ::-1]
+        return draw_objects(image, sample.pred_instances, self.dataset_meta)
 
 
 class Detector(_Detector):

@@ -30,6 +30,7 @@ class Predictor(ABC):
         classes: Their names, or None.
         dataset_meta: The same names, and their colours.
         score_thr: The value in use; None for tasks without scores.
+        highest_below: The highest score so far that was too low for a prediction; None without any.
     """
 
     def __init__(
@@ -42,8 +43,19 @@ class Predictor(ABC):
         self.classes = dataset_meta['classes']
         self.dataset_meta = dataset_meta
         self.score_thr = score_thr
+        self.highest_below: float | None = None
         self.model = model
         self._loader = loader or PixelLoader()
+
+    @property
+    def limit(self) -> str:
+        """The setting, with its value, below which scores are too low."""
+        return f'--score-thr {self.score_thr}'
+
+    def leave_out(self, scores: torch.Tensor) -> None:
+        """Remember the highest of scores (n,) that are too low."""
+        if len(scores):
+            self.highest_below = max(float(scores.max()), self.highest_below or 0.0)
 
     def name(self, label: int) -> str:
         """The name of a class, or its number without one."""

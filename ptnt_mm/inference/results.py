@@ -2,12 +2,16 @@
 
 import json
 import shutil
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 from ptnt_mm.data.predictions import DRAWN, FILE, FORMAT, is_predictions
 from ptnt_mm.utils.atomic_files import remove_partials, write_atomically
 from ptnt_mm.utils.errors import UserError
+
+_COUNTED = {'detections', 'classes'}
+"""Values of an image that depend on its scores."""
 
 
 class Results:
@@ -22,6 +26,7 @@ class Results:
         drawn: The folder of pictures.
         found: Results, one JSON text per image.
         failed: Failures, one JSON text per image.
+        counts: The numbers of 'detections' or 'classes', one per image; empty for segmenters.
 
     Raises:
         UserError: if there are results that may not be replaced, or files of the same names that
@@ -33,6 +38,7 @@ class Results:
         # As text, which takes less memory: a webcam may run for hours.
         self.found: list[str] = []
         self.failed: list[str] = []
+        self.counts: dict[str, list[int]] = defaultdict(list)
         if folder.exists() and not folder.is_dir():
             raise UserError(f'{folder} is not a folder: choose another --out')
         if not self.file.exists() and not self.drawn.exists():
@@ -66,6 +72,8 @@ class Results:
 
     def add(self, **entry: Any) -> None:
         """Add an image."""
+        for kind in _COUNTED & entry.keys():
+            self.counts[kind].append(len(entry[kind]))
         self.found.append(json.dumps(entry))
 
     def fail(self, file: str, reason: str) -> None:

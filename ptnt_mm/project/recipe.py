@@ -189,10 +189,12 @@ def epochs(facts: Facts, _: Recipe) -> Choice:
 
 
 def warm_up(facts: Facts, recipe: Recipe) -> Choice:
-    """Iterations; None for the usual number."""
+    """Iterations; None for the usual number, 0 for no warm-up."""
     steps = recipe['epochs'].value * ceil(facts.counts['train'] / recipe['batch_size'].value)
     if steps >= 10 * _WARM_UP:
         return Choice(None)
+    if steps < 2:
+        return Choice(0, f'no warm-up for {counted(steps, "iteration")}')
     # MMEngine's warm-up of one iteration never ends: its rate stays at the start factor.
     return Choice(max(steps // 10, 2), f'a tenth of {counted(steps, "iteration")}')
 

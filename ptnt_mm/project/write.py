@@ -142,10 +142,12 @@ def _data(facts: Facts) -> Iterator[str]:
 def _schedule(facts: Facts, recipe: Recipe) -> Iterator[str]:
     evaluations = max(round(recipe['epochs'].value / 10), 1)
     yield f'train_cfg = dict(max_epochs=epochs, val_interval={evaluations})'
-    if recipe['warm-up'].value is not None:
-        warm_up = recipe['warm-up']
+    warm_up = recipe['warm-up']
+    if warm_up.value:
         yield f'_base_.param_scheduler[0].end = {warm_up.value}{comment(warm_up.because)}'
     yield '_base_.param_scheduler[1].update(end=epochs, T_max=epochs)'
+    if warm_up.value == 0:
+        yield f'_base_.param_scheduler.pop(0){comment(warm_up.because)}'
     steps = recipe['accumulation']
     settings = ['optimizer=dict(lr=lr)']
     if steps.value > 1:

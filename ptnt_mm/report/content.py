@@ -94,7 +94,7 @@ def _facts(run: TrainingRun, report: Any) -> Iterator[tuple[str, str]]:
     """Names and values: what was trained, and what it was evaluated on."""
     yield from run.facts()
     if report is not None:
-        yield 'Evaluated on', f'test split: {report.test_split}'
+        yield 'Evaluated on', f'{run.split} split: {report.test_split}'
 
 
 def _headlines(reports: Mapping[str, Any]) -> dict[str, list[tuple[str, str, Cell | None]]]:

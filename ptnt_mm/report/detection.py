@@ -49,8 +49,8 @@ class DetectionReport:
     unit = SCORE
 
     @classmethod
-    def read(cls, config: Config, evaluator: dict, work_dir: Path) -> Self:
-        """Compare the results in a work dir with the ground truth that its config names.
+    def read(cls, config: Config, evaluator: dict, folder: Path) -> Self:
+        """Compare the results in a folder with the ground truth that its config names.
 
         Raises a UserError if either cannot be read, or there are no objects.
         """
@@ -61,7 +61,7 @@ class DetectionReport:
             raise UserError('the config has no local annotation file')
         scores = [
             score_results(read_annotations(Path(truth)), file, kind, names)
-            for kind, file in cls.prediction_files(config, evaluator, work_dir).items()
+            for kind, file in cls.prediction_files(config, evaluator, folder).items()
         ]
         prefixes = ((part.settings.get('data_prefix') or {}).get('img') or '' for part in sets)
         roots = (part.settings.get('data_root') or '' for part in sets)
@@ -69,12 +69,12 @@ class DetectionReport:
         return cls(scores, folders, Path(truth))
 
     @staticmethod
-    def prediction_files(config: Config, evaluator: dict, work_dir: Path) -> dict[str, Path]:
+    def prediction_files(config: Config, evaluator: dict, folder: Path) -> dict[str, Path]:
         """The files of results for those of 'bbox' and 'segm' that are evaluated."""
         metric = evaluator.get('metric', 'bbox')
         asked = [metric] if isinstance(metric, str) else metric
         kinds = [kind for kind in ('bbox', 'segm') if kind in asked]
-        return {kind: work_dir / f'predictions.{kind}.json' for kind in kinds}
+        return {kind: folder / f'predictions.{kind}.json' for kind in kinds}
 
     @property
     def test_split(self) -> str:

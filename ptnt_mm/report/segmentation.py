@@ -42,22 +42,22 @@ class SegmentationReport:
     unit = PERCENT
 
     @classmethod
-    def read(cls, config: Config, evaluator: dict, work_dir: Path) -> Self:
-        """Compare the maps in a work dir with the ground truth that its config names.
+    def read(cls, config: Config, evaluator: dict, folder: Path) -> Self:
+        """Compare the maps in a folder with the ground truth that its config names.
 
         Raises a UserError if either cannot be read, or their sizes differ.
         """
         data_set = _data_set(config)
-        files = list(_map_files(data_set, work_dir).values())
+        files = list(_map_files(data_set, folder).values())
         report = cls(data_set, files, evaluator.get('ignore_index', IGNORED))
         # All maps are read now, so that an unreadable one is an error here and not on the page.
         _ = report.confusion
         return report
 
     @staticmethod
-    def prediction_files(config: Config, evaluator: dict, work_dir: Path) -> dict[str, Path]:
+    def prediction_files(config: Config, evaluator: dict, folder: Path) -> dict[str, Path]:
         """The map of each test image by its name; a UserError if two images share a name."""
-        return _map_files(_data_set(config), work_dir)
+        return _map_files(_data_set(config), folder)
 
     @property
     def names(self) -> list[str]:
@@ -172,8 +172,8 @@ def _data_set(config: Config) -> Dataset:
         return DATASETS.build(config.test_dataloader.dataset)
 
 
-def _map_files(data_set: Dataset, work_dir: Path) -> dict[str, Path]:
+def _map_files(data_set: Dataset, folder: Path) -> dict[str, Path]:
     names = [Path(data_set.get_data_info(i)['img_path']).stem for i in range(len(data_set))]
     if len(set(names)) < len(names):
         raise UserError('test images in several folders share names, and mmseg names maps by them')
-    return {name: work_dir / 'predictions' / f'{name}.png' for name in names}
+    return {name: folder / 'predictions' / f'{name}.png' for name in names}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mmengine.config import Config
 
 from ptnt_mm.engine.config import read_config
-from ptnt_mm.engine.data_files import evaluators
+from ptnt_mm.engine.data_files import evaluators, expected_files
 from ptnt_mm.engine.hosts import HOSTS, import_host, scope_of
 from ptnt_mm.engine.run_checkpoints import best_checkpoint
 from ptnt_mm.engine.settings import kind_of
@@ -63,6 +63,7 @@ class TrainingRun:
     name: str  # on the page
     config: Config  # of the last start or resume
     log: TrainingLog  # of the start and all resumes
+    predictions: Path  # the folder of its predictions: the work dir, or one outside of it
 
     @cached_property
     def checkpoint(self) -> Path | None:
@@ -75,17 +76,28 @@ class TrainingRun:
         host = HOSTS.get(scope_of(self.config))
         return host.task if host and host.task in ('detection', 'segmentation') else None
 
+    @property
+    def split(self) -> str:
+        """Which split its test data are: often the validation split, and then that is the name."""
+        tested = expected_files(self.config, 'test')
+        for split, name in (('val', 'validation'), ('train', 'training')):
+            if tested and tested == expected_files(self.config, split):
+                return name
+        return 'test'
+
     def evaluation_config(self) -> Config:
-        """The config, with an evaluator that writes predictions to the work dir."""
+        """The config, with a single evaluator, which writes the predictions."""
         config = copy.deepcopy(self.config)
         kind, evaluator = self._reading(config)
-        evaluator[kind.output] = str(self.work_dir / 'predictions')
+        evaluator[kind.output] = str(self.predictions / 'predictions')
+        # Others may write files too.
+        config.test_evaluator = evaluator
         return config
 
     def has_predictions(self) -> bool:
         """Whether all predictions exist, and are newer than the weights, or the log without any."""
         kind, evaluator = self._reading(self.config)
-        files = kind.prediction_files(self.config, evaluator, self.work_dir).values()
+        files = kind.prediction_files(self.config, evaluator, self.predictions).values()
         times = [file.stat().st_mtime if file.is_file() else 0 for file in files]
         trained = self.checkpoint or scalar_files(self.work_dir)[-1]
         return min(times, default=0) >= trained.stat().st_mtime
@@ -93,7 +105,7 @@ class TrainingRun:
     def read_report(self) -> 'DetectionReport | SegmentationReport':
         """Compare predictions with the ground truth; raises a UserError if one cannot be read."""
         kind, evaluator = self._reading(self.config)
-        return kind.read(self.config, evaluator, self.work_dir)
+        return kind.read(self.config, evaluator, self.predictions)
 
     @cached_property
     def _text(self) -> str:
@@ -181,4 +193,4 @@ def read_run(work_dir: Path, name: str) -> TrainingRun:
     """Read a work dir, or raise a UserError if there is no log or no config."""
     log = read_training_log(work_dir)
     config = scalar_files(work_dir)[-1].with_name('config.py')
-    return TrainingRun(work_dir, name, read_config(config), log)
+    return TrainingRun(work_dir, name, read_config(config), log, predictions=work_dir)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ptnt_mm.drawing.class_drawings import draw_names, paint_map
+from ptnt_mm.drawing.class_drawings import draw_names, paint_map, write_lines
 from ptnt_mm.utils.colours import class_colours
 
 COLOURS = np.array([(10, 20, 30), (250, 200, 100)], dtype=np.uint8)
@@ -83,3 +83,20 @@ def test_what_is_no_class_stays_as_it_is():
     painted = paint_map(image, labels, NAMED, 2)
     np.testing.assert_array_equal(painted[:, 50:], image[:, 50:])
     assert (painted[:, :50] != image[:, :50]).any(axis=-1).mean() > 0.9
+
+
+def written(lines: int, size: tuple[int, int]) -> np.ndarray:
+    """Rows and columns of a white picture of (height, width) that are covered by lines."""
+    image = np.full((*size, 3), 255, np.uint8)
+    return (write_lines(image, [f'label {i} 99.9 %' for i in range(lines)]) == 0).all(axis=-1)
+
+
+def test_many_lines_have_room():
+    few, more, many, crowd = (written(lines, (400, 640)) for lines in (5, 20, 60, 120))
+    assert few[:, 0].sum() // 24 == 5, 'letters of 16 pixels'
+    rows = more[:, 0].sum() // 24, more[:, 200].sum() // 24
+    assert rows == (16, 4) or not more[100:, 200].any(), 'two columns'
+    assert many[:, 0].sum() // 24 == 16 and many[:, 400:].any() and not many[300:, 500:].any()
+    assert crowd[:, 0].sum() // 15 == 26, 'smaller letters'
+    # Without room for all, the rest is counted: there are as many lines as fit.
+    assert (written(500, (256, 256)) == written(900, (256, 256))).mean() > 0.99

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import torch
-from mmengine.structures import BaseDataElement
+from mmengine.structures import BaseDataElement, InstanceData
 from mmengine.visualization import Visualizer
 from PIL import Image
 
@@ -49,6 +49,30 @@ def test_classes_are_written_on_a_classifiers_images(tmp_path: Path):
         np.full((300, 300, 3), (0, 100, 200), np.uint8), ['truth: cat', 'dog 75.0 %', 'cat 25.0 %']
     )
     np.testing.assert_array_equal(np.asarray(Image.open(file)), expected[..., ::-1])
+
+
+def test_objects_are_drawn_beside_their_truth(tmp_path: Path):
+    Image.new('RGB', (300, 200), (90, 90, 90)).save(tmp_path / 'x.png')
+    truth = InstanceData(bboxes=torch.tensor([[30.0, 50, 99, 99]]), labels=torch.tensor([0]))
+    found = InstanceData(
+        bboxes=torch.tensor([[30.0, 50, 99, 99], [150, 120, 199, 190]]),
+        labels=torch.tensor([0, 0]),
+        scores=torch.tensor([0.8, 0.2]),
+    )
+    sample = BaseDataElement(metainfo=dict(img_path=str(tmp_path / 'x.png')))
+    sample.set_data(dict(gt_instances=truth, pred_instances=found))
+    drawn = []
+    visualizer = SimpleNamespace(
+        add_image=lambda name, image, step: drawn.append(image),
+        dataset_meta=dict(classes=('a',), palette=[(0, 200, 0)]),
+    )
+    runner = SimpleNamespace(visualizer=visualizer, iter=7)
+    DrawValidationHook().after_val_iter(runner, 0, outputs=[sample])
+    (picture,) = drawn
+    assert picture.shape == (200, 600, 3)
+    boxes = [(picture[:, x] == (0, 200, 0)).all(axis=-1).sum() for x in (30, 330)]
+    assert min(boxes) > 45, 'the object, and its detection'
+    assert (picture[110:] == 90).all(), 'a score below 0.3'
 
 
 def test_an_image_that_cannot_be_read_is_not_drawn(tmp_path: Path):

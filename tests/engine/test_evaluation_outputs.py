@@ -3,9 +3,13 @@
 import pickle
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from mmdet.structures import DetDataSample
 from mmengine.config import Config
+from mmengine.registry import VISUALIZERS
+from mmengine.structures import InstanceData
 
 from ptnt_mm.engine.dump_maps import DumpMaps
 from ptnt_mm.engine.evaluation_outputs import add_drawing, add_dump
@@ -44,6 +48,38 @@ def test_detectors_are_drawn_by_the_hosts_hook():
     add_drawing(config, Path('/shown'))
     hook = config.default_hooks.visualization
     assert hook.draw and hook.test_out_dir == '/shown' and 'custom_hooks' not in config
+
+
+@pytest.mark.parametrize(
+    ('visualizer', 'is_ours'),
+    [
+        (dict(type='DetLocalVisualizer', name='v', vis_backends=[]), True),
+        (dict(type='mmdet.DetLocalVisualizer', _scope_='mmdet'), True),
+        (dict(type='DetLocalVisualizer', line_width=9), False),
+        (dict(type='TheirVisualizer'), False),
+    ],
+)
+def test_pictures_of_detectors_grow_with_the_image(visualizer: dict, is_ours: bool):
+    config = config_of('mmdet')
+    config.visualizer = visualizer
+    add_drawing(config, Path('/shown'))
+    assert (config.visualizer.type != visualizer['type']) == is_ours
+    if not is_ours:
+        return
+    built = VISUALIZERS.build(dict(config.visualizer, name=f'of {visualizer}'))
+    built.dataset_meta = dict(classes=('a',), palette=[(9, 200, 9)])
+    sample = DetDataSample(
+        pred_instances=InstanceData(
+            bboxes=torch.tensor([[500.0, 500, 2500, 1500]]),
+            labels=torch.tensor([0]),
+            scores=torch.tensor([0.9]),
+        )
+    )
+    image = np.full((2000, 3000, 3), 100, np.uint8)
+    built.add_datasample('x', image, sample)
+    lines = (built.get_image() == (9, 200, 9)).all(axis=-1)[1000]
+    assert lines[3000:4000].sum() > 8, 'a line of mmdet has 4 pixels'
+    assert not lines[:3000].any(), 'the truth has no object'
 
 
 @pytest.mark.parametrize(

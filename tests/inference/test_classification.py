@@ -58,6 +58,48 @@ def test_low_scores_are_left_out_and_five_are_enough(micro_arch: dict, tmp_path:
     assert len(classifier.describe(sample)['classes']) == 5
 
 
+LOGITS = (3.0, -3.0, 2.0, 1.0, -1.0, 0.5, 0.2, 0.1)
+"""Sigmoids from 0.95 to 0.05, of which six are above 0.5."""
+
+
+@pytest.mark.parametrize(
+    ('head', 'shown'),
+    [
+        (dict(type='MultiLabelLinearClsHead'), [0, 2, 3, 5, 6, 7]),  # by default, thr=0.5
+        (dict(type='MultiLabelLinearClsHead', thr=0.04), [0, 2, 3, 5, 6, 7, 4, 1]),
+        (dict(type='MultiLabelLinearClsHead', thr=0.94), [0]),
+        (dict(type='MultiLabelLinearClsHead', thr=0.99), []),
+        (dict(type='MultiLabelLinearClsHead', topk=7), [0, 2, 3, 5, 6, 7, 4]),
+        (dict(type='CSRAClsHead', num_heads=1, lam=0.1, thr=0.3), [0, 2, 3, 5, 6, 7]),
+        (dict(type='LinearClsHead'), [0, 2, 3, 5, 6]),
+    ],
+)
+def test_a_multi_label_head_decides_which_are_written(
+    head: dict, shown: list[int], micro_arch: dict, tmp_path: Path
+):
+    config = narrow(ptnt_mm.get_config('demo_classifier_ptnt_ti'), micro_arch)
+    channels = config.model.head.in_channels
+    config.model.head = dict(num_classes=8, in_channels=channels, **head)
+    config.model.data_preprocessor.num_classes = 8
+    names = tuple('abcdefgh')
+    model = build(config)
+    file = save(model, config, dict(classes=names), tmp_path / 'epoch_1.pth')
+    classifier = load_predictor(config, str(file), 'cpu')
+    # Whatever the image.
+    classifier.model.head.forward = lambda features: torch.tensor([LOGITS])
+    image = photograph(60, 80)
+    sample = classifier.predict(image)
+    found = classifier.describe(sample)['classes']
+    assert [entry['index'] for entry in found] == shown
+    assert [entry['label'] for entry in found] == [names[index] for index in shown]
+    if not shown:
+        assert classifier.highest_below == pytest.approx(0.9526, abs=1e-4)
+        assert classifier.limit == 'model.head.thr=0.99'
+    # A line for each, from the top of the enlarged image.
+    lines = classifier.draw(image, sample)[:, 2].any(axis=1)
+    assert lines.argmax() // 15 == len(shown)
+
+
 def test_pixels_of_cifar_are_rgb(micro_arch: dict, tmp_path: Path):
     """Its data set returns RGB, so the channels of an image file must be reversed."""
     classifier = predictor('classifier_tnt_s_384_cifar10', micro_arch, tmp_path, ())

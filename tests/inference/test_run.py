@@ -347,3 +347,36 @@ def test_a_failure_without_a_text_names_its_line(place: Path, capsys, monkeypatc
     monkeypatch.setattr(Same, 'predict', fail)
     assert infer(save(place / 'in' / 'a.png')) == 1
     assert 'KeyError: test_run.py, line' in capsys.readouterr().err
+
+
+class Choosy(Same):
+    """Finds as many objects as an image has rows above four, with scores that are too low."""
+
+    highest_below = None
+    limit = '--score-thr 0.3'
+
+    def describe(self, sample: np.ndarray) -> dict:
+        if len(sample) == 4:
+            self.highest_below = max(self.highest_below or 0, 0.2999)
+        return dict(detections=[{}] * max(len(sample) - 4, 0))
+
+    def predict(self, image: LoadedImage) -> np.ndarray:
+        return image.pixels
+
+
+@pytest.mark.parametrize(
+    ('heights', 'line'),
+    [
+        ((5, 4, 7), 'Found 4 objects in 2 of 3 images\n'),
+        ((4, 3), 'Found no object in 2 of 2 images: the highest score there is 0.299, below --sco'),
+        ((3,), 'Found no object in 1 of 1 image, with whatever score\n'),
+    ],
+)
+def test_what_was_found_is_counted(
+    heights: tuple, line: str, place: Path, monkeypatch, capsys: pytest.CaptureFixture
+):
+    monkeypatch.setattr(inferring, 'load_predictor', lambda *arguments: Choosy())
+    for number, height in enumerate(heights):
+        save(place / 'in' / f'{number}.png', height)
+    assert infer('in', '--out', 'out') == 0
+    assert line in capsys.readouterr().out

@@ -52,6 +52,20 @@ def test_a_project_passes_the_check_and_the_data_is_not_touched(tmp_path: Path, 
     assert files_of(data) == before
 
 
+@pytest.mark.parametrize(('images', 'epochs'), [(2, 1), (2, 2), (4, 1)])
+def test_a_schedule_of_one_iteration_or_a_few_has_no_warnings(
+    images: int, epochs: int, untried, tmp_path: Path
+):
+    for i in range(images * 2):
+        made.draw(tmp_path / 'data' / 'ab'[i % 2] / f'{i}.png', i)
+    create_project(tmp_path / 'data', tmp_path / 'project', epochs=epochs, size=32)
+    config = read_config(str(tmp_path / 'project'))
+    found = [finding.where for finding in check(config) if finding.severity is Severity.WARNING]
+    assert not [where for where in found if 'param_scheduler' in where]
+    assert config.param_scheduler[-1].type == 'CosineAnnealingLR'
+    assert config.param_scheduler[-1].T_max == epochs
+
+
 def test_many_class_names_go_into_a_separate_file(untried, tmp_path: Path):
     data = made.coco(tmp_path / 'data')
     file = next(data.rglob('*.json'))

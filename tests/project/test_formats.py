@@ -1,5 +1,6 @@
 """Every format is recognised, and its objects agree with those of other programs."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -159,6 +160,34 @@ def test_small_numbers_are_classes_unless_objects_are_asked_for(tmp_path: Path):
 
 def test_the_group_of_roboflow_is_no_class(tmp_path: Path):
     assert read(made.roboflow_coco(tmp_path)).classes == list(made.NAMES)
+
+
+@pytest.mark.parametrize(
+    ('names', 'ids', 'keypoints', 'expected'),
+    [
+        (('car', 'car', 'bus'), (1, 2, 3), [], ['1, 2 are all called car']),
+        (('car', 'car', 'bus'), (2, 2, 3), [], []),
+        (('car', 'bus'), (1, 2), [5, 5, 2], ['keypoints of 2 objects']),
+        (('car', 'bus'), (1, 2), [0, 0, 0], []),
+    ],
+)
+def test_what_coco_files_have_and_a_project_has_not_is_noted(
+    names: tuple, ids: tuple, keypoints: list, expected: list[str], tmp_path: Path
+):
+    made.draw(tmp_path / 'a.png', 0)
+    boxes = [
+        dict(id=i, image_id=1, category_id=key, bbox=[i, i, 9, 9], keypoints=keypoints)
+        for i, key in enumerate(ids)
+    ]
+    content = dict(
+        images=[made.coco_entry(1, 'a.png')],
+        annotations=boxes,
+        categories=[dict(id=i, name=name) for i, name in enumerate(names, 1)],
+    )
+    (tmp_path / 'x.json').write_text(json.dumps(content))
+    notes = read(tmp_path).notes
+    assert len(notes) == len(expected)
+    assert all(part in note for part, note in zip(expected, notes, strict=True))
 
 
 def test_crowds_and_difficult_objects_are_ignored_in_training(tmp_path: Path):

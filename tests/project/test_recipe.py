@@ -141,9 +141,9 @@ def test_norm_follows_batch():
 def test_warm_up_ends():
     found = [
         chosen(counts=dict(train=n), asked_epochs=e)['warm-up']
-        for n, e in ((400, 10), (60, 10), (2, 4))
+        for n, e in ((400, 10), (60, 10), (2, 4), (2, 1))
     ]
-    assert found == [None, 30, 2]
+    assert found == [None, 30, 2, 0]
 
 
 def test_other_rules():

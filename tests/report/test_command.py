@@ -1,12 +1,19 @@
 """The command: names of runs, and pages of runs that have no scores."""
 
+import json
 import sys
 from pathlib import Path
+from shutil import copyfile
+
+import numpy as np
+import pytest
+from mmengine.config import Config
+from repository import contents
 
 from ptnt_mm.api import reporting
 from ptnt_mm.cli.report import main
 
-from .made_runs import make_detector
+from .made_runs import age, make_detector, make_segmenter, results
 from .test_training_run import save_checkpoint
 
 
@@ -27,6 +34,88 @@ def test_the_split_that_is_evaluated_is_printed_first_and_on_the_page(tmp_path: 
     split = f'test split: {tmp_path}/data/val.json, 2 images'
     assert capsys.readouterr().out.startswith(f'{work_dir}: evaluated on the {split}\n')
     assert f'<td>{split}</td>' in (work_dir / 'report.html').read_text()
+
+
+@pytest.mark.parametrize(
+    ('settings', 'name'),
+    [
+        ('val_dataloader = test_dataloader', 'validation'),
+        ("val_dataloader = dict(dataset=dict(data_root='/elsewhere', ann_file='x.json'))", 'test'),
+        ('train_dataloader = test_dataloader', 'training'),
+    ],
+)
+def test_the_split_that_is_evaluated_has_its_name(settings: str, name: str, tmp_path: Path, capsys):
+    work_dir = make_detector(tmp_path, 'run')
+    (config,) = work_dir.glob('*/vis_data/config.py')
+    config.write_text(f'{config.read_text()}{settings}\n')
+    assert main([str(work_dir)]) == 0
+    assert f'evaluated on the {name} split: {tmp_path}/data/val.json' in capsys.readouterr().out
+
+
+class Evaluation:
+    """Stands in for the evaluation: writes predictions where the config tells it to."""
+
+    def __init__(self):
+        self.folders = []
+
+    def __call__(self, config: Config, checkpoint: str, work_dir: Path) -> None:
+        self.folders.append(work_dir)
+        (work_dir / '20260203_040506').mkdir(parents=True)
+        evaluator = config.test_evaluator
+        if evaluator.type == 'CocoMetric':
+            Path(f'{evaluator.outfile_prefix}.bbox.json').write_text(json.dumps(results('bbox')))
+            return
+        Path(evaluator.output_dir).mkdir(parents=True)
+        for file in Path(config.work_dir, 'predictions').glob('*.png'):
+            copyfile(file, Path(evaluator.output_dir, file.name))
+
+
+@pytest.mark.parametrize('stale', [True, False])
+@pytest.mark.parametrize('kind', ['detector', 'segmenter'])
+def test_a_work_dir_is_only_read(kind: str, stale: bool, tmp_path: Path, monkeypatch):
+    if kind == 'detector':
+        work_dir = make_detector(tmp_path, 'run')
+    else:
+        maps = np.zeros((2, 20, 30), np.uint8)
+        maps[:, 5:] = 1
+        work_dir = make_segmenter(tmp_path, 'run', maps, maps)
+    save_checkpoint(work_dir)
+    (work_dir / 'last_checkpoint').write_text('epoch_2.pth')
+    for file in work_dir.rglob('*.json' if kind == 'detector' else '*.png'):
+        if stale and 'vis_data' not in file.parts:
+            age(file, 100)
+        elif kind == 'detector' and 'vis_data' not in file.parts:
+            file.unlink()
+    if kind == 'segmenter' and not stale:
+        age(work_dir / 'predictions' / '0.png', 100)
+    (config,) = work_dir.glob('*/vis_data/config.py')
+    evaluators = f'test_evaluator = [dict(type="Dump", out="{work_dir}/x.pkl"), test_evaluator]\n'
+    config.write_text(config.read_text() + evaluators)
+    before = contents(work_dir)
+    evaluation = Evaluation()
+    monkeypatch.setattr(reporting, 'test', evaluation)
+    assert main([str(work_dir)]) == 0
+    after = contents(work_dir)
+    assert 'No scores' not in (work_dir / 'report.html').read_text()
+    assert after.pop('report.html') and after == before
+    (folder,) = evaluation.folders
+    assert not folder.exists() and not folder.is_relative_to(work_dir)
+
+
+def test_a_folder_that_cannot_be_written_to_is_named_before_an_evaluation(
+    tmp_path: Path, monkeypatch, capsys
+):
+    work_dir = make_detector(tmp_path, 'run')
+    (work_dir / 'predictions.bbox.json').unlink()
+    save_checkpoint(work_dir)
+    evaluation = Evaluation()
+    monkeypatch.setattr(reporting, 'test', evaluation)
+    # Root may write everywhere.
+    monkeypatch.setattr(reporting.os, 'access', lambda folder, mode: Path(folder) != work_dir)
+    assert main([str(work_dir)]) == 1 and not evaluation.folders
+    assert f'{work_dir} cannot be written to' in capsys.readouterr().err
+    assert main([str(work_dir), '--out', str(tmp_path / 'page.html')]) == 0
+    assert evaluation.folders and not (work_dir / 'report.html').exists()
 
 
 def test_files_of_others_are_kept(tmp_path: Path, capsys):

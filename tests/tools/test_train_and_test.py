@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from repository import contents
 
 from ptnt_mm.checkpoints.read import read_checkpoint
 from ptnt_mm.models import PyramidTNT
@@ -55,11 +56,18 @@ def test_test_gives_the_figures_of_the_run(workplace: Workplace, training: Train
 def test_a_report_evaluates_what_was_not_evaluated(workplace: Workplace, training: Training):
     # As in the last line of the run.
     assert training.output.strip().endswith('  report: ptnt report run')
+    before = contents(training.run)
     first = workplace.run('report.py', 'run')
     assert figures(first.stdout) == figures(training.output)
     assert first.stdout.strip().endswith('Done. Page: run/report.html')
+    after = contents(training.run)
+    assert after.pop('report.html', None) and after == before, 'it only reads the work dir'
     page = (training.run / 'report.html').read_text()
     assert f'<dd>{figures(first.stdout)[0]:.3f}</dd>' in page
+    kept = f'test_evaluator.outfile_prefix={training.run / "predictions"}'
+    workplace.run(
+        'test.py', training.config, training.checkpoint, '--work-dir', 'test', '--cfg-options', kept
+    )
     again = workplace.run('report.py', 'run', '--out', 'page.html')
     assert 'bbox_mAP' not in again.stdout and (workplace.folder / 'page.html').is_file()
 

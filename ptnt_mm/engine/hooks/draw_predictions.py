@@ -9,7 +9,7 @@ import numpy as np
 from mmengine.hooks import Hook
 
 from ptnt_mm.data.image_files import encode_image
-from ptnt_mm.drawing.class_drawings import paint_map, write_labels
+from ptnt_mm.drawing.class_drawings import paint_map, predicts_several, write_labels
 from ptnt_mm.engine.class_names import count_classes, find_classes
 from ptnt_mm.engine.load_in_range import read_picture
 from ptnt_mm.registry import HOOKS
@@ -40,6 +40,7 @@ class DrawPredictionsHook(Hook):
         self._config = runner.cfg
         self._known = find_classes(meta, runner.cfg, runner.model)
         self._number = count_classes(runner.model) or len(self._known['classes'] or ())
+        self._several = predicts_several(runner.model)
 
     def after_test_iter(
         self,
@@ -71,7 +72,7 @@ class DrawPredictionsHook(Hook):
     def _picture(self, sample: Any, image: np.ndarray) -> np.ndarray:
         """A sample drawn on its image, (H, W, 3) uint8, BGR."""
         if 'pred_score' in sample:
-            return write_labels(image, sample, self._known['classes'])
+            return write_labels(image, sample, self._known['classes'], several=self._several)
         if 'pred_sem_seg' not in sample:
             raise UserError(
                 'the model returns neither pred_sem_seg, as segmenters do, nor pred_score, as '

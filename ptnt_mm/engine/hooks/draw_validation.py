@@ -1,18 +1,22 @@
 """Draw some predictions of each evaluation during training."""
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from mmengine.hooks import Hook
 
 from ptnt_mm.data.image_files import read_image
-from ptnt_mm.drawing.class_drawings import write_labels
+from ptnt_mm.drawing.class_drawings import predicts_several, write_labels
+from ptnt_mm.drawing.object_drawings import draw_objects
 from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.registry import HOOKS
 from ptnt_mm.utils.decoding import Range
 from ptnt_mm.utils.errors import UserError
+
+_SCORE_THR = 0.3
+"""The lowest score of a drawn detection, as in mmdet's pictures."""
 
 
 @HOOKS.register_module()
@@ -57,14 +61,19 @@ class DrawValidationHook(Hook):
                 continue
             # MLflow needs a file name.
             name = f'prediction_{self._drawn}.png'
+            known = getattr(runner.visualizer, 'dataset_meta', None) or {}
             if hasattr(sample, 'pred_score'):
                 # No host has a visualizer whose add_datasample draws classes.
-                names = (runner.visualizer.dataset_meta or {}).get('classes')
-                drawn = write_labels(image, sample, names)[..., ::-1].copy()
-                runner.visualizer.add_image(name, drawn, runner.iter)
-                continue
-            with warnings.catch_warnings():
-                # For boxes that touch the border.
-                warnings.filterwarnings('ignore', '.*out of bounds', UserWarning)
+                several = predicts_several(getattr(runner, 'model', None))
+                drawn = write_labels(image, sample, known.get('classes'), several=several)
+            elif hasattr(sample, 'pred_instances'):
+                # mmdet's lines and letters do not grow with the image.
+                found = sample.pred_instances.cpu()
+                found = found[found.scores > _SCORE_THR]
+                truth = [sample.gt_instances.cpu()] if 'gt_instances' in sample else []
+                drawn = np.hstack([draw_objects(image, part, known) for part in (*truth, found)])
+            else:
                 rgb = image[..., ::-1].copy()
                 runner.visualizer.add_datasample(name, rgb, sample, step=runner.iter)
+                continue
+            runner.visualizer.add_image(name, drawn[..., ::-1].copy(), runner.iter)

@@ -18,7 +18,7 @@ from ptnt_mm.labels.masks import box_of, usable
 from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels
 from ptnt_mm.labels.tree import Tree, split_in
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import first_few
+from ptnt_mm.utils.text import counted, first_few
 
 _KEYS = (b'"images"', b'"annotations"', b'"categories"')
 _FEW = 0.05  # share of image ids that may be used twice by mistake
@@ -80,6 +80,7 @@ def _add(collector: Collector, file: Path, images: list, annotations: list, cate
     for key, entries in found.items():
         if (image := known[key]) is not None:
             collector.add(file, image, _objects(labels, file, image, entries, names))
+    _note_losses(labels, file, annotations, names)
 
 
 def _names(labels: Labels, file: Path, categories: list) -> dict[str, str]:
@@ -151,6 +152,31 @@ def _objects(
             labels.report(file, 'objects without a box', f'{label} in {image.path.name}', label)
             continue
         yield LabelledObject(label, box, mask, bool(entry.get('iscrowd') or entry.get('ignore')))
+
+
+def _note_losses(labels: Labels, file: Path, annotations: list, names: Mapping[str, str]) -> None:
+    """Add notes about what a file has and a project has not: keypoints, and equal names."""
+    entries = [entry for entry in annotations if isinstance(entry, dict)]
+    posed = sum(_has_points(entry.get('keypoints')) for entry in entries)
+    if posed:
+        labels.notes.append(
+            f'{file.name}: the keypoints of {counted(posed, "object")} are not used'
+        )
+    # Roboflow's first category may have the name of a class, and has no objects.
+    used = {_key(entry.get('category_id')) for entry in entries}
+    ids: dict[str, list[str]] = {}
+    for key, name in names.items():
+        if key in used:
+            ids.setdefault(name, []).append(key)
+    for name, keys in ids.items():
+        if len(keys) > 1:
+            labels.notes.append(
+                f'{file.name}: categories {first_few(keys)} are all called {name}: one class'
+            )
+
+
+def _has_points(keypoints: object) -> bool:
+    return isinstance(keypoints, list) and any(keypoints)
 
 
 def _drop_groups(labels: Labels, groups: set[str]) -> None:

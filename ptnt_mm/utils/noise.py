@@ -1,0 +1,224 @@
+"""Silence what libraries print during a command and its user cannot act on.
+
+Only commands do this, in `ptnt_mm.cli`, and not ``import ptnt_mm``. Errors, warnings of the user's
+code and of ours, and the log files stay as they are. ``python -W default`` and a level in the
+variable OPENCV_LOG_LEVEL show warnings again.
+"""
+
+import io
+import logging
+import os
+import re
+import sys
+import sysconfig
+import threading
+import warnings
+from collections.abc import Callable
+from contextlib import AbstractContextManager, redirect_stdout, suppress
+from functools import cache, wraps
+from pathlib import Path
+from typing import Any
+
+_ENVIRONMENT = {
+    'OPENCV_LOG_LEVEL': 'ERROR',  # a line for each unknown tag of each TIFF file
+    'OPENCV_FFMPEG_LOGLEVEL': '-8',  # a damaged video
+}
+"""Variables that are read when a library is imported; child processes inherit them."""
+
+_OPENCV_ERROR = 2  # the number of that level in OpenCV 4 and 5
+
+_LOGGERS = ('tifffile', 'matplotlib.font_manager')
+"""They warn about unknown tags, and about a cache of fonts that is built once."""
+
+_ANNOUNCEMENTS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, SyntaxWarning)
+"""Only the authors of the code can act on them."""
+
+_ANNOUNCEMENT = re.compile(
+    r'deprecated|(future|upcoming|later) (release|version)|will be removed', re.IGNORECASE
+)
+"""The same as text, because the hosts use other categories, and their logs have none."""
+
+_IN_NORMAL_USE = (
+    'Default ``avg_non_ignore`` is False',
+    'For binary segmentation, we suggest',
+    'The draw is False',
+    'The prefix is not set in metric class',
+)
+"""How warnings of the hosts begin that our own configs and flags cause."""
+
+_DECODERS = {'PIL', 'cv2', 'imageio', 'tifffile'}
+"""Packages whose warnings are about the metadata of a file that they do not name."""
+
+_DECODER_WARNING = re.compile(
+    rb'libpng warning|JPEG|JFIF|Adobe color transform|progression sequence'
+)
+"""Lines that libpng and libjpeg print for files that they can decode."""
+
+_HOSTS = ('mmcv', 'mmdet', 'mmengine', 'mmpretrain', 'mmseg')  # may be checkouts
+
+_OURS = Path(__file__).parents[1]
+
+
+def silence_libraries() -> None:
+    """Silence warnings, and those libraries that read the environment: before they are imported.
+
+    Warnings stay as they are if Python was started with options for them.
+    """
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    for name in _LOGGERS:
+        logging.getLogger(name).setLevel(logging.ERROR)
+    if not sys.warnoptions and not getattr(warnings.showwarning, 'is_ours', False):
+        warnings.showwarning = _without_noise(warnings.showwarning)
+
+
+@cache
+def silence_imported() -> None:
+    """Silence libraries that print without warnings. Those that are missing are skipped."""
+    with suppress(ImportError):
+        import cv2
+
+        if os.environ.get('OPENCV_LOG_LEVEL') == _ENVIRONMENT['OPENCV_LOG_LEVEL']:
+            # ``python -m ptnt_mm`` has imported it before. OpenCV 5 has moved the function.
+            set_level = getattr(cv2, 'setLogLevel', None) or cv2.utils.logging.setLogLevel
+            set_level(_OPENCV_ERROR)
+        if hasattr(os, 'memfd_create'):  # Linux
+            filtered = _WithoutDecoderWarnings()
+            for name in ('imdecode', 'imdecodemulti', 'imread', 'imreadmulti'):
+                _wrap(cv2, name, lambda: filtered)
+    with suppress(ImportError):
+        from pycocotools.coco import COCO
+        from pycocotools.cocoeval import COCOeval
+
+        for owner, names in (
+            (COCO, ('__init__', 'createIndex', 'loadRes')),
+            (COCOeval, ('evaluate', 'accumulate')),  # its `summarize` prints results
+        ):
+            for name in names:
+                _wrap(owner, name, lambda: redirect_stdout(io.StringIO()))
+    with suppress(ImportError):
+        from mmengine.logging import MMLogger
+
+        MMLogger.__init__ = _with_quiet_console(MMLogger.__init__)
+
+
+def _wrap(owner: Any, name: str, context: Callable[[], AbstractContextManager]) -> None:
+    """Run a function or method of a library in a context."""
+    function = getattr(owner, name)
+
+    @wraps(function)
+    def quiet(*args: Any, **kwargs: Any) -> Any:
+        with context():
+            return function(*args, **kwargs)
+
+    setattr(owner, name, quiet)
+
+
+class _WithoutDecoderWarnings:
+    """A context that keeps warnings of libpng and libjpeg from standard error, on any thread.
+
+    They print without a callback or a level that Python could set. Everything else that appears
+    meanwhile, perhaps from other threads, is printed at the end.
+    """
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._inside = 0  # calls
+        self._shown = None  # the real standard error, as a file descriptor
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._begin()
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0 and self._shown is not None:
+                self._end()
+
+    def _begin(self) -> None:
+        try:
+            self._shown = os.dup(2)
+        except OSError:  # it is closed
+            return
+        self._held = os.memfd_create('stderr')
+        os.dup2(self._held, 2)
+
+    def _end(self) -> None:
+        os.dup2(self._shown, 2)
+        os.close(self._shown)
+        self._shown = None
+        with open(self._held, 'rb') as held:
+            held.seek(0)
+            lines = held.readlines()
+        if kept := b''.join(line for line in lines if not _DECODER_WARNING.search(line)):
+            os.write(2, kept)
+
+
+def _without_noise(show: Callable) -> Callable:
+    """A `warnings.showwarning` that drops what a user cannot act on."""
+
+    @wraps(show)
+    def show_others(
+        message: Warning, category: type, filename: str, lineno: int, *others: Any, **named: Any
+    ) -> None:
+        if not _is_noise(str(message), filename, category):
+            show(message, category, filename, lineno, *others, **named)
+
+    show_others.is_ours = True
+    return show_others
+
+
+def _with_quiet_console(init: Callable) -> Callable:
+    """An ``__init__`` of MMEngine's logger whose file, but not its console, has everything."""
+
+    @wraps(init)
+    def start(self: logging.Logger, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **kwargs)
+        for handler in self.handlers:
+            if type(handler) is logging.StreamHandler:
+                handler.addFilter(_is_shown)
+
+    return start
+
+
+def _is_shown(record: logging.LogRecord) -> bool:
+    """Whether the console shows a record, which MMEngine's `print_log` may have passed on."""
+    if record.levelno != logging.WARNING:
+        return True
+    frame = sys._getframe(1)
+    while frame and frame.f_globals.get('__name__', '').startswith(('logging', 'mmengine.logging')):
+        frame = frame.f_back
+    return not (frame and _is_noise(record.getMessage(), frame.f_code.co_filename))
+
+
+def _is_noise(text: str, file: str, category: type[Warning] = UserWarning) -> bool:
+    """Whether a user cannot act on a warning that comes from a file of Python code."""
+    package = _library(file)
+    return bool(package) and (
+        package in _DECODERS
+        or issubclass(category, _ANNOUNCEMENTS)
+        or text.startswith(_IN_NORMAL_USE)
+        or bool(_ANNOUNCEMENT.search(text))
+    )
+
+
+@cache
+def _library(file: str) -> str:
+    """The package or module of a library that a file belongs to; empty for other code."""
+    path = Path(file)
+    if path.is_relative_to(_OURS):
+        return ''
+    if file.startswith('<frozen '):  # the import system
+        return 'importlib'
+    for i, part in enumerate(path.parts[:-1]):
+        if part in ('site-packages', 'dist-packages'):
+            return path.parts[i + 1]
+    for name in _HOSTS:
+        origin = getattr(sys.modules.get(name), '__file__', None)
+        if origin and path.is_relative_to(Path(origin).parent):
+            return name
+    stdlib = Path(sysconfig.get_path('stdlib'))
+    return path.relative_to(stdlib).parts[0] if path.is_relative_to(stdlib) else ''

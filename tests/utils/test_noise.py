@@ -1,0 +1,180 @@
+"""Lines of libraries that a user cannot act on: absent from commands, present elsewhere."""
+
+import io
+import struct
+import subprocess
+import sys
+import textwrap
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image, TiffImagePlugin
+from repository import environment
+
+PIXELS = np.kron(np.random.default_rng(0).integers(0, 255, (8, 8, 3)), np.ones((8, 8, 1)))
+
+
+def encoded(kind: str, **options: object) -> bytes:
+    stream = io.BytesIO()
+    Image.fromarray(PIXELS.astype(np.uint8)).save(stream, kind, **options)
+    return stream.getvalue()
+
+
+def profile_of_png() -> bytes:
+    """A colour profile that is too short."""
+    content, data = b'icc\0\0' + zlib.compress(b'x' * 100), encoded('PNG')
+    chunk = b'iCCP' + content
+    sizes = struct.pack('>I', len(content)), struct.pack('>I', zlib.crc32(chunk))
+    return data[:33] + sizes[0] + chunk + sizes[1] + data[33:]
+
+
+def tags_of_tiff() -> bytes:
+    """Two tags of GeoTIFF, and one of no standard."""
+    tags = TiffImagePlugin.ImageFileDirectory_v2()
+    for tag, kind, value in ((33550, 12, (1.0, 1.0, 0.0)), (42113, 2, '-1'), (65000, 2, 'own')):
+        tags.tagtype[tag], tags[tag] = kind, value
+    return encoded('TIFF', tiffinfo=tags)
+
+
+def exif_of_jpeg() -> bytes:
+    """EXIF whose value lies outside of it."""
+    data = encoded('JPEG')
+    exif = b'Exif\0\0II*\0\x08\0\0\0' + struct.pack('<HHHII', 1, 0x010F, 2, 99, 900)
+    return data[:2] + b'\xff\xe1' + struct.pack('>H', len(exif) + 2) + exif + data[2:]
+
+
+JPEG = encoded('JPEG')
+FILES = {
+    'tags.tif': tags_of_tiff(),
+    'profile.png': profile_of_png(),
+    'extra.jpg': JPEG[:-2] + b'\x12' * 9 + JPEG[-2:],
+    'exif.jpg': exif_of_jpeg(),
+}
+
+READ = """
+    import sys, warnings
+    from pathlib import Path
+    import ptnt_mm
+    from ptnt_mm.cli.arguments import Parser
+    from ptnt_mm.cli.importing import importing
+
+    def read(_=None):
+        if 'command' in sys.argv:
+            with importing():
+                import cv2
+        import cv2, numpy as np
+        from PIL import Image
+        def decode():
+            for file in sorted(Path('files').iterdir()):
+                assert cv2.imread(str(file)) is not None, file
+                pixels = np.fromfile(file, np.uint8)
+                assert cv2.imdecode(pixels, cv2.IMREAD_COLOR) is not None, file
+                Image.open(file).getexif()
+        decode()
+        # As in a data loader's worker.
+        from multiprocessing import get_context
+        worker = get_context('fork').Process(target=decode)
+        worker.start()
+        worker.join()
+        assert worker.exitcode == 0
+        from pycocotools.coco import COCO
+        from pycocotools.cocoeval import COCOeval
+        truth = COCO('truth.json')
+        scores = COCOeval(truth, truth.loadRes('found.json'), 'bbox')
+        scores.evaluate()
+        scores.accumulate()
+        scores.summarize()
+        from mmengine.logging import MMLogger, print_log
+        logger = MMLogger.get_instance('run', log_file='run.log')
+        sys.path.insert(0, '.')
+        import theirs, mmengine
+        for line in (
+            'warnings.warn("old() goes away", FutureWarning)',
+            'warnings.warn("build_loss would be deprecated")',
+            'warnings.warn("the loss is infinite")',
+            'compile(repr("x").replace("x", chr(92) + "d"), mmengine.__file__, "exec")',
+        ):
+            exec(compile(line, mmengine.__file__, 'exec'))
+        in_a_host = 'print_log("the hook will be removed", "run", 30)'
+        exec(compile(in_a_host, mmengine.__file__, 'exec'))
+        print_log('my head will be removed', 'run', 30)
+        print('the last line', file=sys.stderr)
+
+    if 'command' in sys.argv:
+        Parser('x').run(read, [])
+    else:
+        read()
+"""
+
+NOISE = (
+    'TIFFReadDirectory',
+    'libpng warning',
+    'Corrupt JPEG data',
+    'PIL/TiffImagePlugin.py',
+    'index created!',
+    'Loading and preparing results',
+    'Accumulating evaluation results',
+    'FutureWarning',
+    'build_loss',
+    'SyntaxWarning',
+    'the hook will be removed',
+)
+SIGNAL = (
+    'Average Precision',
+    'the loss is infinite',
+    'of the code of a user',
+    'my head will be removed',
+    'the last line',
+)
+
+
+def output(folder: Path, *words: str, **changes: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *words],
+        cwd=folder,
+        env=environment() | changes,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp('noise')
+    (folder / 'files').mkdir()
+    for name, content in FILES.items():
+        (folder / 'files' / name).write_bytes(content)
+    (folder / 'read.py').write_text(textwrap.dedent(READ))
+    (folder / 'theirs.py').write_text(
+        'import warnings\nwarnings.warn("of the code of a user", DeprecationWarning)\n'
+    )
+    box = '"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]'
+    (folder / 'found.json').write_text(f'[{{{box}, "score": 0.5}}]')
+    (folder / 'truth.json').write_text(
+        '{"info": {}, "images": [{"id": 1, "width": 9, "height": 9}], "categories": [{"id": 1, '
+        f'"name": "a"}}], "annotations": [{{"id": 1, "area": 81, "iscrowd": 0, {box}}}]}}'
+    )
+    return folder
+
+
+def test_a_command_shows_only_what_its_user_can_act_on(folder: Path):
+    shown = output(folder, '-W', 'default', 'read.py')
+    (folder / 'run.log').unlink()
+    assert [text for text in (*NOISE, *SIGNAL) if text not in shown] == [], 'import silences'
+    shown = output(folder, 'read.py', 'command')
+    assert [text for text in NOISE if text in shown] == []
+    # Python itself hides a DeprecationWarning outside of the main program.
+    assert [text for text in SIGNAL if text not in shown] == ['of the code of a user']
+    written = (folder / 'run.log').read_text()
+    assert 'the hook will be removed' in written and 'my head will be removed' in written
+
+
+def test_what_the_user_asks_for_is_shown(folder: Path):
+    shown = output(folder, '-W', 'default', 'read.py', 'command', OPENCV_LOG_LEVEL='WARNING')
+    assert 'of the code of a user' in shown and 'FutureWarning' in shown
+    assert 'TIFFReadDirectory' in shown
