@@ -100,6 +100,25 @@ def test_lists_of_voc_are_splits(tmp_path: Path):
     assert found['train.txt'] == 'im1 is in train and test' and 'im5.xml' in found
 
 
+def test_lists_of_several_exports_count_for_their_own_images(tmp_path: Path):
+    """All exports of CVAT have images of the same names."""
+    for task in 'ab':
+        root = made.class_masks(tmp_path / task)
+        (root / 'images').rename(root / 'JPEGImages')
+        (root / 'masks').rename(root / 'SegmentationClass')
+        lists = root / 'ImageSets' / 'Segmentation'
+        lists.mkdir(parents=True)
+        for split, numbers in (('train', '0123'), ('val', '45')):
+            chosen = numbers if task == 'a' else (str(5 - int(i)) for i in numbers)
+            (lists / f'{split}.txt').write_text('\n'.join(f'im{i}' for i in chosen))
+    found = {str(image.path.relative_to(tmp_path)): image.split for image in read(tmp_path).images}
+    assert sorted(name for name, split in found.items() if split == 'val') == [
+        'a/JPEGImages/im4.jpg', 'a/JPEGImages/im5.jpg', 'b/JPEGImages/im0.jpg',
+        'b/JPEGImages/im1.jpg',
+    ]  # fmt: skip
+    assert len(found) == 12
+
+
 def test_listed_label_files_without_labels_are_not_missing(tmp_path: Path):
     made.voc(tmp_path)
     lists = tmp_path / 'ImageSets' / 'Main'

@@ -1,7 +1,7 @@
 """Class masks: indices, palettes, colours with a table, or black and white."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,11 +44,8 @@ def _find(tree: Tree) -> str:
 def _read(tree: Tree) -> Labels:
     collector = Collector(tree)
     labels = collector.labels
-    splits: dict[str, str | None] = {}
-    for files in image_sets(tree, 'Segmentation').values():
-        splits |= splits_of(files, labels)
     counts: dict[Path, Counter[int]] = {}
-    for image, mask, found in read_pairs(collector, count_values, splits):
+    for image, mask, found in read_pairs(collector, count_values, _listed_splits(tree, labels)):
         counts[mask] = found
         collector.set(replace(image, mask=mask))
     table = read_table(tree)
@@ -71,6 +68,16 @@ def _read(tree: Tree) -> Labels:
     if not (table.names or table.colours or edges):
         labels.notes += _too_many(tree, counts, total, labels.classes)
     return collector.finish()
+
+
+def _listed_splits(tree: Tree, labels: Labels) -> Callable[[Path], str | None]:
+    """The split of an image in the lists of ImageSets; several exports may have equal names."""
+    lists = {root: splits_of(f, labels) for root, f in image_sets(tree, 'Segmentation').items()}
+    if len(lists) == 1:
+        lists = {tree.root: names for names in lists.values()}
+    return lambda image: next(
+        (names.get(image.stem) for root, names in lists.items() if image.is_relative_to(root)), None
+    )
 
 
 def _plain_values(masks: Sequence[set[int]], table: Table) -> dict[int, int]:

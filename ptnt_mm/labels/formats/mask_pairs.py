@@ -1,7 +1,7 @@
 """Find and read the mask of each image: what their names have in common, and what they show."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
@@ -98,7 +98,7 @@ class _View:
 def read_pairs(
     collector: Collector,
     content_of: Callable[[np.ndarray], Content],
-    splits: Mapping[str, str | None] | None = None,
+    split_of: Callable[[Path], str | None] = lambda image: None,
 ) -> Iterator[tuple[LabelledImage, Path, Content]]:
     """Read the mask of each image; report those that cannot be used, and drop their images.
 
@@ -106,7 +106,7 @@ def read_pairs(
         collector: Gets the images and the problems.
         content_of: Converts the values of a mask, (H, W) int64; raises an exception of any kind if
             they cannot be used.
-        splits: The splits of images by the names of their files without suffix.
+        split_of: The split of an image, if a list has it.
 
     Yields:
         The image, its mask, and the result of ``content_of``.
@@ -115,7 +115,7 @@ def read_pairs(
     pairs = [
         (image, mask)
         for path, mask in _set_masks_aside(collector).items()
-        if (image := collector.image(mask, path, (splits or {}).get(path.stem))) is not None
+        if (image := collector.image(mask, path, split_of(path))) is not None
     ]
 
     def read(pair: tuple[LabelledImage, Path]) -> tuple[Content | None, str]:
