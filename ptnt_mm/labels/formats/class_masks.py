@@ -74,7 +74,7 @@ def _listed_splits(tree: Tree, labels: Labels) -> Callable[[Path], str | None]:
     """The split of an image in the lists of ImageSets; several exports may have equal names."""
     lists = {root: splits_of(f, labels) for root, f in image_sets(tree, 'Segmentation').items()}
     if len(lists) == 1:
-        lists = {tree.root: names for names in lists.values()}
+        lists = {tree.root: lists.popitem()[1]}
     return lambda image: next(
         (names.get(image.stem) for root, names in lists.items() if image.is_relative_to(root)), None
     )
