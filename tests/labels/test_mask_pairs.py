@@ -112,6 +112,17 @@ def test_a_mask_without_its_image_is_not_given_to_another_split(tmp_path: Path):
     assert 'masks without an image' in {p.kind for p in read(tmp_path).problems}
 
 
+@pytest.mark.parametrize('image', ['{}_images/{{}}.jpg', 'Task1_{}_Input/{{}}.jpg'])
+@pytest.mark.parametrize('other', ['val', 'train'])
+def test_splits_are_words_of_folders_if_there_are_several(tmp_path: Path, image: str, other: str):
+    for i, split in enumerate(('train', other)):
+        mask = f'{split}_masks/{{}}.png'
+        draw_pairs(tmp_path, image.format(split), mask, range(10 * i, 10 * i + COUNT))
+    splits = [entry.split for entry in read(tmp_path).images]
+    wanted = ['train', 'val'] if other == 'val' else [None, None]
+    assert sorted(splits, key=str) == sorted(COUNT * wanted, key=str)
+
+
 def test_most_masks_may_be_empty(tmp_path: Path):
     pairs = draw_pairs(tmp_path, 'a{}.png', 'a{}_zz.png', range(30))
     for i in set(range(30)) - {4, 9, 14, 19, 24}:

@@ -1,7 +1,7 @@
 """Find and read the mask of each image: what their names have in common, and what they show."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -25,7 +25,7 @@ from ptnt_mm.labels.formats.paired_names import (
 )
 from ptnt_mm.labels.formats.paired_pictures import FLAT, PHOTOGRAPH, Pictures
 from ptnt_mm.labels.model import LabelledImage
-from ptnt_mm.labels.tree import Tree
+from ptnt_mm.labels.tree import Tree, split_in
 from ptnt_mm.utils.decoding import why_unreadable
 from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import counted
@@ -124,10 +124,13 @@ def read_pairs(
         The image, its mask, and the result of ``content_of``.
     """
     labels = collector.labels
+    masks = _set_masks_aside(collector)
+    by_folder = _splits_in_folders(collector.tree, masks)
     pairs = [
         (image, mask)
-        for path, mask in _set_masks_aside(collector).items()
-        if (image := collector.image(mask, path, (splits or {}).get(path.stem))) is not None
+        for path, mask in masks.items()
+        if (image := collector.image(mask, path, (splits or {}).get(path.stem, by_folder[path])))
+        is not None
     ]
 
     def read(pair: tuple[LabelledImage, Path]) -> tuple[Content | None, str]:
@@ -149,6 +152,15 @@ def read_pairs(
             collector.drop(image)
         else:
             yield image, mask, content
+
+
+def _splits_in_folders(tree: Tree, images: Iterable[Path]) -> dict[Path, str | None]:
+    """The split of each image by a word of a folder, as in train_images, if there are several."""
+    found = {}
+    for image in images:
+        named = (split_in(folder) for folder in reversed(tree.folders(image)))
+        found[image] = tree.split_of(image) or next(filter(None, named), None)
+    return found if len(set(found.values()) - {None}) > 1 else dict.fromkeys(found)
 
 
 def has_large_numbers(masks: Sequence[Path]) -> bool:
