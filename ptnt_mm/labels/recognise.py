@@ -100,7 +100,12 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
             f'Looked for:\n{looked}{_instead(found)}{_foreign(tree)}{_cut(tree)}\n'
             'docs/data.md shows each layout'
         )
-    others = [f'{form.title} ({why})' for form, why in found if form is not chosen[0]]
+    # Folders of masks are no classes, and folders of images next to label files hardly ever are.
+    others = [
+        f'{form.title} ({why})'
+        for form, why in found
+        if form not in (chosen[0], class_folders.FORMAT)
+    ]
     if chosen[0] is class_folders.FORMAT:
         # Pictures of any data set are in folders; labels in files are the clearer sign.
         seen = [item for item in foreign_labels(tree) if item.format.has_objects]

@@ -52,6 +52,10 @@ def found_in(root: Path) -> dict[str, str]:
         ('{}_sat.jpg', '{}_mask.png'),
         ('x/{}_sat.jpg', 'x/{}_gt.png'),
         ('{}.jpg', '{}_label.png'),
+        ('2_Ortho_RGB/top_{}_RGB.tif', '5_Labels/top_{}_label.tif'),
+        ('1. Original/D_{}.jpg', '2. All Truths/1. Spots/D_{}_SP.png'),
+        ('drone_semantic/original/{}.jpg', 'drone_semantic/label_semantic/{}.png'),
+        ('vis/{}.jpg', 'label/{}.png'),
         ('ISIC_000{}.jpg', 'ISIC_000{}_segmentation.png'),
         ('img_000{}.jpg', 'mask_000{}.png'),
         ('image ({}).png', 'label ({}).png'),
@@ -108,6 +112,17 @@ def test_a_mask_without_its_image_is_not_given_to_another_split(tmp_path: Path):
     assert 'masks without an image' in {p.kind for p in read(tmp_path).problems}
 
 
+@pytest.mark.parametrize('image', ['{}_images/{{}}.jpg', 'Task1_{}_Input/{{}}.jpg'])
+@pytest.mark.parametrize('other', ['val', 'train'])
+def test_splits_are_words_of_folders_if_there_are_several(tmp_path: Path, image: str, other: str):
+    for i, split in enumerate(('train', other)):
+        mask = f'{split}_masks/{{}}.png'
+        draw_pairs(tmp_path, image.format(split), mask, range(10 * i, 10 * i + COUNT))
+    splits = [entry.split for entry in read(tmp_path).images]
+    wanted = ['train', 'val'] if other == 'val' else [None, None]
+    assert sorted(splits, key=str) == sorted(COUNT * wanted, key=str)
+
+
 def test_most_masks_may_be_empty(tmp_path: Path):
     pairs = draw_pairs(tmp_path, 'a{}.png', 'a{}_zz.png', range(30))
     for i in set(range(30)) - {4, 9, 14, 19, 24}:
@@ -144,17 +159,74 @@ def test_turned_copies_do_not_get_the_masks(tmp_path: Path):
 )
 def test_one_of_several_masks_is_used(tmp_path: Path, mask: str, others: list[str]):
     pairs = draw_pairs(tmp_path, 'img/0{}.jpg', mask)
-    lens = Image.new('1', drawn.SIZE)
-    ImageDraw.Draw(lens).ellipse((5, 2, 75, 60), fill=1)
     for i in range(COUNT):
         colours = drawn.COLOURS[drawn.indices(i)]
         segments = np.random.default_rng(i).integers(0, 255, (8, 10, 3), np.uint8)
         segments = Image.fromarray(segments.repeat(8, 0).repeat(8, 1))
         for other in others:
             picture = Image.fromarray(colours) if 'color' in other else drawn.black_and_white(i)
-            picture = lens if 'lens' in other else segments if 'super' in other else picture
+            picture = _lens() if 'lens' in other else segments if 'super' in other else picture
             drawn.put(picture, tmp_path / other.format(i))
     assert found_in(tmp_path) == pairs
+
+
+def test_numbers_of_folders_that_tell_sequences_apart_count(tmp_path: Path):
+    pairs = draw_pairs(tmp_path, '01/t00{}.tif', '01_GT/seg00{}.tif')
+    pairs |= draw_pairs(tmp_path, '02/t00{}.tif', '02_GT/seg00{}.tif')
+    (tmp_path / '01_GT' / 'seg003.tif').unlink()
+    pairs.pop('01/t003.tif')
+    assert found_in(tmp_path) == pairs
+
+
+def _lens() -> Image.Image:
+    lens = Image.new('1', drawn.SIZE)
+    ImageDraw.Draw(lens).ellipse((5, 2, 75, 60), fill=1)
+    return lens
+
+
+@pytest.mark.parametrize('mask', ['train/1st_manual/{}_manual1.gif', 'train/truth/{}.png'])
+def test_masks_that_are_all_equal_are_not_given_to_images_without_another(
+    tmp_path: Path, mask: str
+):
+    pairs = draw_pairs(tmp_path, 'train/images/{}.tif', mask)
+    draw_photographs(tmp_path, 'test/images/{}.tif', COUNT)
+    for split in ('train', 'test'):
+        for i in range(COUNT):
+            drawn.put(_lens(), tmp_path / split / 'mask' / f'{i}_mask.gif')
+    assert found_in(tmp_path) == pairs
+    assert len(read(tmp_path).problems) == COUNT
+
+
+def test_the_image_is_the_picture_without_a_word(tmp_path: Path):
+    pairs = draw_pairs(tmp_path, 'a{}.tif', 'a{}_masks.tif')
+    for i in range(COUNT):
+        noise = np.random.default_rng(i).integers(-9, 9, (*drawn.SIZE[::-1], 3))
+        detailed = (np.asarray(drawn.photograph(i)) + noise).clip(0, 255).astype(np.uint8)
+        drawn.put(Image.fromarray(detailed), tmp_path / f'a{i}_flows.tif')
+    assert found_in(tmp_path) == pairs
+
+
+@pytest.mark.parametrize(
+    ('first', 'other', 'is_said'),
+    [
+        (lambda pixels: pixels == 1, lambda pixels: pixels == 2, True),
+        (lambda pixels: pixels > 0, lambda pixels: np.roll(pixels > 0, 4, 1), True),
+        (lambda pixels: pixels > 0, lambda pixels: pixels, False),
+        (lambda pixels: pixels, lambda pixels: 9 - pixels, False),
+    ],
+    ids=['left and right', 'second annotator', 'finer', 'other values'],
+)
+def test_further_masks_that_show_something_else_are_said(
+    tmp_path: Path, first: Callable, other: Callable, is_said: bool
+):
+    for i in range(COUNT):
+        drawn.put(drawn.photograph(i), tmp_path / 'images' / f'{i}.jpg')
+        for folder, of in (('masks/a', first), ('masks/b', other)):
+            pixels = of(drawn.indices(i)).astype(np.uint8)
+            drawn.put(Image.fromarray(pixels), tmp_path / folder / f'{i}.png')
+    labels = read(tmp_path)
+    assert len(labels.images) == COUNT and not labels.problems
+    assert [note.split()[0] for note in labels.notes] == [str(COUNT)] * is_said
 
 
 def _blended(i: int) -> Image.Image:

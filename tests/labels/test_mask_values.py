@@ -257,6 +257,21 @@ def test_numbers_that_differ_in_each_mask_are_objects(
         assert objects == {i: 3 + i for i in range(COUNT)}
 
 
+@pytest.mark.parametrize('are_layers', [False, True], ids=['nested', 'layers'])
+def test_numbers_that_touch_the_one_before_are_classes(tmp_path: Path, are_layers: bool):
+    def mask_of(i: int) -> Image.Image:
+        pixels = np.zeros(drawn.SIZE[::-1], np.uint8)
+        for number in range(1, 5 + i % 2):
+            inner = pixels[6 * number :] if are_layers else pixels[5 * number : -5 * number]
+            inner[:, 5 * number : -5 * number] = number
+        return Image.fromarray(pixels)
+
+    for i in range(COUNT):
+        drawn.put(drawn.photograph(i), tmp_path / 'images' / f'{i}.jpg')
+        drawn.put(mask_of(i), tmp_path / 'masks' / f'{i}.png')
+    assert recognise(Tree(tmp_path)).format.name == 'class-masks'
+
+
 def test_names_make_numbers_classes(tmp_path: Path):
     tree = draw(tmp_path, lambda i: Image.fromarray(drawn.indices(i, 3 + i)), 8)
     (tmp_path / 'classes.txt').write_text('\n'.join('abcdefghi'))

@@ -1,10 +1,10 @@
 """Find and read the mask of each image: what their names have in common, and what they show."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,10 +21,11 @@ from ptnt_mm.labels.formats.paired_names import (
     constant_words,
     name_of,
     relations,
+    without_ordinals,
 )
 from ptnt_mm.labels.formats.paired_pictures import FLAT, PHOTOGRAPH, Pictures
 from ptnt_mm.labels.model import LabelledImage
-from ptnt_mm.labels.tree import Tree
+from ptnt_mm.labels.tree import Tree, split_in
 from ptnt_mm.utils.decoding import why_unreadable
 from ptnt_mm.utils.many_files import on_threads
 from ptnt_mm.utils.text import counted
@@ -36,9 +37,10 @@ _MASK = re.compile(
     r'|manual|labelids|labeltrainids|gtfine)'
 )
 _IMAGE = re.compile(r'(images?|imgs?|pictures?|photos?|input|rgb|jpegimages|pngimages|leftimg8bit)')
-_PAINTED = re.compile(r'(vis|viz|visual.*|overlays?|overlaid|blend.*|preview|painted|drawn)')
+_PAINTED = re.compile(r'(viz|visual.*|overlays?|overlaid|blend.*|preview|painted|drawn)')
 _OF_OBJECTS = re.compile(r'(.*object|instances?|inst|instanceids|panoptic)')
 
+_CONSTANT = 3  # the kind of masks that are all equal
 _SAMPLE = 6  # pairs that are looked at for each relation
 
 
@@ -51,12 +53,15 @@ class Pairs:
         aside: All masks, and pictures with labels painted on.
         unused: Masks without an image.
         painted: An example for each group of pictures with labels painted on, and its number.
+        others: For each group of further masks that show something else: the mask that is used, the
+            other mask of its image, and the number of such images.
     """
 
     masks: dict[Path, Path] = field(default_factory=dict)
     aside: set[Path] = field(default_factory=set)
     unused: list[Path] = field(default_factory=list)
     painted: dict[Path, int] = field(default_factory=dict)
+    others: list[tuple[Path, Path, int]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -83,16 +88,23 @@ class _View:
     is_flat: bool
     detail: float
 
-    def rank(self) -> tuple:
-        """Sorts the best first."""
+    def rank(self, most: int) -> tuple:
+        """Sorts the best first.
+
+        Args:
+            most: The number of pairs in the largest view; few are those of another purpose.
+        """
         relation = self.relation
         size = len(relation.first | relation.second)
         # Cityscapes has two masks of classes; that for training comes first.
         for_training = any('train' in word for word in relation.second)
         order = -self.score, self.kind, not for_training, -len(relation.pairs)
         words = sorted(relation.first), sorted(relation.second)
-        looks = not self.is_aligned, self.is_flat, -self.detail
-        return self.is_painted, *order, *looks, size, words
+        # Of cell.tif and cell_flows.tif, the first is the image.
+        is_plain = not relation.first
+        looks = not self.is_aligned, self.is_flat, not is_plain, -self.detail
+        is_doubtful = self.is_painted, self.kind == _CONSTANT, len(relation.pairs) < most / 10
+        return *is_doubtful, *order, *looks, size, words
 
 
 def read_pairs(
@@ -112,10 +124,12 @@ def read_pairs(
         The image, its mask, and the result of ``content_of``.
     """
     labels = collector.labels
+    masks = _set_masks_aside(collector)
+    by_folder = _splits_in_folders(collector.tree, masks)
     pairs = [
         (image, mask)
-        for path, mask in _set_masks_aside(collector).items()
-        if (image := collector.image(mask, path, split_of(path))) is not None
+        for path, mask in masks.items()
+        if (image := collector.image(mask, path, split_of(path) or by_folder[path])) is not None
     ]
 
     def read(pair: tuple[LabelledImage, Path]) -> tuple[Content | None, str]:
@@ -137,6 +151,15 @@ def read_pairs(
             collector.drop(image)
         else:
             yield image, mask, content
+
+
+def _splits_in_folders(tree: Tree, images: Iterable[Path]) -> dict[Path, str | None]:
+    """The split of each image by a word of a folder, as in train_images, if there are several."""
+    found = {}
+    for image in images:
+        named = (split_in(folder) for folder in reversed(tree.folders(image)))
+        found[image] = tree.split_of(image) or next(filter(None, named), None)
+    return found if len(set(found.values()) - {None}) > 1 else dict.fromkeys(found)
 
 
 def has_large_numbers(masks: Sequence[Path]) -> bool:
@@ -161,6 +184,12 @@ def _set_masks_aside(collector: Collector) -> dict[Path, Path]:
         pictures = counted(count, 'picture')
         example = collector.tree.relative(picture)
         labels.notes.append(f'{pictures} with labels painted on are not read, such as {example}')
+    for used, other, count in pairs.others:
+        used, other = map(collector.tree.relative, (used, other))
+        labels.notes.append(
+            f'{counted(count, "image")} with another mask that shows something else: {used} is '
+            f'read, {other} is not'
+        )
     for mask in pairs.unused:
         labels.report(mask, 'masks without an image')
     return pairs.masks
@@ -170,20 +199,25 @@ def _set_masks_aside(collector: Collector) -> dict[Path, Path]:
 def find_pairs(tree: Tree) -> Pairs:
     """The mask of each image: never one of another split, and each mask for one image."""
     files = sorted({*tree.images, *tree.with_suffix('.gif')})
-    constant = constant_words([(file.stem, *tree.folders(file)) for file in files])
-    names = {file: name_of(file, tree.folders(file), constant) for file in files}
+    plain = without_ordinals([folder for file in files for folder in tree.folders(file)])
+    folders = {file: [plain[folder] for folder in tree.folders(file)] for file in files}
+    constant = constant_words([(file.stem, *folders[file]) for file in files])
+    names = {file: name_of(file, folders[file], constant) for file in files}
     pictures = Pictures()
     pairs = Pairs()
     views: list[_View] = []
     readings = [names.__getitem__]
     if _has_masks(tree, files):
-        readings.append(partial(_known_folders, tree, constant))
+        known = {file: list(filter(_is_known, folders[file])) for file in files}
+        readings.append(lambda file: name_of(file, known[file], constant))
     for reading in readings:
         while True:
             used = pairs.masks.keys() | pairs.aside
             found = relations([reading(file) for file in files if file not in used])
-            judged = filter(None, (_judge(relation, pictures) for relation in found))
-            new = [view for view in sorted(judged, key=_View.rank) if _take(view, pairs)]
+            judged = [view for relation in found if (view := _judge(relation, pictures))]
+            most = max((len(view.relation.pairs) for view in judged), default=0)
+            ranked = sorted(judged, key=lambda view: view.rank(most))
+            new = [view for view in ranked if _take(view, pairs, pictures)]
             views += new
             if not new:
                 break
@@ -192,13 +226,9 @@ def find_pairs(tree: Tree) -> Pairs:
     return pairs
 
 
-def _known_folders(tree: Tree, constant: Words, file: Path) -> Name:
-    """The name of a file with only those folders above it whose kind is known."""
-    return name_of(file, list(filter(_is_known, tree.folders(file))), constant)
-
-
 @cache
 def _is_known(folder: str) -> bool:
+    """Whether the name of a folder says that it has images, masks, or those of a split."""
     words = name_of(Path(), [folder]).kinds
     return _any(re.compile(f'{_MASK.pattern}|{_IMAGE.pattern}|<.*'), words)
 
@@ -270,7 +300,7 @@ def _judge(relation: Relation, pictures: Pictures) -> _View | None:
     if pictures.roughness(masks) > PHOTOGRAPH or not (is_named or is_aligned):
         return None
     if pictures.are_constant(masks):
-        kind = 3
+        kind = _CONSTANT
     else:
         kind = 2 if _any(_OF_OBJECTS, relation.second) else int(pictures.are_coloured(masks))
     is_painted |= _any(_PAINTED, relation.first)
@@ -288,7 +318,7 @@ def _any(pattern: re.Pattern, words: Words) -> bool:
     return any(map(pattern.fullmatch, words))
 
 
-def _take(view: _View, pairs: Pairs) -> bool:
+def _take(view: _View, pairs: Pairs, pictures: Pictures) -> bool:
     """Use the pairs of a view whose files have no partner; whether it fits to the views before."""
     fits = [
         (image, mask)
@@ -297,10 +327,15 @@ def _take(view: _View, pairs: Pairs) -> bool:
     ]
     if 2 * len(fits) < len(view.relation.pairs):
         return False
+    has_masks = bool(pairs.masks)
     # Other masks of the same images have other values: the rest of them would not fit.
-    is_other = 2 * sum(image in pairs.masks for image, _ in fits) > len(fits)
+    known = [(pairs.masks[image], mask) for image, mask in fits if image in pairs.masks]
+    is_other = 2 * len(known) > len(fits)
+    is_constant = view.kind == _CONSTANT
+    if is_other and not is_constant and not pictures.say_the_same(spread(known, _SAMPLE)):
+        pairs.others.append((*known[0], len(known)))
     for image, mask in fits:
-        if mask not in pairs.aside and not is_other:
+        if mask not in pairs.aside and not is_other and not (is_constant and has_masks):
             pairs.masks.setdefault(image, mask)
     pairs.aside.update(mask for _, mask in fits)
     return True

@@ -52,7 +52,7 @@ def _has_several_values(mask: Path) -> bool:
 def _are_numbered(masks: list[Path]) -> bool:
     """Whether the numbers in each mask are 1 to N, with a different N, and of one area each."""
     highest = []
-    areas = numbers = others = 0
+    areas = numbers = others = touching = 0
     for mask in masks:
         try:
             pixels = indices_of(read_values(mask))
@@ -64,11 +64,24 @@ def _are_numbered(masks: list[Path]) -> bool:
         others += values[-1] != len(values)
         highest.append(len(values))
         numbers += len(values)
+        touching += _touching(pixels)
         areas += sum(
             cv2.connectedComponents((pixels == value).astype(np.uint8))[0] - 1 for value in values
         )
     has_many = max(highest, default=0) > _FEW and len(set(highest)) > 1
+    # Classes that lie inside each other, or are layers, touch the class before.
+    if touching > 0.8 * (numbers - len(highest)):
+        return False
     return has_many and areas <= 1.1 * numbers and others <= 0.1 * len(highest)
+
+
+def _touching(pixels: np.ndarray) -> int:
+    """The number of values above 1 that touch the value before, as pixels of a row or a column."""
+    found: set[int] = set()
+    for one, other in ((pixels[:, 1:], pixels[:, :-1]), (pixels[1:], pixels[:-1])):
+        upper, lower = np.maximum(one, other), np.minimum(one, other)
+        found |= set(upper[(upper - lower == 1) & (lower > 0)].tolist())
+    return len(found)
 
 
 def _read(tree: Tree) -> Labels:

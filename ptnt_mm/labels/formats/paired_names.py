@@ -24,6 +24,7 @@ _MOST = 32  # differences that are tried
 _RUN = re.compile(r'[^\W_]+')
 _CAMEL = re.compile(r'(?<=[a-z])(?=[A-Z])|(?<=[A-Z\d])(?=[A-Z][a-z])')
 _ANNOT = re.compile(r'(?<=train)(?=annot)|(?<=val)(?=annot)|(?<=test)(?=annot)')
+_ORDINAL = re.compile(r'^\d+[\W_]+(?=.*[^\W\d_])')
 _NUMBERED = re.compile(r'(\D+)(\d+)|(\d+)(\D+)')
 
 Words = frozenset[str]
@@ -76,7 +77,7 @@ def name_of(file: Path, folders: Sequence[str], constant: Words = frozenset()) -
         constant: Words with numbers that name a kind of file, as :func:`constant_words` finds them.
     """
     stem = _words(file.stem, constant)
-    above = [entry for folder in folders for entry in _folder_words(folder, constant)]
+    above = dict.fromkeys(entry for folder in folders for entry in _folder_words(folder, constant))
     splits = [split for _, split in above]
     # In the name of a file, train may be a part of another word, as in labelTrainIds.
     runs = set(_RUN.findall(file.stem.casefold())) & set(stem)
@@ -87,6 +88,18 @@ def name_of(file: Path, folders: Sequence[str], constant: Words = frozenset()) -
     words += [w for w, split in above if not split and (w.isdigit() or w not in stem)]
     words += [word for word in stem if word not in are_splits]
     return Name(file, tuple(words), frozenset((*words, file.suffix.lower())))
+
+
+def without_ordinals(folders: Collection[str]) -> dict[str, str]:
+    """The names of folders without the numbers that only sort them: 5_Labels -> Labels.
+
+    A number that tells two folders apart stays, as in 01_GT and 02_GT.
+    """
+    plain = {folder: _ORDINAL.sub('', folder) for folder in set(folders)}
+    counts = Counter(name.casefold() for name in plain.values())
+    return {
+        folder: name if counts[name.casefold()] == 1 else folder for folder, name in plain.items()
+    }
 
 
 def constant_words(paths: Sequence[Sequence[str]]) -> Words:

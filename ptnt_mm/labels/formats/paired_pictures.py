@@ -66,6 +66,14 @@ class Pictures:
         is_better = np.array(own) > np.array(others)
         return bool(own) and np.mean(own) > 1.1 and is_better.mean() > 0.8
 
+    def say_the_same(self, pairs: Sequence[tuple[Path, Path]]) -> bool:
+        """Whether one of two masks follows from the other, as the colours of classes do.
+
+        Those of two annotators, or of the left and the right lung, do not.
+        """
+        shares = [_follows(*pair) for pair in self._of_one_size(pairs)]
+        return not shares or bool(np.max(np.mean(shares, axis=0)) > 0.9)
+
     def detail(self, pairs: Sequence[tuple[Path, Path]]) -> float:
         """The mean difference of neighbouring pixels in images, but for the edges of masks."""
         found = []
@@ -130,6 +138,21 @@ def _fit(image: np.ndarray, mask: np.ndarray) -> float:
     """How much larger the steps in an image are at the edges of a mask; 1 without edges."""
     steps, edges = _steps(image), _edges(mask)
     return float(steps[edges].mean() / steps.mean()) if edges.any() and steps.any() else 1.0
+
+
+def _follows(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
+    """The shares of pixels where a value of the first mask has one value in the second, and back.
+
+    The most frequent pair of values, mostly of the background, does not count.
+    """
+    indices = [np.unique(mask, return_inverse=True)[1].ravel() for mask in (first, second)]
+    table = np.zeros([index.max() + 1 for index in indices])
+    np.add.at(table, tuple(indices), 1)
+    usual = table.max()
+    if usual == table.sum():
+        return 1.0, 1.0
+    total = table.sum() - usual
+    return tuple(float(table.max(axis).sum() - usual) / total for axis in (1, 0))
 
 
 def _explained(image: np.ndarray, mask: np.ndarray) -> float:
