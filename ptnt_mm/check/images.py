@@ -213,10 +213,11 @@ def _pixel_fault(content: bytes, loader: object, loaded: np.ndarray) -> tuple[Fa
     except Exception:  # of a format that only the host reads
         return None, ''
     if values is not None:
-        low, high = getattr(loader, 'value_range', (values.low, values.high))
+        stated = getattr(loader, 'value_range', None)
+        low, high = stated or (values.low, values.high)
         margin = (high - low) / 10
         if values.low < low - margin or values.high > high + margin:
             return _OUT_OF_RANGE, f'{values}, loaded from {low:g} to {high:g}'
-        if few := few_levels(values, loaded):
+        if few := few_levels(content, values, loaded, stated):
             return _OF_FEW_LEVELS, few
     return (None, '') if dropped is None else (_DROPPED, ': '.join(dropped))

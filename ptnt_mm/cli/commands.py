@@ -78,7 +78,7 @@ def leave(status: int) -> NoReturn:
     if command_line()[1] in _WITH_HOOKS:
         sys.exit(status)
     atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None if it was closed
         stream.flush()
     os._exit(status)
 

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-from ptnt_mm.utils.decoding import DECODERS, Range, bits_of, read_values
+from ptnt_mm.utils.decoding import DECODERS, Range, bits_of, read_values, scaled
 
 FEW_LEVELS = 64
 """Of 256 grey levels. The values of 14 bits in 16 leave this many."""
+
+_FEW_IN_RANGE = 16
+"""The same in a stated range, which suits all images of a set: some of them are darker."""
 
 _PAGES = 'several pages, of which only the first is used'
 _MORE_CHANNELS = 'more than three channels, of which only the first three are used'
@@ -95,15 +98,22 @@ def measure_values(content: bytes) -> PixelValues | None:
     )
 
 
-def few_levels(values: PixelValues, loaded: np.ndarray) -> str:
-    """Describe the values of an image of which loading leaves few grey levels, else ''.
+def few_levels(
+    content: bytes, values: PixelValues, loaded: np.ndarray, stated: Range | None
+) -> str:
+    """Describe the values of an image if a better range leaves twice as many grey levels, else ''.
 
     Args:
-        values: Those of its file.
+        content: Its file.
+        values: Those of the file.
         loaded: Its pixels as loaded, (H, W, C) or (H, W).
+        stated: The range that it was loaded in; None for the hosts' loading.
     """
     left = len(np.unique(loaded))
-    if left > FEW_LEVELS or values.levels < 2 * left or choose_range([values]) is None:
+    if left > (FEW_LEVELS if stated is None else _FEW_IN_RANGE) or values.levels < 2 * left:
+        return ''
+    best = choose_range([values])
+    if best is None or len(np.unique(scaled(read_values(content), best))) < 2 * left:
         return ''
     return f'{values}: {left} of 256 grey levels are left'
 

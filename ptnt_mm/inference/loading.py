@@ -13,6 +13,7 @@ from mmengine.config import Config
 from ptnt_mm.data.image_files import decoded, read_image
 from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.engine.hosts import scope_of
+from ptnt_mm.engine.load_in_range import stated_range
 from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.utils.decoding import NOT_AN_IMAGE, Range, require_pixels
 from ptnt_mm.utils.errors import UserError
@@ -74,11 +75,11 @@ class PixelLoader:
     """
 
     def __init__(self, value_range: Range | None = None):
-        self._value_range = value_range
+        self.value_range = value_range
 
     def file(self, path: Path) -> LoadedImage:
         """Load a file, or raise a UserError whose message begins with it."""
-        return _loaded(read_image(path, self._value_range), path)
+        return _loaded(read_image(path, self.value_range), path)
 
     def array(self, image: Any) -> LoadedImage:
         """Load an array (H, W, 3) uint8, BGR, or raise a UserError."""
@@ -96,6 +97,7 @@ class ConfigLoader:
 
     Attributes:
         rest: The other steps, without those that load annotations.
+        value_range: The range of a ``LoadImageInRange``, otherwise None.
 
     Raises:
         UserError: if the step reads volumes or several files for an image.
@@ -103,6 +105,7 @@ class ConfigLoader:
 
     def __init__(self, config: Config):
         steps = next(data_sets(config, 'test')).pipeline
+        self.value_range = stated_range(config)
         self._kind = kind_of(steps[0]) if steps else ''
         if self._kind in _OF_SEVERAL:
             raise UserError(

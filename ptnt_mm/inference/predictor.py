@@ -12,6 +12,7 @@ from mmengine.structures import InstanceData, PixelData
 from ptnt_mm.deploy import Detections
 from ptnt_mm.drawing.class_drawings import class_name
 from ptnt_mm.inference.loading import ConfigLoader, LoadedImage, PixelLoader
+from ptnt_mm.utils.decoding import Range
 
 Image = str | Path | np.ndarray | LoadedImage
 """A file, an array (H, W, 3) uint8 in BGR, or an image that a predictor has loaded."""
@@ -46,6 +47,11 @@ class Predictor(ABC):
         self.highest_below: float | None = None
         self.model = model
         self._loader = loader or PixelLoader()
+
+    @property
+    def value_range(self) -> Range | None:
+        """The range of values that it loads files of more than 8 bits in; None for the hosts'."""
+        return self._loader.value_range
 
     @property
     def limit(self) -> str:

@@ -13,6 +13,7 @@ from ptnt_mm.inference.predictor import Image, Predictor
 from ptnt_mm.inference.results import Results
 from ptnt_mm.inference.video import VIDEO_SUFFIXES, Movie, Video, Window, open_video
 from ptnt_mm.utils.atomic_files import fitted_name, is_about_the_disk, write_atomically
+from ptnt_mm.utils.decoding import Range
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.progress import new_bar
 from ptnt_mm.utils.text import counted, printable
@@ -21,6 +22,7 @@ _KEEPS_LEVELS = (
     'train a model with LoadImageInRange, as ptnt new writes it for such images, or scale them as '
     'in training'
 )
+_LIKE_IN_TRAINING = 'the model loads {:g} to {:g}: scale them as in training'
 
 
 def default_out(text: str) -> Path:
@@ -60,7 +62,7 @@ def process_images(images: Images, predictor: Predictor, results: Results, draws
             file = images.root / name
             try:
                 loaded = predictor.load(file)
-                if few := _few_levels(file, loaded):
+                if few := _few_levels(file, loaded, predictor.value_range):
                     dim.append(f'{printable(str(name), 300)} ({few})')
                 entry, drawn = _process(loaded, predictor, draws)
                 if drawn is not None:
@@ -78,7 +80,9 @@ def process_images(images: Images, predictor: Predictor, results: Results, draws
             results.add(file=name.as_posix(), **entry)
     if len(dim) > COMMON * len(images.files):
         what = counted(len(dim), 'image')
-        print(f'FEW GREY LEVELS in {what}: {dim[0]}; {_KEEPS_LEVELS}', file=sys.stderr)
+        stated = predictor.value_range
+        advice = _LIKE_IN_TRAINING.format(*stated) if stated else _KEEPS_LEVELS
+        print(f'FEW GREY LEVELS in {what}: {dim[0]}; {advice}', file=sys.stderr)
 
 
 def process_video(
@@ -113,13 +117,14 @@ def _process(image: Image, predictor: Predictor, draws: bool) -> tuple[dict, np.
     return entry, predictor.draw(loaded.picture(), sample) if draws else None
 
 
-def _few_levels(file: Path, loaded: LoadedImage) -> str:
+def _few_levels(file: Path, loaded: LoadedImage, stated: Range | None) -> str:
     """Describe the values of a file of which loading left few grey levels, else ''."""
     try:
-        values = measure_values(file.read_bytes())
+        content = file.read_bytes()
+        values = measure_values(content)
+        return few_levels(content, values, loaded.pixels, stated) if values else ''
     except Exception:  # of a format that only the config's loader reads
         return ''
-    return '' if values is None else few_levels(values, loaded.pixels)
 
 
 def _reason(error: Exception, file: Path | None = None) -> str:

@@ -118,13 +118,20 @@ class _WithoutDecoderWarnings:
     """A context that keeps warnings of libpng and libjpeg from standard error, on any thread.
 
     They print without a callback or a level that Python could set. Everything else that appears
-    meanwhile, perhaps from other threads, is printed at the end.
+    meanwhile, perhaps from other threads, is printed at the end. Without standard error, or without
+    free file descriptors, nothing is filtered.
     """
 
     def __init__(self):
         self._lock = threading.Lock()
         self._inside = 0  # calls
         self._shown = None  # the real standard error, as a file descriptor
+        # In a child process, the threads that are inside do not exist: nobody would end it.
+        os.register_at_fork(
+            before=self._lock.acquire,
+            after_in_parent=self._lock.release,
+            after_in_child=self._leave,
+        )
 
     def __enter__(self) -> None:
         with self._lock:
@@ -139,12 +146,15 @@ class _WithoutDecoderWarnings:
                 self._end()
 
     def _begin(self) -> None:
-        try:
-            self._shown = os.dup(2)
-        except OSError:  # it is closed
-            return
-        self._held = os.memfd_create('stderr')
-        os.dup2(self._held, 2)
+        with suppress(OSError):
+            shown = os.dup(2)
+            try:
+                self._held = os.memfd_create('stderr')
+            except OSError:
+                os.close(shown)
+                return
+            os.dup2(self._held, 2)
+            self._shown = shown
 
     def _end(self) -> None:
         os.dup2(self._shown, 2)
@@ -152,9 +162,20 @@ class _WithoutDecoderWarnings:
         self._shown = None
         with open(self._held, 'rb') as held:
             held.seek(0)
-            lines = held.readlines()
-        if kept := b''.join(line for line in lines if not _DECODER_WARNING.search(line)):
-            os.write(2, kept)
+            kept = b''.join(line for line in held if not _DECODER_WARNING.search(line))
+        with suppress(OSError):  # a pipe that nobody reads any more
+            while kept:
+                kept = kept[os.write(2, kept) :]
+
+    def _leave(self) -> None:
+        """Give a new child process its standard error, and release the lock."""
+        if self._shown is not None:
+            os.dup2(self._shown, 2)
+            os.close(self._shown)
+            os.close(self._held)  # the parent prints what it has
+            self._shown = None
+        self._inside = 0
+        self._lock.release()
 
 
 def _without_noise(show: Callable) -> Callable:

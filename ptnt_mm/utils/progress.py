@@ -17,14 +17,14 @@ def watched(items: Iterable[Item], total: int, title: str) -> Iterable[Item]:
         description=title,
         total=total,
         console=Console(stderr=True),
-        disable=not sys.stderr.isatty(),
+        disable=not _on_terminal(),
         transient=True,
     )
 
 
 def new_bar() -> Progress:
     """A context with a progress bar, on a terminal only; its console prints lines above it."""
-    return Progress(console=Console(stderr=True), disable=not sys.stderr.isatty())
+    return Progress(console=Console(stderr=True), disable=not _on_terminal())
 
 
 def waiting(title: str) -> Progress:
@@ -34,9 +34,14 @@ def waiting(title: str) -> Progress:
         TextColumn('{task.description}'),
         TimeElapsedColumn(),
         console=Console(stderr=True),
-        disable=not sys.stderr.isatty(),
+        disable=not _on_terminal(),
         transient=True,
         redirect_stdout=False,  # output of the step may go to a file
     )
     clock.add_task(title, total=None)
     return clock
+
+
+def _on_terminal() -> bool:
+    # None if the file descriptor was closed before Python started.
+    return sys.stderr is not None and sys.stderr.isatty()

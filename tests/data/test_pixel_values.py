@@ -11,7 +11,14 @@ from inference.samples import photograph
 from PIL import Image
 
 from ptnt_mm.data.image_files import decoded
-from ptnt_mm.data.pixel_values import PixelValues, choose_range, measure_values, oddity
+from ptnt_mm.data.pixel_values import (
+    PixelValues,
+    choose_range,
+    few_levels,
+    measure_values,
+    oddity,
+)
+from ptnt_mm.utils.decoding import read_values, scaled
 
 PIXELS = photograph(60, 90)
 GREY = PIXELS[..., 0].astype(np.float64)  # 0 to 255
@@ -74,6 +81,28 @@ def test_hot_pixels_and_a_rare_bright_image_do_not_widen_the_range():
     bright = PixelValues('uint16', 0, 65535, 0, 65535, 999)
     assert choose_range([usual] * 39 + [bright]) == (0, 4095)
     assert choose_range([usual] * 3 + [bright]) is None
+
+
+TWO_GREYS = np.where(GREY > 99, 3900, 200) + np.arange(90) % 40  # 80 values of 12 bits
+
+
+@pytest.mark.parametrize(
+    ('values', 'stated', 'left'),
+    [
+        (GREY * 16, (0, 65535), 16),
+        (GREY * 2, (0, 4095), None),  # a dark image of a set with brighter ones
+        (GREY / 2, (0, 4095), 8),
+        (TWO_GREYS, (0, 4095), None),  # no range would leave many more
+        (TWO_GREYS, (0, 65535), 2),
+    ],
+)
+def test_few_levels_are_those_that_a_better_range_would_keep(
+    values: np.ndarray, stated: tuple, left: int | None
+):
+    content = as_png(values.astype(np.uint16))
+    loaded = scaled(read_values(content), stated)
+    found = few_levels(content, measure_values(content), loaded, stated)
+    assert found.endswith(f' {left} of 256 grey levels are left') if left else not found
 
 
 def test_not_a_number_is_not_counted():

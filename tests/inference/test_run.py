@@ -26,6 +26,7 @@ class Same:
 
     classes = ('thing',)
     score_thr = 0.3
+    value_range = None
     images = 0
 
     def load(self, image: Path | np.ndarray) -> LoadedImage:

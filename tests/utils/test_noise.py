@@ -1,6 +1,7 @@
 """Lines of libraries that a user cannot act on: absent from commands, present elsewhere."""
 
 import io
+import os
 import struct
 import subprocess
 import sys
@@ -178,3 +179,49 @@ def test_what_the_user_asks_for_is_shown(folder: Path):
     shown = output(folder, '-W', 'default', 'read.py', 'command', OPENCV_LOG_LEVEL='WARNING')
     assert 'of the code of a user' in shown and 'FutureWarning' in shown
     assert 'TIFFReadDirectory' in shown
+
+
+FILTER = """
+    import os, resource, sys
+
+    import cv2
+    import numpy as np
+
+    from ptnt_mm.utils import noise
+
+    noise.silence_libraries()
+    noise.silence_imported()
+    name, content = sys.argv[1], np.frombuffer(open('files/extra.jpg', 'rb').read(), np.uint8)
+    filtered = noise._WithoutDecoderWarnings()
+    if name == 'fork':
+        ended, end = os.pipe()
+        with filtered:
+            if os.fork() == 0:
+                os.close(end)
+                os.read(ended, 1)  # until the parent has left the filter
+                os.write(2, b'the child fails\\n')
+                os._exit(0)
+        os.close(end)
+        os.wait()
+    elif name == 'closed':
+        os.close(2)
+    elif name == 'broken':
+        out, into = os.pipe()
+        os.dup2(into, 2)
+        os.close(into)
+        os.close(out)
+        with filtered:
+            os.write(2, b'to nobody\\n')
+    else:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir('/proc/self/fd')),) * 2)
+    print(cv2.imdecode(content, 1).shape)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, 'memfd_create'), reason='needs Linux')
+@pytest.mark.parametrize('name', ['fork', 'closed', 'broken', 'no free file descriptor'])
+def test_filtering_never_hides_a_child_nor_stops_a_decoder(folder: Path, name: str):
+    (folder / 'filter.py').write_text(textwrap.dedent(FILTER))
+    shown = output(folder, 'filter.py', name)
+    assert shown.strip().endswith(', 3)')
+    assert ('the child fails' in shown) == (name == 'fork')
