@@ -103,6 +103,13 @@ def test_masks_of_images_in_training_are_not_given_to_others(tmp_path: Path, mas
     assert len(read(tmp_path).problems) == COUNT
 
 
+def test_each_data_set_of_a_clone_keeps_its_masks(tmp_path: Path):
+    wanted = draw_pairs(tmp_path, 'EC/train/image/all/{}.bmp', 'EC/train/label/all/{}.bmp')
+    wanted |= draw_pairs(tmp_path, 'neuronal/images/s{}.png', 'neuronal/masks/s{}.png')
+    wanted |= draw_pairs(tmp_path, 'patch/even/images/{}.png', 'patch/even/labels/{}.png')
+    assert found_in(tmp_path) == wanted
+
+
 def test_a_mask_without_its_image_is_not_given_to_another_split(tmp_path: Path):
     pairs = draw_pairs(tmp_path, 'train/image/{}.png', 'train/label/{}.png')
     (tmp_path / 'train/image/3.png').unlink()

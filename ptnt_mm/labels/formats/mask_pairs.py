@@ -19,6 +19,7 @@ from ptnt_mm.labels.formats.paired_names import (
     Relation,
     Words,
     constant_words,
+    is_split,
     name_of,
     relations,
     without_ordinals,
@@ -97,13 +98,16 @@ class _View:
         relation = self.relation
         size = len(relation.first | relation.second)
         # Cityscapes has two masks of classes; that for training comes first.
-        for_training = any('train' in word for word in relation.second)
+        for_training = any('train' in word for word in relation.second if not is_split(word))
         order = -self.score, self.kind, not for_training, -len(relation.pairs)
         words = sorted(relation.first), sorted(relation.second)
         # Of cell.tif and cell_flows.tif, the first is the image.
         is_plain = not relation.first
         looks = not self.is_aligned, self.is_flat, not is_plain, -self.detail
-        is_doubtful = self.is_painted, self.kind == _CONSTANT, len(relation.pairs) < most / 10
+        # Only one group is of a split: it may be another data set.
+        is_far = any(map(is_split, relation.first | relation.second))
+        is_few = len(relation.pairs) < most / 10
+        is_doubtful = self.is_painted, self.kind == _CONSTANT, is_few, is_far
         return *is_doubtful, *order, *looks, size, words
 
 

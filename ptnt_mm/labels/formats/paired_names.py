@@ -147,7 +147,8 @@ def _runs(text: str) -> list[str]:
     return _RUN.findall(_ANNOT.sub(' ', _CAMEL.sub(' ', text)).casefold())
 
 
-def _is_split(word: str) -> bool:
+def is_split(word: str) -> bool:
+    """Whether a word of a name stands for a split."""
     return word.startswith('<')
 
 
@@ -188,11 +189,11 @@ def _difference(name: Name, other: Name) -> tuple[Words, Words] | None:
     suffixes = frozenset((name.file.suffix.lower(), other.file.suffix.lower()))
     first, second = name.kinds - other.kinds - suffixes, other.kinds - name.kinds - suffixes
     # Two numbers are two pictures, and two splits have different pictures.
-    for is_own in (str.isdigit, _is_split):
+    for is_own in (str.isdigit, is_split):
         if any(map(is_own, first)) and any(map(is_own, second)):
             return None
     rest = name.without(first)
-    if all(map(_is_split, rest)) or rest != other.without(second):
+    if all(map(is_split, rest)) or rest != other.without(second):
         return None
     if not first and not second:
         first, second = name.kinds - other.kinds, other.kinds - name.kinds
