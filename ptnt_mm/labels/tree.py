@@ -3,9 +3,10 @@
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from ptnt_mm.data.predictions import DRAWN, FILE, is_predictions
 from ptnt_mm.utils.decoding import FORMATS
@@ -58,11 +59,11 @@ class Tree:
 
     @cached_property
     def _by_name(self) -> dict[str, list[Path]]:
-        return _grouped(self.images, lambda image: image.name)
+        return _grouped(self.images, lambda image: image.name.casefold())
 
     @cached_property
     def _by_stem(self) -> dict[str, list[Path]]:
-        return _grouped(self.images, lambda image: image.stem)
+        return _grouped(self.images, lambda image: image.stem.casefold())
 
     def with_suffix(self, *suffixes: str) -> list[Path]:
         """The files with one of these suffixes, in lower case."""
@@ -134,14 +135,35 @@ class Tree:
                 return path
         stem = PurePosixPath(parts[-1]).stem.casefold()
         known = self._by_name.get(parts[-1].casefold()) or self._by_stem.get(stem) or []
-        known = [image for image in known if not self._is_aside(image, parts, near)]
+        known = [image for image in known if not self._replaces(image, parts, near)]
         return self._nearest(known, [part for part in parts if part != '..'], near, split)
 
-    def _is_aside(self, image: Path, parts: list[str], near: Path) -> bool:
-        """Whether an image is in a folder of masks or results that the label file does not name."""
+    def _replaces(self, image: Path, parts: list[str], near: Path) -> bool:
+        """Whether an image is a mask or a result of the image that a label file names.
+
+        Its folder tells, unless the label file is in it or names it. But ``labelled`` may as well
+        hold the images: it does not if it has the names of images elsewhere, or another suffix.
+        """
         named = {part.casefold() for part in (*parts, *near.parts)}
         folders = {folder.casefold() for folder in self.folders(image)} - named
-        return any(map(_NO_IMAGES.fullmatch, folders))
+        if not any(map(_NO_IMAGES.fullmatch, folders)):
+            return False
+        is_other = image.suffix.lower() != PurePosixPath(parts[-1]).suffix.lower()
+        return is_other or image.parent in self._companions
+
+    @cached_property
+    def _companions(self) -> set[Path]:
+        """Folders of masks or results, most of whose images have the name of one elsewhere."""
+        outside = {image.stem.casefold() for image in self.images if not self._is_aside(image)}
+        aside = _grouped(filter(self._is_aside, self.images), lambda image: image.parent)
+        return {
+            folder
+            for folder, images in aside.items()
+            if sum(image.stem.casefold() in outside for image in images) * 2 > len(images)
+        }
+
+    def _is_aside(self, image: Path) -> bool:
+        return any(_NO_IMAGES.fullmatch(folder.casefold()) for folder in self.folders(image))
 
     def _nearest(
         self, images: list[Path], parts: list[str], near: Path, split: str | None
@@ -202,11 +224,10 @@ class Tree:
             yield from (Path(folder, name) for name in files if not name.startswith('.'))
 
 
-def _grouped(files: Iterable[Path], name: Callable[[Path], str]) -> dict[str, list[Path]]:
-    """The files by a name, whatever its case."""
+def _grouped(files: Iterable[Path], key: Callable[[Path], Hashable]) -> dict[Any, list[Path]]:
     groups = defaultdict(list)
     for file in files:
-        groups[name(file).casefold()].append(file)
+        groups[key(file)].append(file)
     return groups
 
 

@@ -105,22 +105,11 @@ def splits_of(files: dict[str, Path], labels: Labels) -> dict[str, str | None]:
 
 def _add(collector: Collector, file: Path, root: Element, split: str | None) -> None:
     name = text_of(root, 'filename')
-    path = _image(collector, file, name)
+    path = collector.own_image(file, name)
     stated = whole_number(text_of(root, 'size/width')), whole_number(text_of(root, 'size/height'))
     image = collector.image(file, path, split, stated, name or file.stem)
     if image is not None:
         collector.add(file, image, _objects(collector.labels, file, root))
-
-
-def _image(collector: Collector, file: Path, name: str) -> Path | None:
-    """The image with the name of the file, which survives renaming, otherwise the one in it."""
-    tree = collector.tree
-    own = tree.find_image(f'{file.stem}.jpg', file.parent)
-    named = tree.find_image(name, file.parent) if name else None
-    if own and named and own != named and own.stem != named.stem:
-        detail = f'it names {named.name}, but {own.name} is used'
-        collector.labels.report(file, 'label files that name a different image', detail)
-    return own or named
 
 
 def _objects(labels: Labels, file: Path, root: Element) -> Iterator[LabelledObject]:
