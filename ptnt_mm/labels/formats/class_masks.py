@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from ptnt_mm.labels.class_masks import IGNORED, voc_colour
 from ptnt_mm.labels.formats.format import Collector, Format
@@ -46,7 +46,8 @@ def _read(tree: Tree) -> Labels:
     labels = collector.labels
     splits: dict[str, str | None] = {}
     for files in image_sets(tree, 'Segmentation').values():
-        splits |= splits_of(files, labels)
+        listed = splits_of(files, labels)
+        splits |= {PurePosixPath(name).name: split for name, split in listed.items()}
     counts: dict[Path, Counter[int]] = {}
     for image, mask, found in read_pairs(collector, count_values, splits):
         counts[mask] = found
