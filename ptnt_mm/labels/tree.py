@@ -138,7 +138,8 @@ class Tree:
             path = Path(os.path.normpath(folder.joinpath(*parts)))
             if path.suffix.lower() in FORMATS and self.holds(path) and path.is_file():
                 return path
-        stem = PurePosixPath(parts[-1]).stem.casefold()
+        last = PurePosixPath(parts[-1])  # 'v1.0' has no suffix
+        stem = (last.stem if last.suffix.lower() in FORMATS else last.name).casefold()
         known = self._by_name.get(parts[-1].casefold()) or self._by_stem.get(stem) or []
         known = [image for image in known if not self._replaces(image, parts, near)]
         return self._nearest(known, [part for part in parts if part != '..'], near, split)

@@ -110,7 +110,7 @@ def splits_of(files: dict[str, Path], labels: Labels) -> dict[str, str | None]:
 
 
 def _listed_name(line: str) -> str:
-    """The path in a line of a list, without its suffix and what follows: a mark or a second path."""
+    """The path in a line of a list, without its suffix, a mark after it, or a second path."""
     name = re.sub(r'\s+-?[01]$', '', line.strip()).replace('\\', '/')
     first = PurePosixPath(name.split()[0])
     path = first if first.suffix.lower() in _SUFFIXES else PurePosixPath(name)

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from operator import itemgetter, ne
 from pathlib import Path
@@ -45,12 +46,14 @@ class _Homes:
     """
 
     def __init__(self, tree: Tree):
-        self._elsewhere = _texts_elsewhere(tree)
+        self._texts = {image: _usual_text(image) for image in tree.images}
+        elsewhere = _texts_elsewhere(tree, self._texts)
+        self._texts |= elsewhere
         self._folders: set[Path] = set()
         self._with_all_below: set[Path] = set()
         for image in tree.images:
             source = self.label_file(image)
-            is_usual = source.parent != image.parent and image not in self._elsewhere
+            is_usual = source.parent != image.parent and image not in elsewhere
             homes = self._with_all_below if is_usual else self._folders
             home = _images_folder(image) if is_usual else image.parent
             if home not in homes and (_is_empty(source) or _looks_like_labels(source)):
@@ -59,14 +62,20 @@ class _Homes:
 
     def label_file(self, image: Path) -> Path:
         """The text file of an image, which may be missing."""
-        return self._elsewhere.get(image) or _usual_text(image)
+        return self._texts.get(image) or _usual_text(image)
 
     def _holds(self, image: Path) -> bool:
         return image.parent in self._folders or not self._with_all_below.isdisjoint(image.parents)
 
 
+@lru_cache(maxsize=1)
+def _homes_of(tree: Tree) -> _Homes:
+    """The same for recognition and reading."""
+    return _Homes(tree)
+
+
 def _find(tree: Tree) -> str:
-    homes = _Homes(tree)
+    homes = _homes_of(tree)
     if settings := _settings(tree, homes):
         return f'{tree.relative(settings[0])} with the names of classes'
     labelled = [image for image in homes.images if _looks_like_labels(homes.label_file(image))]
@@ -77,7 +86,7 @@ def _find(tree: Tree) -> str:
 def _read(tree: Tree) -> Labels:
     collector = Collector(tree, CENTRE_AND_SIZE, in_pixels=False)
     labels = collector.labels
-    homes = _Homes(tree)
+    homes = _homes_of(tree)
     file, content = _settings(tree, homes) or (None, {})
     names, keypoints = _names(tree, homes, file, content, labels), 'kpt_shape' in content
     images = _listed(tree, homes, file, content, labels) if file else []
@@ -315,17 +324,16 @@ def _of_list(tree: Tree, file: Path, labels: Labels, split: str) -> Iterator[Pat
             yield path
 
 
-def _texts_elsewhere(tree: Tree) -> dict[Path, Path]:
+def _texts_elsewhere(tree: Tree, usual: Mapping[Path, Path]) -> dict[Path, Path]:
     """The text files whose path differs from that of one image in the name of one folder.
 
     Not every tool calls the folders ``images`` and ``labels``.
     """
-    usual = {_usual_text(image) for image in tree.images}
-    found = {}
+    known, found = set(usual.values()), {}
     for text in tree.with_suffix('.txt'):
-        if text not in usual:
+        if text not in known:
             near = (image for image in tree.with_stem(text.stem) if _is_parallel(image, text))
-            if len(images := list(near)) == 1 and not _usual_text(images[0]).is_file():
+            if len(images := list(near)) == 1 and not usual[images[0]].is_file():
                 found[images[0]] = text
     return found
 
