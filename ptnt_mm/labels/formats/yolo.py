@@ -346,12 +346,18 @@ def _is_parallel(image: Path, text: Path) -> bool:
 def _usual_text(image: Path) -> Path:
     """The text file of an image: in labels instead of the last images, or next to it."""
     beside = image.with_suffix('.txt')
-    folder = _images_folder(image)
+    folder = _labels_folder(image.parent)
     if folder is None:
         return beside
-    labels = folder.with_name(_LABELS_OF[folder.name])
-    other = (labels / image.relative_to(folder)).with_suffix('.txt')
-    return beside if beside.is_file() and not other.is_file() else other
+    other = folder / beside.name
+    return other if other.is_file() or not beside.is_file() else beside
+
+
+@lru_cache(maxsize=1024)
+def _labels_folder(images: Path) -> Path | None:
+    """The folder in labels, parallel to one in images."""
+    top = _images_folder(images / 'image')
+    return top and top.with_name(_LABELS_OF[top.name]) / images.relative_to(top)
 
 
 def _images_folder(image: Path) -> Path | None:
