@@ -12,14 +12,13 @@ from ptnt_mm.labels.boxes import (
     advice_of,
     fault_of_each,
     find_cause,
+    near_the_corner,
 )
 from ptnt_mm.utils.findings import Finding, Severity, ok, report_wrong, warning
 from ptnt_mm.utils.text import counted
 
 _MANY = 0.1  # share of boxes listed again that cannot all be typos
 _FEW = 0.01  # share of boxes listed twice that public data sets have too
-_ENOUGH = 20  # boxes needed to determine their unit
-_NEAR_THE_CORNER = 0.7  # share of an image's side: boxes in pixels reach further in some image
 
 _FORMAT = f'COCO has {CORNER_AND_SIZE.text} in pixels: convert them'
 
@@ -99,16 +98,9 @@ def _twice(data: DetectionData) -> Iterator[Finding]:
 
 def _near_the_corner(data: DetectionData) -> Iterator[Finding]:
     """Report boxes in a different unit: all boxes of all images are near the upper left corner."""
-    last, sizes = data.boxes.corners[:, 2:], data.boxes.sizes
-    if len(last) < _ENOUGH or not np.isfinite(last).all():
-        return
-    reach = (last / sizes).max(axis=0)
-    as_per_cent = last.max() <= 100 and np.median(sizes) > 110
-    if as_per_cent or (reach < _NEAR_THE_CORNER).all():
-        across, down = (f'{part:.0%}' for part in reach)
-        what = f'no box reaches beyond {across} of the width or {down} of the height of its image'
-        unit = 'they may be in percent' if as_per_cent else 'they may be of smaller images'
-        yield warning(data.name, what, f'{unit}; {_FORMAT}')
+    if (found := near_the_corner(data.boxes)) is not None:
+        what, why = found
+        yield warning(data.name, what, f'{why}; {_FORMAT}')
 
 
 def _report_boxes(

@@ -18,6 +18,8 @@ _MANY = 0.1  # the same share for other causes, which are easier to mistake
 _MOST = 0.3  # share of boxes not inside their images that shows that they are not theirs
 _SURE = 7  # such boxes that another form explains: too many for a coincidence, whatever their share
 _LEFT = 0.1  # share of these boxes that another form may leave unexplained: they may be typos
+_ENOUGH = 20  # boxes that show which part of the images they fill
+_NEAR_THE_CORNER = 0.7  # share of an image's side: boxes in pixels reach further in some image
 _FAR = 0.15  # share of a box's side outside the image that is more than a careless annotation
 
 
@@ -225,6 +227,24 @@ def find_cause(boxes: Boxes, form: BoxForm, in_pixels: bool = True) -> Cause | N
     unit = 'pixels' if in_pixels else 'shares of the width and height'
     advice = f'expected {form.text} in {unit}, of the images as they are: convert the boxes'
     return Cause(what, advice, chosen)
+
+
+def near_the_corner(boxes: Boxes) -> tuple[str, str] | None:
+    """Say that all boxes of all images are near the upper left corner, and why; None if not.
+
+    Boxes in percent, and those of images that were enlarged later, fit into their images.
+    """
+    last, sizes = boxes.corners[:, 2:], boxes.sizes
+    if len(last) < _ENOUGH or not boxes.is_finite.all():
+        return None
+    reach = (last / sizes).max(axis=0)
+    room = (boxes.values[:, :2] / sizes).min(axis=0)  # objects in the middle leave as much
+    as_per_cent = last.max() <= 100 and np.median(sizes) > 110
+    if not as_per_cent and ((reach >= _NEAR_THE_CORNER) | (room > (1 - reach) / 2)).any():
+        return None
+    across, down = (f'{part:.0%}' for part in reach)
+    what = f'no box reaches beyond {across} of the width or {down} of the height of its image'
+    return what, 'they may be in percent' if as_per_cent else 'they may be of smaller images'
 
 
 def _cause(boxes: Boxes, form: BoxForm, in_pixels: bool) -> tuple[str, np.ndarray]:

@@ -71,14 +71,18 @@ def read_coco(path: Path, needed: tuple[str, ...] = _KINDS) -> CocoFile:
     return CocoFile(path, images, annotations, entries['categories'], problems)
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path, encoding: str = 'utf-8') -> Any:
     """Read a JSON file.
+
+    Args:
+        path: The file.
+        encoding: 'utf-8-sig' to skip a mark of the encoding, at which the hosts stop.
 
     Raises:
         UserError: if it cannot be read, or is not JSON.
     """
     try:
-        return json.loads(path.read_text(encoding='utf-8'))
+        return json.loads(path.read_text(encoding))
     except OSError as err:
         raise UserError(f'{path} cannot be read: {err.strerror}') from err
     except (ValueError, RecursionError) as err:

@@ -20,7 +20,7 @@ Groups = list[list[int]]
 Looks = Mapping[Path, np.ndarray]
 
 MOST_COMPARED = 50_000
-"""Pictures of more images are not compared: all pairs of these take about a minute."""
+"""Pictures of more images are not compared: all pairs of these take minutes."""
 
 _SIDE = 16  # of a small picture, in pixels
 _SAME = 0.98  # correlation; in BCCD, the only pair above 0.8 shows one sample twice
@@ -61,7 +61,7 @@ def look(image: Image.Image) -> np.ndarray:
 
 
 def alike(looks: np.ndarray) -> Groups:
-    """Images that look like the first of their group; groups are not chained.
+    """Images that look like the first of their group, or its mirror image; groups are not chained.
 
     Args:
         looks: (N, 256), as :func:`look`; above ``MOST_COMPARED`` images, none are compared.
@@ -69,10 +69,13 @@ def alike(looks: np.ndarray) -> Groups:
     count = len(looks)
     if count > MOST_COMPARED:
         return []
+    mirrored = looks.reshape(count, _SIDE, _SIDE)[:, :, ::-1].reshape(count, -1)
     taken = np.zeros(count, bool)
     groups = []
     for start in range(0, count, _ROWS):
-        likeness = looks[start : start + _ROWS] @ looks.T > _SAME
+        rows = looks[start : start + _ROWS]
+        likeness = np.maximum(rows @ looks.T, rows @ mirrored.T) > _SAME
+        np.fill_diagonal(likeness[:, start:], True)
         # Each is like itself.
         for row in np.flatnonzero(likeness.sum(1) > 1).tolist():
             i = start + row

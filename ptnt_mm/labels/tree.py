@@ -3,9 +3,11 @@
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from ptnt_mm.data.predictions import DRAWN, FILE, is_predictions
 from ptnt_mm.utils.decoding import FORMATS
@@ -58,11 +60,15 @@ class Tree:
 
     @cached_property
     def _by_name(self) -> dict[str, list[Path]]:
-        return _grouped(self.images, lambda image: image.name)
+        return _grouped(self.images, lambda image: image.name.casefold())
 
     @cached_property
     def _by_stem(self) -> dict[str, list[Path]]:
-        return _grouped(self.images, lambda image: image.stem)
+        return _grouped(self.images, lambda image: image.stem.casefold())
+
+    def with_stem(self, stem: str) -> list[Path]:
+        """The images with a name, whatever its case and their suffix."""
+        return self._by_stem.get(stem.casefold(), [])
 
     def with_suffix(self, *suffixes: str) -> list[Path]:
         """The files with one of these suffixes, in lower case."""
@@ -132,32 +138,55 @@ class Tree:
             path = Path(os.path.normpath(folder.joinpath(*parts)))
             if path.suffix.lower() in FORMATS and self.holds(path) and path.is_file():
                 return path
-        stem = PurePosixPath(parts[-1]).stem.casefold()
+        last = PurePosixPath(parts[-1])  # 'v1.0' has no suffix
+        stem = (last.stem if last.suffix.lower() in FORMATS else last.name).casefold()
         known = self._by_name.get(parts[-1].casefold()) or self._by_stem.get(stem) or []
-        known = [image for image in known if not self._is_aside(image, parts, near)]
+        known = [image for image in known if not self._replaces(image, parts, near)]
         return self._nearest(known, [part for part in parts if part != '..'], near, split)
 
-    def _is_aside(self, image: Path, parts: list[str], near: Path) -> bool:
-        """Whether an image is in a folder of masks or results that the label file does not name."""
+    def _replaces(self, image: Path, parts: list[str], near: Path) -> bool:
+        """Whether an image is a mask or a result of the image that a label file names.
+
+        Its folder tells, unless the label file is in it or names it. But ``labelled`` may also hold
+        the images themselves, with names that no other folder has.
+        """
         named = {part.casefold() for part in (*parts, *near.parts)}
-        folders = {folder.casefold() for folder in self.folders(image)} - named
-        return any(map(_NO_IMAGES.fullmatch, folders))
+        if not any(map(_NO_IMAGES.fullmatch, set(_folded(self.folders(image))) - named)):
+            return False
+        is_other = image.suffix.lower() != PurePosixPath(parts[-1]).suffix.lower()
+        is_elsewhere = len(parts) > 1 and bool(self._outside)
+        return is_other or is_elsewhere or image.parent in self._companions
+
+    @cached_property
+    def _outside(self) -> set[str]:
+        """The names of images that are in no folder of masks or results, without suffix."""
+        return {image.stem.casefold() for image in self.images if not self._is_aside(image)}
+
+    @cached_property
+    def _companions(self) -> set[Path]:
+        """Folders of masks or results, most of whose images have the name of one outside."""
+        aside = _grouped(filter(self._is_aside, self.images), lambda image: image.parent)
+        return {
+            folder
+            for folder, images in aside.items()
+            if sum(image.stem.casefold() in self._outside for image in images) * 2 > len(images)
+        }
+
+    def _is_aside(self, image: Path) -> bool:
+        return any(map(_NO_IMAGES.fullmatch, _folded(self.folders(image))))
 
     def _nearest(
         self, images: list[Path], parts: list[str], near: Path, split: str | None
     ) -> Path | None:
         """The image whose folders fit best; None if several fit equally well."""
 
-        def fit(image: Path) -> tuple[int, bool, int, bool]:
-            folders = image.parts[:-1][::-1]
-            same = 0
-            for ours, theirs in zip(folders, parts[:-1][::-1], strict=False):
-                if ours.casefold() != theirs.casefold():
-                    break
-                same += 1
-            common = len(os.path.commonpath([image.parent, near]))
+        def fit(image: Path) -> tuple[int, bool, int, int, bool]:
+            same = _common_end(image.parts[:-1], parts[:-1])
             of_split = split is not None and self.split_of(image) == split
-            return same, of_split, common, image.parent.name.casefold() in _USUAL
+            # Annotations/a/1.xml means images/a/1.jpg.
+            parallel = _common_end(self.folders(image), self.folders(near / 'file'))
+            common = len(os.path.commonpath([image.parent, near]))
+            return same, of_split, parallel, common, image.parent.name.casefold() in _USUAL
 
         ranked = sorted(images, key=fit, reverse=True)
         if len(ranked) > 1 and fit(ranked[0]) == fit(ranked[1]):
@@ -202,11 +231,20 @@ class Tree:
             yield from (Path(folder, name) for name in files if not name.startswith('.'))
 
 
-def _grouped(files: Iterable[Path], name: Callable[[Path], str]) -> dict[str, list[Path]]:
-    """The files by a name, whatever its case."""
+def _common_end(one: Sequence[str], other: Sequence[str]) -> int:
+    """The number of names at the end of two paths that are equal, whatever their case."""
+    pairs = zip(reversed(_folded(one)), reversed(_folded(other)), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _folded(names: Iterable[str]) -> list[str]:
+    return [name.casefold() for name in names]
+
+
+def _grouped(files: Iterable[Path], key: Callable[[Path], Hashable]) -> dict[Any, list[Path]]:
     groups = defaultdict(list)
     for file in files:
-        groups[name(file).casefold()].append(file)
+        groups[key(file)].append(file)
     return groups
 
 

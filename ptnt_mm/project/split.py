@@ -77,6 +77,7 @@ def split_off(labels: Labels, share: float | None = None) -> dict[str, list[Labe
         labels.notes.append(note)
     _note_copies(labels, splits, digests, drawn_from={image.path for image in pool})
     _note_classes(labels, splits, is_given=not pool)
+    _note_contradictions(labels, images, digests)
     return {
         split: [replace(image, split=split) for image in images]
         for split, images in splits.items()
@@ -297,6 +298,20 @@ def _note_copies(
                 f'warning: {len(found)} of {counted(len(given), "image")} in {split} are copies of '
                 f'images to train on: {listed}'
             )
+
+
+def _note_contradictions(
+    labels: Labels, images: Sequence[LabelledImage], digests: Mapping[Path, bytes]
+) -> None:
+    """Note equal files in the folders of several classes."""
+    first: dict[bytes, LabelledImage] = {}
+    pairs = ((image, first.setdefault(digests[image.path], image)) for image in images)
+    if found := [(image, other) for image, other in pairs if image.label != other.label]:
+        listed = (f'{i.label}/{i.path.name} is {o.label}/{o.path.name}' for i, o in found)
+        labels.notes.append(
+            f'warning: {counted(len(found), "image")} in the folders of several classes: '
+            f'{first_few(listed, 2)}; keep the right one'
+        )
 
 
 def _note_classes(

@@ -199,7 +199,17 @@ def _level(tree: Tree, placed: Placed) -> _Level:
     level = _named(tree, groups)
     if level.classes and sum(map(folders.below, level.classes)) * 2 < len(used):
         return _Level({}, fault=_ambiguous(tree, folders.groups))
+    beside = _beside(folders, level)
+    if sum(map(folders.below, beside)) * 3 > len(used):
+        return _Level({}, fault=_ambiguous(tree, {beside[0][:-1]: beside, **folders.groups}))
     return replace(level, notes=(*notes, *level.notes))
+
+
+def _beside(folders: _Folders, level: _Level) -> list[Folder]:
+    """Folders of images beside the folder around the classes: cat, beside dog/001 and dog/002."""
+    around = {folder[:-1] for folder in level.classes} - {()}
+    siblings = set().union(*(folders.children[parent[:-1]] for parent in around)) - around
+    return sorted(f for f in siblings if folders.is_class(f) and not _is_of_a_clone(f[-1:]))
 
 
 def _without_copies(

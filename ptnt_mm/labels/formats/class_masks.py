@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from ptnt_mm.labels.class_masks import IGNORED, voc_colour
 from ptnt_mm.labels.formats.format import Collector, Format
@@ -72,7 +72,10 @@ def _read(tree: Tree) -> Labels:
 
 def _listed_splits(tree: Tree, labels: Labels) -> Callable[[Path], str | None]:
     """The split of an image in the lists of ImageSets; several exports may have equal names."""
-    lists = {root: splits_of(f, labels) for root, f in image_sets(tree, 'Segmentation').items()}
+    lists = {
+        root: {PurePosixPath(name).name: split for name, split in splits_of(files, labels).items()}
+        for root, files in image_sets(tree, 'Segmentation').items()
+    }
     if len(lists) == 1:
         lists = {tree.root: lists.popitem()[1]}
     return lambda image: next(

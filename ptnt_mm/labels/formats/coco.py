@@ -35,7 +35,7 @@ def _read(tree: Tree) -> Labels:
     groups: set[str] = set()
     for file in _files(tree):
         try:
-            content = read_json(file)
+            content = read_json(file, 'utf-8-sig')
             lists = [content[key] for key in ('images', 'annotations', 'categories')]
             if not all(isinstance(entries, list) for entries in lists):
                 raise UserError('"images", "annotations" or "categories" is not a list')

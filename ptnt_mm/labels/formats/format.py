@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from xml.etree import ElementTree
 from xml.parsers import expat
 
@@ -19,13 +19,15 @@ from ptnt_mm.labels.boxes import (
     advice_of,
     fault_of_each,
     find_cause,
+    near_the_corner,
 )
 from ptnt_mm.labels.masks import usable
 from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels, box_between
 from ptnt_mm.labels.tree import Tree
-from ptnt_mm.utils.decoding import DECODERS
+from ptnt_mm.utils.decoding import DECODERS, FORMATS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.findings import Severity, report_wrong
+from ptnt_mm.utils.text import printable
 
 MISSING = 'images that were not found'
 DAMAGED = 'images that cannot be opened'
@@ -129,11 +131,31 @@ class Collector:
             self.labels.aside.add(path)
             return None
         known = self._images.get(path)
-        if known is not None and split not in (None, known.split):
-            self.labels.report(path, 'images in several splits', f'{split}; {known.split} is kept')
-        elif known is None:
+        if known is None or (known.split is None and split):
             self._images[path] = LabelledImage(path, size, split)
+        elif split not in (None, known.split):
+            self.labels.report(path, 'images in several splits', f'{split}; {known.split} is kept')
         return self._images[path]
+
+    def own_image(self, file: Path, name: str) -> Path | None:
+        """Find the image of a label file that has one: by its own name, then by the one in it.
+
+        A file's name survives renaming, and files made as copies of another name its image.
+
+        Args:
+            file: The label file.
+            name: The name of the image in it; may be empty.
+        """
+        suffix = PurePosixPath(name).suffix
+        suffix = suffix if suffix.lower() in FORMATS else '.jpg'
+        own = self.tree.find_image(f'{file.stem}{suffix}', file.parent)
+        named = self.tree.find_image(name, file.parent) if name else None
+        if own is None or (named is not None and own.stem == named.stem):
+            return named
+        if PurePosixPath(name).stem not in ('', file.stem):
+            detail = f'it names {printable(name)}, but {own.name} is used'
+            self.labels.report(file, 'label files that name a different image', detail)
+        return own
 
     def add(self, file: Path, image: LabelledImage, objects: Iterable[LabelledObject]) -> None:
         """Add objects to an image, as they are written.
@@ -176,6 +198,8 @@ class Collector:
         kept: dict[Path, list[LabelledObject]] = {path: [] for path in self._images}
         faults = fault_of_each(boxes)
         self._doubt_clipped(faults)
+        if (near := near_the_corner(boxes)) is not None:
+            self.labels.notes.append('warning: {}: {}'.format(*near))
         rows = zip(self._written, faults.tolist(), boxes.inside, strict=True)
         for one, fault, corners in rows:
             self._keep(one, fault, corners, kept[one.image])

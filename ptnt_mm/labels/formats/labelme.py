@@ -23,7 +23,7 @@ from ptnt_mm.labels.masks import ellipse, from_pixels
 from ptnt_mm.labels.model import LabelledObject, Labels, box_around
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.text import counted, printable
+from ptnt_mm.utils.text import counted
 
 _BACKGROUND = ('_background_', '__background__')
 _IGNORED = ('__ignore__', '_ignore_')
@@ -38,17 +38,14 @@ def _read(tree: Tree) -> Labels:
     collector = Collector(tree)
     for file in _files(tree):
         try:
-            content = read_json(file)
+            content = read_json(file, 'utf-8-sig')
             shapes, name = content['shapes'], content['imagePath']
             if not isinstance(shapes, list) or not isinstance(name, str):
                 raise UserError('"shapes" is not a list, or "imagePath" not a name')
         except (UserError, KeyError, TypeError) as error:
             collector.labels.report(file, UNREADABLE, str(error))
             continue
-        path = collector.tree.find_image(name, file.parent)
-        if path is None and (path := collector.tree.find_image(f'{file.stem}.jpg', file.parent)):
-            detail = f'it names {printable(name)}, but {path.name} is used'
-            collector.labels.report(file, 'label files that name a different image', detail)
+        path = collector.own_image(file, name)
         stated = tuple(whole_number(content.get(key)) for key in ('imageWidth', 'imageHeight'))
         image = collector.image(file, path, None, stated, name)
         if image is not None:

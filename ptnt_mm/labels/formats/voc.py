@@ -6,8 +6,9 @@ Here half a pixel is subtracted, so the error is at most half a pixel.
 """
 
 import math
-from collections.abc import Iterator
-from pathlib import Path
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
 from xml.etree.ElementTree import Element
 
 from ptnt_mm.labels.formats.format import (
@@ -24,10 +25,12 @@ from ptnt_mm.labels.formats.format import (
 )
 from ptnt_mm.labels.model import LabelledObject, Labels, box_between
 from ptnt_mm.labels.tree import Tree
+from ptnt_mm.utils.decoding import FORMATS
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted
 
 _HALF = 0.5
+_SUFFIXES = {*FORMATS, '.xml'}
 _LISTS = {'val': 'val', 'test': 'test', 'train': 'train', 'trainval': None}
 """The lists of splits; the first with an image counts, so what is tested is not trained on."""
 
@@ -45,23 +48,26 @@ def _read(tree: Tree) -> Labels:
     collector = Collector(tree)
     sets = image_sets(tree)
     splits = {folder: splits_of(files, collector.labels) for folder, files in sets.items()}
-    found: dict[Path, set[str]] = {folder: set() for folder in splits}
+    entries = {folder: _by_tail(names) for folder, names in splits.items()}
+    found: set[tuple[Path, str]] = set()
     for file in _files(tree):
         folder = next((parent for parent in splits if file.is_relative_to(parent)), None)
         split = None
         if folder is not None:
-            found[folder].add(file.stem)
-            if file.stem not in splits[folder]:
+            inside = _tails(file.relative_to(folder).with_suffix('').as_posix())
+            entry = next(filter(None, map(entries[folder].get, inside)), None)
+            if entry is None:
                 collector.labels.report(file, 'label files that no list in ImageSets names')
                 continue
-            split = splits[folder][file.stem]
+            found.add((folder, entry))
+            split = splits[folder][entry]
         try:
             _add(collector, file, read_xml(file), split)
         except UserError as error:
             collector.labels.report(file, UNREADABLE, str(error))
     for folder, names in splits.items():
-        for name in sorted(names.keys() - found[folder]):
-            file = folder / 'Annotations' / f'{name}.xml'
+        for name in sorted(name for name in names if (folder, name) not in found):
+            file = folder / 'Annotations' / f'{PurePosixPath(name).name}.xml'
             if file.is_file():
                 why = 'it has no <annotation>' if file.stat().st_size else EMPTY
                 collector.labels.report(file, UNREADABLE, why)
@@ -95,7 +101,7 @@ def splits_of(files: dict[str, Path], labels: Labels) -> dict[str, str | None]:
         except UserError as error:
             labels.report(files[name], UNREADABLE, str(error))
             continue
-        for word in dict.fromkeys(line.split()[0] for line in lines if line.strip()):
+        for word in dict.fromkeys(_listed_name(line) for line in lines if line.strip()):
             split = splits.setdefault(word, _LISTS[name])
             if _LISTS[name] not in (None, split):
                 detail = f'{word} is in {name} and {split}; {split} is kept'
@@ -103,24 +109,36 @@ def splits_of(files: dict[str, Path], labels: Labels) -> dict[str, str | None]:
     return splits
 
 
+def _listed_name(line: str) -> str:
+    """The path in a line of a list, without its suffix, a mark after it, or a second path."""
+    name = re.sub(r'\s+-?[01]$', '', line.strip()).replace('\\', '/')
+    first = PurePosixPath(name.split()[0])
+    path = first if first.suffix.lower() in _SUFFIXES else PurePosixPath(name)
+    return str(path.with_suffix('') if path.suffix.lower() in _SUFFIXES else path)
+
+
+def _tails(path: str) -> list[str]:
+    """The last parts of a path, all of them first: 'a/b/c', 'b/c', 'c'."""
+    parts = path.split('/')
+    return ['/'.join(parts[first:]) for first in range(len(parts))]
+
+
+def _by_tail(names: Iterable[str]) -> dict[str, str]:
+    """The names in lists, by all of their last parts."""
+    by_tail: dict[str, str] = {}
+    for name in names:
+        for tail in _tails(name):
+            by_tail.setdefault(tail, name)
+    return by_tail
+
+
 def _add(collector: Collector, file: Path, root: Element, split: str | None) -> None:
     name = text_of(root, 'filename')
-    path = _image(collector, file, name)
+    path = collector.own_image(file, name)
     stated = whole_number(text_of(root, 'size/width')), whole_number(text_of(root, 'size/height'))
     image = collector.image(file, path, split, stated, name or file.stem)
     if image is not None:
         collector.add(file, image, _objects(collector.labels, file, root))
-
-
-def _image(collector: Collector, file: Path, name: str) -> Path | None:
-    """The image with the name of the file, which survives renaming, otherwise the one in it."""
-    tree = collector.tree
-    own = tree.find_image(f'{file.stem}.jpg', file.parent)
-    named = tree.find_image(name, file.parent) if name else None
-    if own and named and own != named and own.stem != named.stem:
-        detail = f'it names {named.name}, but {own.name} is used'
-        collector.labels.report(file, 'label files that name a different image', detail)
-    return own or named
 
 
 def _objects(labels: Labels, file: Path, root: Element) -> Iterator[LabelledObject]:

@@ -3,13 +3,17 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from operator import itemgetter
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+from operator import itemgetter, ne
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from ptnt_mm.labels.boxes import CENTRE_AND_SIZE
+from ptnt_mm.labels.coco import shifted_ids
 from ptnt_mm.labels.formats.format import (
     MISSING,
     NO_NUMBERS,
@@ -19,6 +23,7 @@ from ptnt_mm.labels.formats.format import (
     Format,
     number,
     read_text,
+    whole_number,
 )
 from ptnt_mm.labels.model import LabelledImage, LabelledObject, Labels, box_around
 from ptnt_mm.labels.tree import Tree
@@ -27,7 +32,7 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import counted, first_few
 
 _NAME_LISTS = ('classes.txt', 'obj.names', 'labels.txt')
-_LINE = re.compile(r'\s*\d+(\s+[-+.\deE]+){4,}\s*')
+_LINE = re.compile(r'\s*\d+(\.0*)?(\s+[-+.\deE]+){4,}\s*')
 _SPLITS = ('train', 'val', 'test')
 _LABELS_OF = {'images': 'labels', 'Images': 'Labels', 'IMAGES': 'LABELS'}
 _FAR = 2  # sides of the image; coordinates beyond are not fractions
@@ -41,25 +46,39 @@ class _Homes:
     """
 
     def __init__(self, tree: Tree):
+        self._texts = {image: _usual_text(image) for image in tree.images}
+        elsewhere = _texts_elsewhere(tree, self._texts)
+        self._texts |= elsewhere
         self._folders: set[Path] = set()
         self._with_all_below: set[Path] = set()
         for image in tree.images:
-            source = _label_file(image)
-            is_beside = source.parent == image.parent
-            homes = self._folders if is_beside else self._with_all_below
-            home = image.parent if is_beside else _images_folder(image)
+            source = self.label_file(image)
+            is_usual = source.parent != image.parent and image not in elsewhere
+            homes = self._with_all_below if is_usual else self._folders
+            home = _images_folder(image) if is_usual else image.parent
             if home not in homes and (_is_empty(source) or _looks_like_labels(source)):
                 homes.add(home)
         self.images = [image for image in tree.images if self._holds(image)]
+
+    def label_file(self, image: Path) -> Path:
+        """The text file of an image, which may be missing."""
+        return self._texts.get(image) or _usual_text(image)
 
     def _holds(self, image: Path) -> bool:
         return image.parent in self._folders or not self._with_all_below.isdisjoint(image.parents)
 
 
+@lru_cache(maxsize=1)
+def _homes_of(tree: Tree) -> _Homes:
+    """The same for recognition and reading."""
+    return _Homes(tree)
+
+
 def _find(tree: Tree) -> str:
-    if settings := _settings(tree, _Homes(tree)):
+    homes = _homes_of(tree)
+    if settings := _settings(tree, homes):
         return f'{tree.relative(settings[0])} with the names of classes'
-    labelled = [image for image in tree.images if _looks_like_labels(_label_file(image))]
+    labelled = [image for image in homes.images if _looks_like_labels(homes.label_file(image))]
     images = counted(len(labelled), 'image')
     return f'{images} with a text file of numbers each' if labelled else ''
 
@@ -67,15 +86,15 @@ def _find(tree: Tree) -> str:
 def _read(tree: Tree) -> Labels:
     collector = Collector(tree, CENTRE_AND_SIZE, in_pixels=False)
     labels = collector.labels
-    homes = _Homes(tree)
+    homes = _homes_of(tree)
     file, content = _settings(tree, homes) or (None, {})
-    names, keypoints = _names(tree, content, labels), 'kpt_shape' in content
+    names, keypoints = _names(tree, homes, file, content, labels), 'kpt_shape' in content
     images = _listed(tree, homes, file, content, labels) if file else []
     if not images:
         images = [(image, None) for image in homes.images]
-    used, without = Counter(), Counter()
+    used, without, indices = Counter(), Counter(), set()
     for path, split in images:
-        source = _label_file(path)
+        source = homes.label_file(path)
         image = collector.image(source, path, split)
         if image is None:
             continue
@@ -89,13 +108,17 @@ def _read(tree: Tree) -> Labels:
             labels.report(source, UNREADABLE, str(error))
             collector.drop(image)
             continue
-        collector.add(source, image, _objects(labels, source, lines, image, names, keypoints))
+        indices.update(whole_number(line.split(None, 1)[0]) for line in lines if line.strip())
+        known = names.of(source)
+        collector.add(source, image, _objects(labels, source, lines, image, known, keypoints))
+    if shift := shifted_ids(indices, names.numbers):
+        raise UserError(f'{tree.root}: {shift}: all objects would have the class of a neighbour')
     _note_background(labels, used, without)
     if keypoints:
         labels.notes.append('keypoints are not used, only the boxes around them')
-    if not names:
+    if not names.numbers:
         labels.notes.append('there are no class names: write them to classes.txt, one per line')
-    _report_strays(tree, collector, {path: _label_file(path) for path, _ in images})
+    _report_strays(tree, collector, {path: homes.label_file(path) for path, _ in images})
     return collector.finish()
 
 
@@ -123,12 +146,13 @@ def _settings(tree: Tree, homes: _Homes) -> tuple[Path, dict] | None:
     found is preferred, then the one nearest to the top.
     """
     found = []
-    for file in tree.with_suffix('.yaml', '.yml'):
+    for file in tree.with_suffix('.yaml', '.yml', '.data'):
         try:
-            content = yaml.safe_load(read_text(file))
+            text = read_text(file)
+            content = _of_darknet(text) if file.suffix == '.data' else yaml.safe_load(text)
         except (UserError, yaml.YAMLError, ValueError, RecursionError):
             continue
-        if isinstance(content, dict) and isinstance(content.get('names'), (list, dict)):
+        if isinstance(content, dict) and isinstance(content.get('names'), (list, dict, str)):
             places = [split for split, _, place in _places(tree, homes, file, content) if place]
             if homes.images or any(content.get(split) for split in _SPLITS):
                 order = -len(set(places)), len(file.parts), file.name != 'data.yaml'
@@ -136,31 +160,76 @@ def _settings(tree: Tree, homes: _Homes) -> tuple[Path, dict] | None:
     return min(found, key=itemgetter(0))[1:] if found else None
 
 
-def _names(tree: Tree, content: Mapping, labels: Labels) -> dict[int, str]:
-    """The names of the classes by their numbers."""
-    names = content.get('names') or []
-    if not names:
-        lists = [file for file in tree.with_suffix('.txt', '.names') if file.name in _NAME_LISTS]
-        for file in lists[:1]:
-            try:
-                names = [line.strip() for line in read_text(file).splitlines() if line.strip()]
-            except UserError as error:
-                labels.report(file, UNREADABLE, str(error))
+def _of_darknet(text: str) -> dict[str, str]:
+    """Darknet's settings, such as 'train = data/train.txt'."""
+    pairs = (line.split('=', 1) for line in text.splitlines() if '=' in line)
+    return {key.strip(): value.strip() for key, value in pairs}
+
+
+@dataclass(frozen=True)
+class _Names:
+    """The names of the classes by their numbers.
+
+    Attributes:
+        given: Those of the settings.
+        lists: Those of lists beside the labels, by folder; sets that were put together may have
+            several.
+    """
+
+    given: Mapping[int, str]
+    lists: Mapping[Path, Mapping[int, str]]
+
+    def of(self, source: Path) -> Mapping[int, str]:
+        """The names for a label file: those of the nearest list above it."""
+        nearest = (self.lists[folder] for folder in source.parents if folder in self.lists)
+        return self.given or next(chain(nearest, self.lists.values()), {})
+
+    @property
+    def numbers(self) -> set[int]:
+        """The numbers that have a name somewhere."""
+        return {number for names in (self.given, *self.lists.values()) for number in names}
+
+
+def _names(
+    tree: Tree, homes: _Homes, file: Path | None, content: Mapping, labels: Labels
+) -> _Names:
+    given, lists = content.get('names'), {}
+    if isinstance(given, str):  # darknet's file
+        place = _place(tree, homes, file, content, given, 'train')
+        given = _name_list(place, labels) if place is not None else []
+    if not given:
+        files = (file for file in tree.with_suffix('.txt', '.names') if file.name in _NAME_LISTS)
+        for of_folder in files:
+            lists.setdefault(of_folder.parent, _numbered(_name_list(of_folder, labels)))
+    names = _Names(_numbered(given or []), lists)
+    for known in (names.given, *names.lists.values()):
+        for _, name in sorted(known.items()):
+            labels.add_class(name)
+    count, known = content.get('nc'), names.given
+    if isinstance(count, int) and known and count != len(known):
+        labels.notes.append(f'nc is {count}, but names lists {len(known)}: the names are used')
+    return names
+
+
+def _name_list(file: Path, labels: Labels) -> list[str]:
+    """The names in a text file, one on each line."""
+    try:
+        return [line.strip() for line in read_text(file).splitlines() if line.strip()]
+    except UserError as error:
+        labels.report(file, UNREADABLE, str(error))
+        return []
+
+
+def _numbered(names: list | dict) -> dict[int, str]:
     pairs = names.items() if isinstance(names, dict) else enumerate(names)
     # Nested lists in YAML can expand to billions of names.
-    known = {
+    return {
         int(key): str(name)
         for key, name in pairs
         if isinstance(key, (int, str))
         and str(key).isdigit()
         and isinstance(name, (str, int, float))
     }
-    for _, name in sorted(known.items()):
-        labels.add_class(name)
-    count = content.get('nc')
-    if isinstance(count, int) and known and count != len(known):
-        labels.notes.append(f'nc is {count}, but names lists {len(known)}: the names are used')
-    return known
 
 
 def _listed(
@@ -225,8 +294,8 @@ def _place(
 def _with_tail(tree: Tree, homes: _Homes, parts: list[str], split: str) -> Path | None:
     """The folder of labelled images, or the list, whose path ends like another path."""
     wanted = [part.casefold() for part in parts if part not in ('', '.', '..')]
-    if wanted and wanted[-1].endswith('.txt'):
-        known = set(tree.with_suffix('.txt'))
+    if wanted and wanted[-1].endswith(('.txt', '.names')):
+        known = set(tree.with_suffix('.txt', '.names'))
     else:
         known = {folder for image in homes.images for folder in image.parents}
         known = {folder for folder in known if folder.is_relative_to(tree.root)}
@@ -255,15 +324,40 @@ def _of_list(tree: Tree, file: Path, labels: Labels, split: str) -> Iterator[Pat
             yield path
 
 
-def _label_file(image: Path) -> Path:
+def _texts_elsewhere(tree: Tree, usual: Mapping[Path, Path]) -> dict[Path, Path]:
+    """The text files whose path differs from that of one image in the name of one folder.
+
+    Not every tool calls the folders ``images`` and ``labels``.
+    """
+    known, found = set(usual.values()), {}
+    for text in tree.with_suffix('.txt'):
+        if text not in known:
+            near = (image for image in tree.with_stem(text.stem) if _is_parallel(image, text))
+            if len(images := list(near)) == 1 and not usual[images[0]].is_file():
+                found[images[0]] = text
+    return found
+
+
+def _is_parallel(image: Path, text: Path) -> bool:
+    ours, theirs = image.parts[:-1], text.parts[:-1]
+    return len(ours) == len(theirs) and sum(map(ne, ours, theirs)) == 1
+
+
+def _usual_text(image: Path) -> Path:
     """The text file of an image: in labels instead of the last images, or next to it."""
     beside = image.with_suffix('.txt')
-    folder = _images_folder(image)
+    folder = _labels_folder(image.parent)
     if folder is None:
         return beside
-    labels = folder.with_name(_LABELS_OF[folder.name])
-    other = (labels / image.relative_to(folder)).with_suffix('.txt')
-    return beside if beside.is_file() and not other.is_file() else other
+    other = folder / beside.name
+    return other if other.is_file() or not beside.is_file() else beside
+
+
+@lru_cache(maxsize=1024)
+def _labels_folder(images: Path) -> Path | None:
+    """The folder in labels, parallel to one in images."""
+    top = _images_folder(images / 'image')
+    return top and top.with_name(_LABELS_OF[top.name]) / images.relative_to(top)
 
 
 def _images_folder(image: Path) -> Path | None:
