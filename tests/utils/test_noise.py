@@ -132,10 +132,12 @@ SIGNAL = (
 
 
 def output(folder: Path, *words: str, **changes: str) -> str:
+    # A command that a test before ran in this process has set them.
+    inherited = {k: v for k, v in environment().items() if not k.startswith('OPENCV_')}
     done = subprocess.run(
         [sys.executable, *words],
         cwd=folder,
-        env=environment() | changes,
+        env=inherited | changes,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
