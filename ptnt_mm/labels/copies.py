@@ -25,6 +25,7 @@ MOST_COMPARED = 50_000
 _SIDE = 16  # of a small picture, in pixels
 _SAME = 0.98  # correlation; in BCCD, the only pair above 0.8 shows one sample twice
 _CERTAIN = 0.995
+_CHANGE = 0.4  # of a pixel, as a share of the contrast: an object that moves changes some by more
 _TURNED = 0.9  # of names of copies: colours may be changed, too
 _NEXT = 0.8  # of frames that follow each other
 _BLANK = 1.5  # grey levels of 256: noise would decide
@@ -37,7 +38,7 @@ _CHANGED = re.compile(
     r'(?:[_\-. ]+(?:\w?flip\w*|fl[lu][rd]|mirror(?:ed)?|aug\w*|rot(?:ate[d]?|ation)?|crop(?:ped)?|'
     r'resized?|scaled?|blur(?:red)?|nois[ey]|bright\w*|contrast|shear(?:ed)?|jitter|copy|tile|'
     r'patch)[_\- ]?\d*(?:[_\-]\d+)*'
-    r'|[_\-]x\d+[_\-]y\d+|[_\-]r(?:ow)?\d+[_\-]c(?:ol)?\d+| ?\(\d+\))+$'
+    r'|[_\-]x\d+[_\-]y\d+|[_\-]r(?:ow)?\d+[_\-]c(?:ol)?\d+)+$'
 )
 _TILE = re.compile(r'(.+?)[_\-](\d+)[_\-](\d+)$')
 _NUMBERED = re.compile(r'(.*?)(\d+)$')
@@ -184,9 +185,11 @@ def crossing(
         of_train, of_other = stacked(train, looks), stacked(other, looks)
         for start in range(0, len(other), _ROWS):
             correlation = of_other[start : start + _ROWS] @ of_train.T
-            for path, row in zip(other[start:], correlation, strict=False):
-                if row.max() > _CERTAIN:
-                    found.setdefault(path, train[int(row.argmax())])
+            for i, row in enumerate(correlation, start=start):
+                copy = int(row.argmax())
+                change = np.abs(of_other[i] - of_train[copy]).max() * _SIDE
+                if row[copy] > _CERTAIN and change < _CHANGE:
+                    found.setdefault(other[i], train[copy])
     return found
 
 
@@ -257,7 +260,7 @@ def _with_originals(paths: Sequence[Path]) -> Groups:
     found = defaultdict(list)
     for i, path in enumerate(paths):
         stem = path.stem.casefold()
-        ends = [match.start() for match in re.finditer(r'[_\-. ]', stem)]
+        ends = [match.start() for match in re.finditer(r'[_\-. (]', stem)]
         originals = (known.get((path.parent, stem[:end])) for end in ends)
         if (original := next((k for k in originals if k is not None), None)) is not None:
             found[original].append(i)

@@ -98,6 +98,15 @@ def test_splits_are_above_or_below_classes(tmp_path: Path, layout: str):
     assert Counter(image.split for image in labels.images) == {'train': 8, 'val': 4}
 
 
+def test_folders_below_a_split_are_classes_if_all_contain_the_same(tmp_path: Path):
+    draw(tmp_path, {
+        f'{split}/{name}/{place}': 3
+        for split in ('train', 'test') for name in ('cat', 'dog') for place in ('in', 'out')
+    })  # fmt: skip
+    labels = read(tmp_path)
+    assert labels.classes == ['cat', 'dog'] and len(labels.images) == 24
+
+
 def test_trains_are_a_class_beside_cars_and_ships(tmp_path: Path):
     labels = read(draw(tmp_path, {'car': 3, 'ship': 3, 'train': 3}))
     assert labels.classes == ['car', 'ship', 'train']

@@ -278,6 +278,33 @@ def test_copies_across_a_given_split_are_noted(tmp_path: Path):
     assert any('val_share 0.5 is not used' in note for note in notes)
 
 
+def test_pictures_of_a_fixed_camera_are_not_copies(tmp_path: Path):
+    """Only a small object moves; a copy differs in all of its pixels, by a little."""
+    scene = photograph(0, (320, 240))
+    pictures = []
+    for i in range(12):
+        picture = scene.copy()
+        place = (20 * i, 15 * i)
+        picture.paste((250, 20, 20), (*place, place[0] + 20, place[1] + 16))
+        pictures.append(picture)
+    names = [f'{"train" if i < 8 else "val"}/{i}.png' for i in range(12)]
+    _, notes = split(boxes(tmp_path / 'camera', names, pictures))
+    assert not any('copies' in note for note in notes)
+    pictures[8] = pictures[0].resize((200, 150))
+    _, notes = split(boxes(tmp_path / 'copy', names, pictures))
+    assert any('1 of 4 images in val' in note and '8.png of 0.png' in note for note in notes)
+
+
+def test_numbers_in_brackets_are_those_of_pictures(tmp_path: Path):
+    """Windows numbers renamed files like this, and copies, too, next to their original."""
+    names = [f'drawing ({i}).jpg' for i in range(1, 31)]
+    found = splits(boxes(tmp_path / 'drawn', names))
+    assert len(found['val']) == 6
+    names = [f'a{i}{end}.jpg' for i in range(10) for end in ('', ' (1)', '(2)')]
+    found = splits(boxes(tmp_path / 'copied', names))
+    assert not {name[:2] for name in found['val']} & {name[:2] for name in found['train']}
+
+
 def test_classes_missing_in_a_given_split_are_noted(tmp_path: Path):
     for i in range(8):
         save(photograph(i), tmp_path / 'train' / 'abc'[i % 3] / f'{i}.jpg')

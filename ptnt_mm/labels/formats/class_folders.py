@@ -196,7 +196,7 @@ def _level(tree: Tree, placed: Placed) -> _Level:
     groups = _largest(folders, {parent: group for parent, group in groups.items() if group})
     if any(folder[-1].casefold() in _NO_CLASSES for group in groups.values() for folder in group):
         return _Level({})
-    level = _named(tree, groups)
+    level = _named(tree, groups, used is in_splits)
     if level.classes and sum(map(folders.below, level.classes)) * 2 < len(used):
         return _Level({}, fault=_ambiguous(tree, folders.groups))
     beside = _beside(folders, level)
@@ -282,8 +282,8 @@ def _is_of_a_clone(folder: Folder) -> bool:
     return any(name.casefold() in _OF_A_CLONE for name in folder)
 
 
-def _named(tree: Tree, groups: Mapping[Folder, list[Folder]]) -> _Level:
-    """The names of the classes in one or more groups of siblings."""
+def _named(tree: Tree, groups: Mapping[Folder, list[Folder]], in_splits: bool) -> _Level:
+    """The names of the classes in one or more groups of siblings, perhaps inside of splits."""
     names = {parent: {folder[-1] for folder in group} for parent, group in groups.items()}
     together = set().union(*names.values())
     classes = {folder: folder[-1] for group in groups.values() for folder in group}
@@ -299,6 +299,8 @@ def _named(tree: Tree, groups: Mapping[Folder, list[Folder]]) -> _Level:
     # Ten digits in two folders may be ten classes; 40X and 100X, or 17 and 18, are parts of one.
     if _is_numbered(together, with_a_word=is_same) and not _is_numbered(parents.values(), False):
         return _Level(parents, (f'{inner} are parts of the classes, {outer}: joined',))
+    if is_same and in_splits and all(len(parent) == 1 for parent in parents):
+        return _Level(parents, (f'classes are the folders of the splits, {outer}, with {inner}',))
     if is_same:
         return _Level({}, fault=_ambiguous(tree, groups))
     if len(classes) == len(together):
