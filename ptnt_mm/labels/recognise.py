@@ -20,6 +20,7 @@ from ptnt_mm.labels.formats import (
     yolo,
 )
 from ptnt_mm.labels.formats.format import DAMAGED, EMPTY, UNREADABLE, Format
+from ptnt_mm.labels.formats.mask_pairs import has_folder_of_masks
 from ptnt_mm.labels.model import TASKS, Labels, Problem, counted_classes
 from ptnt_mm.labels.tree import Tree
 from ptnt_mm.utils.errors import UserError
@@ -44,6 +45,8 @@ FORMATS = tuple(
 
 _IF_ASKED = {numbered_masks.FORMAT.name: numbered_masks.find_any}
 """Searches with fewer signs, for a format or a task that is asked for."""
+
+_BY_PICTURES = (class_masks.FORMAT, numbered_masks.FORMAT)
 
 CUT_OFF = 'it is truncated, or is not JSON or XML'
 
@@ -85,7 +88,14 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
     if not fit:
         tasks = ', '.join(asked[0].tasks)
         raise UserError(without_labels(task, f'{asked[0].title} is for {tasks}'))
-    found = [(form, why) for form in FORMATS if (why := form.find(tree))]
+    found: list[tuple[Format, str]] = []
+    for form in FORMATS:
+        # Comparing pictures takes long. Beside label files, it is only worth it for masks by name.
+        is_clear = any(other in fit for other, _ in found)
+        if is_clear and form in _BY_PICTURES and not has_folder_of_masks(tree):
+            continue
+        if why := form.find(tree):
+            found.append((form, why))
     if (name or task) and not any(form in fit for form, _ in found):
         asked_for = [(form, _IF_ASKED[form.name](tree)) for form in fit if form.name in _IF_ASKED]
         found += [(form, why) for form, why in asked_for if why]

@@ -202,7 +202,7 @@ def _set_masks_aside(collector: Collector) -> dict[Path, Path]:
 @lru_cache(maxsize=1)  # several formats look for pairs in one folder
 def find_pairs(tree: Tree) -> Pairs:
     """The mask of each image: never one of another split, and each mask for one image."""
-    files = sorted({*tree.images, *tree.with_suffix('.gif')})
+    files = _pictures(tree)
     plain = without_ordinals([folder for file in files for folder in tree.folders(file)])
     folders = {file: [plain[folder] for folder in tree.folders(file)] for file in files}
     constant = constant_words([(file.stem, *folders[file]) for file in files])
@@ -211,7 +211,7 @@ def find_pairs(tree: Tree) -> Pairs:
     pairs = Pairs()
     views: list[_View] = []
     readings = [names.__getitem__]
-    if _has_masks(tree, files):
+    if has_folder_of_masks(tree):
         known = {file: list(filter(_is_known, folders[file])) for file in files}
         readings.append(lambda file: name_of(file, known[file], constant))
     for reading in readings:
@@ -237,10 +237,16 @@ def _is_known(folder: str) -> bool:
     return _any(re.compile(f'{_MASK.pattern}|{_IMAGE.pattern}|<.*'), words)
 
 
-def _has_masks(tree: Tree, files: Sequence[Path]) -> bool:
-    """Whether a folder speaks of masks."""
-    folders = {folder for file in files for folder in tree.folders(file)}
+def has_folder_of_masks(tree: Tree) -> bool:
+    """Whether the name of a folder of pictures speaks of masks."""
+    folders = {folder for file in _pictures(tree) for folder in tree.folders(file)}
     return any(_any(_MASK, name_of(Path(), [folder]).kinds) for folder in folders)
+
+
+def _pictures(tree: Tree) -> list[Path]:
+    """The files that may be images or masks: not the pictures of YOLO's runs."""
+    files = sorted({*tree.images, *tree.with_suffix('.gif')})
+    return [file for file in files if 'runs' not in tree.folders(file)]
 
 
 def _set_painted_aside(names: dict[Path, Name], pairs: Pairs, pictures: Pictures) -> None:
