@@ -49,7 +49,7 @@ def test_test_gives_the_figures_of_the_run(workplace: Workplace, segmentation: T
 def test_a_report_evaluates_what_was_not_evaluated(workplace: Workplace, segmentation: Training):
     done = workplace.run('report.py', 'maps')
     _, miou, _ = ious(segmentation.output)
-    assert len(list((segmentation.run / 'predictions').glob('*.png'))) == 20
+    assert not (segmentation.run / 'predictions').exists()  # it writes nothing but its page
     assert ious(done.stdout)[1] == miou
     assert f'<dd>{miou:.1f} %</dd>' in (segmentation.run / 'report.html').read_text()
 
