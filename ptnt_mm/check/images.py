@@ -199,7 +199,7 @@ def open_image(image: ImageFile, loader: object) -> tuple[bytes, Fault | None, s
 
 
 def _pixel_fault(content: bytes, loader: object, loaded: np.ndarray) -> tuple[Fault | None, str]:
-    """What a loader loses of an image file, and the evidence.
+    """Describe what a loader loses of an image file, with the evidence.
 
     Args:
         content: The file.

@@ -119,7 +119,7 @@ def few_levels(
 
 
 def oddity(content: bytes) -> tuple[str, str] | None:
-    """What the hosts' loading drops or changes in an intact image file, and a detail.
+    """Describe what the hosts' loading drops or changes in an intact image file, with a detail.
 
     It completes 'images with ...'.
 

@@ -275,11 +275,11 @@ def _other_form(
 ) -> str:
     """The form in which nearly all boxes fit into their images; empty without one."""
     is_sure = share >= _MANY or share * len(sizes) >= _SURE
-    others = [(_misfit(one.read(written), sizes), one.text) for one in _FORMS if one is not form]
+    others = [(_misfit(f.read(written), sizes), f.text) for f in _FORMS if f is not form]
     # Shares of the width and of the height fit into every image, in either order.
     if in_pixels:
         turned = written[:, [1, 0, 3, 2]]
-        others += [(_misfit(one.read(turned), sizes), one.exchanged) for one in (form, *_FORMS)]
+        others += [(_misfit(f.read(turned), sizes), f.exchanged) for f in (form, *_FORMS)]
     left, text = min(others, key=itemgetter(0))
     enough = is_sure or (text == CORNERS.text and share >= _SOME)
     return text if enough and left <= share * _LEFT else ''

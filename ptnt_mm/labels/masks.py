@@ -39,7 +39,7 @@ ELSEWHERE = Fault(
     'are they of the same object, in pixels, and x before y?',
 )
 FAULTS = (MISSING, TOO_SHORT, OF_OTHER_SIZE, BROKEN, EMPTY, ELSEWHERE)
-"""What can be wrong with the mask of an object; the first that holds is reported."""
+"""Faults of the mask of an object; the first that holds is reported."""
 
 
 def draw_mask(

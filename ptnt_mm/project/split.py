@@ -143,7 +143,7 @@ class _Pool:
         else:
             notes.append('copies are on both sides, as a class has no others')
         if len(paths) > MOST_COMPARED:
-            notes.append('so many images are compared by bytes and names only')
+            notes.append('the images are too many to compare their pictures')
         first = (
             f'no validation split: {len(val)} of {len(paths)} images ({len(val) / len(paths):.0%}) '
             'split off by their content'

@@ -191,7 +191,7 @@ class Collector:
         Raises:
             UserError: if all boxes are wrong for one cause.
         """
-        self._written = [one for one in self._written if one.image in self._images]
+        self._written = [entry for entry in self._written if entry.image in self._images]
         boxes = self._boxes(self._written)
         for group in self._groups():
             self._refuse_wrong_boxes(Boxes(boxes.values[group], boxes.sizes[group]), group)
@@ -201,8 +201,8 @@ class Collector:
         if (near := near_the_corner(boxes)) is not None:
             self.labels.notes.append('warning: {}: {}'.format(*near))
         rows = zip(self._written, faults.tolist(), boxes.inside, strict=True)
-        for one, fault, corners in rows:
-            self._keep(one, fault, corners, kept[one.image])
+        for entry, fault, corners in rows:
+            self._keep(entry, fault, corners, kept[entry.image])
         for path, objects in kept.items():
             if path in self._emptied and not objects:
                 self.labels.report(path, 'images skipped, as none of their objects can be used')
@@ -211,19 +211,19 @@ class Collector:
         return self.labels
 
     def _boxes(self, written: list[_Written]) -> Boxes:
-        values = [one.item.box for one in written]
-        sizes = [self._images[one.image].size for one in written]
+        values = [entry.item.box for entry in written]
+        sizes = [self._images[entry.image].size for entry in written]
         return Boxes(np.array(values, float).reshape(-1, 4), np.array(sizes, float).reshape(-1, 2))
 
     def _groups(self) -> Iterator[np.ndarray]:
         """The boxes of each file that labels several images, by index; and all others."""
         images: dict[Path, set[Path]] = {}
-        for one in self._written:
-            images.setdefault(one.file, set()).add(one.image)
+        for entry in self._written:
+            images.setdefault(entry.file, set()).add(entry.image)
         groups: dict[Path | None, list[int]] = {}
-        for i, one in enumerate(self._written):
-            if one.item.segmentation is None or self._states_boxes:
-                groups.setdefault(one.file if len(images[one.file]) > 1 else None, []).append(i)
+        for i, entry in enumerate(self._written):
+            if entry.item.segmentation is None or self._states_boxes:
+                groups.setdefault(entry.file if len(images[entry.file]) > 1 else None, []).append(i)
         yield from map(np.array, groups.values())
 
     def _refuse_wrong_boxes(self, boxes: Boxes, group: np.ndarray) -> None:
@@ -233,8 +233,8 @@ class Collector:
         ):
             return
         chosen = [self._written[i] for i in group[cause.chosen]]
-        named = (_shown(one, self._images[one.image].size) for one in chosen)
-        files = {one.file for one in chosen}
+        named = (_shown(entry, self._images[entry.image].size) for entry in chosen)
+        files = {entry.file for entry in chosen}
         where = self.tree.relative(files.pop()) if len(files) == 1 else self.tree.root
         (found,) = report_wrong(
             Severity.ERROR, str(where), named, len(group), cause.what, cause.advice
@@ -249,19 +249,19 @@ class Collector:
                 self.labels.notes.append(f'{share:.0%} of the {rule.fault.what}: {advice}')
 
     def _keep(
-        self, one: _Written, fault: int, corners: np.ndarray, kept: list[LabelledObject]
+        self, entry: _Written, fault: int, corners: np.ndarray, kept: list[LabelledObject]
     ) -> None:
         """Report the fault of an object, and add it to those of its image if it can be used."""
-        size = self._images[one.image].size
+        size = self._images[entry.image].size
         if fault < len(RULES):
             rule = RULES[fault]
-            self.labels.report(one.file, rule.fault.what, _shown(one, size), one.item.label)
+            self.labels.report(entry.file, rule.fault.what, _shown(entry, size), entry.item.label)
             if not rule.is_kept:
-                self._emptied.add(one.image)
+                self._emptied.add(entry.image)
                 return
-        item = replace(one.item, box=box_between(*corners.tolist()))
+        item = replace(entry.item, box=box_between(*corners.tolist()))
         if item in kept:
-            self.labels.report(one.file, 'duplicate objects', _shown(one, size), item.label)
+            self.labels.report(entry.file, 'duplicate objects', _shown(entry, size), item.label)
             return
         self.labels.add_class(item.label)
         kept.append(item)
@@ -330,6 +330,6 @@ def _why_other(path: Path, stated: tuple[int, int], size: tuple[int, int]) -> st
     return text
 
 
-def _shown(one: _Written, size: tuple[int, int]) -> str:
-    numbers = ', '.join(f'{value:g}' for value in one.item.box)
-    return f'{one.item.label} [{numbers}] in {one.image.name} ({size[0]}x{size[1]})'
+def _shown(entry: _Written, size: tuple[int, int]) -> str:
+    numbers = ', '.join(f'{value:g}' for value in entry.item.box)
+    return f'{entry.item.label} [{numbers}] in {entry.image.name} ({size[0]}x{size[1]})'

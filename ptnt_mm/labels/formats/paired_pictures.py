@@ -1,4 +1,4 @@
-"""What pictures show: whether they are flat, as masks are, and whether they belong together."""
+"""Compare pictures: whether they are flat, as masks are, and whether they belong together."""
 
 from collections.abc import Sequence
 from functools import lru_cache
