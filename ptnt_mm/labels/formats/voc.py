@@ -39,7 +39,13 @@ def _find(tree: Tree) -> str:
     files = _files(tree)
     if not files:
         return ''
-    lists = [file.name for sets in image_sets(tree).values() for file in sets.values()]
+    lists = [
+        file.name
+        for sets in image_sets(tree).values()
+        for name, file in sets.items()
+        # It is both, if these are there.
+        if name != 'trainval' or not {'train', 'val'} <= sets.keys()
+    ]
     listed = f', split by ImageSets/Main/{", ".join(lists)}' if lists else ''
     return f'{counted(len(files), "XML file")} with <annotation>{listed}'
 
