@@ -90,9 +90,11 @@ def recognise(tree: Tree, name: str | None = None, task: str | None = None) -> R
         raise UserError(without_labels(task, f'{asked[0].title} is for {tasks}'))
     found: list[tuple[Format, str]] = []
     for form in FORMATS:
-        # Comparing pictures takes long. Beside label files, it is only worth it for masks by name.
+        # Comparing pictures takes long. Beside label files, it is only worth it for masks by name,
+        # and files with a mask for each object are no class masks.
         is_clear = any(other in fit for other, _ in found)
-        if is_clear and form in _BY_PICTURES and not has_folder_of_masks(tree):
+        of_objects = any(other is object_masks.FORMAT for other, _ in found)
+        if is_clear and form in _BY_PICTURES and (of_objects or not has_folder_of_masks(tree)):
             continue
         if why := form.find(tree):
             found.append((form, why))
