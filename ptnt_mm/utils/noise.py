@@ -1,7 +1,7 @@
 """Silence what libraries print during a command and its user cannot act on.
 
 Only commands do this, in `ptnt_mm.cli`, and not ``import ptnt_mm``. Errors, warnings of the user's
-code and of ours, and the log files stay as they are. ``python -W default`` and a level in the
+code and of ptnt_mm, and the log files stay as they are. ``python -W default`` and a level in the
 variable OPENCV_LOG_LEVEL show warnings again.
 """
 

@@ -1,6 +1,6 @@
 """Base classes of label formats and their readers."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from xml.etree import ElementTree
@@ -192,7 +192,7 @@ class Collector:
             UserError: if all boxes are wrong for one cause.
         """
         self._written = [entry for entry in self._written if entry.image in self._images]
-        boxes = self._boxes(self._written)
+        boxes = self._boxes()
         for group in self._groups():
             self._refuse_wrong_boxes(Boxes(boxes.values[group], boxes.sizes[group]), group)
         kept: dict[Path, list[LabelledObject]] = {path: [] for path in self._images}
@@ -210,12 +210,12 @@ class Collector:
                 self.labels.images.append(replace(self._images[path], objects=tuple(objects)))
         return self.labels
 
-    def _boxes(self, written: list[_Written]) -> Boxes:
-        values = [entry.item.box for entry in written]
-        sizes = [self._images[entry.image].size for entry in written]
+    def _boxes(self) -> Boxes:
+        values = [entry.item.box for entry in self._written]
+        sizes = [self._images[entry.image].size for entry in self._written]
         return Boxes(np.array(values, float).reshape(-1, 4), np.array(sizes, float).reshape(-1, 2))
 
-    def _groups(self) -> Iterator[np.ndarray]:
+    def _groups(self) -> list[np.ndarray]:
         """The boxes of each file that labels several images, by index; and all others."""
         images: dict[Path, set[Path]] = {}
         for entry in self._written:
@@ -224,7 +224,7 @@ class Collector:
         for i, entry in enumerate(self._written):
             if entry.item.segmentation is None or self._states_boxes:
                 groups.setdefault(entry.file if len(images[entry.file]) > 1 else None, []).append(i)
-        yield from map(np.array, groups.values())
+        return list(map(np.array, groups.values()))
 
     def _refuse_wrong_boxes(self, boxes: Boxes, group: np.ndarray) -> None:
         if (

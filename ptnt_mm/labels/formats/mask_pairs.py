@@ -42,6 +42,8 @@ _PAINTED = re.compile(r'(viz|visual.*|overlays?|overlaid|blend.*|preview|painted
 _OF_OBJECTS = re.compile(r'(.*object|instances?|inst|instanceids|panoptic)')
 
 _CONSTANT = 3  # the kind of masks that are all equal
+_RUNS = 'runs'  # the folder of YOLO's results
+
 _SAMPLE = 6  # pairs that are looked at for each relation
 
 
@@ -239,14 +241,16 @@ def _is_known(folder: str) -> bool:
 
 def has_folder_of_masks(tree: Tree) -> bool:
     """Whether the name of a folder of pictures speaks of masks."""
-    folders = {folder for file in _pictures(tree) for folder in tree.folders(file)}
+    parents = {file.parent for file in (*tree.images, *tree.with_suffix('.gif'))}
+    paths = (tree.relative(parent).parts for parent in parents)
+    folders = {folder for path in paths if _RUNS not in path for folder in path}
     return any(_any(_MASK, name_of(Path(), [folder]).kinds) for folder in folders)
 
 
 def _pictures(tree: Tree) -> list[Path]:
     """The files that may be images or masks: not the pictures of YOLO's runs."""
     files = sorted({*tree.images, *tree.with_suffix('.gif')})
-    return [file for file in files if 'runs' not in tree.folders(file)]
+    return [file for file in files if _RUNS not in tree.folders(file)]
 
 
 def _set_painted_aside(names: dict[Path, Name], pairs: Pairs, pictures: Pictures) -> None:

@@ -201,7 +201,7 @@ def without_soft_edges(masks: Iterable[np.ndarray]) -> set[int] | None:
         return None
     explained = between[edges]
     if len(edges) >= _NOISE:
-        # Compression also changes values near edges, by a few levels; indices are never so many.
+        # Compression also changes values near edges, by a few levels; indices are far fewer.
         areas = _without_near(areas, counts)
         is_near = np.abs(edges[:, None] - areas).min(1) <= _BLURRED
         explained = np.where(is_near, counts[edges], explained)
