@@ -48,6 +48,13 @@ backbones = dict(
     cpvt_ti=dict(**cpvt, settings=dict(type='CPVT', arch='tiny')),
     cpvt_s=dict(**cpvt, settings=dict(type='CPVT', arch='small')),
     cpvt_b=dict(**cpvt, settings=dict(type='CPVT', arch='base')),
+    efficientnet_lite0=dict(
+        settings=dict(type='TimmFeatures', model='tf_efficientnet_lite0'),
+        mean=[127.5, 127.5, 127.5],
+        std=[127.5, 127.5, 127.5],
+        weights='efficientnet_lite0',
+        pretrained=dict(frozen_norms=True),
+    ),
     resnet18=dict(
         **resnet,
         settings=dict(type='mmdet.ResNet', depth=18, norm_eval=False),

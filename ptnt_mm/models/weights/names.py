@@ -100,6 +100,39 @@ _OF_MINDSPORE = dict(
 )
 
 
+def _from_efficientnet_pytorch(weights: Weights) -> Weights:
+    """Rename lukemelas' EfficientNet to timm's names: B0's blocks, or Lite0's without excitation."""
+    blocks = [(stage, i) for stage, depth in enumerate(_DEPTHS_OF_B0) for i in range(depth)]
+    ours = {}
+    for key, weight in weights.items():
+        _, is_block, rest = key.rpartition('_blocks.')
+        if is_block:
+            number, part, name = rest.split('.', 2)
+            stage, i = blocks[int(number)]
+            parts = _OF_FIRST_BLOCK if stage == 0 else _OF_BLOCK
+            ours[f'blocks.{stage}.{i}.{parts.get(part, part)}.{name}'] = weight
+        else:
+            part, _, name = key.partition('.')
+            ours[f'{_AROUND_BLOCKS.get(part, part)}.{name}'] = weight
+    return ours
+
+
+_DEPTHS_OF_B0 = (1, 2, 2, 3, 3, 4, 1)
+
+_AROUND_BLOCKS = dict(
+    _conv_stem='conv_stem', _bn0='bn1', _conv_head='conv_head', _bn1='bn2', _fc='classifier'
+)
+_OF_FIRST_BLOCK = dict(_depthwise_conv='conv_dw', _bn1='bn1', _project_conv='conv_pw', _bn2='bn2')
+_OF_BLOCK = dict(
+    _expand_conv='conv_pw',
+    _bn0='bn1',
+    _depthwise_conv='conv_dw',
+    _bn1='bn2',
+    _project_conv='conv_pwl',
+    _bn2='bn3',
+)
+
+
 # One adapter for each source with other names: a test of its keys, and the function that renames
 # its weights. Several may apply: mmpretrain has timm's names of the stem.
 _ADAPTERS: dict[str, tuple[str, Callable[[Weights], Weights]]] = {
@@ -107,6 +140,7 @@ _ADAPTERS: dict[str, tuple[str, Callable[[Weights], Weights]]] = {
     "mmpretrain's": (r'_block\.attn\.attn\.in_proj', _from_mmpretrains_tnt),
     "timm's": (r'^pixel_', _from_timms_tnt),
     "the authors' of TNT": (r'_attn\.qk\.', _with_queries_apart),
+    "efficientnet_pytorch's": (r'^_conv_stem\.', _from_efficientnet_pytorch),
 }
 
 

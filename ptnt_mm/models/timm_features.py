@@ -1,0 +1,55 @@
+"""Networks of timm as backbones."""
+
+from collections.abc import Sequence
+
+from mmengine.model import BaseModule
+from torch import Tensor
+
+from ptnt_mm.models.weights.pretrained import load_pretrained, pretrained_init
+from ptnt_mm.registry import MODELS
+
+
+@MODELS.register_module()
+class TimmFeatures(BaseModule):
+    """The maps of a network of timm, whose BatchNorm can be frozen.
+
+    Args:
+        model: timm's name of a network that returns maps, such as 'tf_efficientnet_lite0'.
+        out_indices: Which of its maps to return, finest first; most networks have five, of strides
+            2, 4, 8, 16 and 32.
+        frozen_norms: Keep the statistics and weights of BatchNorm as they are in the file: a few
+            images are not enough to replace them.
+        init_cfg: ``dict(type='Pretrained', checkpoint=...)`` loads weights, or raises.
+
+    Raises:
+        ModuleNotFoundError: without timm.
+        RuntimeError: timm's, for a name that it does not know or a network without maps.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        out_indices: Sequence[int] = (1, 2, 3, 4),
+        frozen_norms: bool = False,
+        init_cfg: dict | None = None,
+    ):
+        # timm is large, and only this class needs it.
+        import timm
+
+        super().__init__(init_cfg)
+        self.network = timm.create_model(model, features_only=True, out_indices=tuple(out_indices))
+        if frozen_norms:
+            self.network = timm.layers.freeze_batch_norm_2d(self.network)
+
+    def forward(self, image: Tensor) -> tuple[Tensor, ...]:
+        """(B, 3, H, W) -> one map (B, C_i, H / stride_i, W / stride_i) per index, rounded up."""
+        return tuple(self.network(image))
+
+    def init_weights(self) -> None:
+        """Load the weights in ``init_cfg``; timm drew random ones when the network was built.
+
+        Raises:
+            CheckpointError: if no file is given, or it cannot be read or does not fit.
+        """
+        if pretrained := pretrained_init(self.init_cfg):
+            load_pretrained(self.network, pretrained['checkpoint'], pretrained.get('prefix'))
