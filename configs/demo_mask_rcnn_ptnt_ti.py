@@ -1,7 +1,7 @@
 # Mask R-CNN with PyramidTNT-Ti on the demo set, from random weights: minutes on two CPU cores.
 # A demonstration, not a benchmark: narrow heads, few proposals, small images, short schedule.
 _base_ = [
-    '_base_/models/mask_rcnn_native_narrow.py',
+    '_base_/projects/mask_rcnn.py',
     '_base_/datasets/demo_instance.py',
     '_base_/schedules/demo.py',
     '_base_/default_runtime.py',

@@ -1,7 +1,7 @@
 # RetinaNet with PyramidTNT-Ti on the demo set, from random weights: minutes on two CPU cores.
 # A demonstration, not a benchmark: narrow pyramid and head, small images, short schedule.
 _base_ = [
-    '_base_/models/retinanet_native_narrow.py',
+    '_base_/projects/retinanet.py',
     '_base_/datasets/demo_detection.py',
     '_base_/schedules/demo.py',
     '_base_/default_runtime.py',

@@ -49,21 +49,22 @@ backbones = dict(
     cpvt_s=dict(**cpvt, settings=dict(type='CPVT', arch='small')),
     cpvt_b=dict(**cpvt, settings=dict(type='CPVT', arch='base')),
     efficientnet_lite0=dict(
-        settings=dict(type='TimmFeatures', model='tf_efficientnet_lite0'),
+        settings=dict(type='TimmFeatures', model='tf_efficientnet_lite0', out_indices=(1, 2, 3, 4)),
         mean=[127.5, 127.5, 127.5],
         std=[127.5, 127.5, 127.5],
         weights='efficientnet_lite0',
         pretrained=dict(frozen_norms=True),
+        lr=2.8e-4,
     ),
     resnet18=dict(
         **resnet,
         settings=dict(type='mmdet.ResNet', depth=18, norm_eval=False),
-        weights='torchvision://resnet18',
+        weights='https://download.pytorch.org/models/resnet18-f37072fd.pth',
     ),
     resnet50=dict(
         **resnet,
         settings=dict(type='mmdet.ResNet', depth=50, norm_eval=False),
-        weights='torchvision://resnet50',
+        weights='https://download.pytorch.org/models/resnet50-0676ba61.pth',
     ),
     pvtv2_b0=dict(
         **imagenet,
@@ -94,3 +95,6 @@ backbones = dict(
         weights=swin_files + 'swin_small_patch4_window7_224.pth',
     ),
 )
+
+# Where `ptnt new` looks for pretrained weights if no backbone is named, the best first.
+starts = ['efficientnet_lite0', 'resnet18', 'pvtv2_b0']

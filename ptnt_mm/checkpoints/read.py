@@ -13,6 +13,7 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.parse import urldefrag, urlparse
+from urllib.request import Request, urlopen
 
 import torch
 from mmengine.dist import barrier, get_rank
@@ -22,6 +23,7 @@ from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.utils.atomic_files import sha256
 
 _TIMEOUT = 30.0  # seconds without an answer from a server
+_IMPATIENCE = 3.0  # where a file would be useful but is not needed
 _HEAD = 512  # bytes of a file that identify its format
 
 # Torch's own switches: they override weights_only=False and =True in every call of torch.load.
@@ -192,6 +194,29 @@ def cache_path(url: str) -> Path:
     return Path(torch.hub.get_dir(), 'checkpoints', f'{digest[:12]}-{Path(path).name}')
 
 
+def cached_file(url: str) -> Path | None:
+    """The complete file of an address in torch's hub folder, ours or torch's own; or None."""
+    file = cache_path(url)
+    if file.is_file():
+        return file
+    # Torch caches it under its bare name; a digest in the name verifies the content.
+    of_torch = file.with_name(file.name.partition('-')[2])
+    digest = re.search(r'-([0-9a-f]{8,64})\.', of_torch.name)
+    if digest and of_torch.is_file() and sha256(of_torch).startswith(digest[1]):
+        return of_torch
+    return None
+
+
+def is_reachable(url: str) -> bool:
+    """Whether a server has the file of an address, and answers within a few seconds."""
+    request = Request(urldefrag(url).url, method='HEAD')
+    try:
+        with urlopen(request, timeout=_IMPATIENCE):
+            return True
+    except (OSError, HTTPException, ValueError):
+        return False
+
+
 def _download(url: str) -> Path:
     """Download a file once into torch's hub folder, by the first of several processes."""
     try:
@@ -204,15 +229,11 @@ def _download(url: str) -> Path:
 
 def _fetch(url: str) -> Path:
     """The cached file of an address; downloads it first if necessary, and compares its hash."""
-    file = cache_path(url)
     address, fragment = urldefrag(url)
     expected = re.fullmatch(r'sha256=([0-9a-f]{8,64})', fragment)
-    if not file.is_file():
-        # Torch caches it under its bare name; a digest in the name verifies the content.
-        of_torch = file.with_name(file.name.partition('-')[2])
-        digest = re.search(r'-([0-9a-f]{8,64})\.', of_torch.name)
-        if digest and of_torch.is_file() and sha256(of_torch).startswith(digest[1]):
-            return of_torch
+    file = cached_file(url)
+    if file is None:
+        file = cache_path(url)
         _save(address, file)
     if expected and not (found := sha256(file)).startswith(expected[1]):
         file.unlink(missing_ok=True)

@@ -35,15 +35,23 @@ def new_parser() -> Parser:
         'that uses most of the labels',
     )
     parser.add_argument(
+        '--detector',
+        metavar='NAME',
+        help='gfl, atss, tood, rtmdet, retinanet or cascade for boxes; mask_rcnn, condinst, solov2 '
+        'or rtmdet_ins for masks; semantic_fpn, segformer or upernet for class masks; the first '
+        'of each by default',
+    )
+    parser.add_argument(
         '--backbone',
-        help='such as ptnt_s, tnt_s, resnet18, pvtv2_b0, swin_t, or a registered class with its '
-        'arguments; ptnt_ti by default',
+        help='such as ptnt_s, tnt_s, efficientnet_lite0, resnet18, swin_t, or a registered class '
+        'with its arguments; by default one whose pretrained weights can be had',
     )
     parser.add_argument(
         '--weights',
         metavar='WEIGHTS',
-        help='weights of the backbone: a file, an address, a name from ptnt weights, or '
-        "'published' for those of its authors",
+        help='weights of the backbone: a file, an address, a name from ptnt weights, '
+        "'published', or 'none' for random initialisation; by default the published ones, if "
+        'they can be had',
     )
     parser.add_argument(
         '--size', type=int, metavar='PIXELS', help='the longer side of images in training, from 32'
@@ -69,6 +77,7 @@ def _run(args: argparse.Namespace) -> int:
         args.folder,
         format=args.format,
         task=args.task,
+        detector=args.detector,
         backbone=args.backbone,
         weights=args.weights,
         size=args.size,

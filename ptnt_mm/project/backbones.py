@@ -11,20 +11,32 @@ import torch
 from mmengine.config import Config
 from mmengine.registry import DefaultScope
 
+from ptnt_mm.checkpoints.read import cached_file, is_reachable
 from ptnt_mm.engine.build import build_model
-from ptnt_mm.models.weights.published import default_cfg, locate, no_such_weights
+from ptnt_mm.models.weights.published import (
+    INSTALLED,
+    default_cfg,
+    is_installed,
+    locate,
+    no_such_weights,
+)
 from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.zoo import config_root
 
+# Learning rates from pretrained weights and from random initialisation.
+_LR_PRETRAINED, _LR_RANDOM = 1e-4, 1e-3
 _SIDE = 256  # side of the square test image, in pixels
 _IMAGENET = dict(mean=[123.675, 116.28, 103.53], std=[58.395, 57.12, 57.375])
 
-DEFAULT_BACKBONE = 'ptnt_ti'
+FRAGMENT_BACKBONE = 'ptnt_ti'
 """The backbone that the model fragments are written for."""
 
 PUBLISHED = 'published'
-"""The weights that a backbone's authors published."""
+"""The weights of a backbone in the table."""
+
+NO_WEIGHTS = 'none'
+"""Random initialisation."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +50,7 @@ class MeasuredBackbone:
         mean: Mean of its images' channels, and ``std``: red, green, blue.
         no_decay: Parts of the names of weights without weight decay.
         weights: The file or address that it starts from; None for random initialisation.
+        lr: The learning rate for four images in a step, or 32 to be classified.
         channels: Channels of its maps, finest first, and ``strides`` in pixels.
     """
 
@@ -48,8 +61,50 @@ class MeasuredBackbone:
     std: list[float]
     no_decay: tuple[str, ...]
     weights: str | None
+    lr: float
     channels: tuple[int, ...]
     strides: tuple[int, ...]
+
+
+def choose_backbone(name: str | None, weights: str | None, scope: str) -> MeasuredBackbone:
+    """Choose what is not requested: a backbone whose weights can be had, or its weights.
+
+    Args:
+        name: As for :func:`find_backbone`; None for the first of the table's ``starts`` whose
+            weights can be had, or for PyramidTNT-Ti.
+        weights: As for :func:`find_backbone`, or 'none' for random initialisation. None for the
+            published weights if they can be had.
+        scope: Scope of the host library, such as 'mmdet'.
+
+    Raises:
+        UserError: as :func:`find_backbone`.
+    """
+    if weights == NO_WEIGHTS:
+        return find_backbone(name or FRAGMENT_BACKBONE, None, scope)
+    if name is None:
+        if weights in (None, PUBLISHED):
+            candidates = [start for start in _table()['starts'] if source_of(start)]
+            name = next(iter(candidates), None)
+        elif weights in rows():
+            name = weights
+    if name is None:
+        return find_backbone(FRAGMENT_BACKBONE, weights, scope)
+    if weights is None and source_of(name):
+        weights = PUBLISHED
+    return find_backbone(name, weights, scope)
+
+
+def source_of(name: str) -> str | None:
+    """How this machine can get a backbone's published weights, as a phrase; None if it cannot."""
+    weights = rows().get(name, {}).get('weights')
+    if weights is None:
+        return None
+    if weights in INSTALLED:
+        return 'installed' if is_installed(weights) else None
+    address = locate(weights)
+    if cached_file(address):
+        return 'in the cache'
+    return 'by download' if is_reachable(address) else None
 
 
 def find_backbone(name: str, weights: str | None, scope: str) -> MeasuredBackbone:
@@ -57,8 +112,8 @@ def find_backbone(name: str, weights: str | None, scope: str) -> MeasuredBackbon
 
     Args:
         name: Such as 'resnet18', or "mmpretrain.ConvNeXt(arch='tiny', out_indices=(0, 1, 2, 3))".
-        weights: A file, an address, a name of ``ptnt weights``, 'published' for the weights of
-            the backbone's authors, or None for random initialisation.
+        weights: A file, an address, a name of ``ptnt weights``, 'published' for the weights in
+            the table, or None for random initialisation.
         scope: Scope of the host library, such as 'mmdet'.
 
     Raises:
@@ -69,12 +124,12 @@ def find_backbone(name: str, weights: str | None, scope: str) -> MeasuredBackbon
     if weights == PUBLISHED:
         weights = row.get('weights')
         if weights is None:
-            known = ', '.join(key for key, row in _rows().items() if row.get('weights'))
+            known = ', '.join(key for key, row in rows().items() if row.get('weights'))
             raise UserError(
                 f'--weights {PUBLISHED}: {name} has none that can be downloaded. Pass a file, or '
                 f'choose another --backbone: {known}'
             )
-    elif weights is not None and '://' not in locate(weights):
+    elif weights is not None and weights not in INSTALLED and '://' not in locate(weights):
         if not Path(weights).is_file():
             raise UserError(f'--weights: {no_such_weights(weights)}')
         weights = str(Path(weights).resolve())
@@ -90,29 +145,34 @@ def find_backbone(name: str, weights: str | None, scope: str) -> MeasuredBackbon
         std=row['std'],
         no_decay=tuple(row.get('no_decay', ())),
         weights=weights,
+        lr=row.get('lr', _LR_PRETRAINED) if weights else _LR_RANDOM,
         channels=channels,
         strides=strides,
     )
 
 
-def _rows() -> dict[str, dict]:
-    rows = Config.fromfile(config_root() / '_base_' / 'backbones.py').backbones.to_dict()
-    return {name: default_cfg(name) | row for name, row in rows.items()}
+def rows() -> dict[str, dict[str, Any]]:
+    """The backbones by name."""
+    return {name: default_cfg(name) | row for name, row in _table()['backbones'].items()}
+
+
+def _table() -> dict[str, Any]:
+    return Config.fromfile(config_root() / '_base_' / 'backbones.py').to_dict()
 
 
 def _row(name: str) -> dict[str, Any]:
-    rows = _rows()
-    if name in rows:
-        return rows[name]
+    known = rows()
+    if name in known:
+        return known[name]
     try:
         call = ast.parse(name, mode='eval').body
         arguments = call.keywords if isinstance(call, ast.Call) else []
         kind = ast.unparse(call.func if isinstance(call, ast.Call) else call)
         settings = {keyword.arg: ast.literal_eval(keyword.value) for keyword in arguments}
     except (SyntaxError, ValueError, TypeError):
-        raise UserError(f'--backbone: {unknown_name("backbone", name, rows)}') from None
+        raise UserError(f'--backbone: {unknown_name("backbone", name, known)}') from None
     if kind.rpartition('.')[2][:1].islower():
-        raise UserError(f'--backbone: {unknown_name("backbone", name, rows)}')
+        raise UserError(f'--backbone: {unknown_name("backbone", name, known)}')
     return dict(_IMAGENET, settings=dict(type=kind, **settings))
 
 

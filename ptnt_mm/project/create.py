@@ -1,6 +1,7 @@
 """Create a project from a folder of labelled images, for ``ptnt new``."""
 
 import os
+import re
 import shlex
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,8 +12,9 @@ from ptnt_mm.engine.config import PROJECT_CONFIG, read_config
 from ptnt_mm.labels.model import TASKS, Labels
 from ptnt_mm.labels.recognise import Recognised, read_labels, recognise, summary, without_labels
 from ptnt_mm.labels.tree import Tree
-from ptnt_mm.project.backbones import DEFAULT_BACKBONE, find_backbone
+from ptnt_mm.project.backbones import choose_backbone
 from ptnt_mm.project.convert import convert
+from ptnt_mm.project.detectors import find_detector, task_of
 from ptnt_mm.project.facts import Facts, gather_facts
 from ptnt_mm.project.pixels import examine_pixels
 from ptnt_mm.project.recipe import choose_recipe
@@ -43,6 +45,7 @@ def create_project(
     *,
     format: str | None = None,
     task: str | None = None,
+    detector: str | None = None,
     backbone: str | None = None,
     weights: Path | str | None = None,
     size: int | None = None,
@@ -58,8 +61,11 @@ def create_project(
         format: Format of the labels; None to recognise it.
         task: 'detection', 'instance', 'semantic' or 'classification'; None for the one that uses
             most of the labels.
-        backbone: Such as 'ptnt_s' or 'resnet18', or a registered class; 'ptnt_ti' by default.
-        weights: A file, an address, a name, or 'published' for those of the backbone's authors.
+        detector: Such as 'gfl' or 'mask_rcnn'; the task's default by default.
+        backbone: Such as 'ptnt_s' or 'resnet18', or a registered class; by default one whose
+            pretrained weights can be had.
+        weights: A file, an address, a name, 'published' for those of the backbone's authors, or
+            'none' for random initialisation.
         size: The longer side of images in training, in pixels, from 32; None to choose it by the
             data.
         epochs: Number of passes through the images; None to choose it by the data.
@@ -79,6 +85,7 @@ def create_project(
     options = {
         'format': format,
         'task': task,
+        'detector': detector,
         'backbone': backbone,
         'weights': weights,
         'size': size,
@@ -86,6 +93,8 @@ def create_project(
         'val_share': val_share,
     }
     _check_numbers(options)
+    if detector is not None and task is None:
+        task = task_of(detector)
     tree = Tree(data)
     recognised = recognise(tree, format, task)
     on_line(f'{recognised.format.title}: {recognised.why}')
@@ -94,13 +103,21 @@ def create_project(
     labels = read_labels(tree, recognised)
     value_range = examine_pixels(labels)
     task = _choose_task(recognised, labels, task)
-    network = find_backbone(backbone or DEFAULT_BACKBONE, weights and str(weights), HOST_OF[task])
+    head = find_detector(detector, task)
+    network = choose_backbone(backbone, weights and str(weights), HOST_OF[task])
     splits = split_off(labels, val_share)
     try:
         with folder_written_atomically(folder) as building:
             classes = convert(labels, splits, task, tree.root, building / LABELS)
-            facts = gather_facts(task, classes, splits, network, size, epochs, value_range)
+            facts = replace(
+                gather_facts(task, classes, splits, head, network),
+                asked_size=size,
+                asked_epochs=epochs,
+                asked_detector=detector is not None,
+                value_range=value_range,
+            )
             opening = _opening(data, folder, options, facts, recognised)
+            copy_fragments(building, facts)
             write_config(building, facts, tree.root, opening)
             # The batch size depends on the memory of a step, which is measured with this config.
             facts = replace(facts, memory=_memory(building), free=free_memory())
@@ -115,10 +132,17 @@ def create_project(
     return folder / PROJECT_CONFIG
 
 
+def copy_fragments(folder: Path, facts: Facts) -> None:
+    """Copy the fragments that a config inherits, with the width of its neck and head."""
+    width = choose_recipe(facts)['width'].value
+    for file in copy_bases(bases(facts), folder):
+        text = file.read_text(encoding='utf-8')
+        write_atomically(file, re.sub(r'^width = \d+$', f'width = {width}', text, flags=re.M))
+
+
 def write_config(folder: Path, facts: Facts, data: Path, opening: list[str]) -> None:
-    """Choose a recipe, and write the config and the fragments that it inherits."""
+    """Choose a recipe, and write the config."""
     recipe = choose_recipe(facts)
-    copy_bases(bases(facts, recipe), folder)
     if has_long_classes(facts):
         write_atomically(folder / CLASSES, classes_text(facts))
     write_atomically(folder / PROJECT_CONFIG, config_text(facts, recipe, data, opening))

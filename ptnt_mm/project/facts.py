@@ -10,6 +10,7 @@ import numpy as np
 
 from ptnt_mm.labels.model import LabelledImage
 from ptnt_mm.project.backbones import MeasuredBackbone
+from ptnt_mm.project.detectors import Detector
 from ptnt_mm.project.step_memory import StepMemory
 from ptnt_mm.utils.decoding import Range
 
@@ -29,11 +30,13 @@ class Facts:
         small: The side of a small object, as a share of the longer side of its image; None if
             there are no objects.
         smaller: Which objects are below that side, as the subject of a sentence.
+        detector: The detector, segmenter or classifier.
         backbone: The backbone, and whether it starts from weights.
         memory: Memory of a training step, measured with this recipe; None if unknown.
         free: The device that trains, and its free memory in bytes, if that is known.
         asked_size: The requested longer side of images in pixels, if any.
         asked_epochs: The requested number of epochs, if any.
+        asked_detector: Whether the detector was requested.
         value_range: The values that images of more than 8 bits are loaded in; None for the hosts'
             loading.
     """
@@ -46,11 +49,13 @@ class Facts:
     size: tuple[int, int]
     small: float | None
     smaller: str
+    detector: Detector
     backbone: MeasuredBackbone
     memory: StepMemory | None = None
     free: tuple[str, int | None] = ('the machine', None)
     asked_size: int | None = None
     asked_epochs: int | None = None
+    asked_detector: bool = False
     value_range: Range | None = None
 
 
@@ -58,12 +63,10 @@ def gather_facts(
     task: str,
     classes: tuple[str, ...],
     splits: Mapping[str, Sequence[LabelledImage]],
+    detector: Detector,
     backbone: MeasuredBackbone,
-    asked_size: int | None = None,
-    asked_epochs: int | None = None,
-    value_range: Range | None = None,
 ) -> Facts:
-    """The facts that the labels and pixels show, and what was requested; no memory is measured."""
+    """The facts that the labels show; nothing is requested, and no memory is measured."""
     train = splits['train']
     numbers = [len(image.objects) for image in train]
     small, smaller = small_objects(train)
@@ -76,10 +79,8 @@ def gather_facts(
         size=middle_size(train),
         small=small,
         smaller=smaller,
+        detector=detector,
         backbone=backbone,
-        asked_size=asked_size,
-        asked_epochs=asked_epochs,
-        value_range=value_range,
     )
 
 

@@ -3,18 +3,13 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ptnt_mm.project.backbones import DEFAULT_BACKBONE
-from ptnt_mm.project.code import Code, comment, keyword, literal
+from ptnt_mm.project.backbones import FRAGMENT_BACKBONE
+from ptnt_mm.project.code import Code, keyword, literal
+from ptnt_mm.project.detectors import Path
 from ptnt_mm.project.facts import Facts
-from ptnt_mm.project.recipe import Choice, Recipe
+from ptnt_mm.project.recipe import Recipe
 
-_RETINANET = (8, 16, 32, 64, 128)
-_FROM_4 = (4, 8, 16, 32, 64)
-
-# Sides of anchors in cells, by the smallest in pixels. The usual ones stay, with which objects are
-# found on fine maps: half the usual sides alone would find all of them on maps half as fine.
-_RETINANET_SCALES = {16: [2, 3, 4, 6]}  # usual: [4, 5, 6.3]
-_MASK_RCNN_SCALES = {16: [4, 8], 8: [2, 4, 8]}  # usual: [8]
+_LEVELS = 5  # of a pyramid
 
 # The defaults of the fragments.
 _SCALED = [127.5, 127.5, 127.5]
@@ -24,20 +19,27 @@ _COUNT = Code('len(classes)')
 
 def model_lines(facts: Facts, recipe: Recipe) -> Iterator[str]:
     """The lines of a config's model."""
-    if facts.task == 'instance':
-        yield 'count = dict(num_classes=len(classes))'
     yield 'model = dict('
     if preprocessor := _preprocessor(facts):
         yield f'    data_preprocessor={literal(preprocessor)},'
     settings = dict(_delete_=True, **facts.backbone.settings)
     if facts.task == 'classification' and len(facts.backbone.channels) > 1:
-        settings['out_indices'] = (len(facts.backbone.channels) - 1,)
+        indices = settings.get('out_indices', range(len(facts.backbone.channels)))
+        settings['out_indices'] = (indices[-1],)
     if recipe['norm'].value is not None:
         settings['norm_cfg'] = Code('norm')
     for line in keyword('backbone', settings):
         yield f'    {line}'
-    for line in _HEADS[facts.task](facts, recipe):
+    for line in _neck(facts, recipe):
         yield f'    {line}'
+    with_anchors = facts.detector.anchors.get(recipe['anchors'].value, {})
+    reasons = dict.fromkeys(with_anchors, recipe['anchors'].because)
+    reasons['test_cfg'] = recipe['max_per_img'].because
+    for part, settings in _heads(facts, recipe).items():
+        for line in keyword(part, settings, reasons.get(part, '')):
+            yield f'    {line}'
+    if facts.task == 'classification' and recipe['augmentation'].value != 'mixed':
+        yield f'    train_cfg=None,  # images are not mixed: {recipe["augmentation"].because}'
     yield ')'
 
 
@@ -52,81 +54,98 @@ def _preprocessor(facts: Facts) -> dict[str, Any]:
     return settings
 
 
-def _retinanet(facts: Facts, recipe: Recipe) -> Iterator[str]:
-    strides = facts.backbone.strides
-    start = next((i for i, stride in enumerate(strides) if stride >= _RETINANET[0]), 0)
-    yield from _neck(facts, recipe, _RETINANET, dict(start_level=start) if start else {})
-    head = dict(num_classes=_COUNT)
-    if anchor := recipe['anchors'].value:
-        octaves = dict(octave_base_scale=None, scales_per_octave=None)
-        head |= dict(anchor_generator=dict(scales=_RETINANET_SCALES[anchor], **octaves))
-    yield from keyword('bbox_head', head, recipe['anchors'].because)
-    limit = recipe['max_per_img']
-    yield from _test(limit, dict(max_per_img=limit.value))
+def _heads(facts: Facts, recipe: Recipe) -> dict[str, Any]:
+    """Settings of the heads and of the test, by the names of the model's parts."""
+    detector = facts.detector
+    found: dict[str, Any] = {}
+    for path in detector.places_of('num_classes'):
+        if path[0] != 'data_preprocessor':
+            _set(found, path, _COUNT)
+    for path in detector.places_of('scale_ranges'):
+        _set(found, path, _scale_ranges(recipe['size'].value))
+    if facts.task == 'classification':
+        found['head']['in_channels'] = facts.backbone.channels[-1]
+    elif facts.task == 'semantic':
+        found['decode_head'] |= _inputs(facts, recipe)
+    for part, settings in detector.anchors.get(recipe['anchors'].value, {}).items():
+        found.setdefault(part, {}).update(settings)
+    if limit := recipe['max_per_img'].value:
+        for path in detector.places_of('max_per_img'):
+            if _is_last(path):
+                _set(found, path, limit)
+    return found
 
 
-def _mask_rcnn(facts: Facts, recipe: Recipe) -> Iterator[str]:
-    yield from _neck(facts, recipe, _FROM_4)
-    if recipe['anchors'].value is not None:
-        rpn = dict(anchor_generator=dict(scales=_MASK_RCNN_SCALES[recipe['anchors'].value]))
-        yield f'rpn_head={literal(rpn)},{comment(recipe["anchors"].because)}'
-    yield 'roi_head=dict(bbox_head=count, mask_head=count),'
-    limit = recipe['max_per_img']
-    yield from _test(limit, dict(rcnn=dict(max_per_img=limit.value)))
+def _set(settings: dict[str, Any], path: Path, value: Any) -> None:
+    """Set a value in nested settings; for a list of heads, in each of them."""
+    *parts, key = path
+    for i, part in enumerate(parts):
+        if isinstance(parts[i + 1] if i + 1 < len(parts) else None, int):
+            heads = '.'.join(['_base_.model', *parts[: i + 1]])
+            settings[part] = Code(f'[dict(head, {key}={literal(value)}) for head in {heads}]')
+            return
+        settings = settings.setdefault(part, {})
+    settings[key] = value
 
 
-def _semantic_fpn(facts: Facts, recipe: Recipe) -> Iterator[str]:
-    # A segmenter's head gets all strides from 4 to the backbone's last.
-    levels = [stride for stride in _FROM_4 if stride <= max(facts.backbone.strides[-1], 32)]
-    yield from _neck(facts, recipe, tuple(levels))
-    head: dict[str, Any] = dict(num_classes=_COUNT)
-    if len(levels) < len(_FROM_4):
-        head |= dict(in_channels=[recipe['width'].value] * len(levels))
-        head |= dict(in_index=list(range(len(levels))), feature_strides=levels)
-    yield f'decode_head={literal(head)},'
+def _is_last(path: Path) -> bool:
+    """Whether a limit is that of an image's results, and not of region proposals."""
+    return path[0] == 'test_cfg' and 'rpn' not in path
 
 
-def _classifier(facts: Facts, recipe: Recipe) -> Iterator[str]:
-    head = dict(num_classes=_COUNT, in_channels=facts.backbone.channels[-1])
-    yield f'head={literal(head)},'
-    choice = recipe['augmentation']
-    if choice.value != 'mixed':
-        yield f'train_cfg=None,  # images are not mixed: {choice.because}'
+def _scale_ranges(size: tuple[int, int]) -> list[tuple[int, int]]:
+    """SOLOv2's sides of objects for each level in pixels, which are for images of 1333 pixels."""
+    sides = [round(side * max(size) / 1333) for side in (48, 96, 192, 384, 768)]
+    return [(1, sides[1]), *zip(sides[:-2], sides[2:], strict=True), (sides[3], 2048)]
 
 
-_HEADS = {
-    'detection': _retinanet,
-    'instance': _mask_rcnn,
-    'semantic': _semantic_fpn,
-    'classification': _classifier,
-}
+def _inputs(facts: Facts, recipe: Recipe) -> dict[str, Any]:
+    """The maps that a segmenter's head gets, where they are not those of its fragment."""
+    if facts.detector.has_neck or len(facts.backbone.channels) == 1:
+        # All strides from 4 to the backbone's last.
+        levels = _strides(facts)
+        channels = [recipe['width'].value] * len(levels)
+    else:
+        levels, channels = facts.backbone.strides, list(facts.backbone.channels)
+    head = facts.detector.model.decode_head
+    inputs = dict(in_channels=channels, in_index=list(range(len(channels))))
+    if 'feature_strides' in head:
+        inputs['feature_strides'] = list(levels)
+    return {key: value for key, value in inputs.items() if value != head[key]}
 
 
-def _test(choice: Choice, settings: dict[str, Any]) -> Iterator[str]:
-    if choice.value is not None:
-        yield f'test_cfg={literal(settings)},{comment(choice.because)}'
+def _strides(facts: Facts) -> tuple[int, ...]:
+    """Strides of the levels that a neck computes, in pixels."""
+    levels = tuple(facts.detector.finest * 2**i for i in range(_LEVELS))
+    if facts.task != 'semantic':
+        return levels
+    return tuple(stride for stride in levels if stride <= max(facts.backbone.strides[-1], 32))
 
 
-def _neck(
-    facts: Facts, recipe: Recipe, strides: tuple[int, ...], more: dict[str, Any] | None = None
-) -> Iterator[str]:
-    """The neck that computes levels of these strides from the backbone's maps."""
-    backbone = facts.backbone
-    if backbone.name == DEFAULT_BACKBONE:
+def _neck(facts: Facts, recipe: Recipe) -> Iterator[str]:
+    """The neck that computes the levels from the backbone's maps."""
+    backbone, strides = facts.backbone, _strides(facts)
+    if backbone.name == FRAGMENT_BACKBONE or facts.task == 'classification':
         return
     channels, width = list(backbone.channels), recipe['width'].value
+    norm = dict(norm_cfg=Code('_base_.norm_cfg'))
     if len(channels) == 1:
         settings = dict(type='SimpleFeaturePyramid', in_channels=channels[0], out_channels=width)
         settings |= dict(in_stride=backbone.strides[0], out_strides=strides)
-        yield f'neck={literal(dict(_delete_=True, **settings))},'
-    elif facts.task == 'detection':
+        delete = dict(_delete_=True) if facts.detector.has_neck else {}
+        yield f'neck={literal(dict(**delete, **settings))},'
+    elif not facts.detector.has_neck:
+        return
+    elif strides[0] == 8:
         # The fragment contains everything else.
-        yield f'neck={literal(dict(in_channels=channels, **(more or {})))},'
+        start = next((i for i, stride in enumerate(backbone.strides) if stride >= 8), 0)
+        settings = dict(in_channels=channels) | (dict(start_level=start) if start else {})
+        yield f'neck={literal(settings)},'
     elif backbone.strides[0] > strides[0]:
-        finer = dict(type='FinerLevelNeck', in_channels=channels)
+        finer = dict(type='FinerLevelNeck', in_channels=channels, **norm)
         fpn = dict(type='FPN', in_channels=[channels[0], *channels], out_channels=width)
         yield f'neck=[{literal(finer)},  # the first map, doubled, is stride {strides[0]}'
-        yield f'      {literal(dict(**fpn, num_outs=len(strides)))}],'
+        yield f'      {literal(dict(**fpn, num_outs=len(strides), **norm))}],'
     else:
         fpn = dict(type='FPN', in_channels=channels, out_channels=width, num_outs=len(strides))
-        yield f'neck={literal(dict(_delete_=True, **fpn))},'
+        yield f'neck={literal(dict(_delete_=True, **fpn, **norm))},'

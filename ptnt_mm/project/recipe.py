@@ -24,18 +24,7 @@ class Choice:
 Recipe = Mapping[str, Choice]
 """The choices by setting. A rule sees those of the rules before it."""
 
-_MODELS = {
-    'detection': 'retinanet_native',
-    'instance': 'mask_rcnn_native',
-    'semantic': 'semantic_fpn_native',
-    'classification': 'classifier_ptnt_ti',
-}
-
-# Pixels of a small object. For RetinaNet, two thirds of the smallest usual anchor. Mask R-CNN has
-# smaller anchors, so for masks it is two cells of the finest map, whose stride is 4.
-_SMALL = {'detection': 21, 'instance': 8, 'semantic': 8}
 _ANCHOR = 32  # pixels, the smallest usual one
-_LEAST_ANCHOR = {'detection': 16, 'instance': 8}  # two cells of the finest map
 _SIDES = (320, 1333)  # of images in which objects or areas are found
 _CROPPED = 512  # pixels of a segmenter's crop, at most
 _CLASSIFIED = (64, 224)  # sides of images that are classified
@@ -54,20 +43,15 @@ def choose_recipe(facts: Facts) -> dict[str, Choice]:
     return recipe
 
 
+def model(facts: Facts, _: Recipe) -> Choice:
+    """The detector, segmenter or classifier."""
+    return Choice(facts.detector.name, 'as asked' if facts.asked_detector else '')
+
+
 def width(facts: Facts, _: Recipe) -> Choice:
     """Channels of neck and head."""
     count = facts.counts['train']
     return Choice(64 if count < 5_000 else 256, counted(count, 'image'))
-
-
-def model(facts: Facts, recipe: Recipe) -> Choice:
-    """The fragment of the model."""
-    name = _MODELS[facts.task]
-    if facts.task == 'classification':
-        return Choice(name)
-    channels = recipe['width']
-    narrow = '_narrow' if channels.value == 64 else ''
-    return Choice(name + narrow, f'{channels.value} channels for {channels.because}')
 
 
 def size(facts: Facts, _: Recipe) -> Choice:
@@ -84,7 +68,7 @@ def size(facts: Facts, _: Recipe) -> Choice:
     else:
         # Enlarging more than twice adds no information.
         side = min(
-            max(_near_32(_SMALL[facts.task] / facts.small), _SIDES[0]),
+            max(_near_32(facts.detector.smallest / facts.small), _SIDES[0]),
             _SIDES[1],
             2 * _near_32(long),
         )
@@ -106,12 +90,12 @@ def crop(facts: Facts, recipe: Recipe) -> Choice:
 
 def anchors(facts: Facts, recipe: Recipe) -> Choice:
     """The smallest anchor in pixels; None for the usual one."""
-    if facts.task not in ('detection', 'instance') or facts.small is None:
+    if facts.small is None or not facts.detector.anchors:
         return Choice(None)
     pixels = facts.small * max(recipe['size'].value)
-    anchor = _ANCHOR
-    while anchor > 1.6 * pixels and anchor > _LEAST_ANCHOR[facts.task]:
-        anchor //= 2
+    smaller = sorted(facts.detector.anchors, reverse=True)
+    fitting = [anchor for anchor in (_ANCHOR, *smaller) if anchor <= 1.6 * pixels]
+    anchor = fitting[0] if fitting else min((_ANCHOR, *smaller))
     if anchor == _ANCHOR:
         return Choice(None)
     return Choice(anchor, f'{facts.smaller} below {counted(round(pixels), "pixel")}')
@@ -202,12 +186,9 @@ def warm_up(facts: Facts, recipe: Recipe) -> Choice:
 def lr(facts: Facts, recipe: Recipe) -> Choice:
     """The learning rate."""
     batch = recipe['effective batch'].value
-    if facts.backbone.weights:
-        start, rate = 'pretrained weights', 1e-4
-    else:
-        start, rate = 'random initialisation', 1e-3
+    start = 'pretrained weights' if facts.backbone.weights else 'random initialisation'
     of = 32 if facts.task == 'classification' else 4
-    lr = float(f'{min(rate * (batch / of) ** 0.5, 2e-3):.2g}')
+    lr = float(f'{min(facts.backbone.lr * (batch / of) ** 0.5, 2e-3):.2g}')
     return Choice(lr, f'from {start}, batches of {batch}')
 
 
@@ -216,8 +197,8 @@ def _near_32(pixels: float) -> int:
 
 
 RULES: dict[str, Callable[[Facts, Recipe], Choice]] = {
-    'width': width,
     'model': model,
+    'width': width,
     'size': size,
     'crop': crop,
     'anchors': anchors,

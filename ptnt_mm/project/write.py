@@ -24,10 +24,10 @@ _LOADED = dict(detection=2, instance=2, semantic=2, classification=1)
 """The loading steps of a training pipeline; augmentation follows."""
 
 
-def bases(facts: Facts, recipe: Recipe) -> list[str]:
+def bases(facts: Facts) -> list[str]:
     """The fragments that a config inherits: model, data, schedule, the rest."""
     return [
-        f'_base_/models/{recipe["model"].value}.py',
+        facts.detector.fragment,
         f'_base_/datasets/new_{facts.task}.py',
         '_base_/schedules/new.py',
         f'_base_/new_runtime_{HOST_OF[facts.task]}.py',
@@ -57,8 +57,8 @@ def config_text(facts: Facts, recipe: Recipe, data: Path, opening: list[str]) ->
     lines = list(map(comment_line, opening))
     lines += ['_base_ = [']
     is_long = has_long_classes(facts)
-    model, *others = map(repr, [*bases(facts, recipe), *([CLASSES] if is_long else [])])
-    lines += [f'    {model},{comment(recipe["model"].because)}', f'    {", ".join(others)},']
+    model, *others = map(repr, [*bases(facts), *([CLASSES] if is_long else [])])
+    lines += [f'    {model},{comment(_of_model(recipe))}', f'    {", ".join(others)},']
     lines += [']']
     here = '{{ fileDirname }}'
     lines += [f'images = {literal(str(data))}']
@@ -70,6 +70,12 @@ def config_text(facts: Facts, recipe: Recipe, data: Path, opening: list[str]) ->
     lines += _data(facts)
     lines += _schedule(facts, recipe)
     return '\n'.join(lines) + '\n'
+
+
+def _of_model(recipe: Recipe) -> str:
+    width, model = recipe['width'], recipe['model']
+    channels = f'{width.value} channels for {width.because}'
+    return f'{model.because}; {channels}' if model.because else channels
 
 
 def _figures(recipe: Recipe) -> Iterator[str]:

@@ -12,11 +12,12 @@ from repository import ROOT
 
 from ptnt_mm.labels.model import LabelledImage, LabelledObject
 from ptnt_mm.project.backbones import MeasuredBackbone, find_backbone
+from ptnt_mm.project.create import copy_fragments
+from ptnt_mm.project.detectors import find_detector
 from ptnt_mm.project.facts import Facts, small_objects
 from ptnt_mm.project.recipe import RULES, choose_recipe
 from ptnt_mm.project.step_memory import StepMemory
-from ptnt_mm.project.write import bases, config_text
-from ptnt_mm.zoo import copy_bases
+from ptnt_mm.project.write import config_text
 
 PYRAMID = MeasuredBackbone(
     name='ptnt_s',
@@ -26,6 +27,7 @@ PYRAMID = MeasuredBackbone(
     std=[127.5] * 3,
     no_decay=('outer_pos', 'inner_pos'),
     weights=None,
+    lr=1e-3,
     channels=(128, 256, 512, 512),
     strides=(8, 16, 32, 64),
 )
@@ -49,13 +51,18 @@ FACTS = Facts(
     size=(640, 480),
     small=0.1,
     smaller='one object in ten is',
+    detector=find_detector(None, 'detection'),
     backbone=PYRAMID,
 )
 GIB = 2**30
 
 
+def facts_with(task: str = 'detection', detector: str | None = None, **changes) -> Facts:
+    return replace(FACTS, task=task, detector=find_detector(detector, task), **changes)
+
+
 def chosen(**changes):
-    return {name: one.value for name, one in choose_recipe(replace(FACTS, **changes)).items()}
+    return {name: choice.value for name, choice in choose_recipe(facts_with(**changes)).items()}
 
 
 @pytest.mark.parametrize(
@@ -117,7 +124,7 @@ def test_learning_rate_follows_batch_and_weights():
     assert chosen(counts=dict(train=2_000))['lr'] == 1e-3
     assert chosen()['lr'] == 7.1e-4
     assert chosen(counts=dict(train=20_000))['lr'] == 2e-3
-    assert chosen(backbone=replace(PYRAMID, weights='a.pth'))['lr'] == 7.1e-5
+    assert chosen(backbone=replace(PYRAMID, weights='a.pth', lr=1e-4))['lr'] == 7.1e-5
 
 
 @pytest.mark.parametrize('name', ['resnet18', 'resnet50', 'ptnt_ti'])
@@ -147,9 +154,10 @@ def test_warm_up_ends():
 
 
 def test_other_rules():
-    assert chosen()['model'] == 'retinanet_native_narrow'
-    assert chosen(counts=dict(train=9000))['model'] == 'retinanet_native'
-    assert chosen(small=0.02, asked_size=640)['anchors'] == 16
+    assert (chosen()['model'], chosen(task='instance')['model']) == ('gfl', 'mask_rcnn')
+    assert (chosen()['width'], chosen(counts=dict(train=9000))['width']) == (64, 256)
+    assert chosen(small=0.02, asked_size=640)['anchors'] is None
+    assert chosen(small=0.02, asked_size=640, detector='retinanet')['anchors'] == 16
     assert chosen(small=0.01, asked_size=640, task='instance')['anchors'] == 8
     assert (chosen()['max_per_img'], chosen(most=300)['max_per_img']) == (None, 500)
     found = [chosen(counts=dict(train=n))['augmentation'] for n in (100, 400, 1000)]
@@ -161,7 +169,7 @@ def test_other_rules():
 @pytest.mark.parametrize('task', ['detection', 'instance', 'semantic', 'classification'])
 @pytest.mark.parametrize('backbone', [PYRAMID, RESNET, PLAIN], ids=lambda one: one.name)
 def test_a_config_has_at_most_40_lines(task: str, backbone: MeasuredBackbone):
-    facts = replace(FACTS, task=task, backbone=backbone, small=0.01, most=300)
+    facts = facts_with(task, backbone=backbone, small=0.01, most=300)
     memory = dict(memory=StepMemory(GIB, GIB), free=('the GPU', 4 * GIB))
     text = config_text(
         replace(facts, **memory), choose_recipe(replace(facts, **memory)), Path('/data'), ['a', 'b']
@@ -191,7 +199,7 @@ def test_names_from_strangers_stay_names(tmp_path: Path):
     facts = replace(FACTS, classes=classes)
     data = Path("/data/{{ $HOME }}/it's\n1/0")
     recipe = choose_recipe(facts)
-    copy_bases(bases(facts, recipe), tmp_path)
+    copy_fragments(tmp_path, facts)
     text = config_text(facts, recipe, data, [f'Written for {data}'])
     (tmp_path / 'config.py').write_text(text)
     config = Config.fromfile(tmp_path / 'config.py')

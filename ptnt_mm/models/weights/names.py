@@ -101,7 +101,7 @@ _OF_MINDSPORE = dict(
 
 
 def _from_efficientnet_pytorch(weights: Weights) -> Weights:
-    """Rename lukemelas' EfficientNet to timm's names: B0's blocks, or Lite0's without excitation."""
+    """Rename the parts of an EfficientNet-B0 or -Lite0 to timm's names."""
     blocks = [(stage, i) for stage, depth in enumerate(_DEPTHS_OF_B0) for i in range(depth)]
     ours = {}
     for key, weight in weights.items():

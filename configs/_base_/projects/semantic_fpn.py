@@ -1,6 +1,6 @@
 # As semantic_fpn_native.py with a pyramid and a head of 64 channels, for a few thousand images. The
 # normalisation is GroupNorm, which needs no large batches.
-_base_ = './semantic_fpn_native.py'
+_base_ = '../models/semantic_fpn_native.py'
 
 width = 64
 norm_cfg = dict(type='GN', num_groups=16)

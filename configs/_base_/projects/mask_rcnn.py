@@ -1,6 +1,6 @@
 # As mask_rcnn_native.py with a pyramid and heads of 64 channels, for a few thousand images. From
 # random initialisation, a pyramid and heads with normalisation learn much sooner.
-_base_ = './mask_rcnn_native.py'
+_base_ = '../models/mask_rcnn_native.py'
 
 width = 64
 norm_cfg = dict(type='GN', num_groups=16)
