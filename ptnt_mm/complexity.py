@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from mmengine.analysis import FlopAnalyzer
 from mmengine.model import BaseModel
-from mmengine.structures import BaseDataElement
+from mmengine.structures import BaseDataElement, InstanceData
 from torch import nn
 
 from ptnt_mm.engine.build import build_model
@@ -158,6 +158,9 @@ def _evaluating(model: nn.Module, shape: tuple[int, int]) -> Iterator[None]:
     if isinstance(model, BaseModel):  # detectors with queries or proposals need the image size
         sizes = dict.fromkeys(('img_shape', 'ori_shape', 'pad_shape', 'batch_input_shape'), shape)
         sample = BaseDataElement(metainfo=dict(**sizes, scale_factor=(1.0, 1.0)))
+        # Sparse R-CNN computes its losses in every mode. Without objects they cost nothing.
+        labels = torch.zeros(0, dtype=torch.long)
+        sample.gt_instances = InstanceData(bboxes=torch.zeros(0, 4), labels=labels)
         model.forward = partial(model.forward, data_samples=[sample], mode='tensor')
     try:
         yield

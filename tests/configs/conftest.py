@@ -11,8 +11,9 @@ import ptnt_mm
 
 from .models import build, narrow
 
-# `narrow` makes one model of all sizes and schedules, except for the drop path rate.
-SAME_MODEL = '_(ti|m|b)_|_3x'
+# `narrow` makes one model of all sizes and schedules, except for the drop path rate. Some detectors
+# have only 3x_ms.
+SAME_MODEL = '_(ti|m|b)_|_3x$|(mask_rcnn|retinanet)_ptnt_s_3x_ms'
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -23,7 +23,14 @@ HOSTS = {name: _host(name) for name in config_names()}
 SIZES = dict(ti='tiny', s='small', m='medium', b='base')
 
 # Widths, and numbers of regions and queries, that only make a test slow.
-_SMALL = dict(fc_out_channels=16, max_per_img=20, num=16, num_queries=20)
+_SMALL = dict(
+    fc_out_channels=16,
+    feedforward_channels=16,
+    max_per_img=20,
+    num=16,
+    num_proposals=20,
+    num_queries=20,
+)
 
 
 def build(config: Config) -> nn.Module:

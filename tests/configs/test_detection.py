@@ -24,8 +24,12 @@ from ptnt_mm.models import PyramidTNTClassifier
 
 from .models import HOSTS, SIZES, build, narrow
 
-DETECTORS = ('retinanet', 'mask_rcnn', 'cascade_mask_rcnn')
-GRID = [f'{d}_ptnt_{s}_{t}' for d in DETECTORS for s in SIZES for t in ('1x', '3x', '3x_ms')]
+DETECTORS = dict(retinanet='RetinaNet', mask_rcnn='MaskRCNN', cascade_mask_rcnn='CascadeRCNN')
+SWIN_DETECTORS = dict(atss='ATSS', gfl='GFL', sparse_rcnn='SparseRCNN')
+GRID = [
+    *(f'{d}_ptnt_{s}_{t}' for d in DETECTORS for s in SIZES for t in ('1x', '3x', '3x_ms')),
+    *(f'{d}_ptnt_{s}_3x_ms' for d in SWIN_DETECTORS for s in SIZES),
+]
 OPTIONS = [f'retinanet_ptnt_s_1x_{option}' for option in ('amp', 'clip', 'ema', 'lld', 'low_mem')]
 OTHERS = ['dino_ptnt_s_1x', 'rtmdet_ptnt_s_1x', 'custom_coco']
 FAMILY = ['retinanet_tnt_s_1x', 'mask_rcnn_tnt_s_1x']
@@ -40,8 +44,7 @@ def test_names_say_what_is_inside(config: Config):
     name = Path(config.filename).stem
     detector, _, rest = name.partition('_ptnt_')
     size, _, schedule = rest.partition('_')
-    types = dict(zip(DETECTORS, ('RetinaNet', 'MaskRCNN', 'CascadeRCNN'), strict=True))
-    assert config.model.type == types[detector]
+    assert config.model.type == (DETECTORS | SWIN_DETECTORS)[detector]
     assert config.model.backbone.arch == SIZES[size]
     short = schedule == '1x'
     assert config.train_cfg.max_epochs == (12 if short else 36)
@@ -110,11 +113,18 @@ def test_predictions_at_an_odd_size(config: Config, model: nn.Module):
 
 
 @pytest.mark.parametrize(
-    'name', [*(f'{d}_ptnt_s_1x' for d in DETECTORS), *OTHERS[:2], *FAMILY, PEGS[0]]
+    'name',
+    [
+        *(f'{d}_ptnt_s_1x' for d in DETECTORS),
+        *(f'{d}_ptnt_s_3x_ms' for d in SWIN_DETECTORS),
+        *OTHERS[:2],
+        *FAMILY,
+        PEGS[0],
+    ],
 )
 def test_the_real_widths_run_and_are_counted(name: str):
     model = complexity.build_by_name(name)
-    if getattr(model, 'with_rpn', False):
+    if 'mask_rcnn' in name:
         model.rpn_head.test_cfg.max_per_img = 50  # regions take most of the time
     counted = complexity.measure_complexity(model, (288, 256)).total
     assert counted.parameters == sum(parameter.numel() for parameter in model.parameters())
@@ -152,7 +162,7 @@ def test_the_anchors_strides_are_those_of_the_simple_pyramid(name: str):
     assert strides == list(config.model.neck.out_strides)
 
 
-@pytest.mark.parametrize('name', [*FAMILY, *PEGS])
+@pytest.mark.parametrize('name', [*FAMILY, *PEGS, *(f'{d}_ptnt_s_3x_ms' for d in SWIN_DETECTORS)])
 def test_the_checks_find_nothing_wrong(name: str, micro_arch: dict):
     config = ptnt_mm.get_config(name)
     strides = check_strides(config, build(narrow(config, micro_arch)))
@@ -177,6 +187,25 @@ def test_the_recipe_of_detr_with_a_peg():
     assert (steps.milestones, steps.gamma, steps.end) == ([40], 0.1, 50)
     assert config.train_cfg.max_epochs == 50
     assert config.train_dataloader.batch_size * 8 == config.auto_scale_lr.base_batch_size == 32
+
+
+@pytest.mark.parametrize('method', ['atss', 'gfl'])
+def test_the_heads_of_atss_and_gfl_are_mmdets(method: str, tmp_path: Path):
+    file = tmp_path / 'theirs.py'
+    file.write_text(f"_base_ = 'mmdet::{method}/{method}_r50_fpn_1x_coco.py'")
+    ours = ptnt_mm.get_config(f'{method}_ptnt_s_3x_ms').model
+    theirs = zoo.config_from_file(file).model
+    for part in ('bbox_head', 'train_cfg', 'test_cfg'):
+        assert ours[part] == theirs[part], part
+    assert ours.neck[1].add_extra_convs == theirs.neck.add_extra_convs
+
+
+def test_the_recipe_of_sparse_rcnn():
+    config = ptnt_mm.get_config('sparse_rcnn_ptnt_s_3x_ms')
+    optimizer = config.optim_wrapper.optimizer
+    assert (optimizer.type, optimizer.lr, optimizer.weight_decay) == ('AdamW', 2.5e-5, 1e-4)
+    assert config.optim_wrapper.clip_grad.max_norm == 1
+    assert config.model.rpn_head.num_proposals == config.model.test_cfg.rcnn.max_per_img == 300
 
 
 def test_images_of_many_sizes():
