@@ -32,7 +32,7 @@ def run_suite(session: nox.Session, constraints: str) -> None:
     """Install these versions and run the suite, or what follows `--` of it."""
     session.install('-c', constraints, 'pip', 'setuptools')
     # Only ours: where the build of onedl-mmcv finds torch, it compiles operators.
-    project = ('--no-build-isolation-package', 'ptnt_mm', '-e', '.[det,seg,cls,vis,dev]')
+    project = ('--no-build-isolation-package', 'ptnt_mm', '-e', '.[det,seg,cls,start,vis,dev]')
     session.install('--compile-bytecode', '-c', constraints, *project)
     session.run('python', '-m', 'ptnt_mm', 'mmcv-ops', 'install')
     # As in `make test`: three tests at a time with a thread each.

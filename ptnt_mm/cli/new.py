@@ -6,6 +6,9 @@ ptnt train bccd
 
 import argparse
 import shlex
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from ptnt_mm.cli.arguments import Parser
@@ -70,7 +73,7 @@ def new_parser() -> Parser:
 def _run(args: argparse.Namespace) -> int:
     with importing():
         from ptnt_mm.api import check, create_project, read_config
-        from ptnt_mm.project.backbones import PUBLISHED
+        from ptnt_mm.project.backbones import offered
 
     file = create_project(
         args.data,
@@ -89,12 +92,18 @@ def _run(args: argparse.Namespace) -> int:
     found = check(read_config(file))
     wrong = [finding for finding in found if finding.severity in (Severity.ERROR, Severity.WARNING)]
     show('\n'.join(('ptnt check:', *lines(wrong), f'  {closing(found)}')))
-    if args.weights is None:
-        offered = f'--backbone tnt_s --weights {PUBLISHED}'
-        show(f'With pretrained weights, fewer images and epochs suffice: {offered} downloads some')
+    show('\n'.join(_starts(offered())))
     errors = of_kind(found, Severity.ERROR)
     show(_correct_first(args.folder) if errors else _next(args.folder))
     return int(bool(errors))
+
+
+def _starts(found: Iterable[tuple[str, float, str]]) -> Iterator[str]:
+    """The pretrained backbones, by how they can be had."""
+    yield 'Pretrained starts, by --backbone, with top-1 on ImageNet (or random, by --weights none):'
+    by_source = sorted(found, key=lambda row: (row[2] != 'here', row[2]))
+    for source, rows in groupby(by_source, itemgetter(2)):
+        yield f'  {source}: {", ".join(f"{name} {top_1}" for name, top_1, _ in rows)}'
 
 
 def _correct_first(folder: Path) -> str:

@@ -2,7 +2,7 @@
 
 import ast
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,6 +92,20 @@ def choose_backbone(name: str | None, weights: str | None, scope: str) -> Measur
     if weights is None and source_of(name):
         weights = PUBLISHED
     return find_backbone(name, weights, scope)
+
+
+def offered() -> Iterator[tuple[str, float, str]]:
+    """The pretrained backbones: name, top-1 accuracy on ImageNet in percent, how to get them.
+
+    Nothing is requested from a server.
+    """
+    for name, row in rows().items():
+        if weights := row.get('weights'):
+            is_here = (
+                is_installed(weights) if weights in INSTALLED else cached_file(locate(weights))
+            )
+            missing = 'not installed' if weights in INSTALLED else 'by download'
+            yield name, row['top_1'], 'here' if is_here else missing
 
 
 def source_of(name: str) -> str | None:

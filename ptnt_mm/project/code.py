@@ -5,7 +5,7 @@ from typing import Any
 
 from ptnt_mm.utils.text import printable
 
-_WIDTH = 96  # columns of an indented line
+_WIDTH = 120  # columns of an indented line
 
 
 class Code(str):

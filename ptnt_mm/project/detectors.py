@@ -48,6 +48,14 @@ class Detector:
         """Whether the model has a neck."""
         return 'neck' in self.model
 
+    @property
+    def norm_of_neck(self) -> dict[str, Any]:
+        """The ``norm_cfg`` of the neck."""
+        neck = self.model.neck
+        norm = (neck[-1] if isinstance(neck, list) else neck).norm_cfg
+        # MMEngine adds the scope of a host to what its files define.
+        return {key: value for key, value in norm.items() if key != '_scope_'}
+
     def places_of(self, key: str) -> list[Path]:
         """Where the model has settings of this name."""
         return list(_places_of(key, self.model, ()))

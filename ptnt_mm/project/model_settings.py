@@ -104,14 +104,16 @@ def _inputs(facts: Facts, recipe: Recipe) -> dict[str, Any]:
     if facts.detector.has_neck or len(facts.backbone.channels) == 1:
         # All strides from 4 to the backbone's last.
         levels = _strides(facts)
-        channels = [recipe['width'].value] * len(levels)
+        channels = Code(f'[{recipe["width"].value}] * {len(levels)}')
+        if len(levels) == _LEVELS:
+            return {}
     else:
         levels, channels = facts.backbone.strides, list(facts.backbone.channels)
     head = facts.detector.model.decode_head
-    inputs = dict(in_channels=channels, in_index=list(range(len(channels))))
+    inputs = dict(in_channels=channels, in_index=list(range(len(levels))))
     if 'feature_strides' in head:
         inputs['feature_strides'] = list(levels)
-    return {key: value for key, value in inputs.items() if value != head[key]}
+    return inputs
 
 
 def _strides(facts: Facts) -> tuple[int, ...]:
@@ -128,7 +130,7 @@ def _neck(facts: Facts, recipe: Recipe) -> Iterator[str]:
     if backbone.name == FRAGMENT_BACKBONE or facts.task == 'classification':
         return
     channels, width = list(backbone.channels), recipe['width'].value
-    norm = dict(norm_cfg=Code('_base_.norm_cfg'))
+    norm = facts.detector.norm_of_neck
     if len(channels) == 1:
         settings = dict(type='SimpleFeaturePyramid', in_channels=channels[0], out_channels=width)
         settings |= dict(in_stride=backbone.strides[0], out_strides=strides)
@@ -142,10 +144,10 @@ def _neck(facts: Facts, recipe: Recipe) -> Iterator[str]:
         settings = dict(in_channels=channels) | (dict(start_level=start) if start else {})
         yield f'neck={literal(settings)},'
     elif backbone.strides[0] > strides[0]:
-        finer = dict(type='FinerLevelNeck', in_channels=channels, **norm)
+        finer = dict(type='FinerLevelNeck', in_channels=channels, norm_cfg=norm)
         fpn = dict(type='FPN', in_channels=[channels[0], *channels], out_channels=width)
         yield f'neck=[{literal(finer)},  # the first map, doubled, is stride {strides[0]}'
-        yield f'      {literal(dict(**fpn, num_outs=len(strides), **norm))}],'
+        yield f'      {literal(dict(**fpn, num_outs=len(strides), norm_cfg=norm))}],'
     else:
         fpn = dict(type='FPN', in_channels=channels, out_channels=width, num_outs=len(strides))
-        yield f'neck={literal(dict(_delete_=True, **fpn, **norm))},'
+        yield f'neck={literal(dict(_delete_=True, **fpn, norm_cfg=norm))},'

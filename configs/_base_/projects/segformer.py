@@ -2,7 +2,8 @@
 # the finest.
 _base_ = './semantic_fpn.py'
 
-width, norm_cfg = _base_.width, _base_.norm_cfg
+width = _base_.width
+norm_cfg = dict(type='GN', num_groups=16)
 _base_.model.pop('neck')
 model = dict(
     decode_head=dict(

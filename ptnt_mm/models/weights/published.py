@@ -112,4 +112,4 @@ def default_cfg(backbone: str) -> dict[str, Any]:
         return {}
     file, _ = PUBLISHED[backbone]
     scale = dict(mean=list(file.mean), std=list(file.std))
-    return scale if file.address is None else dict(scale, weights=backbone)
+    return scale if file.address is None else dict(scale, weights=backbone, top_1=file.top_1)

@@ -1,0 +1,9 @@
+"""No test of a project depends on a network, or on what was downloaded before."""
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr('ptnt_mm.project.backbones.is_reachable', lambda url: False)
+    monkeypatch.setattr('ptnt_mm.project.backbones.cached_file', lambda url: None)

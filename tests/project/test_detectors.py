@@ -1,0 +1,104 @@
+"""Every detector trains, is evaluated, and fits every backbone."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from mmengine.config import Config, ConfigDict
+from repository import ROOT
+
+from ptnt_mm.check.inspection import check
+from ptnt_mm.cli.new import new_parser
+from ptnt_mm.engine.build import build_model
+from ptnt_mm.engine.config import read_config
+from ptnt_mm.project.backbones import find_backbone
+from ptnt_mm.project.create import copy_fragments, create_project
+from ptnt_mm.project.detectors import find_detector, task_of
+from ptnt_mm.project.model_settings import model_lines
+from ptnt_mm.project.recipe import choose_recipe
+from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.findings import Severity, of_kind
+
+from . import made
+from .test_recipe import FACTS
+
+TABLE = Config.fromfile(ROOT / 'configs' / '_base_' / 'detectors.py')
+DETECTORS = [name for name, row in TABLE.detectors.items() if row.task != 'classification']
+DATA = dict(detection=made.voc, instance=made.object_masks, semantic=made.class_masks)
+HOSTS = dict(detection='mmdet', instance='mmdet', semantic='mmseg', classification='mmpretrain')
+
+
+@pytest.mark.parametrize('name', DETECTORS)
+def test_a_detector_trains_and_is_evaluated(tmp_path: Path, name: str):
+    data = DATA[task_of(name)](tmp_path / 'data')
+    file = create_project(data, tmp_path / 'project', detector=name, size=64, epochs=1)
+    assert len(file.read_text().splitlines()) <= 40
+    found = check(read_config(file))
+    assert not of_kind(found, Severity.ERROR)
+    assert 'trial' in {finding.where for finding in found} or len(found) > 20
+
+
+def model_of(name: str, backbone: str, folder: Path, **facts) -> ConfigDict:
+    """The model of a project, as its config resolves it."""
+    task = task_of(name)
+    network = find_backbone(backbone, None, HOSTS[task])
+    facts = replace(FACTS, task=task, detector=find_detector(name, task), backbone=network, **facts)
+    recipe = choose_recipe(facts)
+    copy_fragments(folder, facts)
+    lines = [
+        f'_base_ = {facts.detector.fragment!r}',
+        f'classes = {facts.classes!r}',
+        f'norm, crop = {recipe["norm"].value!r}, {recipe["crop"].value!r}',
+        *model_lines(facts, recipe),
+    ]
+    (folder / 'config.py').write_text('\n'.join(lines))
+    config = Config.fromfile(folder / 'config.py')
+    return Config(dict(model=config.model, default_scope=HOSTS[task]))
+
+
+@pytest.mark.parametrize('backbone', ['ptnt_ti', 'resnet18', 'tnt_s', 'efficientnet_lite0'])
+@pytest.mark.parametrize('name', list(TABLE.detectors))
+def test_every_detector_is_built_with_every_kind_of_backbone(
+    tmp_path: Path, name: str, backbone: str
+):
+    config = model_of(name, backbone, tmp_path)
+    assert build_model(config) is not None
+
+
+@pytest.mark.parametrize('name', DETECTORS)
+def test_a_large_data_set_has_wide_heads(tmp_path: Path, name: str):
+    narrow = model_of(name, 'ptnt_ti', tmp_path / 'narrow')
+    wide = model_of(name, 'ptnt_ti', tmp_path / 'wide', counts=dict(train=9000))
+    sizes = [
+        sum(weight.numel() for weight in build_model(config).parameters())
+        for config in (narrow, wide)
+    ]
+    assert sizes[1] > 1.2 * sizes[0]
+
+
+def test_number_of_detections_is_that_of_an_image_and_not_of_proposals(tmp_path: Path):
+    model = model_of('cascade', 'ptnt_ti', tmp_path, most=300).model
+    assert model.test_cfg.rcnn.max_per_img == 500
+    assert model.test_cfg.rpn.max_per_img == 1000
+    assert [head.num_classes for head in model.roi_head.bbox_head] == [2, 2, 2]
+
+
+def test_ranges_of_solov2_follow_the_size(tmp_path: Path):
+    ranges = model_of('solov2', 'ptnt_ti', tmp_path, asked_size=1333).model.mask_head.scale_ranges
+    usual = find_detector('solov2', 'instance').model.mask_head.scale_ranges
+    assert [tuple(pair) for pair in ranges] == [tuple(pair) for pair in usual]
+
+
+def test_a_detector_determines_the_task(tmp_path: Path):
+    data = made.object_masks(tmp_path / 'data')
+    file = create_project(data, tmp_path / 'boxes', detector='atss', size=64, epochs=1)
+    assert read_config(file).model.type == 'ATSS'
+    with pytest.raises(UserError, match='atss is for the task detection.*instance.*mask_rcnn'):
+        create_project(data, tmp_path / 'masks', task='instance', detector='atss')
+    with pytest.raises(UserError, match="'gfll': did you mean 'gfl'"):
+        create_project(data, tmp_path / 'masks', detector='gfll')
+
+
+def test_the_help_lists_every_detector():
+    text = ' '.join(new_parser().format_help().split())
+    assert all(name in text for name in DETECTORS)
