@@ -73,34 +73,27 @@ def compare(args: argparse.Namespace) -> None:
     data = write_yolo_data(labels, Path(config.images), out / 'data')
     machine = f'{describe_machine("cpu", 1)["device"]}, 1 thread'
 
-    minutes = train_project(project, config.train_cfg.max_epochs, args.seed, out)
+    minutes, boxes = train_project(project, config.train_cfg.max_epochs, args.seed, out)
     ours = describe_run(out / 'ptnt', args.name, round(minutes, 2), machine)
-    boxes = out / 'ptnt_boxes.bbox.json'
     ours['evaluations'] = {list(ours['evaluations'])[-1]: evaluate(boxes, labels['val'])}
     start = pretrained_init(config.model.backbone.get('init_cfg'))
     ours['starts_from'] = Path(start['checkpoint']).name if start else 'random'
 
     same = [f'data={data}', f'imgsz={max(config.size)}']
     settings = [*same, f'seed={args.seed}', *args.yolo]
-    # Mosaics take time, and YOLO makes none in its last ten epochs: the probes have no such end.
-    probes = [train_yolo(yolo, f'probe_{n}', n, [*settings, 'close_mosaic=0']) for n in PROBES]
-    epochs = epochs_within(minutes, probes)
-    minutes = train_yolo(yolo, 'yolo', epochs, settings)
-    parameters = re.search(r' ([\d,]+) parameters', (out / 'yolo.log').read_text())[1]
+    epochs, minutes, parameters = train_yolo(yolo, settings, minutes, out)
+    limit = config.model.test_cfg.get('rcnn', config.model.test_cfg).max_per_img
+    boxes = detect_with_yolo(yolo, [*same, f'max_det={limit}'], labels['val'], out)
     theirs = dict(
         name=f'{args.name.partition("_")[0]}_{YOLO}',
         seed=args.seed,
         settings=args.yolo,
         cpu_minutes=round(minutes, 2),
-        parameters=int(parameters.replace(',', '')),
+        parameters=parameters,
+        evaluations={str(epochs): evaluate(boxes, labels['val'])},
         machine=dict(device=machine, versions=', '.join(PACKAGES)),
         starts_from='random',
     )
-    limit = config.model.test_cfg.get('rcnn', config.model.test_cfg).max_per_img
-    last = f'model={out / "yolo" / "weights" / "last.pt"}'
-    yolo('val', 'yolo_val', [last, *same, f'max_det={limit}', 'conf=0.001', 'save_json=True'])
-    boxes = with_ids(out / 'yolo_val' / 'predictions.json', labels['val'])
-    theirs['evaluations'] = {str(epochs): evaluate(boxes, labels['val'])}
 
     runs = [run | dict(name=f'peers_{run["name"]}') for run in (ours, theirs)]
     for run in runs:
@@ -196,10 +189,11 @@ def yolo_lines(coco: CocoFile, number: int) -> list[str]:
     return lines
 
 
-def train_project(project: Path, epochs: int, seed: int, out: Path) -> float:
-    """Train the project, and detect on its validation images; return the CPU minutes of training.
+def train_project(project: Path, epochs: int, seed: int, out: Path) -> tuple[float, Path]:
+    """Train the project, and detect on its validation images.
 
-    The boxes are in ptnt_boxes.bbox.json, in COCO's format of results.
+    Returns:
+        The CPU minutes of training, and the file of boxes in COCO's format of results.
     """
     ptnt, work_dir = [sys.executable, '-m', 'ptnt_mm'], out / 'ptnt'
     once = ['--cfg-options', f'train_cfg.val_interval={epochs}']
@@ -213,14 +207,27 @@ def train_project(project: Path, epochs: int, seed: int, out: Path) -> float:
     last = (work_dir / 'last_checkpoint').read_text().strip()
     words = ['test', project, last, '--work-dir', out / 'ptnt_test', '--cfg-options', *options]
     run_command([*ptnt, *words], out / 'ptnt_test.log')
-    return minutes
+    return minutes, out / 'ptnt_boxes.bbox.json'
 
 
-def train_yolo(yolo: partial, name: str, epochs: int, settings: Sequence[str]) -> float:
-    """Train YOLO from random initialisation; return the CPU minutes."""
+def train_yolo(
+    yolo: partial, settings: Sequence[str], budget: float, out: Path
+) -> tuple[int, float, int]:
+    """Train YOLO from random initialisation, within a budget of CPU minutes.
+
+    Returns:
+        The epochs, the CPU minutes and the number of parameters.
+    """
     # AMP would be tried with weights that are downloaded.
-    start = [f'model={YOLO}.yaml', 'pretrained=False', 'amp=False', 'val=False']
-    return yolo('train', name, [*start, f'epochs={epochs}', *settings])
+    start = [f'model={YOLO}.yaml', 'pretrained=False', 'amp=False', 'val=False', *settings]
+    # Mosaics take time, and YOLO makes none in its last ten epochs: the probes have no such end.
+    probes = [
+        yolo('train', f'probe_{n}', [*start, f'epochs={n}', 'close_mosaic=0']) for n in PROBES
+    ]
+    epochs = epochs_within(budget, probes)
+    minutes = yolo('train', 'yolo', [*start, f'epochs={epochs}'])
+    parameters = re.search(r' ([\d,]+) parameters', (out / 'yolo.log').read_text())[1]
+    return epochs, minutes, int(parameters.replace(',', ''))
 
 
 def epochs_within(budget: float, minutes: Sequence[float]) -> int:
@@ -230,13 +237,20 @@ def epochs_within(budget: float, minutes: Sequence[float]) -> int:
     return max(1, int((budget - start) / of_epoch))
 
 
-def with_ids(file: Path, coco: CocoFile) -> Path:
-    """Give YOLO's boxes, whose classes count from 1, the categories of the annotations."""
-    ids = list(coco.names)
-    boxes = [box | dict(category_id=ids[box['category_id'] - 1]) for box in read_json(file)]
-    converted = file.with_name('boxes.json')
-    write_atomically(converted, json.dumps(boxes))
-    return converted
+def detect_with_yolo(yolo: partial, settings: Sequence[str], coco: CocoFile, out: Path) -> Path:
+    """Detect on the validation images as YOLO's own validation does, after its last epoch.
+
+    Returns:
+        The file of boxes in COCO's format of results.
+    """
+    last = f'model={out / "yolo" / "weights" / "last.pt"}'
+    yolo('val', 'yolo_val', [last, *settings, 'conf=0.001', 'save_json=True'])
+    ids, boxes = list(coco.names), read_json(out / 'yolo_val' / 'predictions.json')
+    for box in boxes:
+        box['category_id'] = ids[box['category_id'] - 1]  # YOLO counts classes from 1
+    file = out / 'yolo_boxes.json'
+    write_atomically(file, json.dumps(boxes))
+    return file
 
 
 def evaluate(boxes: Path, coco: CocoFile) -> dict[str, float]:
