@@ -71,7 +71,7 @@ def test_the_configs_of_positions_differ_in_that_alone(name: str):
     build_optim_wrapper(build_model(config), config.optim_wrapper)
 
 
-@pytest.mark.parametrize('script', ['compare_configs', 'time_backbones', 'host_configs'])
+@pytest.mark.parametrize('script', ['compare_configs', 'time_backbones', 'host_configs', 'peers'])
 def test_it_starts_as_the_docs_start_it(script: str):
     command = [sys.executable, f'tools/dev/{script}.py', '--help']
     done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True)

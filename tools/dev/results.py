@@ -11,6 +11,8 @@ import argparse
 import json
 import re
 import sys
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -34,12 +36,16 @@ METRICS = {
     'mIoU': 'mIoU',
 }
 
+_PEERS = ['box AP', 'box AP50']
+_COST = ['runs', 'parameters', 'CPU minutes']
+
 # The rows of a table, by what follows the data set in the name of a run.
 NETWORKS = {
     'ptnt_ti': 'PyramidTNT-Ti',
     'resnet18': 'ResNet-18',
     'pvtv2_b0': 'PVTv2-B0',
     'swin_t': 'Swin-T',
+    'yolo11n': "Ultralytics' YOLO11n",
     # Wirings.
     'native_no_norms': 'PyramidTNT-Ti, no output norms',
     'published': 'PyramidTNT-Ti, published wiring',
@@ -77,11 +83,28 @@ def main(words: list[str] | None = None) -> int:
 def write_results(args: argparse.Namespace) -> None:
     """Add a run if there is one, then write the page."""
     if args.add:
-        run = describe_run(args.add, args.name, args.cpu_minutes, args.machine)
-        file = args.docs / 'results' / f'{run["name"]}_{run["seed"]}.json'
-        write_atomically(file, json.dumps(run, indent=1) + '\n')
-    page = args.docs / 'results.md'
-    write_atomically(page, with_tables(page.read_text(encoding='utf-8'), args.docs / 'results'))
+        write_run(args.docs, describe_run(args.add, args.name, args.cpu_minutes, args.machine))
+    write_page(args.docs)
+
+
+def write_run(docs: Path, run: dict[str, Any]) -> None:
+    """Write the file of a run into the folder ``results`` of the page."""
+    file = docs / 'results' / f'{run["name"]}_{run["seed"]}.json'
+    write_atomically(file, json.dumps(run, indent=1) + '\n')
+
+
+def write_page(docs: Path) -> None:
+    """Write the tables of the page from the files of all runs."""
+    page = docs / 'results.md'
+    write_atomically(page, with_tables(page.read_text(encoding='utf-8'), docs / 'results'))
+
+
+def check_name(name: str) -> None:
+    """Check that the tables have a row for a data set and network, or raise a UserError."""
+    data, _, network = name.partition('_')
+    if network not in NETWORKS:
+        names = ', '.join(f'{data or "DATA"}_{known}' for known in NETWORKS)
+        raise UserError(f'--name must be one of {names}: got {name!r}')
 
 
 def describe_run(
@@ -93,10 +116,7 @@ def describe_run(
         UserError: if the tables have no row of this name, if the time or the machine is missing,
             or if the run was not evaluated.
     """
-    data, _, network = name.partition('_')
-    if network not in NETWORKS:
-        names = ', '.join(f'{data or "DATA"}_{known}' for known in NETWORKS)
-        raise UserError(f'--add needs a --name, one of {names}: got {name!r}')
+    check_name(name)
     if cpu_minutes is None or machine is None:
         raise UserError(f'--add needs --cpu-minutes and --machine: got {cpu_minutes} and {machine}')
     run = read_run(work_dir, name)
@@ -121,7 +141,8 @@ def with_tables(page: str, folder: Path) -> str:
     def replace(match: re.Match) -> str:
         files = sorted(folder.glob(f'{match[2]}_*.json'))
         runs = [json.loads(file.read_text(encoding='utf-8')) for file in files]
-        content = tables(runs) if runs else 'No run has finished yet.'
+        render = peers if match[2] == 'peers' else tables
+        content = render(runs) if runs else 'No run has finished yet.'
         return f'{match[1]}\n{content}\n\n<!-- end -->'
 
     return re.sub(r'(<!-- runs: ([\w-]+) -->\n).*?<!-- end -->', replace, page, flags=re.DOTALL)
@@ -142,17 +163,34 @@ def tables(runs: list[dict[str, Any]]) -> str:
         if not group:
             continue
         values = [[run['evaluations'][steps[-1]][metric] for run in group] for metric in metrics]
-        size, minutes = group[0]['parameters'] / 1e6, mean(run['cpu_minutes'] for run in group)
-        row = [label, *map(_spread, values), str(len(group)), f'{size:.1f} M', f'{minutes:.1f}']
-        results.append(row)
+        results.append([label, *map(_spread, values), *_cost(group)])
         courses = ([run['evaluations'][step][metrics[0]] for run in group] for step in steps)
         curves.append([label, *(f'{mean(values):.1f}' for values in courses)])
-    headings = ['network', *metrics, 'runs', 'parameters', 'CPU minutes']
-    table = markdown(headings, results)
+    table = markdown(['network', *metrics, *_COST], results)
     if len(steps) == 1:
         return table
     curve = markdown([f'{metrics[0]} after epoch', *steps], curves)
     return f'{table}\n\n{curve}'
+
+
+def peers(runs: list[dict[str, Any]]) -> str:
+    """Return a row for each data set and network that peers.py ran, with its only evaluation."""
+    rows = []
+    for name, files in groupby(runs, key=itemgetter('name')):
+        group = list(files)
+        _, data, network = name.split('_', 2)
+        evaluations = [pair for run in group for pair in run['evaluations'].items()]
+        values = [_spread([scores[metric] for _, scores in evaluations]) for metric in _PEERS]
+        cells = [f'`{data}`: {NETWORKS[network]}', group[0]['starts_from'], *values]
+        rows.append([*cells, f'{mean(int(epoch) for epoch, _ in evaluations):.0f}', *_cost(group)])
+    headings = ['data set and network', 'starts from', *_PEERS, 'epochs', *_COST]
+    return markdown(headings, rows)
+
+
+def _cost(group: list[dict[str, Any]]) -> list[str]:
+    """The cells below ``_COST``."""
+    size, minutes = group[0]['parameters'] / 1e6, mean(run['cpu_minutes'] for run in group)
+    return [str(len(group)), f'{size:.1f} M', f'{minutes:.1f}']
 
 
 def _spread(values: list[float]) -> str:
