@@ -40,7 +40,9 @@ class DistributionCoding(Coding):
     @staticmethod
     def boxes(head: nn.Module, level: int, priors: Tensor, values: Tensor) -> Tensor:
         """See :meth:`Coding.boxes`."""
-        distances = head.integral(values) * _stride(head, level)
+        shares = values.unflatten(1, (4, -1)).softmax(-1)
+        # Not a matrix product, as in ``head.integral``: it would become 8 bits with the layers.
+        distances = (shares * head.integral.project).sum(-1) * _stride(head, level)
         return head.bbox_coder.decode(head.anchor_center(priors), distances)
 
 
