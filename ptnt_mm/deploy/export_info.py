@@ -57,12 +57,16 @@ class ExportInfo:
     length: int = 0  # bytes of the file without its last line
     # The values of images of more than 8 bits that become black and white; None scales 16 bits.
     value_range: list[float] | None = None
+    # For masks of the whole image: their stride, and the place of the first value, in pixels of the
+    # network's input. None for masks inside boxes.
+    mask_grid: list[float] | None = None
 
     def text(self) -> bytes:
         """One line of JSON, without two hyphens in a row, which would end an XML comment."""
         fields = asdict(self)
-        if self.value_range is None:  # as files from before this field
-            del fields['value_range']
+        for name in ('value_range', 'mask_grid'):
+            if fields[name] is None:  # as files from before these fields
+                del fields[name]
         fields = json.dumps(fields)[1:].replace('--', '-\\u002d')
         return _START + b', ' + fields.encode()
 
@@ -109,6 +113,10 @@ def _is_range(value: Any) -> bool:
     )
 
 
+def _is_grid(value: Any) -> bool:
+    return value is None or _is_pair(value, 2**10, int, float)
+
+
 def _are_thresholds(value: Any) -> bool:
     return isinstance(value, dict) and all(
         _is_number(x, -_LONGEST, _LONGEST, int, float) for x in value.values()
@@ -133,6 +141,7 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     'weights_sha256': (_is_hash, '64 hexadecimal digits, or nothing'),
     'sha256': (_is_hash, '64 hexadecimal digits, or nothing'),
     'value_range': (_is_range, 'null, or two numbers, the lower one first'),
+    'mask_grid': (_is_grid, 'null, or a stride and a place from 1 to 1024'),
     'length': (lambda value: _is_number(value, 0, 2**63, int), 'a number of bytes'),
 }
 """A check of the value of each field, and a description of valid values."""

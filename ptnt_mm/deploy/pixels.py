@@ -1,5 +1,6 @@
 """Resize images for a network, and masks to the image, with only NumPy."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +84,9 @@ def resize(image: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     try:
         import cv2
     except ImportError:
-        rows = _lerp(image.astype(np.float32), size[0])
-        return np.rint(_lerp(rows.swapaxes(0, 1), size[1])).astype(np.uint8).swapaxes(0, 1)
+        rows, columns = map(_centres, size, image.shape)
+        image = _lerp(_lerp(image.astype(np.float32), rows).swapaxes(0, 1), columns)
+        return np.rint(image).astype(np.uint8).swapaxes(0, 1)
     return cv2.resize(image, size[::-1], interpolation=cv2.INTER_LINEAR)
 
 
@@ -101,12 +103,35 @@ def paste(mask: np.ndarray, box: np.ndarray, size: tuple[int, int], threshold: f
     return full
 
 
-def _lerp(values: np.ndarray, length: int) -> np.ndarray:
-    """Interpolate along the first axis: (n, ...) -> (length, ...)."""
+def enlarge(
+    mask: np.ndarray, grid: Sequence[float], factors: Sequence[float], size: tuple[int, int]
+) -> np.ndarray:
+    """A mask of a network's input, (h, w) -> its values at the pixels of the image, (H, W).
+
+    Args:
+        mask: Any values.
+        grid: See ``ExportInfo.mask_grid``.
+        factors: The image's height and width in those of the network's input.
+        size: The image's height and width.
+    """
+    rows, columns = (
+        ((np.arange(side) + 0.5) / factor - grid[1]) / grid[0]
+        for side, factor in zip(size, factors, strict=True)
+    )
+    return _lerp(_lerp(mask, rows).swapaxes(0, 1), columns).swapaxes(0, 1)
+
+
+def _centres(length: int, number: int) -> np.ndarray:
+    """The centres of ``length`` pixels among those of ``number`` pixels on the same side."""
+    return (np.arange(length) + 0.5) * number / length - 0.5
+
+
+def _lerp(values: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Interpolate along the first axis, (n, ...) at (m,) indices -> (m, ...)."""
     last = len(values) - 1
-    places = ((np.arange(length) + 0.5) * len(values) / length - 0.5).clip(0, last)
+    places = places.clip(0, last)
     low = places.astype(int)
-    share = (places - low).astype(np.float32)[:, None, None]
+    share = (places - low).astype(np.float32).reshape(-1, *[1] * (values.ndim - 1))
     return values[low] * (1 - share) + values[np.minimum(low + 1, last)] * share
 
 

@@ -9,7 +9,7 @@ import torch
 from mmengine.structures import BaseDataElement
 from torch import Tensor
 
-from ptnt_mm.deploy.pixels import paste, prepared
+from ptnt_mm.deploy.pixels import enlarge, paste, prepared
 from ptnt_mm.deploy.runtimes import Run
 from ptnt_mm.export.end_to_end import EndToEndModel
 from ptnt_mm.utils.errors import UserError
@@ -82,7 +82,7 @@ def compare(
         found = {name: values[is_box] for name, values in found.items()}
         expected = _boxes(network, normalised, size)
         pairs = _pairs(found, expected, max(size))
-        _compare_pairs(differences, found, expected, pairs, network.thresholds.get('mask'))
+        _compare_pairs(differences, found, expected, pairs, network)
         noisy = _boxes_with_noise(network, normalised, size, tolerance / 10)
         _count_boxes(differences, found, expected, pairs, noisy)
     return differences
@@ -124,16 +124,20 @@ def _compare_pairs(
     found: Boxes,
     expected: Boxes,
     pairs: list[tuple[int, int]],
-    threshold: float | None,
+    network: EndToEndModel,
 ) -> None:
-    """Note the differences of paired boxes, and of their masks if there is a threshold."""
-    size = differences.size
+    """Note the differences of paired boxes, and of their masks if there are any."""
+    size, threshold, grid = differences.size, network.thresholds.get('mask'), network.mask_grid
     differences.largest.update(boxes=0.0, scores=0.0)
     for i, j in pairs:
         differences.note('boxes', (found['boxes'][i] - expected['boxes'][j]) / max(size))
         differences.note('scores', found['scores'][i] - expected['scores'][j])
         if threshold is not None:
-            mask = paste(found['masks'][i], found['boxes'][i], size, threshold)
+            mask = found['masks'][i]
+            if grid is None:
+                mask = paste(mask, found['boxes'][i], size, threshold)
+            else:
+                mask = enlarge(mask, grid, (1, 1), size) > threshold
             differences.note('masks', (mask != expected['masks'][j]).mean())
 
 

@@ -13,15 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from ptnt_mm.export.selection import (
-    ABSENT,
-    clip,
-    pick,
-    region_features,
-    suppress,
-    top,
-    without_small,
-)
+from ptnt_mm.export.dense_heads import candidates, coding_of
+from ptnt_mm.export.selection import ABSENT, clip, pick, region_features, suppress
 from ptnt_mm.models.layers.shapes import pad, reduced
 
 INPUTS = ('images', 'sizes')
@@ -33,6 +26,8 @@ class EndToEndModel(nn.Module):
     task = 'features'  # how ``ptnt_mm.deploy`` interprets the outputs
     # Thresholds for 'score', 'overlap' and 'mask', and the number of 'boxes', if there are any.
     thresholds: dict[str, float] = {}
+    # For masks of the whole image: see ``ExportInfo``.
+    mask_grid: tuple[float, float] | None = None
 
     def __init__(self, model: nn.Module):
         super().__init__()
@@ -106,7 +101,7 @@ class EndToEndDetector(EndToEndModel):
 
 
 class DenseDetector(EndToEndDetector):
-    """RetinaNet and RTMDet: every place of every level predicts boxes."""
+    """RetinaNet, GFL, ATSS and similar: every place of every level predicts boxes."""
 
     def __init__(self, model: nn.Module):
         super().__init__(model)
@@ -114,15 +109,20 @@ class DenseDetector(EndToEndDetector):
 
     def forward(self, images: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Images and sizes -> boxes (B, D, 4), scores (B, D), labels (B, D)."""
+        levels = self.model.extract_feat(self.normalised(images, sizes))
+        head = self.model.bbox_head
+        return self.detect(coding_of(head).predict(head, levels), sizes)[:3]
+
+    def detect(self, predictions: Sequence[Sequence[Tensor]], sizes: Tensor) -> tuple[Tensor, ...]:
+        """Maps of each level -> boxes (B, D, 4), scores, labels, and indices of priors, (B, D)."""
         head, cfg = self.model.bbox_head, self.model.test_cfg
-        predictions = head(self.model.extract_feat(self.normalised(images, sizes)))
-        found = dense_candidates(head, *predictions, cfg.nms_pre)
-        boxes, scores, labels, _ = (torch.cat(column, dim=1) for column in zip(*found, strict=True))
-        boxes = clip(boxes, sizes)
-        scores = without_small(scores, boxes, cfg.get('min_bbox_size', -1))
-        limits = cfg.score_thr, cfg.nms.iou_threshold, cfg.max_per_img
-        scores, places = suppress(boxes, scores, labels, *limits)
-        return self._padded(pick(boxes, places), scores, pick(labels, places))
+        found = candidates(head, predictions, sizes, cfg, cfg.score_thr)
+        limits = ABSENT, cfg.nms.iou_threshold, cfg.max_per_img
+        scores, places = suppress(found.boxes, found.scores, found.labels, *limits)
+        boxes, labels, priors = (
+            pick(values, places) for values in (found.boxes, found.labels, found.places)
+        )
+        return *self._padded(boxes, scores, labels), priors
 
 
 class TwoStageDetector(EndToEndDetector):
@@ -150,15 +150,11 @@ class TwoStageDetector(EndToEndDetector):
 
     def propose(self, levels: Sequence[Tensor], sizes: Tensor) -> tuple[Tensor, Tensor]:
         """Maps -> boxes (B, P, 4) and their scores (B, P)."""
-        head = self.model.rpn_head
-        cfg = self.model.test_cfg.rpn
-        found = dense_candidates(head, *head(levels), cfg.nms_pre)
-        boxes, scores, _, level = (torch.cat(column, dim=1) for column in zip(*found, strict=True))
-        boxes = clip(boxes, sizes)
-        scores = without_small(scores, boxes, cfg.get('min_bbox_size', -1))
+        head, cfg = self.model.rpn_head, self.model.test_cfg.rpn
+        found = candidates(head, head(levels), sizes, cfg)
         limits = ABSENT, cfg.nms.iou_threshold, cfg.max_per_img
-        scores, places = suppress(boxes, scores, level, *limits)
-        return pick(boxes, places), scores
+        scores, places = suppress(found.boxes, found.scores, found.levels, *limits)
+        return pick(found.boxes, places), scores
 
     def classify(
         self, levels: Sequence[Tensor], boxes: Tensor, likely: Tensor, sizes: Tensor
@@ -204,34 +200,6 @@ class TwoStageDetector(EndToEndDetector):
         masks = mean.new_zeros(labels.numel(), *mean.shape[1:])
         masks = masks.index_put((there,), mean).unflatten(0, labels.shape)
         return masks * is_box[..., None, None]
-
-
-def dense_candidates(
-    head: nn.Module, logits: Sequence[Tensor], deltas: Sequence[Tensor], count: int
-) -> list[tuple[Tensor, Tensor, Tensor, Tensor]]:
-    """The best of each level: boxes (B, n, 4), scores, classes and the level's number (B, n).
-
-    Args:
-        head: mmdet's dense head, with sigmoid scores.
-        logits: Logits of each level, (B, A * K, h, w).
-        deltas: Deltas of each level, (B, A * 4, h, w).
-        count: Largest number from a level.
-    """
-    found = []
-    for level, (cls, deltas_) in enumerate(zip(logits, deltas, strict=True)):
-        batch = cls.shape[0]
-        # Anchors (h * w * A, 4), or points (h * w, 2).
-        generator, size = head.prior_generator, tuple(cls.shape[2:])
-        priors = generator.single_level_grid_priors(size, level, device=cls.device)
-        cls = cls.permute(0, 2, 3, 1).reshape(batch, -1)
-        scores, places = top(cls, count)
-        prior = places // head.cls_out_channels
-        deltas_ = pick(deltas_.permute(0, 2, 3, 1).reshape(batch, -1, 4), prior)
-        boxes = head.bbox_coder.decode(priors[prior].flatten(0, 1), deltas_.flatten(0, 1))
-        boxes = boxes.view(batch, -1, 4)
-        classes = places - prior * head.cls_out_channels
-        found.append((boxes, scores.sigmoid(), classes, torch.full_like(places, level)))
-    return found
 
 
 def _decoded(head: nn.Module, boxes: Tensor, deltas: Tensor, sizes: Tensor) -> Tensor:

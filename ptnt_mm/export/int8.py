@@ -31,6 +31,7 @@ def quantised(body: bytes, inputs: Iterable[dict[str, np.ndarray]]) -> bytes:
 
     model = onnx.load_from_string(body)
     names = list(_layers(model.graph))
+    _unshare_biases(model.graph)
     with tempfile.TemporaryDirectory() as folder, quiet():
         file = Path(folder, 'int8.onnx')
         quantize_static(
@@ -46,6 +47,19 @@ def quantised(body: bytes, inputs: Iterable[dict[str, np.ndarray]]) -> bytes:
             extra_options=dict(MatMulConstBOnly=True),
         )
         return file.read_bytes()
+
+
+def _unshare_biases(graph: Any) -> None:
+    """Give each layer a bias of its own, with a name that nothing else has.
+
+    The quantiser would do so too, but 'val_22' becomes 'val_221' even if there is such a tensor.
+    """
+    stored = {weight.name: weight for weight in graph.initializer}
+    for node in graph.node:
+        if node.op_type in _WEIGHT and len(node.input) == 3 and node.input[2] in stored:
+            bias = graph.initializer.add()
+            bias.CopyFrom(stored[node.input[2]])
+            bias.name = node.input[2] = f'{node.name}.bias'
 
 
 def _layers(graph: Any) -> Iterator[str]:

@@ -64,5 +64,6 @@ def load_end_to_end(
         checkpoint_sha256=sha256(local_file(checkpoint)),
         version=__version__,
         value_range=None if value_range is None else list(value_range),
+        mask_grid=None if network.mask_grid is None else list(network.mask_grid),
     )
     return network, about

@@ -70,9 +70,9 @@ def suppress(
         Scores (B, count), the best first, filled up with ``ABSENT``, and their places in N.
     """
     batch = torch.arange(boxes.shape[0], device=boxes.device)[:, None]
-    # Separate the groups by moving each by more than the largest coordinate.
+    # Separate the groups by moving each by more than the range of the coordinates.
     groups = (groups + batch * (groups.max() + 1)).to(boxes.dtype)
-    apart = boxes + (groups * (boxes.max() + 1))[..., None]
+    apart = boxes + (groups * (boxes.max() - boxes.min().clamp(max=0) + 1))[..., None]
     chosen = (scores > score_thr).flatten().nonzero()[:, 0]
     kept = chosen[nms(apart.flatten(0, 1)[chosen], scores.flatten()[chosen], iou_thr)]
     alive = torch.zeros_like(scores, dtype=torch.bool).flatten()

@@ -5,6 +5,8 @@ A model is supported if the methods that :mod:`ptnt_mm.export.end_to_end` replac
 
 from torch import nn
 
+from ptnt_mm.export.dense_heads import BoxCoding, coding_of
+from ptnt_mm.export.dynamic_masks import CondInstDetector, RTMDetInsDetector
 from ptnt_mm.export.end_to_end import (
     DenseDetector,
     EndToEndModel,
@@ -25,12 +27,29 @@ def build_network(model: nn.Module) -> EndToEndModel:
     ):
         chosen = EndToEndSegmenter
     elif (
-        kind in ('RetinaNet', 'RTMDet')
+        kind in ('RetinaNet', 'RTMDet', 'GFL', 'ATSS', 'FCOS', 'TOOD')
         and _is_of('BaseDenseHead.predict_by_feat', head)
-        and head.use_sigmoid_cls
+        and _is_plain_dense(head)
         and _plain(model.test_cfg)
     ):
         chosen = DenseDetector
+    elif (
+        kind == 'RTMDet'
+        and _is_of('RTMDetInsHead.predict_by_feat', head)
+        and _is_of('RTMDetInsHead._mask_predict_by_feat_single', head)
+        and _is_plain_dense(head)
+        and _plain(model.test_cfg)
+    ):
+        chosen = RTMDetInsDetector
+    elif (
+        kind == 'CondInst'
+        and _is_of('CondInstBboxHead.predict_by_feat', head)
+        and _is_of('CondInstMaskHead.forward_single', model.mask_head)
+        and _is_of('CondInstMaskHead.predict_by_feat', model.mask_head)
+        and _is_plain_dense(head)
+        and _plain(model.test_cfg)
+    ):
+        chosen = CondInstDetector
     elif (
         kind in ('FasterRCNN', 'MaskRCNN', 'CascadeRCNN')
         and _is_of('BaseDenseHead.predict_by_feat', model.rpn_head)
@@ -41,6 +60,17 @@ def build_network(model: nn.Module) -> EndToEndModel:
     else:
         chosen = EndToEndModel
     return chosen(model.eval())
+
+
+def _is_plain_dense(head: nn.Module) -> bool:
+    """Whether boxes are computed as in :class:`DenseDetector`, from operators of every runtime."""
+    coding = coding_of(head)
+    return (
+        coding is not None
+        and head.use_sigmoid_cls
+        and (coding is not BoxCoding or _is_of('TOODHead.forward', head))
+        and not any('DeformConv' in type(module).__name__ for module in head.modules())
+    )
 
 
 def _has_plain_regions(roi: nn.Module) -> bool:

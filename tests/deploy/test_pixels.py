@@ -9,7 +9,7 @@ import pytest
 import torch
 from PIL import Image
 
-from ptnt_mm.deploy.pixels import paste, prepared, resize, target_size, to_rgb
+from ptnt_mm.deploy.pixels import enlarge, paste, prepared, resize, target_size, to_rgb
 from ptnt_mm.utils.errors import UserError
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (60, 80, 3), dtype=np.uint8)
@@ -52,6 +52,31 @@ def test_masks_are_pasted_as_mmdet_does(box: tuple[float, ...]):
         torch.from_numpy(mask)[None, None], torch.tensor([box]), 60, 80, skip_empty=False
     )
     assert (found != (whole[0].numpy() >= 0.5)).mean() < 1e-3
+
+
+@pytest.mark.parametrize('stride', [4, 8])
+def test_whole_masks_are_enlarged_as_in_the_hosts(stride: int):
+    """RTMDet's by torch; CondInst's by mmdet, half a pixel further."""
+    from mmdet.models.utils import aligned_bilinear
+    from torch.nn.functional import interpolate
+
+    mask = torch.randn(1, 1, 7, 9)
+    size = (7 * stride - 3, 9 * stride - 1)
+    for whole, first in (
+        (interpolate(mask, scale_factor=stride, mode='bilinear'), stride / 2),
+        (aligned_bilinear(mask, stride), stride // 2 + 0.5),
+    ):
+        found = enlarge(mask[0, 0].numpy(), (stride, first), (1, 1), size)
+        np.testing.assert_allclose(found, whole[0, 0, : size[0], : size[1]], atol=1e-5)
+
+
+def test_whole_masks_follow_the_size_of_the_image():
+    """A network's input of 12 x 16 pixels; the image's sides are two and three times as long."""
+    mask = np.zeros((3, 5), np.float32)  # also of the padding
+    mask[1, 2] = 1
+    found = enlarge(mask, (4, 2), (2, 3), (24, 48)) > 0.5
+    rows, columns = (np.flatnonzero(found.any(axis)) for axis in (1, 0))
+    assert (rows[0], rows[-1]) == (8, 15) and (columns[0], columns[-1]) == (24, 35)
 
 
 def test_images_of_every_kind(tmp_path: Path):

@@ -1,5 +1,8 @@
 """Models of a thousandth of the cost whose random weights detect something."""
 
+from pathlib import Path
+
+import mmdet
 import torch
 from mmengine.config import Config
 from torch import nn
@@ -7,9 +10,15 @@ from torch import nn
 import ptnt_mm
 from configs import models
 from ptnt_mm.engine.build import build_model
+from ptnt_mm.zoo import config_from_file
 
-_LAST = ('retina_cls', 'rtm_cls', 'rpn_cls', 'fc_cls', 'conv_seg', 'conv_logits')
-"""Layers whose outputs are scores; with their initial weights, all scores are nearly equal."""
+_LAST = (
+    *('retina_cls', 'rtm_cls', 'rpn_cls', 'fc_cls', 'conv_seg', 'conv_logits', 'conv_cls'),
+    *('gfl_cls', 'gfl_reg', 'atss_cls', 'atss_centerness', 'conv_centerness'),
+    *('tood_cls', 'cls_prob_module', 'reg_offset_module', 'controller', 'rtm_kernel'),
+)
+"""Layers whose outputs are scores, or distributions, offsets and kernels: with their initial
+weights, all of them are nearly equal."""
 
 
 def narrow_config(name: str, arch: dict) -> Config:
@@ -21,6 +30,33 @@ def narrow_config(name: str, arch: dict) -> Config:
     if name.startswith('upernet'):
         config.model.decode_head.in_channels = list(arch['outer_dims'])
         config.model.auxiliary_head.in_channels = arch['outer_dims'][2]
+    return config
+
+
+def host_config(name: str) -> Config:
+    """A config of mmdet, of three classes and a narrow ResNet-18."""
+    config = config_from_file(Path(mmdet.__file__).parent / '.mim' / 'configs' / f'{name}.py')
+    model = config.model
+    model.backbone = dict(type='ResNet', depth=18, base_channels=8)
+    head = model.get('bbox_head') or model.mask_head
+    strides = head.get('strides') or head.anchor_generator.strides
+    model.neck = dict(
+        type='FPN',
+        in_channels=[8, 16, 32, 64],
+        out_channels=16,
+        start_level=1,
+        add_extra_convs='on_output',
+        num_outs=len(strides),
+    )
+    head.update(
+        num_classes=3,
+        in_channels=16,
+        feat_channels=16,
+        stacked_convs=1,
+        norm_cfg=dict(type='GN', num_groups=4),
+    )
+    if 'bbox_head' in model and 'mask_head' in model:
+        model.mask_head.mask_feature_head.update(in_channels=16, feat_channels=16)
     return config
 
 

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812
-from torchvision.ops import box_iou
+from torchvision.ops import box_iou, deform_conv2d
 
 from ptnt_mm.deploy.pixels import prepared
 from ptnt_mm.export.comparison import Differences, compare, sizes_to_check
+from ptnt_mm.export.dense_heads import sample_at_offsets
+from ptnt_mm.export.dynamic_masks import CondInstDetector, RTMDetInsDetector
 from ptnt_mm.export.dynamic_sizes import AveragePool
 from ptnt_mm.export.end_to_end import (
     DenseDetector,
@@ -20,7 +22,7 @@ from ptnt_mm.export.end_to_end import (
 )
 from ptnt_mm.export.supported_models import build_network
 
-from .models import decided_model, narrow_config
+from .models import decided_model, host_config, narrow_config
 
 KINDS = {
     'retinanet_ptnt_s_1x': DenseDetector,
@@ -31,6 +33,18 @@ KINDS = {
     'upernet_ptnt_s_160k_ade20k': EndToEndSegmenter,
     'dino_ptnt_s_1x': EndToEndModel,
 }
+
+HOST_KINDS = {
+    'gfl/gfl_r50_fpn_1x_coco': DenseDetector,
+    'atss/atss_r50_fpn_1x_coco': DenseDetector,
+    'fcos/fcos_r50-caffe_fpn_gn-head_1x_coco': DenseDetector,
+    'tood/tood_r50_fpn_1x_coco': DenseDetector,
+    'tood/tood_r50_fpn_anchor-based_1x_coco': DenseDetector,
+    'condinst/condinst_r50_fpn_ms-poly-90k_coco_instance': CondInstDetector,
+    'rtmdet/rtmdet-ins_tiny_8xb32-300e_coco': RTMDetInsDetector,
+    'solov2/solov2_r50_fpn_1x_coco': EndToEndModel,
+}
+"""Configs of mmdet."""
 
 
 def photograph(height: int, width: int) -> np.ndarray:
@@ -48,10 +62,12 @@ def in_eager_mode(network: EndToEndModel):
     return run
 
 
-@pytest.fixture(scope='module', params=KINDS)
+@pytest.fixture(scope='module', params=[*KINDS, *HOST_KINDS])
 def network(request, micro_arch: dict) -> EndToEndModel:
-    chosen = build_network(decided_model(narrow_config(request.param, micro_arch)))
-    assert type(chosen) is KINDS[request.param]
+    name, of_host = request.param, request.param in HOST_KINDS
+    config = host_config(name) if of_host else narrow_config(name, micro_arch)
+    chosen = build_network(decided_model(config))
+    assert type(chosen) is (KINDS | HOST_KINDS)[name]
     return chosen
 
 
@@ -59,6 +75,8 @@ def network(request, micro_arch: dict) -> EndToEndModel:
 def test_network_finds_what_the_host_finds(network: EndToEndModel, size: tuple[int, int]):
     inputs, _ = prepared(photograph(*size), None, True, [128, 160])
     differences = compare(in_eager_mode(network), network, inputs)
+    # Some pixels of random masks are exactly at the threshold.
+    assert differences.largest.pop('masks', 0.0) <= 2e-4, differences
     assert differences.within(1e-5), differences
     assert network.task != 'detection' or differences.matched >= 5
 
@@ -71,6 +89,55 @@ def test_images_of_a_batch_do_not_know_of_each_other(micro_arch: dict):
     alone = run(dict(images=images[1:], sizes=sizes[1:]))
     for name in network.outputs:
         np.testing.assert_allclose(both[name][1], alone[name][0], atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    'name', [name for name, kind in HOST_KINDS.items() if kind.task == 'detection']
+)
+def test_a_head_of_the_host_finds_nothing_in_an_image_without_objects(name: str):
+    config = host_config(name)
+    config.model.test_cfg.score_thr = 0.999999
+    network = build_network(decided_model(config))
+    inputs, _ = prepared(np.zeros((64, 96, 3), np.uint8), None, True, [64, 128])
+    found = in_eager_mode(network)(inputs)
+    assert (found['labels'] == -1).all() and not any(
+        found[name].any() for name in found if name != 'labels'
+    )
+    assert compare(lambda _: found, network, inputs).within(0)
+
+
+@pytest.mark.parametrize('threshold', [0.3, 0.6])
+def test_the_threshold_is_for_the_class_score_without_its_factor(threshold: float):
+    """So boxes with lower scores than the threshold are found."""
+    config = host_config('atss/atss_r50_fpn_1x_coco')
+    config.model.test_cfg.update(score_thr=threshold, max_per_img=2000)
+    network = build_network(decided_model(config))
+    inputs, _ = prepared(photograph(128, 160), None, True, [128, 160])
+    found = in_eager_mode(network)(inputs)
+    scores = found['scores'][found['labels'] >= 0]
+    assert len(scores) < 2000 and scores.min() < threshold / 2
+    differences = compare(lambda _: found, network, inputs)
+    assert differences.within(1e-5) and differences.matched == len(scores)
+
+
+@pytest.mark.parametrize('size', [(5, 9), (1, 1)])
+def test_sampling_is_that_of_a_deformable_convolution(size: tuple[int, int]):
+    maps, offsets = torch.rand(2, 4, *size), 3 * torch.randn(2, 8, *size)
+    expected = deform_conv2d(maps, offsets, torch.ones(4, 1, 1, 1))
+    torch.testing.assert_close(sample_at_offsets(maps, offsets), expected)
+
+
+@pytest.mark.parametrize(
+    ('name', 'settings'),
+    [
+        ('tood/tood_r50_fpn_1x_coco', dict(num_dcn=1)),
+        ('fcos/fcos_r50-caffe_fpn_gn-head_1x_coco', dict(dcn_on_last_conv=True)),
+    ],
+)
+def test_deformable_convolutions_are_left_to_the_host(name: str, settings: dict):
+    config = host_config(name)
+    config.model.bbox_head.update(settings)
+    assert type(build_network(decided_model(config))) is EndToEndModel
 
 
 @pytest.mark.parametrize('grid', [(2, 2), (6, 6), (3, 5)])
@@ -101,13 +168,17 @@ def test_sliding_windows_and_soft_suppression_are_left_to_the_host(micro_arch: d
         ('mask_rcnn_ptnt_s_1x', 'roi_head', 'predict_mask'),
         ('mask_rcnn_ptnt_s_1x', 'roi_head.mask_head', 'forward'),
         ('mask_rcnn_ptnt_s_1x', 'roi_head.mask_roi_extractor', 'forward'),
+        ('gfl/gfl_r50_fpn_1x_coco', 'bbox_head', '_predict_by_feat_single'),
+        ('tood/tood_r50_fpn_1x_coco', 'bbox_head', 'forward'),
+        ('condinst/condinst_r50_fpn_ms-poly-90k_coco_instance', 'mask_head', 'forward_single'),
+        ('rtmdet/rtmdet-ins_tiny_8xb32-300e_coco', 'bbox_head', '_mask_predict_by_feat_single'),
     ],
 )
 def test_parts_that_predict_otherwise_are_left_to_the_host(
     name: str, part: str, method: str, micro_arch: dict
 ):
-    """As those of RTMDet-Ins, Mask2Former, SABL and GRoIE do."""
-    model = decided_model(narrow_config(name, micro_arch))
+    """As those of Mask2Former, SABL and GRoIE do."""
+    model = decided_model(host_config(name) if '/' in name else narrow_config(name, micro_arch))
     module = model.get_submodule(part)
     module.__class__ = type('Own', (type(module),), {method: lambda *_: None})
     assert type(build_network(model)) is EndToEndModel
