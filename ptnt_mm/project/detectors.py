@@ -51,7 +51,9 @@ class Detector:
     @property
     def norm_of_neck(self) -> dict[str, Any]:
         """The ``norm_cfg`` of the neck."""
-        neck = self.model.get("neck") or dict(norm_cfg={})
+        if not self.has_neck:
+            return {}
+        neck = self.model.neck
         norm = (neck[-1] if isinstance(neck, list) else neck).norm_cfg
         # MMEngine adds the scope of a host to what its files define.
         return {key: value for key, value in norm.items() if key != '_scope_'}

