@@ -34,7 +34,7 @@ OPTIONS = [f'retinanet_ptnt_s_1x_{option}' for option in ('amp', 'clip', 'ema', 
 OTHERS = ['dino_ptnt_s_1x', 'rtmdet_ptnt_s_1x', 'custom_coco']
 FAMILY = ['retinanet_tnt_s_1x', 'mask_rcnn_tnt_s_1x']
 PEGS = ['retinanet_ptnt_s_peg_1x', 'detr_r50_peg_50e']
-DEMOS = ['demo_retinanet_ptnt_ti', 'demo_mask_rcnn_ptnt_ti']
+DEMOS = ['demo_gfl_lite0', 'demo_retinanet_ptnt_ti', 'demo_mask_rcnn_ptnt_ti']
 PUBLISHED = GRID + OPTIONS + OTHERS + FAMILY + PEGS + DEMOS
 NAMES = [name for name in HOSTS if HOSTS[name] == 'mmdet']
 

@@ -46,6 +46,17 @@ NETWORKS = {
     'pvtv2_b0': 'PVTv2-B0',
     'swin_t': 'Swin-T',
     'yolo11n': "Ultralytics' YOLO11n",
+    # Heads and starts.
+    'gfl_lite0': 'GFL, EfficientNet-Lite0 with ImageNet weights: the recipe',
+    'gfl_lite0_8': 'the same with anchors of 8 strides in place of 4',
+    'gfl_lite0_ema': 'the same with an average of the weights',
+    'gfl_lite0_batch_1': 'the same with one image per step',
+    'atss_lite0': 'ATSS, EfficientNet-Lite0 with ImageNet weights',
+    'tood_lite0': 'TOOD, EfficientNet-Lite0 with ImageNet weights',
+    'rtmdet_lite0': "RTMDet's head, EfficientNet-Lite0 with ImageNet weights",
+    'retinanet_lite0': 'RetinaNet, EfficientNet-Lite0 with ImageNet weights',
+    'gfl_ptnt_ti': 'GFL, PyramidTNT-Ti, random initialisation',
+    'retinanet_ptnt_ti': 'RetinaNet, PyramidTNT-Ti, random initialisation: the recipe before',
     # Wirings.
     'native_no_norms': 'PyramidTNT-Ti, no output norms',
     'published': 'PyramidTNT-Ti, published wiring',
