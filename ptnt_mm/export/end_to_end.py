@@ -56,7 +56,8 @@ class EndToEndModel(nn.Module):
 
     def normalised(self, images: Tensor, sizes: Tensor) -> Tensor:
         """(B, H, W, 3) uint8 -> (B, 3, H', W'), with zeros outside the image."""
-        image = images.permute(0, 3, 1, 2).float()
+        # Convolutions pass the order of channels in memory on, but not in every step of the export.
+        image = images.permute(0, 3, 1, 2).float().contiguous()
         image = ((image.flip(1) if self.takes_bgr else image) - self.mean) / self.std
         height, width = image.shape[2:]
         rows = torch.arange(height, device=image.device) < sizes[:, :1]

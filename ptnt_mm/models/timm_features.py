@@ -41,6 +41,11 @@ class TimmFeatures(BaseModule):
         if frozen_norms:
             self.network = timm.layers.freeze_batch_norm_2d(self.network)
 
+    @property
+    def out_channels(self) -> tuple[int, ...]:
+        """Channels of each returned map."""
+        return tuple(self.network.feature_info.channels())
+
     def forward(self, image: Tensor) -> tuple[Tensor, ...]:
         """(B, 3, H, W) -> one map (B, C_i, H / stride_i, W / stride_i) per index, rounded up."""
         return tuple(self.network(image))

@@ -11,7 +11,7 @@ from ptnt_mm.utils.errors import UserError
 from ptnt_mm.utils.text import unknown_name
 from ptnt_mm.zoo import config_from_file, config_root
 
-Path = tuple[str | int, ...]
+Place = tuple[str | int, ...]
 """Where a setting is: keys of dicts and indices of lists."""
 
 
@@ -58,7 +58,7 @@ class Detector:
         # MMEngine adds the scope of a host to what its files define.
         return {key: value for key, value in norm.items() if key != '_scope_'}
 
-    def places_of(self, key: str) -> list[Path]:
+    def places_of(self, key: str) -> list[Place]:
         """Where the model has settings of this name."""
         return list(_places_of(key, self.model, ()))
 
@@ -99,7 +99,7 @@ def _table() -> tuple[dict[str, dict], dict[str, str]]:
     return table['detectors'], table['defaults']
 
 
-def _places_of(key: str, settings: Any, path: Path) -> Iterator[Path]:
+def _places_of(key: str, settings: Any, path: Place) -> Iterator[Place]:
     items = settings.items() if isinstance(settings, Mapping) else enumerate(settings)
     for name, value in items:
         if name == key:

@@ -5,7 +5,7 @@ from typing import Any
 
 from ptnt_mm.project.backbones import FRAGMENT_BACKBONE
 from ptnt_mm.project.code import Code, keyword, literal
-from ptnt_mm.project.detectors import Path
+from ptnt_mm.project.detectors import Place
 from ptnt_mm.project.facts import Facts
 from ptnt_mm.project.recipe import Recipe
 
@@ -76,7 +76,7 @@ def _heads(facts: Facts, recipe: Recipe) -> dict[str, Any]:
     return found
 
 
-def _set(settings: dict[str, Any], path: Path, value: Any) -> None:
+def _set(settings: dict[str, Any], path: Place, value: Any) -> None:
     """Set a value in nested settings; for a list of heads, in each of them."""
     *parts, key = path
     for i, part in enumerate(parts):
@@ -88,7 +88,7 @@ def _set(settings: dict[str, Any], path: Path, value: Any) -> None:
     settings[key] = value
 
 
-def _is_last(path: Path) -> bool:
+def _is_last(path: Place) -> bool:
     """Whether a limit is that of an image's results, and not of region proposals."""
     return path[0] == 'test_cfg' and 'rpn' not in path
 

@@ -71,6 +71,8 @@ def narrow(config: Config, pyramid: dict) -> Config:
     elif kind_of(backbone) in PLAIN:
         backbone.arch = PLAIN[kind_of(backbone)]
         widths = 16
+    elif backbone.type == 'TimmFeatures':
+        widths = [24, 40, 112, 320]
     else:
         backbone.depth = 18
         widths = [512]

@@ -59,16 +59,16 @@ def test_the_size_in_a_name_is_the_variants(config: Config):
 )
 def test_the_necks_channels_are_the_backbones(config: Config, blueprint: nn.Module):
     widths = list(blueprint.backbone.out_channels)
-    arch = config.model.backbone.arch
+    arch = config.model.backbone.get('arch')
     if config.model.backbone.type == 'PyramidTNT':
         assert widths == [ARCHS[arch]['outer_dims'][i] for i in blueprint.backbone.out_indices]
     elif config.model.backbone.type == 'CPVT':
         assert widths == [CPVT_ARCHS[arch]['dim']]
-    else:
+    elif config.model.backbone.type != 'TimmFeatures':
         assert widths == [TNT_ARCHS[arch]['outer_dim']]
     if config.default_scope == 'mmpretrain':
         assert [config.model.head.in_channels] == widths
-    elif config.model.backbone.type == 'PyramidTNT':
+    elif config.model.backbone.type in ('PyramidTNT', 'TimmFeatures'):
         for neck in necks(config):
             assert neck.in_channels == widths
             if neck.type == 'FinerLevelNeck':

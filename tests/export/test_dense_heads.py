@@ -39,14 +39,27 @@ class Exported(NamedTuple):
     file: Path
 
 
-@pytest.fixture(scope='module', params=[GFL, 'tood/tood_r50_fpn_1x_coco', *MASKS])
-def exported(request, tmp_path_factory: pytest.TempPathFactory) -> Exported:
-    config = host_config(request.param)
+@pytest.mark.parametrize('name', [GFL, 'tood/tood_r50_fpn_1x_coco', *MASKS])
+def test_a_file_for_any_size_and_batch(name: str, tmp_path: Path):
+    """One test for each model: the export takes most of the time."""
+    exported = export(name, tmp_path)
+    only_standard_operators_are_used(exported)
+    for runtime in ('onnxruntime', 'openvino'):
+        files_find_what_the_host_finds(exported, runtime)
+        images_of_a_batch_are_independent(exported, runtime)
+    if sys.platform == 'linux':
+        int8_is_for_convolutions_and_not_for_boxes(exported)
+    if name in MASKS:
+        whole_masks_have_the_size_of_the_image(exported)
+
+
+def export(name: str, folder: Path) -> Exported:
+    config = host_config(name)
     # Fewer than there are, so that the rest is cut off; black images have none.
     config.model.test_cfg.update(max_per_img=40, score_thr=0.55)
     network = build_network(decided_model(config))
     body = to_onnx(take_graph(network, (64, 96), dynamic=True), network)
-    file = tmp_path_factory.mktemp('dense') / 'x.onnx'
+    file = folder / 'x.onnx'
     about = ExportInfo(
         task=network.task,
         classes=['a', 'b', 'c'],
@@ -64,8 +77,7 @@ def exported(request, tmp_path_factory: pytest.TempPathFactory) -> Exported:
     return Exported(network, body, file)
 
 
-@pytest.mark.parametrize('runtime', ['onnxruntime', 'openvino'])
-def test_files_find_what_the_host_finds(exported: Exported, runtime: str):
+def files_find_what_the_host_finds(exported: Exported, runtime: str) -> None:
     run = load_runtime(exported.file, runtime)
     for size in [(128, 160), (97, 131), (32, 256)]:
         inputs, _ = prepared(photograph(*size), None, True, None)
@@ -73,8 +85,7 @@ def test_files_find_what_the_host_finds(exported: Exported, runtime: str):
         assert differences.within(1e-3) and differences.matched > 5, differences
 
 
-@pytest.mark.parametrize('runtime', ['onnxruntime', 'openvino'])
-def test_images_of_a_batch_are_independent(exported: Exported, runtime: str):
+def images_of_a_batch_are_independent(exported: Exported, runtime: str) -> None:
     """The second image has no objects, the third is smaller than the others."""
     run, image = load_runtime(exported.file, runtime), photograph(97, 160)
     images = np.stack([image, np.zeros_like(image), image[::-1]])
@@ -87,15 +98,14 @@ def test_images_of_a_batch_are_independent(exported: Exported, runtime: str):
             np.testing.assert_allclose(together[name][i], values[0], atol=1e-3)
 
 
-def test_only_standard_operators_are_used(exported: Exported):
+def only_standard_operators_are_used(exported: Exported) -> None:
     import onnx
 
     model = onnx.load_from_string(exported.body)
     assert {node.domain for node in model.graph.node} == {''}
 
 
-@pytest.mark.skipif(sys.platform != 'linux', reason='quantisation needs Linux')
-def test_8_bits_are_for_convolutions_and_not_for_boxes(exported: Exported):
+def int8_is_for_convolutions_and_not_for_boxes(exported: Exported) -> None:
     import onnx
 
     inputs = [prepared(photograph(128, 160), None, True, None)[0]]
@@ -110,8 +120,7 @@ def test_8_bits_are_for_convolutions_and_not_for_boxes(exported: Exported):
     assert 'Conv' in kinds and 'MatMul' not in kinds, kinds
 
 
-@pytest.mark.parametrize('exported', MASKS, indirect=True)
-def test_whole_masks_have_the_size_of_the_image(exported: Exported):
+def whole_masks_have_the_size_of_the_image(exported: Exported) -> None:
     """The network's input is half as large."""
     image = photograph(256, 320)
     found = Deployed(exported.file)(image)

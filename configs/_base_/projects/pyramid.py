@@ -6,7 +6,7 @@ levels = [8, 16, 32, 64, 128]
 
 model = dict(
     data_preprocessor=dict(
-        type='DetDataPreprocessor',
+        type='mmdet.DetDataPreprocessor',
         # Images scaled to [-1, 1], as for the published weights.
         mean=[127.5, 127.5, 127.5],
         std=[127.5, 127.5, 127.5],

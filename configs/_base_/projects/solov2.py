@@ -6,7 +6,7 @@ channels = [80, 160, 320, 320]
 model = dict(
     type='SOLOv2',
     data_preprocessor=dict(
-        type='DetDataPreprocessor',
+        type='mmdet.DetDataPreprocessor',
         # Images scaled to [-1, 1], as for the published weights.
         mean=[127.5, 127.5, 127.5],
         std=[127.5, 127.5, 127.5],
