@@ -44,10 +44,11 @@ def test_a_file_for_any_size_and_batch(name: str, tmp_path: Path):
     """One test for each model: the export takes most of the time."""
     exported = export(name, tmp_path)
     only_standard_operators_are_used(exported)
-    for runtime in ('onnxruntime', 'openvino'):
+    # A second runtime takes as long again, and these operators are those of GFL and TOOD.
+    for runtime in ('onnxruntime', 'openvino')[: 1 if name in MASKS else 2]:
         files_find_what_the_host_finds(exported, runtime)
         images_of_a_batch_are_independent(exported, runtime)
-    if sys.platform == 'linux':
+    if sys.platform == 'linux' and name == GFL:
         int8_is_for_convolutions_and_not_for_boxes(exported)
     if name in MASKS:
         whole_masks_have_the_size_of_the_image(exported)
