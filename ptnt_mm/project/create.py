@@ -218,7 +218,7 @@ def _findings(facts: Facts, labels: Labels) -> list[str]:
 
 
 def _start(facts: Facts) -> str:
-    """What the weights of the backbone are at the start."""
+    """A line about the initialisation of the backbone."""
     if facts.backbone.weights:
         return f'starts from pretrained weights: {facts.backbone.name}'
     return (
