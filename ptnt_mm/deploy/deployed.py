@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image
 
 from ptnt_mm.deploy.export_info import read_export_info
-from ptnt_mm.deploy.pixels import enlarge, paste, prepared, to_rgb
+from ptnt_mm.deploy.pixels import full_mask, prepared, to_rgb
 from ptnt_mm.deploy.runtimes import load_runtime
 from ptnt_mm.utils.errors import UserError
 
@@ -96,12 +96,11 @@ class Deployed:
         boxes = found['boxes'] * factors
         if 'masks' in found:
             threshold, masks = about.thresholds['mask'], np.zeros((len(boxes), height, width), bool)
+            factors = height / size[0], width / size[1]
             for i, (mask, box) in enumerate(zip(found['masks'], boxes, strict=True)):
-                if about.mask_grid is None:
-                    masks[i] = paste(mask, box, (height, width), threshold)
-                else:
-                    scales = height / size[0], width / size[1]
-                    masks[i] = enlarge(mask, about.mask_grid, scales, (height, width)) > threshold
+                masks[i] = full_mask(
+                    mask, box, (height, width), threshold, about.mask_grid, factors
+                )
         return Detections(boxes, found['scores'], found['labels'], masks)
 
     def _check(self, outputs: dict[str, np.ndarray]) -> None:

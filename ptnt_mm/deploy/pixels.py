@@ -90,6 +90,23 @@ def resize(image: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     return cv2.resize(image, size[::-1], interpolation=cv2.INTER_LINEAR)
 
 
+def full_mask(
+    mask: np.ndarray,
+    box: np.ndarray,
+    size: tuple[int, int],
+    threshold: float,
+    grid: Sequence[float] | None,
+    factors: Sequence[float] = (1, 1),
+) -> np.ndarray:
+    """A mask inside its box, or of the network's input if there is a ``grid`` -> (H, W) bool.
+
+    See :func:`paste` and :func:`enlarge`.
+    """
+    if grid is None:
+        return paste(mask, box, size, threshold)
+    return enlarge(mask, grid, factors, size) > threshold
+
+
 def paste(mask: np.ndarray, box: np.ndarray, size: tuple[int, int], threshold: float) -> np.ndarray:
     """A mask inside its box, (h, w) from 0 to 1 -> a mask of the image, (H, W) bool."""
     full = np.zeros(size, dtype=bool)

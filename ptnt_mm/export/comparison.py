@@ -9,7 +9,7 @@ import torch
 from mmengine.structures import BaseDataElement
 from torch import Tensor
 
-from ptnt_mm.deploy.pixels import enlarge, paste, prepared
+from ptnt_mm.deploy.pixels import full_mask, prepared
 from ptnt_mm.deploy.runtimes import Run
 from ptnt_mm.export.end_to_end import EndToEndModel
 from ptnt_mm.utils.errors import UserError
@@ -133,11 +133,7 @@ def _compare_pairs(
         differences.note('boxes', (found['boxes'][i] - expected['boxes'][j]) / max(size))
         differences.note('scores', found['scores'][i] - expected['scores'][j])
         if threshold is not None:
-            mask = found['masks'][i]
-            if grid is None:
-                mask = paste(mask, found['boxes'][i], size, threshold)
-            else:
-                mask = enlarge(mask, grid, (1, 1), size) > threshold
+            mask = full_mask(found['masks'][i], found['boxes'][i], size, threshold, grid)
             differences.note('masks', (mask != expected['masks'][j]).mean())
 
 

@@ -50,7 +50,7 @@ def quantised(body: bytes, inputs: Iterable[dict[str, np.ndarray]]) -> bytes:
 
 
 def _unshare_biases(graph: Any) -> None:
-    """Give each layer a bias of its own, with a name that nothing else has.
+    """Copy a bias for each layer that uses it, under a name that no other tensor has.
 
     The quantiser would do so too, but 'val_22' becomes 'val_221' even if there is such a tensor.
     """

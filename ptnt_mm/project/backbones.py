@@ -83,13 +83,12 @@ def choose_backbone(name: str | None, weights: str | None, scope: str) -> Measur
         return find_backbone(name or FRAGMENT_BACKBONE, None, scope)
     if name is None:
         if weights in (None, PUBLISHED):
-            candidates = [start for start in _table()['starts'] if source_of(start)]
-            name = next(iter(candidates), None)
+            name = next(filter(can_be_had, _table()['starts']), None)
         elif weights in rows():
             name = weights
     if name is None:
         return find_backbone(FRAGMENT_BACKBONE, weights, scope)
-    if weights is None and source_of(name):
+    if weights is None and can_be_had(name):
         weights = PUBLISHED
     return find_backbone(name, weights, scope)
 
@@ -101,24 +100,23 @@ def offered() -> Iterator[tuple[str, float, str]]:
     """
     for name, row in rows().items():
         if weights := row.get('weights'):
-            is_here = (
-                is_installed(weights) if weights in INSTALLED else cached_file(locate(weights))
-            )
             missing = 'not installed' if weights in INSTALLED else 'by download'
-            yield name, row['top_1'], 'here' if is_here else missing
+            yield name, row['top_1'], 'here' if _is_here(weights) else missing
 
 
-def source_of(name: str) -> str | None:
-    """How this machine can get a backbone's published weights, as a phrase; None if it cannot."""
+def can_be_had(name: str) -> bool:
+    """Whether a backbone has published weights that are here, or that a server has."""
     weights = rows().get(name, {}).get('weights')
     if weights is None:
-        return None
+        return False
+    return _is_here(weights) or (weights not in INSTALLED and is_reachable(locate(weights)))
+
+
+def _is_here(weights: str) -> bool:
+    """Whether published weights are installed, or in the cache."""
     if weights in INSTALLED:
-        return 'installed' if is_installed(weights) else None
-    address = locate(weights)
-    if cached_file(address):
-        return 'in the cache'
-    return 'by download' if is_reachable(address) else None
+        return is_installed(weights)
+    return cached_file(locate(weights)) is not None
 
 
 def find_backbone(name: str, weights: str | None, scope: str) -> MeasuredBackbone:

@@ -71,15 +71,13 @@ def find_detector(name: str | None, task: str) -> Detector:
     """
     rows, defaults = _table()
     name = name or defaults[task]
-    if name in rows and rows[name]['task'] == task:
-        return Detector(name, **rows[name])
-    known = ', '.join(key for key, row in rows.items() if row['task'] == task)
-    if name in rows:
+    if (its_task := task_of(name)) != task:
+        known = ', '.join(key for key, row in rows.items() if row['task'] == task)
         raise UserError(
-            f'--detector {name} is for the task {rows[name]["task"]}, and this is {task}: expected '
-            f'one of {known}'
+            f'--detector {name} is for the task {its_task}, and this is {task}: expected one of '
+            f'{known}'
         )
-    raise UserError(f'--detector: {unknown_name("detector", name, rows)}')
+    return Detector(name, **rows[name])
 
 
 def task_of(name: str) -> str:

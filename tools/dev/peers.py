@@ -7,7 +7,7 @@ Both get the same images, boxes and image size, one thread, and the CPU minutes 
 time, with the start) that the project's training takes. YOLO trains for as many epochs as fit, with
 its own defaults. Only the last epochs are evaluated, on the validation images, by the same code.
 
-Ultralytics is under the AGPL. It is installed into an environment of its own, and used only through
+Ultralytics is under the AGPL. It is installed into a separate environment, and used only through
 its command `yolo`: nothing of this package imports it. After the installation, it downloads
 nothing.
 """

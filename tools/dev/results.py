@@ -50,11 +50,8 @@ NETWORKS = {
     'gfl_lite0': 'GFL, EfficientNet-Lite0 with ImageNet weights: the recipe',
     'gfl_lite0_8': 'the same with anchors of 8 strides in place of 4',
     'gfl_lite0_ema': 'the same with an average of the weights',
-    'gfl_lite0_batch_1': 'the same with one image per step',
     'atss_lite0': 'ATSS, EfficientNet-Lite0 with ImageNet weights',
     'tood_lite0': 'TOOD, EfficientNet-Lite0 with ImageNet weights',
-    'rtmdet_lite0': "RTMDet's head, EfficientNet-Lite0 with ImageNet weights",
-    'retinanet_lite0': 'RetinaNet, EfficientNet-Lite0 with ImageNet weights',
     'gfl_ptnt_ti': 'GFL, PyramidTNT-Ti, random initialisation',
     'retinanet_ptnt_ti': 'RetinaNet, PyramidTNT-Ti, random initialisation: the recipe before',
     # Wirings.

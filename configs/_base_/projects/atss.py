@@ -1,23 +1,17 @@
 # ATSS (1912.02424): one anchor per place; which anchors are objects follows from the statistics of
 # their overlaps with each object.
-_base_ = './pyramid.py'
+_base_ = './one_stage.py'
 
-width, norm_cfg, levels = _base_.width, _base_.norm_cfg, _base_.levels
 model = dict(
     type='ATSS',
     bbox_head=dict(
         type='ATSSHead',
-        num_classes=80,
-        in_channels=width,
-        feat_channels=width,
-        stacked_convs=4,
-        norm_cfg=norm_cfg,
         anchor_generator=dict(
             type='AnchorGenerator',
             octave_base_scale=4,
             scales_per_octave=1,
             ratios=[1.0],
-            strides=levels,
+            strides=_base_.levels,
         ),
         bbox_coder=dict(
             type='DeltaXYWHBBoxCoder',
@@ -32,12 +26,5 @@ model = dict(
         assigner=dict(type='ATSSAssigner', topk=9),
         allowed_border=-1,
         pos_weight=-1,
-    ),
-    test_cfg=dict(
-        nms_pre=1000,
-        min_bbox_size=0,
-        score_thr=0.05,
-        nms=dict(type='nms', iou_threshold=0.6),
-        max_per_img=100,
     ),
 )

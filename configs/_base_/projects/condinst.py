@@ -1,20 +1,15 @@
 # CondInst (2003.05664): FCOS's boxes, and for each a small network that draws its mask from maps
 # that all objects share.
-_base_ = './pyramid.py'
+_base_ = './one_stage.py'
 
-width, norm_cfg, levels = _base_.width, _base_.norm_cfg, _base_.levels
+width, norm_cfg = _base_.width, _base_.norm_cfg
 model = dict(
     type='CondInst',
     data_preprocessor=dict(pad_mask=True),
     bbox_head=dict(
         type='CondInstBboxHead',
         num_params=169,
-        num_classes=80,
-        in_channels=width,
-        feat_channels=width,
-        stacked_convs=4,
-        strides=levels,
-        norm_cfg=norm_cfg,
+        strides=_base_.levels,
         norm_on_bbox=True,
         centerness_on_reg=True,
         center_sampling=True,
@@ -42,12 +37,5 @@ model = dict(
         ),
         loss_mask=dict(type='DiceLoss', use_sigmoid=True, activate=True, eps=5e-6, loss_weight=1.0),
     ),
-    test_cfg=dict(
-        nms_pre=1000,
-        min_bbox_size=0,
-        score_thr=0.05,
-        nms=dict(type='nms', iou_threshold=0.6),
-        max_per_img=100,
-        mask_thr=0.5,
-    ),
+    test_cfg=dict(mask_thr=0.5),
 )

@@ -1,22 +1,16 @@
 # RetinaNet (1708.02002): nine anchors per place, focal loss.
-_base_ = './pyramid.py'
+_base_ = './one_stage.py'
 
-width, norm_cfg, levels = _base_.width, _base_.norm_cfg, _base_.levels
 model = dict(
     type='RetinaNet',
     bbox_head=dict(
         type='RetinaHead',
-        num_classes=80,
-        in_channels=width,
-        feat_channels=width,
-        stacked_convs=4,
-        norm_cfg=norm_cfg,
         anchor_generator=dict(
             type='AnchorGenerator',
             octave_base_scale=4,
             scales_per_octave=3,
             ratios=[0.5, 1.0, 2.0],
-            strides=levels,
+            strides=_base_.levels,
         ),
         bbox_coder=dict(
             type='DeltaXYWHBBoxCoder',
@@ -39,11 +33,5 @@ model = dict(
         allowed_border=-1,
         pos_weight=-1,
     ),
-    test_cfg=dict(
-        nms_pre=1000,
-        min_bbox_size=0,
-        score_thr=0.05,
-        nms=dict(type='nms', iou_threshold=0.5),
-        max_per_img=100,
-    ),
+    test_cfg=dict(nms=dict(iou_threshold=0.5)),
 )

@@ -1,19 +1,14 @@
 # The head of RTMDet (2212.07784): no anchors; the objects of a place follow from a cost that the
 # current predictions determine.
-_base_ = './pyramid.py'
+_base_ = './one_stage.py'
 
-width, norm_cfg, levels = _base_.width, _base_.norm_cfg, _base_.levels
 model = dict(
     type='RTMDet',
     bbox_head=dict(
         type='RTMDetHead',
-        num_classes=80,
-        in_channels=width,
-        feat_channels=width,
         stacked_convs=2,
-        norm_cfg=norm_cfg,
         with_objectness=False,
-        anchor_generator=dict(type='MlvlPointGenerator', offset=0, strides=levels),
+        anchor_generator=dict(type='MlvlPointGenerator', offset=0, strides=_base_.levels),
         bbox_coder=dict(type='DistancePointBBoxCoder'),
         loss_cls=dict(type='QualityFocalLoss', use_sigmoid=True, beta=2.0, loss_weight=1.0),
         loss_bbox=dict(type='GIoULoss', loss_weight=2.0),
@@ -23,11 +18,5 @@ model = dict(
         allowed_border=-1,
         pos_weight=-1,
     ),
-    test_cfg=dict(
-        nms_pre=1000,
-        min_bbox_size=0,
-        score_thr=0.05,
-        nms=dict(type='nms', iou_threshold=0.65),
-        max_per_img=100,
-    ),
+    test_cfg=dict(nms=dict(iou_threshold=0.65)),
 )
