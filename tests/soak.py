@@ -89,8 +89,8 @@ class Kind:
     went_on: str
 
 
-DETECTOR = Kind('detector', SMALL, 'epoch_4.pth', r'Epoch\(train\) \[[234]\]')
-SEGMENTER = Kind('segmenter', SMALL_MAPS, 'iter_24.pth', r'Iter\(train\) \[ ?([789]|\d\d)/')
+DETECTOR = Kind('detector', SMALL, 'epoch_4.pth', r'epoch [234]/')
+SEGMENTER = Kind('segmenter', SMALL_MAPS, 'iter_24.pth', r'iteration  ([789]|\d\d)/')
 
 
 @dataclass

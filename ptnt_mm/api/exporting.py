@@ -21,6 +21,8 @@ from ptnt_mm.export.loading import check_config, load_end_to_end
 from ptnt_mm.export.options import check_options, choose_format
 from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.metrics import metric_name, metric_text
+from ptnt_mm.utils.tables import listed
 
 _CALIBRATION = 100  # images of the folder that are used
 
@@ -107,7 +109,7 @@ def export(
 
 def _print_metrics(config: Config, out: Path) -> None:
     metrics = evaluate_file(config, out, out.parent / f'{out.stem}_evaluation')
-    print('\n'.join(f'{name}: {value:.4f}' for name, value in metrics.items()))
+    print(listed({metric_name(key): metric_text(key, value) for key, value in metrics.items()}))
 
 
 def _files(out: Path) -> list[Path]:

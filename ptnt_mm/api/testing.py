@@ -4,6 +4,7 @@ import copy
 from pathlib import Path
 
 from mmengine.config import Config, ConfigDict
+from mmengine.runner import Runner
 
 from ptnt_mm.check.before_testing import check_before_testing
 from ptnt_mm.check.trial.evaluation_step import with_tta_pipeline
@@ -45,6 +46,20 @@ def test(
     Raises:
         UserError: for everything that the user can fix.
     """
+    runner = build_test(config, checkpoint, work_dir, out, show_dir, tta, launcher)
+    return run_test(runner)
+
+
+def build_test(
+    config: Config,
+    checkpoint: Path | str,
+    work_dir: Path | str | None,
+    out: Path | str | None,
+    show_dir: Path | str | None,
+    tta: bool,
+    launcher: str,
+) -> Runner:
+    """Build the runner of :func:`test`, which has the same arguments."""
     require_keys(config, ('model', 'test_dataloader', 'test_cfg', 'test_evaluator'))
     config = copy.deepcopy(config)
     choose_launcher(config, launcher)
@@ -64,6 +79,11 @@ def test(
     runner = build_runner(config)
     for line in warnings:
         runner.logger.warning(line)
+    return runner
+
+
+def run_test(runner: Runner) -> dict[str, float]:
+    """Evaluate; return the metrics by name. An error is a UserError with one line."""
     with failed_test_explained(runner.logger):
         return runner.test()
 

@@ -29,6 +29,7 @@ from ptnt_mm.engine.starting_weights import choose_start
 from ptnt_mm.engine.stored_config import changed_settings
 from ptnt_mm.engine.work_dir import create_work_dir, lock_work_dir
 from ptnt_mm.utils.findings import Severity
+from ptnt_mm.utils.terminal import FOR_THE_FILE
 
 
 def train(
@@ -156,7 +157,7 @@ def _log_opening(
     """Log the setup before the first iteration."""
     if is_main_process():  # the one that logs: hashing weights takes a while
         for line in how_to_repeat(command, weights):
-            logger.info(line)
+            logger.info(line, extra=FOR_THE_FILE)
     gpus = get_world_size()
     for finding in (*check_batch(config, gpus), *check_learning_rate(config, gpus)):
         is_bad = finding.severity in (Severity.WARNING, Severity.ERROR)

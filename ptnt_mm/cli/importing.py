@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from ptnt_mm.utils.imports import without_garbage_collection
 from ptnt_mm.utils.noise import silence_imported
+from ptnt_mm.utils.terminal import use_terminal_everywhere
 
 
 @contextmanager
@@ -27,6 +28,7 @@ def importing() -> Iterator[None]:
                 package.__spec__.loader.exec_module(package)
             yield
             silence_imported()
+            use_terminal_everywhere()
     except ImportError as error:
         sys.exit(f'error: {error}. ptnt doctor shows what to install')
     finally:

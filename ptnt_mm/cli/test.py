@@ -5,6 +5,7 @@ ptnt test retinanet_ptnt_s_1x work_dirs/retinanet_ptnt_s_1x/epoch_12.pth
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ptnt_mm.cli.arguments import (
     Parser,
@@ -13,8 +14,15 @@ from ptnt_mm.cli.arguments import (
     add_work_dir_and_launcher,
     config_and_checkpoint_of,
 )
+from ptnt_mm.cli.closing import class_table
 from ptnt_mm.cli.importing import importing
 from ptnt_mm.cli.json_output import add_json, json_output
+from ptnt_mm.utils.console import show
+from ptnt_mm.utils.metrics import metric_name, metric_text
+from ptnt_mm.utils.tables import listed
+
+if TYPE_CHECKING:
+    from mmengine.runner import Runner
 
 
 def main(words: list[str] | None = None) -> int:
@@ -39,11 +47,11 @@ def _run(args: argparse.Namespace) -> None:
     with importing():
         from mmengine.dist import is_main_process
 
-        from ptnt_mm.api.testing import test
+        from ptnt_mm.api.testing import build_test, run_test
 
     with json_output(args.json, args.overwrite) as write:
         config, checkpoint = config_and_checkpoint_of(args)
-        metrics = test(
+        runner = build_test(
             config,
             checkpoint,
             args.work_dir,
@@ -52,22 +60,21 @@ def _run(args: argparse.Namespace) -> None:
             tta=args.tta,
             launcher=args.launcher,
         )
+        metrics = run_test(runner)
         if is_main_process():
-            _print(metrics, args)
+            show(_closing(metrics, runner, args))
             write(metrics)
 
 
-def _print(metrics: dict[str, float], args: argparse.Namespace) -> None:
-    import numpy as np
-
+def _closing(metrics: dict[str, float], runner: 'Runner', args: argparse.Namespace) -> str:
+    """All scores, those of the classes, and the paths of the results."""
     from ptnt_mm.engine.hooks.health import NO_FIGURES
     from ptnt_mm.engine.runner import log_file
 
-    if not metrics:
-        print(NO_FIGURES)
-    for name, value in metrics.items():
-        is_float = isinstance(value, (float, np.floating))
-        print(f'{name}: {round(float(value), 4) if is_float else value}')
-    pictures = f'  pictures: {args.show_dir}' if args.show_dir else ''
-    predictions = f'  predictions: {args.out}' if args.out else ''
-    print(f'Done. Log: {log_file()}{predictions}{pictures}')
+    scores = {metric_name(key): metric_text(key, value) for key, value in metrics.items()}
+    paths = dict(log=log_file(), predictions=args.out, pictures=args.show_dir)
+    display = getattr(runner, 'display', None)  # not with a runner of the user's
+    classes = class_table(display.classes) if display else ''
+    parts = [listed(scores) or NO_FIGURES, classes, 'Done.']
+    parts.append(listed({name: path for name, path in paths.items() if path is not None}))
+    return '\n'.join(filter(None, parts))

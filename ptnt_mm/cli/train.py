@@ -9,9 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ptnt_mm.cli.arguments import Parser, add_config, add_work_dir_and_launcher, config_of
+from ptnt_mm.cli.closing import class_table
 from ptnt_mm.cli.commands import command_line
 from ptnt_mm.cli.importing import importing
+from ptnt_mm.utils.console import show
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.tables import listed
+from ptnt_mm.utils.text import duration
 
 if TYPE_CHECKING:
     from mmengine.runner import Runner
@@ -95,24 +99,31 @@ def _run(args: argparse.Namespace) -> None:
         command=command_line(),
     )
     if is_main_process():
-        print(_closing(runner))
+        show(_closing(runner, args))
 
 
-def _closing(runner: 'Runner') -> str:
-    """A summary with the paths of the results, and the next command."""
+def _closing(runner: 'Runner', args: argparse.Namespace) -> str:
+    """The scores of the best evaluation, the paths of the results, and the next commands."""
     from ptnt_mm.drawing.curves import draw_curves
-    from ptnt_mm.engine.run_checkpoints import latest_checkpoint
+    from ptnt_mm.engine.run_checkpoints import best_checkpoint, latest_checkpoint
     from ptnt_mm.engine.runner import log_file
 
     # As it was given; the runner's path is absolute.
     work_dir = Path(runner.cfg.work_dir)
     try:
-        pictures = draw_curves(work_dir, work_dir / 'curves.png')
+        curves = draw_curves(work_dir, work_dir / 'curves.png')
     except (OSError, UserError) as error:
         # Only the weights matter: a run that cannot be drawn is still successful.
-        pictures = f'none ({error})'
-    checkpoint = latest_checkpoint(work_dir) or 'none'
-    report = shlex.join(['ptnt', 'report', str(work_dir)])
-    return (
-        f'Done. Checkpoint: {checkpoint}  log: {log_file()}  pictures: {pictures}  report: {report}'
-    )
+        curves = f'none ({error})'
+    last, best = latest_checkpoint(work_dir), best_checkpoint(work_dir)
+    paths = dict(checkpoint=last or 'none', best=best, log=log_file(), curves=curves)
+    if best in (last, None):
+        del paths['best']
+    # Commands find the checkpoint of a config in its own work dir.
+    infer = ['ptnt', 'infer', 'PHOTOS', args.config, *([str(best)] if args.work_dir else [])]
+    following = [shlex.join(['ptnt', 'report', str(work_dir)]), shlex.join(infer)]
+    parts = ['Done.', listed(paths), '\n'.join(['Next:', *(f'  {line}' for line in following)])]
+    if display := getattr(runner, 'display', None):  # not with a runner of the user's
+        parts[0] = f'Done in {duration(display.took)}{display.summary and ": "}{display.summary}'
+        parts[1:1] = filter(None, [class_table(display.classes)])
+    return '\n\n'.join(parts)

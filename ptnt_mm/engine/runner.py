@@ -11,24 +11,15 @@ from mmengine.logging import MMLogger
 from mmengine.model import is_model_wrapper
 from mmengine.runner import BaseLoop, Runner
 from mmengine.runner.checkpoint import _load_checkpoint_to_model
+from torch import nn
 from torch.utils.data import DataLoader
 
 from ptnt_mm.engine.build_errors import explained_late_building
+from ptnt_mm.engine.run_display import RunDisplay
 from ptnt_mm.mmcv_ops.place import source
 from ptnt_mm.utils.atomic_files import sha256
+from ptnt_mm.utils.terminal import FOR_THE_FILE, use_terminal
 from ptnt_mm.utils.versions import VERSIONS, installed, provider
-
-TRACEBACK = 'What failed:'
-"""Prefix of a message for the log file that the console summarises in one line."""
-
-# First words of messages with one line per parameter, or pages that are in the log file too.
-_BULK = (
-    'paramwise_options -- ',
-    'Config:\n',
-    'Hooks will be executed in the following order',
-    'Distributed training is not used',
-    TRACEBACK,
-)
 
 _PACKAGES = ('ptnt_mm', 'torchvision', 'mmcv', 'numpy', *VERSIONS)
 
@@ -36,9 +27,12 @@ _PACKAGES = ('ptnt_mm', 'torchvision', 'mmcv', 'numpy', *VERSIONS)
 class QuietRunner(Runner):
     """A runner with a short console and errors that a user can act on.
 
-    Long messages go to the log file and not to the console. Settings that a constructor refuses
-    raise a UserError.
+    The terminal shows how far a run is; the log file has everything that MMEngine logs. Settings
+    that a constructor refuses raise a UserError.
     """
+
+    display: RunDisplay
+    """Shows the progress of this runner."""
 
     checkpoint: dict | None = None
     """Loaded content of the checkpoint to resume, on the CPU; None to read it."""
@@ -48,14 +42,34 @@ class QuietRunner(Runner):
     ) -> MMLogger:
         """Build MMEngine's logger; the arguments are those of ``Runner.build_logger``."""
         logger = super().build_logger(log_level, log_file, **kwargs)
+        use_terminal(logger)
         for handler in logger.handlers:
             if isinstance(handler, logging.FileHandler):
                 # When the disk is full, the metrics next to the log cannot be written either: that
                 # stops the run with one line, and needs no traceback for each line of the log.
                 handler.handleError = lambda record: None
-            else:
-                handler.addFilter(_fits_the_console)
         return logger
+
+    def register_hooks(self, *args: Any, **kwargs: Any) -> None:
+        """Register hooks as ``Runner.register_hooks`` does, and the display after all others."""
+        super().register_hooks(*args, **kwargs)
+        self.display = RunDisplay()
+        self.register_hook(self.display, 'LOWEST')
+
+    def train(self) -> nn.Module:
+        """Train as ``Runner.train`` does, and show the progress."""
+        with self.display:
+            return super().train()
+
+    def val(self) -> dict:
+        """Validate as ``Runner.val`` does, and show the progress."""
+        with self.display:
+            return super().val()
+
+    def test(self) -> dict:
+        """Test as ``Runner.test`` does, and show the progress."""
+        with self.display:
+            return super().test()
 
     # What MMEngine builds when a run starts, with errors that name it.
 
@@ -104,14 +118,8 @@ class QuietRunner(Runner):
         self.call_hook('after_load_checkpoint', checkpoint=checkpoint)
         model = self.model.module if is_model_wrapper(self.model) else self.model
         _load_checkpoint_to_model(model, checkpoint)
-        self.logger.info(f'Load checkpoint from {filename}')
+        self.logger.info(f'Load checkpoint from {filename}', extra=FOR_THE_FILE)
         return checkpoint
-
-
-def _fits_the_console(record: logging.LogRecord) -> bool:
-    message = record.getMessage()
-    bulk = message.lstrip('\n').startswith((*_BULK, '-' * 20))
-    return not bulk and 'is skipped since its requires_grad' not in message
 
 
 def log_file() -> Path:

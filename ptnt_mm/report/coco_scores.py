@@ -9,6 +9,7 @@ from pathlib import Path
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
+from ptnt_mm.engine.class_scores import coco_classes, known_score
 from ptnt_mm.labels.coco import read_json
 from ptnt_mm.utils.errors import UserError
 
@@ -17,16 +18,6 @@ _TWELVE = (
     *('AR, 1 per image', 'AR, 10 per image', 'AR, 100 per image'),
     *('AR small', 'AR medium', 'AR large'),
 )
-
-_METRICS = {
-    'AP': (slice(None), 0),
-    'AP50': (0, 0),
-    'AP75': (5, 0),
-    'small': (slice(None), 1),
-    'medium': (slice(None), 2),
-    'large': (slice(None), 3),
-}
-"""Columns of a class, with indices into COCO's ten IoUs from 0.50 to 0.95 and four sizes."""
 
 
 @dataclass(frozen=True)
@@ -47,16 +38,11 @@ class CocoScores:
     @property
     def twelve(self) -> dict[str, float | None]:
         """COCO's twelve numbers in [0, 1]; None where there are no such objects."""
-        return dict(zip(_TWELVE, map(_known, self.evaluation.stats), strict=True))
+        return dict(zip(_TWELVE, map(known_score, self.evaluation.stats), strict=True))
 
     def of_classes(self) -> Iterator[dict[str, object]]:
         """For each class its name, its number of objects, and its AP: overall and by size."""
-        truth, precision = self.evaluation.cocoGt, self.evaluation.eval['precision'][..., -1]
-        for index, (category, name) in enumerate(self.classes.items()):
-            objects = len(truth.getAnnIds(catIds=[category], iscrowd=False))
-            places = {metric: precision[iou, :, index, a] for metric, (iou, a) in _METRICS.items()}
-            metrics = {metric: _known(values.mean()) for metric, values in places.items()}
-            yield dict(Class=name, objects=objects, **metrics)
+        return coco_classes(self.evaluation, self.classes)
 
     def curves(self) -> Iterator[dict[str, object]]:
         """Points of precision over recall at an IoU of 0.50, for all classes together and for each.
@@ -127,8 +113,3 @@ def _read_results(truth: COCO, file: Path, kind: str) -> COCO:
         raise UserError(
             f'{file} does not contain results for these images: {error}. Delete it to recreate it'
         ) from error
-
-
-def _known(value: float) -> float | None:
-    """Convert COCO's -1, for no objects, to None."""
-    return None if value < 0 else float(value)

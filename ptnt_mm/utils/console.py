@@ -15,13 +15,16 @@ from ptnt_mm.utils.errors import UserError
 class _BadNews(RegexHighlighter):
     """Highlights errors and warnings; each group is named by its colour."""
 
-    highlights = (r'(?m)^ *(?P<red>error)\b', r'(?m)^ +(?P<yellow>warning)\b', r'(?P<red>BROKEN)')
+    highlights = (r'(?m)^ *(?P<red>error)\b', r'(?m)^ *(?P<yellow>warning)\b', r'(?P<red>BROKEN)')
 
 
 def show(text: str, stderr: bool = False) -> None:
     """Print text, in colours on a terminal unless NO_COLOR is set."""
     console = Console(stderr=stderr, highlighter=_BadNews())
-    console.print(text, markup=False, emoji=False, soft_wrap=True)
+    with console.capture() as captured:
+        console.print(text, markup=False, emoji=False, soft_wrap=True)
+    # The stream may be rich's, which keeps a progress bar below what is printed.
+    print(captured.get(), end='', file=sys.stderr if stderr else sys.stdout)
 
 
 def show_traceback(error: BaseException) -> None:

@@ -1,7 +1,8 @@
 """Silence what libraries print during a command and its user cannot act on.
 
-Only commands do this, in `ptnt_mm.cli`, and not ``import ptnt_mm``. Errors, warnings of the user's
-code and of ptnt_mm, and the log files stay as they are. ``python -W default`` and a level in the
+Only commands do this, in `ptnt_mm.cli`, and not ``import ptnt_mm``; the log of a run is filtered by
+`ptnt_mm.utils.terminal`. Errors, warnings of the user's code and of ptnt_mm, and the log files stay
+as they are. ``python -W default`` and a level in the
 variable OPENCV_LOG_LEVEL show warnings again.
 """
 
@@ -34,7 +35,9 @@ _ANNOUNCEMENTS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, 
 """Only the authors of the code can act on them."""
 
 _ANNOUNCEMENT = re.compile(
-    r'deprecated|(future|upcoming|later) (release|version)|will be removed', re.IGNORECASE
+    r'deprecated|(future|upcoming|later) (release|version)|will be removed|'
+    r'is skipped since its requires_grad',  # what --pretrained freezes
+    re.IGNORECASE,
 )
 """The same as text, because the hosts use other categories, and their logs have none."""
 
@@ -87,19 +90,19 @@ def silence_imported() -> None:
             for name in ('imdecode', 'imdecodemulti', 'imread', 'imreadmulti'):
                 _wrap(cv2, name, lambda: filtered)
     with suppress(ImportError):
+        from mmengine.runner.checkpoint import CheckpointLoader
+
+        _wrap(CheckpointLoader, 'load_checkpoint', lambda: redirect_stdout(io.StringIO()))
+    with suppress(ImportError):
         from pycocotools.coco import COCO
         from pycocotools.cocoeval import COCOeval
 
         for owner, names in (
             (COCO, ('__init__', 'createIndex', 'loadRes')),
-            (COCOeval, ('evaluate', 'accumulate')),  # its `summarize` prints results
+            (COCOeval, ('evaluate', 'accumulate', 'summarize')),
         ):
             for name in names:
                 _wrap(owner, name, lambda: redirect_stdout(io.StringIO()))
-    with suppress(ImportError):
-        from mmengine.logging import MMLogger
-
-        MMLogger.__init__ = _with_quiet_console(MMLogger.__init__)
 
 
 def _wrap(owner: Any, name: str, context: Callable[[], AbstractContextManager]) -> None:
@@ -185,39 +188,16 @@ def _without_noise(show: Callable) -> Callable:
     def show_others(
         message: Warning, category: type, filename: str, lineno: int, *others: Any, **named: Any
     ) -> None:
-        if not _is_noise(str(message), filename, category):
+        if not is_noise(str(message), filename, category):
             show(message, category, filename, lineno, *others, **named)
 
     show_others.is_ours = True
     return show_others
 
 
-def _with_quiet_console(init: Callable) -> Callable:
-    """An ``__init__`` of MMEngine's logger whose file, but not its console, has everything."""
-
-    @wraps(init)
-    def start(self: logging.Logger, *args: Any, **kwargs: Any) -> None:
-        init(self, *args, **kwargs)
-        for handler in self.handlers:
-            if type(handler) is logging.StreamHandler:
-                handler.addFilter(_is_shown)
-
-    return start
-
-
-def _is_shown(record: logging.LogRecord) -> bool:
-    """Whether the console shows a record, which MMEngine's `print_log` may have passed on."""
-    if record.levelno != logging.WARNING:
-        return True
-    frame = sys._getframe(1)
-    while frame and frame.f_globals.get('__name__', '').startswith(('logging', 'mmengine.logging')):
-        frame = frame.f_back
-    return not (frame and _is_noise(record.getMessage(), frame.f_code.co_filename))
-
-
-def _is_noise(text: str, file: str, category: type[Warning] = UserWarning) -> bool:
+def is_noise(text: str, file: str, category: type[Warning] = UserWarning) -> bool:
     """Whether a user cannot act on a warning that comes from a file of Python code."""
-    package = _library(file)
+    package = library_of(file)
     return bool(package) and (
         package in _DECODERS
         or issubclass(category, _ANNOUNCEMENTS)
@@ -227,7 +207,7 @@ def _is_noise(text: str, file: str, category: type[Warning] = UserWarning) -> bo
 
 
 @cache
-def _library(file: str) -> str:
+def library_of(file: str) -> str:
     """The package or module of a library that a file belongs to; empty for other code."""
     path = Path(file)
     if path.is_relative_to(_OURS):

@@ -1,6 +1,6 @@
 """Tables: Markdown or plain columns for the terminal, and Markdown for a page."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from rich import box
 from rich.console import Console
@@ -30,6 +30,12 @@ def to_text(table: Table) -> str:
         console.print(table)
     lines = (line.rstrip() for line in capture.get().splitlines())
     return '\n'.join(filter(None, lines))
+
+
+def listed(values: Mapping[str, object]) -> str:
+    """One line for each value, with its name before it."""
+    width = max(map(len, values), default=0)
+    return '\n'.join(f'{name:<{width}}  {value}' for name, value in values.items())
 
 
 def markdown(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

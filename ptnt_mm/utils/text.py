@@ -103,3 +103,14 @@ def counted(number: int, noun: str) -> str:
 def format_bytes(number: int) -> str:
     """A number of bytes in MiB or GiB."""
     return f'{number / 2**30:.1f} GiB' if number >= 2**30 else f'{number / 2**20:.0f} MiB'
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it: '40 s', '12 min', '3 h 20 min', '2 d 3 h'."""
+    if seconds < 99.5:
+        return f'{seconds:.0f} s'
+    minutes = round(seconds / 60)
+    if minutes < 100:
+        return f'{minutes} min'
+    hours, minutes = divmod(minutes, 60)
+    return f'{hours} h {minutes} min' if hours < 48 else f'{hours // 24} d {hours % 24} h'

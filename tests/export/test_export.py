@@ -214,7 +214,7 @@ def test_metrics_are_printed_before_and_after_quantising(
     assert main([*COMMAND, *words.split(), *settings]) == 0
     before, after = capsys.readouterr().out.split('Quantised to 8 bits')
     plain, quantised = (
-        [float(value) for value in re.findall(r'^coco/bbox_mAP: (\S+)$', said, re.MULTILINE)]
+        [float(value) for value in re.findall(r'^AP +(\S+)$', said, re.MULTILINE)]
         for said in (before, after)
     )
     assert len(plain) == len(quantised) == 1 and plain[0] > 0.9

@@ -60,5 +60,5 @@ def test_the_last_good_one_stays(workplace, text, settings, iteration, kept, res
     for file in files:
         check_finite(read_checkpoint(file)['state_dict'], str(file))
     resumed = workplace.run('train.py', *args, '--resume')
-    assert 'Done.' in resumed.stdout and not (run / kept).exists()
+    assert 'Done ' in resumed.stdout and not (run / kept).exists()
     check_finite(read_checkpoint(run / result)['state_dict'], result)

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -128,7 +129,7 @@ class Workplace:
         output = ''
         for line in process.stdout:
             output += line
-            if 'Epoch(train) [2]' in line:
+            if line.startswith('epoch 2/'):
                 os.kill(process.pid, signal_number)
                 break
         rest, _ = process.communicate(timeout=60)
@@ -142,16 +143,17 @@ class Workplace:
 
 
 def figures(output: str) -> list[float]:
-    """The six box figures of the last evaluation that an output shows."""
-    lines = [line for line in output.splitlines() if 'bbox_mAP_copypaste:' in line]
-    return [float(word) for word in lines[-1].split('bbox_mAP_copypaste:')[1].split()]
+    """AP and AP50 of boxes in the last evaluation that an output shows."""
+    return [_last(output, name) for name in ('AP', 'AP50')]
 
 
 def ious(output: str) -> list[float]:
-    """aAcc, mIoU and mAcc of the last evaluation that an output shows."""
-    lines = [line for line in output.splitlines() if 'aAcc:' in line and 'mIoU:' in line]
-    words = lines[-1].split()
-    return [float(words[words.index(f'{name}:') + 1]) for name in ('aAcc', 'mIoU', 'mAcc')]
+    """Pixel accuracy and mIoU of the last evaluation that an output shows."""
+    return [_last(output, name) for name in ('pixel accuracy', 'mIoU')]
+
+
+def _last(output: str, name: str) -> float:
+    return float(re.findall(rf'(?<!best )\b{name} +(\d\.\d+)', output)[-1])
 
 
 def train_lines(run: Path) -> list[dict]:

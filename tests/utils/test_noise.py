@@ -117,13 +117,13 @@ NOISE = (
     'index created!',
     'Loading and preparing results',
     'Accumulating evaluation results',
+    'Average Precision',
     'FutureWarning',
     'build_loss',
     'SyntaxWarning',
     'the hook will be removed',
 )
 SIGNAL = (
-    'Average Precision',
     'the loss is infinite',
     'of the code of a user',
     'my head will be removed',

@@ -2,5 +2,6 @@
 _base_ = './new_detection.py'
 
 _base_.train_dataloader.dataset.pipeline[1].with_mask = True
-val_evaluator = dict(metric=['bbox', 'segm'])
+# The best checkpoint is the one with the best first metric.
+val_evaluator = dict(metric=['segm', 'bbox'])
 test_evaluator = val_evaluator

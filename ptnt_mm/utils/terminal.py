@@ -1,0 +1,99 @@
+"""Decide what of a log reaches the terminal, and how wide its lines are. The log file has all.
+
+Shown are errors, warnings that a user can act on, and what the user's own code and ptnt_mm log, but
+not with ``extra=FOR_THE_FILE``. How far a run is, `ptnt_mm.engine.run_display` shows.
+"""
+
+import logging
+import shutil
+import sys
+import textwrap
+from contextlib import suppress
+from functools import cache, wraps
+from types import FrameType
+from typing import Any
+
+from ptnt_mm.utils.console import show
+from ptnt_mm.utils.noise import is_noise, library_of
+
+FOR_THE_FILE = {'for_the_file': True}
+"""The ``extra`` of information that is not for the terminal."""
+
+TRACEBACK = 'What failed:'
+"""Prefix of a message for the log file that the terminal summarises in one line."""
+
+_WIDTH = 100  # characters in a file or a pipe
+
+
+class TerminalHandler(logging.Handler):
+    """Prints log records for the user of a run, in place of MMEngine's handler for the console."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a record if it is for the terminal."""
+        if _is_shown(record):
+            level = f'{record.levelname.lower()}: ' if record.levelno > logging.INFO else ''
+            say(f'{level}{record.getMessage()}')
+
+
+def say(text: str) -> None:
+    """Print text on standard output. Long lines are wrapped between words, and indented."""
+    width = line_width()
+    show('\n'.join(line for part in text.strip('\n').split('\n') for line in _wrapped(part, width)))
+
+
+def line_width() -> int:
+    """The width of the terminal in characters; 100 for a file or a pipe."""
+    on_terminal = sys.stdout is not None and sys.stdout.isatty()
+    return shutil.get_terminal_size().columns if on_terminal else _WIDTH
+
+
+def use_terminal(logger: logging.Logger) -> None:
+    """Replace the handler of MMEngine's logger that prints everything."""
+    for index, handler in enumerate(logger.handlers):
+        if type(handler) is logging.StreamHandler:
+            ours = TerminalHandler(handler.level)
+            ours.filters = handler.filters
+            logger.handlers[index] = ours
+
+
+@cache
+def use_terminal_everywhere() -> None:
+    """Do the same for every logger that MMEngine creates from now on; without MMEngine, nothing."""
+    with suppress(ImportError):
+        from mmengine.logging import MMLogger
+
+        init = MMLogger.__init__
+
+        @wraps(init)
+        def start(self: logging.Logger, *args: Any, **kwargs: Any) -> None:
+            init(self, *args, **kwargs)
+            use_terminal(self)
+
+        MMLogger.__init__ = start
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    indent = ' ' * (len(line) - len(line.lstrip()) + 2)
+    whole = dict(break_long_words=False, break_on_hyphens=False)  # paths and flags stay whole
+    return textwrap.wrap(line, width, subsequent_indent=indent, **whole) or ['']
+
+
+def _is_shown(record: logging.LogRecord) -> bool:
+    message = record.getMessage()
+    if record.levelno >= logging.ERROR:
+        return not message.startswith(TRACEBACK)
+    if getattr(record, 'for_the_file', False):
+        return False
+    file = _caller().f_code.co_filename
+    if record.levelno == logging.WARNING:
+        return not is_noise(message, file)
+    return not library_of(file)
+
+
+def _caller() -> FrameType:
+    """The frame that logged; MMEngine's `print_log` may have passed it on."""
+    frame = sys._getframe(1)
+    inner = ('logging', 'mmengine.logging', __name__)
+    while frame.f_back and frame.f_globals.get('__name__', '').startswith(inner):
+        frame = frame.f_back
+    return frame

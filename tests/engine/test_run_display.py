@@ -1,0 +1,127 @@
+"""What a run shows: bars on a terminal, lines elsewhere, the time left and the best score."""
+
+import io
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mmengine.config import Config
+from mmengine.logging import MessageHub
+from pycocotools.coco import COCO
+
+from ptnt_mm.engine.build import build_runner
+from ptnt_mm.engine.class_scores import ClassScores
+from ptnt_mm.engine.run_display import best_scores
+from ptnt_mm.utils.metrics import main_metrics, metric_name, metric_text
+from ptnt_mm.utils.text import duration
+
+from .toy import evaluated, quick, toy_config, toy_iterations
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Replace both outputs, once the test runs: pytest replaces them for each phase."""
+    screen = Terminal()
+    monkeypatch.setattr(sys, 'stdout', screen)
+    monkeypatch.setattr(sys, 'stderr', screen)
+    monkeypatch.setenv('COLUMNS', '80')
+    return screen
+
+
+def epochs(folder: Path) -> Config:
+    config = evaluated(quick(toy_config(folder, 2)), save_best='score', rule='greater')
+    config.experiment_name = str(folder)  # MMEngine keeps its logger
+    return config
+
+
+def test_a_terminal_keeps_one_line_for_each_epoch_and_evaluation(tmp_path: Path, monkeypatch):
+    screen = terminal(monkeypatch)
+    runner = build_runner(epochs(tmp_path))
+    runner.train()
+    text, display = re.sub(r'\x1b\[[\d;?]*[A-Za-z]', '', screen.getvalue()), runner.display
+    assert re.findall(r'epoch (\d)/2  loss \S+  \d+ s\n', text) == ['1', '2']
+    assert 'epoch 1/2 ━' in text and '  evaluation ━' in text
+    assert re.search(r'  evaluation  score \S+  best score \S+ \(epoch 2\)', text)
+    assert display.summary.startswith('best score') and display.took > 0
+
+
+def test_nothing_is_left_on_a_terminal_after_an_error(tmp_path: Path, monkeypatch):
+    def fail(*_: object, **settings: object) -> None:
+        raise RuntimeError('broken')
+
+    screen = terminal(monkeypatch)
+    runner = build_runner(epochs(tmp_path))
+    monkeypatch.setattr(type(runner.model), 'train_step', fail)
+    with pytest.raises(RuntimeError, match='broken'):
+        runner.train()
+    assert screen.getvalue().endswith('\x1b[?25h\r\x1b[1A\x1b[2K'), 'the cursor is back'
+
+
+def test_a_file_gets_a_line_for_each_interval(tmp_path: Path, capsys):
+    config = quick(toy_iterations(tmp_path, 5))
+    config.experiment_name = str(tmp_path)
+    config.default_hooks.logger = dict(type='LoggerHook', interval=2)
+    build_runner(config).train()
+    lines = re.findall(
+        r'^iteration  (\d)/5  loss \S+  \S+ images/s  \S+ s left$', *capsys.readouterr()[:1], re.M
+    )
+    assert lines == ['2', '4', '5']
+
+
+def test_best_scores_have_their_steps():
+    hub = MessageHub.get_instance('best_scores')
+    hub.update_info('best_score', 0.5)
+    hub.update_info('best_ckpt', 'run/best_coco_bbox_mAP_epoch_3.pth')
+    assert best_scores(hub, {'coco/bbox_mAP': 0.4, 'coco/bbox_mAP_50': 0.9}) == [
+        ('AP 0.500', 'epoch', 3)
+    ]
+
+
+def test_metrics_have_names_that_people_use():
+    keys = ['coco/segm_mAP_50', 'coco/bbox_mAP_s', 'mIoU', 'accuracy/top1', 'mine/score']
+    assert [metric_name(key) for key in keys] == [
+        'mask AP50', 'AP small', 'mIoU', 'top-1', 'mine/score',
+    ]  # fmt: skip
+    assert [metric_text('mIoU', 72.4), metric_text('coco/bbox_mAP', -1)] == ['0.724', '–']
+    assert metric_text('mine', float('nan')) == '–'
+    boxes = ['coco/bbox_mAP', 'coco/bbox_mAP_50', 'coco/bbox_mAP_75']
+    assert main_metrics(dict.fromkeys(boxes, 0.1)) == boxes[:2]
+    assert main_metrics({'aAcc': 1.0, 'mIoU': 1.0, 'mAcc': 1.0}) == ['mIoU', 'aAcc']
+
+
+def test_times_are_short():
+    assert [duration(seconds) for seconds in (4, 99, 100, 6000, 200_000)] == [
+        '4 s', '99 s', '2 min', '1 h 40 min', '2 d 7 h',
+    ]  # fmt: skip
+
+
+def test_scores_of_classes_are_those_of_the_metric():
+    """Two classes, of which one is found; the third has no objects."""
+    from pycocotools.cocoeval import COCOeval
+
+    truth = COCO()
+    objects = [
+        dict(id=i, image_id=1, category_id=i, bbox=[0, 20 * i, 10, 10], area=100, iscrowd=0)
+        for i in (1, 2)
+    ]
+    names = [dict(id=i, name=name) for i, name in enumerate('abc', start=1)]
+    truth.dataset = dict(images=[dict(id=1)], annotations=objects, categories=names)
+    truth.createIndex()
+    with ClassScores() as scores:
+        found = truth.loadRes([dict(image_id=1, category_id=1, bbox=[0, 20, 10, 10], score=0.9)])
+        evaluation = COCOeval(truth, found, 'bbox')
+        evaluation.evaluate()
+        evaluation.accumulate()
+    assert [list(row.values()) for row in scores.rows] == [
+        ['a', 1, 1, pytest.approx(1.0), pytest.approx(1.0)],
+        ['b', 1, 1, 0.0, 0.0],
+        ['c', 0, 0, None, None],
+    ]
+    evaluation.accumulate()
+    assert np.size(evaluation.eval['precision']), 'it works as before'
