@@ -14,6 +14,7 @@ from ptnt_mm.engine.data_files import data_sets
 from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.engine.starting_weights import check_start, starting_weights
 from ptnt_mm.models.backbone import Backbone
+from ptnt_mm.models.timm_features import TimmFeatures
 from ptnt_mm.models.weights.load_report import LoadReport
 from ptnt_mm.models.weights.pretrained import (
     adapt,
@@ -61,8 +62,9 @@ def check_weights_fit(config: Config, model: nn.Module) -> Iterator[Finding]:
     init = None if config.get('load_from') else pretrained_init(getattr(backbone, 'init_cfg', None))
     prefix = init and init.get('prefix')
     try:
-        if isinstance(backbone, Backbone):
-            report = load_pretrained(backbone, weights, prefix, logger='silent')
+        if isinstance(backbone, Backbone | TimmFeatures):
+            network = backbone.network if isinstance(backbone, TimmFeatures) else backbone
+            report = load_pretrained(network, weights, prefix, logger='silent')
         elif init and type(backbone).init_weights is BaseModule.init_weights:
             report = _compare(backbone, weights, prefix)
         else:

@@ -19,7 +19,8 @@ class TimmFeatures(BaseModule):
             2, 4, 8, 16 and 32.
         frozen_norms: Keep the statistics and weights of BatchNorm as they are in the file: a few
             images are not enough to replace them.
-        init_cfg: ``dict(type='Pretrained', checkpoint=...)`` loads weights, or raises.
+        init_cfg: ``dict(type='Pretrained', checkpoint=...)`` loads weights, or raises; others are
+            MMEngine's initialisers. None keeps timm's random weights.
 
     Raises:
         ModuleNotFoundError: without timm.
@@ -51,10 +52,12 @@ class TimmFeatures(BaseModule):
         return tuple(self.network(image))
 
     def init_weights(self) -> None:
-        """Load the weights in ``init_cfg``; timm drew random ones when the network was built.
+        """Load the weights in ``init_cfg``, or draw them as it says; otherwise timm's stay.
 
         Raises:
             CheckpointError: if no file is given, or it cannot be read or does not fit.
         """
         if pretrained := pretrained_init(self.init_cfg):
             load_pretrained(self.network, pretrained['checkpoint'], pretrained.get('prefix'))
+        elif self.init_cfg:
+            super().init_weights()

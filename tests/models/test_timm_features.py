@@ -6,12 +6,15 @@ from pathlib import Path
 import pytest
 import timm
 import torch
+from mmengine.config import Config
 from torch import nn
 
+from ptnt_mm.check.weights import check_weights_fit
 from ptnt_mm.checkpoints.refusal import CheckpointError
 from ptnt_mm.models import TimmFeatures
 from ptnt_mm.models.weights import published
 from ptnt_mm.models.weights.published import INSTALLED, is_installed, locate
+from ptnt_mm.utils.findings import Severity
 
 NAME = 'efficientnet_lite0'
 START = dict(type='Pretrained', checkpoint=NAME)
@@ -38,6 +41,23 @@ def test_installed_weights_are_those_of_the_file():
         found = network.train()(image)
     for level, other in zip(found, expected, strict=True):
         torch.testing.assert_close(level, other, atol=1e-3, rtol=1e-4)
+
+
+def test_the_check_loads_them():
+    network = nn.Module()
+    network.backbone = TimmFeatures('tf_efficientnet_lite0', frozen_norms=True, init_cfg=START)
+    config = Config(dict(model=dict(backbone=dict(init_cfg=START))))
+    (found,) = check_weights_fit(config, network)
+    assert found.severity is Severity.OK and '240 weights of the backbone fit' in str(found)
+
+
+def test_other_initialisations_are_those_of_mmengine():
+    zeros = dict(type='Constant', layer='Conv2d', val=0)
+    network = TimmFeatures('tf_efficientnet_lite0', init_cfg=zeros)
+    convolutions = [part for part in network.modules() if type(part) is nn.Conv2d]
+    assert convolutions and all(part.weight.any() for part in convolutions)
+    network.init_weights()
+    assert not any(part.weight.any() for part in convolutions)
 
 
 @pytest.mark.parametrize('frozen', [False, True])

@@ -54,7 +54,7 @@ def test_the_last_good_one_stays(workplace, text, settings, iteration, kept, res
     assert done.returncode == 1 and 'Traceback' not in done.stdout
     error = done.stdout.strip().splitlines()[-1]
     assert error.startswith(f'error: iteration {iteration}: ')
-    assert f'{run / kept} is the last complete checkpoint' in error and 'Done.' not in done.stdout
+    assert f'{run / kept} is the last complete checkpoint' in error and 'Done ' not in done.stdout
     files = sorted(run.glob('*.pth'))
     assert run / kept in files and len(files) <= 2, 'and perhaps the best'
     for file in files:
