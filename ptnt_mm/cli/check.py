@@ -10,7 +10,8 @@ from ptnt_mm.cli.arguments import Parser, add_config, config_of, positive
 from ptnt_mm.cli.importing import importing
 from ptnt_mm.cli.json_output import add_json, json_output
 from ptnt_mm.utils.console import show
-from ptnt_mm.utils.findings import Finding, Severity, closing, lines, of_kind
+from ptnt_mm.utils.findings import Finding, Severity, closing, lines, of_kind, summary
+from ptnt_mm.utils.terminal import say
 
 
 def main(words: list[str] | None = None) -> int:
@@ -39,6 +40,9 @@ def new_parser() -> Parser:
         action='store_true',
         help='do not open weights; open only the images for a training step and an evaluation',
     )
+    parser.add_argument(
+        '-v', '--verbose', action='store_true', help='also show what was checked and is right'
+    )
     add_json(parser)
     return parser
 
@@ -47,8 +51,12 @@ def _run(args: argparse.Namespace) -> int:
     with importing():
         from ptnt_mm.api import check
 
-    def show_findings(subject: str, findings: list[Finding]) -> None:
-        show('\n'.join((subject, *lines(findings))))
+    by_subject: dict[str, list[Finding]] = {}
+
+    def on_findings(subject: str, findings: list[Finding]) -> None:
+        by_subject[subject] = findings
+        if args.verbose:
+            say('\n'.join((subject, *lines(findings))), column=11)
 
     with json_output(args.json, args.overwrite) as write:
         config = config_of(args)
@@ -56,9 +64,11 @@ def _run(args: argparse.Namespace) -> int:
             config,
             gpus=args.gpus,
             thorough=not args.quick,
-            on_findings=show_findings,
+            on_findings=on_findings,
             pretrained=args.pretrained,
         )
-        print(closing(found))
+        if not args.verbose:
+            say('\n'.join(summary(by_subject)), column=11)
+        show(closing(found))
         write([asdict(finding) for finding in found])
     return int(bool(of_kind(found, Severity.ERROR)))

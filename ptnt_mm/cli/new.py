@@ -15,6 +15,7 @@ from ptnt_mm.cli.arguments import Parser
 from ptnt_mm.cli.importing import importing
 from ptnt_mm.utils.console import show
 from ptnt_mm.utils.findings import Severity, closing, lines, of_kind
+from ptnt_mm.utils.terminal import say
 
 
 def main(words: list[str] | None = None) -> int:
@@ -86,13 +87,14 @@ def _run(args: argparse.Namespace) -> int:
         size=args.size,
         epochs=args.epochs,
         val_share=args.val_share,
-        on_line=show,
+        on_line=say,
     )
-    show(f'{file}:\n{file.read_text(encoding="utf-8")}')
+    say(f'{file}: the config; a comment next to each setting gives its reason')
     found = check(read_config(file))
     wrong = [finding for finding in found if finding.severity in (Severity.ERROR, Severity.WARNING)]
-    show('\n'.join(('ptnt check:', *lines(wrong), f'  {closing(found)}')))
-    show('\n'.join(_starts(offered())))
+    say('\n'.join(('ptnt check:', *lines(wrong))), column=11)
+    show(f'  {closing(found)}')
+    say('\n'.join(_starts(offered())))
     errors = of_kind(found, Severity.ERROR)
     show(_correct_first(args.folder) if errors else _next(args.folder))
     return int(bool(errors))

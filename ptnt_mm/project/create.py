@@ -17,7 +17,7 @@ from ptnt_mm.project.convert import convert
 from ptnt_mm.project.detectors import find_detector, task_of
 from ptnt_mm.project.facts import Facts, gather_facts
 from ptnt_mm.project.pixels import examine_pixels
-from ptnt_mm.project.recipe import choose_recipe
+from ptnt_mm.project.recipe import Recipe, choose_recipe
 from ptnt_mm.project.split import split_off
 from ptnt_mm.project.step_memory import StepMemory, free_memory, measure_memory
 from ptnt_mm.project.write import (
@@ -122,7 +122,7 @@ def create_project(
             # The batch size depends on the memory of a step, which is measured with this config.
             facts = replace(facts, memory=_memory(building), free=free_memory())
             write_config(building, facts, tree.root, opening)
-            for line in _findings(facts, labels):
+            for line in (*_findings(facts, labels), *_choices(choose_recipe(facts), facts)):
                 on_line(line)
             if labels.problems:
                 write_atomically(building / PROBLEMS, _problems(tree, labels))
@@ -215,6 +215,20 @@ def _findings(facts: Facts, labels: Labels) -> list[str]:
     lines += [f'  {_start(facts)}']
     lines += [f'  {note}' for note in labels.notes]
     return lines + [f'  {line}' for line in summary(labels)]
+
+
+def _choices(recipe: Recipe, facts: Facts) -> list[str]:
+    """The main settings of the config, with the numbers that decided them."""
+    model, size, crop = (recipe[name] for name in ('model', 'size', 'crop'))
+    pixels = ' x '.join(map(str, size.value)) if isinstance(size.value, tuple) else size.value
+    crops = f', crops of {crop.value[0]} x {crop.value[1]}' if crop.value else ''
+    epochs, batch, lr = (recipe[name] for name in ('epochs', 'batch_size', 'lr'))
+    return [
+        f'  model: {model.value} with {facts.backbone.name}',
+        f'  size: {pixels} pixels{crops} ({size.because})',
+        f'  training: {counted(epochs.value, "epoch")} ({epochs.because}), '
+        f'{counted(batch.value, "image")} per step, learning rate {lr.value}',
+    ]
 
 
 def _start(facts: Facts) -> str:

@@ -12,15 +12,24 @@ from rich.highlighter import RegexHighlighter
 from ptnt_mm.utils.errors import UserError
 
 
-class _BadNews(RegexHighlighter):
-    """Highlights errors and warnings; each group is named by its colour."""
+class _News(RegexHighlighter):
+    """Highlights words such as error and ok; each group is named by its colour."""
 
-    highlights = (r'(?m)^ *(?P<red>error)\b', r'(?m)^ *(?P<yellow>warning)\b', r'(?P<red>BROKEN)')
+    highlights = (
+        r'(?m)^ *(?P<red>error)\b',
+        r'(?m)^ *(?P<yellow>warning)\b',
+        r'(?m)^ *(?P<green>ok)\b',
+        r'(?P<red>BROKEN)',
+        # The last line of a check.
+        r'^ *(?P<red>[1-9]\d* errors?, \d+ warnings?)$',
+        r'^ *(?P<yellow>0 errors, [1-9]\d* warnings?)$',
+        r'^ *(?P<green>nothing found)$',
+    )
 
 
 def show(text: str, stderr: bool = False) -> None:
     """Print text, in colours on a terminal unless NO_COLOR is set."""
-    console = Console(stderr=stderr, highlighter=_BadNews())
+    console = Console(stderr=stderr, highlighter=_News())
     with console.capture() as captured:
         console.print(text, markup=False, emoji=False, soft_wrap=True)
     # The stream may be rich's, which keeps a progress bar below what is printed.

@@ -102,11 +102,34 @@ def as_warning(finding: Finding) -> Finding:
 
 
 def lines(findings: Iterable[Finding]) -> Iterator[str]:
-    """One line for each finding, and one for its advice."""
-    for finding in findings:
-        yield f'  {finding.severity:<9}{finding}'
+    """One line for each finding, and one for the advice that follows from it and equal ones."""
+    advised: dict[tuple[Severity, str], list[Finding]] = {}
+    for number, finding in enumerate(findings):
+        key = finding.advice or str(number)  # those without advice stay apart
+        advised.setdefault((finding.severity, key), []).append(finding)
+    for alike in advised.values():
+        for finding in alike:
+            yield f'  {finding.severity:<9}{finding}'
         if finding.advice:
             yield f'  {"":<9}{finding.advice}'
+
+
+def summary(by_subject: Mapping[str, Iterable[Finding]]) -> Iterator[str]:
+    """Lines for a terminal: the subjects without any fault in one, errors last.
+
+    Args:
+        by_subject: The findings of each subject, in the order of the checks.
+    """
+    fine, others = [], []
+    for subject, findings in by_subject.items():
+        wrong = [finding for finding in findings if finding.severity is not Severity.OK]
+        others += wrong
+        if not wrong:
+            fine.append(subject)
+    if fine:
+        yield f'  {Severity.OK:<9}{", ".join(fine)}'
+    for severity in (Severity.NOTE, Severity.WARNING, Severity.ERROR):
+        yield from lines(of_kind(others, severity))
 
 
 def closing(findings: Iterable[Finding]) -> str:

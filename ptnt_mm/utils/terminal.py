@@ -35,10 +35,15 @@ class TerminalHandler(logging.Handler):
             say(f'{level}{record.getMessage()}')
 
 
-def say(text: str) -> None:
-    """Print text on standard output. Long lines are wrapped between words, and indented."""
-    width = line_width()
-    show('\n'.join(line for part in text.strip('\n').split('\n') for line in _wrapped(part, width)))
+def say(text: str, column: int = 4) -> None:
+    """Print text on standard output. Long lines are wrapped between words.
+
+    Args:
+        text: One or more lines.
+        column: Where the rest of a wrapped line begins, unless the line itself is indented more.
+    """
+    parts = (_wrapped(line, line_width(), column) for line in text.strip('\n').split('\n'))
+    show('\n'.join(line for part in parts for line in part))
 
 
 def line_width() -> int:
@@ -72,8 +77,8 @@ def use_terminal_everywhere() -> None:
         MMLogger.__init__ = start
 
 
-def _wrapped(line: str, width: int) -> list[str]:
-    indent = ' ' * (len(line) - len(line.lstrip()) + 2)
+def _wrapped(line: str, width: int, column: int) -> list[str]:
+    indent = ' ' * max(len(line) - len(line.lstrip()), column)
     whole = dict(break_long_words=False, break_on_hyphens=False)  # paths and flags stay whole
     return textwrap.wrap(line, width, subsequent_indent=indent, **whole) or ['']
 

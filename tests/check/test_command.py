@@ -12,6 +12,7 @@ from ptnt_mm.check.trial.failed_steps import NOT_COMPLETED
 from ptnt_mm.cli.check import main
 from ptnt_mm.models import PyramidTNT
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.findings import error, note, ok, summary, warning
 
 from .spoilt import TRAIN_SET, Demo
 
@@ -37,7 +38,26 @@ def test_errors_make_the_exit_status_1(demo: Demo, capsys, key: str, value: obje
     demo.options[key] = value
     assert _status(demo, '--quick') == 1
     output = capsys.readouterr().out
-    assert words in output and '1 error' in output.splitlines()[-1]
+    assert words in ' '.join(output.split()) and '1 error' in output.splitlines()[-1]
+
+
+def test_what_is_right_is_one_line_and_equal_advice_is_given_once():
+    advice = 'spell them alike'
+    by_subject = {
+        'files': [ok('train', 'there')],
+        'names': [warning('train', 'differs', advice), warning('val', 'differs', advice)],
+        'boxes': [error('train', 'odd'), ok('val', 'sound')],
+        'model': [ok('model', 'built')],
+        'length': [note('length', 'short')],
+    }
+    assert list(summary(by_subject)) == [
+        '  ok       files, model',
+        '  note     length: short',
+        '  warning  train: differs',
+        '  warning  val: differs',
+        '           spell them alike',
+        '  error    train: odd',
+    ]
 
 
 def test_findings_as_json(demo: Demo, capsys):
@@ -50,7 +70,7 @@ def test_findings_as_json(demo: Demo, capsys):
 
 
 def test_warnings_alone_are_no_failure(demo: Demo, capsys):
-    assert _status(demo, '--quick', '--gpus', 4) == 0
+    assert _status(demo, '--quick', '--verbose', '--gpus', 4) == 0
     output = capsys.readouterr().out
     assert '4 images x 4 processes x 1 step = 16' in output
     assert 'Learning rate: 0.001 is for batch 4; --auto-scale-lr would make it 0.004' in output

@@ -76,6 +76,26 @@ def test_runs_are_added_and_the_text_stays(tmp_path: Path, docs: Path):
     }
 
 
+def test_means_are_over_the_data_sets(tmp_path: Path, docs: Path):
+    page = docs / 'results.md'
+    page.write_text('<!-- means: heads -->\n<!-- end -->\n')
+    for name, score, seed in (
+        ('cards-heads_ptnt_ti', 0.1, 0),
+        ('cards-heads_ptnt_ti', 0.3, 1),
+        ('cells-heads_ptnt_ti', 0.6, 0),
+        ('cards-heads_resnet18', 0.5, 0),
+        ('cells-heads_pvtv2_b0', 0.5, 0),
+        ('cards-heads_pvtv2_b0', 0.4, 0),
+    ):
+        run = finished(tmp_path / f'{name}_{seed}', seed, evaluation(2, score))
+        assert add(docs, run, name) == 0
+    lines = page.read_text().splitlines()
+    assert '| network | `cards` | `cells` | mean |' in lines
+    assert '| PyramidTNT-Ti | 20.0 (10.0 to 30.0) | 60.0 | 40.0 |' in lines
+    assert '| PVTv2-B0 | 40.0 | 50.0 | 45.0 |' in lines
+    assert 'ResNet-18' not in page.read_text()  # on one set only
+
+
 def test_a_data_set_without_runs_says_so(docs: Path):
     assert tool.main(['--docs', str(docs)]) == 0
     assert 'No run has finished yet.' in (docs / 'results.md').read_text()

@@ -49,10 +49,23 @@ NETWORKS = {
     # Heads and starts.
     'gfl_lite0': 'GFL, EfficientNet-Lite0 with ImageNet weights: the recipe',
     'gfl_lite0_8': 'the same with anchors of 8 strides in place of 4',
+    'gfl_lite0_batch_1': 'the same with 1 image per step',
+    'gfl_lite0_convs_2': 'the same with 2 convolutions in the head in place of 4',
     'gfl_lite0_ema': 'the same with an average of the weights',
     'atss_lite0': 'ATSS, EfficientNet-Lite0 with ImageNet weights',
     'tood_lite0': 'TOOD, EfficientNet-Lite0 with ImageNet weights',
     'gfl_ptnt_ti': 'GFL, PyramidTNT-Ti, random initialisation',
+    'gfl_resnet18': 'GFL, ResNet-18, random initialisation',
+    'gfl_pvtv2_b0': 'GFL, PVTv2-B0, random initialisation',
+    'mask_rcnn_lite0': 'Mask R-CNN, EfficientNet-Lite0 with ImageNet weights: the recipe',
+    'condinst_lite0': 'CondInst, EfficientNet-Lite0 with ImageNet weights',
+    'solov2_lite0': 'SOLOv2, EfficientNet-Lite0 with ImageNet weights',
+    'rtmdet_ins_lite0': 'RTMDet-Ins, EfficientNet-Lite0 with ImageNet weights',
+    'mask_rcnn_ptnt_ti': 'Mask R-CNN, PyramidTNT-Ti, random initialisation: the recipe before',
+    'semantic_fpn_lite0': 'Semantic FPN, EfficientNet-Lite0 with ImageNet weights: the recipe',
+    'segformer_lite0': "SegFormer's head, EfficientNet-Lite0 with ImageNet weights",
+    'upernet_lite0': 'UPerNet, EfficientNet-Lite0 with ImageNet weights',
+    'semantic_fpn_ptnt_ti': 'Semantic FPN, PyramidTNT-Ti, random initialisation: the recipe before',
     'retinanet_ptnt_ti': 'RetinaNet, PyramidTNT-Ti, random initialisation: the recipe before',
     # Wirings.
     'native_no_norms': 'PyramidTNT-Ti, no output norms',
@@ -144,16 +157,21 @@ def describe_run(
 
 
 def with_tables(page: str, folder: Path) -> str:
-    """Put the tables of a data set's runs between ``<!-- runs: DATA -->`` and ``<!-- end -->``."""
+    """Put the tables of a data set's runs between ``<!-- runs: DATA -->`` and ``<!-- end -->``.
+
+    ``<!-- means: heads -->`` compares the data sets whose names end with '-heads'.
+    """
 
     def replace(match: re.Match) -> str:
-        files = sorted(folder.glob(f'{match[2]}_*.json'))
+        of_many = match[2] == 'means'
+        files = sorted(folder.glob(f'*-{match[3]}_*.json' if of_many else f'{match[3]}_*.json'))
         runs = [json.loads(file.read_text(encoding='utf-8')) for file in files]
-        render = peers if match[2] == 'peers' else tables
+        render = means if of_many else peers if match[3] == 'peers' else tables
         content = render(runs) if runs else 'No run has finished yet.'
         return f'{match[1]}\n{content}\n\n<!-- end -->'
 
-    return re.sub(r'(<!-- runs: ([\w-]+) -->\n).*?<!-- end -->', replace, page, flags=re.DOTALL)
+    marker = r'(<!-- (runs|means): ([\w-]+) -->\n).*?<!-- end -->'
+    return re.sub(marker, replace, page, flags=re.DOTALL)
 
 
 def tables(runs: list[dict[str, Any]]) -> str:
@@ -179,6 +197,35 @@ def tables(runs: list[dict[str, Any]]) -> str:
         return table
     curve = markdown([f'{metrics[0]} after epoch', *steps], curves)
     return f'{table}\n\n{curve}'
+
+
+def means(runs: list[dict[str, Any]]) -> str:
+    """Return a row for each network: box AP on each data set, and the mean of the sets.
+
+    A network that some set lacks has no mean. Data sets with masks are left out.
+    """
+    scores: dict[str, dict[str, list[float]]] = {}
+    for run in runs:
+        *_, last = run['evaluations'].values()
+        metric, value = next(iter(last.items()))
+        if metric == 'box AP':
+            of_network = scores.setdefault(run['name'].partition('_')[2], {})
+            of_network.setdefault(_data_set(run), []).append(value)
+    sets = sorted({name for found in scores.values() for name in found})
+    rows = []
+    for network, label in NETWORKS.items():
+        if len(found := scores.get(network, {})) < 2:
+            continue
+        cells = [_spread(found[name]) if name in found else '–' for name in sets]
+        complete = len(found) == len(sets)
+        average = f'{mean(map(mean, found.values())):.1f}' if complete else '–'
+        rows.append([label, *cells, average])
+    return markdown(['network', *(f'`{name}`' for name in sets), 'mean'], rows)
+
+
+def _data_set(run: dict[str, Any]) -> str:
+    """The folder of a run's images: 'cards' for 'cards-heads_gfl_lite0'."""
+    return run['name'].partition('_')[0].partition('-')[0]
 
 
 def peers(runs: list[dict[str, Any]]) -> str:
