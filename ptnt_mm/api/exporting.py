@@ -21,7 +21,8 @@ from ptnt_mm.export.loading import check_config, load_end_to_end
 from ptnt_mm.export.options import check_options, choose_format
 from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.metrics import metric_name, metric_text
+from ptnt_mm.utils.metrics import metric_names, metric_text
+from ptnt_mm.utils.progress import waiting
 from ptnt_mm.utils.tables import listed
 
 _CALIBRATION = 100  # images of the folder that are used
@@ -72,13 +73,15 @@ def export(
         check_before_testing(config)
     if calibrate is not None:
         next(images_of(calibrate, stated_range(config)))
-    network, about = load_end_to_end(config, checkpoint, size)
+    with waiting('Loading the model'):
+        network, about = load_end_to_end(config, checkpoint, size)
     if evaluate and network.task == 'features':
         raise UserError('--evaluate needs boxes or a map, and this file has none: omit it')
     # The size of a usual image in the network.
     shape = size or target_size((480, 640), about.scale, about.keep_ratio, None)
     start = time.monotonic()
-    program, body = take_program(network, shape, size is None, format)
+    with waiting('Exporting the model'):
+        program, body = take_program(network, shape, size is None, format)
     if format == 'torch-export':
         write_program(out, program, about)
         run = as_arrays(program, network)
@@ -89,7 +92,8 @@ def export(
     print(f'Exported in {time.monotonic() - start:.0f} s: {out}, {_megabytes(out)}')
     tolerance = 10 * TOLERANCE if half else TOLERANCE
     try:
-        check_results(run, network, test_images(config, 3), shape, size, tolerance)
+        with waiting("Comparing the file's results with the model's"):
+            check_results(run, network, test_images(config, 3), shape, size, tolerance)
     except BaseException:
         # Even after an interruption, every file that is there has passed.
         for file in _files(out):
@@ -100,7 +104,8 @@ def export(
     if calibrate is not None:
         images = islice(images_of(calibrate, stated_range(config)), _CALIBRATION)
         inputs = (prepared(image, about.scale, about.keep_ratio, size)[0] for image in images)
-        write_onnx(out, quantised(body, inputs), replace(about, precision='int8'))
+        with waiting('Quantising to 8 bits'):
+            write_onnx(out, quantised(body, inputs), replace(about, precision='int8'))
         print(f'Quantised to 8 bits: {out}, {_megabytes(out)}')
         if evaluate:
             _print_metrics(config, out)
@@ -109,7 +114,8 @@ def export(
 
 def _print_metrics(config: Config, out: Path) -> None:
     metrics = evaluate_file(config, out, out.parent / f'{out.stem}_evaluation')
-    print(listed({metric_name(key): metric_text(key, value) for key, value in metrics.items()}))
+    names = metric_names(metrics)
+    print(listed({names[key]: metric_text(key, value) for key, value in metrics.items()}))
 
 
 def _files(out: Path) -> list[Path]:

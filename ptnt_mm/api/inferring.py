@@ -17,6 +17,7 @@ from ptnt_mm.inference.source import default_out, find_source, process_images, p
 from ptnt_mm.inference.video import Window
 from ptnt_mm.utils.decoding import type_and_shape
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.progress import waiting
 from ptnt_mm.utils.text import counted, first_few
 
 _NO_NAMES = (
@@ -79,10 +80,11 @@ def infer(
     if show and isinstance(images, Images):
         raise UserError('--show is for a video or a webcam; drawn pictures are files')
     window = Window(images.name) if show else None
-    if config is None:
-        predictor = load_exported(Path(checkpoint), score_thr)
-    else:
-        predictor = load_predictor(config, checkpoint, device, score_thr)
+    with waiting('Loading the model'):
+        if config is None:
+            predictor = load_exported(Path(checkpoint), score_thr)
+        else:
+            predictor = load_predictor(config, checkpoint, device, score_thr)
     if predictor.classes is None:
         print(_NO_NAMES, file=sys.stderr)
     if isinstance(images, Images) and images.skipped:

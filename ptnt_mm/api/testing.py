@@ -15,6 +15,7 @@ from ptnt_mm.engine.data_files import check_data_files
 from ptnt_mm.engine.evaluation_outputs import add_drawing, add_dump
 from ptnt_mm.engine.failures import failed_test_explained
 from ptnt_mm.engine.launcher import choose_launcher, is_first_process
+from ptnt_mm.engine.run_display import display_of
 from ptnt_mm.engine.work_dir import create_work_dir
 from ptnt_mm.utils.errors import UserError
 
@@ -84,7 +85,7 @@ def build_test(
 
 def run_test(runner: Runner) -> dict[str, float]:
     """Evaluate; return the metrics by name. An error is a UserError with one line."""
-    with failed_test_explained(runner.logger):
+    with failed_test_explained(runner.logger), display_of(runner):
         return runner.test()
 
 

@@ -23,6 +23,7 @@ from ptnt_mm.engine.failures import failures_explained
 from ptnt_mm.engine.hooks.remove_earlier_run import RemoveEarlierRunHook
 from ptnt_mm.engine.launcher import choose_launcher, is_first_process, require_same_start
 from ptnt_mm.engine.run_checkpoints import describe_last_checkpoint, require_fresh
+from ptnt_mm.engine.run_display import display_of
 from ptnt_mm.engine.runner import how_to_repeat
 from ptnt_mm.engine.settings import kind_of
 from ptnt_mm.engine.starting_weights import choose_start
@@ -123,7 +124,7 @@ def train(
         # Only the runner references the checkpoint now, and frees it after loading.
         del start
         try:
-            with failures_explained(runner.logger, Path(runner.work_dir)):
+            with failures_explained(runner.logger, Path(runner.work_dir)), display_of(runner):
                 runner.train()
         except KeyboardInterrupt:
             if not is_first:

@@ -54,21 +54,23 @@ def _run(args: argparse.Namespace) -> int:
     by_subject: dict[str, list[Finding]] = {}
 
     def on_findings(subject: str, findings: list[Finding]) -> None:
-        by_subject[subject] = findings
+        by_subject.setdefault(subject, []).extend(findings)
         if args.verbose:
             say('\n'.join((subject, *lines(findings))), column=11)
 
     with json_output(args.json, args.overwrite) as write:
         config = config_of(args)
-        found = check(
-            config,
-            gpus=args.gpus,
-            thorough=not args.quick,
-            on_findings=on_findings,
-            pretrained=args.pretrained,
-        )
-        if not args.verbose:
-            say('\n'.join(summary(by_subject)), column=11)
+        try:
+            found = check(
+                config,
+                gpus=args.gpus,
+                thorough=not args.quick,
+                on_findings=on_findings,
+                pretrained=args.pretrained,
+            )
+        finally:  # also after Ctrl-C
+            if by_subject and not args.verbose:
+                say('\n'.join(summary(by_subject)), column=11)
         show(closing(found))
         write([asdict(finding) for finding in found])
     return int(bool(of_kind(found, Severity.ERROR)))

@@ -14,11 +14,11 @@ from ptnt_mm.cli.arguments import (
     add_work_dir_and_launcher,
     config_and_checkpoint_of,
 )
-from ptnt_mm.cli.closing import class_table
+from ptnt_mm.cli.class_table import class_table
 from ptnt_mm.cli.importing import importing
 from ptnt_mm.cli.json_output import add_json, json_output
 from ptnt_mm.utils.console import show
-from ptnt_mm.utils.metrics import metric_name, metric_text
+from ptnt_mm.utils.metrics import metric_names, metric_text
 from ptnt_mm.utils.tables import listed
 
 if TYPE_CHECKING:
@@ -62,19 +62,19 @@ def _run(args: argparse.Namespace) -> None:
         )
         metrics = run_test(runner)
         if is_main_process():
-            show(_closing(metrics, runner, args))
             write(metrics)
+            show(_closing(metrics, runner, args))
 
 
 def _closing(metrics: dict[str, float], runner: 'Runner', args: argparse.Namespace) -> str:
     """All scores, those of the classes, and the paths of the results."""
     from ptnt_mm.engine.hooks.health import NO_FIGURES
+    from ptnt_mm.engine.run_display import display_of
     from ptnt_mm.engine.runner import log_file
 
-    scores = {metric_name(key): metric_text(key, value) for key, value in metrics.items()}
+    names = metric_names(metrics)
+    scores = {names[key]: metric_text(key, value) for key, value in metrics.items()}
     paths = dict(log=log_file(), predictions=args.out, pictures=args.show_dir)
-    display = getattr(runner, 'display', None)  # not with a runner of the user's
-    classes = class_table(display.classes) if display else ''
-    parts = [listed(scores) or NO_FIGURES, classes, 'Done.']
+    parts = [listed(scores) or NO_FIGURES, class_table(display_of(runner).classes), 'Done.']
     parts.append(listed({name: path for name, path in paths.items() if path is not None}))
     return '\n'.join(filter(None, parts))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ptnt_mm.cli.arguments import Parser, add_config, add_work_dir_and_launcher, config_of
-from ptnt_mm.cli.closing import class_table
+from ptnt_mm.cli.class_table import class_table
 from ptnt_mm.cli.commands import command_line
 from ptnt_mm.cli.importing import importing
 from ptnt_mm.utils.console import show
@@ -106,6 +106,7 @@ def _closing(runner: 'Runner', args: argparse.Namespace) -> str:
     """The scores of the best evaluation, the paths of the results, and the next commands."""
     from ptnt_mm.drawing.curves import draw_curves
     from ptnt_mm.engine.run_checkpoints import best_checkpoint, latest_checkpoint
+    from ptnt_mm.engine.run_display import display_of
     from ptnt_mm.engine.runner import log_file
 
     # As it was given; the runner's path is absolute.
@@ -119,11 +120,18 @@ def _closing(runner: 'Runner', args: argparse.Namespace) -> str:
     paths = dict(checkpoint=last or 'none', best=best, log=log_file(), curves=curves)
     if best in (last, None):
         del paths['best']
-    # Commands find the checkpoint of a config in its own work dir.
-    infer = ['ptnt', 'infer', 'PHOTOS', args.config, *([str(best)] if args.work_dir else [])]
-    following = [shlex.join(['ptnt', 'report', str(work_dir)]), shlex.join(infer)]
-    parts = ['Done.', listed(paths), '\n'.join(['Next:', *(f'  {line}' for line in following)])]
-    if display := getattr(runner, 'display', None):  # not with a runner of the user's
-        parts[0] = f'Done in {duration(display.took)}{display.summary and ": "}{display.summary}'
-        parts[1:1] = filter(None, [class_table(display.classes)])
-    return '\n\n'.join(parts)
+    following = [f'  {shlex.join(["ptnt", "report", str(work_dir)])}']
+    if best:
+        # In its own work dir, the checkpoint of an unchanged config is found without its name.
+        changed = [str(best)] if args.work_dir or args.cfg_options else []
+        options = ['--cfg-options', *args.cfg_options] if args.cfg_options else []
+        words = ['ptnt', 'infer', 'PHOTOS', args.config, *changed, *options]
+        following.append(f'  {shlex.join(words)}')
+    display = display_of(runner)
+    parts = [
+        f'Done in {duration(display.took)}{display.summary and ": "}{display.summary}',
+        class_table(display.classes),
+        listed(paths),
+        '\n'.join(['Next:', *following]),
+    ]
+    return '\n\n'.join(filter(None, parts))

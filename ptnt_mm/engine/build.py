@@ -10,6 +10,7 @@ from torch import nn
 
 from ptnt_mm.engine.build_errors import explained_building
 from ptnt_mm.engine.hosts import import_host, scope_of
+from ptnt_mm.engine.run_display import RunDisplay
 from ptnt_mm.engine.runner import QuietRunner
 from ptnt_mm.engine.safe_loading import require_safe_loading
 from ptnt_mm.engine.safeguards import use_safeguards
@@ -59,7 +60,9 @@ def build_runner(config: Config, checkpoint: dict | None = None) -> Runner:
     use_safeguards(config)
     with explained_building(config.filename or 'the config'):
         if 'runner_type' in config:
-            return RUNNERS.build(config)
-        runner = QuietRunner.from_cfg(config)
-    runner.checkpoint = checkpoint
+            runner = RUNNERS.build(config)
+        else:
+            runner = QuietRunner.from_cfg(config)
+            runner.checkpoint = checkpoint
+    runner.register_hook(RunDisplay())
     return runner

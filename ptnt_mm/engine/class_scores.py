@@ -4,7 +4,9 @@ mmdet and mmseg write them only into the log, if at all.
 """
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import wraps
 from types import TracebackType
 from typing import Any, Self
@@ -12,33 +14,19 @@ from typing import Any, Self
 import numpy as np
 
 Rows = list[dict[str, object]]
-"""For each class its name under 'Class', and then numbers of images and objects, and scores."""
-
-COCO_METRICS = {
-    'AP': (slice(None), 0),
-    'AP50': (0, 0),
-    'AP75': (5, 0),
-    'small': (slice(None), 1),
-    'medium': (slice(None), 2),
-    'large': (slice(None), 3),
-}
-"""Scores of a class, with indices into COCO's ten IoUs from 0.50 to 0.95 and four sizes."""
+"""For each class its name under 'class', and then numbers of images and objects, and scores."""
 
 
-def coco_classes(evaluation: Any, names: Mapping[int, str]) -> Iterator[dict[str, object]]:
-    """For each class its name, its number of objects, and its AP: overall and by size.
+def class_ap(evaluation: Any, index: int, ious: int | slice, size: int = 0) -> float | None:
+    """AP of a class in [0, 1]; None if it has no objects.
 
     Args:
         evaluation: A completed ``COCOeval`` of pycocotools.
-        names: Names of the classes by their ids, in the order of ``params.catIds``.
+        index: The place of the class in ``params.catIds``.
+        ious: The places of the overlaps in ``params.iouThrs``.
+        size: The place of the sizes of objects in ``params.areaRng``; 0 for all.
     """
-    truth, precision = evaluation.cocoGt, evaluation.eval['precision'][..., -1]
-    for index, (category, name) in enumerate(names.items()):
-        objects = len(truth.getAnnIds(catIds=[category], iscrowd=False))
-        places = {metric: precision[iou, :, index, a] for metric, (iou, a) in COCO_METRICS.items()}
-        # COCO's -1 means that there are no objects.
-        scores = {metric: known_score(values.mean()) for metric, values in places.items()}
-        yield dict(Class=name, objects=objects, **scores)
+    return known_score(evaluation.eval['precision'][ious, :, index, size, -1].mean())
 
 
 def known_score(value: float) -> float | None:
@@ -61,13 +49,13 @@ class ClassScores:
     def begin(self, evaluator: Any) -> None:
         """Forget the evaluation before; MMEngine's evaluator knows the names of the classes."""
         self.rows = []
-        self._classes = (evaluator.dataset_meta or {}).get('classes', ())
+        self._classes = (getattr(evaluator, 'dataset_meta', None) or {}).get('classes', ())
 
     def __enter__(self) -> Self:
         if coco := sys.modules.get('pycocotools.cocoeval'):
-            self._listen(coco.COCOeval, 'accumulate', self._of_coco)
+            self._listen(coco.COCOeval, 'accumulate', self._note_coco)
         if mmseg := sys.modules.get('mmseg.evaluation'):
-            self._listen(mmseg.IoUMetric, 'total_area_to_metrics', self._of_areas)
+            self._listen(mmseg.IoUMetric, 'total_area_to_metrics', self._note_areas)
         return self
 
     def __exit__(
@@ -80,41 +68,45 @@ class ClassScores:
             setattr(owner, name, original)
         self._replaced.clear()
 
-    def _listen(self, owner: type, name: str, note: Any) -> None:
+    def _listen(self, owner: type, name: str, note: Callable[[tuple, Any], None]) -> None:
         original = vars(owner)[name]
-        call = original.__func__ if isinstance(original, classmethod | staticmethod) else original
+        wrapper = type(original) if isinstance(original, classmethod | staticmethod) else None
+        call = original.__func__ if wrapper else original
 
         @wraps(call)
         def listening(*args: Any, **kwargs: Any) -> Any:
             result = call(*args, **kwargs)
-            note(args, result)
+            # The table is no reason to stop an evaluation, whatever its settings are.
+            with suppress(Exception):
+                note(args, result)
             return result
 
         self._replaced.append((owner, name, original))
-        kind = type(original) if isinstance(original, classmethod | staticmethod) else None
-        setattr(owner, name, kind(listening) if kind else listening)
+        setattr(owner, name, wrapper(listening) if wrapper else listening)
 
-    def _of_coco(self, args: tuple, _: Any) -> None:
+    def _note_coco(self, args: tuple, _: Any) -> None:
         evaluation = args[0]
-        truth, ids = evaluation.cocoGt, evaluation.params.catIds
-        kind = evaluation.params.iouType
-        if kind not in ('bbox', 'segm') or (kind == 'bbox' and self.rows):
+        truth, params = evaluation.cocoGt, evaluation.params
+        if not params.useCats or (params.iouType == 'bbox' and self.rows):
             return
-        names = {category: truth.cats[category]['name'] for category in ids}
+        half = np.flatnonzero(np.isclose(params.iouThrs, 0.5))
+        objects = [item for item in truth.anns.values() if not item.get('iscrowd')]
+        count = Counter(item['category_id'] for item in objects)
+        images = Counter(pair[1] for pair in {(i['image_id'], i['category_id']) for i in objects})
         self.rows = [
-            dict(
-                Class=row['Class'],
-                images=len(truth.getImgIds(catIds=[category])),
-                objects=row['objects'],
-                AP=row['AP'],
-                AP50=row['AP50'],
-            )
-            for category, row in zip(ids, coco_classes(evaluation, names), strict=True)
+            {
+                'class': truth.cats[category]['name'],
+                'images': images[category],
+                'objects': count[category],
+                'AP': class_ap(evaluation, index, slice(None)),
+                **({'AP50': class_ap(evaluation, index, int(half[0]))} if half.size else {}),
+            }
+            for index, category in enumerate(params.catIds)
         ]
 
-    def _of_areas(self, _: tuple, result: Mapping[str, Any]) -> None:
+    def _note_areas(self, _: tuple, result: Mapping[str, Any]) -> None:
         scores = {name: values for name, values in result.items() if np.ndim(values) == 1}
         self.rows = [
-            {'Class': name, **{score: float(values[i]) for score, values in scores.items()}}
+            {'class': name, **{score: float(values[i]) for score, values in scores.items()}}
             for i, name in enumerate(self._classes)
         ]

@@ -1,10 +1,10 @@
 """Show on the terminal how far a run is, how it does, and how much longer it takes."""
 
+import os
 import re
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -12,54 +12,51 @@ import torch
 from mmengine.dist import get_world_size, is_main_process
 from mmengine.hooks import Hook, LoggerHook
 from mmengine.logging import MessageHub
-from mmengine.runner import EpochBasedTrainLoop
+from mmengine.runner import EpochBasedTrainLoop, Runner
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
 from ptnt_mm.engine.class_scores import ClassScores, Rows
-from ptnt_mm.utils.metrics import main_metrics, scored
+from ptnt_mm.utils.metrics import main_metrics, metric_names, metric_text
 from ptnt_mm.utils.terminal import say
 from ptnt_mm.utils.text import duration, format_bytes
 
 _USUAL_INTERVAL = 10  # iterations
+_REFRESH = 0.1  # seconds between two drawings of a bar
+_PATIENCE = 60  # seconds of an evaluation without a line
 
 
 class RunDisplay(Hook):
     """A bar for the epoch, or for a run without epochs, and a line for each evaluation.
 
-    On a terminal, each epoch leaves one line. In a file or a pipe, there are no bars, and a line
-    for each interval of MMEngine's ``LoggerHook``. It is a context that removes the bars at the
-    end, and shows nothing outside of it, nor in any process but the first.
+    On a terminal, each epoch leaves one line. In a file or a pipe, there are no bars: a line for
+    each interval of MMEngine's ``LoggerHook``, and for each minute of an evaluation. It is a
+    context that removes the bars at the end; outside of it, and in all processes but the first,
+    nothing is shown.
     """
 
+    # After the hooks that save checkpoints and note the best.
+    priority = 'LOWEST'
+
     def __init__(self):
-        self._bars: Progress | None = None
-        self._epoch: TaskID | None = None
-        self._evaluation: TaskID | None = None
-        self._evaluations = _Clock()
-        self._begun = self._epoch_begun = 0.0
-        self._scores = ClassScores()
         self.classes: Rows = []
         """The scores by class of the best evaluation, or of the last one if none is best."""
         self.summary = ''
         """The best scores and when they were reached, or the last ones if none is best."""
         self.took = 0.0
         """Seconds that the context lasted."""
+        self._is_active = False
+        self._bars: Progress | None = None  # None without a terminal
+        self._epoch: TaskID | None = None
+        self._evaluation: TaskID | None = None
+        self._drawn = self._said = self._begun = self._epoch_begun = self._evaluation_begun = 0.0
+        self._evaluations: list[float] = []  # their durations in seconds
+        self._scores = ClassScores()
 
     def __enter__(self) -> Self:
-        self._scores.__enter__()
+        self._is_active = is_main_process()
         self._begun = time.monotonic()
-        on_terminal = all(s is not None and s.isatty() for s in (sys.stdout, sys.stderr))
-        self._bars = Progress(
-            TextColumn('{task.description}'),
-            BarColumn(bar_width=16),
-            MofNCompleteColumn(),
-            TextColumn('{task.fields[status]}'),
-            console=Console(stderr=True),
-            disable=not on_terminal or not is_main_process(),
-            transient=True,
-        )
-        self._bars.start()
+        self._scores.__enter__()
         return self
 
     def __exit__(
@@ -69,47 +66,63 @@ class RunDisplay(Hook):
         traceback: TracebackType | None,
     ) -> None:
         self._scores.__exit__(kind, error, traceback)
+        self._is_active = False
         self.took = time.monotonic() - self._begun
-        self._bars.stop()
-        self._bars = None
+        if self._bars:
+            self._bars.stop()
+            self._bars = self._epoch = self._evaluation = None
 
     def before_train(self, runner: Any) -> None:
         """Say where a resumed run continues."""
-        if self._bars and runner.iter and is_main_process():
-            by_epoch = isinstance(runner.train_loop, EpochBasedTrainLoop)
-            say(f'Continuing after {"epoch" if by_epoch else "iteration"} {_steps(runner)}')
+        if self._is_active:
+            self._start()
+            if runner.iter:
+                unit = 'epoch' if _has_epochs(runner) else 'iteration'
+                say(f'Continuing after {unit} {_steps(runner)[unit]}')
+
+    def before_val(self, runner: Any) -> None:
+        """Start the bars, if training has not."""
+        self._start()
+
+    def before_test(self, runner: Any) -> None:
+        """Start the bars."""
+        self._start()
 
     def before_train_epoch(self, runner: Any) -> None:
         """Begin a bar."""
         self._epoch_begun = time.monotonic()
         if self._bars:
-            title, done, total = _position(runner)
-            self._epoch = self._bars.add_task(title, completed=done, total=total, status='')
+            title, total = _title_and_length(runner)
+            self._epoch = self._bars.add_task(title, total=total, status='')
+            self._bars.refresh()
 
     def after_train_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: dict | None = None
     ) -> None:
         """Move the bar, or print a line in an interval's last iteration."""
-        if not self._bars:
+        if not self._is_active:
             return
-        title, done, total = _position(runner, 1)
-        if not self._bars.disable:
-            self._bars.update(self._epoch, completed=done, status=self._status(runner, data_batch))
-        elif is_main_process() and (done % _interval(runner) == 0 or done == total):
+        title, total = _title_and_length(runner)
+        done = batch_idx + 1  # in a run without epochs, of all iterations
+        if self._bars and self._epoch is not None:
+            if self._is_due():
+                status = self._status(runner, data_batch)
+                self._bars.update(self._epoch, completed=done, status=status, refresh=True)
+        elif not self._bars and (done % _interval(runner) == 0 or done == total):
             say(f'{title}  {done}/{total}  {self._status(runner, data_batch)}')
 
     def after_train_epoch(self, runner: Any) -> None:
         """Remove the bar, and leave a line."""
-        if not self._bars or self._bars.disable:
-            return
-        self._bars.remove_task(self._epoch)
-        title, *_ = _position(runner)
-        took = duration(time.monotonic() - self._epoch_begun)
-        say(f'{title}  {_loss(runner.message_hub, 50)}  {took}')
+        if self._bars and self._epoch is not None:
+            self._bars.remove_task(self._epoch)
+            self._epoch = None
+            if _has_epochs(runner):
+                title, _ = _title_and_length(runner)
+                took = duration(time.monotonic() - self._epoch_begun)
+                say('  '.join((title, *_loss(runner.message_hub, 50), took)))
 
     def before_val_epoch(self, runner: Any) -> None:
         """Begin the bar of an evaluation."""
-        self._evaluations.start()
         self._begin_evaluation(runner.val_loop)
 
     def before_test_epoch(self, runner: Any) -> None:
@@ -120,118 +133,146 @@ class RunDisplay(Hook):
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Any = None
     ) -> None:
         """Move the bar of an evaluation."""
-        if self._bars:
-            self._bars.update(self._evaluation, completed=batch_idx + 1)
+        self._advance_evaluation(runner.val_loop, batch_idx + 1)
 
     def after_test_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Any = None
     ) -> None:
         """Move the bar of a test."""
-        if self._bars:
-            self._bars.update(self._evaluation, completed=batch_idx + 1)
+        self._advance_evaluation(runner.test_loop, batch_idx + 1)
 
     def after_val_epoch(self, runner: Any, metrics: dict[str, float] | None = None) -> None:
         """Remove the bar of an evaluation, and leave a line with its main scores and the best."""
-        self._evaluations.stop()
-        if not self._bars:
+        self._end_evaluation()
+        if not metrics:
             return
-        self._bars.remove_task(self._evaluation)
-        if not metrics or not is_main_process():
-            return
-        scores = [scored(key, metrics[key]) for key in main_metrics(metrics)]
         best = best_scores(runner.message_hub, metrics)
-        if any(step == _steps(runner) for _, _, step in best) or not best or not self.classes:
+        now = _steps(runner)
+        if not best or any(now[unit] == step for _, unit, step in best):
             self.classes = self._scores.rows
+        names = metric_names(metrics)
+        scores = [f'{names[key]} {metric_text(key, metrics[key])}' for key in main_metrics(metrics)]
         bests = [f'best {score} ({unit} {step})' for score, unit, step in best]
         self.summary = '  '.join(bests or scores)
-        say('  '.join(('  evaluation', *scores, *bests)))
+        if self._is_active:
+            say('  '.join(('  evaluation', *scores, *bests)))
 
     def after_test_epoch(self, runner: Any, metrics: dict[str, float] | None = None) -> None:
         """Remove the bar of a test."""
-        if self._bars:
-            self._bars.remove_task(self._evaluation)
-            self.classes = self._scores.rows
+        self._end_evaluation()
+        self.classes = self._scores.rows
+
+    def _start(self) -> None:
+        """Start the bars on a terminal.
+
+        They draw themselves only when they are told to: a thread of their own could hold a lock
+        while a worker of a data loader is forked, and the worker would wait for it forever.
+        """
+        console = Console(stderr=True)
+        on_terminal = sys.stdout is not None and sys.stdout.isatty() and console.is_interactive
+        if self._is_active and on_terminal and self._bars is None:
+            columns = (
+                TextColumn('{task.description}'),
+                BarColumn(bar_width=16),
+                MofNCompleteColumn(),
+                TextColumn('{task.fields[status]}'),
+            )
+            self._bars = Progress(*columns, console=console, auto_refresh=False, transient=True)
+            self._bars.start()
+
+    def _is_due(self) -> bool:
+        """Whether it is time to draw the bar again."""
+        now = time.monotonic()
+        if now - self._drawn < _REFRESH:
+            return False
+        self._drawn = now
+        return True
 
     def _begin_evaluation(self, loop: Any) -> None:
-        self._scores.begin(loop.evaluator)
+        self._evaluation_begun = self._said = time.monotonic()
+        self._scores.begin(getattr(loop, 'evaluator', None))
         if self._bars:
-            images = len(loop.dataloader)
-            self._evaluation = self._bars.add_task('  evaluation', total=images, status='')
+            total = len(loop.dataloader)
+            self._evaluation = self._bars.add_task('  evaluation', total=total, status='')
+            self._bars.refresh()
+
+    def _advance_evaluation(self, loop: Any, done: int) -> None:
+        if self._bars and self._evaluation is not None:
+            if self._is_due():
+                self._bars.update(self._evaluation, completed=done, refresh=True)
+        elif self._is_active and not self._bars and time.monotonic() - self._said > _PATIENCE:
+            self._said = time.monotonic()
+            say(f'  evaluation  {done}/{len(loop.dataloader)}')
+
+    def _end_evaluation(self) -> None:
+        self._evaluations.append(time.monotonic() - self._evaluation_begun)
+        if self._bars and self._evaluation is not None:
+            self._bars.remove_task(self._evaluation)
+            self._evaluation = None
 
     def _status(self, runner: Any, batch: Any) -> str:
         """Loss, speed, memory and remaining time: 'loss 0.421  5.7 images/s  12 min left'."""
         hub = runner.message_hub
-        seconds = hub.get_scalar('train/time').mean(_USUAL_INTERVAL)
-        parts = [_loss(hub, _USUAL_INTERVAL)]
-        with suppress(TypeError, KeyError):  # a batch without the usual inputs
-            images = len(batch['inputs']) * get_world_size()
-            parts.append(f'{images / seconds:.1f} images/s')
-        if torch.cuda.is_available():
-            parts.append(format_bytes(torch.cuda.max_memory_allocated()))
-        left = hub.get_info('eta') + self._evaluations.mean * _evaluations_left(runner)
-        return '  '.join((*parts, f'{duration(left)} left'))
+        parts = _loss(hub, _USUAL_INTERVAL)
+        inputs = batch.get('inputs') if isinstance(batch, Mapping) else None
+        if isinstance(inputs, list | torch.Tensor) and 'train/time' in hub.log_scalars:
+            seconds = hub.get_scalar('train/time').mean(_USUAL_INTERVAL)
+            parts.append(f'{len(inputs) * get_world_size() / seconds:.1f} images/s')
+        if torch.cuda.is_available() and (used := torch.cuda.max_memory_allocated()):
+            parts.append(format_bytes(used))
+        if 'eta' in hub.runtime_info:
+            each = sum(self._evaluations) / max(len(self._evaluations), 1)
+            left = hub.get_info('eta') + each * _evaluations_left(runner)
+            parts.append(f'{duration(left)} left')
+        return '  '.join(parts)
 
 
-class _Clock:
-    """The mean duration of what is repeated, in seconds; 0 before the first end."""
-
-    def __init__(self):
-        self._begun, self._sum, self._count = 0.0, 0.0, 0
-
-    def start(self) -> None:
-        self._begun = time.monotonic()
-
-    def stop(self) -> None:
-        self._sum += time.monotonic() - self._begun
-        self._count += 1
-
-    @property
-    def mean(self) -> float:
-        return self._sum / max(self._count, 1)
+def display_of(runner: Runner) -> RunDisplay:
+    """The display among the hooks of a runner; a new one, which shows nothing, if it has none."""
+    found = (hook for hook in runner.hooks if isinstance(hook, RunDisplay))
+    return next(found, RunDisplay())
 
 
-def best_scores(hub: MessageHub, metrics: Mapping[str, float]) -> list[tuple[str, str, int]]:
+def best_scores(hub: MessageHub, metrics: Mapping[str, object]) -> list[tuple[str, str, int]]:
     """The best scores for which MMEngine keeps checkpoints: ('AP 0.448', 'epoch', 3).
 
     Args:
         hub: Where MMEngine's ``CheckpointHook`` notes them.
         metrics: The last evaluation.
     """
-    infos, found = hub.runtime_info, []
+    infos, names, found = hub.runtime_info, metric_names(metrics), []
     for key in metrics:
         for suffix in ('', f'_{key}'):
             score, file = infos.get(f'best_score{suffix}'), infos.get(f'best_ckpt{suffix}')
-            name = re.escape(f'best_{key.replace("/", "_")}')
-            when = re.search(rf'{name}_(epoch|iter)_(\d+)', str(file))
+            in_file = re.escape(f'best_{key.replace("/", "_")}')
+            when = re.search(rf'{in_file}_(epoch|iter)_(\d+)', str(file))
             if score is not None and when:
                 unit = 'epoch' if when[1] == 'epoch' else 'iteration'
-                found.append((scored(key, score), unit, int(when[2])))
+                found.append((f'{names[key]} {metric_text(key, score)}', unit, int(when[2])))
     return found
 
 
-def _steps(runner: Any) -> int:
-    """Completed epochs, or iterations of a run without epochs, as an evaluation counts them."""
-    by_epoch = isinstance(runner.train_loop, EpochBasedTrainLoop)
-    return runner.epoch if by_epoch else runner.iter
+def _has_epochs(runner: Any) -> bool:
+    return isinstance(runner.train_loop, EpochBasedTrainLoop)
 
 
-def _position(runner: Any, offset: int = 0) -> tuple[str, int, int]:
-    """A title, and how many iterations of an epoch, or of a run without epochs, are complete.
-
-    Args:
-        runner: The runner.
-        offset: 1 while an iteration ends: MMEngine counts it later.
-    """
-    done = runner.iter + offset
-    if not isinstance(runner.train_loop, EpochBasedTrainLoop):
-        return 'iteration', done, runner.max_iters
-    length = len(runner.train_dataloader)
-    epoch = min(runner.epoch + 1, runner.max_epochs)
-    return f'epoch {epoch}/{runner.max_epochs}', done - (epoch - 1) * length, length
+def _steps(runner: Any) -> dict[str, int]:
+    """How much training is complete, in both units."""
+    return dict(epoch=runner.epoch, iteration=runner.iter)
 
 
-def _loss(hub: MessageHub, window: int) -> str:
-    return f'loss {hub.get_scalar("train/loss").mean(window):.3f}'
+def _title_and_length(runner: Any) -> tuple[str, int]:
+    """The name of the current epoch and its iterations; without epochs, those of the run."""
+    if not _has_epochs(runner):
+        return 'iteration', runner.max_iters
+    return f'epoch {runner.epoch + 1}/{runner.max_epochs}', len(runner.train_dataloader)
+
+
+def _loss(hub: MessageHub, window: int) -> list[str]:
+    """The mean loss of the last iterations, if a model logs one."""
+    if 'train/loss' not in hub.log_scalars:
+        return []
+    return [f'loss {hub.get_scalar("train/loss").mean(window):.3f}']
 
 
 def _interval(runner: Any) -> int:
@@ -241,10 +282,22 @@ def _interval(runner: Any) -> int:
 
 
 def _evaluations_left(runner: Any) -> int:
-    loop = runner.train_loop
-    if runner.val_loop is None:
+    interval = getattr(runner.train_loop, 'val_interval', None)
+    if runner.val_loop is None or not interval:
         return 0
-    last = runner.max_epochs if isinstance(loop, EpochBasedTrainLoop) else runner.max_iters
-    done = _steps(runner)
+    unit = 'epoch' if _has_epochs(runner) else 'iteration'
+    last = runner.max_epochs if unit == 'epoch' else runner.max_iters
     # The last one always comes; those before it, at the interval.
-    return -(-last // loop.val_interval) - done // loop.val_interval
+    return -(-last // interval) - _steps(runner)[unit] // interval
+
+
+def _use_real_streams() -> None:
+    """Let a forked worker print without the bar, which belongs to its parent."""
+    for name in ('stdout', 'stderr'):
+        real = getattr(getattr(sys, name), 'rich_proxied_file', None)
+        if real is not None:
+            setattr(sys, name, real)
+
+
+if hasattr(os, 'register_at_fork'):  # not on Windows, where nothing is forked
+    os.register_at_fork(after_in_child=_use_real_streams)

@@ -11,11 +11,9 @@ from mmengine.logging import MMLogger
 from mmengine.model import is_model_wrapper
 from mmengine.runner import BaseLoop, Runner
 from mmengine.runner.checkpoint import _load_checkpoint_to_model
-from torch import nn
 from torch.utils.data import DataLoader
 
 from ptnt_mm.engine.build_errors import explained_late_building
-from ptnt_mm.engine.run_display import RunDisplay
 from ptnt_mm.mmcv_ops.place import source
 from ptnt_mm.utils.atomic_files import sha256
 from ptnt_mm.utils.terminal import FOR_THE_FILE, use_terminal
@@ -27,12 +25,9 @@ _PACKAGES = ('ptnt_mm', 'torchvision', 'mmcv', 'numpy', *VERSIONS)
 class QuietRunner(Runner):
     """A runner with a short console and errors that a user can act on.
 
-    The terminal shows how far a run is; the log file has everything that MMEngine logs. Settings
-    that a constructor refuses raise a UserError.
+    The log file has everything that MMEngine logs; `ptnt_mm.utils.terminal` decides what the
+    terminal shows. Settings that a constructor refuses raise a UserError.
     """
-
-    display: RunDisplay
-    """Shows the progress of this runner."""
 
     checkpoint: dict | None = None
     """Loaded content of the checkpoint to resume, on the CPU; None to read it."""
@@ -49,27 +44,6 @@ class QuietRunner(Runner):
                 # stops the run with one line, and needs no traceback for each line of the log.
                 handler.handleError = lambda record: None
         return logger
-
-    def register_hooks(self, *args: Any, **kwargs: Any) -> None:
-        """Register hooks as ``Runner.register_hooks`` does, and the display after all others."""
-        super().register_hooks(*args, **kwargs)
-        self.display = RunDisplay()
-        self.register_hook(self.display, 'LOWEST')
-
-    def train(self) -> nn.Module:
-        """Train as ``Runner.train`` does, and show the progress."""
-        with self.display:
-            return super().train()
-
-    def val(self) -> dict:
-        """Validate as ``Runner.val`` does, and show the progress."""
-        with self.display:
-            return super().val()
-
-    def test(self) -> dict:
-        """Test as ``Runner.test`` does, and show the progress."""
-        with self.display:
-            return super().test()
 
     # What MMEngine builds when a run starts, with errors that name it.
 

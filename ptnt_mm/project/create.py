@@ -31,6 +31,7 @@ from ptnt_mm.project.write import (
 )
 from ptnt_mm.utils.atomic_files import folder_written_atomically, write_atomically
 from ptnt_mm.utils.errors import UserError
+from ptnt_mm.utils.progress import waiting
 from ptnt_mm.utils.text import counted, printable
 from ptnt_mm.zoo import copy_bases
 
@@ -120,7 +121,8 @@ def create_project(
             copy_fragments(building, facts)
             write_config(building, facts, tree.root, opening)
             # The batch size depends on the memory of a step, which is measured with this config.
-            facts = replace(facts, memory=_memory(building), free=free_memory())
+            with waiting('Measuring the memory of a training step'):
+                facts = replace(facts, memory=_memory(building), free=free_memory())
             write_config(building, facts, tree.root, opening)
             for line in (*_findings(facts, labels), *_choices(choose_recipe(facts), facts)):
                 on_line(line)

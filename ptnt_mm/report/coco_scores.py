@@ -9,7 +9,7 @@ from pathlib import Path
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
-from ptnt_mm.engine.class_scores import coco_classes, known_score
+from ptnt_mm.engine.class_scores import class_ap, known_score
 from ptnt_mm.labels.coco import read_json
 from ptnt_mm.utils.errors import UserError
 
@@ -18,6 +18,17 @@ _TWELVE = (
     *('AR, 1 per image', 'AR, 10 per image', 'AR, 100 per image'),
     *('AR small', 'AR medium', 'AR large'),
 )
+
+
+_METRICS = {
+    'AP': (slice(None), 0),
+    'AP50': (0, 0),
+    'AP75': (5, 0),
+    'small': (slice(None), 1),
+    'medium': (slice(None), 2),
+    'large': (slice(None), 3),
+}
+"""Columns of a class, with indices into COCO's ten IoUs from 0.50 to 0.95 and four sizes."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +53,14 @@ class CocoScores:
 
     def of_classes(self) -> Iterator[dict[str, object]]:
         """For each class its name, its number of objects, and its AP: overall and by size."""
-        return coco_classes(self.evaluation, self.classes)
+        truth = self.evaluation.cocoGt
+        for index, (category, name) in enumerate(self.classes.items()):
+            objects = len(truth.getAnnIds(catIds=[category], iscrowd=False))
+            scores = {
+                metric: class_ap(self.evaluation, index, ious, size)
+                for metric, (ious, size) in _METRICS.items()
+            }
+            yield dict(Class=name, objects=objects, **scores)
 
     def curves(self) -> Iterator[dict[str, object]]:
         """Points of precision over recall at an IoU of 0.50, for all classes together and for each.

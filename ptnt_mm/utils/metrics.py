@@ -1,6 +1,9 @@
 """Names and values of evaluation metrics as people read them."""
 
-from collections.abc import Mapping
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from numbers import Real
 
 _NAMES = {
     'bbox_mAP': 'AP',
@@ -11,12 +14,48 @@ _NAMES = {
     'top5': 'top-5',
 }
 _SIZES = {'_s': ' small', '_m': ' medium', '_l': ' large'}
-_IN_PERCENT = ('aAcc', 'mIoU', 'mAcc', 'mDice', 'mFscore', 'mPrecision', 'mRecall', 'accuracy/')
-"""How the names of metrics begin that mmseg and mmpretrain report in percent."""
+_IN_PERCENT = {'aAcc', 'mIoU', 'mAcc', 'mDice', 'mFscore', 'mPrecision', 'mRecall', 'top1', 'top5'}
+_GROUPS_IN_PERCENT = ('accuracy/', 'single-label/', 'multi-label/', 'retrieval/')
+"""Metrics that mmseg and mmpretrain report in percent: their names, or how their keys begin."""
 
 
-def metric_name(key: str) -> str:
-    """The name of a metric of the hosts: 'coco/bbox_mAP_50' -> 'AP50'. Others stay as they are."""
+def metric_names(keys: Iterable[str]) -> dict[str, str]:
+    """The names of metrics of the hosts: 'coco/bbox_mAP_50' -> 'AP50'.
+
+    Others, and those whose names would be the same, keep their keys.
+    """
+    names = {key: _name(key) for key in keys}
+    uses = Counter(names.values())
+    return {key: name if uses[name] == 1 else key for key, name in names.items()}
+
+
+def metric_text(key: str, value: object) -> str:
+    """A value from 0 to 1 with three decimals; a dash for NaN, and for COCO's -1: no objects."""
+    if not isinstance(value, Real):  # some metrics return lists or tensors
+        return str(value)
+    if math.isnan(value) or value == -1:
+        return '–'
+    name = key.rpartition('/')[2]
+    in_percent = name in _IN_PERCENT or key.startswith(_GROUPS_IN_PERCENT)
+    return f'{value / 100 if in_percent else value:.3f}'
+
+
+def main_metrics(metrics: Mapping[str, object]) -> list[str]:
+    """The metrics for one line: AP and AP50 of masks and boxes, or the first two of others.
+
+    mmseg reports mIoU second, and it is the main one.
+    """
+    of_coco = [
+        f'{prefix}{kind}_mAP{ending}'
+        for prefix in dict.fromkeys(key.removesuffix(key.rpartition('/')[2]) for key in metrics)
+        for kind in ('segm', 'bbox')
+        for ending in ('', '_50')
+    ]
+    found = [key for key in of_coco if key in metrics]
+    return found or sorted(metrics, key=lambda key: key != 'mIoU')[:2]
+
+
+def _name(key: str) -> str:
     name = key.rpartition('/')[2]
     for known, shown in _NAMES.items():
         if name == known:
@@ -25,30 +64,3 @@ def metric_name(key: str) -> str:
             ending = name.removeprefix(known)
             return shown + _SIZES.get(ending, ending.removeprefix('_'))
     return key
-
-
-def metric_text(key: str, value: float) -> str:
-    """A value from 0 to 1 with three decimals; a dash for NaN, and for COCO's -1: no objects."""
-    if not value >= 0:
-        return '–'
-    return f'{value / 100 if key.startswith(_IN_PERCENT) else value:.3f}'
-
-
-def scored(key: str, value: float) -> str:
-    """A metric with its value: 'AP50 0.901'."""
-    return f'{metric_name(key)} {metric_text(key, value)}'
-
-
-def main_metrics(metrics: Mapping[str, float]) -> list[str]:
-    """The metrics for one line: AP and AP50 of masks and boxes, or the first two of others.
-
-    mmseg reports mIoU second, and it is the main one.
-    """
-    of_coco = [
-        f'{prefix}{kind}_mAP{ending}'
-        for prefix in dict.fromkeys(key.partition('/')[0] + '/' for key in metrics)
-        for kind in ('segm', 'bbox')
-        for ending in ('', '_50')
-    ]
-    found = [key for key in of_coco if key in metrics]
-    return found or sorted(metrics, key=lambda key: key != 'mIoU')[:2]

@@ -2,8 +2,7 @@
 
 Only commands do this, in `ptnt_mm.cli`, and not ``import ptnt_mm``; the log of a run is filtered by
 `ptnt_mm.utils.terminal`. Errors, warnings of the user's code and of ptnt_mm, and the log files stay
-as they are. ``python -W default`` and a level in the
-variable OPENCV_LOG_LEVEL show warnings again.
+as they are. ``python -W default`` and a level in the variable OPENCV_LOG_LEVEL show warnings again.
 """
 
 import io
@@ -206,11 +205,16 @@ def is_noise(text: str, file: str, category: type[Warning] = UserWarning) -> boo
     )
 
 
+def is_ours(file: str) -> bool:
+    """Whether a file of Python code belongs to ptnt_mm."""
+    return Path(file).is_relative_to(_OURS)
+
+
 @cache
 def library_of(file: str) -> str:
     """The package or module of a library that a file belongs to; empty for other code."""
     path = Path(file)
-    if path.is_relative_to(_OURS):
+    if is_ours(file):
         return ''
     if file.startswith('<frozen '):  # the import system
         return 'importlib'

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 from ptnt_mm.utils.console import show
-from ptnt_mm.utils.noise import is_noise, library_of
+from ptnt_mm.utils.noise import is_noise, is_ours, library_of
 
 FOR_THE_FILE = {'for_the_file': True}
 """The ``extra`` of information that is not for the terminal."""
@@ -29,10 +29,14 @@ class TerminalHandler(logging.Handler):
     """Prints log records for the user of a run, in place of MMEngine's handler for the console."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print a record if it is for the terminal."""
-        if _is_shown(record):
-            level = f'{record.levelname.lower()}: ' if record.levelno > logging.INFO else ''
-            say(f'{level}{record.getMessage()}')
+        """Print a record if it is for the terminal; the user's own lines are not wrapped."""
+        try:
+            is_shown, is_of_user = _judge(record)
+            if is_shown:
+                level = f'{record.levelname.lower()}: ' if record.levelno > logging.INFO else ''
+                (show if is_of_user else say)(f'{level}{self.format(record)}')
+        except Exception:  # as logging's own handlers do: a message never stops a run
+            self.handleError(record)
 
 
 def say(text: str, column: int = 4) -> None:
@@ -43,7 +47,8 @@ def say(text: str, column: int = 4) -> None:
         column: Where the rest of a wrapped line begins, unless the line itself is indented more.
     """
     parts = (_wrapped(line, line_width(), column) for line in text.strip('\n').split('\n'))
-    show('\n'.join(line for part in parts for line in part))
+    with suppress(BrokenPipeError):  # nobody reads any more: no reason to stop a run
+        show('\n'.join(line for part in parts for line in part))
 
 
 def line_width() -> int:
@@ -57,7 +62,7 @@ def use_terminal(logger: logging.Logger) -> None:
     for index, handler in enumerate(logger.handlers):
         if type(handler) is logging.StreamHandler:
             ours = TerminalHandler(handler.level)
-            ours.filters = handler.filters
+            ours.filters = handler.filters  # MMEngine's, of repeated warnings
             logger.handlers[index] = ours
 
 
@@ -83,22 +88,25 @@ def _wrapped(line: str, width: int, column: int) -> list[str]:
     return textwrap.wrap(line, width, subsequent_indent=indent, **whole) or ['']
 
 
-def _is_shown(record: logging.LogRecord) -> bool:
-    message = record.getMessage()
+def _judge(record: logging.LogRecord) -> tuple[bool, bool]:
+    """Whether the terminal shows a record, and whether the user's own code logged it."""
+    message, file = record.getMessage(), _caller().f_code.co_filename
+    is_of_user = not (library_of(file) or is_ours(file))
     if record.levelno >= logging.ERROR:
-        return not message.startswith(TRACEBACK)
-    if getattr(record, 'for_the_file', False):
-        return False
-    file = _caller().f_code.co_filename
+        return not message.startswith(TRACEBACK), is_of_user
     if record.levelno == logging.WARNING:
-        return not is_noise(message, file)
-    return not library_of(file)
+        return not is_noise(message, file), is_of_user
+    return not library_of(file) and not getattr(record, 'for_the_file', False), is_of_user
 
 
 def _caller() -> FrameType:
     """The frame that logged; MMEngine's `print_log` may have passed it on."""
     frame = sys._getframe(1)
-    inner = ('logging', 'mmengine.logging', __name__)
-    while frame.f_back and frame.f_globals.get('__name__', '').startswith(inner):
+    while frame.f_back and _is_inner(frame.f_globals.get('__name__', '')):
         frame = frame.f_back
     return frame
+
+
+def _is_inner(module: str) -> bool:
+    inner = ('logging', 'mmengine.logging', __name__)
+    return any(module == name or module.startswith(f'{name}.') for name in inner)

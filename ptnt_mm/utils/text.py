@@ -107,6 +107,7 @@ def format_bytes(number: int) -> str:
 
 def duration(seconds: float) -> str:
     """A time as people say it: '40 s', '12 min', '3 h 20 min', '2 d 3 h'."""
+    seconds = max(seconds, 0)
     if seconds < 99.5:
         return f'{seconds:.0f} s'
     minutes = round(seconds / 60)

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -58,7 +59,7 @@ def test_a_file_that_is_there_stays_and_no_work_is_done(tmp_path: Path):
 def test_metrics_of_a_test(tmp_path: Path, capsys, monkeypatch):
     """With all digits; the text is rounded."""
     metrics = {'coco/bbox_mAP': 0.46512345, 'mIoU': float('nan')}
-    monkeypatch.setattr(testing, 'build_test', lambda *arguments, **options: None)
+    monkeypatch.setattr(testing, 'build_test', lambda *arguments, **options: Mock(hooks=[]))
     monkeypatch.setattr(testing, 'run_test', lambda runner: metrics)
     monkeypatch.setattr(runner, 'log_file', lambda: Path('run.log'))
     config, file = tmp_path / 'mine.py', tmp_path / 'metrics.json'

@@ -3,18 +3,24 @@
 import io
 import re
 import sys
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 import pytest
 from mmengine.config import Config
+from mmengine.hooks import Hook
 from mmengine.logging import MessageHub
+from mmengine.runner import Runner
 from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
+from rich.console import Console
+from rich.progress import Progress
 
 from ptnt_mm.engine.build import build_runner
 from ptnt_mm.engine.class_scores import ClassScores
-from ptnt_mm.engine.run_display import best_scores
-from ptnt_mm.utils.metrics import main_metrics, metric_name, metric_text
+from ptnt_mm.engine.run_display import best_scores, display_of
+from ptnt_mm.utils.metrics import main_metrics, metric_names, metric_text
 from ptnt_mm.utils.text import duration
 
 from .toy import evaluated, quick, toy_config, toy_iterations
@@ -43,8 +49,9 @@ def epochs(folder: Path) -> Config:
 def test_a_terminal_keeps_one_line_for_each_epoch_and_evaluation(tmp_path: Path, monkeypatch):
     screen = terminal(monkeypatch)
     runner = build_runner(epochs(tmp_path))
-    runner.train()
-    text, display = re.sub(r'\x1b\[[\d;?]*[A-Za-z]', '', screen.getvalue()), runner.display
+    with display_of(runner) as display:
+        runner.train()
+    text = re.sub(r'\x1b\[[\d;?]*[A-Za-z]', '', screen.getvalue())
     assert re.findall(r'epoch (\d)/2  loss \S+  \d+ s\n', text) == ['1', '2']
     assert 'epoch 1/2 ━' in text and '  evaluation ━' in text
     assert re.search(r'  evaluation  score \S+  best score \S+ \(epoch 2\)', text)
@@ -58,7 +65,7 @@ def test_nothing_is_left_on_a_terminal_after_an_error(tmp_path: Path, monkeypatc
     screen = terminal(monkeypatch)
     runner = build_runner(epochs(tmp_path))
     monkeypatch.setattr(type(runner.model), 'train_step', fail)
-    with pytest.raises(RuntimeError, match='broken'):
+    with pytest.raises(RuntimeError, match='broken'), display_of(runner):
         runner.train()
     assert screen.getvalue().endswith('\x1b[?25h\r\x1b[1A\x1b[2K'), 'the cursor is back'
 
@@ -67,10 +74,11 @@ def test_a_file_gets_a_line_for_each_interval(tmp_path: Path, capsys):
     config = quick(toy_iterations(tmp_path, 5))
     config.experiment_name = str(tmp_path)
     config.default_hooks.logger = dict(type='LoggerHook', interval=2)
-    build_runner(config).train()
-    lines = re.findall(
-        r'^iteration  (\d)/5  loss \S+  \S+ images/s  \S+ s left$', *capsys.readouterr()[:1], re.M
-    )
+    runner = build_runner(config)
+    with display_of(runner):
+        runner.train()
+    line = r'^iteration  (\d)/5  loss \S+  \S+ images/s  \S+ s left$'
+    lines = re.findall(line, capsys.readouterr().out, re.MULTILINE)
     assert lines == ['2', '4', '5']
 
 
@@ -85,11 +93,16 @@ def test_best_scores_have_their_steps():
 
 def test_metrics_have_names_that_people_use():
     keys = ['coco/segm_mAP_50', 'coco/bbox_mAP_s', 'mIoU', 'accuracy/top1', 'mine/score']
-    assert [metric_name(key) for key in keys] == [
+    assert list(metric_names(keys).values()) == [
         'mask AP50', 'AP small', 'mIoU', 'top-1', 'mine/score',
     ]  # fmt: skip
+    both = ['day/bbox_mAP', 'night/bbox_mAP']
+    assert list(metric_names(both)) == list(metric_names(both).values()) == both
     assert [metric_text('mIoU', 72.4), metric_text('coco/bbox_mAP', -1)] == ['0.724', '–']
-    assert metric_text('mine', float('nan')) == '–'
+    assert [metric_text('mine', value) for value in (float('nan'), -3.2, [1, 2])] == [
+        '–', '-3.200', '[1, 2]',
+    ]  # fmt: skip
+    assert metric_text('mIoU_mine', 0.7) == '0.700'
     boxes = ['coco/bbox_mAP', 'coco/bbox_mAP_50', 'coco/bbox_mAP_75']
     assert main_metrics(dict.fromkeys(boxes, 0.1)) == boxes[:2]
     assert main_metrics({'aAcc': 1.0, 'mIoU': 1.0, 'mAcc': 1.0}) == ['mIoU', 'aAcc']
@@ -101,10 +114,44 @@ def test_times_are_short():
     ]  # fmt: skip
 
 
-def test_scores_of_classes_are_those_of_the_metric():
-    """Two classes, of which one is found; the third has no objects."""
-    from pycocotools.cocoeval import COCOeval
+def test_what_a_run_does_not_log_is_left_out(tmp_path: Path, capsys):
+    config = epochs(tmp_path)
+    config.default_hooks.timer = None
+    runner = build_runner(config)
+    runner.register_hook(Revalidating())
+    with display_of(runner) as display:
+        runner.train()
+    shown = capsys.readouterr().out
+    assert re.search(r'^epoch 2/2  3/3  loss [\d.]+$', shown, re.MULTILINE)
+    assert shown.count('  evaluation  score') == 3 and display.took > 0
 
+
+class Revalidating(Hook):
+    """Evaluates once more."""
+
+    def after_train(self, runner: Runner) -> None:
+        runner.val()
+
+
+def test_a_worker_prints_without_the_bar(monkeypatch):
+    screen = terminal(monkeypatch)
+    with Progress(console=Console(), auto_refresh=False):
+        assert sys.stdout is not screen
+        child = get_context('fork').Process(target=lambda: sys.exit(sys.stdout is not screen))
+        child.start()
+        child.join(20)
+    assert child.exitcode == 0
+
+
+@pytest.mark.parametrize(
+    ('thresholds', 'columns'),
+    [
+        (None, ['class', 'images', 'objects', 'AP', 'AP50']),
+        ([0.7], ['class', 'images', 'objects', 'AP']),
+    ],
+)
+def test_scores_of_classes_are_those_of_the_metric(thresholds, columns):
+    """Two classes, of which one is found; the third has no objects."""
     truth = COCO()
     objects = [
         dict(id=i, image_id=1, category_id=i, bbox=[0, 20 * i, 10, 10], area=100, iscrowd=0)
@@ -113,15 +160,17 @@ def test_scores_of_classes_are_those_of_the_metric():
     names = [dict(id=i, name=name) for i, name in enumerate('abc', start=1)]
     truth.dataset = dict(images=[dict(id=1)], annotations=objects, categories=names)
     truth.createIndex()
+    found = truth.loadRes([dict(image_id=1, category_id=1, bbox=[0, 20, 10, 10], score=0.9)])
     with ClassScores() as scores:
-        found = truth.loadRes([dict(image_id=1, category_id=1, bbox=[0, 20, 10, 10], score=0.9)])
         evaluation = COCOeval(truth, found, 'bbox')
+        if thresholds:
+            evaluation.params.iouThrs = np.array(thresholds)
         evaluation.evaluate()
         evaluation.accumulate()
-    assert [list(row.values()) for row in scores.rows] == [
-        ['a', 1, 1, pytest.approx(1.0), pytest.approx(1.0)],
-        ['b', 1, 1, 0.0, 0.0],
-        ['c', 0, 0, None, None],
-    ]
-    evaluation.accumulate()
-    assert np.size(evaluation.eval['precision']), 'it works as before'
+        assert list(scores.rows[0]) == columns
+        rows = [[*row.values()][:4] for row in scores.rows]
+        assert rows == [['a', 1, 1, pytest.approx(1.0)], ['b', 1, 1, 0.0], ['c', 0, 0, None]]
+        scores.begin(None)
+        evaluation.params.useCats = 0  # as for proposals
+        evaluation.accumulate()
+    assert scores.rows == []

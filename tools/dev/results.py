@@ -225,7 +225,7 @@ def means(runs: list[dict[str, Any]]) -> str:
 
 def _data_set(run: dict[str, Any]) -> str:
     """The folder of a run's images: 'cards' for 'cards-heads_gfl_lite0'."""
-    return run['name'].partition('_')[0].partition('-')[0]
+    return run['name'].partition('_')[0].rpartition('-')[0]
 
 
 def peers(runs: list[dict[str, Any]]) -> str:

@@ -1,4 +1,4 @@
-"""The last lines of a run or a test: scores, paths, and what comes next."""
+"""A table of scores by class, for the end of a run or a test."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,20 +8,16 @@ _MOST = 30  # classes
 
 
 def class_table(rows: Sequence[Mapping[str, object]]) -> str:
-    """A line for each class with its scores; none if there are no rows."""
+    """A line for each class with its scores; empty if there are no rows."""
     if not rows:
         return ''
     table = new_listing()
     for name in rows[0]:
-        table.add_column(name.lower() if name == 'Class' else name, justify=_side(name))
+        table.add_column(name, justify='left' if name == 'class' else 'right')
     for row in rows[:_MOST]:
-        table.add_row(*(_cell(value) for value in row.values()))
+        table.add_row(*map(_cell, row.values()))
     more = len(rows) - _MOST
     return to_text(table) + (f'\n... and {more} more: ptnt report shows all' if more > 0 else '')
-
-
-def _side(name: str) -> str:
-    return 'left' if name == 'Class' else 'right'
 
 
 def _cell(value: object) -> str:
