@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from mmengine.model import BaseModule
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from ptnt_mm.models.weights.pretrained import load_pretrained, pretrained_init
 from ptnt_mm.registry import MODELS
@@ -39,6 +40,9 @@ class TimmFeatures(BaseModule):
 
         super().__init__(init_cfg)
         self.network = timm.create_model(model, features_only=True, out_indices=tuple(out_indices))
+        for layer in self.network.modules():
+            if isinstance(layer, timm.layers.Conv2dSame):
+                layer.__class__ = _SameConv2d
         if frozen_norms:
             self.network = timm.layers.freeze_batch_norm_2d(self.network)
 
@@ -61,3 +65,21 @@ class TimmFeatures(BaseModule):
             load_pretrained(self.network, pretrained['checkpoint'], pretrained.get('prefix'))
         elif self.init_cfg:
             super().init_weights()
+
+
+class _SameConv2d(nn.Conv2d):
+    """timm's ``Conv2dSame``: padded so that a map (H, W) -> (H / stride, W / stride), rounded up.
+
+    timm computes the padding with ``ceil`` and ``max``, which torch.export cannot simplify: for
+    images of any size, it would take minutes. Kernels are at least as wide as their strides.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, C, H, W) -> (B, C', H / stride, W / stride), rounded up."""
+        padding: list[int] = []
+        for axis in (1, 0):  # F.pad begins with the last one
+            extent = self.dilation[axis] * (self.kernel_size[axis] - 1) + 1
+            total = extent - self.stride[axis] + -x.shape[2 + axis] % self.stride[axis]
+            padding += [total // 2, total - total // 2]
+        x = F.pad(x, padding)
+        return F.conv2d(x, self.weight, self.bias, self.stride, 0, self.dilation, self.groups)

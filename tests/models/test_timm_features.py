@@ -43,6 +43,17 @@ def test_installed_weights_are_those_of_the_file():
         torch.testing.assert_close(level, other, atol=1e-3, rtol=1e-4)
 
 
+@pytest.mark.parametrize('size', [(64, 64), (65, 98), (47, 33)])
+def test_padding_is_timms(size: tuple[int, int]):
+    whole = timm.create_model('tf_efficientnet_lite0', features_only=True).eval()
+    network = TimmFeatures('tf_efficientnet_lite0', out_indices=(0, 1, 2, 3, 4)).eval()
+    network.network.load_state_dict(whole.state_dict())
+    image = torch.randn(1, 3, *size, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        for level, other in zip(network(image), whole(image), strict=True):
+            torch.testing.assert_close(level, other)
+
+
 def test_the_check_loads_them():
     network = nn.Module()
     network.backbone = TimmFeatures('tf_efficientnet_lite0', frozen_norms=True, init_cfg=START)
