@@ -90,11 +90,11 @@ def load_from_file(filename: str, map_location: Any = 'cpu') -> dict:
 
 
 @functools.wraps(_load_checkpoint)
-def _load_safely(filename: str, *args: Any, **kwargs: Any) -> Any:
-    """Loader that MMEngine calls for every checkpoint address."""
+def _load_safely(filename: str, map_location: Any = None, logger: Any = None) -> Any:
+    """Loader that MMEngine calls for every checkpoint address; without a logger it is silent."""
     try:
         with reading_safely():
-            return without_config(_load_checkpoint(filename, *args, **kwargs))
+            return without_config(_load_checkpoint(filename, map_location, logger or 'silent'))
     except CheckpointError as error:
         named = str(error).startswith(str(filename))
         raise CheckpointError(f'{error}' if named else f'{filename}: {error}') from error

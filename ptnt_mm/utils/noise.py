@@ -89,10 +89,6 @@ def silence_imported() -> None:
             for name in ('imdecode', 'imdecodemulti', 'imread', 'imreadmulti'):
                 _wrap(cv2, name, lambda: filtered)
     with suppress(ImportError):
-        from mmengine.runner.checkpoint import CheckpointLoader
-
-        _wrap(CheckpointLoader, 'load_checkpoint', lambda: redirect_stdout(io.StringIO()))
-    with suppress(ImportError):
         from pycocotools.coco import COCO
         from pycocotools.cocoeval import COCOeval
 
