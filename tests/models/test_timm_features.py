@@ -62,6 +62,26 @@ def test_the_check_loads_them():
     assert found.severity is Severity.OK and '240 weights of the backbone fit' in str(found)
 
 
+def test_the_check_reads_checkpoints_of_whole_detectors(tmp_path: Path):
+    """As on resume, and with --load-from."""
+    network = nn.Module()
+    network.backbone = TimmFeatures('tf_efficientnet_lite0', frozen_norms=True)
+    file = tmp_path / 'epoch_1.pth'
+    torch.save(dict(state_dict=network.state_dict(), meta={}), file)
+    config = Config(dict(load_from=str(file), model=dict(backbone=dict(init_cfg=START))))
+    (found,) = check_weights_fit(config, network)
+    assert found.severity is Severity.OK
+    other = TimmFeatures(
+        'tf_efficientnet_lite0',
+        frozen_norms=True,
+        init_cfg=dict(type='Pretrained', checkpoint=str(file)),
+    )
+    other.init_weights()
+    assert all(
+        value.equal(network.backbone.state_dict()[k]) for k, value in other.state_dict().items()
+    )
+
+
 def test_other_initialisations_are_those_of_mmengine():
     zeros = dict(type='Constant', layer='Conv2d', val=0)
     network = TimmFeatures('tf_efficientnet_lite0', init_cfg=zeros)

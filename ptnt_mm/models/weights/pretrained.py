@@ -37,7 +37,7 @@ TRUNK_ROOTS = frozenset((
 # Where training code stores weights, averaged ones first.
 _ENTRIES = ('state_dict_ema', 'state_dict', 'model_ema', 'model')
 
-_WRAPPERS = re.compile(r'((module|backbone|model)\.)*')
+_WRAPPERS = re.compile(r'((module|backbone|model|network)\.)*')  # network: of TimmFeatures
 
 
 class Table(NamedTuple):
@@ -91,8 +91,8 @@ def split_prefix(
     Args:
         weights: Weights of the file.
         roots: First parts of the names of the trunk's weights.
-        prefix: Prefix of the trunk. By default, the combination of ``module.``, ``backbone.`` and
-            ``model.`` that matches most of the trunk.
+        prefix: Prefix of the trunk. By default, the combination of ``module.``, ``backbone.``,
+            ``model.`` and ``network.`` that matches most of the trunk.
     """
     if prefix is None:
         matches = Counter({'': 0})
