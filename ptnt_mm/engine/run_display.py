@@ -165,8 +165,8 @@ class RunDisplay(Hook):
     def _start(self) -> None:
         """Start the bars on a terminal.
 
-        They draw themselves only when they are told to: a thread of their own could hold a lock
-        while a worker of a data loader is forked, and the worker would wait for it forever.
+        The hooks draw them: a thread of rich could hold a lock while a worker of a data loader is
+        forked, and the worker would wait for it forever.
         """
         console = Console(stderr=True)
         on_terminal = sys.stdout is not None and sys.stdout.isatty() and console.is_interactive
