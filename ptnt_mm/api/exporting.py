@@ -21,7 +21,7 @@ from ptnt_mm.export.loading import check_config, load_end_to_end
 from ptnt_mm.export.options import check_options, choose_format
 from ptnt_mm.utils.atomic_files import check_new
 from ptnt_mm.utils.errors import UserError
-from ptnt_mm.utils.metrics import metric_names, metric_text
+from ptnt_mm.utils.metrics import readable
 from ptnt_mm.utils.progress import waiting
 from ptnt_mm.utils.tables import listed
 
@@ -114,8 +114,7 @@ def export(
 
 def _print_metrics(config: Config, out: Path) -> None:
     metrics = evaluate_file(config, out, out.parent / f'{out.stem}_evaluation')
-    names = metric_names(metrics)
-    print(listed({names[key]: metric_text(key, value) for key, value in metrics.items()}))
+    print(listed(readable(metrics)))
 
 
 def _files(out: Path) -> list[Path]:

@@ -18,7 +18,7 @@ from ptnt_mm.cli.class_table import class_table
 from ptnt_mm.cli.importing import importing
 from ptnt_mm.cli.json_output import add_json, json_output
 from ptnt_mm.utils.console import show
-from ptnt_mm.utils.metrics import metric_names, metric_text
+from ptnt_mm.utils.metrics import readable
 from ptnt_mm.utils.tables import listed
 
 if TYPE_CHECKING:
@@ -72,9 +72,11 @@ def _closing(metrics: dict[str, float], runner: 'Runner', args: argparse.Namespa
     from ptnt_mm.engine.run_display import display_of
     from ptnt_mm.engine.runner import log_file
 
-    names = metric_names(metrics)
-    scores = {names[key]: metric_text(key, value) for key, value in metrics.items()}
     paths = dict(log=log_file(), predictions=args.out, pictures=args.show_dir)
-    parts = [listed(scores) or NO_FIGURES, class_table(display_of(runner).classes), 'Done.']
+    parts = [
+        listed(readable(metrics)) or NO_FIGURES,
+        class_table(display_of(runner).classes),
+        'Done.',
+    ]
     parts.append(listed({name: path for name, path in paths.items() if path is not None}))
     return '\n'.join(filter(None, parts))

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import wraps
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -58,12 +57,7 @@ class ClassScores:
             self._listen(mmseg.IoUMetric, 'total_area_to_metrics', self._note_areas)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for owner, name, original in self._replaced:
             setattr(owner, name, original)
         self._replaced.clear()

@@ -5,7 +5,6 @@ import re
 import sys
 import time
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any, Self
 
 import torch
@@ -17,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
 from ptnt_mm.engine.class_scores import ClassScores, Rows
+from ptnt_mm.utils.console import is_terminal
 from ptnt_mm.utils.metrics import main_metrics, metric_names, metric_text
 from ptnt_mm.utils.terminal import say
 from ptnt_mm.utils.text import duration, format_bytes
@@ -59,13 +59,8 @@ class RunDisplay(Hook):
         self._scores.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._scores.__exit__(kind, error, traceback)
+    def __exit__(self, *error: object) -> None:
+        self._scores.__exit__(*error)
         self._is_active = False
         self.took = time.monotonic() - self._begun
         if self._bars:
@@ -169,7 +164,7 @@ class RunDisplay(Hook):
         forked, and the worker would wait for it forever.
         """
         console = Console(stderr=True)
-        on_terminal = sys.stdout is not None and sys.stdout.isatty() and console.is_interactive
+        on_terminal = is_terminal(sys.stdout) and console.is_interactive
         if self._is_active and on_terminal and self._bars is None:
             columns = (
                 TextColumn('{task.description}'),

@@ -5,6 +5,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from io import TextIOWrapper
+from typing import TextIO
 
 from rich.console import Console
 from rich.highlighter import RegexHighlighter
@@ -25,6 +26,11 @@ class _News(RegexHighlighter):
         r'^ *(?P<yellow>0 errors, [1-9]\d* warnings?)$',
         r'^ *(?P<green>nothing found)$',
     )
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a standard stream is a terminal; None if it was closed before Python started."""
+    return stream is not None and stream.isatty()
 
 
 def show(text: str, stderr: bool = False) -> None:

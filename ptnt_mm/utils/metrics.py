@@ -40,6 +40,12 @@ def metric_text(key: str, value: object) -> str:
     return f'{value / 100 if in_percent else value:.3f}'
 
 
+def readable(metrics: Mapping[str, object]) -> dict[str, str]:
+    """All metrics of an evaluation with the names and values that people read."""
+    names = metric_names(metrics)
+    return {names[key]: metric_text(key, value) for key, value in metrics.items()}
+
+
 def main_metrics(metrics: Mapping[str, object]) -> list[str]:
     """The metrics for one line: AP and AP50 of masks and boxes, or the first two of others.
 

@@ -7,6 +7,8 @@ from typing import TypeVar
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, track
 
+from ptnt_mm.utils.console import is_terminal
+
 Item = TypeVar('Item')
 
 
@@ -17,14 +19,14 @@ def watched(items: Iterable[Item], total: int, title: str) -> Iterable[Item]:
         description=title,
         total=total,
         console=Console(stderr=True),
-        disable=not _on_terminal(),
+        disable=not is_terminal(sys.stderr),
         transient=True,
     )
 
 
 def new_bar() -> Progress:
     """A context with a progress bar, on a terminal only; its console prints lines above it."""
-    return Progress(console=Console(stderr=True), disable=not _on_terminal())
+    return Progress(console=Console(stderr=True), disable=not is_terminal(sys.stderr))
 
 
 def waiting(title: str) -> Progress:
@@ -34,14 +36,9 @@ def waiting(title: str) -> Progress:
         TextColumn('{task.description}'),
         TimeElapsedColumn(),
         console=Console(stderr=True),
-        disable=not _on_terminal(),
+        disable=not is_terminal(sys.stderr),
         transient=True,
         redirect_stdout=False,  # output of the step may go to a file
     )
     clock.add_task(title, total=None)
     return clock
-
-
-def _on_terminal() -> bool:
-    # None if the file descriptor was closed before Python started.
-    return sys.stderr is not None and sys.stderr.isatty()

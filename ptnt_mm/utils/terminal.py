@@ -13,7 +13,7 @@ from functools import cache, wraps
 from types import FrameType
 from typing import Any
 
-from ptnt_mm.utils.console import show
+from ptnt_mm.utils.console import is_terminal, show
 from ptnt_mm.utils.noise import is_noise, is_ours, library_of
 
 FOR_THE_FILE = {'for_the_file': True}
@@ -53,8 +53,7 @@ def say(text: str, column: int = 4) -> None:
 
 def line_width() -> int:
     """The width of the terminal in characters; 100 for a file or a pipe."""
-    on_terminal = sys.stdout is not None and sys.stdout.isatty()
-    return shutil.get_terminal_size().columns if on_terminal else _WIDTH
+    return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else _WIDTH
 
 
 def use_terminal(logger: logging.Logger) -> None:
